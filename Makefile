@@ -1,0 +1,48 @@
+# From a clean checkout: `make run` generates a kernel, `make test` tests, `make bench` measures. `make help` lists all.
+
+PYTHON ?= python3
+SHAPE ?= resnet18:R2
+PYTEST_FLAGS ?=
+
+VENV := .venv
+VENV_PYTHON := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+
+.PHONY: help setup compiler run test bench clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@echo "Variables: SHAPE=$(SHAPE) PYTHON=$(PYTHON) PYTEST_FLAGS=$(PYTEST_FLAGS)"
+
+setup: compiler $(STAMP) ## create .venv and install into it, where that is not done yet
+
+compiler:
+	@set -- $$CC; for name in "$${1:-cc}" gcc clang; do command -v "$$name" >/dev/null && exit 0; done; \
+	echo "make: no C compiler was found: install gcc (Debian/Ubuntu: apt install gcc libc6-dev) or set CC" >&2; exit 1
+
+# The stamp is as old as the last installation: only a newer pyproject.toml repeats it. A virtual environment that
+# cannot run pip (interrupted, or its Python is gone) is made anew.
+$(STAMP): pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "make: $(PYTHON) was not found: install Python 3.10 or newer, or set PYTHON" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "make: $(PYTHON) is `$(PYTHON) -V 2>&1`; Tilewright needs 3.10 or newer: set PYTHON, e.g. PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "make: $(PYTHON) lacks the venv module: install it (Debian/Ubuntu: apt install python3-venv)" >&2; exit 1; }
+	@$(VENV_PYTHON) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check -e '.[test,plot]'
+	@touch $@
+
+run: setup ## generate a fast kernel for SHAPE
+	$(VENV_PYTHON) -m search.conv --shape '$(SHAPE)'
+
+test: setup ## run the tests
+	$(VENV_PYTHON) -m pytest $(PYTEST_FLAGS)
+
+bench: setup ## measure against the other libraries
+	$(VENV_PYTHON) -m bench
+
+clean: ## remove .venv and what builds and tests leave behind
+	rm -rf $(VENV) build *.egg-info .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,537 @@
+"""The language: problems and their text forms, schemes, loop nests, footprints, task maps; against brute force."""
+
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tiling.compose import Composition, compositions
+from tiling.footprint import axis_points, footprint, inside_rows, unclipped
+from tiling.machine import Timing
+from tiling.nest import Loop, Register, executions, flat_points, lower, starts
+from tiling.notation import parse
+from tiling.problem import ProblemError, Window, conv2d, matmul
+from tiling.scheme import Lambda, Rest, Scheme, SchemeError, Stage, Tile, Unroll, Vector
+from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape, suite, suites
+from tiling.show import show
+from tiling.taskmap import TaskMap, repeat, spatial
+
+# ---- problems
+
+
+def test_output_extents_follow_padding_stride_and_dilation():
+    p = conv2d(n=2, c=3, h=11, w=9, k=5, r=3, s=2, stride=(2, 3), padding=((1, 2), (0, 1)), dilation=(2, 1))
+    assert p.extents == {"n": 2, "k": 5, "c": 3, "h": (11 + 3 - 5) // 2 + 1, "w": (9 + 1 - 2) // 3 + 1, "r": 3, "s": 2}
+    assert [str(index) for index in p.broadcast.indices] == ["n", "2*h + 2*r - 1", "3*w + s", "c"]
+    assert (p.broadcast.shape, p.vector.shape, p.output.shape) == ((2, 11, 9, 3), (5, 3, 3, 2), (2, 5, 3, 5))
+    assert p.flops == 2 * prod(p.extents.values()) and p.reduction_length == 3 * 3 * 2
+    assert p.row_dims == ("n", "h", "w") and p.broadcast.stride("h") == 2 * 9 * 3 and p.broadcast.stride("k") == 0
+
+
+def test_matmul_is_the_same_kind_of_problem():
+    p = matmul(m=4, n=6, k=8)
+    assert (p.broadcast.shape, p.vector.shape, p.output.shape) == ((4, 8), (8, 6), (4, 6))
+    assert p.row_dims == ("m",) and p.vector_dim == "n" and p.reductions == ("k",) and p.windows == ()
+    assert p.vector.stride("k") == 6 and p.tensor("b") is p.vector
+
+
+@pytest.mark.parametrize(
+    "change, named",
+    [
+        ({"c": 0}, "c=0"),
+        ({"h": 2.0}, "h=2.0"),
+        ({"k": True}, "k=True"),
+        ({"stride": 0}, "stride=0"),
+        ({"stride": (1, 2, 3)}, "stride=(1, 2, 3)"),
+        ({"dilation": -1}, "dilation=-1"),
+        ({"padding": -1}, "padding=-1"),
+        ({"padding": ((1, 2, 3), 0)}, "padding=((1, 2, 3), 0)"),
+        ({"r": 8}, "reaches over 8 points along h"),
+        ({"s": 4, "dilation": (1, 3)}, "reaches over 10 points along w"),
+        ({"dtype": "f64"}, "'f64'"),
+    ],
+)
+def test_a_problem_that_cannot_be_computed_is_refused(change, named):
+    with pytest.raises(ProblemError) as raised:
+        conv2d(**{**dict(c=3, h=7, w=7, k=4, r=3, s=3), **change})
+    assert named in str(raised.value)
+
+
+WINDOWS = st.builds(
+    Window,
+    st.just("h"),
+    st.just("r"),
+    stride=st.integers(1, 5),
+    dilation=st.integers(1, 4),
+    before=st.integers(0, 9),
+    extent=st.integers(1, 12),
+)
+
+
+def inside(window, position, tap):
+    return 0 <= position * window.stride + tap * window.dilation - window.before < window.extent
+
+
+@given(WINDOWS, st.integers(0, 15), st.integers(1, 7))
+def test_taps_inside_are_exactly_those_on_the_tensor(window, position, taps):
+    low, high = window.taps_inside(position, taps)
+    assert 0 <= low <= high <= taps
+    assert list(range(low, high)) == [tap for tap in range(taps) if inside(window, position, tap)]
+
+
+@given(WINDOWS, st.integers(0, 15), st.integers(1, 15), st.integers(1, 7))
+def test_rows_inside_are_exactly_those_on_the_tensor(window, first, count, taps):
+    clip = inside_rows(window, first, count, taps)
+    for tap, (low, high) in enumerate(clip):
+        assert 0 <= low <= high <= count
+        assert list(range(low, high)) == [row for row in range(count) if inside(window, first + row, tap)]
+    everything = all(inside(window, first + row, tap) for row in range(count) for tap in range(taps))
+    assert (clip == unclipped(count, taps)) == everything
+
+
+# ---- schemes
+
+CONV = conv2d(c=8, h=10, w=10, k=32, r=3, s=3, padding=1)
+GOOD = "T(h,10) T(w,5) S(y) T(c,8) T(r,3) T(s,3) U(w,2) U(k,2) V(k,16)"
+
+
+@pytest.mark.parametrize(
+    "text, named",
+    [
+        ("", "empty"),
+        (GOOD.replace("T(h,10)", "T(h,9)"), "T(h,9): cover 9 points of dim h, which has 10"),
+        (GOOD.replace("U(k,2)", "U(k,3)"), "U(k,3) V(k,16): cover 3 vectors of dim k, which has 2"),
+        (GOOD.replace("T(r,3)", ""), "no specifier on r"),
+        (GOOD.replace("T(h,10)", "R(h) T(h,3)"), "R(h) T(h,3): 3 points do not divide the 10"),
+        (GOOD.replace("T(h,10)", "R(h) R(h)"), "R(h): at most one R"),
+        (GOOD.replace("T(h,10)", "T(h,5) R(h)"), "R(h): R is the outer loop of its dim, but stands inside T(h,5)"),
+        (GOOD.replace("T(h,10)", "T(h,0)"), "T(h,0): a tile loop has at least 1"),
+        (GOOD.replace("T(h,10)", "T(z,10)"), "T(z,10): conv2d has no dim 'z'"),
+        (GOOD.replace("T(h,10)", "T(h,10)@thread"), "T(h,10)@thread: unknown worker 'thread'"),
+        (GOOD.replace("T(c,8)", "T(c,8)@core"), "T(c,8)@core: c is summed over"),
+        (GOOD.replace("T(w,5)", "T(w,5)@core"), "T(w,5)@core: core loops stand outermost"),
+        (GOOD.replace("U(w,2)", "U(w,0)"), "U(w,0): the unroll factor"),
+        ("U(n,1) " + GOOD, "U(n,1): an unrolled loop may not hold T(h,10)"),
+        (GOOD.replace("S(y)", "U(n,1) S(y)"), "U(n,1): an unrolled loop may not hold S(y)"),
+        (GOOD.replace("U(k,2) V(k,16)", "V(k,16) U(k,2)"), "V(k,16): V and M stand innermost"),
+        (GOOD + " V(k,16)", "V(k,16): V and M stand innermost"),
+        (GOOD.replace("V(k,16)", "V(w,16)"), "V(w,16): conv2d is vectorised over k"),
+        (GOOD.replace("V(k,16)", "V(k,0)"), "V(k,0): a vector has at least 1 lane"),
+        (GOOD.replace("S(y)", "S(q)"), "S(q): conv2d has no tensor 'q'"),
+        (GOOD.replace("S(y)", "S(x, 0)"), "S(x, 0): the depth"),
+        (GOOD.replace("S(y)", "S(y) S(y)"), "S(y): y is staged twice"),
+        ("S(y) " + GOOD.replace("S(y)", ""), "S(y): T(h,10) loops over an output dim inside it"),
+        (GOOD.replace("T(h,10)", "L(h, 1x4 + 1x6)"), "L(h, 1x4 + 1x6): needs exactly one U(h,λ) inside, found 0"),
+        (GOOD.replace("U(w,2)", "U(w,λ)"), "U(w,λ): has no L(w, …) outside it"),
+        (GOOD.replace("T(h,10)", "L(h, 0x4 + 1x10)"), "L(h, 0x4 + 1x10): counts and sizes"),
+        (GOOD.replace("T(h,10)", "L(h, 1x2) L(h, 1x5)"), "L(h, 1x2): dim h is composed twice"),
+        (GOOD.replace("T(h,10)", "L(h, 1x10)").replace("U(w,2)", "U(h,λ) U(h,λ)"), "U(h,λ) inside, found 2"),
+        (GOOD.replace("T(h,10)", "T(h,ten)"), "'ten' is not a whole number"),
+        (GOOD.replace("T(h,10)", "T(h)"), "T(h): expected T(dim,iterations)"),
+        (GOOD.replace("T(h,10)", "Q(h,10)"), "unknown specifier 'Q'"),
+        (GOOD.replace("T(h,10)", "L(h, 10)"), "'10' is not COUNTxSIZE"),
+        (GOOD.replace("U(w,2)", "U(w,2)@core"), "U(w,2)@core: only a tile loop"),
+        (GOOD.replace("S(y)", "S(y,1,1)"), "S(y,1,1): expected S(tensor)"),
+        (GOOD + " and more", "cannot read 'and more'"),
+        (GOOD.replace("V(k,16)", "M(../x)"), "M(../x): a matrix instruction"),
+    ],
+)
+def test_a_scheme_that_breaks_a_rule_is_refused_by_name(text, named):
+    with pytest.raises(SchemeError) as raised:
+        parse(CONV, text)
+    assert named in str(raised.value)
+
+
+def test_a_composed_scheme_knows_its_tiles():
+    yolo5 = parse(
+        parse_shape("yolo9000:Y5"),
+        "T(n,1) T(h,4) T(w,136) T(k,2) L(h, 1x8 + 2x13) S(y) T(c,128) T(r,1) T(s,1) U(h,λ) U(k,2) V(k,16)",
+    )
+    assert yolo5.branches == {"h": ((1, 8), (2, 13))} and yolo5.lanes == 16 and yolo5.units["k"] == 4
+    assert [(tile["h"], tile["k"]) for tile in yolo5.tiles] == [(8, 2), (13, 2)]
+
+
+def test_white_space_is_free_and_lambda_has_an_ascii_form():
+    loose = GOOD.replace("T(h,10)", " L ( h ,1x4+1x6 )").replace("U(w,2)", "U(w,2)U(h,lambda)")
+    assert parse(CONV, loose).text == "L(h, 1x4 + 1x6) T(w,5) S(y) T(c,8) T(r,3) T(s,3) U(w,2) U(h,λ) U(k,2) V(k,16)"
+
+
+def divisors(number):
+    return [d for d in range(1, number + 1) if number % d == 0]
+
+
+@st.composite
+def problems(draw):
+    if draw(st.booleans()):
+        return matmul(m=draw(st.integers(1, 12)), n=draw(st.integers(1, 20)), k=draw(st.integers(1, 12)))
+    small = st.integers(1, 3)
+    r, s = draw(small), draw(small)
+    return conv2d(
+        n=draw(st.integers(1, 2)),
+        c=draw(st.integers(1, 4)),
+        h=draw(st.integers(r, 8)),
+        w=draw(st.integers(s, 8)),
+        k=draw(st.integers(1, 12)),
+        r=r,
+        s=s,
+        stride=(draw(small), draw(small)),
+        padding=tuple((draw(st.integers(0, 2)), draw(st.integers(0, 2))) for _ in "hw"),
+    )
+
+
+@st.composite
+def schemes(draw):
+    """A random valid scheme: random factorisations and compositions of every dim, in a random legal order."""
+    problem = draw(problems())
+    lanes = draw(st.sampled_from((None, 1, 4, 8)))
+    loops, unrolls = [], []
+    for dim, extent in problem.dims:
+        left = -(-extent // lanes) if lanes and dim == problem.vector_dim else extent
+        if dim not in problem.reductions and draw(st.booleans()):
+            part = draw(st.sampled_from(divisors(left)))
+            chosen = draw(st.sampled_from(list(compositions(part, range(1, part + 1)))))
+            loops.append(Lambda(dim, chosen.branches))
+            unrolls.append(Unroll(dim, None))
+            left //= part // chosen.repeat
+        for _ in range(draw(st.integers(0, 2))):
+            factor = draw(st.sampled_from(divisors(left)))
+            left //= factor
+            if draw(st.booleans()):
+                unrolls.append(Unroll(dim, factor))
+            else:
+                loops.append(Tile(dim, factor))
+        loops.append(draw(st.sampled_from((Rest(dim), Tile(dim, left)))))
+    loops = draw(st.permutations(loops))
+    for rest in [s for s in loops if isinstance(s, Rest)]:
+        first = next(i for i, s in enumerate(loops) if s.dim == rest.dim)
+        loops.remove(rest)
+        loops.insert(first, rest)
+    for i, loop in enumerate(loops):
+        if not isinstance(loop, Tile) or loop.dim in problem.reductions:
+            break
+        loops[i] = Tile(loop.dim, loop.trips, "core")
+        if draw(st.booleans()):
+            break
+    if draw(st.booleans()):
+        last = max(i for i, s in enumerate(loops) if s.dim not in problem.reductions)
+        loops.insert(draw(st.integers(last + 1, len(loops))), Stage(problem.output.name))
+    if draw(st.booleans()):
+        bound = sum(getattr(s, "worker", None) == "core" for s in loops)
+        loops.insert(draw(st.integers(bound, len(loops))), Stage(problem.vector.name, draw(st.integers(1, 3))))
+    vector = [Vector(problem.vector_dim, lanes)] if lanes else []
+    return Scheme(problem, (*loops, *draw(st.permutations(unrolls)), *vector))
+
+
+@settings(max_examples=300)
+@given(schemes())
+def test_the_text_of_a_scheme_parses_back_to_it(scheme):
+    assert parse(scheme.problem, scheme.text) == scheme
+    assert parse(scheme.problem, scheme.text.replace(" ", "").replace("λ", "lambda")) == scheme
+
+
+# ---- composition
+
+
+def test_compositions_of_20_by_7_and_3():
+    assert list(compositions(20, (7, 3))) == [Composition(((2, 3), (2, 7)), 1), Composition(((1, 3), (1, 7)), 2)]
+
+
+def test_a_size_that_divides_needs_no_partner():
+    assert Composition(((1, 4),), 5) in list(compositions(20, (4, 7)))
+
+
+@given(st.integers(1, 60), st.sets(st.integers(1, 15), min_size=1, max_size=4))
+def test_compositions_are_exact_complete_and_distinct(extent, sizes):
+    found = list(compositions(extent, sizes))
+    assert len(set(found)) == len(found)
+    assert all(c.extent == extent and set(c.sizes) <= sizes and min(n for n, _ in c.branches) > 0 for c in found)
+    pairs = {(a, s, b, t, m) for m in divisors(extent) for s in sizes for t in sizes if s < t
+             for a in range(1, extent // (m * s) + 1) for b in range(1, extent // (m * t) + 1)
+             if (a * s + b * t) * m == extent}  # fmt: skip
+    assert {(*c.branches[0], *c.branches[1], c.repeat) for c in found if len(c.branches) == 2} == pairs
+
+
+def test_the_score_of_a_composition_is_the_speed_of_the_whole():
+    # 2 points at half of peak take 4 units of time, 6 at full peak take 6: 8 points in 10 units.
+    assert Composition(((1, 2), (1, 6)), 3).score({2: 0.5, 6: 1.0}) == pytest.approx(0.8)
+
+
+# ---- loop nests
+
+
+def visits(nodes, base, path=()):
+    """Every register tile a nest visits: (its node, its first point, the loops around it)."""
+    for node in nodes:
+        if isinstance(node, Register):
+            yield node, base, path
+        elif isinstance(node, Loop):
+            for i in range(node.trips):
+                inner = {**base, node.dim: base[node.dim] + node.start + i * node.step}
+                yield from visits(node.body, inner, (*path, node))
+        else:
+            yield from visits(node.body, base, path)
+
+
+@settings(max_examples=200)
+@given(schemes())
+def test_a_nest_covers_every_point_exactly_once(scheme):
+    extents = scheme.problem.extents
+    vector_dim = scheme.problem.vector_dim
+    covered = {**extents, vector_dim: scheme.units[vector_dim] * scheme.lanes}
+    assert covered[vector_dim] - extents[vector_dim] < scheme.lanes
+    count = np.zeros(tuple(covered.values()), dtype=np.int32)
+    seen = {}
+    found = list(visits(lower(scheme), dict.fromkeys(extents, 0)))
+    for register, base, path in found:
+        assert all(0 <= base[d] and base[d] + register.extents[d] <= covered[d] for d in extents)
+        count[tuple(slice(base[d], base[d] + register.extents[d]) for d in extents)] += 1
+        for dim in extents:
+            seen.setdefault((path, dim), set()).add(base[dim])
+    assert (count == 1).all()
+    assert executions(lower(scheme)) == len(found)
+    assert sum(flat_points(register) for register, _, _ in found) == count.size
+    assert all(starts(path, dim) == tuple(sorted(positions)) for (path, dim), positions in seen.items())
+    assert {register.points for register, _, _ in found} == {
+        tuple((d, n * (scheme.lanes if d == vector_dim else 1)) for d, n in tile.items()) for tile in scheme.tiles
+    }
+
+
+def test_a_scheme_is_shown_loop_by_loop():
+    scheme = parse(matmul(m=12, n=20, k=5), "T(n,1)@core L(m, 1x5 + 1x7) S(c) R(k) U(m,λ) U(n,2) V(n,16)")
+    assert show(scheme).splitlines() == [
+        "for n in 1 steps of 32:  on cores",
+        "  for m in 1 steps of 5:",
+        "    with the tile of c in registers:",
+        "      for k in 5 steps of 1:",
+        "        register tile 5m × 32n",
+        "  for m in 1 steps of 7 from 5:",
+        "    with the tile of c in registers:",
+        "      for k in 5 steps of 1:",
+        "        register tile 7m × 32n",
+    ]
+
+
+# ---- footprints
+
+
+def test_footprints_of_the_papers_example():
+    problem = conv2d(n=1, k=32, c=64, h=8, w=68, r=1, s=1)
+    extents = dict.fromkeys(problem.extents, 1)
+    floats = []
+    for step in ({"k": 16}, {"k": 32}, {"h": 8}, {"c": 2}, {"w": 68}):
+        extents.update(step)
+        floats.append(sum(footprint(problem, tensor, extents) for tensor in problem.tensors) // 4)
+    assert floats == [48, 80, 416, 448, 26176]
+
+
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 5), st.integers(1, 4), st.integers(1, 3))
+def test_axis_points_never_undercounts_and_is_exact_without_dilation(stride, dilation, rows, taps, before):
+    window = dict(stride=(stride, 1), padding=((before, 0), 0), dilation=(dilation, 1))
+    problem = conv2d(c=1, h=40, w=1, k=1, r=4, s=1, **window)
+    index = problem.broadcast.indices[1]
+    touched = {index.at({"h": h, "r": r}) for h in range(5, 5 + rows) for r in range(taps)}
+    counted = axis_points(problem.broadcast, 1, {**problem.extents, "h": rows, "r": taps})
+    assert counted >= len(touched)
+    if dilation == 1:
+        assert counted == len(touched)
+
+
+def test_a_tile_as_wide_as_the_tensor_is_one_run():
+    problem = conv2d(c=3, h=4, w=5, k=7, r=1, s=1)
+    assert footprint(problem, problem.broadcast, {**problem.extents, "h": 2}) == 128  # 2·5·3 floats = 120 bytes
+    assert footprint(problem, problem.broadcast, {**problem.extents, "h": 2, "c": 1}) == 2 * 5 * 64
+    assert footprint(problem, problem.vector, {**problem.extents, "k": 6, "c": 3}) == 128  # packed: 18 floats
+
+
+def test_a_timing_knows_its_spread_and_fraction_of_peak():
+    timing = Timing((4.0, 1.0, 2.0, 3.0, 2.0), peak_gflops=10)
+    assert timing.seconds == 2 and timing.spread == 0.5
+    assert timing.fraction_of_peak(20 * 10**9, threads=2) == 0.5
+
+
+# ---- task maps
+
+
+@st.composite
+def task_maps(draw, kinds=("repeat", "spatial")):
+    axes = draw(st.integers(1, 3))
+    shapes = st.tuples(*[st.integers(1, 3)] * axes)
+    return axes, draw(st.lists(st.tuples(st.sampled_from(kinds), shapes), min_size=1, max_size=3))
+
+
+@given(task_maps())
+def test_workers_multiply_and_every_task_is_done_once(drawn):
+    _, atoms = drawn
+    whole = TaskMap(tuple(atoms))
+    assert whole.workers == prod(prod(shape) for kind, shape in atoms if kind == "spatial")
+    done = [task for worker in range(whole.workers) for task in whole.tasks(worker)]
+    assert sorted(done) == sorted(product(*map(range, whole.shape)))
+
+
+@given(st.data())
+def test_composition_nests_the_inner_map_in_the_outer(data):
+    axes, outer = data.draw(task_maps())
+    shapes = st.tuples(*[st.integers(1, 3)] * axes)
+    inner = data.draw(st.lists(st.tuples(st.sampled_from(("repeat", "spatial")), shapes), min_size=1, max_size=2))
+    f, g = TaskMap(tuple(outer)), TaskMap(tuple(inner))
+    assert (f @ g).workers == f.workers * g.workers
+    for worker in range((f @ g).workers):
+        assert (f @ g).tasks(worker) == tuple(
+            tuple(t * e + i for t, e, i in zip(task, g.shape, step))
+            for task in f.tasks(worker // g.workers)
+            for step in g.tasks(worker % g.workers)
+        )
+
+
+@given(task_maps(kinds=("spatial",)))
+def test_the_c_text_of_an_index_is_the_index(drawn):
+    axes, atoms = drawn
+    whole = TaskMap(tuple(atoms))
+    for worker in range(whole.workers):
+        text = [whole.index(axis, "worker").replace("/", "//") for axis in range(axes)]
+        assert (tuple(eval(t, {"worker": worker}) for t in text),) == whole.tasks(worker)
+
+
+def test_task_maps_refuse_what_they_cannot_do():
+    assert (repeat(2, 2) @ spatial(1, 2)).tasks(1) == ((0, 1), (0, 3), (1, 1), (1, 3))
+    for bad in (lambda: TaskMap(()), lambda: TaskMap((("grid", (1,)),)), lambda: spatial(2) @ spatial(2, 2)):
+        with pytest.raises(ValueError):
+            bad()
+    for bad in (lambda: spatial(0), lambda: spatial(2).tasks(2), lambda: repeat(2).index(0, "w")):
+        with pytest.raises(ValueError):
+            bad()
+
+
+# ---- text forms of problems
+
+
+def test_suites_hold_the_layers_of_the_paper():
+    assert suites() == ("mobilenet", "resnet18", "yolo9000")
+    assert list(suite("resnet18")) == [f"R{i}" for i in range(1, 13)]
+    assert list(suite("yolo9000")) == [f"Y{i}" for i in (0, 2, 4, 5, 8, 9, 12, 13, 18, 19, 23)]
+    assert list(suite("mobilenet")) == [f"M{i}" for i in range(1, 10)]
+    assert parse_shape("resnet18:R1") == conv2d(c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3)
+    assert parse_shape("resnet18:R11") == conv2d(c=256, h=14, w=14, k=512, r=1, s=1, stride=2)
+    assert parse_shape("yolo9000:Y23") == conv2d(c=1024, h=17, w=17, k=28269, r=1, s=1)
+    assert parse_shape("mobilenet:M8") == conv2d(c=512, h=14, w=14, k=512, r=3, s=3, stride=2, padding=1)
+    half = {"R1", "R4", "R5", "R7", "R8", "R10", "R11", "M2", "M4", "M6", "M8"}
+    for name, problem in [item for each in suites() for item in suite(each).items()]:
+        assert problem.extents["h"] == problem.extents["w"] == problem.broadcast.shape[1] // (2 if name in half else 1)
+
+
+R2 = conv2d(c=64, h=56, w=56, k=64, r=3, s=3, padding=1)
+SMALL = dict(c=2, h=11, w=8, k=4, r=3, s=2)
+
+
+@pytest.mark.parametrize(
+    "text, problem",
+    [
+        ("n=1,c=64,h=56,w=56,k=64,r=3,s=3,stride=1,pad=1", R2),
+        ("  c=64 h=56,w=56 , k=64\tr = 3 s=3 padding=1,", R2),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 pad=same", conv2d(**SMALL, padding=((1, 1), (0, 1)))),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 pad=same stride=2", conv2d(**SMALL, stride=2, padding=((1, 1), 0))),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 pad=same dilation=2", conv2d(**SMALL, dilation=2, padding=(2, 1))),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 pad=valid", conv2d(**SMALL)),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 pad_h=2 pad_left=1", conv2d(**SMALL, padding=(2, (1, 0)))),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 pad_bottom=1 pad_w=same", conv2d(**SMALL, padding=((0, 1), (0, 1)))),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 stride_h=2 dilation_w=3", conv2d(**SMALL, stride=(2, 1), dilation=(1, 3))),
+        ("mb1ic64ih56oc64oh56kh3ph1", R2),
+        ("mb1ic64ih56oc64oh56kh3", R2),
+        ('g1mb1_ic64ih56iw56_oc64oh56ow56_kh3kw3_sh1sw1_ph1pw1_dh0dw0_n"net:conv=2"', R2),
+        ("mb1ic64id1ih56oc64od1oh56kd1kh3ph1nresnet_50:conv1", R2),
+        ("ic64ih56oc64kh3ph1", conv2d(n=2, c=64, h=56, w=56, k=64, r=3, s=3, padding=1)),
+        ("mb1ic3ih224oc64oh112kh7sh2ph3", conv2d(c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3)),
+        ("mb1ic2ih11iw8oc4kh3kw2dh1dw2", conv2d(**SMALL, dilation=(2, 3))),
+        ("mb1ic2ih11iw8oc4oh11ow8kh3kw2ph1pw0", conv2d(**SMALL, padding=(1, (0, 1)))),
+        ("mb1ic2ih11iw8oc4oh6ow4kh3kw2sh2sw2ph1", conv2d(**SMALL, stride=2, padding=(1, 0))),
+        ("mb1ic2ih11oc4oh11kh4", conv2d(c=2, h=11, w=11, k=4, r=4, s=4, padding=((1, 2), (1, 2)))),
+        ("mb1ic2ih8oc4oh4kh1sh2", conv2d(c=2, h=8, w=8, k=4, r=1, s=1, stride=2)),
+    ],
+)
+def test_every_form_of_a_shape(text, problem):
+    assert parse_shape(text) == problem
+
+
+@pytest.mark.parametrize(
+    "text, named",
+    [
+        ("", "cannot read the shape ''"),
+        ("R2", "cannot read the shape 'R2'"),
+        ("resnet:R2", "'resnet' (did you mean resnet18?); there are mobilenet resnet18 yolo9000"),
+        ("../resnet18:R2", "no suite '../resnet18'"),
+        ("resnet18.txt:R2", "no suite 'resnet18.txt'"),
+        ("__init__:R2", "no suite '__init__'"),
+        ("resnet18:r2", "'r2' (did you mean R2"),
+        ("yolo9000:Y1", "there are Y0 Y2 Y4 Y5 Y8 Y9 Y12 Y13 Y18 Y19 Y23"),
+        ("c=64,h=56,k=64,r=3", "lacks w, s"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,depth=3", "unknown key 'depth'; known are n c h w"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,c=2", "'c=2': c is given twice"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,same", "'same' is not key=value"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1.5", "s=1.5: expected a whole number"),
+        ("c=-1,h=4,w=4,k=1,r=1,s=1", "c=-1: expected a whole number"),
+        ("c=0,h=4,w=4,k=1,r=1,s=1", "c=0 must be at least 1"),
+        ("c=١,h=4,w=4,k=1,r=1,s=1", "expected a whole number"),
+        ("c=2147483648,h=4,w=4,k=1,r=1,s=1", "c=2147483648: larger than 2147483647"),
+        ("c=" + "9" * 9000 + ",h=4,w=4,k=1,r=1,s=1", "larger than 2147483647"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,pad=full", "pad=full: expected a whole number or 'same' or 'valid'"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,pad_top=same", "pad_top=same: expected a whole number"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,pad=1,pad_left=1", "pad and pad_left set the same value"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,stride=1,stride_h=1", "stride and stride_h set the same value"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,stride=0,pad=same", "stride=0 must be at least 1"),
+        ("c=1,h=4,w=4,k=1,r=5,s=1", "the kernel reaches over 5 points along h, the padded input has only 4"),
+        ("ic64ih56oc64kh3ph1x", "cannot read 'x'"),
+        ("ic64ih56oc64ic64kh3", "ic is given twice"),
+        ("ic64ih56oc64", "lacks kh, kw"),
+        ("ic64ih56iw56oc64kh3", "lacks kw"),
+        ("g64ic64ih56oc64kh3ph1", "grouped convolutions are not supported yet"),
+        ("ic64id5ih56oc64kd3kh3ph1", "3-D convolutions are not supported yet"),
+        ("ic64ih56oc64oh50kh3ph1", "oh50 does not fit: the other sizes give at least 55 outputs along h"),
+        ("ic64ih9oc64oh4kh1sh2", "oh4 does not fit: the other sizes give at least 5"),
+        ("ic64ih4oc64kh9", "the kernel reaches over 9 points"),
+        ("ic64ih4oc64kh1sh0oh4", "stride=0 must be at least 1"),
+        ("mb99999999999ic64ih4oc64kh1", "larger than"),
+    ],
+)
+def test_a_shape_that_cannot_be_read_is_refused_by_part(text, named):
+    with pytest.raises(ShapeError) as raised:
+        parse_shape(text)
+    assert named in str(raised.value)
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
+
+
+def test_canonical_leaves_out_what_is_default():
+    assert canonical(R2) == "c=64,h=56,w=56,k=64,r=3,s=3,pad=1"
+    assert canonical(conv2d(**SMALL)) == "c=2,h=11,w=8,k=4,r=3,s=2"
+    assert canonical(conv2d(**SMALL, n=2, stride=(2, 1), dilation=2)).startswith("n=2,c=2,")
+    assert canonical(conv2d(**SMALL, stride=(2, 1), dilation=2)).endswith("s=2,stride_h=2,dilation=2")
+    assert canonical(conv2d(**SMALL, padding=(1, 0))).endswith("s=2,pad_h=1")
+    assert canonical(conv2d(**SMALL, padding=(0, (0, 1)))).endswith("s=2,pad_right=1")
+
+
+@pytest.mark.parametrize("name", suites())
+def test_canonical_of_every_suite_parses_back(name):
+    for problem in suite(name).values():
+        assert parse_shape(canonical(problem)) == problem
+
+
+@settings(max_examples=300)
+@given(problems(), st.integers(1, 3), st.integers(1, 2))
+def test_canonical_of_any_problem_parses_back(problem, stride, dilation):
+    read = parse_matmul_shape if problem.op == "matmul" else parse_shape
+    assert read(canonical(problem)) == problem
+    wide = conv2d(c=1, h=9, w=9, k=1, r=3, s=2, stride=(stride, 1), padding=((stride, 4), dilation), dilation=dilation)
+    assert parse_shape(canonical(wide)) == wide
+
+
+@pytest.mark.parametrize(
+    "text, named",
+    [("m=1,n=2", "lacks k"), ("m=1,n=2,k=3,c=4", "unknown key 'c'; known are m n k"), ("m=0 n=2 k=3", "m=0 must be")],
+)
+def test_a_matmul_shape_that_cannot_be_read(text, named):
+    assert parse_matmul_shape("m=1 n=2,k=3") == matmul(m=1, n=2, k=3)
+    with pytest.raises(ShapeError) as raised:
+        parse_matmul_shape(text)
+    assert named in str(raised.value)

@@ -1,0 +1,59 @@
+"""How much of each tensor a tile touches, and which taps of a window fall on padding.
+
+Source: TTile's footprints, O = Tn·Th·Tw·Tk, W = Tr·Ts·Tc·Tk, I = Tn·((Th−1)σ+Tr)·((Tw−1)σ+Ts)·Tc, here derived
+from the index expressions. With holes (fewer taps than the stride) only touched rows count; the contiguous run
+rounds up to whole cache lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from tiling.problem import Problem, Tensor, Window
+
+
+def axis_points(tensor: Tensor, axis: int, extents: Mapping[str, int]) -> int:
+    """Distinct index values along one axis for a tile of `extents` points per dim, at most the axis itself.
+
+    With several terms (h·σ + r) the values are a sumset: at most the product of the extents, at most the span.
+    """
+    terms = tensor.indices[axis].terms
+    span = sum((extents[dim] - 1) * coefficient for dim, coefficient in terms) + 1
+    return min(prod(extents[dim] for dim, _ in terms), span, tensor.shape[axis])
+
+
+def footprint(problem: Problem, tensor: Tensor, extents: Mapping[str, int], line: int = 64) -> int:
+    """Bytes, in whole cache lines, of `tensor` that a tile of `extents` points per dim touches.
+
+    Tensors of role "vector" are packed in the order they are read, so their tile is one contiguous run.
+    """
+    points = [axis_points(tensor, axis, extents) for axis in range(len(tensor.shape))]
+    size = problem.bytes_per_element
+    if tensor.role == "vector":
+        return _lines(prod(points) * size, line)
+    run, axis = 1, len(points) - 1
+    while axis >= 0:
+        run *= points[axis]
+        if points[axis] != tensor.shape[axis]:
+            break
+        axis -= 1
+    runs = prod(points[:axis]) if axis > 0 else 1
+    return runs * _lines(run * size, line)
+
+
+def _lines(count: int, line: int) -> int:
+    return -(-count // line) * line
+
+
+def inside_rows(window: Window, first: int, count: int, taps: int) -> tuple[tuple[int, int], ...]:
+    """For each tap, the half-open range of the `count` outputs from `first` on whose tap lies on the tensor.
+
+    This is the *clip* of a register tile that starts at `first`: tiles with equal clips share their code.
+    """
+    return tuple(window.rows_inside(first, count, tap) for tap in range(taps))
+
+
+def unclipped(count: int, taps: int) -> tuple[tuple[int, int], ...]:
+    """The clip of a tile that touches no padding."""
+    return ((0, count),) * taps

@@ -1,0 +1,65 @@
+"""The machine a scheme runs on, as data, and the timings taken on it. How they are measured is `cpu/`'s concern."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+
+@dataclass(frozen=True)
+class CacheLevel:
+    """One level of the memory hierarchy as one core sees it. `bandwidth` is bytes/s of reads that hit this level.
+
+    `shared_by` cores have it in common; `ways` is 0 where the system does not tell (or the cache is fully associative).
+    """
+
+    name: str
+    bytes: int
+    line: int
+    ways: int
+    bandwidth: float
+    shared_by: int = 1
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the model needs to know. `peak` is one core's f32 FLOP/s; `caches` run from L1 outwards.
+
+    `memory_bandwidth`, `memory_write_bandwidth` (plain stores) and `stream_bandwidth` (stores that bypass the caches)
+    are bytes/s of one core beyond the last cache.
+    """
+
+    fingerprint: str
+    isa: str
+    lanes: int
+    registers: int
+    peak: float
+    cores: int
+    caches: tuple[CacheLevel, ...]
+    memory_bandwidth: float
+    memory_write_bandwidth: float
+    stream_bandwidth: float
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds a call, raw samples, and the one-core FMA peak (GFLOP/s) measured in the same breath."""
+
+    samples: tuple[float, ...]
+    peak_gflops: float
+
+    @property
+    def seconds(self) -> float:
+        """The median sample."""
+        return median(self.samples)
+
+    @property
+    def spread(self) -> float:
+        """Interquartile range over the median: how far two runs may differ without meaning anything."""
+        ordered = sorted(self.samples)
+        quarter = len(ordered) // 4
+        return (ordered[-1 - quarter] - ordered[quarter]) / self.seconds
+
+    def fraction_of_peak(self, flops: int, threads: int = 1) -> float:
+        """FLOP/s over the peak of `threads` cores."""
+        return flops / self.seconds / (self.peak_gflops * 1e9 * threads)

@@ -1,0 +1,131 @@
+"""A scheme lowered to the loops it stands for, one immutable node a loop.
+
+Emitters, the data-movement model and the pseudo-code all walk this tree, so none of them interprets specifiers.
+Positions are in points of the dim; a step over the vectorised dim counts `lanes` points a vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from tiling.scheme import Lambda, Matrix, Rest, Scheme, Stage, Tile, Unroll, Vector
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`trips` iterations over `dim`, each covering `step` points of it, from `start` points past the loop outside."""
+
+    dim: str
+    trips: int
+    step: int
+    start: int
+    worker: str | None
+    body: tuple["Node", ...]
+
+    @property
+    def points(self) -> int:
+        return self.trips * self.step
+
+
+@dataclass(frozen=True)
+class Staged:
+    """The tile of `tensor` that everything inside touches is copied one memory further down."""
+
+    tensor: str
+    depth: int
+    body: tuple["Node", ...]
+
+
+@dataclass(frozen=True)
+class Register:
+    """A register tile: points per dim, those of the vectorised dim a multiple of `lanes`."""
+
+    points: tuple[tuple[str, int], ...]
+    lanes: int
+
+    @property
+    def extents(self) -> dict[str, int]:
+        return dict(self.points)
+
+
+Node = Loop | Staged | Register
+
+
+def lower(scheme: Scheme) -> tuple[Node, ...]:
+    """The loop nest of a scheme, outermost nodes first; an L becomes several loops one after the other."""
+    return _lower(scheme, 0, {})
+
+
+def _lower(scheme: Scheme, position: int, chosen: dict[str, int]) -> tuple[Node, ...]:
+    if position == len(scheme.specifiers) or isinstance(scheme.specifiers[position], (Unroll, Vector, Matrix)):
+        return (_register(scheme, position, chosen),)
+    specifier = scheme.specifiers[position]
+    if isinstance(specifier, Stage):
+        return (Staged(specifier.tensor, specifier.depth, _lower(scheme, position + 1, chosen)),)
+    dim = specifier.dim
+    if isinstance(specifier, Lambda):
+        loops, start = [], 0
+        for count, size in specifier.branches:
+            inner = {**chosen, dim: size}
+            loop = Loop(dim, count, _step(scheme, position + 1, inner, dim), start, None, _lower(scheme, position + 1, inner))
+            loops.append(loop)
+            start += loop.points
+        return tuple(loops)
+    trips = scheme.trips(specifier) if isinstance(specifier, Rest) else specifier.trips
+    worker = specifier.worker if isinstance(specifier, Tile) else None
+    step = _step(scheme, position + 1, chosen, dim)
+    return (Loop(dim, trips, step, 0, worker, _lower(scheme, position + 1, chosen)),)
+
+
+def _step(scheme: Scheme, position: int, chosen: dict[str, int], dim: str) -> int:
+    """Points of `dim` covered by the specifiers from `position` inwards."""
+    points = 1
+    for s in scheme.specifiers[position:]:
+        if getattr(s, "dim", None) != dim:
+            continue
+        if isinstance(s, Tile):
+            points *= s.trips
+        elif isinstance(s, Lambda):
+            points *= sum(count * size for count, size in s.branches)
+        elif isinstance(s, Unroll):
+            # The λ of a dim is summed by its L; below that L the chosen size counts.
+            points *= s.factor if s.factor is not None else chosen.get(dim, 1)
+        elif isinstance(s, Vector):
+            points *= s.lanes
+    return points
+
+
+def _register(scheme: Scheme, position: int, chosen: dict[str, int]) -> Register:
+    points = {dim: 1 for dim, _ in scheme.problem.dims}
+    for s in scheme.specifiers[position:]:
+        if isinstance(s, Unroll):
+            points[s.dim] *= chosen[s.dim] if s.factor is None else s.factor
+        elif isinstance(s, Vector):
+            points[s.dim] *= s.lanes
+    return Register(tuple(points.items()), scheme.lanes)
+
+
+def executions(nodes: tuple[Node, ...]) -> int:
+    """How many register tiles the nest computes, counting each visit."""
+    total = 0
+    for node in nodes:
+        if isinstance(node, Register):
+            total += 1
+        else:
+            total += (node.trips if isinstance(node, Loop) else 1) * executions(node.body)
+    return total
+
+
+def starts(loops: tuple[Loop, ...], dim: str) -> tuple[int, ...]:
+    """Every position along `dim` at which the innermost of these nested loops (outermost first) starts a tile."""
+    positions = [0]
+    for loop in loops:
+        if loop.dim == dim:
+            positions = [p + loop.start + i * loop.step for p in positions for i in range(loop.trips)]
+    return tuple(sorted(set(positions)))
+
+
+def flat_points(register: Register) -> int:
+    """Iteration points of one register tile."""
+    return prod(extent for _, extent in register.points)

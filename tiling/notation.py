@@ -1,0 +1,76 @@
+"""The text form of a scheme: `T(w,136) L(h, 2x11 + 1x12) S(y) T(c,128) U(h,λ) U(k,2) V(k,16)`.
+
+`parse(problem, scheme.text) == scheme` for every scheme. White space is free; `lambda` and `l` may stand for λ.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tiling.problem import Problem
+from tiling.scheme import LAMBDA, Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll, Vector
+
+_ITEM = re.compile(r"\s*([A-Z])\s*\(([^()]*)\)\s*(?:@\s*([a-z]+))?")
+_NUMBER = re.compile(r"[0-9]{1,9}\Z")
+
+
+def parse(problem: Problem, text: str) -> Scheme:
+    """The scheme that `text` spells for `problem`. Raises SchemeError naming what does not parse or the rule broken."""
+    specifiers, position, text = [], 0, text.rstrip()
+    while position < len(text):
+        match = _ITEM.match(text, position)
+        if not match:
+            raise SchemeError(f"cannot read {text[position:].strip()[:40]!r}: expected a specifier such as T(w,4)")
+        specifiers.append(_specifier(*match.groups()))
+        position = match.end()
+    return Scheme(problem, tuple(specifiers))
+
+
+def _specifier(letter: str, inside: str, worker: str | None):
+    arguments = [part.strip() for part in inside.split(",")]
+    text = f"{letter}({inside})" + (f"@{worker}" if worker else "")
+    if worker and letter != "T":
+        raise SchemeError(f"{text}: only a tile loop T can be bound to workers")
+
+    def expect(count: int, form: str):
+        if len(arguments) != count or not all(arguments):
+            raise SchemeError(f"{text}: expected {form}")
+
+    if letter == "R":
+        expect(1, "R(dim)")
+        return Rest(arguments[0])
+    if letter == "T":
+        expect(2, "T(dim,iterations)")
+        return Tile(arguments[0], _number(text, arguments[1]), worker)
+    if letter == "U":
+        expect(2, "U(dim,factor) or U(dim,λ)")
+        factor = None if arguments[1] in (LAMBDA, "lambda", "l") else _number(text, arguments[1])
+        return Unroll(arguments[0], factor)
+    if letter == "V":
+        expect(2, "V(dim,lanes)")
+        return Vector(arguments[0], _number(text, arguments[1]))
+    if letter == "L":
+        expect(2, "L(dim, 2x11 + 1x12)")
+        branches = []
+        for part in arguments[1].split("+"):
+            count, cross, size = part.partition("x")
+            if not cross:
+                raise SchemeError(f"{text}: {part.strip()!r} is not COUNTxSIZE")
+            branches.append((_number(text, count.strip()), _number(text, size.strip())))
+        return Lambda(arguments[0], tuple(branches))
+    if letter == "S":
+        if len(arguments) not in (1, 2) or not all(arguments):
+            raise SchemeError(f"{text}: expected S(tensor) or S(tensor, depth)")
+        return Stage(arguments[0], _number(text, arguments[1]) if len(arguments) == 2 else 1)
+    if letter == "M":
+        expect(1, "M(shape)")
+        if not re.fullmatch(r"[a-z0-9]{1,32}", arguments[0]):
+            raise SchemeError(f"{text}: a matrix instruction is named like m16n8k16")
+        return Matrix(arguments[0])
+    raise SchemeError(f"{text}: unknown specifier {letter!r}; known are R T L U V M S")
+
+
+def _number(text: str, part: str) -> int:
+    if not _NUMBER.match(part):
+        raise SchemeError(f"{text}: {part!r} is not a whole number")
+    return int(part)

@@ -1,0 +1,276 @@
+"""What to compute: an operator as a loop nest over named dims and tensors with affine indices.
+
+A problem says nothing about loop order, tiles or machines. Footprints, data movement and the emitted address
+arithmetic all follow from the index expressions, so a new operator is a new function here, not a new model.
+
+The three roles name what a register tile does with a tensor:
+
+    broadcast   read one scalar at a time and spread over a vector (x of a convolution, a of a matrix product)
+    vector      read a vector at a time, packed ahead of the call (the weights, b)
+    output      kept in registers, written once (y, c)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+DTYPE_BYTES = {"f32": 4}
+
+
+class ProblemError(ValueError):
+    """A problem that cannot be computed: which extent or option is wrong, and why."""
+
+
+@dataclass(frozen=True)
+class Affine:
+    """One index: Σ coefficient·dim + offset, e.g. `2*h + r - 1`."""
+
+    terms: tuple[tuple[str, int], ...]
+    offset: int = 0
+
+    def at(self, point: dict[str, int]) -> int:
+        """The index value at a point of the iteration space."""
+        return sum(coefficient * point[dim] for dim, coefficient in self.terms) + self.offset
+
+    def coefficient(self, dim: str) -> int:
+        """The coefficient of `dim`, 0 where the index does not depend on it."""
+        return dict(self.terms).get(dim, 0)
+
+    def __str__(self) -> str:
+        parts = [dim if c == 1 else f"{c}*{dim}" for dim, c in self.terms]
+        text = " + ".join(parts) or "0"
+        if self.offset:
+            text += f" {'-' if self.offset < 0 else '+'} {abs(self.offset)}"
+        return text
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of the problem: its role, the index of each axis, and its shape (row-major, last axis contiguous)."""
+
+    name: str
+    role: str
+    indices: tuple[Affine, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def dims(self) -> frozenset[str]:
+        """The dims that the tensor's address depends on; a loop over any other dim re-uses it."""
+        return frozenset(dim for index in self.indices for dim, _ in index.terms)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements between neighbours along each axis."""
+        return tuple(prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
+
+    def stride(self, dim: str) -> int:
+        """Elements the address moves when `dim` grows by one."""
+        return sum(index.coefficient(dim) * s for index, s in zip(self.indices, self.strides))
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Window:
+    """An axis of the broadcast tensor that an output dim and a reduction dim index together.
+
+    The point `stride*dim + dilation*tap - before` is on the tensor only where it lies in [0, extent): elsewhere
+    the tap falls on padding and is left out.
+    """
+
+    dim: str
+    tap: str
+    stride: int
+    dilation: int
+    before: int
+    extent: int
+
+    def taps_inside(self, position: int, taps: int) -> tuple[int, int]:
+        """The half-open range of taps that fall on the tensor for the output `position`."""
+        start = position * self.stride - self.before
+        low = max(0, -(start // self.dilation))
+        high = min(taps, (self.extent - start + self.dilation - 1) // self.dilation)
+        return min(low, taps), max(min(low, taps), high)
+
+    def rows_inside(self, first: int, count: int, tap: int) -> tuple[int, int]:
+        """Of the outputs first … first+count-1, the half-open range (0-based) whose `tap` falls on the tensor."""
+        shift = tap * self.dilation - self.before
+        low = max(0, -((shift + first * self.stride) // self.stride))
+        high = min(count, (self.extent - shift + self.stride - 1) // self.stride - first)
+        return min(low, count), max(min(low, count), high)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An operator with its extents. Build one with `conv2d` or `matmul`."""
+
+    op: str
+    dims: tuple[tuple[str, int], ...]
+    reductions: tuple[str, ...]
+    tensors: tuple[Tensor, ...]
+    vector_dim: str
+    dtype: str = "f32"
+
+    def __post_init__(self):
+        if self.dtype not in DTYPE_BYTES:
+            raise ProblemError(f"dtype {self.dtype!r} is not supported; supported: {', '.join(DTYPE_BYTES)}")
+        for dim, extent in self.dims:
+            if extent < 1:
+                raise ProblemError(f"{self.op}: extent {dim}={extent} must be at least 1")
+
+    @cached_property
+    def extents(self) -> dict[str, int]:
+        """Extent of every dim, output sizes for `h` and `w`."""
+        return dict(self.dims)
+
+    @property
+    def broadcast(self) -> Tensor:
+        return self._role("broadcast")
+
+    @property
+    def vector(self) -> Tensor:
+        return self._role("vector")
+
+    @property
+    def output(self) -> Tensor:
+        return self._role("output")
+
+    def _role(self, role: str) -> Tensor:
+        return next(tensor for tensor in self.tensors if tensor.role == role)
+
+    def tensor(self, name: str) -> Tensor:
+        """The tensor called `name`; KeyError where there is none."""
+        for tensor in self.tensors:
+            if tensor.name == name:
+                return tensor
+        raise KeyError(name)
+
+    @property
+    def row_dims(self) -> tuple[str, ...]:
+        """Output dims other than the vector dim: what a register tile unrolls as rows (n h w, or m)."""
+        return tuple(d for d, _ in self.dims if d not in self.reductions and d != self.vector_dim)
+
+    @cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """The axes of the broadcast tensor whose index can leave it, i.e. where padding is."""
+        found = []
+        for index, extent in zip(self.broadcast.indices, self.broadcast.shape):
+            taps = [d for d, _ in index.terms if d in self.reductions]
+            rows = [d for d, _ in index.terms if d not in self.reductions]
+            if len(taps) == 1 and len(rows) == 1:
+                row, tap = rows[0], taps[0]
+                found.append(Window(row, tap, index.coefficient(row), index.coefficient(tap), -index.offset, extent))
+        return tuple(found)
+
+    @property
+    def bytes_per_element(self) -> int:
+        return DTYPE_BYTES[self.dtype]
+
+    @property
+    def flops(self) -> int:
+        """2 · product of all extents: padding counts, as everyone counts it."""
+        return 2 * prod(extent for _, extent in self.dims)
+
+    @property
+    def reduction_length(self) -> int:
+        """K of the error bound: how many products are summed into one output."""
+        return prod(self.extents[d] for d in self.reductions)
+
+    def __str__(self) -> str:
+        return f"{self.op} " + " ".join(f"{dim}={extent}" for dim, extent in self.dims)
+
+
+def conv2d(
+    *,
+    n: int = 1,
+    c: int,
+    h: int,
+    w: int,
+    k: int,
+    r: int,
+    s: int,
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] | tuple[tuple[int, int], tuple[int, int]] = 0,
+    dilation: int | tuple[int, int] = 1,
+    dtype: str = "f32",
+) -> Problem:
+    """A 2-D convolution, channels last: x (N,H,W,C), weights (K,C,R,S), y (N,OH,OW,K).
+
+    `h` and `w` are the input's extents; the problem's dims `h` and `w` are the output's. `padding` is one number,
+    one per axis, or ((top, bottom), (left, right)). `dilation` counts from 1. Raises ProblemError.
+    """
+    given = {"n": n, "c": c, "h": h, "w": w, "k": k, "r": r, "s": s}
+    for name, value in given.items():
+        _positive("conv2d", name, value)
+    stride_h, stride_w = _pair("stride", stride)
+    dilation_h, dilation_w = _pair("dilation", dilation)
+    (top, bottom), (left, right) = _padding(padding)
+    out = {}
+    for axis, size, taps, step, dil, before, after in (
+        ("h", h, r, stride_h, dilation_h, top, bottom),
+        ("w", w, s, stride_w, dilation_w, left, right),
+    ):
+        reach = (taps - 1) * dil + 1
+        if reach > size + before + after:
+            raise ProblemError(
+                f"conv2d: the kernel reaches over {reach} points along {axis}, the padded input has only "
+                f"{size + before + after} ({axis}={size}, padding {before}+{after})"
+            )
+        out[axis] = (size + before + after - reach) // step + 1
+    x = Tensor(
+        "x",
+        "broadcast",
+        (
+            Affine((("n", 1),)),
+            Affine((("h", stride_h), ("r", dilation_h)), -top),
+            Affine((("w", stride_w), ("s", dilation_w)), -left),
+            Affine((("c", 1),)),
+        ),
+        (n, h, w, c),
+    )
+    weights = Tensor("w", "vector", tuple(Affine(((d, 1),)) for d in "kcrs"), (k, c, r, s))
+    y = Tensor("y", "output", tuple(Affine(((d, 1),)) for d in "nhwk"), (n, out["h"], out["w"], k))
+    dims = (("n", n), ("k", k), ("c", c), ("h", out["h"]), ("w", out["w"]), ("r", r), ("s", s))
+    return Problem("conv2d", dims, ("c", "r", "s"), (x, weights, y), "k", dtype)
+
+
+def matmul(*, m: int, n: int, k: int, dtype: str = "f32") -> Problem:
+    """A matrix product c (M,N) = a (M,K) · b (K,N), all row-major. Raises ProblemError."""
+    for name, value in {"m": m, "n": n, "k": k}.items():
+        _positive("matmul", name, value)
+    a = Tensor("a", "broadcast", (Affine((("m", 1),)), Affine((("k", 1),))), (m, k))
+    b = Tensor("b", "vector", (Affine((("k", 1),)), Affine((("n", 1),))), (k, n))
+    c = Tensor("c", "output", (Affine((("m", 1),)), Affine((("n", 1),))), (m, n))
+    return Problem("matmul", (("m", m), ("n", n), ("k", k)), ("k",), (a, b, c), "n", dtype)
+
+
+def _positive(op: str, name: str, value) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ProblemError(f"{op}: {name}={value!r} must be a whole number")
+    if value < 1:
+        raise ProblemError(f"{op}: {name}={value} must be at least 1")
+
+
+def _pair(name: str, value) -> tuple[int, int]:
+    pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    if len(pair) != 2:
+        raise ProblemError(f"conv2d: {name}={value!r} must be one number or one per axis (h, w)")
+    for part in pair:
+        _positive("conv2d", name, part)
+    return pair
+
+
+def _padding(value) -> tuple[tuple[int, int], tuple[int, int]]:
+    axes = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    sides = tuple(tuple(axis) if isinstance(axis, (tuple, list)) else (axis, axis) for axis in axes)
+    if len(sides) != 2 or any(len(side) != 2 for side in sides):
+        raise ProblemError(f"conv2d: padding={value!r} must be p, (ph, pw) or ((top, bottom), (left, right))")
+    for side in sides:
+        for part in side:
+            if isinstance(part, bool) or not isinstance(part, int) or part < 0:
+                raise ProblemError(f"conv2d: padding={value!r} must be whole numbers of at least 0")
+    return sides

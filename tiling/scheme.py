@@ -1,0 +1,273 @@
+"""How a problem is tiled: an ordered tuple of specifiers, outermost first, and the rules they must obey.
+
+A scheme is pure data. Its text form (`tiling.notation`) is what logs, stores, emitted files and the command line
+show; its loops are `tiling.nest`. The language is TTile's, its worker bindings are Hidet's `spatial`:
+a tile loop bound to workers is spread over space, an unbound one over time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from tiling.problem import Problem
+
+WORKERS = ("core", "block", "warpgroup", "warp", "lane")
+LAMBDA = "λ"
+
+
+class SchemeError(ValueError):
+    """A scheme that does not parse or breaks a rule: names the specifier and the rule."""
+
+
+@dataclass(frozen=True)
+class Rest:
+    """`R(d)`: the outer loop over what is left of d."""
+
+    dim: str
+
+    def __str__(self):
+        return f"R({self.dim})"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """`T(d,n)`: exactly n iterations; `T(d,n)@core` hands them to workers."""
+
+    dim: str
+    trips: int
+    worker: str | None = None
+
+    def __str__(self):
+        return f"T({self.dim},{self.trips})" + (f"@{self.worker}" if self.worker else "")
+
+
+@dataclass(frozen=True)
+class Lambda:
+    """`L(d, 2x11 + 1x12)`: a sequence of loops; 2 iterations over a microkernel of size 11, then 1 of size 12."""
+
+    dim: str
+    branches: tuple[tuple[int, int], ...]
+
+    def __str__(self):
+        return f"L({self.dim}, " + " + ".join(f"{count}x{size}" for count, size in self.branches) + ")"
+
+
+@dataclass(frozen=True)
+class Unroll:
+    """`U(d,n)`: n iterations unrolled into registers; `U(d,λ)` (factor None) takes its size from the L on d."""
+
+    dim: str
+    factor: int | None
+
+    def __str__(self):
+        return f"U({self.dim},{LAMBDA if self.factor is None else self.factor})"
+
+
+@dataclass(frozen=True)
+class Vector:
+    """`V(d,16)`: one vector register of 16 lanes along d; its last vector may be masked."""
+
+    dim: str
+    lanes: int
+
+    def __str__(self):
+        return f"V({self.dim},{self.lanes})"
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """`M(m16n8k16)`: a matrix instruction, what V is to a CPU."""
+
+    shape: str
+
+    def __str__(self):
+        return f"M({self.shape})"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`S(y)`: everything inside works on a copy of the tensor's tile, one memory further down.
+
+    Of the output: the accumulators in registers. Of an input: a packed panel, or `depth` shared-memory buffers.
+    """
+
+    tensor: str
+    depth: int = 1
+
+    def __str__(self):
+        return f"S({self.tensor})" if self.depth == 1 else f"S({self.tensor}, {self.depth})"
+
+
+Specifier = Rest | Tile | Lambda | Unroll | Vector | Matrix | Stage
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A valid tiling of a problem; raises SchemeError when built from specifiers that break a rule."""
+
+    problem: Problem
+    specifiers: tuple[Specifier, ...]
+
+    def __post_init__(self):
+        _check(self.problem, self.specifiers)
+
+    @property
+    def text(self) -> str:
+        """The text form, which `tiling.notation.parse` turns back into this scheme."""
+        return " ".join(str(specifier) for specifier in self.specifiers)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @cached_property
+    def lanes(self) -> int:
+        """Lanes of the vector specifier; 1 where there is none."""
+        return next((s.lanes for s in self.specifiers if isinstance(s, Vector)), 1)
+
+    @cached_property
+    def units(self) -> dict[str, int]:
+        """How many units each dim has: its extent, in vectors for the vectorised dim (the last may be masked)."""
+        return _units(self.problem, self.specifiers)
+
+    @cached_property
+    def branches(self) -> dict[str, tuple[tuple[int, int], ...]]:
+        """For each composed dim, its (count, size) branches."""
+        return {s.dim: s.branches for s in self.specifiers if isinstance(s, Lambda)}
+
+    @cached_property
+    def tiles(self) -> tuple[dict[str, int], ...]:
+        """The register tiles the scheme is composed of: units unrolled per dim, one dict per λ choice."""
+        choices = [{}]
+        for dim, branches in self.branches.items():
+            choices = [{**choice, dim: size} for choice in choices for _, size in branches]
+        tiles = []
+        for choice in choices:
+            tile = {dim: 1 for dim, _ in self.problem.dims}
+            for s in self.specifiers:
+                if isinstance(s, Unroll):
+                    tile[s.dim] *= choice[s.dim] if s.factor is None else s.factor
+            tiles.append(tile)
+        return tuple(tiles)
+
+    def trips(self, specifier: Rest) -> int:
+        """Iterations of an R loop: what its dim has left once every other factor is taken out."""
+        return self.units[specifier.dim] // _covered(self.specifiers, specifier.dim)
+
+
+def _units(problem: Problem, specifiers) -> dict[str, int]:
+    units = dict(problem.extents)
+    for s in specifiers:
+        if isinstance(s, Vector):
+            units[s.dim] = -(-units[s.dim] // s.lanes)
+    return units
+
+
+def _covered(specifiers, dim: str) -> int:
+    """Units of `dim` covered by all its specifiers except R: the product of factors, λ summed over branches."""
+    covered = 1
+    for s in specifiers:
+        if getattr(s, "dim", None) != dim:
+            continue
+        if isinstance(s, Tile):
+            covered *= s.trips
+        elif isinstance(s, Unroll) and s.factor is not None:
+            covered *= s.factor
+        elif isinstance(s, Lambda):
+            covered *= sum(count * size for count, size in s.branches)
+    return covered
+
+
+def _check(problem: Problem, specifiers) -> None:
+    """Every rule of the language, in the order a reader would check them."""
+    if not specifiers:
+        raise SchemeError("an empty scheme covers nothing")
+    extents = problem.extents
+    for s in specifiers:
+        _check_one(problem, extents, s)
+    _check_order(problem, specifiers)
+    _check_lambda(specifiers)
+    for dim in extents:
+        rests = [s for s in specifiers if isinstance(s, Rest) and s.dim == dim]
+        if len(rests) > 1:
+            raise SchemeError(f"{rests[1]}: at most one R per dim")
+        have, covered = _units(problem, specifiers)[dim], _covered(specifiers, dim)
+        unit = "vectors" if any(isinstance(s, Vector) and s.dim == dim for s in specifiers) else "points"
+        named = " ".join(str(s) for s in specifiers if getattr(s, "dim", None) == dim) or f"no specifier on {dim}"
+        if rests and have % covered:
+            raise SchemeError(f"{named}: {covered} {unit} do not divide the {have} of dim {dim}: no partial tiles")
+        if not rests and have != covered:
+            raise SchemeError(f"{named}: cover {covered} {unit} of dim {dim}, which has {have}: cover it exactly")
+
+
+def _check_one(problem, extents, s) -> None:
+    dim = getattr(s, "dim", None)
+    if dim is not None and dim not in extents:
+        raise SchemeError(f"{s}: {problem.op} has no dim {dim!r}; its dims are {' '.join(extents)}")
+    if isinstance(s, Tile):
+        if s.trips < 1:
+            raise SchemeError(f"{s}: a tile loop has at least 1 iteration")
+        if s.worker is not None and s.worker not in WORKERS:
+            raise SchemeError(f"{s}: unknown worker {s.worker!r}; workers are {', '.join(WORKERS)}")
+        if s.worker is not None and dim in problem.reductions:
+            raise SchemeError(f"{s}: {dim} is summed over; workers may only share output dims")
+    if isinstance(s, Unroll) and s.factor is not None and s.factor < 1:
+        raise SchemeError(f"{s}: the unroll factor must be at least 1")
+    if isinstance(s, Vector):
+        if s.lanes < 1:
+            raise SchemeError(f"{s}: a vector has at least 1 lane")
+        if dim != problem.vector_dim:
+            raise SchemeError(f"{s}: {problem.op} is vectorised over {problem.vector_dim}")
+    if isinstance(s, Lambda) and any(count < 1 or size < 1 for count, size in s.branches):
+        raise SchemeError(f"{s}: counts and sizes are at least 1")
+    if isinstance(s, Lambda) and not s.branches:
+        raise SchemeError(f"{s}: a composition needs at least one branch")
+    if isinstance(s, Stage):
+        if s.tensor not in [t.name for t in problem.tensors]:
+            raise SchemeError(f"{s}: {problem.op} has no tensor {s.tensor!r}")
+        if s.depth < 1:
+            raise SchemeError(f"{s}: the depth is at least 1")
+
+
+def _check_order(problem, specifiers) -> None:
+    for position, s in enumerate(specifiers):
+        if isinstance(s, (Vector, Matrix)) and position != len(specifiers) - 1:
+            raise SchemeError(f"{s}: V and M stand innermost, and there is at most one")
+        inner = specifiers[position + 1 :]
+        if isinstance(s, Unroll):
+            for t in inner:
+                if isinstance(t, (Rest, Tile, Lambda, Stage)):
+                    raise SchemeError(f"{s}: an unrolled loop may not hold {t}; U stands below every R, T, L and S")
+        if isinstance(s, Rest):
+            for t in specifiers[:position]:
+                if isinstance(t, (Tile, Lambda)) and t.dim == s.dim:
+                    raise SchemeError(f"{s}: R is the outer loop of its dim, but stands inside {t}")
+        if isinstance(s, Stage):
+            if any(isinstance(t, Stage) and t.tensor == s.tensor for t in inner):
+                raise SchemeError(f"{s}: {s.tensor} is staged twice")
+            if s.tensor == problem.output.name:
+                for t in inner:
+                    if isinstance(t, (Rest, Tile, Lambda)) and t.dim not in problem.reductions:
+                        raise SchemeError(
+                            f"{s}: {t} loops over an output dim inside it; registers hold one register tile of "
+                            f"{s.tensor}, so only {' '.join(problem.reductions)} may loop there"
+                        )
+        if isinstance(s, Tile) and s.worker == "core" and position:
+            before = specifiers[position - 1]
+            if not (isinstance(before, Tile) and before.worker == "core"):
+                raise SchemeError(f"{s}: core loops stand outermost, together, but this one follows {before}")
+
+
+def _check_lambda(specifiers) -> None:
+    for position, s in enumerate(specifiers):
+        if not isinstance(s, Lambda):
+            continue
+        if sum(isinstance(t, Lambda) and t.dim == s.dim for t in specifiers) > 1:
+            raise SchemeError(f"{s}: dim {s.dim} is composed twice")
+        matches = [t for t in specifiers[position + 1 :] if isinstance(t, Unroll) and t.dim == s.dim and t.factor is None]
+        if len(matches) != 1:
+            raise SchemeError(f"{s}: needs exactly one U({s.dim},{LAMBDA}) inside, found {len(matches)}")
+    for position, s in enumerate(specifiers):
+        if isinstance(s, Unroll) and s.factor is None:
+            if not any(isinstance(t, Lambda) and t.dim == s.dim for t in specifiers[:position]):
+                raise SchemeError(f"{s}: has no L({s.dim}, …) outside it to take its size from")

@@ -1,0 +1,265 @@
+"""The text forms of a problem. A convolution may be written in three ways, and is always printed in the second:
+
+    resnet18:R2                                  a layer of a suite (`tiling/suites/*.txt`)
+    c=64,h=56,w=56,k=64,r=3,s=3,pad=1            key=value, with commas or spaces between
+    mb1ic64ih56oc64oh56kh3ph1                    a oneDNN benchdnn descriptor
+
+`canonical` prints the key=value form, so a line of output is enough to run a case again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from importlib.resources import files
+
+from tiling.problem import Problem, ProblemError, conv2d, matmul
+
+REQUIRED = ("c", "h", "w", "k", "r", "s")
+KEYS = (
+    *("n", *REQUIRED, "stride", "stride_h", "stride_w", "dilation", "dilation_h", "dilation_w", "pad", "padding"),
+    *("pad_h", "pad_w", "pad_top", "pad_bottom", "pad_left", "pad_right"),
+)
+MATMUL_KEYS = ("m", "n", "k")
+LARGEST = 2**31 - 1  # what a C int holds
+
+_SIDES = {"h": ("pad_top", "pad_bottom"), "w": ("pad_left", "pad_right")}
+_DESCRIPTOR_KEYS = "g|mb|[io]c|[ioksdp][dhw]"
+_DESCRIPTOR = re.compile(rf"_*(?:(?:{_DESCRIPTOR_KEYS})[0-9]+_*)+(?:n.*)?")
+_DESCRIPTOR_PAIR = re.compile(rf"({_DESCRIPTOR_KEYS})([0-9]+)_*")
+_DESCRIPTOR_START = re.compile(rf"_*(?:{_DESCRIPTOR_KEYS})[0-9]")
+
+
+class ShapeError(ProblemError):
+    """A text that names no problem we can compute: which part of it, and why."""
+
+
+def parse_shape(text: str) -> Problem:
+    """The convolution that `text` stands for, in any of the three forms. Raises ShapeError."""
+    text = text.strip()
+    if _DESCRIPTOR_START.match(text):
+        return _conv2d(_descriptor(text))
+    if "=" in text:
+        return _key_value(text)
+    name, colon, layer = text.partition(":")
+    if not colon:
+        raise ShapeError(
+            f"cannot read the shape {text[:60]!r}: give a layer (resnet18:R2), key=value pairs "
+            "(c=64,h=56,w=56,k=64,r=3,s=3,pad=1) or a benchdnn descriptor (mb1ic64ih56oc64kh3ph1)"
+        )
+    layers = suite(name)
+    if layer not in layers:
+        raise ShapeError(f"suite {name} has no layer {layer!r}{_there_is(layer, layers)}")
+    return layers[layer]
+
+
+def parse_matmul_shape(text: str) -> Problem:
+    """The matrix product that `m=…,n=…,k=…` stands for. Raises ShapeError."""
+    pairs = _pairs(text, MATMUL_KEYS)
+    _require(pairs, MATMUL_KEYS)
+    try:
+        return matmul(**{key: _number(key, value) for key, value in pairs.items()})
+    except ProblemError as error:
+        raise ShapeError(str(error)) from error
+
+
+def suites() -> tuple[str, ...]:
+    """The names of the suites there are."""
+    found = (file.name for file in files("tiling.suites").iterdir())
+    return tuple(sorted(name.removesuffix(".txt") for name in found if name.endswith(".txt")))
+
+
+def suite(name: str) -> dict[str, Problem]:
+    """The layers of one suite by name, in the file's order. Raises ShapeError."""
+    # Only names that the folder lists are opened, so a name can never be a path.
+    if not re.fullmatch("[a-z0-9_]+", name) or name not in suites():
+        raise ShapeError(f"there is no suite {name!r}{_there_is(name, suites())}")
+    layers: dict[str, Problem] = {}
+    for line in files("tiling.suites").joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        layer, _, shape = line.partition("#")[0].strip().partition(" ")
+        if not layer:
+            continue
+        if layer in layers:
+            raise ShapeError(f"suite {name} lists {layer} twice")
+        layers[layer] = _key_value(shape)
+    return layers
+
+
+def canonical(problem: Problem) -> str:
+    """The shortest key=value form that parses back to an equal problem; what is 1 or 0 by default is left out."""
+    extents = problem.extents
+    if problem.op == "matmul":
+        return ",".join(f"{key}={extents[key]}" for key in MATMUL_KEYS)
+    if problem.op != "conv2d":
+        raise ShapeError(f"{problem.op} has no text form")
+    n, h, w, c = problem.broadcast.shape
+    sizes = {"n": n, "c": c, "h": h, "w": w, "k": extents["k"], "r": extents["r"], "s": extents["s"]}
+    vertical, horizontal = problem.windows
+    (top, bottom), (left, right) = (
+        _sides(window, extents[window.dim], extents[window.tap]) for window in (vertical, horizontal)
+    )
+    if top == bottom and left == right:
+        padding = _per_axis("pad", top, left)
+    else:
+        padding = {"pad_top": top, "pad_bottom": bottom, "pad_left": left, "pad_right": right}
+    options = {
+        **_per_axis("stride", vertical.stride, horizontal.stride),
+        **_per_axis("dilation", vertical.dilation, horizontal.dilation),
+    }
+    kept = {key: value for key, value in sizes.items() if key != "n" or value != 1}
+    kept |= {key: value for key, value in options.items() if value != 1}
+    kept |= {key: value for key, value in padding.items() if value != 0}
+    return ",".join(f"{key}={value}" for key, value in kept.items())
+
+
+def _per_axis(name: str, vertical: int, horizontal: int) -> dict[str, int]:
+    return {name: vertical} if vertical == horizontal else {f"{name}_h": vertical, f"{name}_w": horizontal}
+
+
+def _sides(window, points: int, taps: int) -> tuple[int, int]:
+    """Padding before and after. A problem keeps only `before`: `after` may be anything that gives this many outputs."""
+    least = (points - 1) * window.stride + (taps - 1) * window.dilation + 1 - window.extent - window.before
+    if least <= window.before < least + window.stride:
+        return window.before, window.before
+    return window.before, max(0, least)
+
+
+def _key_value(text: str) -> Problem:
+    pairs = _pairs(text, KEYS)
+    _require(pairs, REQUIRED)
+    sizes = {key: _number(key, pairs[key]) for key in REQUIRED}
+    stride = _axes(pairs, "stride")
+    dilation = _axes(pairs, "dilation")
+    padding = tuple(
+        _padding(pairs, axis, sizes[axis], sizes[taps], stride[i], dilation[i])
+        for i, (axis, taps) in enumerate((("h", "r"), ("w", "s")))
+    )
+    n = _number("n", pairs.get("n", "1"))
+    return _conv2d({**sizes, "n": n, "stride": stride, "dilation": dilation, "padding": padding})
+
+
+def _pairs(text: str, keys: tuple[str, ...]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for part in re.split(r"[,\s]+", re.sub(r"\s*=\s*", "=", text.strip())):
+        if not part:
+            continue
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise ShapeError(f"{part[:40]!r} is not key=value")
+        if key not in keys:
+            raise ShapeError(f"{part[:40]!r}: unknown key {key[:20]!r}; known are {' '.join(keys)}")
+        if key in pairs:
+            raise ShapeError(f"{part[:40]!r}: {key} is given twice")
+        pairs[key] = value
+    return pairs
+
+
+def _require(pairs: Mapping[str, object], keys: tuple[str, ...]) -> None:
+    missing = [key for key in keys if key not in pairs]
+    if missing:
+        raise ShapeError(f"the shape lacks {', '.join(missing)}")
+
+
+def _only(pairs: Mapping[str, str], keys: Iterable[str]) -> str | None:
+    """Which of these keys is given; two that set the same thing are refused."""
+    given = [key for key in keys if key in pairs]
+    if len(given) > 1:
+        raise ShapeError(f"{given[0]} and {given[1]} set the same value: give one of them")
+    return given[0] if given else None
+
+
+def _axes(pairs: Mapping[str, str], name: str) -> tuple[int, int]:
+    vertical, horizontal = (_only(pairs, (name, f"{name}_{axis}")) for axis in "hw")
+    return tuple(_number(key, pairs[key]) if key else 1 for key in (vertical, horizontal))
+
+
+def _padding(pairs: Mapping[str, str], axis: str, size: int, taps: int, stride: int, dilation: int) -> tuple[int, int]:
+    whole = ("pad", "padding", f"pad_{axis}")
+    before, after = (_only(pairs, (*whole, side)) for side in _SIDES[axis])
+    if before in whole and pairs[before] == "same":
+        # TensorFlow's rule: ceil(size / stride) outputs, and the odd point of padding comes after.
+        reach = (taps - 1) * dilation + 1
+        total = max(0, (-(-size // max(stride, 1)) - 1) * stride + reach - size)
+        return total // 2, total - total // 2
+    if before in whole and pairs[before] == "valid":
+        return 0, 0
+    words = " or 'same' or 'valid'"
+    return tuple(_number(key, pairs[key], words if key in whole else "") if key else 0 for key in (before, after))
+
+
+def _descriptor(text: str) -> dict:
+    """conv2d's arguments from a benchdnn descriptor, by benchdnn's own rules.
+
+    Source: oneDNN, tests/benchdnn/conv/conv_aux.cpp, str2desc. The batch defaults to 2; with no key of the width at
+    all it is the height's; dilation counts from 0; padding that is not given follows from the output size; and what
+    the output needs after the last row or column is padding too.
+    """
+    if not _DESCRIPTOR.fullmatch(text):
+        rest = re.sub(rf"^_*(?:{_DESCRIPTOR_PAIR.pattern})+", "", text)
+        raise ShapeError(f"cannot read {rest[:40]!r} in the benchdnn descriptor {text[:80]!r}")
+    pairs: dict[str, int] = {}
+    position = len(text) - len(text.lstrip("_"))
+    while match := _DESCRIPTOR_PAIR.match(text, position):
+        key, value = match.groups()
+        if key in pairs:
+            raise ShapeError(f"{key}{value[:20]}: {key} is given twice")
+        pairs[key], position = _number(key, value), match.end()
+    if pairs.pop("g", 1) != 1:
+        raise ShapeError("g: grouped convolutions are not supported yet")
+    trivial = {"id": 1, "od": 1, "kd": 1, "sd": 1, "pd": 0, "dd": 0}
+    for key, value in trivial.items():
+        if pairs.pop(key, value) != value:
+            raise ShapeError(f"{key}: 3-D convolutions are not supported yet")
+    if not any(f"{letter}w" in pairs for letter in "iokspd"):
+        pairs |= {f"{letter}w": pairs[f"{letter}h"] for letter in "iokspd" if f"{letter}h" in pairs}
+    _require(pairs, ("ic", "oc", "ih", "iw", "kh", "kw"))
+    (stride_h, dilation_h, pad_h), (stride_w, dilation_w, pad_w) = (_descriptor_axis(pairs, axis) for axis in "hw")
+    return {
+        **{"n": pairs.get("mb", 2), "c": pairs["ic"], "k": pairs["oc"]},
+        **{"h": pairs["ih"], "w": pairs["iw"], "r": pairs["kh"], "s": pairs["kw"]},
+        **{"stride": (stride_h, stride_w), "dilation": (dilation_h, dilation_w), "padding": (pad_h, pad_w)},
+    }
+
+
+def _descriptor_axis(pairs: Mapping[str, int], axis: str) -> tuple[int, int, tuple[int, int]]:
+    """Stride, dilation counted from 1, and padding before and after."""
+    size, taps, stride = pairs[f"i{axis}"], pairs[f"k{axis}"], pairs.get(f"s{axis}", 1)
+    dilation = pairs.get(f"d{axis}", 0) + 1
+    before = pairs.get(f"p{axis}", 0)
+    out = pairs.get(f"o{axis}")
+    if not out or 0 in (size, taps, stride):
+        return stride, dilation, (before, before)
+    both = (out - 1) * stride + (taps - 1) * dilation + 1 - size
+    if f"p{axis}" not in pairs:
+        before = max(0, both) // 2
+    after = max(0, both - before)
+    # Less padding than none would leave out input that the convolution must read.
+    if before + after - both >= stride:
+        least = (size + before + after - (taps - 1) * dilation - 1) // stride + 1
+        raise ShapeError(f"o{axis}{out} does not fit: the other sizes give at least {least} outputs along {axis}")
+    return stride, dilation, (before, after)
+
+
+def _number(key: str, value: str, words: str = "") -> int:
+    if not re.fullmatch("[0-9]+", value):
+        raise ShapeError(f"{key}={value[:40]}: expected a whole number{words}")
+    if len(value.lstrip("0")) > len(str(LARGEST)) or int(value) > LARGEST:
+        raise ShapeError(f"{key}={value[:20]}{'…' if len(value) > 20 else ''}: larger than {LARGEST}")
+    return int(value)
+
+
+def _conv2d(arguments: Mapping) -> Problem:
+    """One type to catch: what the problem itself refuses is a ShapeError too, with the same message."""
+    try:
+        return conv2d(**arguments)
+    except ProblemError as error:
+        raise ShapeError(str(error)) from error
+
+
+def _there_is(wanted: str, names: Iterable[str]) -> str:
+    """The end of a sentence about a name that is unknown: close matches, and what there is."""
+    folded = {name.casefold(): name for name in names}
+    close = [folded[name] for name in get_close_matches(wanted.casefold(), folded, n=3)]
+    meant = f" (did you mean {' or '.join(close)}?)" if close else ""
+    return f"{meant}; there are {' '.join(folded.values())}"

@@ -1,0 +1,28 @@
+"""A scheme as indented pseudo-code, for people: `--explain` and the head of emitted files print it."""
+
+from __future__ import annotations
+
+from tiling.nest import Loop, Node, Register, Staged, lower
+from tiling.scheme import Scheme
+
+
+def show(scheme: Scheme) -> str:
+    """One line a loop, the register tile innermost, two spaces a level."""
+    return "\n".join(_lines(lower(scheme), 0, scheme))
+
+
+def _lines(nodes: tuple[Node, ...], depth: int, scheme: Scheme):
+    pad = "  " * depth
+    for node in nodes:
+        if isinstance(node, Loop):
+            worker = f"  on {node.worker}s" if node.worker else ""
+            start = f" from {node.start}" if node.start else ""
+            yield f"{pad}for {node.dim} in {node.trips} steps of {node.step}{start}:{worker}"
+            yield from _lines(node.body, depth + 1, scheme)
+        elif isinstance(node, Staged):
+            held = "registers" if node.tensor == scheme.problem.output.name else "a packed panel"
+            yield f"{pad}with the tile of {node.tensor} in {held}:"
+            yield from _lines(node.body, depth + 1, scheme)
+        elif isinstance(node, Register):
+            tile = " × ".join(f"{extent}{dim}" for dim, extent in node.points if extent > 1) or "one point"
+            yield f"{pad}register tile {tile}"

@@ -1,0 +1,92 @@
+"""Which worker computes which tile: Hidet's task mapping.
+
+`repeat(shape)` is one worker that walks all tasks in order; `spatial(shape)` is one worker a task;
+`f ∘ g` nests them: workers multiply, worker w does f(w / |g|) ⊙ shape(g) + g(w mod |g|). A tile loop bound to
+workers is `spatial`, an unbound one is `repeat`, and the nesting of loops is composition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+
+@dataclass(frozen=True)
+class TaskMap:
+    """A mapping from workers to tasks, as a composition of atoms, outermost first."""
+
+    atoms: tuple[tuple[str, tuple[int, ...]], ...]
+
+    def __post_init__(self):
+        if not self.atoms:
+            raise ValueError("a task map needs at least one atom")
+        for kind, shape in self.atoms:
+            if kind not in ("repeat", "spatial"):
+                raise ValueError(f"{kind!r} is neither repeat nor spatial")
+            if len(shape) != len(self.atoms[0][1]) or any(extent < 1 for extent in shape):
+                raise ValueError(f"{kind}{shape}: atoms have one positive extent for each of the same axes")
+
+    @property
+    def workers(self) -> int:
+        """|f|: the product over spatial atoms."""
+        return prod(prod(shape) for kind, shape in self.atoms if kind == "spatial")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Tasks along each axis."""
+        return tuple(prod(extents) for extents in zip(*(shape for _, shape in self.atoms)))
+
+    def __matmul__(self, inner: "TaskMap") -> "TaskMap":
+        """`outer @ inner` is outer ∘ inner."""
+        return TaskMap(self.atoms + inner.atoms)
+
+    def tasks(self, worker: int) -> tuple[tuple[int, ...], ...]:
+        """The tasks of one worker, in the order it does them."""
+        if not 0 <= worker < self.workers:
+            raise ValueError(f"worker {worker} of {self.workers}")
+        done: tuple[tuple[int, ...], ...] = ((0,) * len(self.shape),)
+        left = self.workers
+        for kind, shape in self.atoms:
+            if kind == "repeat":
+                steps = tuple(product(*map(range, shape)))
+            else:
+                left //= prod(shape)
+                steps = (_unflatten(worker // left % prod(shape), shape),)
+            done = tuple(tuple(t * e + i for t, e, i in zip(task, shape, step)) for task in done for step in steps)
+        return done
+
+    def index(self, axis: int, worker: str) -> str:
+        """The C expression of a worker's index along `axis`; needs a map of spatial atoms only."""
+        left, terms, scale = self.workers, [], self.shape[axis]
+        for kind, shape in self.atoms:
+            if kind != "spatial":
+                raise ValueError("only a purely spatial map has one task a worker")
+            left //= prod(shape)
+            scale //= shape[axis]
+            if shape[axis] == 1:
+                continue
+            stride = left * prod(shape[axis + 1 :])
+            term = worker if stride == 1 else f"{worker} / {stride}"
+            if stride * shape[axis] < self.workers:
+                term = f"{term} % {shape[axis]}"
+            terms.append(term if scale == 1 else f"({term}) * {scale}")
+        return " + ".join(terms) or "0"
+
+
+def repeat(*shape: int) -> TaskMap:
+    """One worker, all tasks in row-major order."""
+    return TaskMap((("repeat", shape),))
+
+
+def spatial(*shape: int) -> TaskMap:
+    """One worker a task: `(w // stride_i) % d_i`."""
+    return TaskMap((("spatial", shape),))
+
+
+def _unflatten(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    index = []
+    for extent in reversed(shape):
+        index.append(flat % extent)
+        flat //= extent
+    return tuple(reversed(index))
