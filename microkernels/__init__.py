@@ -1,0 +1,15 @@
+"""The register tile: what it is, which ones a machine can hold, how they are emitted, and how fast each one is.
+
+Read in this order:
+
+    isa           a table: one row per instruction set, nothing else in the toolkit knows an intrinsic
+    microkernel   a register tile and the grammar of its name
+    space         every tile that an instruction set's registers can hold
+    emit          a register tile in C: accumulators, one reduction step, the stores
+    database      the SQLite file that keeps what was measured
+    catalog       the ranked microkernels of this machine
+    rank          the offline stage: emit, compile, run in isolation, score against the FMA peak
+    plot          the ranking as a heat map
+
+`python -m microkernels rank | show | plot` is the offline stage's command line.
+"""

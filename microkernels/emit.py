@@ -1,0 +1,124 @@
+"""A register tile in C: the accumulators, one step of the reduction, and the stores, as lines of text.
+
+    for every reduction point:                      w_1      w_0     <- one micropanel row, `vectors` loads
+        w_0, w_1   = the next vectors of w       ┌────────┬────────┐
+        x_3        = one x, spread over a vector │acc_3_1 │acc_3_0 │ <- row 3 of the tile
+        acc_3_0   += x_3 · w_0                   └────────┴────────┘
+
+The forms of the statements come from the ISA table; the register tile itself is the same for every row of it.
+`cpu/` puts loops around these lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microkernels.isa import Isa
+
+# Changes whenever emitted tiles change enough that old measurements no longer describe them.
+EMITTER_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Read:
+    """One x that a step reads: its address, and which (row, reduction point) pairs use it."""
+
+    address: str
+    uses: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class TileEmitter:
+    """Writes the statements of a register tile of `rows` rows by `vectors` vectors."""
+
+    isa: Isa
+    rows: int
+    vectors: int
+
+    def declare(self) -> list[str]:
+        """The declaration of all accumulators, one register each, starting from zero."""
+        return [
+            f"{self.isa.vector_type} "
+            + ", ".join(f"{self._acc(row, v)} = {self.isa.zero}" for v in range(self.vectors))
+            + ";"
+            for row in range(self.rows)
+        ]
+
+    def resume(self, addresses: list[str], tail: bool) -> list[str]:
+        """Accumulators go on from what an earlier pass stored; `addresses` has the output pointer of each row."""
+        lines = []
+        for row, address in enumerate(addresses):
+            loads = []
+            for v in range(self.vectors):
+                form = self.isa.load_tail if tail and v == self.vectors - 1 else self.isa.load
+                loads.append(f"{self._acc(row, v)} = {form.format(p=self._vector_at(address, v))};")
+            lines.append(" ".join(loads))
+        return lines
+
+    def store(self, addresses: list[str], tail: bool, stream: bool = False) -> list[str]:
+        """Accumulators go to the output; with `tail`, of the last vector only the lanes in TAIL."""
+        lines = []
+        for row, address in enumerate(addresses):
+            stores = []
+            for v in range(self.vectors):
+                whole = self.isa.stream if stream else self.isa.store
+                form = self.isa.store_tail if tail and v == self.vectors - 1 else whole
+                stores.append(form.format(p=self._vector_at(address, v), v=self._acc(row, v)) + ";")
+            lines.append(" ".join(stores))
+        return lines
+
+    def step(self, points: list[str], reads: list[Read]) -> list[str]:
+        """One step of the inner loop over unrolled reduction points; `points` has the weight pointer of each.
+
+        Where all the step's weight vectors fit beside the accumulators, x is walked once and every point that
+        shares an x uses it from its register. Otherwise the points follow one another and a shared x is read
+        again: loads are cheaper than a spill, and KEEP_APART stops the compiler from thinking otherwise.
+        """
+        if len(points) == 1 or self._fits(len(points)):
+            lines = [line for point, address in enumerate(points) for line in self._weights(address, point, len(points))]
+            for number, read in enumerate(reads):
+                lines.append(self._spread(number, read, len(points)))
+            return lines
+        lines = []
+        for point, address in enumerate(points):
+            if point:
+                lines.append("KEEP_APART;")
+            own = [Read(read.address, tuple(use for use in read.uses if use[1] == point)) for read in reads]
+            lines.append("{")
+            lines += ["    " + line for line in self._weights(address, 0, 1)]
+            for number, read in enumerate(read for read in own if read.uses):
+                one_point = Read(read.address, tuple((row, 0) for row, _ in read.uses))
+                lines.append("    " + self._spread(number, one_point, 1))
+            lines.append("}")
+        return lines
+
+    def _fits(self, points: int) -> bool:
+        return self.rows * self.vectors + points * self.vectors + 1 <= self.isa.registers
+
+    def _weights(self, address: str, point: int, points: int) -> list[str]:
+        loads = []
+        for v in range(self.vectors):
+            name, form = self._w(point, v, points), self.isa.load.format(p=self._vector_at(address, v))
+            loads.append(f"const {self.isa.vector_type} {name} = {form};")
+        return loads
+
+    def _spread(self, number: int, read: Read, points: int) -> str:
+        x = f"x_{number}"
+        fmas = []
+        for row, point in read.uses:
+            for v in range(self.vectors):
+                acc = self._acc(row, v)
+                fmas.append(f"{acc} = {self.isa.fma.format(x=x, w=self._w(point, v, points), acc=acc)};")
+        spread = self.isa.broadcast.format(p=read.address)
+        return f"{{ const {self.isa.vector_type} {x} = {spread}; {' '.join(fmas)} }}"
+
+    def _vector_at(self, address: str, v: int) -> str:
+        return address if v == 0 else f"{address} + {v * self.isa.lanes}"
+
+    @staticmethod
+    def _acc(row: int, v: int) -> str:
+        return f"acc_{row}_{v}"
+
+    @staticmethod
+    def _w(point: int, v: int, points: int) -> str:
+        return f"w_{v}" if points == 1 else f"w_{point}_{v}"

@@ -1,0 +1,144 @@
+"""One row per instruction set: everything the emitters need to know about it, as text.
+
+A new instruction set is a new row. The emitters fill the `{…}` fields of these forms and never ask which row it is.
+Forms: `p` is a pointer to floats, `acc`, `x`, `w`, `v` are names of vector variables. `TAIL` stands for the lanes of
+the last, partly used vector and is defined by `tail_definition`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Isa:
+    """An instruction set as the emitters see it.
+
+    lanes: f32 per vector; registers: vector registers there are; cpu_flags: what /proc/cpuinfo must list;
+    compiler_flags: what makes gcc and clang accept the forms; embedded_broadcast: an FMA can read and spread a scalar
+    from memory by itself, so a broadcast needs no register of its own.
+    """
+
+    name: str
+    lanes: int
+    registers: int
+    cpu_flags: tuple[str, ...]
+    compiler_flags: tuple[str, ...]
+    embedded_broadcast: bool
+    vector_type: str
+    prologue: str
+    tail_definition: str
+    zero: str
+    load: str
+    load_tail: str
+    store: str
+    store_tail: str
+    stream: str
+    stream_fence: str
+    broadcast: str
+    fma: str
+
+
+AVX512F = Isa(
+    name="avx512f",
+    lanes=16,
+    registers=32,
+    cpu_flags=("avx512f", "avx512vl", "fma"),
+    compiler_flags=("-mavx512f", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"),
+    embedded_broadcast=True,
+    vector_type="__m512",
+    prologue="#include <immintrin.h>",
+    tail_definition="#define TAIL ((__mmask16){mask:#06x}) /* the {lanes} lanes used of the last vector */",
+    zero="_mm512_setzero_ps()",
+    load="_mm512_loadu_ps({p})",
+    load_tail="_mm512_maskz_loadu_ps(TAIL, {p})",
+    store="_mm512_storeu_ps({p}, {v})",
+    store_tail="_mm512_mask_storeu_ps({p}, TAIL, {v})",
+    stream="_mm512_stream_ps({p}, {v})",
+    stream_fence="_mm_sfence()",
+    broadcast="_mm512_set1_ps(*({p}))",
+    fma="_mm512_fmadd_ps({x}, {w}, {acc})",
+)
+
+AVX2 = Isa(
+    name="avx2",
+    lanes=8,
+    registers=16,
+    cpu_flags=("avx2", "fma"),
+    compiler_flags=("-mavx2", "-mfma"),
+    embedded_broadcast=False,
+    vector_type="__m256",
+    prologue="#include <immintrin.h>",
+    tail_definition=(
+        "/* The {lanes} lanes used of the last vector: a lane counts where its sign bit is set. */\n"
+        "static const int tail_lanes[8] = {{{lane_list}}};\n"
+        "#define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)"
+    ),
+    zero="_mm256_setzero_ps()",
+    load="_mm256_loadu_ps({p})",
+    load_tail="_mm256_maskload_ps({p}, TAIL)",
+    store="_mm256_storeu_ps({p}, {v})",
+    store_tail="_mm256_maskstore_ps({p}, TAIL, {v})",
+    stream="_mm256_stream_ps({p}, {v})",
+    stream_fence="_mm_sfence()",
+    broadcast="_mm256_broadcast_ss({p})",
+    fma="_mm256_fmadd_ps({x}, {w}, {acc})",
+)
+
+PORTABLE = Isa(
+    name="portable",
+    lanes=4,
+    registers=16,
+    cpu_flags=(),
+    compiler_flags=("-ffp-contract=fast",),
+    embedded_broadcast=False,
+    vector_type="vec",
+    prologue="""\
+/* The compiler's own vectors: four floats, whatever the CPU makes of them. `vec_at` is one at any address. */
+typedef float vec __attribute__((vector_size(16)));
+typedef float vec_at __attribute__((vector_size(16), aligned(4), may_alias));
+static inline vec spread(float value) { return (vec){value, value, value, value}; }
+static inline vec load_lanes(const float *p, int lanes)
+{
+    vec v = {0, 0, 0, 0};
+    for (int lane = 0; lane < lanes; ++lane)
+        v[lane] = p[lane];
+    return v;
+}
+static inline void store_lanes(float *p, vec v, int lanes)
+{
+    for (int lane = 0; lane < lanes; ++lane)
+        p[lane] = v[lane];
+}""",
+    tail_definition="#define TAIL {lanes} /* lanes used of the last vector */",
+    zero="((vec){0, 0, 0, 0})",
+    load="((vec)*(const vec_at *)({p}))",
+    load_tail="load_lanes({p}, TAIL)",
+    store="*(vec_at *)({p}) = {v}",
+    store_tail="store_lanes({p}, {v}, TAIL)",
+    stream="*(vec_at *)({p}) = {v}",
+    stream_fence="(void)0",
+    broadcast="spread(*({p}))",
+    fma="{x} * {w} + {acc}",
+)
+
+# Widest first: the first one that the CPU has is the default.
+ISAS: dict[str, Isa] = {isa.name: isa for isa in (AVX512F, AVX2, PORTABLE)}
+
+
+def isa_named(name: str) -> Isa:
+    """The row called `name`. Raises ValueError listing the names there are."""
+    if name not in ISAS:
+        raise ValueError(f"unknown instruction set {name!r}; known are {', '.join(ISAS)}")
+    return ISAS[name]
+
+
+def best_isa(cpu_flags: frozenset[str]) -> Isa:
+    """The widest instruction set that a CPU with these flags runs; `portable` runs everywhere."""
+    return next(isa for isa in ISAS.values() if cpu_flags.issuperset(isa.cpu_flags))
+
+
+def tail_definition(isa: Isa, lanes: int) -> str:
+    """The C text that defines TAIL for a last vector of which `lanes` lanes are used."""
+    lane_list = ", ".join("-1" if lane < lanes else "0" for lane in range(isa.lanes))
+    return isa.tail_definition.format(lanes=lanes, mask=(1 << lanes) - 1, lane_list=lane_list)

@@ -1,0 +1,127 @@
+"""A register tile, and the grammar of its name: `parse(str(k)) == k`.
+
+    f32_conv2d_ukernel_14wx32k_s1__avx512f        14 outputs along w × 32 along k, stride 1, r and s looped
+    f32_conv2d_ukernel_2hx7wx32kx3s_s2__avx512f   2×7 outputs × 32, the 3 taps of s unrolled, stride 2
+    f32_matmul_ukernel_12mx32n__avx512f           12 rows × 32 columns
+
+`DTYPE_OP_ukernel_TILE[_sSTRIDE]__ISA`, where TILE joins EXTENT+DIM by `x`: output rows first, then the vectorised
+dim, then unrolled reductions. Extents are in points. XNNPACK names its kernels in this spirit.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import prod
+
+from microkernels.isa import isa_named
+
+# The dims of each operator in the order a name lists them: rows, the vectorised dim, reductions.
+OPERATOR_DIMS = {
+    "conv2d": (("n", "h", "w"), "k", ("c", "r", "s")),
+    "matmul": (("m",), "n", ("k",)),
+}
+_NAME = re.compile(r"(f32)_([a-z0-9]+)_ukernel_([0-9a-z]+?)(?:_s([0-9]+))?__([a-z0-9]+)\Z")
+_FACTOR = re.compile(r"([1-9][0-9]{0,5})([a-z])\Z")
+
+
+@dataclass(frozen=True)
+class Microkernel:
+    """The register tile of an operator on an instruction set.
+
+    rows: output points unrolled per row dim; vectors: vector registers along the vectorised dim; unrolled: points
+    unrolled per reduction dim. Factors of 1 are left out. stride: of the convolution along w (and h).
+    """
+
+    op: str
+    isa: str
+    rows: tuple[tuple[str, int], ...]
+    vectors: int
+    unrolled: tuple[tuple[str, int], ...] = ()
+    stride: int = 1
+    dtype: str = "f32"
+
+    def __post_init__(self):
+        if self.op not in OPERATOR_DIMS:
+            raise ValueError(f"unknown operator {self.op!r}; known are {', '.join(OPERATOR_DIMS)}")
+        isa_named(self.isa)
+        row_dims, _, reductions = OPERATOR_DIMS[self.op]
+        for factors, dims in ((self.rows, row_dims), (self.unrolled, reductions)):
+            ordered = tuple(d for d in dims if d in dict(factors))
+            if tuple(d for d, _ in factors) != ordered or any(extent < 2 for _, extent in factors):
+                raise ValueError(f"{factors}: expected factors of at least 2 over {' '.join(dims)}, in this order")
+        if self.vectors < 1 or self.stride < 1:
+            raise ValueError(f"vectors={self.vectors} and stride={self.stride} must be at least 1")
+
+    @property
+    def name(self) -> str:
+        vector_dim = OPERATOR_DIMS[self.op][1]
+        lanes = isa_named(self.isa).lanes
+        factors = (*self.rows, (vector_dim, self.vectors * lanes), *self.unrolled)
+        tile = "x".join(f"{extent}{dim}" for dim, extent in factors)
+        stride = f"_s{self.stride}" if self.op == "conv2d" else ""
+        return f"{self.dtype}_{self.op}_ukernel_{tile}{stride}__{self.isa}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def row_count(self) -> int:
+        """Output rows held at once, over all row dims."""
+        return prod(extent for _, extent in self.rows)
+
+    @property
+    def accumulators(self) -> int:
+        """Vector registers that hold outputs."""
+        return self.row_count * self.vectors
+
+    @property
+    def steps(self) -> int:
+        """Reduction points unrolled into one step of the inner loop."""
+        return prod(extent for _, extent in self.unrolled)
+
+    @property
+    def fmas(self) -> int:
+        """Vector FMAs in one step of the inner loop."""
+        return self.accumulators * self.steps
+
+    @property
+    def registers(self) -> int:
+        """Registers the tile needs: the accumulators, one step's weight vectors, and one broadcast.
+
+        With an embedded broadcast the FMA reads x from memory itself, and that last register can be spared.
+        """
+        spread = 0 if isa_named(self.isa).embedded_broadcast else 1
+        return self.accumulators + self.vectors + spread
+
+
+def parse(name: str) -> Microkernel:
+    """The microkernel that `name` spells. Raises ValueError where it is not one."""
+    match = _NAME.match(name)
+    if not match:
+        raise ValueError(f"{name!r} is not a microkernel name such as f32_conv2d_ukernel_14wx32k_s1__avx512f")
+    dtype, op, tile, stride, isa_name = match.groups()
+    if op not in OPERATOR_DIMS:
+        raise ValueError(f"{name!r}: unknown operator {op!r}")
+    row_dims, vector_dim, reductions = OPERATOR_DIMS[op]
+    lanes = isa_named(isa_name).lanes
+    rows, unrolled, width = [], [], 0
+    for factor in tile.split("x"):
+        found = _FACTOR.match(factor)
+        if not found:
+            raise ValueError(f"{name!r}: {factor!r} is not EXTENT+DIM")
+        extent, dim = int(found[1]), found[2]
+        if dim in row_dims:
+            rows.append((dim, extent))
+        elif dim in reductions:
+            unrolled.append((dim, extent))
+        elif dim == vector_dim:
+            width = extent
+        else:
+            raise ValueError(f"{name!r}: {op} has no dim {dim!r}")
+    if width == 0 or width % lanes:
+        raise ValueError(f"{name!r}: {width} along {vector_dim} is not a whole number of {lanes}-lane vectors")
+    kernel = Microkernel(op, isa_name, tuple(rows), width // lanes, tuple(unrolled), int(stride or 1), dtype)
+    if kernel.name != name:
+        raise ValueError(f"{name!r} is not in canonical form, which is {kernel.name}")
+    return kernel
