@@ -1,0 +1,55 @@
+"""A kernel as plain C, for programs with no Python: .c, .h, .so and a small program that calls it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import jinja2
+
+from cpu.kernel import Kernel
+from cpu.nest import TEMPLATES
+from cpu.toolchain import BASE_FLAGS
+from microkernels.isa import isa_named
+
+
+class ExportError(RuntimeError):
+    """The folder to save into cannot be written."""
+
+
+def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
+    """Writes SYMBOL.c, SYMBOL.h, SYMBOL.so and example.c into `folder`; returns their paths. Raises ExportError."""
+    source = kernel.emitted
+    problem = kernel.problem
+    facts = {
+        "symbol": source.symbol,
+        "problem": str(problem),
+        "scheme": kernel.scheme.text,
+        "isa": isa_named(source.isa),
+        "threads": source.threads,
+        "tensors": (problem.broadcast, problem.vector, problem.output),
+        "packed_floats": source.packed_floats,
+        "flops": problem.flops,
+        "compile_flags": " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ()))),
+    }
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in (
+            (f"{source.symbol}.c", source.text),
+            (f"{source.symbol}.h", _render("kernel.h.j2", facts)),
+            ("example.c", _render("example.c.j2", facts)),
+        ):
+            (folder / name).write_text(text)
+            written.append(folder / name)
+        library = folder / f"{source.symbol}.so"
+        shutil.copyfile(kernel.library, library)
+        written.append(library)
+    except OSError as error:
+        raise ExportError(f"cannot save the kernel into {folder} ({error.strerror or error}): choose another folder") from error
+    return tuple(written)
+
+
+def _render(template: str, facts: dict) -> str:
+    loaded: jinja2.Template = TEMPLATES.get_template(template)
+    return loaded.render(**facts)

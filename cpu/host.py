@@ -1,0 +1,171 @@
+"""What this CPU is: vendor, model, ISA flags, cores and caches, read from Linux.
+
+Nothing here is measured (see ``probe.py``) and nothing is guessed from a model
+name: a missing source gives the documented fall-back instead.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_CPUINFO = Path("/proc/cpuinfo")
+_SYS_CPU = Path("/sys/devices/system/cpu")
+
+# cpuinfo names what instructions exist; only these change what we generate, so
+# only these belong in a fingerprint (a kernel update may add unrelated flags).
+_VECTOR_FLAG = re.compile(r"(sse|ssse|avx|fma|f16c|xop|amx|asimd|neon|vfp|sve|sme|fphp)")
+
+_VENDORS = {"AuthenticAMD": "amd", "GenuineIntel": "intel", "HygonGenuine": "hygon", "0x41": "arm"}
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True)
+class Cache:
+    """One data or unified cache.
+
+    ``bytes`` is its whole capacity, ``line`` its line in bytes, ``ways`` its
+    associativity (0: not reported), ``shared_by`` how many logical CPUs share it.
+    """
+
+    name: str
+    bytes: int
+    line: int
+    ways: int
+    shared_by: int
+
+
+@dataclass(frozen=True)
+class Host:
+    """This CPU: ``flags`` are cpuinfo names, ``cores`` the logical CPUs we may run
+    on, ``caches`` the data and unified caches from nearest to farthest."""
+
+    vendor: str
+    family: int
+    model: int
+    stepping: int
+    flags: frozenset[str]
+    cores: int
+    caches: tuple[Cache, ...]
+
+
+# With no /sys: the smallest first two levels common since about 2010, and no
+# third, so that blocking computed from them fits almost any machine.
+FALLBACK_CACHES = (
+    Cache("L1", 32 << 10, 64, 8, 1),
+    Cache("L2", 256 << 10, 64, 8, 1),
+)
+
+
+@functools.cache
+def host() -> Host:
+    """The CPU that this process runs on, read once. Never raises."""
+    return read_host(_CPUINFO, _SYS_CPU)
+
+
+def read_host(cpuinfo: Path, sys_cpu: Path) -> Host:
+    """The host described by a cpuinfo file and a ``/sys/devices/system/cpu`` tree.
+
+    Either may be missing: then vendor is the architecture's name, numbers are 0,
+    flags are empty, caches are ``FALLBACK_CACHES``. On CPUs of mixed cores the
+    lowest-numbered core that we may run on stands for all.
+    """
+    available = _available_cores()
+    fields = _first_processor(_text(cpuinfo) or "")
+    vendor = fields.get("vendor_id") or fields.get("CPU implementer") or platform.machine()
+    stepping = _number(fields.get("stepping") or fields.get("CPU revision"))
+    return Host(
+        vendor=vendor or "unknown",
+        family=_number(fields.get("cpu family") or fields.get("CPU architecture")),
+        model=_number(fields.get("model") or fields.get("CPU part")),
+        # Arm splits its stepping (rNpM) into a variant and a revision.
+        stepping=_number(fields.get("CPU variant")) << 4 | stepping,
+        flags=frozenset((fields.get("flags") or fields.get("Features") or "").split()),
+        cores=len(available),
+        caches=_read_caches(sys_cpu / f"cpu{available[0]}" / "cache") or FALLBACK_CACHES,
+    )
+
+
+def fingerprint(host: Host) -> str:
+    """A short name for "the same kind of CPU", such as ``amd-26-2-1-1a2b3c4d5e6f``.
+
+    Made of vendor, family, model and stepping, and of a hash of these with the
+    vector ISA flags and the cache geometry. The brand string is left out: clouds
+    write what they like there. The number of cores is left out: a record of one
+    core's kernel holds on a larger machine of the same kind.
+    """
+    vector_flags = sorted(flag for flag in host.flags if _VECTOR_FLAG.match(flag))
+    identity = (host.vendor, host.family, host.model, host.stepping)
+    geometry = [(c.name, c.bytes, c.line, c.ways, c.shared_by) for c in host.caches]
+    digest = hashlib.sha256(repr((identity, vector_flags, geometry)).encode()).hexdigest()
+    short = _VENDORS.get(host.vendor) or re.sub(r"[^a-z0-9]", "", host.vendor.lower()) or "unknown"
+    return f"{short}-{host.family}-{host.model}-{host.stepping}-{digest[:12]}"
+
+
+def supports(flags_needed: Iterable[str]) -> bool:
+    """Whether this CPU has every one of these cpuinfo flags (``"avx512f"``, ``"fma"``)."""
+    return host().flags.issuperset(flags_needed)
+
+
+def _available_cores() -> list[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def _first_processor(cpuinfo: str) -> dict[str, str]:
+    """The fields of the first processor listed; the others repeat them."""
+    pairs = (line.partition(":") for line in cpuinfo.strip().split("\n\n")[0].splitlines())
+    return {key.strip(): value.strip() for key, colon, value in pairs if colon}
+
+
+def _read_caches(folder: Path) -> tuple[Cache, ...]:
+    caches = []
+    for index in folder.glob("index*"):
+        bytes_ = _size(_text(index / "size"))
+        level = _number(_text(index / "level"))
+        if _text(index / "type") not in ("Data", "Unified") or not bytes_ or not level:
+            continue
+        caches.append(
+            Cache(
+                name=f"L{level}",
+                bytes=bytes_,
+                line=_number(_text(index / "coherency_line_size")) or 64,
+                ways=_number(_text(index / "ways_of_associativity")),
+                shared_by=_count(_text(index / "shared_cpu_list")),
+            )
+        )
+    return tuple(sorted(caches, key=lambda cache: cache.name))
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return None
+
+
+def _number(text: str | None) -> int:
+    """A decimal or 0x number; 0 for anything else (some Arm kernels write "AArch64")."""
+    try:
+        return int(text or "0", 0)
+    except ValueError:
+        return 0
+
+
+def _size(text: str | None) -> int:
+    """Bytes in a size as /sys writes it: ``48K``, ``32M`` or plain bytes; 0 if unreadable."""
+    match = re.fullmatch(r"(\d+)([KMG]?)", text or "")
+    return int(match[1]) * _UNITS.get(match[2], 1) if match else 0
+
+
+def _count(cpu_list: str | None) -> int:
+    """How many CPUs a list such as ``0-3,8-11`` names; 1 if unreadable."""
+    ranges = re.findall(r"(\d+)(?:-(\d+))?", cpu_list or "")
+    return sum(int(last or first) - int(first) + 1 for first, last in ranges) or 1

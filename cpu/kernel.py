@@ -1,0 +1,179 @@
+"""An emitted kernel made callable: compiled once, loaded through cffi, its arguments checked before C sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import cffi
+import numpy as np
+
+from cpu.cache import shared_object
+from cpu.nest import Source, emit
+from cpu.timer import peak_gflops, time_calls
+from microkernels.isa import Isa
+from tiling.machine import Timing
+from tiling.problem import Problem, Tensor
+from tiling.scheme import Scheme
+
+_ALIGNMENT = 64  # a cache line, and the widest vector: streaming stores need it
+# A peak measured for less than this is at the mercy of one interrupt.
+_PEAK_SECONDS = 0.004
+_SAMPLES = 7
+
+
+class ArgumentError(ValueError):
+    """An array that the kernel cannot take: which one, what it is, and what is wanted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """Weights in the order one scheme reads them; made by `Kernel.pack`, passed where the weights would be."""
+
+    data: np.ndarray
+    scheme: str
+
+
+class Kernel:
+    """A compiled scheme. `kernel(x, w)` gives y; see `__call__`, `pack`, and `cpu.export.save`."""
+
+    def __init__(self, scheme: Scheme, source: Source, library: Path):
+        self.problem: Problem = scheme.problem
+        self.scheme = scheme
+        self.emitted = source
+        self.library = library
+        self._timing: Timing | None = None
+        ffi = cffi.FFI()
+        ffi.cdef(
+            f"void {source.symbol}(const float *X, const float *W, float *Y);"
+            f"void {source.symbol}_pack(const float *W, float *packed);"
+        )
+        self._ffi = ffi
+        self._loaded = ffi.dlopen(str(library))
+        self._run = getattr(self._loaded, source.symbol)
+        self._pack = getattr(self._loaded, source.symbol + "_pack")
+
+    @property
+    def source(self) -> str:
+        """The emitted C text."""
+        return self.emitted.text
+
+    @property
+    def threads(self) -> int:
+        return self.emitted.threads
+
+    @property
+    def timing(self) -> Timing:
+        """Seconds a call, kernel alone, warm caches, timed in C with the FMA peak beside.
+
+        What the search measured; else measured now, on random data, and kept.
+        """
+        if self._timing is None:
+            rng = np.random.default_rng(0)
+            x, packed = (
+                rng.random(elements, np.float32)
+                for elements in (self.problem.broadcast.elements, self.emitted.packed_floats)
+            )
+            self._timing = self.measure(x, packed, aligned_empty(self.problem.output.shape), seconds=0.1)
+        return self._timing
+
+    @timing.setter
+    def timing(self, timing: Timing) -> None:
+        self._timing = timing
+
+    def measure(self, x: np.ndarray, packed: np.ndarray, y: np.ndarray, seconds: float) -> Timing:
+        """Warm samples of the kernel alone, about `seconds` together, between two measurements of the peak."""
+        flags, lanes = self.emitted.compiler_flags, self.scheme.lanes
+        before = peak_gflops(flags, lanes, _PEAK_SECONDS)
+        samples = time_calls(self.address, x, packed, y, seconds=seconds, samples=_SAMPLES, warmup=1)
+        return Timing(samples, max(before, peak_gflops(flags, lanes, _PEAK_SECONDS)))
+
+    @property
+    def address(self) -> int:
+        """The address of the C function, for timing without a Python call around it."""
+        return int(self._ffi.cast("uintptr_t", self._run))
+
+    def pack(self, w) -> Packed:
+        """The weights, (K,C,R,S) float32 (b of a product: (K,N)), packed once for many calls of this kernel."""
+        raw = _checked(w, self.problem.vector)
+        packed = aligned_empty((self.emitted.packed_floats,))
+        self._pack(self._pointer(raw), self._pointer(packed, writable=True))
+        return Packed(packed, self.scheme.text)
+
+    def __call__(self, x, w, out: np.ndarray | None = None) -> np.ndarray:
+        """y = x * w. x is (N,H,W,C) float32, w (K,C,R,S) float32 or what `pack` gave; y is (N,OH,OW,K) float32.
+
+        Raw weights are packed on every call. Arrays may be anything with NumPy's array interface or DLPack on the
+        CPU, C-contiguous; none is copied. With `out` the result is written there and returned. Raises ArgumentError.
+        Safe to call from several threads at once; the GIL is released meanwhile.
+        """
+        x = _checked(x, self.problem.broadcast)
+        if isinstance(w, Packed):
+            if w.scheme != self.scheme.text:
+                raise ArgumentError(
+                    "these packed weights belong to a kernel with another scheme: call this kernel's pack(w)"
+                )
+            packed = w.data
+        else:
+            packed = self.pack(w).data
+        if out is None:
+            y = aligned_empty(self.problem.output.shape)
+        else:
+            y = _checked(out, self.problem.output, "out")
+            if not y.flags.writeable:
+                raise ArgumentError("out is read-only: pass an array that can be written")
+            if np.may_share_memory(y, x) or np.may_share_memory(y, packed):
+                raise ArgumentError("out overlaps an input: pass memory of its own")
+        self._run(self._pointer(x), self._pointer(packed), self._pointer(y, writable=True))
+        return y
+
+    def save(self, folder) -> tuple[Path, ...]:
+        """Writes the kernel as C that needs no Python: .c, .h, .so and a small program that calls it; their paths."""
+        from cpu.export import save
+
+        return save(self, Path(folder))
+
+    def _pointer(self, array: np.ndarray, writable: bool = False):
+        return self._ffi.from_buffer("float[]", array, require_writable=writable)
+
+
+def build(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> Kernel:
+    """Emits, compiles (or finds compiled) and loads a scheme. Raises SchemeError, ToolchainError or CacheError."""
+    source = emit(scheme, isa, threads, stream)
+    return Kernel(scheme, source, shared_object(source.text, source.compiler_flags, source.openmp))
+
+
+def aligned_empty(shape: tuple[int, ...]) -> np.ndarray:
+    """An uninitialised float32 array that starts on a cache line."""
+    elements = int(np.prod(shape))
+    raw = np.empty(elements + _ALIGNMENT // 4, np.float32)
+    skip = -raw.ctypes.data % _ALIGNMENT // 4
+    return raw[skip : skip + elements].reshape(shape)
+
+
+def _checked(array, tensor: Tensor, name: str | None = None) -> np.ndarray:
+    name = name or tensor.name
+    if not isinstance(array, np.ndarray):
+        array = _adopt(array, name)
+    if array.dtype != np.float32 or not array.dtype.isnative:
+        raise ArgumentError(f"{name} is {array.dtype}, but this kernel takes float32: convert it first")
+    if array.shape != tensor.shape:
+        raise ArgumentError(
+            f"{name} has shape {array.shape}, but this kernel was made for {tensor.shape} "
+            f"({', '.join(map(str, tensor.indices))})"
+        )
+    if not array.flags.c_contiguous:
+        raise ArgumentError(f"{name} is not C-contiguous: pass numpy.ascontiguousarray({name})")
+    return array
+
+
+def _adopt(array, name: str) -> np.ndarray:
+    """A view of a foreign array, through DLPack or NumPy's array interface; never a copy."""
+    try:
+        if hasattr(array, "__dlpack__"):
+            return np.from_dlpack(array)
+        if hasattr(array, "__array_interface__"):
+            return np.asarray(array)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ArgumentError(f"{name} cannot be read in place ({error}): pass a float32 array on the CPU") from error
+    raise ArgumentError(f"{name} is {type(array).__name__}, not an array: pass a float32 array on the CPU")

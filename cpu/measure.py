@@ -1,0 +1,90 @@
+"""What a worker process runs: build one candidate, check it, time it with the FMA peak beside. JSON in, JSON out."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from cpu.kernel import Kernel, aligned_empty, build
+from cpu.oracle import error_bound, integers, reals, reference
+from microkernels.benchmark import benchmark_scheme
+from microkernels.isa import isa_named
+from microkernels.microkernel import parse as parse_microkernel
+from tiling.machine import Timing
+from tiling.notation import parse
+from tiling.problem import Problem
+from tiling.shapes import parse_matmul_shape, parse_shape
+
+_PARSERS = {"conv2d": parse_shape, "matmul": parse_matmul_shape}
+
+
+class WrongResult(RuntimeError):
+    """A kernel that does not compute its problem: how many outputs differ, and where the first one is."""
+
+
+def scheme(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool, seconds: float) -> dict:
+    """Times a scheme for about `seconds`: {"samples": seconds per call, "peak_gflops": one core's}.
+
+    The kernel must first compute small-integer data exactly, else WrongResult is raised.
+    """
+    problem = _PARSERS[op](shape)
+    kernel = build(parse(problem, scheme), isa_named(isa), threads, stream)
+    arrays = check_exact(kernel)
+    return _as_json(kernel.measure(*arrays, seconds))
+
+
+def verdict(
+    *, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool, seconds: float, seed: int
+) -> dict:
+    """As `scheme`, plus "max_error": the largest error on random reals of `seed`, against float64.
+
+    Raises WrongResult where integers are not exact or an error exceeds the bound of a float32 sum.
+    """
+    problem = _PARSERS[op](shape)
+    kernel = build(parse(problem, scheme), isa_named(isa), threads, stream)
+    arrays = check_exact(kernel)
+    x, w = reals(problem, seed)
+    error = np.abs(kernel(x, w) - reference(problem, x, w))
+    if np.any(error > error_bound(problem, x, w)):
+        raise WrongResult(f"wrong result: an error of {error.max():g} on random reals is beyond the bound K·eps")
+    return {**_as_json(kernel.measure(*arrays, seconds)), "max_error": float(error.max())}
+
+
+def compiled(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool) -> None:
+    """Puts a scheme's kernel into the compile cache, so that measuring it later does not wait for the compiler."""
+    build(parse(_PARSERS[op](shape), scheme), isa_named(isa), threads, stream)
+
+
+def microkernel(*, name: str, l1_bytes: int, seconds: float) -> dict:
+    """As `scheme`, for one microkernel inside its benchmark loop, on one thread."""
+    tile = parse_microkernel(name)
+    kernel = build(benchmark_scheme(tile, l1_bytes), isa_named(tile.isa))
+    return _as_json(kernel.measure(*check_exact(kernel), seconds))
+
+
+def check_exact(kernel: Kernel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Runs the kernel on small integers and compares with `==`. Returns (x, packed w, y). Raises WrongResult."""
+    x, w, expected = _integer_case(kernel.problem)
+    packed = kernel.pack(w)
+    y = aligned_empty(kernel.problem.output.shape)
+    y.fill(np.nan)  # an output that is never written cannot pass
+    kernel(x, packed, out=y)
+    wrong = np.argwhere(y != expected)
+    if len(wrong):
+        at = tuple(int(i) for i in wrong[0])
+        raise WrongResult(
+            f"wrong result: {len(wrong)} of {y.size} outputs differ from the reference, the first at {at}: "
+            f"{y[at]} instead of {expected[at]}"
+        )
+    return x, packed.data, y
+
+
+@lru_cache(maxsize=1)
+def _integer_case(problem: Problem):
+    x, w = integers(problem)
+    return x, w, reference(problem, x, w).astype(np.float32)
+
+
+def _as_json(timing: Timing) -> dict:
+    return {"samples": list(timing.samples), "peak_gflops": timing.peak_gflops}

@@ -1,0 +1,86 @@
+"""Weights packed into the order a scheme reads them, as a C function of the emitted file.
+
+    panel of k-tile t:  for each reduction point, in the order of the scheme's loops:  `vectors` vectors of w
+
+Panels stand back to back, so a register tile streams its weights from one contiguous run. Lanes past the vectorised
+extent are zero; they are the only padding there is, and no more than one vector wide.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from cpu.site import reduction_order
+from tiling.nest import Loop, Node, Register, lower
+from tiling.scheme import Scheme
+
+
+def packed_elements(scheme: Scheme) -> int:
+    """f32 elements of the packed weights: the vectorised dim rounded up to whole vectors."""
+    problem = scheme.problem
+    return scheme.units[problem.vector_dim] * scheme.lanes * problem.reduction_length
+
+
+def pack_lines(scheme: Scheme) -> list[str]:
+    """The body of `void pack(const float *W, float *packed)`; W lies as the problem's tensor does, (K,C,R,S) or (K,N)."""
+    problem = scheme.problem
+    dim, extent, tensor = problem.vector_dim, problem.extents[problem.vector_dim], problem.vector
+    index = " + ".join(
+        f"({dim} + lane) * {tensor.stride(d)}" if d == dim else f"{d} * {tensor.stride(d)}"
+        for d in problem.extents
+        if d in tensor.dims
+    )
+    lines, loops = [], _reduction_loops(scheme)
+    for width, group in groupby(_panels(scheme), key=lambda panel: panel[1]):
+        starts = [first for first, _ in group]
+        lines.append(f"for (long {dim} = {starts[0]}; {dim} <= {starts[-1]}; {dim} += {width})")
+        indent = "    "
+        declared = {}
+        for reduction, trips, step in loops:
+            base = declared.get(reduction)
+            last = step == min(s for d, _, s in loops if d == reduction)
+            name = reduction if last else f"{reduction}_{step}"
+            begin, end = (base, f"{base} + {trips * step}") if base else ("0", str(trips * step))
+            lines.append(f"{indent}for (long {name} = {begin}; {name} < {end}; {name} += {step})")
+            declared[reduction] = name
+            indent += "    "
+        lines.append(f"{indent}for (long lane = 0; lane < {width}; ++lane)")
+        value = f"W[{index}]"
+        if starts[-1] + width > extent:
+            value = f"{dim} + lane < {extent} ? {value} : 0"
+        lines.append(f"{indent}    *packed++ = {value};")
+    return lines
+
+
+def _panels(scheme: Scheme) -> list[tuple[int, int]]:
+    """(first point, width) of every panel along the vectorised dim, in order."""
+    dim = scheme.problem.vector_dim
+
+    def walk(nodes: tuple[Node, ...], base: int):
+        # Branches of another dim's λ hold the same panels: the first is enough.
+        along = [node for node in nodes if isinstance(node, Loop) and node.dim == dim]
+        for node in along or nodes[:1]:
+            if isinstance(node, Register):
+                yield base, node.extents[dim]
+            elif isinstance(node, Loop) and node.dim == dim:
+                for trip in range(node.trips):
+                    yield from walk(node.body, base + node.start + trip * node.step)
+            else:
+                yield from walk(node.body, base)
+
+    return sorted(set(walk(lower(scheme), 0)))
+
+
+def _reduction_loops(scheme: Scheme) -> list[tuple[str, int, int]]:
+    """(dim, trips, step) of every loop over a reduction dim, outermost first, the unrolled ones last; every dim once at least."""
+    problem, found, nodes = scheme.problem, [], lower(scheme)
+    while not isinstance(nodes[0], Register):
+        node = nodes[0]
+        if isinstance(node, Loop) and node.dim in problem.reductions and node.trips > 1:
+            found.append((node.dim, node.trips, node.step))
+        nodes = node.body
+    for dim in reduction_order(problem):
+        extent = nodes[0].extents[dim]
+        if extent > 1 or all(dim != other for other, _, _ in found):
+            found.append((dim, extent, 1))
+    return found

@@ -1,0 +1,140 @@
+"""Where a nest computes a register tile, and which cases of padding and masking occur there.
+
+Outside a site are loops over tiles, inside it the reduction loops of one register tile. Along a window (h with r,
+w with s) some taps of some tiles fall on padding. Positions are static, so every case is known when the kernel is
+emitted; taps outside the image are left out, never multiplied by zero:
+
+    bounded    one row along the window and its taps in a loop: the loop's bounds leave them out at run time
+    clipped    several rows, or unrolled taps: each tap has a range of rows that it applies to (its *clip*), and tiles
+               with the same clip share a function; the call site picks it by position
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, product
+
+from tiling.footprint import inside_rows, unclipped
+from tiling.nest import Loop, Register, starts
+from tiling.problem import Problem, Window
+
+Clip = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Tiles at positions first … last of `dim`, with their outer tap at `tap`, have this clip."""
+
+    tap: int
+    first: int
+    last: int
+    clip: Clip
+
+
+@dataclass(frozen=True)
+class Clipping:
+    """All cases of one clipped window at one site, and the clip of a tile that touches no padding."""
+
+    window: Window
+    cases: tuple[Case, ...]
+    whole: Clip
+
+    @property
+    def clips(self) -> tuple[Clip, ...]:
+        """Each distinct clip once, the whole one first where it occurs."""
+        found = dict.fromkeys(case.clip for case in self.cases)
+        return tuple(sorted(found, key=lambda clip: clip != self.whole))
+
+    @property
+    def taps(self) -> tuple[int, ...]:
+        """Positions of the tap loops outside the site; (0,) where all taps are inside."""
+        return tuple(dict.fromkeys(case.tap for case in self.cases))
+
+
+@dataclass(frozen=True)
+class Site:
+    """One register tile of a nest: loops around it and reduction loops inside it, both outermost first."""
+
+    problem: Problem
+    outer: tuple[Loop, ...]
+    inner: tuple[Loop, ...]
+    register: Register
+
+    @cached_property
+    def extents(self) -> dict[str, int]:
+        """Points of the register tile, per dim."""
+        return self.register.extents
+
+    @property
+    def vectors(self) -> int:
+        return self.extents[self.problem.vector_dim] // self.register.lanes
+
+    @cached_property
+    def rows(self) -> tuple[dict[str, int], ...]:
+        """The offsets of every row of the tile from its first one, in row-major order of the row dims."""
+        dims = self.problem.row_dims
+        return tuple(dict(zip(dims, at)) for at in product(*(range(self.extents[d]) for d in dims)))
+
+    @cached_property
+    def points(self) -> tuple[dict[str, int], ...]:
+        """The unrolled reduction points of one step, in the order x lies in memory."""
+        dims = reduction_order(self.problem)
+        return tuple(dict(zip(dims, at)) for at in product(*(range(self.extents[d]) for d in dims)))
+
+    @property
+    def single_pass(self) -> bool:
+        """Whether one visit of the tile sums everything, so that it never reads what it stored before."""
+        return not any(loop.dim in self.problem.reductions and loop.trips > 1 for loop in self.outer)
+
+    @cached_property
+    def bounded(self) -> tuple[Window, ...]:
+        """Windows whose padded taps are left out by loop bounds."""
+        return tuple(w for w in self.problem.windows if self._touches_padding(w) and self._is_bounded(w))
+
+    @cached_property
+    def clipped(self) -> tuple[Clipping, ...]:
+        """Windows whose padded taps are left out by choosing a function, with their cases."""
+        return tuple(
+            self._cases(w) for w in self.problem.windows if self._touches_padding(w) and not self._is_bounded(w)
+        )
+
+    def _touches_padding(self, window: Window) -> bool:
+        whole = unclipped(self.extents[window.dim], self.problem.extents[window.tap])
+        return any(
+            inside_rows(window, at, self.extents[window.dim], self.problem.extents[window.tap]) != whole
+            for at in starts(self.outer, window.dim)
+        )
+
+    def _is_bounded(self, window: Window) -> bool:
+        tap_loops = [loop for loop in (*self.outer, *self.inner) if loop.dim == window.tap and loop.trips > 1]
+        return (
+            self.extents[window.dim] == 1
+            and self.extents[window.tap] == 1
+            and len(tap_loops) == 1
+            and tap_loops[0] in self.inner
+        )
+
+    def _cases(self, window: Window) -> Clipping:
+        rows = self.extents[window.dim]
+        inside = self.extents[window.tap]
+        for loop in self.inner:
+            if loop.dim == window.tap:
+                inside *= loop.trips
+        cases = []
+        for tap in starts(self.outer, window.tap):
+            clips = [
+                (at, tuple(window.rows_inside(at, rows, tap + i) for i in range(inside)))
+                for at in starts(self.outer, window.dim)
+            ]
+            # A clip only shrinks from one side as the tile moves, so equal clips are neighbours.
+            for clip, group in groupby(clips, key=lambda pair: pair[1]):
+                positions = [at for at, _ in group]
+                cases.append(Case(tap, positions[0], positions[-1], clip))
+        return Clipping(window, tuple(cases), unclipped(rows, inside))
+
+
+def reduction_order(problem: Problem) -> tuple[str, ...]:
+    """The reduction dims, widest stride in the broadcast tensor first (r s c): unrolled points walk x in order."""
+    x = problem.broadcast
+    return tuple(sorted(problem.reductions, key=lambda dim: -x.stride(dim)))

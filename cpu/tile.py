@@ -1,0 +1,185 @@
+"""One register tile of a site as a C function: accumulators, the reduction loops inside S(y), the stores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from cpu.site import Clip, Site
+from microkernels.emit import Read, TileEmitter
+from microkernels.isa import Isa
+from tiling.nest import Loop
+
+INDENT = "    "
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A tile function: the clip of each clipped window, in order, and whether its last vector is masked."""
+
+    clips: tuple[Clip, ...] = ()
+    tail: bool = False
+
+
+@dataclass(frozen=True)
+class TileFunction:
+    """The C text of one variant, and the facts its comment states."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: tuple[str, ...]
+    comment: str
+
+
+def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: str, stream: bool) -> TileFunction:
+    """Writes the function of `variant`. x, w and y point at the tile's first row, panel and output."""
+    emitter = TileEmitter(isa, len(site.rows), site.vectors)
+    writer = _Writer(site, emitter, variant)
+    outputs = [_sum("y", writer.row_terms("Y", row, site.problem.output)) for row in site.rows]
+    body = emitter.declare()
+    if not site.single_pass:
+        body += ["if (!first) {", *_indent(emitter.resume(outputs, variant.tail)), "}"]
+    body += writer.loops(0, "x", "w", {})
+    if stream:
+        body += ["if (stream) {", *_indent(emitter.store(outputs, variant.tail, stream=True)), "} else {"]
+        body += [*_indent(emitter.store(outputs, variant.tail)), "}"]
+    else:
+        body += emitter.store(outputs, variant.tail)
+    return TileFunction(name, parameters(site, stream), tuple(body), comment)
+
+
+def parameters(site: Site, stream: bool) -> tuple[str, ...]:
+    """What a tile function takes besides x, w and y."""
+    bounds = tuple(f"long {w.tap}_{end}" for w in site.bounded for end in ("begin", "end"))
+    return bounds + (() if site.single_pass else ("int first",)) + (("int stream",) if stream else ())
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Recursion over the reduction loops of one site, for one variant."""
+
+    site: Site
+    emitter: TileEmitter
+    variant: Variant
+
+    def loops(self, level: int, x: str, w: str, taps: dict[str, int]) -> list[str]:
+        """Lines of the loops from `level` inwards; `taps` has the static tap offset of each clipped window."""
+        while level < len(self.site.inner) and self.site.inner[level].trips == 1:
+            level += 1
+        if level == len(self.site.inner):
+            return self._step(x, w, taps)
+        loop = self.site.inner[level]
+        name = self._variable(level)
+        if any(window.tap == loop.dim for window in self.site.bounded):
+            head = f"for (long {name} = {loop.dim}_begin; {name} < {loop.dim}_end; ++{name}) {{"
+            return [head, *self._body(level, name, name, x, w, taps), "}"]
+        for clipping, clip in zip(self.site.clipped, self.variant.clips):
+            if clipping.window.tap == loop.dim and clip != clipping.whole:
+                return self._peeled(level, clip, x, w, taps)
+        head = f"for (long {name} = 0; {name} < {loop.points}; {_advance(name, loop.step)}) {{"
+        return [head, *self._body(level, name, name, x, w, taps), "}"]
+
+    def _peeled(self, level: int, clip: Clip, x: str, w: str, taps: dict[str, int]) -> list[str]:
+        """A loop over taps whose rows differ from tap to tap: runs of equal taps, each on its own."""
+        loop, name = self.site.inner[level], self._variable(level)
+        base = taps.get(loop.dim, 0)
+        slices = [clip[base + i * loop.step : base + (i + 1) * loop.step] for i in range(loop.trips)]
+        lines, i = [], 0
+        while i < loop.trips:
+            run = 1
+            while i + run < loop.trips and slices[i + run] == slices[i]:
+                run += 1
+            here = {**taps, loop.dim: base + i * loop.step}
+            first, last = i * loop.step, (i + run) * loop.step
+            if any(low < high for low, high in slices[i]):
+                head = (
+                    f"for (long {name} = {first}; {name} < {last}; {_advance(name, loop.step)}) {{"
+                    if run > 1
+                    else f"{{ /* {loop.dim} = {first} */"
+                )
+                lines += [head, *self._body(level, name, name if run > 1 else str(first), x, w, here), "}"]
+            i += run
+        return lines
+
+    def _body(self, level: int, name: str, at: str, x: str, w: str, taps: dict[str, int]) -> list[str]:
+        loop = self.site.inner[level]
+        x_here, w_here = f"x_{name}", f"w_{name}"
+        lines = [
+            f"const float *{x_here} = {x} + {at} * X_{loop.dim};",
+            f"const float *{w_here} = {w} + {at} * {panel_stride(self.site, level)};",
+        ]
+        return _indent(lines + self.loops(level + 1, x_here, w_here, taps))
+
+    def _step(self, x: str, w: str, taps: dict[str, int]) -> list[str]:
+        """The register tile itself: every unrolled reduction point on every row that its taps reach."""
+        broadcast = self.site.problem.broadcast
+        strides = {dim: broadcast.stride(dim) for dim in self.site.problem.extents}
+        points, reads, texts = [], {}, {}
+        for number, point in enumerate(self.site.points):
+            rows = [row for row, at in enumerate(self.site.rows) if self._reached(at, point, taps)]
+            if not rows:
+                continue
+            points.append(w if number == 0 else f"{w} + {number} * PANEL_{self.site.vectors}")
+            for row in rows:
+                offsets = {**self.site.rows[row], **point}
+                address = sum(strides[dim] * at for dim, at in offsets.items())
+                if address not in texts:
+                    texts[address] = _sum(x, self.row_terms("X", offsets, broadcast))
+                reads.setdefault(address, []).append((row, len(points) - 1))
+        ordered = [Read(texts[address], tuple(reads[address])) for address in sorted(reads)]
+        return self.emitter.step(points, ordered) if points else []
+
+    def _reached(self, row: dict[str, int], point: dict[str, int], taps: dict[str, int]) -> bool:
+        for clipping, clip in zip(self.site.clipped, self.variant.clips):
+            if clip == clipping.whole:
+                continue
+            low, high = clip[taps.get(clipping.window.tap, 0) + point[clipping.window.tap]]
+            if not low <= row[clipping.window.dim] < high:
+                return False
+        return True
+
+    def _variable(self, level: int) -> str:
+        """`c` for the innermost loop over c, `c_1`, `c_2`, … outwards."""
+        dim = self.site.inner[level].dim
+        deeper = sum(loop.dim == dim and loop.trips > 1 for loop in self.site.inner[level + 1 :])
+        return f"{dim}_{deeper}" if deeper else dim
+
+    @staticmethod
+    def row_terms(prefix: str, offsets: dict[str, int], tensor) -> list[str]:
+        """The terms `3 * X_w` of an address that are not zero."""
+        named = {dim: at for dim, at in offsets.items() if at and dim in tensor.dims}
+        return [f"{prefix}_{dim}" if at == 1 else f"{at} * {prefix}_{dim}" for dim, at in named.items()]
+
+
+def panel_stride(site: Site, level: int) -> str:
+    """Floats of the packed panel between neighbouring points of an inner loop's dim, as C text.
+
+    The panel holds the reduction points in the order they are visited, so one point further along a dim skips
+    whatever the loops inside this one walk of the other dims.
+    """
+    loop, inside = site.inner[level], site.inner[level + 1 :]
+    walked = _walked(site, loop.dim, inside)
+    return f"PANEL_{site.vectors}" if walked == 1 else f"{walked} * PANEL_{site.vectors}"
+
+
+def _walked(site: Site, dim: str, inside: tuple[Loop, ...]) -> int:
+    others = [d for d in site.problem.reductions if d != dim]
+    return prod(site.extents[d] for d in others) * prod(loop.trips for loop in inside if loop.dim in others)
+
+
+def outer_panel_stride(site: Site, level: int) -> int:
+    """As `panel_stride`, in points, for reduction loop number `level` outside the site."""
+    loop = site.outer[level]
+    return _walked(site, loop.dim, (*site.outer[level + 1 :], *site.inner))
+
+
+def _advance(name: str, step: int) -> str:
+    return f"++{name}" if step == 1 else f"{name} += {step}"
+
+
+def _sum(base: str, terms: list[str]) -> str:
+    return " + ".join([base, *terms])
+
+
+def _indent(lines: list[str]) -> list[str]:
+    return [INDENT + line for line in lines]
