@@ -1,0 +1,230 @@
+/*
+ * conv2d n=1 k=37 c=5 h=7 w=7 r=3 s=3
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     R(k) T(h,7) S(y) T(r,3) T(s,3) T(c,5) U(w,7) V(k,4)
+ *
+ *     for k in 10 steps of 4:
+ *       for h in 7 steps of 1:
+ *         with the tile of y in registers:
+ *           for r in 3 steps of 1:
+ *             for s in 3 steps of 1:
+ *               for c in 5 steps of 1:
+ *                 register tile 4k × 7w
+ *
+ * Microkernels:
+ *     f32_conv2d_ukernel_7wx4k_s1__portable: 7 FMAs, at most 8 loads and no stores per step, 9 of 16 registers (7 accumulators)
+ *
+ * Operands, row-major f32:
+ *     X: x[n, h + r - 1, w + s - 1, c] of 1 x 7 x 7 x 5
+ *     W: w[k, c, r, s] of 37 x 5 x 3 x 3
+ *     Y: y[n, h, w, k] of 1 x 7 x 7 x 37
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+/* The compiler's own vectors: four floats, whatever the CPU makes of them. `vec_at` is one at any address. */
+typedef float vec __attribute__((vector_size(16)));
+typedef float vec_at __attribute__((vector_size(16), aligned(4), may_alias));
+static inline vec spread(float value) { return (vec){value, value, value, value}; }
+static inline vec load_lanes(const float *p, int lanes)
+{
+    vec v = {0, 0, 0, 0};
+    for (int lane = 0; lane < lanes; ++lane)
+        v[lane] = p[lane];
+    return v;
+}
+static inline void store_lanes(float *p, vec v, int lanes)
+{
+    for (int lane = 0; lane < lanes; ++lane)
+        p[lane] = v[lane];
+}
+
+/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
+ * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+enum {
+    X_n = 245,
+    X_c = 1,
+    X_h = 35,
+    X_w = 5,
+    X_r = 35,
+    X_s = 5,
+    Y_n = 1813,
+    Y_k = 1,
+    Y_h = 259,
+    Y_w = 37,
+    X_PAD = 40,
+    W_PANEL = 45,
+    PANEL_1 = 4,
+};
+#define TAIL 1 /* lanes used of the last vector */
+
+/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+#define KEEP_APART __asm__ volatile("" ::: "memory")
+
+/* 7 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 5; padding along w: rows on the image for each tap of s are 0:1-6 1:0-6 2:0-5. */
+static void tile0_7wx4k_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
+{
+    vec acc_0_0 = ((vec){0, 0, 0, 0});
+    vec acc_1_0 = ((vec){0, 0, 0, 0});
+    vec acc_2_0 = ((vec){0, 0, 0, 0});
+    vec acc_3_0 = ((vec){0, 0, 0, 0});
+    vec acc_4_0 = ((vec){0, 0, 0, 0});
+    vec acc_5_0 = ((vec){0, 0, 0, 0});
+    vec acc_6_0 = ((vec){0, 0, 0, 0});
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_r;
+        const float *w_r = w + r * 15 * PANEL_1;
+        { /* s = 0 */
+            const float *x_s = x_r + 0 * X_s;
+            const float *w_s = w_r + 0 * 5 * PANEL_1;
+            for (long c = 0; c < 5; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const vec w_0 = ((vec)*(const vec_at *)(w_c));
+                { const vec x_0 = spread(*(x_c + X_w)); acc_1_0 = x_0 * w_0 + acc_1_0; }
+                { const vec x_1 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_1 * w_0 + acc_2_0; }
+                { const vec x_2 = spread(*(x_c + 3 * X_w)); acc_3_0 = x_2 * w_0 + acc_3_0; }
+                { const vec x_3 = spread(*(x_c + 4 * X_w)); acc_4_0 = x_3 * w_0 + acc_4_0; }
+                { const vec x_4 = spread(*(x_c + 5 * X_w)); acc_5_0 = x_4 * w_0 + acc_5_0; }
+                { const vec x_5 = spread(*(x_c + 6 * X_w)); acc_6_0 = x_5 * w_0 + acc_6_0; }
+            }
+        }
+        { /* s = 1 */
+            const float *x_s = x_r + 1 * X_s;
+            const float *w_s = w_r + 1 * 5 * PANEL_1;
+            for (long c = 0; c < 5; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const vec w_0 = ((vec)*(const vec_at *)(w_c));
+                { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
+                { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
+                { const vec x_2 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_2 * w_0 + acc_2_0; }
+                { const vec x_3 = spread(*(x_c + 3 * X_w)); acc_3_0 = x_3 * w_0 + acc_3_0; }
+                { const vec x_4 = spread(*(x_c + 4 * X_w)); acc_4_0 = x_4 * w_0 + acc_4_0; }
+                { const vec x_5 = spread(*(x_c + 5 * X_w)); acc_5_0 = x_5 * w_0 + acc_5_0; }
+                { const vec x_6 = spread(*(x_c + 6 * X_w)); acc_6_0 = x_6 * w_0 + acc_6_0; }
+            }
+        }
+        { /* s = 2 */
+            const float *x_s = x_r + 2 * X_s;
+            const float *w_s = w_r + 2 * 5 * PANEL_1;
+            for (long c = 0; c < 5; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const vec w_0 = ((vec)*(const vec_at *)(w_c));
+                { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
+                { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
+                { const vec x_2 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_2 * w_0 + acc_2_0; }
+                { const vec x_3 = spread(*(x_c + 3 * X_w)); acc_3_0 = x_3 * w_0 + acc_3_0; }
+                { const vec x_4 = spread(*(x_c + 4 * X_w)); acc_4_0 = x_4 * w_0 + acc_4_0; }
+                { const vec x_5 = spread(*(x_c + 5 * X_w)); acc_5_0 = x_5 * w_0 + acc_5_0; }
+            }
+        }
+    }
+    *(vec_at *)(y) = acc_0_0;
+    *(vec_at *)(y + Y_w) = acc_1_0;
+    *(vec_at *)(y + 2 * Y_w) = acc_2_0;
+    *(vec_at *)(y + 3 * Y_w) = acc_3_0;
+    *(vec_at *)(y + 4 * Y_w) = acc_4_0;
+    *(vec_at *)(y + 5 * Y_w) = acc_5_0;
+    *(vec_at *)(y + 6 * Y_w) = acc_6_0;
+}
+
+/* 7 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 5; padding along w: rows on the image for each tap of s are 0:1-6 1:0-6 2:0-5; the last vector is masked. */
+static void tile0_7wx4k_wpad0_tail(const float *x, const float *w, float *y, long r_begin, long r_end)
+{
+    vec acc_0_0 = ((vec){0, 0, 0, 0});
+    vec acc_1_0 = ((vec){0, 0, 0, 0});
+    vec acc_2_0 = ((vec){0, 0, 0, 0});
+    vec acc_3_0 = ((vec){0, 0, 0, 0});
+    vec acc_4_0 = ((vec){0, 0, 0, 0});
+    vec acc_5_0 = ((vec){0, 0, 0, 0});
+    vec acc_6_0 = ((vec){0, 0, 0, 0});
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_r;
+        const float *w_r = w + r * 15 * PANEL_1;
+        { /* s = 0 */
+            const float *x_s = x_r + 0 * X_s;
+            const float *w_s = w_r + 0 * 5 * PANEL_1;
+            for (long c = 0; c < 5; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const vec w_0 = ((vec)*(const vec_at *)(w_c));
+                { const vec x_0 = spread(*(x_c + X_w)); acc_1_0 = x_0 * w_0 + acc_1_0; }
+                { const vec x_1 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_1 * w_0 + acc_2_0; }
+                { const vec x_2 = spread(*(x_c + 3 * X_w)); acc_3_0 = x_2 * w_0 + acc_3_0; }
+                { const vec x_3 = spread(*(x_c + 4 * X_w)); acc_4_0 = x_3 * w_0 + acc_4_0; }
+                { const vec x_4 = spread(*(x_c + 5 * X_w)); acc_5_0 = x_4 * w_0 + acc_5_0; }
+                { const vec x_5 = spread(*(x_c + 6 * X_w)); acc_6_0 = x_5 * w_0 + acc_6_0; }
+            }
+        }
+        { /* s = 1 */
+            const float *x_s = x_r + 1 * X_s;
+            const float *w_s = w_r + 1 * 5 * PANEL_1;
+            for (long c = 0; c < 5; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const vec w_0 = ((vec)*(const vec_at *)(w_c));
+                { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
+                { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
+                { const vec x_2 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_2 * w_0 + acc_2_0; }
+                { const vec x_3 = spread(*(x_c + 3 * X_w)); acc_3_0 = x_3 * w_0 + acc_3_0; }
+                { const vec x_4 = spread(*(x_c + 4 * X_w)); acc_4_0 = x_4 * w_0 + acc_4_0; }
+                { const vec x_5 = spread(*(x_c + 5 * X_w)); acc_5_0 = x_5 * w_0 + acc_5_0; }
+                { const vec x_6 = spread(*(x_c + 6 * X_w)); acc_6_0 = x_6 * w_0 + acc_6_0; }
+            }
+        }
+        { /* s = 2 */
+            const float *x_s = x_r + 2 * X_s;
+            const float *w_s = w_r + 2 * 5 * PANEL_1;
+            for (long c = 0; c < 5; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const vec w_0 = ((vec)*(const vec_at *)(w_c));
+                { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
+                { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
+                { const vec x_2 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_2 * w_0 + acc_2_0; }
+                { const vec x_3 = spread(*(x_c + 3 * X_w)); acc_3_0 = x_3 * w_0 + acc_3_0; }
+                { const vec x_4 = spread(*(x_c + 4 * X_w)); acc_4_0 = x_4 * w_0 + acc_4_0; }
+                { const vec x_5 = spread(*(x_c + 5 * X_w)); acc_5_0 = x_5 * w_0 + acc_5_0; }
+            }
+        }
+    }
+    store_lanes(y, acc_0_0, TAIL);
+    store_lanes(y + Y_w, acc_1_0, TAIL);
+    store_lanes(y + 2 * Y_w, acc_2_0, TAIL);
+    store_lanes(y + 3 * Y_w, acc_3_0, TAIL);
+    store_lanes(y + 4 * Y_w, acc_4_0, TAIL);
+    store_lanes(y + 5 * Y_w, acc_5_0, TAIL);
+    store_lanes(y + 6 * Y_w, acc_6_0, TAIL);
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+void conv2d_f32_n1k37c5h7w7r3s3_s1p1(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    for (long k = 0; k < 40; k += 4) {
+        for (long h = 0; h < 7; ++h) {
+            {
+                const long h_in = h - 1;
+                const long r_begin = h_in < 0 ? -h_in : 0;
+                const long r_end = 7 - h_in < 3 ? 7 - h_in : 3;
+                if (k < 36) {
+                    tile0_7wx4k_wpad0(X + h * X_h - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h, r_begin, r_end);
+                } else {
+                    tile0_7wx4k_wpad0_tail(X + h * X_h - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h, r_begin, r_end);
+                }
+            }
+        }
+    }
+}
+
+/* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */
+void conv2d_f32_n1k37c5h7w7r3s3_s1p1_pack(const float *restrict W, float *restrict packed)
+{
+    for (long k = 0; k <= 36; k += 4)
+        for (long r = 0; r < 3; r += 1)
+            for (long s = 0; s < 3; s += 1)
+                for (long c = 0; c < 5; c += 1)
+                    for (long lane = 0; lane < 4; ++lane)
+                        *packed++ = k + lane < 37 ? W[(k + lane) * 45 + c * 9 + r * 3 + s * 1] : 0;
+}

@@ -1,0 +1,473 @@
+/*
+ * conv2d n=1 k=16 c=3 h=10 w=10 r=7 s=7
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     R(k) T(h,10) T(w,2) S(y) T(r,7) U(s,7) U(c,3) U(w,5) V(k,8)
+ *
+ *     for k in 2 steps of 8:
+ *       for h in 10 steps of 1:
+ *         for w in 2 steps of 5:
+ *           with the tile of y in registers:
+ *             for r in 7 steps of 1:
+ *               register tile 8k × 3c × 5w × 7s
+ *
+ * Microkernels:
+ *     f32_conv2d_ukernel_5wx8kx3cx7s_s2__avx2: 105 FMAs, at most 126 loads and no stores per step, 7 of 16 registers (5 accumulators)
+ *
+ * Operands, row-major f32:
+ *     X: x[n, 2*h + r - 3, 2*w + s - 3, c] of 1 x 20 x 20 x 3
+ *     W: w[k, c, r, s] of 16 x 3 x 7 x 7
+ *     Y: y[n, h, w, k] of 1 x 10 x 10 x 16
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+#include <immintrin.h>
+
+/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
+ * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+enum {
+    X_n = 1200,
+    X_c = 1,
+    X_h = 120,
+    X_w = 6,
+    X_r = 60,
+    X_s = 3,
+    Y_n = 1600,
+    Y_k = 1,
+    Y_h = 160,
+    Y_w = 16,
+    X_PAD = 189,
+    W_PANEL = 147,
+    PANEL_1 = 8,
+};
+
+/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+#define KEEP_APART __asm__ volatile("" ::: "memory")
+
+/* 5 rows x 1 vectors, summed over r by 1 to 7; padding along w: rows on the image for each tap of s are 0:2-4 1:1-4 2:1-4 3:0-4 4:0-4 5:0-4 6:0-4. */
+static void tile0_5wx8kx3cx7s_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    __m256 acc_3_0 = _mm256_setzero_ps();
+    __m256 acc_4_0 = _mm256_setzero_ps();
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_r;
+        const float *w_r = w + r * 21 * PANEL_1;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_0, w_0, acc_2_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_1, w_0, acc_3_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_2, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 1 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_0, w_0, acc_2_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_1, w_0, acc_3_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_2, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 2 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_0, w_0, acc_2_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_1, w_0, acc_3_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_2, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 3 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 4 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s + X_c); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 5 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 6 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 7 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 8 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 9 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 10 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 11 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 12 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 13 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 14 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 15 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 5 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 16 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 5 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 17 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 5 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 18 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 6 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 19 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 6 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 20 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 6 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+    }
+    _mm256_storeu_ps(y, acc_0_0);
+    _mm256_storeu_ps(y + Y_w, acc_1_0);
+    _mm256_storeu_ps(y + 2 * Y_w, acc_2_0);
+    _mm256_storeu_ps(y + 3 * Y_w, acc_3_0);
+    _mm256_storeu_ps(y + 4 * Y_w, acc_4_0);
+}
+
+/* 5 rows x 1 vectors, summed over r by 1 to 7; padding along w: rows on the image for each tap of s are 0:0-4 1:0-4 2:0-4 3:0-4 4:0-4 5:0-3 6:0-3. */
+static void tile0_5wx8kx3cx7s_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    __m256 acc_3_0 = _mm256_setzero_ps();
+    __m256 acc_4_0 = _mm256_setzero_ps();
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_r;
+        const float *w_r = w + r * 21 * PANEL_1;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 1 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 2 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 3 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + X_w + X_s); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 4 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_s + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + X_w + X_s + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 5 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_s + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + X_w + X_s + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 6 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 7 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 8 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 9 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 10 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 11 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 12 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 13 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 14 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 15 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 16 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 17 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 18 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 19 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 20 * PANEL_1);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+        }
+    }
+    _mm256_storeu_ps(y, acc_0_0);
+    _mm256_storeu_ps(y + Y_w, acc_1_0);
+    _mm256_storeu_ps(y + 2 * Y_w, acc_2_0);
+    _mm256_storeu_ps(y + 3 * Y_w, acc_3_0);
+    _mm256_storeu_ps(y + 4 * Y_w, acc_4_0);
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+void conv2d_f32_n1k16c3h10w10r7s7_s2p3(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    for (long k = 0; k < 16; k += 8) {
+        for (long h = 0; h < 10; ++h) {
+            for (long w = 0; w < 10; w += 5) {
+                {
+                    const long h_in = 2 * h - 3;
+                    const long r_begin = h_in < 0 ? -h_in : 0;
+                    const long r_end = 20 - h_in < 7 ? 20 - h_in : 7;
+                    if (w <= 0) {
+                        tile0_5wx8kx3cx7s_wpad0(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
+                    } else {
+                        tile0_5wx8kx3cx7s_wpad1(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* Packs weights that lie as w[k, c, r, s] of 16 x 3 x 7 x 7. */
+void conv2d_f32_n1k16c3h10w10r7s7_s2p3_pack(const float *restrict W, float *restrict packed)
+{
+    for (long k = 0; k <= 8; k += 8)
+        for (long r = 0; r < 7; r += 1)
+            for (long s = 0; s < 7; s += 1)
+                for (long c = 0; c < 3; c += 1)
+                    for (long lane = 0; lane < 8; ++lane)
+                        *packed++ = W[(k + lane) * 147 + c * 49 + r * 7 + s * 1];
+}

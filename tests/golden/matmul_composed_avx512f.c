@@ -1,0 +1,181 @@
+/*
+ * matmul m=23 n=50 k=19
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,16)
+ *
+ *     for m in 1 steps of 5:
+ *       for n in 4 steps of 16:
+ *         with the tile of c in registers:
+ *           for k in 19 steps of 1:
+ *             register tile 5m × 16n
+ *     for m in 3 steps of 6 from 5:
+ *       for n in 4 steps of 16:
+ *         with the tile of c in registers:
+ *           for k in 19 steps of 1:
+ *             register tile 6m × 16n
+ *
+ * Microkernels:
+ *     f32_matmul_ukernel_5mx16n__avx512f: 5 FMAs, at most 6 loads and no stores per step, 6 of 32 registers (5 accumulators)
+ *     f32_matmul_ukernel_6mx16n__avx512f: 6 FMAs, at most 7 loads and no stores per step, 7 of 32 registers (6 accumulators)
+ *
+ * Operands, row-major f32:
+ *     X: a[m, k] of 23 x 19
+ *     W: b[k, n] of 19 x 50
+ *     Y: c[m, n] of 23 x 50
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+#include <immintrin.h>
+
+/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
+ * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+enum {
+    X_m = 19,
+    X_k = 1,
+    Y_m = 50,
+    Y_n = 1,
+    X_PAD = 0,
+    W_PANEL = 19,
+    PANEL_1 = 16,
+};
+#define TAIL ((__mmask16)0x0003) /* the 2 lanes used of the last vector */
+
+/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+#define KEEP_APART __asm__ volatile("" ::: "memory")
+
+/* 5 rows x 1 vectors, summed over k by 1 to 19. */
+static void tile0_5mx16n(const float *x, const float *w, float *y)
+{
+    __m512 acc_0_0 = _mm512_setzero_ps();
+    __m512 acc_1_0 = _mm512_setzero_ps();
+    __m512 acc_2_0 = _mm512_setzero_ps();
+    __m512 acc_3_0 = _mm512_setzero_ps();
+    __m512 acc_4_0 = _mm512_setzero_ps();
+    for (long k = 0; k < 19; ++k) {
+        const float *x_k = x + k * X_k;
+        const float *w_k = w + k * PANEL_1;
+        const __m512 w_0 = _mm512_loadu_ps(w_k);
+        { const __m512 x_0 = _mm512_set1_ps(*(x_k)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); }
+        { const __m512 x_1 = _mm512_set1_ps(*(x_k + X_m)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); }
+        { const __m512 x_2 = _mm512_set1_ps(*(x_k + 2 * X_m)); acc_2_0 = _mm512_fmadd_ps(x_2, w_0, acc_2_0); }
+        { const __m512 x_3 = _mm512_set1_ps(*(x_k + 3 * X_m)); acc_3_0 = _mm512_fmadd_ps(x_3, w_0, acc_3_0); }
+        { const __m512 x_4 = _mm512_set1_ps(*(x_k + 4 * X_m)); acc_4_0 = _mm512_fmadd_ps(x_4, w_0, acc_4_0); }
+    }
+    _mm512_storeu_ps(y, acc_0_0);
+    _mm512_storeu_ps(y + Y_m, acc_1_0);
+    _mm512_storeu_ps(y + 2 * Y_m, acc_2_0);
+    _mm512_storeu_ps(y + 3 * Y_m, acc_3_0);
+    _mm512_storeu_ps(y + 4 * Y_m, acc_4_0);
+}
+
+/* 5 rows x 1 vectors, summed over k by 1 to 19; the last vector is masked. */
+static void tile0_5mx16n_tail(const float *x, const float *w, float *y)
+{
+    __m512 acc_0_0 = _mm512_setzero_ps();
+    __m512 acc_1_0 = _mm512_setzero_ps();
+    __m512 acc_2_0 = _mm512_setzero_ps();
+    __m512 acc_3_0 = _mm512_setzero_ps();
+    __m512 acc_4_0 = _mm512_setzero_ps();
+    for (long k = 0; k < 19; ++k) {
+        const float *x_k = x + k * X_k;
+        const float *w_k = w + k * PANEL_1;
+        const __m512 w_0 = _mm512_loadu_ps(w_k);
+        { const __m512 x_0 = _mm512_set1_ps(*(x_k)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); }
+        { const __m512 x_1 = _mm512_set1_ps(*(x_k + X_m)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); }
+        { const __m512 x_2 = _mm512_set1_ps(*(x_k + 2 * X_m)); acc_2_0 = _mm512_fmadd_ps(x_2, w_0, acc_2_0); }
+        { const __m512 x_3 = _mm512_set1_ps(*(x_k + 3 * X_m)); acc_3_0 = _mm512_fmadd_ps(x_3, w_0, acc_3_0); }
+        { const __m512 x_4 = _mm512_set1_ps(*(x_k + 4 * X_m)); acc_4_0 = _mm512_fmadd_ps(x_4, w_0, acc_4_0); }
+    }
+    _mm512_mask_storeu_ps(y, TAIL, acc_0_0);
+    _mm512_mask_storeu_ps(y + Y_m, TAIL, acc_1_0);
+    _mm512_mask_storeu_ps(y + 2 * Y_m, TAIL, acc_2_0);
+    _mm512_mask_storeu_ps(y + 3 * Y_m, TAIL, acc_3_0);
+    _mm512_mask_storeu_ps(y + 4 * Y_m, TAIL, acc_4_0);
+}
+
+/* 6 rows x 1 vectors, summed over k by 1 to 19. */
+static void tile1_6mx16n(const float *x, const float *w, float *y)
+{
+    __m512 acc_0_0 = _mm512_setzero_ps();
+    __m512 acc_1_0 = _mm512_setzero_ps();
+    __m512 acc_2_0 = _mm512_setzero_ps();
+    __m512 acc_3_0 = _mm512_setzero_ps();
+    __m512 acc_4_0 = _mm512_setzero_ps();
+    __m512 acc_5_0 = _mm512_setzero_ps();
+    for (long k = 0; k < 19; ++k) {
+        const float *x_k = x + k * X_k;
+        const float *w_k = w + k * PANEL_1;
+        const __m512 w_0 = _mm512_loadu_ps(w_k);
+        { const __m512 x_0 = _mm512_set1_ps(*(x_k)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); }
+        { const __m512 x_1 = _mm512_set1_ps(*(x_k + X_m)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); }
+        { const __m512 x_2 = _mm512_set1_ps(*(x_k + 2 * X_m)); acc_2_0 = _mm512_fmadd_ps(x_2, w_0, acc_2_0); }
+        { const __m512 x_3 = _mm512_set1_ps(*(x_k + 3 * X_m)); acc_3_0 = _mm512_fmadd_ps(x_3, w_0, acc_3_0); }
+        { const __m512 x_4 = _mm512_set1_ps(*(x_k + 4 * X_m)); acc_4_0 = _mm512_fmadd_ps(x_4, w_0, acc_4_0); }
+        { const __m512 x_5 = _mm512_set1_ps(*(x_k + 5 * X_m)); acc_5_0 = _mm512_fmadd_ps(x_5, w_0, acc_5_0); }
+    }
+    _mm512_storeu_ps(y, acc_0_0);
+    _mm512_storeu_ps(y + Y_m, acc_1_0);
+    _mm512_storeu_ps(y + 2 * Y_m, acc_2_0);
+    _mm512_storeu_ps(y + 3 * Y_m, acc_3_0);
+    _mm512_storeu_ps(y + 4 * Y_m, acc_4_0);
+    _mm512_storeu_ps(y + 5 * Y_m, acc_5_0);
+}
+
+/* 6 rows x 1 vectors, summed over k by 1 to 19; the last vector is masked. */
+static void tile1_6mx16n_tail(const float *x, const float *w, float *y)
+{
+    __m512 acc_0_0 = _mm512_setzero_ps();
+    __m512 acc_1_0 = _mm512_setzero_ps();
+    __m512 acc_2_0 = _mm512_setzero_ps();
+    __m512 acc_3_0 = _mm512_setzero_ps();
+    __m512 acc_4_0 = _mm512_setzero_ps();
+    __m512 acc_5_0 = _mm512_setzero_ps();
+    for (long k = 0; k < 19; ++k) {
+        const float *x_k = x + k * X_k;
+        const float *w_k = w + k * PANEL_1;
+        const __m512 w_0 = _mm512_loadu_ps(w_k);
+        { const __m512 x_0 = _mm512_set1_ps(*(x_k)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); }
+        { const __m512 x_1 = _mm512_set1_ps(*(x_k + X_m)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); }
+        { const __m512 x_2 = _mm512_set1_ps(*(x_k + 2 * X_m)); acc_2_0 = _mm512_fmadd_ps(x_2, w_0, acc_2_0); }
+        { const __m512 x_3 = _mm512_set1_ps(*(x_k + 3 * X_m)); acc_3_0 = _mm512_fmadd_ps(x_3, w_0, acc_3_0); }
+        { const __m512 x_4 = _mm512_set1_ps(*(x_k + 4 * X_m)); acc_4_0 = _mm512_fmadd_ps(x_4, w_0, acc_4_0); }
+        { const __m512 x_5 = _mm512_set1_ps(*(x_k + 5 * X_m)); acc_5_0 = _mm512_fmadd_ps(x_5, w_0, acc_5_0); }
+    }
+    _mm512_mask_storeu_ps(y, TAIL, acc_0_0);
+    _mm512_mask_storeu_ps(y + Y_m, TAIL, acc_1_0);
+    _mm512_mask_storeu_ps(y + 2 * Y_m, TAIL, acc_2_0);
+    _mm512_mask_storeu_ps(y + 3 * Y_m, TAIL, acc_3_0);
+    _mm512_mask_storeu_ps(y + 4 * Y_m, TAIL, acc_4_0);
+    _mm512_mask_storeu_ps(y + 5 * Y_m, TAIL, acc_5_0);
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+void matmul_f32_m23n50k19(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    for (long n = 0; n < 64; n += 16) {
+        if (n < 48) {
+            tile0_5mx16n(X, W + n * W_PANEL, Y + n * Y_n);
+        } else {
+            tile0_5mx16n_tail(X, W + n * W_PANEL, Y + n * Y_n);
+        }
+    }
+    for (long m = 5; m < 23; m += 6) {
+        for (long n = 0; n < 64; n += 16) {
+            if (n < 48) {
+                tile1_6mx16n(X + m * X_m, W + n * W_PANEL, Y + m * Y_m + n * Y_n);
+            } else {
+                tile1_6mx16n_tail(X + m * X_m, W + n * W_PANEL, Y + m * Y_m + n * Y_n);
+            }
+        }
+    }
+}
+
+/* Packs weights that lie as b[k, n] of 19 x 50. */
+void matmul_f32_m23n50k19_pack(const float *restrict W, float *restrict packed)
+{
+    for (long n = 0; n <= 48; n += 16)
+        for (long k = 0; k < 19; k += 1)
+            for (long lane = 0; lane < 16; ++lane)
+                *packed++ = n + lane < 50 ? W[(n + lane) * 1 + k * 50] : 0;
+}

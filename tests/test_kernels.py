@@ -1,0 +1,265 @@
+"""Emitted kernels against the definition: exact on small integers, within K·eps on reals, on every instruction set."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cpu.export import ExportError
+from cpu.host import host
+from cpu.kernel import ArgumentError, aligned_empty, build
+from cpu.measure import WrongResult, check_exact
+from cpu.nest import emit
+from cpu.oracle import error_bound, integers, reals, reference
+from cpu.toolchain import BASE_FLAGS, find_compiler
+from microkernels.isa import ISAS
+from tiling.notation import parse
+from tiling.problem import conv2d, matmul
+from tiling.scheme import SchemeError
+
+GOLDEN = Path(__file__).with_name("golden")
+ON_EVERY_ISA = [pytest.param(name, marks=pytest.mark.isa(name)) for name in ISAS]
+
+SAME_3X3 = conv2d(c=8, h=12, w=12, k=48, r=3, s=3, padding=1)
+TAIL = conv2d(c=5, h=7, w=7, k=37, r=3, s=3, padding=1)
+STEM = conv2d(c=3, h=20, w=20, k=16, r=7, s=7, padding=3, stride=2)
+ODD = conv2d(n=2, c=6, h=11, w=10, k=16, r=5, s=3, padding=((2, 1), (3, 0)), dilation=(2, 3), stride=(2, 1))
+WIDE_PAD = conv2d(c=4, h=3, w=3, k=16, r=5, s=5, padding=4)
+POINTWISE = conv2d(c=24, h=9, w=9, k=32, r=1, s=1, stride=2)
+PRODUCT = matmul(m=23, n=50, k=19)
+
+# {k}: the loop over vectors of the vectorised dim that is left; {v}: lanes. Each line exercises what it names.
+CASES = {
+    "one window looped, one clipped": (SAME_3X3, "R(k) T(h,12) T(w,2) S(y) T(r,3) T(s,3) T(c,8) U(w,6) V(k,{v})"),
+    "both windows clipped": (SAME_3X3, "R(k) T(h,4) T(w,3) S(y) T(r,3) T(s,3) T(c,8) U(h,3) U(w,4) V(k,{v})"),
+    "taps unrolled": (SAME_3X3, "R(k) T(h,12) T(w,6) S(y) T(c,8) U(r,3) U(s,3) U(w,2) V(k,{v})"),
+    "unrolled taps with a register full": (SAME_3X3, "R(k) T(h,12) S(y) T(r,3) T(c,8) U(s,3) U(w,12) V(k,{v})"),
+    "single rows": (SAME_3X3, "R(k) T(h,12) T(w,12) S(y) T(r,3) T(s,3) T(c,8) V(k,{v})"),
+    "taps outside the tile": (SAME_3X3, "T(s,3) T(r,3) R(k) T(h,12) T(w,3) S(y) T(c,8) U(w,4) V(k,{v})"),
+    "channels split around the tile": (SAME_3X3, "T(c,2) R(k) T(h,12) T(w,3) T(c,2) S(y) T(r,3) T(s,3) T(c,2) U(w,4) V(k,{v})"),
+    "channels split inside the tile": (SAME_3X3, "R(k) T(h,12) T(w,3) S(y) T(c,2) T(r,3) T(c,2) T(s,3) T(c,2) U(w,4) V(k,{v})"),
+    "composed rows": (SAME_3X3, "R(k) T(h,12) L(w, 1x5 + 1x7) S(y) T(r,3) T(s,3) T(c,8) U(w,λ) V(k,{v})"),
+    "composed rows in two dims": (SAME_3X3, "R(k) L(h, 4x2 + 4x1) T(w,3) L(w, 1x1 + 1x3) S(y) T(r,3) T(s,3) T(c,8) U(h,λ) U(w,λ) V(k,{v})"),
+    "composed under a tile loop": (SAME_3X3, "T(h,2) R(k) L(h, 1x4 + 1x2) T(w,12) S(y) T(r,3) T(s,3) T(c,8) U(h,λ) V(k,{v})"),
+    "masked last vector": (TAIL, "R(k) T(h,7) S(y) T(r,3) T(s,3) T(c,5) U(w,7) V(k,{v})"),
+    "masked and accumulated": (TAIL, "T(c,5) R(k) T(h,7) S(y) T(r,3) T(s,3) U(w,7) V(k,{v})"),
+    "stem": (STEM, "R(k) T(h,10) T(w,2) S(y) T(r,7) U(s,7) U(c,3) U(w,5) V(k,{v})"),
+    "strides, dilation, asymmetric padding, batch": (ODD, "R(n) R(k) R(h) R(w) S(y) T(r,5) T(s,3) T(c,6) V(k,{v})"),
+    "the same, rows over h": (ODD, "T(n,2) R(k) T(w,7) S(y) T(r,5) T(s,3) T(c,6) U(h,3) V(k,{v})"),
+    "padding wider than the image": (WIDE_PAD, "R(k) T(h,7) S(y) T(r,5) T(s,5) T(c,4) U(w,7) V(k,{v})"),
+    "padding wider than the image, clipped twice": (WIDE_PAD, "R(k) T(w,7) S(y) T(r,5) T(s,5) T(c,4) U(h,7) V(k,{v})"),
+    "strided pointwise": (POINTWISE, "R(k) T(h,5) S(y) T(c,24) U(w,5) V(k,{v})"),
+    "matrix product": (PRODUCT, "L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,{v})"),
+    "matrix product, k unrolled": (matmul(m=24, n=50, k=18), "T(m,4) R(n) S(c) T(k,9) U(k,2) U(m,6) V(n,{v})"),
+}
+
+
+def kernel_of(problem, text, isa, **options):
+    return build(parse(problem, text.format(v=ISAS[isa].lanes)), ISAS[isa], **options)
+
+
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+@pytest.mark.parametrize("case", CASES)
+def test_exact_on_integers_and_bounded_on_reals(case, isa):
+    problem, text = CASES[case]
+    kernel = kernel_of(problem, text, isa)
+    check_exact(kernel)
+    x, w = reals(problem, seed=1)
+    assert np.all(np.abs(kernel(x, w) - reference(problem, x, w)) <= error_bound(problem, x, w))
+
+
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+def test_composed_vectors(isa):
+    vectors = -(-SAME_3X3.extents["k"] // ISAS[isa].lanes)
+    text = f"L(k, 1x1 + {(vectors - 1) // 2}x2) T(h,12) T(w,6) S(y) T(r,3) T(s,3) T(c,8) U(w,2) U(k,λ) V(k,{{v}})"
+    if vectors % 2 == 0:
+        text = f"L(k, 2x1 + {(vectors - 2) // 2}x2) T(h,12) T(w,6) S(y) T(r,3) T(s,3) T(c,8) U(w,2) U(k,λ) V(k,{{v}})"
+    check_exact(kernel_of(SAME_3X3, text, isa))
+
+
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+def test_streaming_stores_and_unaligned_outputs(isa):
+    text = CASES["one window looped, one clipped"][1]
+    kernel = kernel_of(SAME_3X3, text, isa, stream=True)
+    check_exact(kernel)  # aligned: streamed
+    x, w = integers(SAME_3X3)
+    memory = np.empty(SAME_3X3.output.elements + 1, np.float32)
+    out = memory[1:].reshape(SAME_3X3.output.shape)
+    assert np.array_equal(kernel(x, w, out=out), reference(SAME_3X3, x, w))
+
+
+def test_the_oracle_is_the_definition():
+    """The reference itself, against seven nested loops."""
+    problem = conv2d(n=2, c=2, h=5, w=4, k=3, r=3, s=2, stride=(2, 1), padding=((1, 0), (2, 1)), dilation=(1, 2))
+    x, w = integers(problem)
+    y = np.zeros(problem.output.shape)
+    for n, oh, ow, k in np.ndindex(*y.shape):
+        for c, r, s in np.ndindex(2, 3, 2):
+            ih, iw = oh * 2 + r - 1, ow + s * 2 - 2
+            if 0 <= ih < 5 and 0 <= iw < 4:
+                y[n, oh, ow, k] += x[n, ih, iw, c] * w[k, c, r, s]
+    assert np.array_equal(reference(problem, x, w), y)
+
+
+def test_a_wrong_kernel_is_found(monkeypatch):
+    text = CASES["single rows"][1].format(v=4)
+    source = emit(parse(SAME_3X3, text), ISAS["portable"])
+    broken = source.text.replace("for (long c = 0; c < 8; ++c)", "for (long c = 0; c < 7; ++c)", 1)
+    assert broken != source.text
+    import cpu.kernel
+
+    monkeypatch.setattr(cpu.kernel, "emit", lambda *_: type(source)(**{**vars(source), "text": broken}))
+    with pytest.raises(WrongResult, match="of .* outputs differ"):
+        check_exact(cpu.kernel.build(parse(SAME_3X3, text), ISAS["portable"]))
+
+
+def test_threads_agree_to_the_bit():
+    problem = conv2d(c=16, h=14, w=14, k=32, r=3, s=3, padding=1)
+    text = "T(k,{k})@core T(h,2)@core T(h,7) T(w,7) S(y) T(r,3) T(s,3) T(c,16) U(w,2) V(k,4)".format(k=8)
+    x, w = reals(problem)
+    results = [build(parse(problem, text), ISAS["portable"], threads)(x, w) for threads in (1, 2, 3)]
+    assert np.array_equal(results[0], results[1]) and np.array_equal(results[0], results[2])
+
+
+def test_one_kernel_from_several_python_threads():
+    kernel = kernel_of(*CASES["both windows clipped"], "portable")
+    x, w = integers(SAME_3X3)
+    packed, expected = kernel.pack(w), reference(SAME_3X3, x, w)
+    with ThreadPoolExecutor(4) as pool:
+        assert all(np.array_equal(y, expected) for y in pool.map(lambda _: kernel(x, packed), range(32)))
+
+
+def test_arguments_are_checked():
+    kernel = kernel_of(*CASES["single rows"], "portable")
+    x, w = integers(SAME_3X3)
+    packed = kernel.pack(w)
+    out = aligned_empty(SAME_3X3.output.shape)
+    frozen = out.copy()
+    frozen.flags.writeable = False
+    other = kernel_of(*CASES["both windows clipped"], "portable").pack(w)
+    for call, message in [
+        (lambda: kernel(x[:, :-1], packed), r"x has shape \(1, 11, 12, 8\), but this kernel was made for \(1, 12, 12, 8\)"),
+        (lambda: kernel(x.astype(np.float64), packed), "x is float64"),
+        (lambda: kernel(x.transpose(0, 2, 1, 3), packed), "x is not C-contiguous"),
+        (lambda: kernel(x.tolist(), packed), "x is list"),
+        (lambda: kernel(x, w[:-1]), "w has shape"),
+        (lambda: kernel(x, other), "another scheme"),
+        (lambda: kernel(x, packed, out=frozen), "out is read-only"),
+        (lambda: kernel(x, packed, out=out[0]), "out has shape"),
+        (lambda: kernel(x, packed, out=np.concatenate([packed.data, out.ravel()])[: out.size].reshape(out.shape).T), "out has shape"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            call()
+
+
+def test_outputs_may_not_overlap_inputs():
+    problem = conv2d(c=4, h=5, w=5, k=4, r=1, s=1)
+    kernel = build(parse(problem, "R(k) R(h) R(w) S(y) T(c,4) V(k,4)"), ISAS["portable"])
+    x, w = integers(problem)
+    with pytest.raises(ArgumentError, match="overlaps"):
+        kernel(x, w, out=x)
+
+
+def test_foreign_arrays_are_used_in_place():
+    kernel = kernel_of(*CASES["single rows"], "portable")
+    x, w = integers(SAME_3X3)
+
+    class Foreign:
+        def __init__(self, array):
+            self.__array_interface__ = array.__array_interface__
+            self.array = array
+
+    assert np.array_equal(kernel(Foreign(x), Foreign(w)), reference(SAME_3X3, x, w))
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("R(k) R(h) R(w) T(r,3) T(s,3) T(c,8) V(k,4)", r"S\(y\) is missing"),
+        ("R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,8) V(k,16)", r"V\(k,16\): portable has vectors of 4 lanes"),
+        ("R(k) R(h) R(w) S(x) S(y) T(r,3) T(s,3) T(c,8) V(k,4)", r"S\(x\): on a CPU only the output"),
+        ("T(h,2)@warp R(k) R(w) T(h,6) S(y) T(r,3) T(s,3) T(c,8) V(k,4)", r"T\(h,2\)@warp: a CPU has cores"),
+        ("R(k) R(h) R(w) S(y) T(r,3) T(s,3) L(c, 1x3 + 1x5) U(c,λ) V(k,4)", r"L\(c, 1x3 \+ 1x5\): c is summed over"),
+        ("R(k) R(h) S(y) T(r,3) T(s,3) T(c,8) U(k,2) U(w,12) V(k,4)", "needs 24 accumulators, portable has 16"),
+    ],
+)
+def test_schemes_that_the_emitter_refuses(text, message):
+    with pytest.raises(SchemeError, match=message):
+        emit(parse(SAME_3X3, text), ISAS["portable"])
+
+
+GOLDENS = {
+    "conv2d_3x3_composed_avx512f": ("one window looped, one clipped", "avx512f", 1),
+    "conv2d_stem_avx2": ("stem", "avx2", 1),
+    "conv2d_masked_portable": ("masked last vector", "portable", 1),
+    "matmul_composed_avx512f": ("matrix product", "avx512f", 1),
+}
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_golden_sources(name, update_golden, monkeypatch):
+    """The emitted text itself: a change of it is reviewed as C, refreshed by `pytest --update-golden`."""
+    monkeypatch.setattr("cpu.nest.VERSION", "VERSION")
+    case, isa, threads = GOLDENS[name]
+    problem, text = CASES[case]
+    source = emit(parse(problem, text.format(v=ISAS[isa].lanes)), ISAS[isa], threads).text
+    path = GOLDEN / f"{name}.c"
+    if update_golden:
+        path.write_text(source)
+    assert source == path.read_text()
+
+
+@pytest.mark.isa("avx512f")
+@pytest.mark.parametrize("rows, vectors", [(14, 2), (13, 2), (9, 3), (8, 3), (6, 4), (28, 1)])
+def test_tiles_of_nearly_all_registers_do_not_spill(rows, vectors, tmp_path):
+    """No accumulator touches the stack: read off the assembly, whatever the compiler."""
+    problem = conv2d(c=16, h=3, w=rows, k=16 * vectors, r=3, s=3, padding=1)
+    text = f"T(h,3) S(y) T(r,3) T(s,3) T(c,16) U(w,{rows}) U(k,{vectors}) V(k,16)"
+    source = emit(parse(problem, text), ISAS["avx512f"])
+    (tmp_path / "k.c").write_text(source.text)
+    command = [*find_compiler().command, *BASE_FLAGS, *source.compiler_flags, "-S", "k.c", "-o", "k.s"]
+    subprocess.run([c for c in command if c != "-shared"], cwd=tmp_path, check=True)
+    assembly = (tmp_path / "k.s").read_text()
+    assert len(re.findall(r"vfmadd\w+ps", assembly)) >= rows * vectors
+    spills = re.findall(r"^\s*vmov\w+\s+(?:%zmm\d+, -?\d*\(%r[sb]p\)|-?\d*\(%r[sb]p\), %zmm\d+)", assembly, re.M)
+    assert not spills, f"{len(spills)} spills, such as {spills[0].strip()}"
+
+
+def test_a_saved_kernel_needs_no_python(tmp_path):
+    problem, text = CASES["masked last vector"]
+    kernel = kernel_of(problem, text, "portable")
+    written = {path.suffix: path for path in kernel.save(tmp_path / "saved")}
+    assert set(written) == {".c", ".h", ".so"}
+    example = tmp_path / "saved" / "example.c"
+    assert example.read_text().count("\n") <= 40
+    command = [*find_compiler().command, "-O1", "example.c", written[".so"].name, "-Wl,-rpath,$ORIGIN", "-o", "example"]
+    subprocess.run(command, cwd=example.parent, check=True)
+    printed = subprocess.run([example.parent / "example"], check=True, capture_output=True, text=True).stdout
+    x = (np.arange(problem.broadcast.elements) % 5 - 2).astype(np.float32).reshape(problem.broadcast.shape)
+    w = (np.arange(problem.vector.elements) % 7 - 3).astype(np.float32).reshape(problem.vector.shape)
+    y = reference(problem, x, w).ravel()
+    assert f"checksum {np.sum(y * (np.arange(y.size) % 3 + 1)):.0f}" in printed
+
+
+def test_saving_where_nothing_can_be_written(tmp_path):
+    kernel = kernel_of(*CASES["single rows"], "portable")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ExportError, match="choose another folder"):
+        kernel.save(tmp_path / "file" / "below")
+
+
+def test_symbols_are_names():
+    for problem, text in CASES.values():
+        source = emit(parse(problem, text.format(v=4)), ISAS["portable"])
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", source.symbol)
+
+
+def test_default_isa_runs_here():
+    assert any(host().flags.issuperset(isa.cpu_flags) for isa in ISAS.values())
+    assert shutil.which(find_compiler().command[0])
