@@ -19,7 +19,10 @@ from tiling.scheme import Scheme
 _ALIGNMENT = 64  # a cache line, and the widest vector: streaming stores need it
 # A peak measured for less than this is at the mercy of one interrupt.
 _PEAK_SECONDS = 0.004
-_SAMPLES = 7
+# A sample is about as long as this or one call: shorter than a scheduler's slice, so that an interruption spoils few of
+# them and the median none.
+_SAMPLE_SECONDS = 0.001
+_LEAST_SAMPLES, _MOST_SAMPLES = 5, 100
 
 
 class ArgumentError(ValueError):
@@ -85,7 +88,10 @@ class Kernel:
         """Warm samples of the kernel alone, about `seconds` together, between two measurements of the peak."""
         flags, lanes = self.emitted.compiler_flags, self.scheme.lanes
         before = peak_gflops(flags, lanes, _PEAK_SECONDS)
-        samples = time_calls(self.address, x, packed, y, seconds=seconds, samples=_SAMPLES, warmup=1)
+        call = time_calls(self.address, x, packed, y, seconds=0, samples=1)[0]
+        count = round(seconds / max(call, _SAMPLE_SECONDS))
+        count = max(_LEAST_SAMPLES, min(_MOST_SAMPLES, count))
+        samples = time_calls(self.address, x, packed, y, seconds=seconds, samples=count, warmup=0)
         return Timing(samples, max(before, peak_gflops(flags, lanes, _PEAK_SECONDS)))
 
     @property

@@ -7,8 +7,10 @@ Read in this order:
     space         every tile that an instruction set's registers can hold
     emit          a register tile in C: accumulators, one reduction step, the stores
     database      the SQLite file that keeps what was measured
+    benchmark     the loop a register tile is measured in
     catalog       the ranked microkernels of this machine
     rank          the offline stage: emit, compile, run in isolation, score against the FMA peak
+    progress      a ranking's progress, on a terminal or in a log
     plot          the ranking as a heat map
 
 `python -m microkernels rank | show | plot` is the offline stage's command line.

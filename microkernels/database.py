@@ -1,0 +1,143 @@
+"""The one SQLite file that keeps what was measured, whoever measured it.
+
+Every statement is its own transaction, so a record is on disk, and visible to other processes, once `execute`
+returns; a process killed at any moment loses at most the measurement in flight. A file that cannot be used is set
+aside under another name: measurements are never overwritten or deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import filelock
+import platformdirs
+
+FILE_NAME = "tilewright.sqlite"
+
+# Of the whole file, all packages' tables together; 0 is what SQLite gives a file that nobody has claimed.
+SCHEMA_VERSION = 1
+
+# Longer than any write of ours or an opening takes, shorter than a user's patience with a hung process.
+BUSY_SECONDS = 30.0
+
+
+class StoreError(RuntimeError):
+    """The data folder cannot be used: says which, why, and what to do."""
+
+
+class _Unusable(Exception):
+    """What is wrong with a file that must be set aside."""
+
+
+def data_folder() -> Path:
+    """The folder of what is worth keeping: `TILEWRIGHT_DATA`, else the user's data folder."""
+    chosen = os.environ.get("TILEWRIGHT_DATA")
+    return Path(chosen).absolute() if chosen else Path(platformdirs.user_data_dir("tilewright"))
+
+
+@contextmanager
+def connect(schema: str) -> Iterator[sqlite3.Connection]:
+    """A connection with the tables of `schema`, a text of `CREATE TABLE IF NOT EXISTS …;`, closed on leaving.
+
+    The connection commits each statement by itself; several processes may use the file at once. A corrupt file, or
+    one of another schema version, is renamed to `tilewright.sqlite.set-aside-TIME` with a RuntimeWarning, and a new
+    one is begun. Raises StoreError where the folder cannot be written, the disk is full, or another process holds
+    the file for longer than BUSY_SECONDS.
+    """
+    path = data_folder() / FILE_NAME
+    try:
+        with closing(_open(path, schema)) as connection:
+            yield connection
+    except sqlite3.DatabaseError as error:
+        if not _is_environment(error):
+            raise
+        raise _store_error(path, error) from error
+
+
+def _open(path: Path, schema: str) -> sqlite3.Connection:
+    """Opens under a lock: of two processes that find a new or an unusable file, one prepares it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(f"{path}.lock", timeout=BUSY_SECONDS):
+            try:
+                return _prepared(path, schema)
+            except _Unusable as wrong:
+                aside = _set_aside(path)
+                warnings.warn(
+                    f"{path} {wrong}: it was set aside as {aside.name}, and a new one begun",
+                    RuntimeWarning,
+                    # Past connect and the context manager, to the line of the `with`.
+                    stacklevel=4,
+                )
+                return _prepared(path, schema)
+    except (OSError, filelock.Timeout) as error:
+        raise _store_error(path, error) from error
+
+
+def _prepared(path: Path, schema: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    try:
+        _check(connection)
+        # Readers do not wait for the writer. NORMAL: a killed process loses nothing, a power cut the last records.
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.executescript(schema)
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, sqlite3.DatabaseError) and _is_corruption(error):
+            raise _Unusable(f"is damaged ({error})") from error
+        raise
+    return connection
+
+
+def _check(connection: sqlite3.Connection) -> None:
+    """Reads only: a file that is not ours to write stays as it is."""
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if version != SCHEMA_VERSION and (version or tables):
+        raise _Unusable(f"has schema version {version} where this Tilewright reads {SCHEMA_VERSION}")
+    verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if verdict != "ok":
+        raise _Unusable(f"is damaged ({verdict})")
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename the file and what SQLite keeps beside it, so that the renamed ones still belong together."""
+    stamp = time.strftime("%Y%m%dT%H%M%S")
+    aside, others = path.with_name(f"{path.name}.set-aside-{stamp}"), 1
+    while aside.exists():
+        others += 1
+        aside = path.with_name(f"{path.name}.set-aside-{stamp}-{others}")
+    path.rename(aside)
+    for suffix in ("-wal", "-shm"):
+        beside = Path(f"{path}{suffix}")
+        if beside.exists():
+            beside.rename(f"{aside}{suffix}")
+    return aside
+
+
+def _is_corruption(error: sqlite3.DatabaseError) -> bool:
+    """SQLITE_CORRUPT and SQLITE_NOTADB are the codes that Python raises as DatabaseError itself."""
+    return type(error) is sqlite3.DatabaseError
+
+
+def _is_environment(error: sqlite3.DatabaseError) -> bool:
+    """Not a fault of the statement: a full disk, a missing permission, a lock, damage."""
+    return isinstance(error, sqlite3.OperationalError) or _is_corruption(error)
+
+
+def _store_error(path: Path, error: Exception) -> StoreError:
+    if isinstance(error, filelock.Timeout):
+        reason = f"another process held it for {BUSY_SECONDS:.0f} s"
+    else:
+        reason = getattr(error, "strerror", None) or str(error)
+    return StoreError(
+        f"measurements cannot be kept in {path} ({reason}): set TILEWRIGHT_DATA to a folder that can be written"
+    )

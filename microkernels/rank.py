@@ -1,0 +1,159 @@
+"""The offline stage: each microkernel measured once per machine, scored against the FMA peak measured beside it.
+
+How a microkernel is emitted, compiled and timed in isolation is handed in as `measure_all`, so that nothing here
+starts a compiler or reads a clock.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+
+from microkernels.benchmark import benchmark_scheme
+from microkernels.catalog import Catalog, Entry, Failure, estimate, load, measured, record, start_over
+from microkernels.isa import Isa
+from microkernels.microkernel import Microkernel
+from microkernels.space import quick
+from tiling.machine import Timing
+
+# Measures kernels in any order and yields each with its timing or, in one sentence, why it failed. Closing it ends
+# whatever still runs.
+MeasureAll = Callable[[tuple[Microkernel, ...]], Generator[tuple[Microkernel, "Timing | str"], None, None]]
+
+
+# Other programs only ever slow a kernel down, and on a busy 2-core machine one measurement in five came out at half
+# its speed. So what falls short of its shape is looked at again, compiled by then, and the best look counts. Some 100
+# kernels later, for the disturbance to have passed; and not at the very end, so that a ranking cut short has it too.
+LOOKS = 3
+DOUBTFUL = 0.9
+BATCH = 128
+# Faster than the peak, by more than clocks jitter: then it was the measurement of the peak that was disturbed.
+IMPOSSIBLE = 1.02
+
+
+class RankingError(RuntimeError):
+    """No microkernel can be measured on this machine: says why the most of them failed."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a ranking has come: kernels measured of those to measure, failed ones, and the best of them so far."""
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    best: Entry | None = None
+
+    def after(self, outcome: Entry | Failure, again: bool = False) -> Progress:
+        """The progress once `outcome` is in; `again` where it takes an earlier one's place."""
+        failed, best = self.failed, self.best
+        if isinstance(outcome, Failure):
+            failed += 1
+        elif not _is_impossible(outcome) and (best is None or outcome.score > best.score):
+            best = outcome
+        return Progress(self.total, self.done + (not again), failed, best)
+
+
+def rank(
+    kernels: Iterable[Microkernel],
+    measure_all: MeasureAll,
+    fingerprint: str,
+    l1_bytes: int,
+    *,
+    resume: bool = False,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Progress:
+    """Measure `kernels` on the machine `fingerprint` and record each outcome at once; how it went.
+
+    With `resume`, kernels that the current ranking has an outcome for are left out, failed ones too. Without it they
+    are all measured anew; should that be cut short, a resumed ranking continues with those not yet reached, and
+    until then their earlier scores hold. Kernels slower than they ought to be are measured up to LOOKS times and the
+    best counts; one that fails once has failed. `l1_bytes` is the L1 data cache that `measure_all` sizes the benchmark
+    for; `progress` is called at the start and after each kernel's first look. Raises StoreError, and whatever
+    `measure_all` does.
+    """
+    todo = tuple(kernels)
+    if resume:
+        done = measured(fingerprint)
+        todo = tuple(kernel for kernel in todo if kernel.name not in done)
+    else:
+        start_over(fingerprint, todo)
+    state = Progress(len(todo))
+    progress(state)
+    for first in range(0, len(todo), BATCH):
+        outcomes: dict[Microkernel, Entry | Failure] = {}
+        doubtful = todo[first : first + BATCH]
+        for _ in range(LOOKS):
+            with closing(measure_all(doubtful)) as results:
+                for kernel, result in results:
+                    outcome = Failure(kernel, result) if isinstance(result, str) else _entry(kernel, result, l1_bytes)
+                    earlier = outcomes.get(kernel)
+                    if earlier and not _is_better(outcome, earlier):
+                        continue
+                    record(fingerprint, outcome)
+                    outcomes[kernel] = outcome
+                    state = state.after(outcome, again=earlier is not None)
+                    if earlier is None:
+                        progress(state)
+            doubtful = tuple(k for k, outcome in outcomes.items() if _is_doubtful(outcome, state.best))
+            if not doubtful:
+                break
+    return state
+
+
+def ensure_ranked(
+    isa: Isa,
+    op: str,
+    measure_all: MeasureAll,
+    fingerprint: str,
+    l1_bytes: int,
+    *,
+    announce: Callable[[str], None],
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Catalog:
+    """The machine's catalog, ranking first whatever part of the quick ranking is missing, once `announce` was told.
+
+    After a full ranking nothing is missing and nothing runs. Where all have failed so far the machine was at fault,
+    not the kernels, and they are tried again. Raises RankingError if none can be measured, StoreError, and whatever
+    `measure_all` does.
+    """
+    catalog = load(fingerprint, isa.name, op)
+    done = measured(fingerprint) if catalog.entries else ()
+    missing = tuple(kernel for kernel in quick(isa, op) if kernel.name not in done)
+    if missing:
+        announce(
+            f"ranking {len(missing)} {op} microkernels of {isa.name} on this machine, once; takes about two minutes "
+            f"(`python -m microkernels rank` ranks all of them)"
+        )
+        rank(missing, measure_all, fingerprint, l1_bytes, progress=progress)
+        catalog = load(fingerprint, isa.name, op)
+    if not catalog.entries:
+        reason, _ = Counter(failure.reason for failure in catalog.failures).most_common(1)[0]
+        raise RankingError(f"none of the {len(missing)} {op} microkernels of {isa.name} could be measured: {reason}")
+    return catalog
+
+
+def _is_doubtful(outcome: Entry | Failure, best: Entry | None) -> bool:
+    """Whether a kernel is so far below what its shape allows that something else may have held the core meanwhile."""
+    if isinstance(outcome, Failure):
+        return False
+    return best is None or _is_impossible(outcome) or outcome.score < DOUBTFUL * best.score * estimate(outcome.kernel)
+
+
+def _is_better(outcome: Entry | Failure, earlier: Entry) -> bool:
+    """Whether a later look counts instead of an earlier one: a failure does, and an impossible score never does."""
+    if isinstance(outcome, Failure):
+        return True
+    return not _is_impossible(outcome) and (_is_impossible(earlier) or outcome.score > earlier.score)
+
+
+def _is_impossible(entry: Entry) -> bool:
+    return entry.score > IMPOSSIBLE
+
+
+def _entry(kernel: Microkernel, timing: Timing, l1_bytes: int) -> Entry:
+    """The fastest sample makes the score, not the median: at the peak rate nothing but a disturbance adds time."""
+    flops = benchmark_scheme(kernel, l1_bytes).problem.flops
+    return Entry(kernel, flops / min(timing.samples) / (timing.peak_gflops * 1e9), timing)

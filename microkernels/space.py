@@ -1,0 +1,90 @@
+"""Every register tile that an instruction set's registers can hold.
+
+A tile of `rows` output points × `vectors` vectors keeps rows·vectors accumulators; one reduction point needs
+`vectors` weight vectors, and one more register for the broadcast where the FMA cannot spread it from memory. So
+
+    vectors·(rows + 1) + spread ≤ registers        e.g. 32 registers: 31×1, 15×2, 9×3, 7×4, 5×5, 4×6, 3×8, … 1×16
+
+is the whole budget, however the rows are split over h and w and however many taps are unrolled: unrolled taps come
+one after the other and re-use the same weight registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from microkernels.isa import Isa
+from microkernels.microkernel import Microkernel
+
+# FMAs that must be in flight to fill the pipes: 4 cycles of latency × 2 pipes, on every x86 core since Skylake and
+# Zen 2 (uops.info). A tile with fewer accumulators waits for itself, whatever is unrolled around them.
+INDEPENDENT_FMAS = 4 * 2
+
+# Filter sizes of TTile's space, {1, 3, 5, 7}; 1 is the looped tile.
+TAPS = (3, 5, 7)
+
+
+def space(isa: Isa, op: str = "conv2d", strides: tuple[int, ...] = (1, 2)) -> tuple[Microkernel, ...]:
+    """All register tiles of `op` on `isa`, ordered by stride, unrolled taps, vectors, rows.
+
+    conv2d: one output row (w) at every size, so that any extent can be composed; blocks of h × w, and tiles with 3,
+    5 or 7 taps of r or s unrolled, where they hold at least INDEPENDENT_FMAS accumulators: below that the tile is
+    bound by latency, and the plain row of the same size does as well. The rarer filters 5 and 7 are unrolled over
+    plain rows only, and r and s never together: no winner of TTile's needs it, and each multiplies the ranking's
+    time. `strides` counts for conv2d alone. Raises ValueError for an unknown operator.
+    """
+    if op == "matmul":
+        return tuple(_matmul(isa))
+    if op == "conv2d":
+        return tuple(kernel for stride in strides for kernel in _conv2d(isa, stride))
+    raise ValueError(f"unknown operator {op!r}; known are conv2d, matmul")
+
+
+def quick(isa: Isa, op: str = "conv2d") -> tuple[Microkernel, ...]:
+    """The part of `space` that is worth two minutes before a first search, at stride 1.
+
+    All plain rows of up to 4 vectors; of those that fill the FMA pipes also the variants with 3 taps of s unrolled
+    (2 to 4 vectors) and with two output rows in h: the kinds among which TTile's winners lie.
+    """
+    return tuple(kernel for kernel in space(isa, op, (1,)) if kernel.vectors <= 4 and _is_quick(kernel))
+
+
+def _is_quick(kernel: Microkernel) -> bool:
+    h = dict(kernel.rows).get("h", 1)
+    if kernel.unrolled:
+        return kernel.unrolled == (("s", 3),) and h == 1 and kernel.vectors > 1
+    return h <= 2
+
+
+def _matmul(isa: Isa) -> Iterator[Microkernel]:
+    for vectors in _vectors(isa):
+        for m in range(1, most_rows(isa, vectors) + 1):
+            yield Microkernel("matmul", isa.name, _factors(m=m), vectors)
+
+
+def _conv2d(isa: Isa, stride: int) -> Iterator[Microkernel]:
+    for unrolled in ((), *(((dim, taps),) for taps in TAPS for dim in "rs")):
+        for vectors in _vectors(isa):
+            most = most_rows(isa, vectors)
+            for h in range(1, most + 1):
+                for w in range(1, most // h + 1):
+                    kernel = Microkernel("conv2d", isa.name, _factors(h=h, w=w), vectors, unrolled, stride)
+                    plain = h == 1 and not unrolled
+                    rare = h > 1 and kernel.steps > TAPS[0]
+                    if plain or (kernel.accumulators >= INDEPENDENT_FMAS and not rare):
+                        yield kernel
+
+
+def most_rows(isa: Isa, vectors: int) -> int:
+    """The most rows that fit beside `vectors` weight vectors: the budget above, solved for rows."""
+    spread = 0 if isa.embedded_broadcast else 1
+    return (isa.registers - spread) // vectors - 1
+
+
+def _vectors(isa: Isa) -> range:
+    """The widths at which at least one row fits: one accumulator and one weight register a vector."""
+    return range(1, isa.registers // 2 + 1)
+
+
+def _factors(**extents: int) -> tuple[tuple[str, int], ...]:
+    return tuple((dim, extent) for dim, extent in extents.items() if extent > 1)
