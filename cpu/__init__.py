@@ -1,12 +1,21 @@
-"""Everything that touches this machine: its CPU, compilers, clocks, files and processes.
+"""A scheme as a kernel for this CPU. Read in this order, from the scheme to the machine code:
 
-Files of the edge, in reading order:
+    site          where a nest computes a register tile, and which cases of padding and masking occur there
+    tile          one register tile as a C function
+    nest          the loops around it, and the choice of the function by position
+    pack          the weights in the order the scheme reads them
+    emit          the whole C file
+    kernel        the file compiled, loaded and callable
+    export        the kernel for programs without Python
+    oracle        what it must compute, from the definition
+    measure       what a worker does with a candidate: build, check, time
 
-1. ``host.py``       what this CPU is: vendor, ISA flags, caches, a fingerprint.
-2. ``toolchain.py``  the C compiler: finding it, asking what it can do, running it.
-3. ``cache.py``      compiled kernels kept on disk, each compiled once.
-4. ``timer.c``       the clock, in C: calls per second, peak FMA rate, bandwidths.
-5. ``timer.py``      the same from Python, through cffi.
-6. ``probe.py``      measured facts of this machine: peak and bandwidth of each level.
-7. ``worker.py``     isolated runs: a crash or a hang of a kernel costs one child.
+then the edge, which knows nothing of schemes:
+
+    host          what this CPU is: vendor, ISA flags, caches, a fingerprint
+    toolchain     the C compiler: finding it, asking what it can do, running it
+    cache         compiled kernels kept on disk, each compiled once
+    timer         calls per second, peak FMA rate and bandwidths, timed in C
+    probe         measured facts of this machine
+    worker        isolated runs: a crash or a hang of a kernel costs one child (worker_child is its other side)
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 import jinja2
 
 from cpu.kernel import Kernel
-from cpu.nest import TEMPLATES
+from cpu.emit import TEMPLATES
 from cpu.toolchain import BASE_FLAGS
 from microkernels.isa import isa_named
 

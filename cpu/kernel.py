@@ -9,7 +9,7 @@ import cffi
 import numpy as np
 
 from cpu.cache import shared_object
-from cpu.nest import Source, emit
+from cpu.emit import Source, emit
 from cpu.timer import peak_gflops, time_calls
 from microkernels.isa import Isa
 from tiling.machine import Timing

@@ -1,196 +1,25 @@
-"""A whole scheme as C: the loops around its register tiles, and the file that holds them.
-
-    emit(scheme, threads) -> Source
+"""The loops around the register tiles of a scheme, as lines of C.
 
 The nest is walked once. Loops over tiles become C loops whose variables are positions (`h` runs over 0, 14, 28 …),
 core loops become one parallel loop whose worker number is unfolded by the task map, and each register tile becomes
-a function, one for each case of padding and masking that occurs (`cpu.site`).
+a function, one for each case of padding and masking that occurs (`cpu.site`), picked by position.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
-import jinja2
-
-from cpu.pack import pack_lines, packed_elements
 from cpu.site import Case, Site
 from cpu.tile import INDENT, TileFunction, Variant, outer_panel_stride, parameters, tile_function
-from microkernels.isa import Isa, isa_named, tail_definition
-from microkernels.microkernel import Microkernel
-from tiling.nest import Loop, Node, Register, Staged, lower, starts
+from microkernels.isa import Isa
+from tiling.nest import Loop, Node, Register, Staged, starts
 from tiling.problem import Problem
-from tiling.scheme import Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile
-from tiling.show import show
+from tiling.scheme import Scheme
 from tiling.taskmap import spatial
-
-try:
-    VERSION = version("tilewright")
-except PackageNotFoundError:
-    VERSION = "unreleased"
-
-TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
-    block_start_string="/*%",
-    block_end_string="%*/",
-    variable_start_string="{{",
-    variable_end_string="}}",
-    comment_start_string="/*#",
-    comment_end_string="#*/",
-    trim_blocks=True,
-    lstrip_blocks=True,
-    undefined=jinja2.StrictUndefined,
-    keep_trailing_newline=True,
-)
-
-
-@dataclass(frozen=True)
-class Source:
-    """An emitted kernel: C text that defines two functions.
-
-        void SYMBOL(const float *X, const float *W, float *Y)      W packed, everything contiguous
-        void SYMBOL_pack(const float *W, float *packed)            from the problem's own layout, once per weights
-    """
-
-    symbol: str
-    text: str
-    isa: str
-    threads: int
-    microkernels: tuple[Microkernel, ...]
-    packed_floats: int
-
-    @property
-    def compiler_flags(self) -> tuple[str, ...]:
-        return isa_named(self.isa).compiler_flags
-
-    @property
-    def openmp(self) -> bool:
-        return self.threads > 1
-
-
-def emit(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> Source:
-    """The C source of a scheme on `isa`, for `threads` OpenMP threads.
-
-    stream: write outputs past the caches where y is aligned; for outputs far larger than the last-level cache.
-    Raises SchemeError for a valid scheme that this emitter does not handle, naming the specifier.
-    """
-    _check(scheme, isa)
-    problem = scheme.problem
-    nest = _Nest(scheme, isa, stream and _streamable(scheme))
-    body = nest.body(lower(scheme), (), {dim: "0" for dim in problem.extents})
-    text = TEMPLATES.get_template("kernel.c.j2").render(
-        symbol=symbol_of(problem),
-        version=VERSION,
-        problem=str(problem),
-        scheme=scheme.text,
-        loops=show(scheme).splitlines(),
-        microkernels=[describe(kernel, isa) for kernel in microkernels_of(scheme, isa)],
-        isa=isa,
-        threads=threads,
-        operands=_operands(problem),
-        strides=_strides(problem),
-        panels=sorted({site.vectors for site in nest.sites}),
-        tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if nest.masked else "",
-        functions=nest.functions,
-        body=body,
-        pack=pack_lines(scheme),
-        stream=nest.stream,
-    )
-    return Source(
-        symbol_of(problem), text, isa.name, threads, microkernels_of(scheme, isa), packed_elements(scheme)
-    )
-
-
-def symbol_of(problem: Problem) -> str:
-    """The C name of a problem's kernel, `conv2d_f32_n1k64c64h56w56r3s3_s1p1`: letters, digits and `_` only."""
-    extents = "".join(f"{dim}{extent}" for dim, extent in problem.dims)
-    windows = [f"s{w.stride}p{w.before}" + (f"d{w.dilation}" if w.dilation > 1 else "") for w in problem.windows]
-    return "_".join([problem.op, problem.dtype, extents, *dict.fromkeys(windows)])
-
-
-def microkernels_of(scheme: Scheme, isa: Isa) -> tuple[Microkernel, ...]:
-    """The register tiles a scheme is composed of, as microkernels of `isa`."""
-    problem = scheme.problem
-    stride = max((window.stride for window in problem.windows), default=1)
-    found = []
-    for tile in scheme.tiles:
-        rows = tuple((d, tile[d]) for d in problem.row_dims if tile[d] > 1)
-        unrolled = tuple((d, tile[d]) for d in problem.reductions if tile[d] > 1)
-        found.append(Microkernel(problem.op, isa.name, rows, tile[problem.vector_dim], unrolled, stride, problem.dtype))
-    return tuple(dict.fromkeys(found))
-
-
-def describe(kernel: Microkernel, isa: Isa) -> str:
-    """One line of what a microkernel does per step of its inner loop."""
-    loads = kernel.steps * (kernel.vectors + kernel.row_count)
-    return (
-        f"{kernel.name}: {kernel.fmas} FMAs, at most {loads} loads and no stores per step, "
-        f"{min(kernel.registers, isa.registers)} of {isa.registers} registers ({kernel.accumulators} accumulators)"
-    )
-
-
-def _check(scheme: Scheme, isa: Isa) -> None:
-    problem = scheme.problem
-    output = problem.output.name
-    if scheme.lanes != isa.lanes:
-        raise SchemeError(
-            f"V({problem.vector_dim},{scheme.lanes}): {isa.name} has vectors of {isa.lanes} lanes; "
-            f"end the scheme with V({problem.vector_dim},{isa.lanes})"
-        )
-    if not any(isinstance(s, Stage) and s.tensor == output for s in scheme.specifiers):
-        raise SchemeError(f"S({output}) is missing: it marks where the register tile of {output} is held")
-    inside = False
-    for s in scheme.specifiers:
-        inside = inside or (isinstance(s, Stage) and s.tensor == output)
-        if isinstance(s, Matrix):
-            raise SchemeError(f"{s}: matrix instructions belong to a GPU")
-        if isinstance(s, Stage) and (s.tensor != output or s.depth != 1):
-            raise SchemeError(f"{s}: on a CPU only the output is staged, in registers; weights are packed ahead")
-        if isinstance(s, Tile) and s.worker not in (None, "core"):
-            raise SchemeError(f"{s}: a CPU has cores, not {s.worker}s")
-        if isinstance(s, Lambda) and s.dim in problem.reductions:
-            raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
-    for tile in scheme.tiles:
-        vectors = tile[problem.vector_dim]
-        rows = 1
-        for dim in problem.row_dims:
-            rows *= tile[dim]
-        if rows * vectors > isa.registers:
-            raise SchemeError(
-                f"the register tile of {rows} rows × {vectors} vectors needs {rows * vectors} accumulators, "
-                f"{isa.name} has {isa.registers} registers"
-            )
-
-
-def _streamable(scheme: Scheme) -> bool:
-    """Streaming stores need whole, aligned vectors and a tile that is written exactly once."""
-    problem = scheme.problem
-    whole = problem.extents[problem.vector_dim] % scheme.lanes == 0
-    outside = scheme.specifiers[: next(i for i, s in enumerate(scheme.specifiers) if isinstance(s, Stage))]
-    return whole and not any(isinstance(s, (Rest, Tile)) and s.dim in problem.reductions for s in outside)
-
-
-def _operands(problem: Problem) -> list[str]:
-    names = zip("XWY", (problem.broadcast, problem.vector, problem.output))
-    return [
-        f"{c_name}: {tensor.name}[{', '.join(map(str, tensor.indices))}] of {' x '.join(map(str, tensor.shape))}"
-        for c_name, tensor in names
-    ]
-
-
-def _strides(problem: Problem) -> list[tuple[str, int]]:
-    """(name, elements) of every named stride, X_PAD being how far the first tap stands before x."""
-    found = []
-    for prefix, tensor in (("X", problem.broadcast), ("Y", problem.output)):
-        found += [(f"{prefix}_{dim}", tensor.stride(dim)) for dim in problem.extents if dim in tensor.dims]
-    before = sum(-index.offset * s for index, s in zip(problem.broadcast.indices, problem.broadcast.strides))
-    return [*found, ("X_PAD", before), ("W_PANEL", problem.reduction_length)]
 
 
 @dataclass
-class _Nest:
+class Nest:
     """Collects the tile functions while the outer loops are written."""
 
     scheme: Scheme
@@ -244,11 +73,7 @@ class _Nest:
 
     def _variable(self, loop: Loop) -> str:
         """`h` for the innermost loop over h, `h_1`, `h_2`, … outwards."""
-        depth, node = 0, loop.body
-        while node and isinstance(node[0], (Loop, Staged)):
-            inner = node[0]
-            depth += isinstance(inner, Loop) and inner.dim == loop.dim and (inner.trips > 1 or inner.worker is not None)
-            node = inner.body
+        depth = _depth(loop.body, loop.dim)
         return f"{loop.dim}_{depth}" if depth else loop.dim
 
     def _site(self, staged: Staged, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
@@ -366,6 +191,18 @@ class _Nest:
         if variant.tail:
             parts.append("the last vector is masked")
         return "; ".join(parts)
+
+
+def _depth(nodes: tuple[Node, ...], dim: str) -> int:
+    """How many loops over `dim` are written inside each other in `nodes`; of λ's branches the deepest counts."""
+    depths = [0]
+    for node in nodes:
+        if isinstance(node, Staged):
+            depths.append(_depth(node.body, dim))
+        elif isinstance(node, Loop):
+            written = node.dim == dim and (node.trips > 1 or node.worker is not None)
+            depths.append(written + _depth(node.body, dim))
+    return max(depths)
 
 
 def _label(clipping, clip) -> str:

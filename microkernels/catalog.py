@@ -75,14 +75,14 @@ class Catalog:
     def score(self, kernel: Microkernel) -> float:
         """The fraction of peak to expect of any tile: its own score; 0 where it failed; else its score at stride 1,
         where the FMAs are the same and only the addresses differ; else `estimate`, scaled by the best score since
-        no tile here was seen to go faster.
+        no tile here was seen to go faster. At most 1: a score beyond it says that the peak beside it was disturbed.
         """
         for known in (kernel, replace(kernel, stride=1)):
             if known in self._scores:
-                return self._scores[known]
+                return min(1.0, self._scores[known])
             if known == kernel and known in self._failed:
                 return 0.0
-        return estimate(kernel) * (self.best.score if self.best else 1.0)
+        return estimate(kernel) * min(1.0, self.best.score if self.best else 1.0)
 
     @cached_property
     def _scores(self) -> dict[Microkernel, float]:

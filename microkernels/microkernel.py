@@ -11,10 +11,12 @@ dim, then unrolled reductions. Extents are in points. XNNPACK names its kernels 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
 from microkernels.isa import isa_named
+from tiling.problem import Problem
 
 # The dims of each operator in the order a name lists them: rows, the vectorised dim, reductions.
 OPERATOR_DIMS = {
@@ -125,3 +127,16 @@ def parse(name: str) -> Microkernel:
     if kernel.name != name:
         raise ValueError(f"{name!r} is not in canonical form, which is {kernel.name}")
     return kernel
+
+
+def microkernel_of(problem: Problem, tile: Mapping[str, int], isa: str) -> Microkernel:
+    """The microkernel that a register tile of a scheme (`Scheme.tiles`: units per dim) is.
+
+    Its stride is that of the innermost unrolled row dim: rows along it are what one step reads x for.
+    """
+    row_dims, vector_dim, reductions = OPERATOR_DIMS[problem.op]
+    rows = tuple((dim, tile[dim]) for dim in row_dims if tile[dim] > 1)
+    unrolled = tuple((dim, tile[dim]) for dim in reductions if tile[dim] > 1)
+    strides = {window.dim: window.stride for window in problem.windows}
+    along = [strides[dim] for dim, _ in reversed(rows) if dim in strides] or list(reversed(strides.values())) or [1]
+    return Microkernel(problem.op, isa, rows, tile[vector_dim], unrolled, along[0], problem.dtype)

@@ -15,7 +15,7 @@ from cpu.export import ExportError
 from cpu.host import host
 from cpu.kernel import ArgumentError, aligned_empty, build
 from cpu.measure import WrongResult, check_exact
-from cpu.nest import emit
+from cpu.emit import emit
 from cpu.oracle import error_bound, integers, reals, reference
 from cpu.toolchain import BASE_FLAGS, find_compiler
 from microkernels.isa import ISAS
@@ -47,6 +47,7 @@ CASES = {
     "composed rows": (SAME_3X3, "R(k) T(h,12) L(w, 1x5 + 1x7) S(y) T(r,3) T(s,3) T(c,8) U(w,λ) V(k,{v})"),
     "composed rows in two dims": (SAME_3X3, "R(k) L(h, 4x2 + 4x1) T(w,3) L(w, 1x1 + 1x3) S(y) T(r,3) T(s,3) T(c,8) U(h,λ) U(w,λ) V(k,{v})"),
     "composed under a tile loop": (SAME_3X3, "T(h,2) R(k) L(h, 1x4 + 1x2) T(w,12) S(y) T(r,3) T(s,3) T(c,8) U(h,λ) V(k,{v})"),
+    "composed, one branch a single tile": (SAME_3X3, "R(k) T(h,3) T(w,2) L(h, 1x2 + 2x1) S(y) T(r,3) T(s,3) T(c,8) U(h,λ) U(w,6) V(k,{v})"),
     "masked last vector": (TAIL, "R(k) T(h,7) S(y) T(r,3) T(s,3) T(c,5) U(w,7) V(k,{v})"),
     "masked and accumulated": (TAIL, "T(c,5) R(k) T(h,7) S(y) T(r,3) T(s,3) U(w,7) V(k,{v})"),
     "stem": (STEM, "R(k) T(h,10) T(w,2) S(y) T(r,7) U(s,7) U(c,3) U(w,5) V(k,{v})"),
@@ -205,7 +206,7 @@ GOLDENS = {
 @pytest.mark.parametrize("name", GOLDENS)
 def test_golden_sources(name, update_golden, monkeypatch):
     """The emitted text itself: a change of it is reviewed as C, refreshed by `pytest --update-golden`."""
-    monkeypatch.setattr("cpu.nest.VERSION", "VERSION")
+    monkeypatch.setattr("cpu.emit.VERSION", "VERSION")
     case, isa, threads = GOLDENS[name]
     problem, text = CASES[case]
     source = emit(parse(problem, text.format(v=ISAS[isa].lanes)), ISAS[isa], threads).text

@@ -409,7 +409,7 @@ def test_task_maps_refuse_what_they_cannot_do():
 
 
 def test_suites_hold_the_layers_of_the_paper():
-    assert suites() == ("mobilenet", "resnet18", "yolo9000")
+    assert suites() == ("mobilenet", "neighbours", "resnet18", "yolo9000")
     assert list(suite("resnet18")) == [f"R{i}" for i in range(1, 13)]
     assert list(suite("yolo9000")) == [f"Y{i}" for i in (0, 2, 4, 5, 8, 9, 12, 13, 18, 19, 23)]
     assert list(suite("mobilenet")) == [f"M{i}" for i in range(1, 10)]
@@ -419,7 +419,7 @@ def test_suites_hold_the_layers_of_the_paper():
     assert parse_shape("mobilenet:M8") == conv2d(c=512, h=14, w=14, k=512, r=3, s=3, stride=2, padding=1)
     half = {"R1", "R4", "R5", "R7", "R8", "R10", "R11", "M2", "M4", "M6", "M8"}
     for name, problem in [item for each in suites() for item in suite(each).items()]:
-        assert problem.extents["h"] == problem.extents["w"] == problem.broadcast.shape[1] // (2 if name in half else 1)
+        assert problem.extents["h"] == problem.extents["w"] == problem.broadcast.shape[1] // (2 if name in half else 1), name
 
 
 R2 = conv2d(c=64, h=56, w=56, k=64, r=3, s=3, padding=1)
@@ -460,7 +460,7 @@ def test_every_form_of_a_shape(text, problem):
     [
         ("", "cannot read the shape ''"),
         ("R2", "cannot read the shape 'R2'"),
-        ("resnet:R2", "'resnet' (did you mean resnet18?); there are mobilenet resnet18 yolo9000"),
+        ("resnet:R2", "'resnet' (did you mean resnet18?); there are mobilenet neighbours resnet18 yolo9000"),
         ("../resnet18:R2", "no suite '../resnet18'"),
         ("resnet18.txt:R2", "no suite 'resnet18.txt'"),
         ("__init__:R2", "no suite '__init__'"),

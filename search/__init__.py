@@ -1,0 +1,21 @@
+"""Which scheme: an analytic model of data movement proposes, measurement decides.
+
+Read in this order, the model first:
+
+    permutations  the loop orders worth trying at each level: MOpt's classes, as data
+    occupancy     how hard a tile presses on the sets of a cache
+    volume        bytes that a scheme moves into each cache
+    predict       the time of a scheme, with its parts
+    registers     register tiles that cover a problem exactly, best first
+    sizes         tile sizes for each cache: scipy first, then the integers beside its answer
+    space         candidates for a problem, ranked by predicted time
+    sample        random valid schemes over the same grammar
+    explain       why an order won, as a table and a sentence
+
+then what stands at the edge:
+
+    tune          measure the best candidates within a time budget
+    store         remember what was chosen
+    generate      `generate_conv`: model, measurement and store wired to the CPU's kernels
+    command       the command line that `python -m search.conv` is
+"""

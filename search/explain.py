@@ -1,0 +1,97 @@
+"""Why an order won: the parts of the predicted times as a table, and the reasons as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from search.occupancy import whole
+from search.predict import Prediction
+from search.space import Candidate
+from tiling.machine import Machine
+from tiling.scheme import Stage, Tile
+
+
+def explain(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine) -> str:
+    """A plain-text report: one row per candidate, their schemes, and one sentence on the chosen one."""
+    candidates = [chosen, *runners_up]
+    flops = chosen.scheme.problem.flops
+    rows = [_header(machine)]
+    for place, candidate in enumerate(candidates):
+        rows.append(_row("chosen" if place == 0 else f"#{place + 1}", candidate.prediction, flops))
+    schemes = [f"{row[0]:>6}  {candidate.scheme.text}" for row, candidate in zip(rows[1:], candidates)]
+    return "\n".join([*_aligned(rows), "", *schemes, "", reason(chosen, runners_up, machine)])
+
+
+def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine) -> str:
+    """What limits the chosen scheme, how often each tensor is moved, and what the next best one does worse."""
+    prediction, problem = chosen.prediction, chosen.scheme.problem
+    sources = _sources(machine)
+    if prediction.bottleneck == "compute":
+        share = prediction.compute / prediction.seconds
+        text = f"Arithmetic limits it ({share:.0%} of the time)"
+    else:
+        level = [moved.level for moved in prediction.traffic].index(prediction.bottleneck)
+        text = f"The way from {sources[level]} to {prediction.bottleneck} limits it"
+        text += f" ({prediction.movement[level] / prediction.seconds:.0%} of the time)"
+    held = problem.output.name
+    reductions = _reduced_inside(chosen)
+    text += f"; {held} stays in registers over {' '.join(reductions)}" if reductions else f"; {held} is stored once"
+    sizes = whole(problem)
+    for moved in prediction.traffic:
+        if moved.total:
+            times = ", ".join(f"{name} {amount / sizes[name]:.1f}×" for name, amount in moved.moved)
+            text += f"; into {moved.level} come {times} its size"
+    if prediction.traffic and not prediction.traffic[-1].total:
+        text += f"; {prediction.traffic[-1].level} holds everything between calls"
+    if runners_up:
+        text += f". {_difference(prediction, runners_up[0].prediction)}"
+    return text + "."
+
+
+def _difference(best: Prediction, other: Prediction) -> str:
+    """The part that sets the next candidate back most."""
+    slower = other.seconds / best.seconds - 1
+    if slower < 0.001:
+        return "The next candidate is predicted equal, so only a measurement can tell them apart"
+    parts = {"arithmetic": other.compute - best.compute, "overhead": other.overhead - best.overhead}
+    for moved, mine, theirs in zip(other.traffic, best.movement, other.movement):
+        parts[f"traffic into {moved.level}"] = theirs - mine
+    worst = max(parts, key=lambda part: parts[part])
+    return f"The next candidate is predicted {slower:.1%} slower, most of all by its {worst}"
+
+
+def _reduced_inside(candidate: Candidate) -> list[str]:
+    specifiers = candidate.scheme.specifiers
+    at = next(i for i, s in enumerate(specifiers) if isinstance(s, Stage))
+    problem = candidate.scheme.problem
+    loops = [s.dim for s in specifiers[at:] if isinstance(s, Tile)]
+    unrolled = [dim for dim in problem.reductions if candidate.scheme.tiles[0][dim] > 1]
+    return list(dict.fromkeys([*loops, *unrolled]))
+
+
+def _sources(machine: Machine) -> list[str]:
+    return [cache.name for cache in machine.caches[1:]] + ["memory"]
+
+
+def _header(machine: Machine) -> list[str]:
+    cells = ["", "time", "speed", "compute", "overhead"]
+    for cache, source in zip(machine.caches, _sources(machine)):
+        cells += [f"{source}→{cache.name}", "time"]
+    return [*cells, "limited by"]
+
+
+def _row(name: str, prediction: Prediction, flops: int) -> list[str]:
+    rate = f"{flops / prediction.seconds / 1e9:.0f} GFLOP/s"
+    cells = [name, _us(prediction.seconds), rate, _us(prediction.compute), _us(prediction.overhead)]
+    for moved, seconds in zip(prediction.traffic, prediction.movement):
+        cells += [f"{moved.total / 1e6:.2f} MB", _us(seconds)]
+    return [*cells, prediction.bottleneck]
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:.1f} µs"
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]

@@ -1,0 +1,222 @@
+"""The time of a scheme, predicted, with its parts.
+
+    core    = compute + overhead                what the FMA pipes do, and what they wait for around a register tile
+    levels  = bytes into each cache / bandwidth of the memory that they come from
+    seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads
+
+Out-of-order execution and prefetch overlap data movement with arithmetic, so the slowest part rules; but not wholly,
+so a fraction of every other part shows. All constants that are not facts of the machine are in `Costs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from microkernels.microkernel import Microkernel, microkernel_of
+from search.volume import Traffic, Volumes, tasks
+from tiling.machine import Machine
+from tiling.problem import Problem
+from tiling.scheme import Rest, Scheme, Stage, Tile
+
+Score = Callable[[Microkernel], float]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What the model assumes of any core; cycles unless said otherwise.
+
+    To calibrate: measure a random sample of schemes (`search.sample`), and fit the constants to the samples by least
+    squares; `Prediction` keeps every part, so the fit is linear but for `exposed`.
+
+    pipes: vector FMAs a cycle at the peak. This alone turns a measured peak into a clock.
+    store, load: cycles for an accumulator to be written, or read back where the sum continues (1 store and 2 loads
+        a cycle on every x86 core with 2 FMA pipes).
+    drain: from the last FMA of a register tile to its first store: the FMA latency, 4 (uops.info).
+    tile: addresses and branches of the loops around one register tile, partly hidden.
+    entry: entering the innermost loop anew: its last exit is mispredicted now and then (about 15 cycles when it is),
+        and pointers are set up.
+    step: an iteration of the innermost loop, beyond its FMAs; two of these hide behind each FMA cycle.
+    exposed: the fraction of the faster parts that is not hidden behind the slowest.
+    start: seconds to start and join a team of threads (OpenMP, threads already running).
+    """
+
+    pipes: float = 2.0
+    store: float = 1.0
+    load: float = 0.5
+    drain: float = 4.0
+    tile: float = 6.0
+    entry: float = 5.0
+    step: float = 1.0
+    exposed: float = 0.15
+    start: float = 4e-6
+
+
+COSTS = Costs()
+
+
+@dataclass(frozen=True)
+class Part:
+    """One register tile of a scheme: its microkernel, that one's score, how often it runs on the busiest core."""
+
+    kernel: Microkernel
+    score: float
+    visits: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted seconds of a call and what they are made of; the parts are those of the busiest core.
+
+    movement: seconds per cache, in the order of `traffic`; imbalance: its work over the mean of all threads.
+    """
+
+    seconds: float
+    compute: float
+    overhead: float
+    traffic: tuple[Traffic, ...]
+    movement: tuple[float, ...]
+    parts: tuple[Part, ...]
+    imbalance: float
+    start: float
+    threads: int
+
+    @property
+    def bottleneck(self) -> str:
+        """`compute`, or the name of the cache that waits longest for its data."""
+        slowest = max(self.movement, default=0.0)
+        if self.compute + self.overhead >= slowest:
+            return "compute"
+        return self.traffic[self.movement.index(slowest)].level
+
+
+class Predictor:
+    """Predicts schemes of one problem on one machine, and remembers what they have in common."""
+
+    def __init__(
+        self, problem: Problem, machine: Machine, score: Score, threads: int = 1, costs: Costs = COSTS
+    ):
+        self.problem = problem
+        self.machine = machine
+        self.threads = threads
+        self.costs = costs
+        self._score = score
+        self._volumes = Volumes(problem, machine, threads)
+        self._kernels: dict[tuple[int, ...], tuple[Microkernel, float]] = {}
+        self._inside = inside_fraction(problem)
+        # peak FLOP/s = pipes · lanes · 2 · clock
+        self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
+
+    def predict(self, scheme: Scheme) -> Prediction:
+        """The prediction of one scheme."""
+        count = tasks(scheme)
+        share = -(-count // self.threads) / count
+        compute, overhead, parts = self._core(scheme, share)
+        traffic = self._volumes.traffic(scheme)
+        movement = seconds_of(traffic, self.machine)
+        slowest = max(compute + overhead, *movement)
+        rest = compute + overhead + sum(movement) - slowest
+        start = self.costs.start if count > 1 and self.threads > 1 else 0.0
+        seconds = slowest + self.costs.exposed * rest + start
+        return Prediction(
+            seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads
+        )
+
+    def kernel(self, tile: Mapping[str, int]) -> tuple[Microkernel, float]:
+        """The microkernel of a register tile (units per dim) and its score."""
+        key = tuple(tile.values())
+        if key not in self._kernels:
+            kernel = microkernel_of(self.problem, tile, self.machine.isa)
+            self._kernels[key] = (kernel, self._score(kernel))
+        return self._kernels[key]
+
+    def _core(self, scheme: Scheme, share: float) -> tuple[float, float, tuple[Part, ...]]:
+        """Seconds of arithmetic and of overhead, and the register tiles, each λ choice one."""
+        visits, steps, last, passes = _trips(scheme)
+        counts = [[count for count, _ in branches] for branches in scheme.branches.values()]
+        compute = overhead = 0.0
+        parts = []
+        for choice, tile in zip(product(*counts), scheme.tiles):
+            kernel, score = self.kernel(tile)
+            times = visits * share
+            for count in choice:
+                times *= count
+            compute += times * self.tile_seconds(kernel, score, steps)
+            overhead += times * self.tile_overhead(kernel, steps, last, passes)
+            parts.append(Part(kernel, score, times))
+        return compute, overhead, tuple(parts)
+
+    def tile_seconds(self, kernel: Microkernel, score: float, steps: float) -> float:
+        """Arithmetic of one visit to a register tile of `steps` reduction steps; taps on padding are skipped."""
+        return steps * kernel.fmas * self._inside / self.costs.pipes / max(score, 1e-3) * self._cycle
+
+    def tile_overhead(self, kernel: Microkernel, steps: float, last: float, passes: float) -> float:
+        """What one visit costs besides: `last` trips of the innermost loop, `passes` over the same outputs.
+
+        The stores of one tile overlap the arithmetic of the next only as far as registers are free, so they count.
+        """
+        costs = self.costs
+        outputs = kernel.accumulators * (costs.store + costs.load * (passes - 1) / passes)
+        entries = steps / last * costs.entry if last > 1 else 0.0
+        # An iteration whose FMAs take many cycles hides its own counting; a short one does not.
+        control = steps * max(0.0, costs.step - kernel.fmas / costs.pipes / 2)
+        return (outputs + costs.drain + costs.tile + entries + control) * self._cycle
+
+
+def predict(
+    scheme: Scheme, machine: Machine, score: Score, threads: int = 1, costs: Costs = COSTS
+) -> Prediction:
+    """The time of `scheme` with its parts. Many schemes of one problem: use one `Predictor`."""
+    return Predictor(scheme.problem, machine, score, threads, costs).predict(scheme)
+
+
+def inside_fraction(problem: Problem) -> float:
+    """Of all multiplications the fraction that reads the tensor and not padding."""
+    fraction = 1.0
+    for window in problem.windows:
+        rows, taps = problem.extents[window.dim], problem.extents[window.tap]
+        ranges = (window.rows_inside(0, rows, tap) for tap in range(taps))
+        fraction *= sum(high - low for low, high in ranges) / (rows * taps)
+    return fraction
+
+
+def seconds_of(traffic: tuple[Traffic, ...], machine: Machine) -> tuple[float, ...]:
+    """Per cache, the seconds that its traffic takes at the bandwidth of the memory outside it.
+
+    Write bandwidth is known of memory alone; as measured it includes reading the line first, so there the output's
+    bytes are counted once.
+    """
+    seconds = []
+    for level, moved in enumerate(traffic):
+        if level + 1 < len(machine.caches):
+            seconds.append(moved.total / machine.caches[level + 1].bandwidth)
+        else:
+            read = (moved.total - 2 * moved.written) / machine.memory_bandwidth
+            seconds.append(read + moved.written / machine.memory_write_bandwidth)
+    return tuple(seconds)
+
+
+def _trips(scheme: Scheme) -> tuple[float, float, float, float]:
+    """Visits to a register tile but for λ's counts, reduction steps of a visit, trips of the innermost loop, and
+    passes over each output."""
+    visits = steps = last = passes = 1
+    inside = False
+    for specifier in scheme.specifiers:
+        if isinstance(specifier, Stage):
+            inside = inside or specifier.tensor == scheme.problem.output.name
+            continue
+        if isinstance(specifier, Rest):
+            trips = scheme.trips(specifier)
+        elif isinstance(specifier, Tile):
+            trips = specifier.trips
+        else:
+            continue
+        if inside:
+            steps *= trips
+            last = trips if trips > 1 else last
+        else:
+            visits *= trips
+            if specifier.dim in scheme.problem.reductions:
+                passes *= trips
+    return visits, steps, last, passes

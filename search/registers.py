@@ -1,0 +1,218 @@
+"""Register tiles that cover a problem exactly, best first.
+
+Every output dim is covered by one size or by a pair composed with λ; the dims' sizes together are the register
+tiles. Their time follows from the microkernels' scores and from what each visit costs besides (`predict`), so the
+ranking needs no loops around them yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+
+from microkernels.isa import isa_named
+from microkernels.space import most_rows
+from search.occupancy import geometries, occupancy
+from search.predict import Predictor
+from tiling.compose import Composition, compositions
+from tiling.problem import Problem
+
+# Reduction points worth unrolling into one step: beyond, the body outgrows the decoded-instruction caches (a step of
+# 28 accumulators × 24 points is 672 FMAs of about 8 bytes).
+MOST_STEPS = 24
+# A microkernel is composed only while it reaches this much of the best score (TTile's threshold).
+GOOD = 0.85
+# Vectors in one tile. TTile's winners have 1 to 4; more leave so few rows that weights stream in too fast.
+MOST_VECTORS = 4
+# From this extent on the innermost row dim alone offers tiles that fill the registers (14×2, 28×1).
+WIDE = 14
+# How many compositions of one dim are tried with those of the others.
+PER_DIM = 6
+
+
+# One composition per dim, and the seconds of all its visits.
+Cover = tuple[tuple[Composition, ...], float]
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """A cover of the output dims, one composition each (of vectors for the vectorised dim), and unrolled reductions.
+
+    seconds: predicted arithmetic and overhead of all its visits, one core.
+    """
+
+    covers: tuple[tuple[str, Composition], ...]
+    unrolled: tuple[tuple[str, int], ...]
+    seconds: float
+
+    def cover(self, dim: str) -> Composition:
+        """How `dim` is covered."""
+        return dict(self.covers)[dim]
+
+
+def register_tiles(problem: Problem, predictor: Predictor, limit: int) -> tuple[RegisterTile, ...]:
+    """The `limit` fastest covers. The best of every unrolling is among them, and of each kind only a few are."""
+    found: list[RegisterTile] = []
+    for unrolled in unrollings(problem):
+        found.extend(_covers(problem, predictor, unrolled))
+    found.sort(key=lambda tile: (tile.seconds, repr(tile)))
+    heads = {tile.unrolled: tile for tile in reversed(found)}
+    kept = sorted(heads.values(), key=found.index)[:limit]
+    of_kind: dict[tuple, int] = {}
+    for tile in found:
+        kind = (tile.cover(problem.vector_dim).sizes, tile.unrolled)
+        of_kind[kind] = of_kind.get(kind, 0) + 1
+        if len(kept) < limit and tile not in kept and of_kind[kind] <= max(2, limit // 4):
+            kept.append(tile)
+    return tuple(sorted(kept, key=found.index))
+
+
+def unrollings(problem: Problem) -> tuple[tuple[tuple[str, int], ...], ...]:
+    """The reductions worth unrolling whole, as sets of (dim, extent) in the order of the problem.
+
+    None; any one; or several that are neighbours in the broadcast tensor (c with s, then r), which is how a
+    convolution of 3 channels gets an inner step long enough to be worth a loop. At most MOST_STEPS points.
+    """
+    looping = [dim for dim in problem.reductions if problem.extents[dim] > 1]
+    by_stride = sorted(looping, key=problem.broadcast.stride)
+    sets = [(), *((dim,) for dim in looping), *(by_stride[:size] for size in range(2, len(looping) + 1))]
+    found = [tuple((dim, problem.extents[dim]) for dim in looping if dim in chosen) for chosen in sets]
+    return tuple(pick for pick in found if prod(extent for _, extent in pick) <= MOST_STEPS)
+
+
+def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, int], ...]) -> Iterator[RegisterTile]:
+    machine = predictor.machine
+    isa = isa_named(machine.isa)
+    vectors = -(-problem.extents[problem.vector_dim] // machine.lanes)
+    steps = problem.reduction_length // prod(extent for _, extent in unrolled)
+    looped = [problem.extents[dim] for dim in problem.reductions if dim not in dict(unrolled)]
+    # The innermost loop is the first reduction, which is contiguous in x; where it is unrolled, another.
+    last = next((extent for extent in looped if extent > 1), 1)
+    single = {dim: 1 for dim in problem.extents}
+    fixed = single | dict(unrolled)
+    first = geometries(machine, predictor.threads)[:1]
+    dims = (*reversed(problem.row_dims), problem.vector_dim)
+    timed: dict[tuple[int, ...], tuple[float, float]] = {}
+    outside = machine.caches[1].bandwidth if len(machine.caches) > 1 else machine.memory_bandwidth
+
+    def speed(sizes: tuple[int, ...]) -> tuple[float, float]:
+        """Seconds of one visit to the tile of these sizes over `dims`, and its microkernel's score.
+
+        The weights' panel seldom stays in L1 from one tile to the next: its stream, and that of x, count as there.
+        Where the rows of x evict each other, every scalar of x brings its whole line.
+        """
+        if sizes not in timed:
+            kernel, score = predictor.kernel(fixed | dict(zip(dims, sizes)))
+            rows = occupancy(problem, problem.broadcast, single | dict(zip(dims[:-1], sizes)), first)
+            row_bytes = first[0].line if rows.reached[0] > first[0].ways else problem.bytes_per_element
+            core = predictor.tile_seconds(kernel, score, steps) + predictor.tile_overhead(kernel, steps, last, 1)
+            vector_bytes = machine.lanes * problem.bytes_per_element
+            streamed = problem.reduction_length * (prod(sizes[:-1]) * row_bytes + sizes[-1] * vector_bytes)
+            moving = streamed / outside
+            timed[sizes] = (max(core, moving) + predictor.costs.exposed * min(core, moving), score)
+        return timed[sizes]
+
+    def fits(sizes: tuple[int, ...]) -> bool:
+        return prod(sizes[:-1]) <= max(1, most_rows(isa, sizes[-1]))
+
+    widths = [v for v in range(1, min(MOST_VECTORS, vectors) + 1) if most_rows(isa, v) >= 1]
+    widest = max(most_rows(isa, v) for v in widths)
+    rows = _row_sizes(problem, widest)
+    possible = [sizes for sizes in product(*rows, widths) if fits(sizes)]
+    best = max(speed(sizes)[1] for sizes in possible)
+    good = {sizes for sizes in possible if speed(sizes)[1] >= GOOD * best} or set(possible)
+    for narrow in (good, set(possible)):
+        covers = list(_exact(problem, dims, vectors, narrow, lambda sizes: speed(sizes)[0]))
+        if covers:
+            break
+    for chosen, seconds in covers:
+        yield RegisterTile(tuple(sorted(zip(dims, chosen), key=lambda pair: pair[0])), unrolled, seconds)
+
+
+def _row_sizes(problem: Problem, most: int) -> list[tuple[int, ...]]:
+    """For each row dim, innermost first, the sizes to try: as many as fill the registers with those further in.
+
+    The innermost dim that is wide takes all rows; the next one is then tried at 1 and 2 only.
+    """
+    sizes, within = [], 1
+    for dim in reversed(problem.row_dims):
+        extent = problem.extents[dim]
+        if within >= WIDE:
+            tried = range(1, min(2, extent) + 1) if within == problem.extents[problem.row_dims[-1]] else range(1, 2)
+        else:
+            tried = range(1, min(extent, max(1, most // min(within, 6))) + 1)
+        sizes.append(tuple(tried))
+        within *= extent
+    return sizes
+
+
+def _exact(
+    problem: Problem,
+    dims: tuple[str, ...],
+    vectors: int,
+    sizes: set[tuple[int, ...]],
+    seconds: Callable[[tuple[int, ...]], float],
+) -> Iterator[Cover]:
+    """Covers of all dims whose every register tile is in `sizes`, with the seconds of all their visits.
+
+    Dims are fixed one after the other, the vectorised one first and the innermost rows last: what is left to try
+    for each are the sizes that go with those already chosen.
+    """
+    extents = [problem.extents[dim] for dim in dims[:-1]] + [vectors]
+
+    def extend(chosen: dict[int, Composition], left: tuple[int, ...]) -> Iterator[Cover]:
+        place, rest = left[0], left[1:]
+        picks = product(*(composition.sizes for composition in chosen.values()))
+        allowed = frozenset.intersection(*(_partners(sizes, place, dict(zip(chosen, picked))) for picked in picks))
+        options = _compositions(extents[place], allowed)
+        if rest:
+            for option in _few(options):
+                yield from extend(chosen | {place: option}, rest)
+            return
+        finished = (chosen | {place: option} for option in options)
+        covers = [tuple(done[p] for p in range(len(dims))) for done in finished]
+        timed = [(cover, _total(cover, seconds)) for cover in covers]
+        yield from sorted(timed, key=lambda pair: (pair[1], repr(pair[0])))[:PER_DIM]
+
+    return extend({}, tuple(reversed(range(len(dims)))))
+
+
+def _few(options: tuple[Composition, ...]) -> tuple[Composition, ...]:
+    """Every single size, and of each pair of sizes the composition of fewest tiles."""
+    kinds: dict[tuple[int, ...], Composition] = {}
+    for option in options:
+        kinds.setdefault(option.sizes, option)
+    return tuple(kinds.values())
+
+
+def _partners(sizes: set[tuple[int, ...]], place: int, chosen: dict[int, int]) -> frozenset[int]:
+    """The sizes at `place` of the tiles that have the chosen sizes elsewhere."""
+    return frozenset(s[place] for s in sizes if all(s[p] == size for p, size in chosen.items()))
+
+
+def _total(covers: tuple[Composition, ...], seconds: Callable[[tuple[int, ...]], float]) -> float:
+    """Seconds of all visits: every choice of one branch per dim, as often as the counts and repeats say."""
+    total = 0.0
+    for choice in product(*(cover.branches for cover in covers)):
+        total += prod(count for count, _ in choice) * seconds(tuple(size for _, size in choice))
+    return total * prod(cover.repeat for cover in covers)
+
+
+@lru_cache(maxsize=4096)
+def _compositions(extent: int, sizes: frozenset[int]) -> tuple[Composition, ...]:
+    """The compositions worth trying, those of the fewest tiles first.
+
+    Of those that use every size equally often only the one of most repeats is kept: it leaves the most tile sizes
+    to choose from. A pair whose larger size divides the extent alone is left out: the smaller one only costs.
+    """
+    best: dict[tuple[tuple[int, int], ...], Composition] = {}
+    for composition in compositions(extent, sizes):
+        if len(composition.branches) > 1 and extent % composition.sizes[-1] == 0:
+            continue
+        used = tuple((size, count * composition.repeat) for count, size in composition.branches)
+        if used not in best or best[used].repeat < composition.repeat:
+            best[used] = composition
+    return tuple(sorted(best.values(), key=lambda c: (c.repeat * sum(n for n, _ in c.branches), c.branches)))

@@ -1,0 +1,307 @@
+"""Candidates for a problem, ranked by predicted time: register tile, reductions, cores, loop orders, tile sizes.
+
+Each stage keeps a few: the fastest register tiles (`registers`); for each the places where the longest reduction may
+be cut; the ways to share the work between cores; loop orders (`permutations`) with sizes for the caches (`sizes`).
+All orders are tried on the best register tiles, only those that did well there on the others. Every scheme covers
+the problem exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+
+from microkernels.catalog import Catalog
+from microkernels.microkernel import Microkernel
+from search.occupancy import geometry
+from search.permutations import orders
+from search.predict import Prediction, Predictor, Score
+from search.registers import RegisterTile, register_tiles
+from search.sizes import Block, Sizer
+from tiling.machine import Machine
+from tiling.problem import Problem
+from tiling.scheme import Lambda, Scheme, Specifier, Stage, Tile, Unroll, Vector
+
+# Register tiles looked at, and how many of them with all loop orders; the others get the FEW orders that did best.
+TILES, THOROUGH, FEW = 12, 2, 4
+# Combinations of loop orders over all levels tried around one register tile.
+MOST_ORDERS = 48
+# What an estimated score is worth beside a measured one: a tile must not win for never having been measured.
+UNMEASURED = 0.95
+# Pieces of a cut reduction are at least this long, so that the innermost loop stays worth entering.
+SHORTEST = 16
+# Core splits whose busiest thread has this much more to do than the best split's are not tried.
+SLACK = 0.05
+# How many ways to share the work between cores are tried for a register tile.
+SPLITS = 3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A scheme and what the model says of it."""
+
+    scheme: Scheme
+    prediction: Prediction
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All of a scheme but the loops around S(output): the register tile; reduction loops inside S (outermost first)
+    and pieces of reductions outside it; @core loops."""
+
+    problem: Problem
+    lanes: int
+    tile: RegisterTile
+    inner: tuple[tuple[str, int], ...]
+    outer: tuple[tuple[str, int], ...] = ()
+    cores: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def inside(self) -> dict[str, int]:
+        """Points per dim that S(output) and what is inside it cover; of a composed dim, all its branches once."""
+        points = {dim: 1 for dim in self.problem.extents} | dict(self.tile.unrolled)
+        for dim, trips in self.inner:
+            points[dim] *= trips
+        for dim, cover in self.tile.covers:
+            points[dim] = cover.extent // cover.repeat * (self.lanes if dim == self.problem.vector_dim else 1)
+        return points
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The dims that loop outside S(output), each core's share."""
+        points, cores, found = self.inside, dict(self.cores), []
+        for dim, cover in self.tile.covers:
+            count = cover.repeat // cores.get(dim, 1)
+            if count > 1 or len(cover.branches) > 1:
+                found.append(Block(dim, points[dim], count))
+        return tuple(found) + tuple(Block(dim, points[dim], trips) for dim, trips in self.outer)
+
+    def scheme(self, levels: tuple[tuple[tuple[str, int], ...], ...]) -> Scheme:
+        """The scheme with these loops around S(output): (dim, trips) per level, innermost level first."""
+        specifiers: list[Specifier] = [Tile(dim, trips, "core") for dim, trips in self.cores]
+        composed = {dim: cover for dim, cover in self.tile.covers if len(cover.branches) > 1}
+        for depth, loops in reversed(list(enumerate(levels))):
+            for dim, trips in loops:
+                specifiers.append(Tile(dim, trips))
+                if depth == 0 and dim in composed:
+                    specifiers.append(Lambda(dim, composed[dim].branches))
+        specifiers.append(Stage(self.problem.output.name))
+        specifiers.extend(Tile(dim, trips) for dim, trips in self.inner)
+        specifiers.extend(register_body(self.problem, self.lanes, self.tile))
+        return Scheme(self.problem, canonical(specifiers))
+
+
+def register_body(problem: Problem, lanes: int, tile: RegisterTile) -> list[Specifier]:
+    """The specifiers of a register tile: unrolled reductions, rows, vectors."""
+    body: list[Specifier] = [Unroll(dim, extent) for dim, extent in tile.unrolled]
+    for dim in (*problem.row_dims, problem.vector_dim):
+        branches = tile.cover(dim).branches
+        if len(branches) > 1:
+            body.append(Unroll(dim, None))
+        elif branches[0][1] > 1:
+            body.append(Unroll(dim, branches[0][1]))
+    return [*body, Vector(problem.vector_dim, lanes)]
+
+
+def canonical(specifiers: list[Specifier]) -> tuple[Specifier, ...]:
+    """Without loops of one trip, and with neighbouring loops over one dim made one."""
+    kept: list[Specifier] = []
+    for specifier in specifiers:
+        if isinstance(specifier, Tile):
+            if specifier.trips == 1:
+                continue
+            last = kept[-1] if kept else None
+            if isinstance(last, Tile) and (last.dim, last.worker) == (specifier.dim, specifier.worker):
+                kept[-1] = replace(last, trips=last.trips * specifier.trips)
+                continue
+        kept.append(specifier)
+    return tuple(kept)
+
+
+def candidates(
+    problem: Problem, machine: Machine, catalog: Catalog, threads: int = 1, limit: int | None = None
+) -> tuple[Candidate, ...]:
+    """Schemes worth measuring, fastest predicted first, at least one for any problem; the first `limit` of them."""
+    predictor = Predictor(problem, machine, trusted(catalog), threads)
+    found: dict[str, Candidate] = {}
+    best_orders: dict[tuple[tuple[str, ...], ...], float] = {}
+    for rank, tile in enumerate(register_tiles(problem, predictor, TILES)):
+        for plan in plans(problem, machine, tile, threads, thorough=rank < THOROUGH):
+            sizer = Sizer(problem, machine, plan.blocks, plan.inside, threads)
+            choices = _orders(plan, sizer.tiled)
+            if best_orders and rank >= THOROUGH:
+                known = sorted(best_orders, key=lambda key: (best_orders[key], key))
+                choices = list(dict.fromkeys(_projected(order, choices) for order in known))[:FEW]
+            for order in choices:
+                for scheme in _sized(plan, sizer, order):
+                    if scheme.text not in found:
+                        found[scheme.text] = Candidate(scheme, predictor.predict(scheme))
+                    seconds = found[scheme.text].prediction.seconds
+                    best_orders[order] = min(seconds, best_orders.get(order, seconds))
+    return tuple(sorted(found.values(), key=_rank)[:limit])
+
+
+def _rank(candidate: Candidate) -> tuple:
+    """Predicted time; of equals the one that walks memory in smaller steps and hands cores larger ones, then the
+    shorter text.
+
+    The model knows nothing of pages and prefetchers, which prefer loops over neighbours innermost.
+    """
+    scheme = candidate.scheme
+    stride = scheme.problem.broadcast.stride
+    loops = [s for s in scheme.specifiers if isinstance(s, (Tile, Lambda)) and s.dim not in scheme.problem.reductions]
+    shared = [-stride(s.dim) for s in loops if isinstance(s, Tile) and s.worker == "core"]
+    steps = [stride(s.dim) for s in reversed(loops)]
+    # Nine digits: schemes that move the same bytes are equal whatever the order of the additions.
+    return float(f"{candidate.prediction.seconds:.8e}"), shared, steps, len(scheme.text), scheme.text
+
+
+def shortlist(ranked: tuple[Candidate, ...], count: int) -> tuple[Candidate, ...]:
+    """The `count` of ranked candidates to measure first: the best of each body of S(output), then the others.
+
+    Neighbours in the ranking often differ in an outer loop only and run equally fast; what the model is least sure
+    of is the body, so a measurement is best spent on another one.
+    """
+    seen: dict[tuple, int] = {}
+    turns = []
+    for place, candidate in enumerate(ranked):
+        specifiers = candidate.scheme.specifiers
+        at = next(i for i, s in enumerate(specifiers) if isinstance(s, Stage))
+        body = (specifiers[at:], tuple(candidate.scheme.branches.items()))
+        seen[body] = seen.get(body, 0) + 1
+        turns.append((seen[body], place))
+    return tuple(ranked[place] for _, place in sorted(turns)[:count])
+
+
+def trusted(catalog: Catalog) -> Score:
+    """The catalog's scores, those of tiles that were never measured taken down by UNMEASURED."""
+    measured = {entry.kernel for entry in catalog.entries}
+    known: dict[Microkernel, float] = {}
+
+    def score(kernel: Microkernel) -> float:
+        if kernel not in known:
+            seen = kernel in measured or replace(kernel, stride=1) in measured
+            known[kernel] = catalog.score(kernel) * (1.0 if seen else UNMEASURED)
+        return known[kernel]
+
+    return score
+
+
+def plans(
+    problem: Problem, machine: Machine, tile: RegisterTile, threads: int, thorough: bool
+) -> Iterator[Plan]:
+    """What may stand around a register tile: where reductions are cut, how cores share the work."""
+    whole = Plan(problem, machine.lanes, tile, _reduction_loops(problem, tile))
+    splits = core_splits(problem, tile, threads)
+    yield from (replace(whole, cores=cores) for cores in splits)
+    if thorough:
+        yield from _cuts(replace(whole, cores=splits[0]), machine, threads)
+
+
+def _reduction_loops(problem: Problem, tile: RegisterTile) -> tuple[tuple[str, int], ...]:
+    """Loops over the reductions that are not unrolled, the contiguous one of the broadcast tensor innermost."""
+    looped = [dim for dim in problem.reductions if dim not in dict(tile.unrolled) and problem.extents[dim] > 1]
+    # Sorted by falling stride in x; equal strides keep the order of the problem.
+    looped.sort(key=problem.broadcast.stride, reverse=True)
+    return tuple((dim, problem.extents[dim]) for dim in looped)
+
+
+def _cuts(plan: Plan, machine: Machine, threads: int) -> Iterator[Plan]:
+    """The plan with its innermost reduction cut: inside S(output), so that the window of x stays in L1 over the
+    taps; or outside it, so that a panel of weights stays in a cache over many register tiles."""
+    if not plan.inner:
+        return
+    problem = plan.problem
+    dim, trips = plan.inner[-1]
+    pieces = [d for d in range(SHORTEST, trips) if trips % d == 0]
+    points = plan.inside
+    point_bytes = problem.bytes_per_element * prod(points[d] for d in problem.reductions) // trips
+    sizes = [cover.branches[-1][1] for _, cover in plan.tile.covers]
+    vectors = plan.tile.cover(problem.vector_dim).sizes[-1]
+    panel = point_bytes * vectors * plan.lanes  # bytes of weights for one point of the cut dim
+    window = point_bytes * prod(sizes) // vectors
+    first = geometry(machine.caches, 0, threads).bytes
+    if len(plan.inner) > 1:
+        fitting = [d for d in pieces if d * window <= first / 2]
+        if fitting and trips * window > first / 2:
+            yield replace(plan, inner=((dim, trips // fitting[-1]), *plan.inner[:-1], (dim, fitting[-1])))
+    caches = [geometry(machine.caches, level, threads).bytes for level in range(min(2, len(machine.caches)))]
+    outside = {max((d for d in pieces if d * panel <= size / 2), default=0) for size in caches} - {0}
+    for piece in sorted(outside):
+        if trips * panel > first / 2:
+            yield replace(plan, inner=(*plan.inner[:-1], (dim, piece)), outer=((dim, trips // piece),))
+
+
+def core_splits(problem: Problem, tile: RegisterTile, threads: int) -> tuple[tuple[tuple[str, int], ...], ...]:
+    """@core loops over one or two output dims that give the threads equal work; () where one thread is enough.
+
+    Of equally balanced splits the one of fewest tasks is best: each task starts with cold caches.
+    """
+    if threads == 1:
+        return ((),)
+    parts = {dim: [d for d in range(1, cover.repeat + 1) if cover.repeat % d == 0] for dim, cover in tile.covers}
+    dims = [dim for dim in (*problem.row_dims, problem.vector_dim) if len(parts[dim]) > 1]
+    splits = [((dim, n),) for dim in dims for n in parts[dim][1:]]
+    for i, one in enumerate(dims):
+        for two in dims[i + 1 :]:
+            splits += [((one, a), (two, b)) for a in parts[one][1:] for b in parts[two][1:] if a * b <= 8 * threads]
+    if not splits:
+        return ((),)
+
+    def busiest(split: tuple[tuple[str, int], ...]) -> float:
+        count = prod(n for _, n in split)
+        return -(-count // threads) / count
+
+    least = min(map(busiest, splits))
+    ranked = sorted((s for s in splits if busiest(s) <= least * (1 + SLACK)), key=lambda s: prod(n for _, n in s))
+    kinds: dict[tuple[str, ...], tuple[tuple[str, int], ...]] = {}
+    for split in ranked:
+        kinds.setdefault(tuple(dim for dim, _ in split), split)
+    return tuple(kinds.values())[:SPLITS]
+
+
+def _orders(plan: Plan, tiled: int) -> list[tuple[tuple[str, ...], ...]]:
+    """Loop orders of every level, innermost level first: inside the first tiled cache, then outside each.
+
+    Where they are too many, the outermost levels, which run least often, are given up first.
+    """
+    innermost = orders(plan.problem, [block.dim for block in plan.blocks])
+    further = orders(plan.problem, [block.dim for block in plan.blocks if block.count > 1])
+    levels = [innermost, *[further] * tiled]
+    for level in reversed(range(len(levels))):
+        others = prod(len(found) for place, found in enumerate(levels) if place != level)
+        levels[level] = levels[level][: max(1, MOST_ORDERS // others)]
+    return list(product(*levels))
+
+
+def _projected(order: tuple[tuple[str, ...], ...], choices: list) -> tuple[tuple[str, ...], ...]:
+    """Of `choices` the one that agrees most with an order found for another register tile, level by level."""
+
+    def agreement(choice) -> int:
+        # Innermost loops decide what is re-used, so the common ending counts.
+        score = 0
+        for mine, theirs in zip(choice, order):
+            theirs = tuple(dim for dim in theirs if dim in mine)
+            for a, b in zip(reversed(mine), reversed(theirs)):
+                if a != b:
+                    break
+                score += 1
+        return score
+
+    return max(choices, key=agreement)
+
+
+def _sized(plan: Plan, sizer: Sizer, order: tuple[tuple[str, ...], ...]) -> Iterator[Scheme]:
+    """The schemes of one loop order with the tile sizes that suit the caches."""
+    dims = [block.dim for block in plan.blocks]
+    counts = tuple(block.count for block in plan.blocks)
+    for chain in sizer.choose(order[1:]):
+        tiles = [*chain[: sizer.tiled], counts]
+        levels, held = [], (1,) * len(dims)
+        for level, tile in enumerate(tiles):
+            trips = {dim: outside // inside for dim, outside, inside in zip(dims, tile, held)}
+            levels.append(tuple((dim, trips[dim]) for dim in order[level] if dim in trips))
+            held = tile
+        yield plan.scheme(tuple(levels))
