@@ -29,7 +29,6 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
         "threads": source.threads,
         "tensors": (problem.broadcast, problem.vector, problem.output),
         "packed_floats": source.packed_floats,
-        "flops": problem.flops,
         "compile_flags": " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ()))),
     }
     written = []

@@ -11,6 +11,7 @@ import numpy as np
 from cpu.cache import shared_object
 from cpu.emit import Source, emit
 from cpu.timer import peak_gflops, time_calls
+from cpu.toolchain import ToolchainError, find_compiler
 from microkernels.isa import Isa
 from tiling.machine import Timing
 from tiling.problem import Problem, Tensor
@@ -146,6 +147,11 @@ class Kernel:
 def build(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> Kernel:
     """Emits, compiles (or finds compiled) and loads a scheme. Raises SchemeError, ToolchainError or CacheError."""
     source = emit(scheme, isa, threads, stream)
+    if source.openmp and not find_compiler().openmp:
+        raise ToolchainError(
+            f"{find_compiler().path} has no OpenMP, so threads={threads} cannot be had: use gcc, install clang's OpenMP "
+            "(Debian/Ubuntu: apt install libomp-dev), or ask for threads=1"
+        )
     return Kernel(scheme, source, shared_object(source.text, source.compiler_flags, source.openmp))
 
 

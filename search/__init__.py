@@ -19,3 +19,7 @@ then what stands at the edge:
     generate      `generate_conv`: model, measurement and store wired to the CPU's kernels
     command       the command line that `python -m search.conv` is
 """
+
+from search.generate import generate_conv
+
+__all__ = ["generate_conv"]

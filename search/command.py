@@ -145,8 +145,7 @@ def _search(program: str, problem: Problem, options: argparse.Namespace) -> Repo
         if options.explain:
             explanation = _explain(shop, scheme, ())
     else:
-        if not options.model_only or shop.catalog(problem.op).best is None:
-            _rank_first(shop, problem, console)
+        _rank_first(shop, problem, console)
         started = time.monotonic()
         with console.status("predicting candidates"):
             candidates = shop.candidates(problem)
@@ -185,7 +184,7 @@ def _search(program: str, problem: Problem, options: argparse.Namespace) -> Repo
 
 
 def _rank_first(shop: Workshop, problem: Problem, console: Console) -> None:
-    """Ranks the microkernels quickly where this machine never did, and says so."""
+    """Ranks the microkernels quickly where this machine never did, and says so; otherwise does nothing."""
     with shown(console) as progress:
         machine_catalog(
             shop.isa, problem.op, announce=lambda sentence: print(sentence, file=sys.stderr), progress=progress

@@ -25,7 +25,7 @@ from search.tune import Outcome, tune
 from tiling.machine import CacheLevel, Machine, Timing
 from tiling.notation import parse
 from tiling.problem import Problem, ProblemError, conv2d
-from tiling.scheme import Scheme
+from tiling.scheme import Scheme, SchemeError
 from tiling.shapes import canonical
 
 DEFAULT_BUDGET = 30.0  # seconds
@@ -170,7 +170,10 @@ def workshop(isa: str | None = None, threads: int = 1) -> Workshop:
     """The workshop of this machine; `isa` defaults to the widest this CPU runs. Raises ProblemError."""
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ProblemError(f"threads={threads!r} must be a whole number of at least 1")
-    chosen = isa_named(isa) if isa else best_isa(host().flags)
+    try:
+        chosen = isa_named(isa) if isa else best_isa(host().flags)
+    except ValueError as error:
+        raise ProblemError(str(error)) from None
     missing = [flag for flag in chosen.cpu_flags if flag not in host().flags]
     if missing:
         raise ProblemError(f"this CPU does not run {chosen.name}: it lacks {', '.join(missing)}")
@@ -222,9 +225,9 @@ def generate(problem: Problem, *, threads: int, tune: str, budget: float, isa: s
         raise ProblemError(f'tune={tune!r} must be "model" or "measure"')
     shop = workshop(isa, threads)
     key = shop.key(problem)
-    kept = store.choice(key, tune)
+    kept = _kept(key, tune, problem)
     if kept:
-        scheme, timing = parse(problem, kept[0]), kept[1]
+        scheme, timing = kept
     else:
         candidates = shop.candidates(problem)
         scheme, timing = candidates[0], None
@@ -236,3 +239,12 @@ def generate(problem: Problem, *, threads: int, tune: str, budget: float, isa: s
     if timing:
         kernel.timing = timing
     return kernel
+
+
+def _kept(key: store.Key, tune: str, problem: Problem) -> tuple[Scheme, Timing | None] | None:
+    """What an earlier search settled on, unless the record is no valid scheme of this problem."""
+    found = store.choice(key, tune)
+    try:
+        return (parse(problem, found[0]), found[1]) if found else None
+    except SchemeError:
+        return None

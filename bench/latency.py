@@ -1,0 +1,87 @@
+"""`python -m bench.latency`: how long a user waits, in fresh data and cache folders: first call, later calls, rankings."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench.report import write
+from cpu.host import fingerprint, host
+from cpu.toolchain import find_compiler
+
+SHAPE = "resnet18:R2"
+_CALL = """
+import time
+from search import generate_conv
+started = time.perf_counter()
+generate_conv(c=64, h=56, w=56, k=64, r=3, s=3, padding=1)
+first = time.perf_counter() - started
+started = time.perf_counter()
+generate_conv(c=64, h=56, w=56, k=64, r=3, s=3, padding=1)
+print(first, time.perf_counter() - started)
+"""
+
+
+def waits(full: bool) -> list[tuple[str, float]]:
+    """(what a user does, seconds until it is done), each in a process of its own, in the order given."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TILEWRIGHT_DATA": f"{folder}/data", "TILEWRIGHT_CACHE": f"{folder}/cache"}
+
+        def run(*command: str) -> tuple[str, float]:
+            started = time.perf_counter()
+            ended = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True)
+            if ended.returncode:
+                raise SystemExit(f"{' '.join(command)[:60]} failed: {ended.stderr.strip()}")
+            return ended.stdout, time.perf_counter() - started
+
+        cold, again = map(float, run("-c", _CALL)[0].split())
+        found.append(('generate_conv(tune="model"), nothing known of the machine, nothing compiled', cold))
+        found.append(("the same call again in that process", again))
+        found.append(("the same call as the first one of another process", float(run("-c", _CALL)[0].split()[0])))
+        found.append(("python -m microkernels rank --quick", run("-m", "microkernels", "rank", "--quick")[1]))
+        found.append((f"python -m search.conv --shape {SHAPE} --model-only", run("-m", "search.conv", "--shape", SHAPE, "--model-only")[1]))
+        found.append((f"python -m search.conv --shape {SHAPE} --budget 30", run("-m", "search.conv", "--shape", SHAPE, "--budget", "30")[1]))
+        if full:
+            found.append(("python -m microkernels rank (all of stride 1)", run("-m", "microkernels", "rank")[1]))
+    return found
+
+
+def page(found: list[tuple[str, float]], command: str) -> str:
+    """docs/latency.md."""
+    compiler = find_compiler()
+    lines = [
+        "# How long a user waits",
+        "",
+        f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} {compiler.version}; "
+        "data and cache folders were empty at the start, Python's imports count only where a command is timed.",
+        "",
+        "| | seconds |",
+        "|---|---|",
+        *(f"| `{what}` | {seconds:.3g} |" for what, seconds in found),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; the exit code."""
+    parser = argparse.ArgumentParser("python -m bench.latency", description="How long a user waits.")
+    parser.add_argument("--full", action="store_true", help="also time the full microkernel ranking")
+    parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as docs/latency.md")
+    options = parser.parse_args(arguments)
+    found = waits(options.full)
+    for what, seconds in found:
+        print(f"{seconds:8.3f} s  {what}")
+    if options.report:
+        flags = (" --full" if options.full else "") + f" --report {options.report}"
+        write(options.report, page(found, f"python -m bench.latency{flags}"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

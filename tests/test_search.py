@@ -1,0 +1,294 @@
+"""The tuner, the store, `generate_conv` and the command line, down to what they say about bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cpu.oracle import integers, reference
+from microkernels.database import data_folder
+from search import generate_conv, store
+from search.command import main as command
+from search.generate import workshop
+from search.tune import BATCH, TuningError, tune
+from tiling.machine import Timing
+from tiling.notation import parse
+from tiling.problem import ProblemError, conv2d
+from tiling.shapes import parse_shape
+
+PROBLEM = conv2d(c=8, h=12, w=12, k=16, r=3, s=3, padding=1)
+SCHEME = "R(k) T(h,12) T(w,3) S(y) T(r,3) T(s,3) T(c,8) U(w,4) V(k,4)"
+SHAPE = "c=8,h=12,w=12,k=16,r=3,s=3,pad=1"
+KEY = store.Key("machine", "portable", "conv2d", SHAPE, 1)
+CANDIDATES = [
+    parse(PROBLEM, f"T(h,{12 // rows}) R(k) T(w,12) S(y) T(r,3) T(s,3) T(c,8) U(h,{rows}) V(k,4)")
+    for rows in (1, 2, 3, 4, 6, 12)
+]
+
+
+def conv(*arguments: str) -> int:
+    return command("python -m search.conv", parse_shape, "", list(arguments))
+
+
+class Bench:
+    """A machine of known speeds with a clock of its own; `seconds` by scheme text, or a reason."""
+
+    def __init__(self, seconds, peak=lambda n: 100.0, each=1.0):
+        self.seconds, self.peak, self.each = seconds, peak, each
+        self.now, self.calls, self.prepared = 0.0, [], []
+
+    def measure(self, scheme, seconds):
+        self.calls.append(scheme.text)
+        self.now += self.each
+        found = self.seconds[scheme.text]
+        if isinstance(found, (str, BaseException)):
+            if isinstance(found, BaseException):
+                raise found
+            return found
+        peak = self.peak(len(self.calls))
+        return Timing((found * 100 / peak,) * 5, peak)
+
+    def tune(self, **options):
+        options = {"budget": 1e6, "trials": len(CANDIDATES)} | options
+        return tune(CANDIDATES, self.measure, self.prepared.append, clock=lambda: self.now, **options)
+
+
+def test_the_fastest_wins():
+    bench = Bench({c.text: 1.0 + abs(place - 3) for place, c in enumerate(CANDIDATES)})
+    outcome = bench.tune()
+    assert outcome.best.scheme == CANDIDATES[3]
+    assert outcome.trials == len(CANDIDATES) and not outcome.interrupted
+
+
+def test_a_drifting_clock_does_not_choose():
+    """Every measurement finds a slower machine, so that the last schemes tried look slowest in seconds alone."""
+    bench = Bench(
+        {c.text: 1.0 if place == 5 else 1.2 for place, c in enumerate(CANDIDATES)}, peak=lambda n: 100.0 / (1 + n / 10)
+    )
+    assert bench.tune().best.scheme == CANDIDATES[5]
+
+
+def test_a_near_tie_goes_to_the_one_predicted_first():
+    bench = Bench({c.text: 1.0 for c in CANDIDATES})
+    assert bench.tune().best.scheme == CANDIDATES[0]
+
+
+def test_failures_are_counted_and_the_run_goes_on():
+    seconds = {c.text: "crashed with SIGSEGV" for c in CANDIDATES}
+    seconds[CANDIDATES[4].text] = 1.0
+    outcome = Bench(seconds).tune()
+    assert outcome.best.scheme == CANDIDATES[4] and outcome.failed == 5
+
+
+def test_when_all_fail_the_reason_is_told():
+    with pytest.raises(TuningError, match="none of 6 candidates could be measured: crashed with SIGILL"):
+        Bench({c.text: "crashed with SIGILL" for c in CANDIDATES}).tune()
+
+
+def test_the_budget_ends_the_search():
+    bench = Bench({c.text: 1.0 for c in CANDIDATES}, each=10.0)
+    outcome = bench.tune(budget=25.0)
+    assert outcome.trials < len(CANDIDATES)
+
+
+def test_known_results_are_not_measured_again_before_the_finals():
+    known = {c.text: Timing((1.0 + place,) * 5, 100.0) for place, c in enumerate(CANDIDATES)}
+    bench = Bench({c.text: 1.0 + place for place, c in enumerate(CANDIDATES)})
+    outcome = bench.tune(known=known)
+    assert outcome.trials == 0 and bench.prepared == [] and outcome.best.scheme == CANDIDATES[0]
+    assert set(bench.calls) == {c.text for c in CANDIDATES[:4]}
+
+
+def test_an_interrupt_keeps_the_best_so_far():
+    seconds = {c.text: 2.0 for c in CANDIDATES}
+    seconds[CANDIDATES[1].text] = 1.0
+    seconds[CANDIDATES[3].text] = KeyboardInterrupt()
+    outcome = Bench(seconds).tune()
+    assert outcome.interrupted and outcome.best.scheme == CANDIDATES[1]
+
+
+def test_an_interrupt_before_the_first_result_goes_up():
+    with pytest.raises(KeyboardInterrupt):
+        Bench({c.text: KeyboardInterrupt() for c in CANDIDATES}).tune()
+
+
+def test_candidates_are_compiled_in_batches():
+    bench = Bench({c.text: 1.0 for c in CANDIDATES})
+    bench.tune()
+    assert [len(batch) for batch in bench.prepared] == [min(BATCH, len(CANDIDATES))]
+
+
+def test_the_store_keeps_and_separates():
+    store.record(KEY, SCHEME, Timing((1.0, 2.0), 99.0))
+    store.record(KEY, "other", "crashed with SIGSEGV")
+    assert store.measured(KEY) == {SCHEME: Timing((1.0, 2.0), 99.0), "other": "crashed with SIGSEGV"}
+    other = store.Key("machine", "portable", "conv2d", SHAPE, 2)
+    assert store.measured(other) == {}
+    assert store.choice(KEY, "model") is None
+    store.choose(KEY, "model", SCHEME, None)
+    store.choose(KEY, "measure", "other", Timing((1.0,), 2.0))
+    assert store.choice(KEY, "model") == (SCHEME, None)
+    assert store.choice(KEY, "measure") == ("other", Timing((1.0,), 2.0))
+
+
+def test_another_version_starts_afresh(monkeypatch):
+    store.choose(KEY, "model", SCHEME, None)
+    monkeypatch.setattr(store, "VERSION", "of another emitter")
+    assert store.choice(KEY, "model") is None and store.measured(KEY) == {}
+
+
+def test_generate_conv_is_the_kernel_and_remembers(monkeypatch):
+    arguments = dict(c=8, h=12, w=12, k=16, r=3, s=3, padding=1, isa="portable")
+    kernel = generate_conv(**arguments)
+    x, w = integers(PROBLEM)
+    packed = kernel.pack(w)
+    out = np.empty(PROBLEM.output.shape, np.float32)
+    assert kernel(x, packed, out=out) is out
+    assert np.array_equal(out, reference(PROBLEM, x, w))
+    assert "conv2d" in kernel.source and kernel.scheme.text in kernel.source
+    assert kernel.timing.seconds > 0 and kernel.timing.peak_gflops > 0 and len(kernel.timing.samples) >= 5
+    monkeypatch.setattr("search.generate.Workshop.candidates", lambda *_: pytest.fail("searched again"))
+    assert generate_conv(**arguments).scheme == kernel.scheme
+
+
+def test_a_kept_scheme_that_does_not_fit_is_searched_again():
+    arguments = dict(c=8, h=9, w=9, k=16, r=3, s=3, isa="portable")
+    kernel = generate_conv(**arguments)
+    key = workshop("portable").key(kernel.problem)
+    with sqlite3.connect(data_folder() / "tilewright.sqlite") as connection:
+        connection.execute("UPDATE choices SET scheme = 'T(w,3) S(y) V(k,4)' WHERE shape = ?", (key.shape,))
+    assert generate_conv(**arguments).scheme == kernel.scheme
+
+
+def test_generate_conv_measures():
+    kernel = generate_conv(c=4, h=6, w=6, k=8, r=1, s=1, isa="portable", tune="measure", budget=1.0)
+    key = workshop("portable").key(kernel.problem)
+    assert kernel.scheme.text in store.measured(key)
+    assert store.choice(key, "measure")[0] == kernel.scheme.text
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        (dict(c=0), "c=0 must be at least 1"),
+        (dict(h=-3), "h=-3 must be at least 1"),
+        (dict(k=2.5), "k=2.5 must be a whole number"),
+        (dict(r=9, padding=0), "reaches over 9 points along h, the padded input has only 5"),
+        (dict(stride=0), "stride"),
+        (dict(padding=-1), "padding=-1"),
+        (dict(threads=0), "threads=0"),
+        (dict(tune="fast"), 'tune=\'fast\' must be "model" or "measure"'),
+        (dict(isa="sse9"), "unknown instruction set 'sse9'"),
+    ],
+)
+def test_generate_conv_refuses(wrong, message):
+    with pytest.raises(ProblemError) as raised:
+        generate_conv(**(dict(c=4, h=5, w=5, k=4, r=3, s=3, padding=1) | wrong))
+    assert message in str(raised.value)
+
+
+def test_running_exactly_one_scheme(capsys, tmp_path):
+    assert conv("--shape", SHAPE, "--scheme", SCHEME, "--isa", "portable", "--json", "--emit", str(tmp_path)) == 0
+    printed = capsys.readouterr()
+    (line,) = printed.out.splitlines()
+    report = json.loads(line)
+    required = "shape scheme seconds gflops peak_gflops percent_of_peak threads correct max_error trials search_seconds machine"
+    assert set(required.split()) <= set(report)
+    assert report["scheme"] == SCHEME and report["shape"] == SHAPE and report["correct"] is True
+    assert report["percent_of_peak"] == pytest.approx(100 * report["gflops"] / report["peak_gflops"])
+    assert {Path(path).suffix for path in report["emitted"]} == {".c", ".h", ".so"}
+
+
+def test_the_repeat_command_repeats(capsys):
+    assert conv("--shape", SHAPE, "--scheme", SCHEME, "--isa", "portable") == 0
+    text = capsys.readouterr().out
+    for fact in ("problem", "scheme", "composed of", "time", "speed", "check", "search", "machine", "repeat with"):
+        assert f"\n{fact}" in f"\n{text}"
+    repeat = next(line for line in text.splitlines() if line.startswith("repeat with")).removeprefix("repeat with").strip()
+    again = subprocess.run(["sh", "-c", repeat.replace("python", sys.executable, 1)], capture_output=True, text=True)
+    assert again.returncode == 0 and SCHEME in again.stdout, again.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--shape", "resnet18:R99"], "R99"),
+        (["--shape", "resnet99:R1"], "there is no suite 'resnet99'"),
+        (["--shape", "c=8,h=12,w=12,k=16,r=3"], "s"),
+        (["--shape", "c=8,h=12,w=12,k=16,r=3,s=3,colour=4"], "colour"),
+        (["--shape", "c=0,h=12,w=12,k=16,r=3,s=3"], "c=0 must be at least 1"),
+        (["--shape", "c=-1,h=12,w=12,k=16,r=3,s=3"], "c"),
+        (["--shape", "c=8,h=2,w=12,k=16,r=3,s=3"], "the kernel reaches over 3 points along h"),
+        (["--shape", SHAPE, "--scheme", "T(k"], "cannot read 'T(k'"),
+        (["--shape", SHAPE, "--scheme", "T(k,3) V(k,4)"], "cover 3 vectors of dim k, which has 4"),
+        (["--shape", SHAPE, "--scheme", SCHEME.replace("V(k,4)", "V(k,16)").replace("R(k)", "T(k,1)")], "lanes"),
+        (["--shape", SHAPE, "--isa", "sse9"], "unknown instruction set 'sse9'"),
+    ],
+)
+def test_bad_input_gets_one_sentence(arguments, message, capsys):
+    isa = [] if "--isa" in arguments else ["--isa", "portable"]
+    assert conv(*arguments, *isa) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and message in printed.err and "Traceback" not in printed.err
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["--threads", "0"], ["--budget", "-1"], ["--trials", "none"], []])
+def test_bad_options_are_refused(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        conv(*(["--shape", SHAPE] if arguments else []), *arguments)
+    assert stopped.value.code == 2 and "error:" in capsys.readouterr().err
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "search.conv", "--shape", SHAPE, "--scheme", SCHEME, "--isa", "portable", *arguments],
+        env={**os.environ, **environment}, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_without_a_compiler():
+    ended = run(CC="no-such-compiler")
+    assert ended.returncode == 1 and "apt install gcc" in ended.stderr and ended.stderr.count("\n") == 1
+
+
+def test_with_a_cache_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    ended = run(TILEWRIGHT_CACHE=str(tmp_path / "file" / "below"))
+    assert ended.returncode == 1 and "TILEWRIGHT_CACHE" in ended.stderr and ended.stderr.count("\n") == 1
+
+
+def test_from_nothing_to_a_tuned_kernel_and_a_ctrl_c_in_the_middle(tmp_path):
+    """The whole way on a machine that never ranked anything; then a search that is interrupted once it has a result."""
+    shape = "c=16,h=20,w=20,k=32,r=3,s=3,pad=1"
+    environment = {**os.environ, "TILEWRIGHT_DATA": str(tmp_path)}
+    search = [sys.executable, "-m", "search.conv", "--shape", shape, "--isa", "portable", "--json"]
+    ended = subprocess.run([*search, "--budget", "2"], env=environment, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert "microkernels of portable on this machine, once" in ended.stderr
+    report = json.loads(ended.stdout)
+    assert report["correct"] and report["trials"] >= 1
+
+    search[4] = "c=16,h=28,w=28,k=64,r=3,s=3,pad=1"
+    running = subprocess.Popen(
+        [*search, "--budget", "600", "--trials", "5000"], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    tried = "SELECT count(*) FROM schemes WHERE shape = ? AND reason IS NULL"
+    for _ in range(1200):
+        with sqlite3.connect(tmp_path / "tilewright.sqlite") as connection:
+            if connection.execute(tried, (search[4],)).fetchone()[0] >= 2:
+                break
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    printed, _ = running.communicate(timeout=120)
+    report = json.loads(printed)
+    assert running.returncode == 130 and report["interrupted"] and report["correct"] and report["trials"] >= 2
