@@ -5,5 +5,6 @@
     model     how honest the model is: rank correlation and top-1 loss over random schemes, docs/model.md
     latency   how long a user waits: first call, cached call, rankings, docs/latency.md
 
-`python -m bench` runs suites of layers; `python -m bench.model` and `python -m bench.latency` are commands of their own.
+`python -m bench` runs suites of layers; `python -m bench.model` and `python -m bench.latency` are commands of their
+own.
 """

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from bench.report import write
+from bench.report import ReportError, check_writable, write
 from cpu.host import fingerprint, host
 from cpu.toolchain import find_compiler
+from search.options import FAILURES, INTERRUPTED
 
 SHAPE = "resnet18:R2"
 _CALL = """
@@ -27,8 +29,15 @@ print(first, time.perf_counter() - started)
 """
 
 
+class WaitError(RuntimeError):
+    """What a user would have waited for failed: which command, and the last thing it said."""
+
+
 def waits(full: bool) -> list[tuple[str, float]]:
-    """(what a user does, seconds until it is done), each in a process of its own, in the order given."""
+    """(what a user does, seconds until it is done), in the order given; what can be typed is in backticks.
+
+    Commands run in a process of their own each. Raises WaitError.
+    """
     found = []
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "TILEWRIGHT_DATA": f"{folder}/data", "TILEWRIGHT_CACHE": f"{folder}/cache"}
@@ -37,18 +46,23 @@ def waits(full: bool) -> list[tuple[str, float]]:
             started = time.perf_counter()
             ended = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True)
             if ended.returncode:
-                raise SystemExit(f"{' '.join(command)[:60]} failed: {ended.stderr.strip()}")
+                said = (ended.stderr.strip() or "it said nothing").splitlines()[-1]
+                shown = "generate_conv" if command[0] == "-c" else " ".join(["python", *command])
+                raise WaitError(f"{shown} failed: {said}")
             return ended.stdout, time.perf_counter() - started
 
+        def command(*words: str, note: str = "") -> None:
+            found.append((f"`{' '.join(['python', *words])}`{note}", run(*words)[1]))
+
         cold, again = map(float, run("-c", _CALL)[0].split())
-        found.append(('generate_conv(tune="model"), nothing known of the machine, nothing compiled', cold))
+        found.append(('`generate_conv(tune="model")`, nothing known of the machine, nothing compiled', cold))
         found.append(("the same call again in that process", again))
         found.append(("the same call as the first one of another process", float(run("-c", _CALL)[0].split()[0])))
-        found.append(("python -m microkernels rank --quick", run("-m", "microkernels", "rank", "--quick")[1]))
-        found.append((f"python -m search.conv --shape {SHAPE} --model-only", run("-m", "search.conv", "--shape", SHAPE, "--model-only")[1]))
-        found.append((f"python -m search.conv --shape {SHAPE} --budget 30", run("-m", "search.conv", "--shape", SHAPE, "--budget", "30")[1]))
+        command("-m", "microkernels", "rank", "--quick")
+        command("-m", "search.conv", "--shape", SHAPE, "--model-only")
+        command("-m", "search.conv", "--shape", SHAPE, "--budget", "30")
         if full:
-            found.append(("python -m microkernels rank (all of stride 1)", run("-m", "microkernels", "rank")[1]))
+            command("-m", "microkernels", "rank", note=", all of stride 1")
     return found
 
 
@@ -63,7 +77,7 @@ def page(found: list[tuple[str, float]], command: str) -> str:
         "",
         "| | seconds |",
         "|---|---|",
-        *(f"| `{what}` | {seconds:.3g} |" for what, seconds in found),
+        *(f"| {what} | {seconds:.3g} |" for what, seconds in found),
     ]
     return "\n".join(lines) + "\n"
 
@@ -74,12 +88,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--full", action="store_true", help="also time the full microkernel ranking")
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as docs/latency.md")
     options = parser.parse_args(arguments)
-    found = waits(options.full)
-    for what, seconds in found:
-        print(f"{seconds:8.3f} s  {what}")
-    if options.report:
-        flags = (" --full" if options.full else "") + f" --report {options.report}"
-        write(options.report, page(found, f"python -m bench.latency{flags}"))
+    try:
+        if options.report:
+            check_writable(options.report)
+        found = waits(options.full)
+        for what, seconds in found:
+            print(f"{seconds:8.3f} s  {what}")
+        if options.report:
+            flags = (" --full" if options.full else "") + f" --report {shlex.quote(str(options.report))}"
+            write(options.report, page(found, f"python -m bench.latency{flags}"))
+    except KeyboardInterrupt:
+        print("interrupted: no page is written", file=sys.stderr)
+        return INTERRUPTED
+    except (ReportError, WaitError, *FAILURES) as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from cpu.worker import Worker
-from search.generate import DEFAULT_TRIALS, Workshop
+from search.workshop import DEFAULT_TRIALS, Workshop
 from tiling.machine import Timing
 from tiling.problem import Problem
 from tiling.shapes import canonical
@@ -20,7 +20,10 @@ _TIMEOUT_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class LayerResult:
-    """What one layer reached. max_error: on random reals, within the bound, and integers exact, or there is no result."""
+    """What one layer reached. Both kernels were exact on integers and within the bound on reals, or there is no result.
+
+    `search_seconds` is from the question to the scheme, `total_seconds` until its kernel has passed the check.
+    """
 
     suite: str
     layer: str
@@ -29,11 +32,13 @@ class LayerResult:
     threads: int
     tuned_scheme: str
     tuned: Timing
+    max_error: float
     model_scheme: str
     model: Timing
-    max_error: float
+    model_max_error: float
     trials: int
     search_seconds: float
+    total_seconds: float
 
     @property
     def percent(self) -> float:
@@ -47,13 +52,23 @@ class LayerResult:
 
 
 def run_layer(shop: Workshop, suite: str, layer: str, problem: Problem, budget: float) -> LayerResult:
-    """Searches for `budget` seconds, checks the winner, then times it beside the model's choice. Raises CandidateError."""
+    """Searches for `budget` seconds, checks winner and model's choice, then times both in turns.
+
+    Raises CandidateError where one of the two fails, TuningError where no candidate runs, and KeyboardInterrupt also
+    where a Ctrl-C ended the search with a best so far: that is not what the budget would have found.
+    """
     started = time.monotonic()
     candidates = shop.candidates(problem)
-    outcome = shop.tune(candidates, budget=budget - (time.monotonic() - started), trials=DEFAULT_TRIALS)
+    left = budget - (time.monotonic() - started)
+    # What earlier runs measured is forgotten, so that every run searches as long and finds as much as the first one.
+    outcome = shop.tune(candidates, budget=left, trials=DEFAULT_TRIALS, forget=True)
+    if outcome.interrupted:
+        raise KeyboardInterrupt
     search_seconds = time.monotonic() - started
     best, first = outcome.best.scheme, candidates[0]
     _, max_error = shop.verdict(best, TURN_SECONDS, seed=0)
+    total_seconds = time.monotonic() - started
+    _, model_max_error = shop.verdict(first, TURN_SECONDS, seed=0)
     with closing(Worker(env=shop.environment)) as worker:
         job = {**shop.job(best), "schemes": [best.text, first.text]}
         del job["scheme"]
@@ -63,5 +78,6 @@ def run_layer(shop: Workshop, suite: str, layer: str, problem: Problem, budget: 
     tuned, model = (Timing(tuple(t["samples"]), t["peak_gflops"]) for t in timings)
     return LayerResult(
         suite, layer, canonical(problem), problem.flops, shop.threads,
-        best.text, tuned, first.text, model, max_error, outcome.trials, search_seconds,
+        best.text, tuned, max_error, first.text, model, model_max_error,
+        outcome.trials, search_seconds, total_seconds,
     )  # fmt: skip

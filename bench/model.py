@@ -8,8 +8,10 @@ and the top-1 loss, how much slower the sample's scheme that the model likes bes
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +20,18 @@ from rich.console import Console
 from rich.progress import Progress
 from scipy.stats import spearmanr
 
-from bench.report import write
-from cpu.worker import Worker, WorkerError
-from microkernels.database import StoreError
+from bench.report import ReportError, check_writable, on_threads, write
+from cpu.worker import Worker
+from microkernels.offline import machine_catalog
 from search import store
-from search.generate import Workshop, workshop
+from search.options import FAILURES, INTERRUPTED, natural, whole
 from search.predict import Predictor
 from search.sample import random_schemes
 from search.space import trusted
+from search.workshop import Workshop, workshop
 from tiling.machine import Timing
 from tiling.problem import Problem, ProblemError
+from tiling.scheme import SchemeError
 from tiling.shapes import canonical, suite
 
 SECONDS = 0.03  # of samples a scheme: the slow ones show without many repetitions
@@ -46,24 +50,39 @@ class Honesty:
     failed: int
 
     @property
-    def correlation(self) -> float:
-        """Spearman's rho, 1 for a model that ranks perfectly."""
+    def correlation(self) -> float | None:
+        """Spearman's rho, 1 for a model that ranks perfectly; None where there are no ranks to compare."""
+        if len(set(self.predicted)) < 2 or len(set(self.measured)) < 2:
+            return None
         return float(spearmanr(self.predicted, self.measured).statistic)
 
     @property
-    def top1_loss(self) -> float:
-        """How much longer the best predicted takes than the best measured, as a fraction."""
+    def top1_loss(self) -> float | None:
+        """How much longer the best predicted takes than the best measured, as a fraction; None with none measured."""
+        if not self.measured:
+            return None
         favourite = self.predicted.index(min(self.predicted))
         return self.measured[favourite] / min(self.measured) - 1
 
+    @property
+    def shown_correlation(self) -> str:
+        """For a table."""
+        return _figure(self.correlation, "{:.2f}")
+
+    @property
+    def shown_loss(self) -> str:
+        """For a table, in percent."""
+        return _figure(self.top1_loss, "{:.0f} %", 100)
+
 
 def question(shop: Workshop, layer: str, problem: Problem, count: int, seed: int, advance=lambda n: None) -> Honesty:
-    """Predicts and measures `count` random schemes of one layer. What was measured before is not measured again."""
+    """Predicts and measures `count` random schemes of one layer. What has a timing from before is not measured again."""
     catalog = shop.catalog(problem.op)
     schemes = random_schemes(problem, shop.machine, catalog, count, seed)
     predictor = Predictor(problem, shop.machine, trusted(catalog), shop.threads)
     key = shop.key(problem)
-    known = store.measured(key)
+    # A failure may have been a slow moment's, so it is tried again.
+    known = {text: outcome for text, outcome in store.measured(key).items() if isinstance(outcome, Timing)}
     predicted, measured, texts, failed = [], [], [], 0
     with closing(Worker(env=shop.environment)) as worker:
         for first in range(0, len(schemes), BATCH):
@@ -86,74 +105,119 @@ def question(shop: Workshop, layer: str, problem: Problem, count: int, seed: int
     return Honesty(layer, canonical(problem), tuple(texts), tuple(predicted), tuple(measured), failed)
 
 
-def page(results: list[Honesty], command: str, fingerprint: str) -> str:
+def mean_sentence(results: Sequence[Honesty]) -> str:
+    """The mean rank correlation, over the layers that have one."""
+    found = [r.correlation for r in results if r.correlation is not None]
+    mean = _figure(sum(found) / len(found) if found else None, "{:.2f}")
+    return f"Mean rank correlation over {len(found)} layer{'' if len(found) == 1 else 's'}: {mean}."
+
+
+def page(results: Sequence[Honesty], command: str, fingerprint: str, *, threads: int, schemes: int, seed: int) -> str:
     """docs/model.md."""
-    mean = sum(r.correlation for r in results) / len(results)
     lines = [
         "# The model's honesty",
         "",
         f"Written by `{command}` on `{fingerprint}`; run it again to see your machine's figures.",
         "",
-        "Random valid schemes of each layer, most of them poor, predicted and measured on one thread. Spearman's rank",
-        "correlation is 1 for a model that ranks perfectly; the top-1 loss says how much slower the model's favourite of the",
-        "sample is than the sample's fastest. Times are seconds at the peak measured beside each.",
+        f"At most {schemes} random valid schemes of each layer (seed {seed}), most of them poor, predicted and measured",
+        f"{on_threads(threads)}; what this machine's store had measured before was not measured again. Spearman's rank",
+        "correlation is 1 for a model that ranks perfectly; the top-1 loss says how much slower the model's favourite of",
+        "the sample is than the sample's fastest. Times are seconds at the peak measured beside each.",
         "",
-        f"Mean rank correlation over {len(results)} layers: {mean:.2f}.",
+        mean_sentence(results),
         "",
-        "| layer | shape | schemes | rank correlation | top-1 loss | fastest ms | slowest ms |",
-        "|---|---|---|---|---|---|---|",
+        "| layer | shape | measured | failed | rank correlation | top-1 loss | fastest ms | slowest ms |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for r in results:
         lines.append(
-            f"| {r.layer} | {r.shape.replace(',', ' ')} | {len(r.measured)} | {r.correlation:.2f} | {100 * r.top1_loss:.0f} % "
-            f"| {1e3 * min(r.measured):.3g} | {1e3 * max(r.measured):.3g} |"
+            f"| {r.layer} | {r.shape.replace(',', ' ')} | {len(r.measured)} | {r.failed} | {r.shown_correlation} "
+            f"| {r.shown_loss} | {_milliseconds(min, r.measured)} | {_milliseconds(max, r.measured)} |"
         )
     return "\n".join(lines) + "\n"
 
 
+def _figure(value: float | None, form: str, scale: float = 1) -> str:
+    """A dash where no measurement gives a figure."""
+    return "–" if value is None else form.format(scale * value)
+
+
+def _milliseconds(pick: Callable, seconds: Sequence[float]) -> str:
+    return _figure(pick(seconds) if seconds else None, "{:.3g}", 1e3)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command line; the exit code. What was measured before a Ctrl-C is kept in the store and not repeated."""
-    parser = argparse.ArgumentParser("python -m bench.model", description="Rank correlation of model and machine.")
-    parser.add_argument("--suite", nargs="+", default=["yolo9000", "resnet18"], metavar="NAME")
-    parser.add_argument("--schemes", type=int, default=100, metavar="N", help="random schemes a layer; default 100")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as docs/model.md")
-    options = parser.parse_args(arguments)
-    console = Console(stderr=True)
+    options = _parser().parse_args(arguments)
+    names = list(dict.fromkeys(options.suite))
     results: list[Honesty] = []
     try:
+        layers = [(f"{name}:{layer}", problem) for name in names for layer, problem in suite(name).items()]
+        if options.report:
+            check_writable(options.report)
         shop = workshop()
-        layers = [(f"{name}:{layer}", p) for name in options.suite for layer, p in suite(name).items()]
-        started = time.monotonic()
-        with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task("", total=len(layers) * options.schemes)
-            for layer, problem in layers:
-                bar.update(task, description=layer)
-                advance = lambda n: bar.advance(task, n)  # noqa: E731
-                results.append(question(shop, layer, problem, options.schemes, options.seed, advance))
-                r = results[-1]
-                print(
-                    f"{layer:<14} {len(r.measured)} schemes, rank correlation {r.correlation:5.2f}, top-1 loss "
-                    f"{100 * r.top1_loss:4.0f} %, {r.failed} failed, {time.monotonic() - started:.0f} s",
-                    flush=True,
-                )
+        machine_catalog(shop.isa, announce=lambda sentence: print(sentence, file=sys.stderr))
+        _ask(shop, layers, options, results)
+        print(mean_sentence(results))
+        if options.report:
+            command = shlex.join(
+                [
+                    *("python", "-m", "bench.model", "--suite", *names, "--schemes", str(options.schemes)),
+                    *("--seed", str(options.seed), "--report", str(options.report)),
+                ]
+            )
+            text = page(
+                results, command, shop.fingerprint, threads=shop.threads, schemes=options.schemes, seed=options.seed
+            )
+            write(options.report, text)
     except KeyboardInterrupt:
-        print("interrupted; measurements are kept, the same command continues", file=sys.stderr)
-        return 130
-    except ProblemError as error:
+        # A page of some of the layers would read as one of all of them.
+        print("interrupted: no page is written; measurements are kept, the same command continues", file=sys.stderr)
+        return INTERRUPTED
+    except (ProblemError, SchemeError) as error:
         print(error, file=sys.stderr)
         return 2
-    except (StoreError, WorkerError) as error:
+    except (ReportError, *FAILURES) as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"mean rank correlation {sum(r.correlation for r in results) / len(results):.3f}")
-    if options.report:
-        command = (
-            f"python -m bench.model --suite {' '.join(options.suite)} --schemes {options.schemes} --seed {options.seed} "
-            f"--report {options.report}"
-        )
-        write(options.report, page(results, command, shop.fingerprint))
     return 0
+
+
+def _ask(shop: Workshop, layers: Sequence[tuple[str, Problem]], options, results: list[Honesty]) -> None:
+    """Asks `question` of one layer after the other, keeping and printing each as it ends."""
+    console = Console(stderr=True)
+    started = time.monotonic()
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=len(layers) * options.schemes)
+        for layer, problem in layers:
+            bar.update(task, description=layer)
+            r = question(shop, layer, problem, options.schemes, options.seed, lambda n: bar.advance(task, n))
+            results.append(r)
+            print(
+                f"{layer:<14} {len(r.measured)} schemes, rank correlation {r.shown_correlation:>5}, top-1 loss "
+                f"{r.shown_loss:>5}, {r.failed} failed, {time.monotonic() - started:.0f} s",
+                flush=True,
+            )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m bench.model", description="Rank correlation of model and machine.")
+    parser.add_argument(
+        "--suite", nargs="+", default=["yolo9000", "resnet18"], metavar="NAME", help="default: yolo9000 resnet18"
+    )
+    parser.add_argument(
+        "--schemes", type=_at_least_two, default=100, metavar="N", help="random schemes a layer; default 100"
+    )
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the random schemes; default 0")
+    parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as docs/model.md")
+    return parser
+
+
+def _at_least_two(text: str) -> int:
+    """One scheme has no rank to correlate."""
+    if (number := whole(text)) < 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 2")
+    return number
 
 
 if __name__ == "__main__":

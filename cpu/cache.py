@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
+import platform
 import shutil
 import tempfile
 import time
@@ -57,7 +58,7 @@ def shared_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> 
         with tempfile.TemporaryDirectory(prefix=_BUILD_PREFIX, dir=folder) as private:
             built = Path(private) / entry.name
             compile_shared(compiler, source, built, flags, openmp)
-            built.with_suffix(".c").write_text(source)
+            built.with_suffix(".c").write_text(source, encoding="utf-8")
             os.replace(built.with_suffix(".c"), entry.with_suffix(".c"))
             os.replace(built, entry)
         _trim(folder, LIMIT_BYTES, time.time())
@@ -70,7 +71,7 @@ def shared_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> 
 
 
 def _key(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool) -> str:
-    identity = [compiler.command, compiler.version, BASE_FLAGS, flags, openmp and compiler.openmp]
+    identity = [platform.machine(), compiler.command, compiler.version, BASE_FLAGS, flags, openmp and compiler.openmp]
     return hashlib.sha256(json.dumps([identity, source]).encode()).hexdigest()
 
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from math import prod
 from pathlib import Path
 
 import jinja2
 
 from cpu.nest import Nest
 from cpu.pack import pack_lines, packed_elements
+from microkernels.estimate import loads_per_step
 from microkernels.isa import Isa, isa_named, tail_definition
 from microkernels.microkernel import Microkernel, microkernel_of
 from tiling.nest import lower
 from tiling.problem import Problem
 from tiling.scheme import Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile
+from tiling.shapes import canonical
 from tiling.show import show
 
 try:
@@ -67,20 +70,22 @@ class Source:
 
 
 def emit(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> Source:
-    """The C source of a scheme on `isa`, for `threads` OpenMP threads.
+    """The C source of a scheme on `isa`, for `threads` OpenMP threads, at most as many as it has core tasks.
 
     stream: write outputs past the caches where y is aligned; for outputs far larger than the last-level cache.
     Raises SchemeError for a valid scheme that this emitter does not handle, naming the specifier.
     """
     _check(scheme, isa)
     problem = scheme.problem
+    threads = min(threads, prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "core"))
+    symbol = symbol_of(problem, isa, threads)
     kernels = tuple(dict.fromkeys(microkernel_of(problem, tile, isa.name) for tile in scheme.tiles))
-    nest = Nest(scheme, isa, stream and _streamable(scheme))
-    body = nest.body(lower(scheme), (), {dim: "0" for dim in problem.extents})
+    nest = Nest(scheme, isa, threads, stream and _streamable(scheme))
+    body = nest.whole(lower(scheme))
     text = TEMPLATES.get_template("kernel.c.j2").render(
-        symbol=symbol_of(problem),
+        symbol=symbol,
         version=VERSION,
-        problem=str(problem),
+        problem=f"{problem.op} {canonical(problem)}",
         scheme=scheme.text,
         loops=show(scheme).splitlines(),
         microkernels=[describe(kernel, isa) for kernel in kernels],
@@ -95,22 +100,26 @@ def emit(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> So
         pack=pack_lines(scheme),
         stream=nest.stream,
     )
-    return Source(symbol_of(problem), text, isa.name, threads, kernels, packed_elements(scheme))
+    return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
 
 
-def symbol_of(problem: Problem) -> str:
-    """The C name of a problem's kernel, `conv2d_f32_n1k64c64h56w56r3s3_s1p1`: letters, digits and `_` only."""
-    extents = "".join(f"{dim}{extent}" for dim, extent in problem.dims)
-    windows = [f"s{w.stride}p{w.before}" + (f"d{w.dilation}" if w.dilation > 1 else "") for w in problem.windows]
-    return "_".join([problem.op, problem.dtype, extents, *dict.fromkeys(windows)])
+def symbol_of(problem: Problem, isa: Isa, threads: int) -> str:
+    """The C name of a kernel, `conv2d_f32_c64_h56_w56_k64_r3_s3_pad1__avx512f`: letters, digits and `_` only.
+
+    Made of the canonical shape, so that kernels of different problems can be saved and linked side by side.
+    """
+    shape = canonical(problem).replace("=", "").replace(",", "_")
+    return f"{problem.op}_{problem.dtype}_{shape}__{isa.name}" + (f"_t{threads}" if threads > 1 else "")
 
 
 def describe(kernel: Microkernel, isa: Isa) -> str:
     """One line of what a microkernel does per step of its inner loop."""
-    loads = kernel.steps * (kernel.vectors + kernel.row_count)
+    need = f"{kernel.registers} of {isa.registers} registers"
+    if kernel.registers > isa.registers:
+        need += ", so some are spilled"
     return (
-        f"{kernel.name}: {kernel.fmas} FMAs, at most {loads} loads and no stores per step, "
-        f"{min(kernel.registers, isa.registers)} of {isa.registers} registers ({kernel.accumulators} accumulators)"
+        f"{kernel.name}: {kernel.fmas} FMAs, {loads_per_step(kernel)} loads and no stores per step, "
+        f"{need} ({kernel.accumulators} accumulators)"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 
 import jinja2
@@ -15,6 +16,16 @@ from microkernels.isa import isa_named
 
 class ExportError(RuntimeError):
     """The folder to save into cannot be written."""
+
+
+def writable(folder: Path) -> None:
+    """Makes `folder` and tries it out, before a long search whose result is to go there. Raises ExportError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _cannot(folder, error) from error
 
 
 def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
@@ -39,14 +50,18 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
             (f"{source.symbol}.h", _render("kernel.h.j2", facts)),
             ("example.c", _render("example.c.j2", facts)),
         ):
-            (folder / name).write_text(text)
+            (folder / name).write_text(text, encoding="utf-8")
             written.append(folder / name)
         library = folder / f"{source.symbol}.so"
         shutil.copyfile(kernel.library, library)
         written.append(library)
     except OSError as error:
-        raise ExportError(f"cannot save the kernel into {folder} ({error.strerror or error}): choose another folder") from error
+        raise _cannot(folder, error) from error
     return tuple(written)
+
+
+def _cannot(folder: Path, error: OSError) -> ExportError:
+    return ExportError(f"cannot save the kernel into {folder} ({error.strerror or error}): choose another folder")
 
 
 def _render(template: str, facts: dict) -> str:

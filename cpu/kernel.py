@@ -8,7 +8,7 @@ from pathlib import Path
 import cffi
 import numpy as np
 
-from cpu.cache import shared_object
+from cpu.cache import CacheError, shared_object
 from cpu.emit import Source, emit
 from cpu.timer import peak_gflops, time_calls
 from cpu.toolchain import ToolchainError, find_compiler
@@ -35,7 +35,7 @@ class Packed:
     """Weights in the order one scheme reads them; made by `Kernel.pack`, passed where the weights would be."""
 
     data: np.ndarray
-    scheme: str
+    scheme: Scheme
 
 
 class Kernel:
@@ -53,7 +53,13 @@ class Kernel:
             f"void {source.symbol}_pack(const float *W, float *packed);"
         )
         self._ffi = ffi
-        self._loaded = ffi.dlopen(str(library))
+        try:
+            self._loaded = ffi.dlopen(str(library))
+        except OSError as error:
+            raise CacheError(
+                f"the compiled kernel {library} cannot be loaded ({error}): delete it, or set TILEWRIGHT_CACHE to a folder "
+                "that programs may be loaded from"
+            ) from error
         self._run = getattr(self._loaded, source.symbol)
         self._pack = getattr(self._loaded, source.symbol + "_pack")
 
@@ -105,7 +111,7 @@ class Kernel:
         raw = _checked(w, self.problem.vector)
         packed = aligned_empty((self.emitted.packed_floats,))
         self._pack(self._pointer(raw), self._pointer(packed, writable=True))
-        return Packed(packed, self.scheme.text)
+        return Packed(packed, self.scheme)
 
     def __call__(self, x, w, out: np.ndarray | None = None) -> np.ndarray:
         """y = x * w. x is (N,H,W,C) float32, w (K,C,R,S) float32 or what `pack` gave; y is (N,OH,OW,K) float32.
@@ -116,9 +122,10 @@ class Kernel:
         """
         x = _checked(x, self.problem.broadcast)
         if isinstance(w, Packed):
-            if w.scheme != self.scheme.text:
+            # The scheme's text alone would not do: it may be the same for two problems, its problem is part of it.
+            if w.scheme != self.scheme:
                 raise ArgumentError(
-                    "these packed weights belong to a kernel with another scheme: call this kernel's pack(w)"
+                    f"these packed weights belong to another kernel ({w.scheme.problem}, {w.scheme}): call this one's pack(w)"
                 )
             packed = w.data
         else:

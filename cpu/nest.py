@@ -24,10 +24,17 @@ class Nest:
 
     scheme: Scheme
     isa: Isa
+    threads: int
     stream: bool
     functions: list[TileFunction] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     masked: bool = False
+
+    def whole(self, nodes: tuple[Node, ...]) -> list[str]:
+        """Lines of the whole nest; streamed outputs are in memory when it returns."""
+        lines = self.body(nodes, (), {dim: "0" for dim in self.scheme.problem.extents})
+        cores = isinstance(nodes[0], Loop) and nodes[0].worker == "core"
+        return lines if cores or not self.stream else [*lines, f"{self.isa.stream_fence};"]
 
     def body(self, nodes: tuple[Node, ...], path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
         """Lines of `nodes`; `at` has the C expression of the current position along each dim."""
@@ -64,8 +71,12 @@ class Nest:
             lines.append(f"const long {name} = {_plus(here[b.dim])}({tasks.index(axis, 'worker')}) * {b.step};")
             here[b.dim] = name
         lines += self.body(bound[-1].body, (*path, *bound), here)
+        if self.stream:
+            # A fence orders the stores of its own thread only, so every worker has one.
+            lines.append(f"{self.isa.stream_fence};")
+        pragma = ["#pragma omp parallel for num_threads(THREADS) schedule(static)"] if self.threads > 1 else []
         return [
-            "#pragma omp parallel for num_threads(THREADS) schedule(static)",
+            *pragma,
             f"for (long worker = 0; worker < {tasks.workers}; ++worker) {{",
             *(INDENT + line for line in lines),
             "}",
@@ -150,7 +161,7 @@ class Nest:
         return " && ".join(f"{at[dim]} == 0" for dim in sorted(dims))
 
     def _dispatch(self, site, at, names, masks, last_vector, call) -> list[str]:
-        """Picks the function by position: first the masked last panel, then each clipped window."""
+        """Picks the function by position: whole panels before the masked last one, then each clipped window."""
         vector_dim = self.scheme.problem.vector_dim
 
         def windows(index: int, clips: tuple, tail: bool) -> list[str]:
@@ -206,7 +217,7 @@ def _depth(nodes: tuple[Node, ...], dim: str) -> int:
 
 
 def _label(clipping, clip) -> str:
-    """`_wleft`-like suffix of a function's name, empty for tiles off the padding."""
+    """The `_wpad1` of a function's name, numbered by clip; empty for tiles off the padding."""
     if clip == clipping.whole:
         return ""
     return f"_{clipping.window.dim}pad{clipping.clips.index(clip)}"

@@ -110,7 +110,7 @@ def stream_bandwidth(
 def _library(flags: tuple[str, ...], lanes: int) -> Any:
     if lanes not in _LANES:
         raise ValueError(f"lanes={lanes} must be one of {', '.join(map(str, _LANES))}")
-    source = Path(__file__).with_name("timer.c").read_text()
+    source = Path(__file__).with_name("timer.c").read_text(encoding="utf-8")
     return _ffi.dlopen(str(shared_object(source, (*flags, f"-DTW_LANES={lanes}"))))
 
 

@@ -34,24 +34,32 @@ _Pragma("omp parallel") { n = omp_get_num_threads(); } return n < 1; }
 
 
 class ToolchainError(RuntimeError):
-    """There is no usable compiler, or it refused a source."""
+    """There is no usable compiler, or it lacks what was asked for."""
+
+
+class CompileError(ToolchainError):
+    """The compiler refused one source, or took too long over it."""
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """One C compiler. ``kind`` is "gcc", "clang" or "other"; ``openmp`` says whether
-    ``-fopenmp`` compiles and links; ``arguments`` are those that CC gave after the path."""
+    """One C compiler. ``kind`` is "gcc", "clang" or "other"; ``arguments`` are
+    those that CC gave after the path."""
 
     path: str
     kind: str
     version: str
-    openmp: bool
     arguments: tuple[str, ...] = ()
 
     @property
     def command(self) -> tuple[str, ...]:
         """The command line up to where flags follow."""
         return (self.path, *self.arguments)
+
+    @property
+    def openmp(self) -> bool:
+        """Whether ``-fopenmp`` compiles and links; tried once per process, when first asked."""
+        return _has_openmp(self.command)
 
 
 def find_compiler() -> Compiler:
@@ -67,7 +75,7 @@ def find_compiler() -> Compiler:
             raise ToolchainError(f"CC={chosen!r} is not a command line: {error}") from None
         path = shutil.which(name)
         if path is None:
-            raise ToolchainError(f"CC names {name!r}, which is not on PATH: correct or unset CC")
+            raise ToolchainError(f"CC names {name!r}, which is not on PATH: correct or unset CC, or install a compiler (apt install gcc)")
         return _examine((path, *arguments))
     for name in ("cc", "gcc", "clang"):
         path = shutil.which(name)
@@ -126,11 +134,11 @@ def _examine(command: tuple[str, ...]) -> Compiler:
         path=command[0],
         kind=kind,
         version=numbers[-1] if numbers else banner,
-        openmp=_has_openmp(command),
         arguments=command[1:],
     )
 
 
+@functools.cache
 def _has_openmp(command: tuple[str, ...]) -> bool:
     """Debian's clang takes -fopenmp but has no libomp unless it is installed: link to see."""
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
@@ -147,7 +155,7 @@ def _compile(
     output = output.absolute()
     with tempfile.TemporaryDirectory(prefix="compile-", dir=output.parent) as private:
         folder = Path(private)
-        (folder / "kernel.c").write_text(source)
+        (folder / "kernel.c").write_text(source, encoding="utf-8")
         arguments = [*command, *flags, "kernel.c", "-o", str(output), "-lm"]
         # The compiler stays in our process group, so that killing a worker's group
         # or Ctrl-C ends it too. Killing the driver alone, on a time-out, orphans
@@ -167,13 +175,13 @@ def _compile(
                     timeout=COMPILE_SECONDS,
                 ).returncode
             except subprocess.TimeoutExpired:
-                raise ToolchainError(
+                raise CompileError(
                     f"the compiler took longer than {COMPILE_SECONDS} s and was stopped: "
                     f"{shlex.join(arguments)}"
                 ) from None
         if status:
             last = "\n".join(messages.read_text(errors="replace").splitlines()[-12:])
-            raise ToolchainError(
+            raise CompileError(
                 f"the compiler failed with status {status}: {shlex.join(arguments)}\n{last}"
             )
 

@@ -31,7 +31,7 @@ _START_SECONDS = 60.0
 
 
 class WorkerError(RuntimeError):
-    """The child process could not be started, or its worker is closed: no candidate's fault."""
+    """No candidate's fault: the child could not be started, its worker is closed, or it has no compiler or cache."""
 
 
 class CandidateError(RuntimeError):
@@ -100,6 +100,8 @@ class Worker:
                 # Even after Ctrl-C here: the answer to come belongs to no later call.
                 self._discard()
                 raise
+        if "environment" in answer:
+            raise WorkerError(answer["environment"])
         if "error" in answer:
             raise CandidateError(answer["error"])
         return answer["result"]

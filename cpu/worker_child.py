@@ -16,6 +16,9 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from cpu.cache import CacheError
+from cpu.toolchain import CompileError, ToolchainError
+
 _NAME = re.compile(r"([a-z][a-z0-9_]*)(?:\.[a-z][a-z0-9_]*)*:[a-z][a-zA-Z0-9_]*")
 _PR_SET_PDEATHSIG = 1
 
@@ -61,6 +64,10 @@ def _answer(request: bytes, packages: Iterable[str]) -> str:
         if not callable(function) or getattr(function, "__module__", None) != module:
             raise ValueError(f"{name} is not a function of {module}")
         return json.dumps({"result": function(**call["arguments"])})
+    except (CacheError, ToolchainError) as error:
+        if isinstance(error, CompileError):
+            return json.dumps({"error": f"CompileError: {error}"})
+        return json.dumps({"environment": str(error)})  # the next candidate would fail alike
     except BaseException as error:  # SystemExit too: the child goes on
         kind = "MemoryError" if isinstance(error, MemoryError) else type(error).__name__
         return json.dumps({"error": f"{kind}: {error}" if str(error) else kind})

@@ -8,8 +8,11 @@ Read in this order:
     emit          a register tile in C: accumulators, one reduction step, the stores
     database      the SQLite file that keeps what was measured
     benchmark     the loop a register tile is measured in
-    catalog       the ranked microkernels of this machine
+    estimate      how fast a register tile's shape allows it to be
+    catalog       the ranked microkernels of a machine, and a score for every tile
+    records       what was measured of them, in the database
     rank          the offline stage: emit, compile, run in isolation, score against the FMA peak
+    offline       the offline stage wired to this machine: its CPU, workers and clock
     progress      a ranking's progress, on a terminal or in a log
     plot          the ranking as a heat map
 

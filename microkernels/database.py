@@ -26,6 +26,11 @@ SCHEMA_VERSION = 1
 # Longer than any write of ours or an opening takes, shorter than a user's patience with a hung process.
 BUSY_SECONDS = 30.0
 
+_SQLITE_ERROR = 1  # the primary result code; Python names it from 3.11 on
+
+# The files that this process found undamaged: looking takes longer the more a file holds, and connecting must not.
+_sound: set[Path] = set()
+
 
 class StoreError(RuntimeError):
     """The data folder cannot be used: says which, why, and what to do."""
@@ -45,16 +50,19 @@ def data_folder() -> Path:
 def connect(schema: str) -> Iterator[sqlite3.Connection]:
     """A connection with the tables of `schema`, a text of `CREATE TABLE IF NOT EXISTS …;`, closed on leaving.
 
-    The connection commits each statement by itself; several processes may use the file at once. A corrupt file, or
-    one of another schema version, is renamed to `tilewright.sqlite.set-aside-TIME` with a RuntimeWarning, and a new
-    one is begun. Raises StoreError where the folder cannot be written, the disk is full, or another process holds
-    the file for longer than BUSY_SECONDS.
+    The connection commits each statement by itself; several processes may use the file at once. A file of another
+    schema version, or one that a process finds corrupt when it first connects, is renamed to
+    `tilewright.sqlite.set-aside-TIME` with a RuntimeWarning, and a new one is begun. Raises StoreError where the
+    folder cannot be written, the disk is full, the file turns out corrupt later, or another process holds it for
+    longer than BUSY_SECONDS.
     """
     path = data_folder() / FILE_NAME
     try:
         with closing(_open(path, schema)) as connection:
             yield connection
     except sqlite3.DatabaseError as error:
+        if _is_corruption(error):
+            _sound.discard(path)  # the next connection looks, and sets it aside
         if not _is_environment(error):
             raise
         raise _store_error(path, error) from error
@@ -83,7 +91,7 @@ def _open(path: Path, schema: str) -> sqlite3.Connection:
 def _prepared(path: Path, schema: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
-        _check(connection)
+        _check(connection, path)
         # Readers do not wait for the writer. NORMAL: a killed process loses nothing, a power cut the last records.
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -97,15 +105,18 @@ def _prepared(path: Path, schema: str) -> sqlite3.Connection:
     return connection
 
 
-def _check(connection: sqlite3.Connection) -> None:
+def _check(connection: sqlite3.Connection, path: Path) -> None:
     """Reads only: a file that is not ours to write stays as it is."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if version != SCHEMA_VERSION and (version or tables):
         raise _Unusable(f"has schema version {version} where this Tilewright reads {SCHEMA_VERSION}")
+    if path in _sound:
+        return
     verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if verdict != "ok":
         raise _Unusable(f"is damaged ({verdict})")
+    _sound.add(path)
 
 
 def _set_aside(path: Path) -> Path:
@@ -129,8 +140,13 @@ def _is_corruption(error: sqlite3.DatabaseError) -> bool:
 
 
 def _is_environment(error: sqlite3.DatabaseError) -> bool:
-    """Not a fault of the statement: a full disk, a missing permission, a lock, damage."""
-    return isinstance(error, sqlite3.OperationalError) or _is_corruption(error)
+    """Not a fault of the statement: a full disk, a missing permission, a lock, damage.
+
+    SQLITE_ERROR is the statement's: a syntax error, an unknown column. Python 3.10 does not tell the code.
+    """
+    if isinstance(error, sqlite3.OperationalError):
+        return getattr(error, "sqlite_errorcode", None) is None or error.sqlite_errorcode & 0xFF != _SQLITE_ERROR
+    return _is_corruption(error)
 
 
 def _store_error(path: Path, error: Exception) -> StoreError:

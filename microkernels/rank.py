@@ -12,9 +12,11 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from microkernels.benchmark import benchmark_scheme
-from microkernels.catalog import Catalog, Entry, Failure, estimate, load, measured, record, start_over
+from microkernels.catalog import Catalog, Entry, Failure
+from microkernels.estimate import estimate
 from microkernels.isa import Isa
 from microkernels.microkernel import Microkernel
+from microkernels.records import load, measured, record, settle, start_over
 from microkernels.space import quick
 from tiling.machine import Timing
 
@@ -67,12 +69,12 @@ def rank(
 ) -> Progress:
     """Measure `kernels` on the machine `fingerprint` and record each outcome at once; how it went.
 
-    With `resume`, kernels that the current ranking has an outcome for are left out, failed ones too. Without it they
-    are all measured anew; should that be cut short, a resumed ranking continues with those not yet reached, and
-    until then their earlier scores hold. Kernels slower than they ought to be are measured up to LOOKS times and the
-    best counts; one that fails once has failed. `l1_bytes` is the L1 data cache that `measure_all` sizes the benchmark
-    for; `progress` is called at the start and after each kernel's first look. Raises StoreError, and whatever
-    `measure_all` does.
+    With `resume`, kernels that the current ranking is done with are left out, failed ones too. Without it they are all
+    measured anew; should that be cut short, a resumed ranking continues with what has no outcome yet or only a doubtful one, so that
+    no kernel loses its further looks, and until then earlier scores hold. Kernels slower than they ought to be are measured up
+    to LOOKS times and the best counts; a failure counts only where there is no score. `l1_bytes` is the L1 data cache
+    that `measure_all` sizes the benchmark for; `progress` is called at the start and after each kernel's first look.
+    Raises StoreError, and whatever `measure_all` does.
     """
     todo = tuple(kernels)
     if resume:
@@ -84,7 +86,7 @@ def rank(
     progress(state)
     for first in range(0, len(todo), BATCH):
         outcomes: dict[Microkernel, Entry | Failure] = {}
-        doubtful = todo[first : first + BATCH]
+        doubtful = batch = todo[first : first + BATCH]
         for _ in range(LOOKS):
             with closing(measure_all(doubtful)) as results:
                 for kernel, result in results:
@@ -92,14 +94,15 @@ def rank(
                     earlier = outcomes.get(kernel)
                     if earlier and not _is_better(outcome, earlier):
                         continue
-                    record(fingerprint, outcome)
                     outcomes[kernel] = outcome
                     state = state.after(outcome, again=earlier is not None)
+                    record(fingerprint, outcome, settled=_is_beyond_doubt(outcome))
                     if earlier is None:
                         progress(state)
             doubtful = tuple(k for k, outcome in outcomes.items() if _is_doubtful(outcome, state.best))
             if not doubtful:
                 break
+        settle(fingerprint, batch)
     return state
 
 
@@ -142,10 +145,18 @@ def _is_doubtful(outcome: Entry | Failure, best: Entry | None) -> bool:
     return best is None or _is_impossible(outcome) or outcome.score < DOUBTFUL * best.score * estimate(outcome.kernel)
 
 
-def _is_better(outcome: Entry | Failure, earlier: Entry) -> bool:
-    """Whether a later look counts instead of an earlier one: a failure does, and an impossible score never does."""
+def _is_beyond_doubt(outcome: Entry | Failure) -> bool:
+    """Whether an outcome needs no further look whatever the best of its batch turns out to be: a resumed ranking
+    repeats none of these."""
     if isinstance(outcome, Failure):
         return True
+    return not _is_impossible(outcome) and outcome.score >= DOUBTFUL * estimate(outcome.kernel)
+
+
+def _is_better(outcome: Entry | Failure, earlier: Entry) -> bool:
+    """Whether a later look counts instead of an earlier one: neither a failure nor an impossible score ever does."""
+    if isinstance(outcome, Failure):
+        return False
     return not _is_impossible(outcome) and (_is_impossible(earlier) or outcome.score > earlier.score)
 
 

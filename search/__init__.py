@@ -16,10 +16,19 @@ then what stands at the edge:
 
     tune          measure the best candidates within a time budget
     store         remember what was chosen
-    generate      `generate_conv`: model, measurement and store wired to the CPU's kernels
+    workshop      this machine: its facts, catalogue, workers and store, wired to the model and the tuner
+    generate      `generate_conv`: a problem in, a kernel out
+    options       what the command lines have in common
     command       the command line that `python -m search.conv` is
 """
 
-from search.generate import generate_conv
-
 __all__ = ["generate_conv"]
+
+
+def __getattr__(name: str):
+    """`from search import generate_conv`, loaded when asked for: the model's modules know nothing of compilers."""
+    if name == "generate_conv":
+        from search.generate import generate_conv
+
+        return generate_conv
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

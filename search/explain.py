@@ -51,6 +51,8 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
 def _difference(best: Prediction, other: Prediction) -> str:
     """The part that sets the next candidate back most."""
     slower = other.seconds / best.seconds - 1
+    if slower < -0.001:
+        return f"The model would have taken the next one, predicted {-slower:.1%} faster; measured, it was not"
     if slower < 0.001:
         return "The next candidate is predicted equal, so only a measurement can tell them apart"
     parts = {"arithmetic": other.compute - best.compute, "overhead": other.overhead - best.overhead}

@@ -39,14 +39,14 @@ class Geometry:
 def geometry(caches: tuple[CacheLevel, ...], level: int, threads: int) -> Geometry:
     """The share of `caches[level]` that one of `threads` busy cores has.
 
-    Cores that share a cache get equal parts of its ways. A shared cache, or a third one, is built of slices and
-    picks slice and set by a hash of the address (Intel since Sandy Bridge, AMD Zen), so strides do not hurt there.
+    Cores that share a cache get equal parts of its ways. From the third level on a cache is built of slices and picks
+    slice and set by a hash of the address (Intel since Sandy Bridge, AMD Zen), so strides do not hurt there.
     """
     cache = caches[level]
     sharers = max(1, min(threads, cache.shared_by))
     ways = cache.ways or max(1, cache.bytes // cache.line)
     sets = max(1, cache.bytes // (cache.line * ways))
-    return Geometry(sets, ways / sharers, cache.line, cache.ways == 0 or cache.shared_by > 1 or level >= 2)
+    return Geometry(sets, ways / sharers, cache.line, cache.ways == 0 or level >= 2)
 
 
 def geometries(machine: Machine, threads: int) -> tuple[Geometry, ...]:

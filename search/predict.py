@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from microkernels.microkernel import Microkernel, microkernel_of
-from search.volume import Traffic, Volumes, tasks
+from search.volume import Traffic, Volumes, streams, tasks
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.scheme import Rest, Scheme, Stage, Tile
@@ -105,6 +105,8 @@ class Predictor:
         self._volumes = Volumes(problem, machine, threads)
         self._kernels: dict[tuple[int, ...], tuple[Microkernel, float]] = {}
         self._inside = inside_fraction(problem)
+        whole_vectors = problem.extents[problem.vector_dim] % machine.lanes == 0
+        self._streams = whole_vectors and streams(problem, machine.caches[-1].bytes)
         # peak FLOP/s = pipes · lanes · 2 · clock
         self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
 
@@ -112,9 +114,10 @@ class Predictor:
         """The prediction of one scheme."""
         count = tasks(scheme)
         share = -(-count // self.threads) / count
-        compute, overhead, parts = self._core(scheme, share)
-        traffic = self._volumes.traffic(scheme)
-        movement = seconds_of(traffic, self.machine)
+        compute, overhead, parts, passes = self._core(scheme, share)
+        stream = self._streams and passes == 1
+        traffic = self._volumes.traffic(scheme, stream)
+        movement = seconds_of(traffic, self.machine, stream)
         slowest = max(compute + overhead, *movement)
         rest = compute + overhead + sum(movement) - slowest
         start = self.costs.start if count > 1 and self.threads > 1 else 0.0
@@ -131,8 +134,8 @@ class Predictor:
             self._kernels[key] = (kernel, self._score(kernel))
         return self._kernels[key]
 
-    def _core(self, scheme: Scheme, share: float) -> tuple[float, float, tuple[Part, ...]]:
-        """Seconds of arithmetic and of overhead, and the register tiles, each λ choice one."""
+    def _core(self, scheme: Scheme, share: float) -> tuple[float, float, tuple[Part, ...], float]:
+        """Seconds of arithmetic and of overhead, the register tiles, each λ choice one, and passes over an output."""
         visits, steps, last, passes = _trips(scheme)
         counts = [[count for count, _ in branches] for branches in scheme.branches.values()]
         compute = overhead = 0.0
@@ -145,7 +148,7 @@ class Predictor:
             compute += times * self.tile_seconds(kernel, score, steps)
             overhead += times * self.tile_overhead(kernel, steps, last, passes)
             parts.append(Part(kernel, score, times))
-        return compute, overhead, tuple(parts)
+        return compute, overhead, tuple(parts), passes
 
     def tile_seconds(self, kernel: Microkernel, score: float, steps: float) -> float:
         """Arithmetic of one visit to a register tile of `steps` reduction steps; taps on padding are skipped."""
@@ -181,19 +184,20 @@ def inside_fraction(problem: Problem) -> float:
     return fraction
 
 
-def seconds_of(traffic: tuple[Traffic, ...], machine: Machine) -> tuple[float, ...]:
+def seconds_of(traffic: tuple[Traffic, ...], machine: Machine, stream: bool = False) -> tuple[float, ...]:
     """Per cache, the seconds that its traffic takes at the bandwidth of the memory outside it.
 
     Write bandwidth is known of memory alone; as measured it includes reading the line first, so there the output's
-    bytes are counted once.
+    bytes are counted once. Streamed outputs have a bandwidth of their own and are not read.
     """
     seconds = []
     for level, moved in enumerate(traffic):
         if level + 1 < len(machine.caches):
             seconds.append(moved.total / machine.caches[level + 1].bandwidth)
         else:
-            read = (moved.total - 2 * moved.written) / machine.memory_bandwidth
-            seconds.append(read + moved.written / machine.memory_write_bandwidth)
+            read = (moved.total - moved.written * (1 if stream else 2)) / machine.memory_bandwidth
+            write = machine.stream_bandwidth if stream else machine.memory_write_bandwidth
+            seconds.append(read + moved.written / write)
     return tuple(seconds)
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
+from microkernels.catalog import GOOD
 from microkernels.isa import isa_named
 from microkernels.space import most_rows
 from search.occupancy import geometries, occupancy
@@ -23,14 +24,14 @@ from tiling.problem import Problem
 # Reduction points worth unrolling into one step: beyond, the body outgrows the decoded-instruction caches (a step of
 # 28 accumulators × 24 points is 672 FMAs of about 8 bytes).
 MOST_STEPS = 24
-# A microkernel is composed only while it reaches this much of the best score (TTile's threshold).
-GOOD = 0.85
 # Vectors in one tile. TTile's winners have 1 to 4; more leave so few rows that weights stream in too fast.
 MOST_VECTORS = 4
 # From this extent on the innermost row dim alone offers tiles that fill the registers (14×2, 28×1).
 WIDE = 14
 # How many compositions of one dim are tried with those of the others.
 PER_DIM = 6
+# Along a dim longer than this only a few compositions of each pair of sizes are looked at.
+LONG, PER_PAIR = 1024, 2
 
 
 # One composition per dim, and the seconds of all its visits.
@@ -209,7 +210,7 @@ def _compositions(extent: int, sizes: frozenset[int]) -> tuple[Composition, ...]
     to choose from. A pair whose larger size divides the extent alone is left out: the smaller one only costs.
     """
     best: dict[tuple[tuple[int, int], ...], Composition] = {}
-    for composition in compositions(extent, sizes):
+    for composition in compositions(extent, sizes, PER_PAIR if extent > LONG else None):
         if len(composition.branches) > 1 and extent % composition.sizes[-1] == 0:
             continue
         used = tuple((size, count * composition.repeat) for count, size in composition.branches)

@@ -16,7 +16,7 @@ from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.space import most_rows
 from search.registers import MOST_STEPS, MOST_VECTORS, RegisterTile, unrollings
 from search.space import canonical, register_body, trusted
-from tiling.compose import Composition, compositions
+from tiling.compose import Composition, compositions, divisors
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.scheme import Lambda, Scheme, Specifier, Stage, Tile
@@ -56,15 +56,15 @@ def _scheme(random: Random, problem: Problem, machine: Machine) -> Scheme:
     outside: list[Specifier] = []
     for dim in problem.reductions:
         trips = problem.extents[dim] // unrolled.get(dim, 1)
-        outer = random.choice(_divisors(trips)) if random.random() < 0.3 else 1
-        middle = random.choice(_divisors(trips // outer)) if random.random() < 0.2 else 1
+        outer = random.choice(divisors(trips)) if random.random() < 0.3 else 1
+        middle = random.choice(divisors(trips // outer)) if random.random() < 0.2 else 1
         outside.append(Tile(dim, outer))
         inside += [Tile(dim, middle), Tile(dim, trips // outer // middle)]
     random.shuffle(inside)
     for dim, cover in tile.covers:
         left = cover.repeat
         for _ in range(2):
-            part = random.choice(_divisors(left))
+            part = random.choice(divisors(left))
             outside.append(Tile(dim, part))
             left //= part
         outside.append(Tile(dim, left))
@@ -101,7 +101,7 @@ def _register_tile(random: Random, problem: Problem, machine: Machine) -> Regist
     if looped and random.random() < 0.2:
         dim = looped[0]
         room = MOST_STEPS // prod(extent for _, extent in unrolled)
-        part = random.choice([d for d in _divisors(problem.extents[dim]) if d <= max(1, room)])
+        part = random.choice([d for d in divisors(problem.extents[dim]) if d <= max(1, room)])
         chosen = dict(unrolled) | ({dim: part} if part > 1 else {})
         unrolled = tuple((d, chosen[d]) for d in problem.reductions if d in chosen)
     return RegisterTile(tuple(sorted(covers.items())), unrolled, 0.0)
@@ -113,9 +113,5 @@ def _cover(random: Random, extent: int, most: int) -> Composition:
     found = list(compositions(extent, sizes))
     if found:
         return random.choice(found)
-    size = random.choice([d for d in _divisors(extent) if d <= max(1, most)])
+    size = random.choice([d for d in divisors(extent) if d <= max(1, most)])
     return Composition(((1, size),), extent // size)
-
-
-def _divisors(number: int) -> list[int]:
-    return [d for d in range(1, number + 1) if number % d == 0]

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from search.occupancy import geometry
+from tiling.compose import divisors
 from tiling.machine import Machine
 from tiling.problem import Problem, Tensor
 
@@ -145,11 +146,11 @@ class Sizer:
 
     def _divisors(self, count: int, wanted: np.ndarray) -> list[tuple[int, ...]]:
         """Chains a | b | … | count of divisors just below and above the wanted sizes, one for each tiled cache."""
-        divisors = [d for d in range(1, count + 1) if count % d == 0]
+        steps = divisors(count)
         near = []
         for size in np.exp(wanted):
-            below = max((d for d in divisors if d <= size * 1.001), default=1)
-            above = min((d for d in divisors if d >= size), default=count)
+            below = max((d for d in steps if d <= size * 1.001), default=1)
+            above = min((d for d in steps if d >= size), default=count)
             near.append(sorted({1, below, above} if len(self._blocks) < 4 else {below, above}))
         chains = [c for c in product(*near) if all(b % a == 0 for a, b in zip(c, c[1:]))]
         # The largest divisor below serves all caches where no two of the nearest divide each other.

@@ -20,6 +20,7 @@ from search.permutations import orders
 from search.predict import Prediction, Predictor, Score
 from search.registers import RegisterTile, register_tiles
 from search.sizes import Block, Sizer
+from tiling.compose import divisors
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.scheme import Lambda, Scheme, Specifier, Stage, Tile, Unroll, Vector
@@ -241,7 +242,7 @@ def core_splits(problem: Problem, tile: RegisterTile, threads: int) -> tuple[tup
     """
     if threads == 1:
         return ((),)
-    parts = {dim: [d for d in range(1, cover.repeat + 1) if cover.repeat % d == 0] for dim, cover in tile.covers}
+    parts = {dim: divisors(cover.repeat) for dim, cover in tile.covers}
     dims = [dim for dim in (*problem.row_dims, problem.vector_dim) if len(parts[dim]) > 1]
     splits = [((dim, n),) for dim in dims for n in parts[dim][1:]]
     for i, one in enumerate(dims):

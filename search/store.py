@@ -1,7 +1,7 @@
 """What was found out about this machine and its problems, kept in the one SQLite file.
 
 Everything is keyed by the machine's fingerprint and by VERSION: a changed emitter or model starts afresh, and the old
-records stay where they are. Each record is committed by itself (`microkernels.database`).
+records stay where they are. What was measured of schemes is keyed by the compiler too. Each record is committed by itself (`microkernels.database`).
 """
 
 from __future__ import annotations
@@ -19,47 +19,48 @@ VERSION = f"{EMITTER_VERSION}.{MODEL_VERSION}"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS machines (
-    fingerprint TEXT NOT NULL, isa TEXT NOT NULL, facts TEXT NOT NULL,
+    fingerprint TEXT NOT NULL, isa TEXT NOT NULL, version TEXT NOT NULL, facts TEXT NOT NULL,
     measured_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    PRIMARY KEY (fingerprint, isa)
+    PRIMARY KEY (fingerprint, isa, version)
 );
 CREATE TABLE IF NOT EXISTS schemes (
-    fingerprint TEXT NOT NULL, isa TEXT NOT NULL, version TEXT NOT NULL, op TEXT NOT NULL, shape TEXT NOT NULL,
+    fingerprint TEXT NOT NULL, isa TEXT NOT NULL, compiler TEXT NOT NULL, version TEXT NOT NULL, op TEXT NOT NULL, shape TEXT NOT NULL,
     threads INTEGER NOT NULL, scheme TEXT NOT NULL,
     samples TEXT, peak_gflops REAL, reason TEXT,
     measured_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    PRIMARY KEY (fingerprint, isa, version, op, shape, threads, scheme)
+    PRIMARY KEY (fingerprint, isa, compiler, version, op, shape, threads, scheme)
 );
 CREATE TABLE IF NOT EXISTS choices (
-    fingerprint TEXT NOT NULL, isa TEXT NOT NULL, version TEXT NOT NULL, op TEXT NOT NULL, shape TEXT NOT NULL,
+    fingerprint TEXT NOT NULL, isa TEXT NOT NULL, compiler TEXT NOT NULL, version TEXT NOT NULL, op TEXT NOT NULL, shape TEXT NOT NULL,
     threads INTEGER NOT NULL, tune TEXT NOT NULL, scheme TEXT NOT NULL,
     samples TEXT, peak_gflops REAL,
     chosen_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    PRIMARY KEY (fingerprint, isa, version, op, shape, threads, tune)
+    PRIMARY KEY (fingerprint, isa, compiler, version, op, shape, threads, tune)
 );
 """
 
 
 @dataclass(frozen=True)
 class Key:
-    """Which problem on which machine: shape is the canonical text form."""
+    """Which problem on which machine: shape is the canonical text form, compiler its kind and version."""
 
     fingerprint: str
     isa: str
+    compiler: str
     op: str
     shape: str
     threads: int
 
     @property
     def columns(self) -> tuple:
-        return (self.fingerprint, self.isa, VERSION, self.op, self.shape, self.threads)
+        return (self.fingerprint, self.isa, self.compiler, VERSION, self.op, self.shape, self.threads)
 
 
 def facts(fingerprint: str, isa: str) -> dict | None:
     """The measured facts of a machine (`cpu.probe`), None where it was never probed. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         row = connection.execute(
-            "SELECT facts FROM machines WHERE fingerprint = ? AND isa = ?", (fingerprint, isa)
+            "SELECT facts FROM machines WHERE fingerprint = ? AND isa = ? AND version = ?", (fingerprint, isa, VERSION)
         ).fetchone()
     return json.loads(row[0]) if row else None
 
@@ -68,8 +69,8 @@ def keep_facts(fingerprint: str, isa: str, found: dict) -> None:
     """Keeps the facts of a machine in the place of earlier ones. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         connection.execute(
-            "INSERT OR REPLACE INTO machines (fingerprint, isa, facts) VALUES (?, ?, ?)",
-            (fingerprint, isa, json.dumps(found)),
+            "INSERT OR REPLACE INTO machines (fingerprint, isa, version, facts) VALUES (?, ?, ?, ?)",
+            (fingerprint, isa, VERSION, json.dumps(found)),
         )
 
 
@@ -78,18 +79,18 @@ def record(key: Key, scheme: str, outcome: Timing | str) -> None:
     found = (None, None, outcome) if isinstance(outcome, str) else (*_columns(outcome), None)
     with connect(_SCHEMA) as connection:
         connection.execute(
-            "INSERT OR REPLACE INTO schemes (fingerprint, isa, version, op, shape, threads, scheme, samples,"
-            " peak_gflops, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO schemes (fingerprint, isa, compiler, version, op, shape, threads, scheme, samples,"
+            " peak_gflops, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*key.columns, scheme, *found),
         )
 
 
 def measured(key: Key) -> dict[str, Timing | str]:
-    """Every scheme measured for `key`: its timing, or why it failed. Raises StoreError."""
+    """Every scheme measured for `key`: its timing, or the reason why it has none. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         rows = connection.execute(
             "SELECT scheme, samples, peak_gflops, reason FROM schemes WHERE fingerprint = ? AND isa = ?"
-            " AND version = ? AND op = ? AND shape = ? AND threads = ?",
+            " AND compiler = ? AND version = ? AND op = ? AND shape = ? AND threads = ?",
             key.columns,
         ).fetchall()
     return {scheme: reason if reason else _timing(samples, peak) for scheme, samples, peak, reason in rows}
@@ -99,8 +100,8 @@ def choose(key: Key, tune: str, scheme: str, timing: Timing | None) -> None:
     """Keeps the scheme that a search settled on; `tune` says which kind of search. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         connection.execute(
-            "INSERT OR REPLACE INTO choices (fingerprint, isa, version, op, shape, threads, tune, scheme, samples,"
-            " peak_gflops) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO choices (fingerprint, isa, compiler, version, op, shape, threads, tune, scheme, samples,"
+            " peak_gflops) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*key.columns, tune, scheme, *(_columns(timing) if timing else (None, None))),
         )
 
@@ -109,7 +110,7 @@ def choice(key: Key, tune: str) -> tuple[str, Timing | None] | None:
     """The scheme an earlier search settled on, with its timing where it was measured. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         row = connection.execute(
-            "SELECT scheme, samples, peak_gflops FROM choices WHERE fingerprint = ? AND isa = ? AND version = ?"
+            "SELECT scheme, samples, peak_gflops FROM choices WHERE fingerprint = ? AND isa = ? AND compiler = ? AND version = ?"
             " AND op = ? AND shape = ? AND threads = ? AND tune = ?",
             (*key.columns, tune),
         ).fetchone()

@@ -4,7 +4,7 @@
 
 Clocks drift and a machine is shared, so schemes are compared by seconds x the FMA peak measured beside them, that is
 by the work a core could have done meanwhile. The finalists are measured in turns, so that a slow moment hits all
-alike; where two lie within their spread, the one the model put first wins, and a second run chooses it again.
+alike; where two lie within their spread, the one that stands first among the candidates wins.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ FINALISTS = 4
 ROUNDS = 3
 # The finals may take this share of the budget; the rest goes to trying candidates.
 FINAL_SHARE = 0.3
-# Of the trials, this share is drawn from further down the list: where the model is wrong, it is wrong there too.
-EXPLORED = 0.25
+# Of the trials, this share is drawn from the next DEEPER x as many candidates: the model may be wrong about its order.
+EXPLORED, DEEPER = 0.25, 8
+# A visit may take at least this long before it counts as hung, however little of the budget is left; seconds.
+LEAST_PATIENCE = 5.0
+# Seconds of samples of a visit: to sort out the slow ones, and in the finals.
+SHORT, LONG = 0.06, 0.12
 
 
 class TuningError(RuntimeError):
@@ -53,55 +57,109 @@ class Outcome:
     interrupted: bool
 
 
-@dataclass
-class _Search:
-    """What is known so far: short measurements, failures with their reasons, and the finalists' pooled timings."""
-
-    found: dict[str, Measured] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
-    finalists: dict[str, Measured] = field(default_factory=dict)
-    trials: int = 0
-
-
 def tune(
     candidates: Sequence[Scheme],
-    measure: Callable[[Scheme, float], Timing | str],
-    prepare: Callable[[Sequence[Scheme]], None],
+    measure: Callable[[Scheme, float, float], Timing | str],
+    prepare: Callable[[Sequence[Scheme], float], None],
     *,
     budget: float,
     trials: int,
     clock: Callable[[], float],
     seed: int = 0,
-    known: Mapping[str, Timing | str] | None = None,
+    known: Mapping[str, Timing] | None = None,
     progress: Callable[[int, int, float], None] = lambda tried, of, best: None,
 ) -> Outcome:
-    """Measures up to `trials` candidates (best predicted first) in about `budget` seconds and settles on one.
+    """Measures up to `trials` candidates, the first ones first, in about `budget` seconds and settles on one.
 
-    measure(scheme, seconds) gives a timing or the reason why there is none; prepare(schemes) compiles ahead. `known`
-    has earlier measurements, which are not repeated before the finals. progress(tried, of, best work). A
-    KeyboardInterrupt ends the search with the best so far, if there is one. Raises TuningError.
+    measure(scheme, seconds, patience) gives a timing, or the reason why there is none within `patience` seconds;
+    prepare(schemes, patience) compiles ahead. Schemes with a `known` timing take part without being measured again
+    before the finals, and do not count as trials. progress(tried, of, best work). A KeyboardInterrupt ends the search
+    with the best so far, if there is one. Raises TuningError.
     """
-    started = clock()
-    search, interrupted = _Search(), False
-    chosen = _trials(candidates, trials, seed)
+    known = known or {}
+    search = _Search(measure, prepare, clock, clock() + budget)
+    search.found = {s.text: Measured(s, known[s.text]) for s in candidates if s.text in known}
+    chosen = _trials([scheme for scheme in candidates if scheme.text not in known], trials, seed)
+    interrupted = False
     try:
-        _try_all(search, chosen, measure, prepare, started + budget * (1 - FINAL_SHARE), clock, known or {}, progress)
-        _finals(search, measure, started + budget, clock)
+        search.try_all(chosen, clock() + budget * (1 - FINAL_SHARE), progress)
+        search.finals()
     except KeyboardInterrupt:
         if not search.found:
             raise
         interrupted = True
     if not search.found:
         reasons = list(search.failed.values())
-        common = max(set(reasons), key=reasons.count) if reasons else "the budget was over before the first one"
-        raise TuningError(f"none of {len(reasons)} candidates could be measured: {common}")
-    return Outcome(_settle(search, chosen), search.trials, len(search.failed), interrupted)
+        raise TuningError(f"none of {len(reasons)} candidates could be measured: {max(set(reasons), key=reasons.count)}")
+    return Outcome(_settle(search, candidates), search.trials, len(search.failed), interrupted)
 
 
-def _trials(candidates: Sequence[Scheme], trials: int, seed: int) -> list[Scheme]:
-    """The first ones in order, and among them some drawn from the rest, most of them from its top."""
-    head = list(candidates[: max(1, round(trials * (1 - EXPLORED)))])
-    rest = list(candidates[len(head) : len(head) + 8 * trials])
+@dataclass
+class _Search:
+    """What is known so far: short measurements, failures with their reasons, and the finalists' pooled timings."""
+
+    measure: Callable[[Scheme, float, float], Timing | str]
+    prepare: Callable[[Sequence[Scheme], float], None]
+    clock: Callable[[], float]
+    deadline: float
+    found: dict[str, Measured] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    finalists: dict[str, Measured] = field(default_factory=dict)
+    trials: int = 0
+    slowest: float = 0.0
+
+    def visit(self, scheme: Scheme, seconds: float) -> Timing | None:
+        """Measures once; a scheme that fails is out, whatever it reached before."""
+        started = self.clock()
+        outcome = self.measure(scheme, seconds, self.patience())
+        self.slowest = max(self.slowest, self.clock() - started)
+        if isinstance(outcome, str):
+            self.failed[scheme.text] = outcome
+            self.found.pop(scheme.text, None)
+            self.finalists.pop(scheme.text, None)
+            return None
+        return outcome
+
+    def patience(self) -> float:
+        return max(LEAST_PATIENCE, self.deadline - self.clock())
+
+    def try_all(self, schemes: list[Scheme], deadline: float, progress: Callable[[int, int, float], None]) -> None:
+        """Each scheme once, in batches that are compiled together, until the deadline or too close to the finals'."""
+        for first in range(0, len(schemes), BATCH):
+            batch = schemes[first : first + BATCH]
+            self.prepare(batch, self.patience())
+            for scheme in batch:
+                # The finals need two visits to compare anything.
+                if self.found and (self.clock() > deadline or self.clock() + 3 * self.slowest > self.deadline):
+                    return
+                timing = self.visit(scheme, SHORT)
+                self.trials += 1
+                if timing:
+                    self.found[scheme.text] = Measured(scheme, timing)
+                best = min((m.work for m in self.found.values()), default=float("inf"))
+                progress(self.trials, len(schemes), best)
+
+    def finals(self) -> None:
+        """The leaders in turns, until the deadline."""
+        leaders = sorted(self.found.values(), key=lambda m: m.work)[:FINALISTS]
+        rounds: dict[str, list[Timing]] = {leader.scheme.text: [] for leader in leaders}
+        for _ in range(ROUNDS):
+            for leader in leaders:
+                if self.finalists and self.clock() + self.slowest > self.deadline:
+                    return
+                text = leader.scheme.text
+                if text in self.failed:
+                    continue
+                timing = self.visit(leader.scheme, LONG)
+                if timing:
+                    rounds[text].append(timing)
+                    self.finalists[text] = Measured(leader.scheme, _pooled(rounds[text]))
+
+
+def _trials(candidates: list[Scheme], trials: int, seed: int) -> list[Scheme]:
+    """The first ones in order, and spread among them some drawn from those that follow."""
+    head = candidates[: max(1, round(trials * (1 - EXPLORED)))]
+    rest = candidates[len(head) : len(head) + DEEPER * trials]
     drawn = random.Random(seed).sample(rest, min(len(rest), trials - len(head)))
     step = max(1, len(head) // (len(drawn) + 1))
     mixed = []
@@ -112,53 +170,14 @@ def _trials(candidates: Sequence[Scheme], trials: int, seed: int) -> list[Scheme
     return mixed + drawn
 
 
-def _try_all(search, schemes, measure, prepare, deadline, clock, known, progress) -> None:
-    for first in range(0, len(schemes), BATCH):
-        batch = schemes[first : first + BATCH]
-        fresh = [scheme for scheme in batch if scheme.text not in known]
-        if fresh:
-            prepare(fresh)
-        for scheme in batch:
-            if scheme.text in known:
-                outcome = known[scheme.text]
-            elif search.found and clock() > deadline:
-                return
-            else:
-                outcome = measure(scheme, 0.06)
-                search.trials += 1
-            if isinstance(outcome, str):
-                search.failed[scheme.text] = outcome
-            else:
-                search.found[scheme.text] = Measured(scheme, outcome)
-            best = min((m.work for m in search.found.values()), default=float("inf"))
-            progress(first + batch.index(scheme) + 1, len(schemes), best)
-        if search.found and clock() > deadline:
-            return
-
-
-def _finals(search, measure, deadline, clock) -> None:
-    leaders = sorted(search.found.values(), key=lambda m: m.work)[:FINALISTS]
-    rounds: dict[str, list[Timing]] = {leader.scheme.text: [] for leader in leaders}
-    for turn in range(ROUNDS):
-        for leader in leaders:
-            if turn and clock() > deadline:
-                return
-            outcome = measure(leader.scheme, 0.12)
-            if isinstance(outcome, str):
-                search.failed[leader.scheme.text] = outcome
-                continue
-            rounds[leader.scheme.text].append(outcome)
-            search.finalists[leader.scheme.text] = Measured(leader.scheme, _pooled(rounds[leader.scheme.text]))
-
-
 def _pooled(timings: list[Timing]) -> Timing:
     samples = tuple(sample for timing in timings for sample in timing.samples)
     return Timing(samples, median(timing.peak_gflops for timing in timings))
 
 
-def _settle(search: _Search, schemes: Sequence[Scheme]) -> Measured:
-    """The fastest finalist; or, of those within its spread, the one that was predicted fastest."""
+def _settle(search: _Search, candidates: Sequence[Scheme]) -> Measured:
+    """The fastest finalist; or, of those within its spread, the one that stands first among the candidates."""
     contenders = search.finalists or search.found
     best = min(contenders.values(), key=lambda m: m.work)
     near = best.work * (1 + min(best.timing.spread, 0.01))
-    return next(m for s in schemes if (m := contenders.get(s.text)) and m.work <= near)
+    return next(m for s in candidates if (m := contenders.get(s.text)) and m.work <= near)

@@ -87,8 +87,8 @@ class Volumes:
         self._absent = Occupancy(0, nothing, nothing)
         self._bodies: dict[tuple[Node, ...], _Piece] = {}
 
-    def traffic(self, scheme: Scheme) -> tuple[Traffic, ...]:
-        """Bytes into each cache, innermost first, that the busiest core moves."""
+    def traffic(self, scheme: Scheme, stream: bool = False) -> tuple[Traffic, ...]:
+        """Bytes into each cache, innermost first, that the busiest core moves; streamed outputs pass by all caches."""
         piece = self._walk(of_one_core(lower(scheme), self.threads))
         result = []
         for level, name in enumerate(self._levels):
@@ -96,7 +96,10 @@ class Volumes:
             if self.resident and all(state == KEPT for state in piece.states[level]):
                 volumes = [0] * len(volumes)
             written = volumes[self._output]
-            volumes[self._output] *= 2
+            if not stream:
+                volumes[self._output] *= 2  # a line is read before it is written
+            elif level + 1 < len(self._levels):
+                written = volumes[self._output] = 0
             result.append(Traffic(name, tuple((t.name, v) for t, v in zip(self._tensors, volumes)), written))
         return tuple(result)
 
@@ -205,6 +208,14 @@ class Volumes:
 def traffic(scheme: Scheme, machine: Machine, threads: int = 1, resident: bool = True) -> tuple[Traffic, ...]:
     """Bytes into each cache, innermost first, that the busiest core moves. Many schemes: use one `Volumes`."""
     return Volumes(scheme.problem, machine, threads, resident).traffic(scheme)
+
+
+def streams(problem: Problem, last_cache: int) -> bool:
+    """Whether a problem's outputs are written past the caches, the last of which holds `last_cache` bytes.
+
+    Larger outputs would not stay until anyone reads them, and a plain store first reads the line it overwrites.
+    """
+    return problem.output.elements * problem.bytes_per_element > last_cache
 
 
 def tasks(scheme: Scheme) -> int:

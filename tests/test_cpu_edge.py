@@ -31,7 +31,7 @@ from cpu.timer import (
     time_calls,
     write_bandwidth,
 )
-from cpu.toolchain import ToolchainError, compile_shared, find_compiler
+from cpu.toolchain import Compiler, ToolchainError, compile_shared, find_compiler
 from cpu.worker import CandidateError, Task, Worker, WorkerError, run_all
 
 ROOT = Path(__file__).parents[1]
@@ -224,11 +224,12 @@ def test_compile_time_out(monkeypatch, tmp_path):
     os.kill(int((tmp_path / "sleeper").read_text()), signal.SIGKILL)
 
 
-def test_openmp_is_used_only_where_it_links(tmp_path):
+def test_openmp_is_used_only_where_it_links(tmp_path, monkeypatch):
     source = "int openmp(void) {\n#ifdef _OPENMP\nreturn 1;\n#else\nreturn 0;\n#endif\n}"
     compiler = find_compiler()
     for name, can in (("with", compiler.openmp), ("without", False)):
-        compile_shared(replace(compiler, openmp=can), source, tmp_path / name, (), openmp=True)
+        monkeypatch.setattr(Compiler, "openmp", can)
+        compile_shared(compiler, source, tmp_path / name, (), openmp=True)
         assert ctypes.CDLL(str(tmp_path / name)).openmp() == can
 
 

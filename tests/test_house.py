@@ -21,6 +21,10 @@ MAY_IMPORT = {
 ENTRY_POINTS = {
     "search/generate.py": {"cpu"},
     "search/command.py": {"cpu"},
+    "search/options.py": {"cpu"},
+    "search/report.py": {"cpu"},
+    "search/workshop.py": {"cpu"},
+    "microkernels/offline.py": {"cpu"},
     "microkernels/__main__.py": {"cpu"},
 }
 OURS = {*MAY_IMPORT, "tests"}

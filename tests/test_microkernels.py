@@ -13,13 +13,16 @@ from pathlib import Path
 import pytest
 
 import microkernels.__main__ as command_line
-from microkernels import plot
+from cpu.worker import CandidateError, WorkerError
+from microkernels import database, offline, plot
 from microkernels.benchmark import SHARE_OF_L1, benchmark_scheme
-from microkernels.catalog import Catalog, Entry, Failure, estimate, load, measured, record
+from microkernels.catalog import Catalog, Entry, Failure
 from microkernels.database import FILE_NAME, SCHEMA_VERSION, StoreError, connect
+from microkernels.estimate import estimate, loads_per_step
 from microkernels.isa import AVX2, AVX512F, ISAS, PORTABLE
 from microkernels.microkernel import Microkernel, parse
-from microkernels.rank import RankingError, ensure_ranked, rank
+from microkernels.rank import BATCH, RankingError, ensure_ranked, rank
+from microkernels.records import load, measured, record, revision, settle, start_over
 from microkernels.space import most_rows, quick, space
 from tiling import notation
 from tiling.footprint import footprint
@@ -187,15 +190,46 @@ def test_a_damaged_file_is_set_aside(data_folder):
     assert aside.read_bytes().startswith(b"not a database at all")
 
 
-def test_a_file_with_damage_inside_is_set_aside(data_folder):
+def test_a_file_with_damage_inside_is_set_aside(data_folder, monkeypatch):
     with connect(TABLE) as connection:
         connection.executemany("INSERT INTO things VALUES (?)", [(f"{n:0200}",) for n in range(500)])
     path = data_folder / FILE_NAME
     content = bytearray(path.read_bytes())
     content[8192:40960] = b"\xff" * (40960 - 8192)
     path.write_bytes(content)
+    monkeypatch.setattr(database, "_sound", set())  # as in another process
     with pytest.warns(RuntimeWarning, match="is damaged"), connect(TABLE) as connection:
         assert connection.execute("SELECT count(*) FROM things").fetchone() == (0,)
+
+
+def test_damage_that_comes_up_later_is_a_sentence_and_then_set_aside(data_folder):
+    with connect(TABLE) as connection:
+        connection.executemany("INSERT INTO things VALUES (?)", [(f"{n:0200}",) for n in range(500)])
+    path = data_folder / FILE_NAME
+    content = bytearray(path.read_bytes())
+    content[8192:40960] = b"\xff" * (40960 - 8192)
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="malformed"), connect(TABLE) as connection:
+        connection.execute("SELECT * FROM things NOT INDEXED").fetchall()
+    with pytest.warns(RuntimeWarning, match="is damaged"), connect(TABLE):
+        pass
+
+
+def test_a_file_is_looked_through_once_a_process(data_folder, monkeypatch):
+    statements = []
+
+    class Traced(sqlite3.Connection):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            self.set_trace_callback(statements.append)
+
+    genuine = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **options: genuine(*a, factory=Traced, **options))
+    for _ in range(3):
+        with connect(TABLE):
+            pass
+    assert sum("quick_check" in statement for statement in statements) == 1
+    assert sum(statement == "PRAGMA user_version" for statement in statements) == 3
 
 
 @pytest.mark.parametrize("version", [0, SCHEMA_VERSION + 1])
@@ -241,6 +275,13 @@ def test_a_wrong_statement_is_not_blamed_on_the_disk(data_folder):
         connection.executemany("INSERT INTO things VALUES (?)", [("same",), ("same",)])
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 does not tell SQLite's error codes")
+@pytest.mark.parametrize("statement", ["SELECT colour FROM things", "SELEKT 1", "SELECT * FROM nothing"])
+def test_a_statement_that_cannot_be_run_is_not_blamed_on_the_disk(data_folder, statement):
+    with pytest.raises(sqlite3.OperationalError), connect(TABLE) as connection:
+        connection.execute(statement)
+
+
 def test_processes_that_open_a_new_file_at_once_all_get_it(data_folder):
     program = (
         "import sys\n"
@@ -268,17 +309,59 @@ def test_a_catalog_holds_what_was_recorded(data_folder):
     catalog = load("here", "avx2")
     assert [entry.kernel for entry in catalog.entries] == [TILE, slow]
     assert catalog.best == Entry(TILE, 0.9, timing_at(TILE, 0.9))
-    assert [entry.kernel for entry in catalog.good()] == [TILE]
-    assert [entry.kernel for entry in catalog.good(0.5)] == [TILE, slow]
     assert [failure.reason for failure in catalog.failures] == ["crashed with SIGSEGV"]
     assert load("here", "avx512f").entries == load("here", "avx2", "matmul").entries == ()
 
 
 def test_another_emitter_begins_a_new_ranking(data_folder, monkeypatch):
     record("here", Entry(TILE, 0.9, timing_at(TILE, 0.9)))
-    monkeypatch.setattr("microkernels.catalog.EMITTER_VERSION", -1)
+    monkeypatch.setattr("microkernels.records.EMITTER_VERSION", -1)
     assert load("here", "avx2").best is None
     assert not measured("here")
+    assert revision("here", "avx2", "conv2d") == "0"
+
+
+def test_an_outcome_is_settled_once_its_ranking_is_done_with_it(data_folder):
+    record("here", Entry(TILE, 0.9, timing_at(TILE, 0.9)))
+    assert not measured("here")
+    settle("here", [TILE])
+    assert measured("here") == {TILE.name}
+    start_over("here", [TILE])
+    assert not measured("here") and load("here", "avx2").best.score == 0.9
+
+
+def test_a_failure_takes_no_score_s_place(data_folder):
+    record("here", Failure(TILE, "crashed with SIGSEGV"))
+    record("here", Failure(TILE, "no answer within 60 s: killed"))
+    assert load("here", "avx2").failures == (Failure(TILE, "no answer within 60 s: killed"),)
+    known = Entry(TILE, 0.9, timing_at(TILE, 0.9))
+    record("here", known)
+    record("here", Failure(TILE, "crashed with SIGSEGV"))
+    assert (load("here", "avx2").entries, load("here", "avx2").failures) == ((known,), ())
+    record("elsewhere", Failure(TILE, "crashed with SIGSEGV"))
+    assert len(load("elsewhere", "avx2").failures) == 1
+
+
+def test_the_revision_changes_with_the_ranking_and_with_nothing_else(data_folder):
+    def now():
+        return revision("here", "avx2", "conv2d")
+
+    assert now() == "0"
+    seen = {now()}
+    slow = replace(TILE, vectors=1)
+    known = Entry(TILE, 0.9, timing_at(TILE, 0.9))
+    for outcome in (known, Failure(slow, "crashed"), Entry(slow, 0.5, timing_at(slow, 0.5)), known, known):
+        record("here", outcome)
+        assert now() not in seen
+        seen.add(now())
+    last = now()
+    start_over("here", [TILE])
+    settle("here", [TILE])
+    record("elsewhere", known)
+    record("here", Failure(TILE, "crashed"))
+    record("here", Failure(replace(TILE, isa="portable"), "crashed"))
+    record("here", Failure(Microkernel("matmul", "avx2", (("m", 6),), 2), "crashed"))
+    assert now() == last
 
 
 def test_every_tile_has_a_score():
@@ -303,6 +386,10 @@ def test_the_estimate_follows_latency_loads_and_registers():
     assert estimate(tile(12, 1)) == 12 / 13  # 12 x and one weight vector
     assert estimate(tile(12, 1, (("s", 3),))) == 1  # of 36 x only 14 differ
     assert estimate(tile(15, 2)) == 30 / 32  # no register left for x: each FMA reads its own
+    assert loads_per_step(tile(12, 2)) == 14
+    assert loads_per_step(tile(12, 1, (("s", 3),))) == 3 + 14
+    assert loads_per_step(tile(8, 3, (("s", 3),))) == 9 + 24  # no room for all taps' weights: no x is shared
+    assert loads_per_step(tile(15, 2)) == 32
     assert estimate(tile(16, 2)) < 0.5  # a row too many
     assert all(0 < estimate(kernel) <= 1 for isa in ISAS.values() for kernel in space(isa))
 
@@ -365,28 +452,32 @@ def test_a_score_above_the_peak_is_not_believed(data_folder):
     assert load("here", "avx2").best.score == pytest.approx(0.97)
 
 
-def test_a_kernel_that_fails_at_a_second_look_has_failed(data_folder):
+def test_a_kernel_that_fails_at_a_second_look_keeps_its_score(data_folder):
     other = replace(TILE, vectors=1)
-    answers = iter([timing_at(TILE, 0.3), "crashed with SIGSEGV"])
+    answers = iter([timing_at(TILE, 0.3), "crashed with SIGSEGV", timing_at(TILE, 0.2)])
 
     def measure(kernels):
         for kernel in kernels:
             yield kernel, next(answers) if kernel == TILE else timing_at(other, estimate(other))
 
     state = rank([TILE, other], measure, "here", L1)
-    assert (state.done, state.failed) == (2, 1)
-    assert load("here", "avx2").failures == (Failure(TILE, "crashed with SIGSEGV"),)
+    assert (state.done, state.failed) == (2, 0)
+    catalog = load("here", "avx2")
+    assert (catalog.score(TILE), catalog.failures) == (pytest.approx(0.3), ())
 
 
-def test_an_interrupted_ranking_resumes_where_it_was(data_folder):
-    kernels = quick(PORTABLE)[:10]
+def test_an_interrupted_ranking_resumes_with_the_batch_it_was_in(data_folder):
+    kernels = space(PORTABLE)[: BATCH + 10]
+    assert len(kernels) == BATCH + 10
     rank(kernels, measure_by_estimate, "here", L1)
     ended = []
 
     def interrupted(asked):
         try:
-            yield from ((kernel, timing_at(kernel, 0.01)) for kernel in asked[:4])
-            raise KeyboardInterrupt
+            for kernel in asked:
+                if kernel == kernels[BATCH + 4]:
+                    raise KeyboardInterrupt
+                yield kernel, timing_at(kernel, 0.01)
         finally:
             ended.append(True)
 
@@ -394,8 +485,8 @@ def test_an_interrupted_ranking_resumes_where_it_was(data_folder):
         rank(kernels, interrupted, "here", L1)
     assert ended
     catalog = load("here", "portable")
-    assert len(catalog.entries) == 10, "scores of the earlier ranking hold until they are replaced"
-    assert sum(entry.score == pytest.approx(0.01) for entry in catalog.entries) == 4
+    assert len(catalog.entries) == BATCH + 10, "scores of the earlier ranking hold until they are replaced"
+    assert sum(entry.score == pytest.approx(0.01) for entry in catalog.entries) == BATCH + 4
     asked_again = []
 
     def rest(asked):
@@ -403,8 +494,47 @@ def test_an_interrupted_ranking_resumes_where_it_was(data_folder):
         yield from measure_by_estimate(asked)
 
     rank(kernels, rest, "here", L1, resume=True)
-    assert asked_again == list(kernels[4:])
+    assert asked_again == list(kernels[BATCH:])
     rank(kernels, refuse, "here", L1, resume=True)
+
+
+def test_a_ranking_cut_short_between_looks_looks_again(data_folder):
+    kernels = quick(PORTABLE)
+    looks = []
+
+    def cut_short(asked):
+        looks.append(asked)
+        if len(looks) == 2:
+            raise KeyboardInterrupt
+        for kernel in asked:
+            yield kernel, timing_at(kernel, estimate(kernel) * (0.5 if kernel in kernels[::4] else 1))
+
+    with pytest.raises(KeyboardInterrupt):
+        rank(kernels, cut_short, "here", L1)
+    assert looks == [kernels, kernels[::4]]
+    rank(kernels, measure_by_estimate, "here", L1, resume=True)
+    catalog = load("here", "portable")
+    assert all(catalog.score(kernel) == pytest.approx(estimate(kernel)) for kernel in kernels)
+
+
+def test_a_resumed_ranking_repeats_nothing_that_is_beyond_doubt(data_folder):
+    kernels = quick(PORTABLE)
+
+    def cut_short(asked):
+        for kernel, timing in measure_by_estimate(asked[:7]):
+            yield kernel, timing
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rank(kernels, cut_short, "here", L1)
+    asked_again = []
+
+    def rest(asked):
+        asked_again.extend(asked)
+        yield from measure_by_estimate(asked)
+
+    rank(kernels, rest, "here", L1, resume=True)
+    assert asked_again == list(kernels[7:])
 
 
 def test_a_machine_is_ranked_quickly_and_once(data_folder):
@@ -431,8 +561,8 @@ def test_where_nothing_can_be_measured_the_reason_is_told_and_it_is_tried_again(
 
 @pytest.fixture
 def fake_workers(monkeypatch):
-    monkeypatch.setattr(command_line, "measure_in_workers", lambda jobs, l1_bytes: measure_with(l1_bytes))
-    monkeypatch.setattr(command_line, "find_compiler", lambda: None)
+    monkeypatch.setattr(offline, "measure_in_workers", lambda jobs, l1_bytes: measure_with(l1_bytes))
+    monkeypatch.setattr(offline, "find_compiler", lambda: None)
 
 
 def measure_with(l1_bytes):
@@ -481,11 +611,25 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_resume(fake_workers, monkeypa
         yield kernels[0], timing_at(kernels[0], 0.5)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command_line, "measure_in_workers", lambda jobs, l1_bytes: measure)
+    monkeypatch.setattr(offline, "measure_in_workers", lambda jobs, l1_bytes: measure)
     assert command_line.main(["rank", "--isa", "portable", "--quick"]) == 130
     assert "continue with: python -m microkernels rank --isa portable --quick --resume" in capsys.readouterr().err
     assert command_line.main(["show", "--isa", "portable", "--json"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_a_machine_at_fault_is_one_sentence_and_no_kernel_s_failure(monkeypatch, capsys):
+    def run_all(tasks, jobs):
+        yield next(tasks), CandidateError("crashed with SIGSEGV")
+        raise WorkerError("the cache folder cannot be written")
+
+    monkeypatch.setattr(offline, "find_compiler", lambda: None)
+    monkeypatch.setattr(offline, "run_all", run_all)
+    assert command_line.main(["rank", "--isa", "portable", "--quick"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "the cache folder cannot be written"
+    catalog = load(offline.fingerprint(offline.host()), "portable")
+    assert (catalog.entries, catalog.failures) == ((), (Failure(quick(PORTABLE)[0], "crashed with SIGSEGV"),))
+    assert measured(offline.fingerprint(offline.host())) == {quick(PORTABLE)[0].name}
 
 
 def test_show_without_a_ranking_says_how_to_make_one(capsys):
@@ -497,11 +641,11 @@ def test_show_without_a_ranking_says_how_to_make_one(capsys):
 def test_what_cannot_be_ranked_is_refused_in_a_sentence(monkeypatch, capsys):
     assert command_line.main(["rank", "--isa", "avx9"]) == 2
     assert capsys.readouterr().err == "unknown instruction set 'avx9'; known are avx512f, avx2, portable\n"
-    bare = replace(command_line.host(), flags=frozenset({"fma"}))
-    monkeypatch.setattr(command_line, "host", lambda: bare)
+    bare = replace(offline.host(), flags=frozenset({"fma"}))
+    monkeypatch.setattr(offline, "host", lambda: bare)
     assert command_line.main(["rank", "--isa", "avx512f"]) == 2
     assert capsys.readouterr().err == "this CPU does not run avx512f: it lacks avx512f, avx512vl\n"
-    assert command_line.usable_isa(None) == PORTABLE
+    assert offline.usable_isa(None) == PORTABLE
     assert command_line.main(["rank", "--quick", "--stride", "2"]) == 2
     with pytest.raises(SystemExit) as ended:
         command_line.main(["rank", "--jobs", "0"])

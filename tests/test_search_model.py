@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microkernels.catalog import Catalog, estimate
+from microkernels.catalog import Catalog
+from microkernels.estimate import estimate
 from microkernels.microkernel import Microkernel, microkernel_of, parse as kernel_named
 from search.explain import explain
 from search.occupancy import geometries, occupancy

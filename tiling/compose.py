@@ -5,8 +5,10 @@ The idea is TTile's: 34 = 2·11 + 1·12 needs no partial tile, where a single si
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import combinations, islice
+from math import isqrt
 
 
 @dataclass(frozen=True)
@@ -24,31 +26,31 @@ class Composition:
     def sizes(self) -> tuple[int, ...]:
         return tuple(size for _, size in self.branches)
 
-    def score(self, scores: Mapping[int, float]) -> float:
-        """The mean fraction of peak over the extent.
 
-        Each size's time is its work over its speed, so the mean is harmonic, weighted by the points covered.
-        """
-        points = sum(count * size for count, size in self.branches)
-        return points / sum(count * size / scores[size] for count, size in self.branches)
+def divisors(number: int) -> tuple[int, ...]:
+    """Every divisor of a positive number, in rising order."""
+    low = [d for d in range(1, isqrt(number) + 1) if number % d == 0]
+    return tuple(low + [number // d for d in reversed(low) if d * d != number])
 
 
-def compositions(extent: int, sizes: Iterable[int]) -> Iterator[Composition]:
+def compositions(extent: int, sizes: Iterable[int], per_pair: int | None = None) -> Iterator[Composition]:
     """Every (a·s1)·m and (a·s1 + b·s2)·m = extent with s1 < s2 from `sizes`, and a, b, m > 0.
 
-    compositions(20, (7, 3)) yields exactly two pairs: (2·3 + 2·7)·1 and (1·3 + 1·7)·2.
+    compositions(20, (7, 3)) yields exactly two pairs: (2·3 + 2·7)·1 and (1·3 + 1·7)·2. `per_pair` limits how many are
+    yielded for each (s1, s2, m): those that use s2 most, since long extents have thousands.
     """
     sizes = sorted(set(sizes))
     for size in sizes:
         if extent % size == 0:
             yield Composition(((1, size),), extent // size)
-    for repeat in range(1, extent + 1):
-        if extent % repeat:
-            continue
+    for repeat in divisors(extent):
         part = extent // repeat
-        for i, small in enumerate(sizes):
-            for large in sizes[i + 1 :]:
-                for count in range(1, part // large + 1):
-                    left = part - count * large
-                    if left > 0 and left % small == 0:
-                        yield Composition(((left // small, small), (count, large)), repeat)
+        for small, large in combinations(sizes, 2):
+            yield from islice(_pairs(part, small, large, repeat), per_pair)
+
+
+def _pairs(part: int, small: int, large: int, repeat: int) -> Iterator[Composition]:
+    for count in range((part - 1) // large, 0, -1):
+        left = part - count * large
+        if left % small == 0:
+            yield Composition(((left // small, small), (count, large)), repeat)

@@ -7,8 +7,6 @@ Positions are in points of the dim; a step over the vectorised dim counts `lanes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
-
 from tiling.scheme import Lambda, Matrix, Rest, Scheme, Stage, Tile, Unroll, Vector
 
 
@@ -82,6 +80,8 @@ def _step(scheme: Scheme, position: int, chosen: dict[str, int], dim: str) -> in
     """Points of `dim` covered by the specifiers from `position` inwards."""
     points = 1
     for s in scheme.specifiers[position:]:
+        if isinstance(s, Matrix):
+            points *= s.factors.get(dim, 1)
         if getattr(s, "dim", None) != dim:
             continue
         if isinstance(s, Tile):
@@ -103,18 +103,10 @@ def _register(scheme: Scheme, position: int, chosen: dict[str, int]) -> Register
             points[s.dim] *= chosen[s.dim] if s.factor is None else s.factor
         elif isinstance(s, Vector):
             points[s.dim] *= s.lanes
+        elif isinstance(s, Matrix):
+            for dim, covered in s.factors.items():
+                points[dim] *= covered
     return Register(tuple(points.items()), scheme.lanes)
-
-
-def executions(nodes: tuple[Node, ...]) -> int:
-    """How many register tiles the nest computes, counting each visit."""
-    total = 0
-    for node in nodes:
-        if isinstance(node, Register):
-            total += 1
-        else:
-            total += (node.trips if isinstance(node, Loop) else 1) * executions(node.body)
-    return total
 
 
 def starts(loops: tuple[Loop, ...], dim: str) -> tuple[int, ...]:
@@ -124,8 +116,3 @@ def starts(loops: tuple[Loop, ...], dim: str) -> tuple[int, ...]:
         if loop.dim == dim:
             positions = [p + loop.start + i * loop.step for p in positions for i in range(loop.trips)]
     return tuple(sorted(set(positions)))
-
-
-def flat_points(register: Register) -> int:
-    """Iteration points of one register tile."""
-    return prod(extent for _, extent in register.points)

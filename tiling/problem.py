@@ -15,8 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from operator import index
 
 DTYPE_BYTES = {"f32": 4}
+
+# Beyond these nothing here has a use: positions along a dim are enumerated when a kernel is emitted, and a tensor of
+# more elements than this (32 GiB of f32) is a mistyped shape on any machine of today.
+LARGEST_EXTENT = 1 << 24
+LARGEST_TENSOR = 1 << 33
 
 
 class ProblemError(ValueError):
@@ -121,6 +127,14 @@ class Problem:
         for dim, extent in self.dims:
             if extent < 1:
                 raise ProblemError(f"{self.op}: extent {dim}={extent} must be at least 1")
+            if extent > LARGEST_EXTENT:
+                raise ProblemError(f"{self.op}: extent {dim}={extent} is larger than {LARGEST_EXTENT}, the largest supported")
+        for tensor in self.tensors:
+            if tensor.elements > LARGEST_TENSOR:
+                raise ProblemError(
+                    f"{self.op}: {tensor.name} of {' x '.join(map(str, tensor.shape))} has more than {LARGEST_TENSOR} "
+                    "elements, the most supported"
+                )
 
     @cached_property
     def extents(self) -> dict[str, int]:
@@ -204,8 +218,7 @@ def conv2d(
     one per axis, or ((top, bottom), (left, right)). `dilation` counts from 1. Raises ProblemError.
     """
     given = {"n": n, "c": c, "h": h, "w": w, "k": k, "r": r, "s": s}
-    for name, value in given.items():
-        _positive("conv2d", name, value)
+    n, c, h, w, k, r, s = (_positive("conv2d", name, value) for name, value in given.items())
     stride_h, stride_w = _pair("stride", stride)
     dilation_h, dilation_w = _pair("dilation", dilation)
     (top, bottom), (left, right) = _padding(padding)
@@ -240,28 +253,35 @@ def conv2d(
 
 def matmul(*, m: int, n: int, k: int, dtype: str = "f32") -> Problem:
     """A matrix product c (M,N) = a (M,K) · b (K,N), all row-major. Raises ProblemError."""
-    for name, value in {"m": m, "n": n, "k": k}.items():
-        _positive("matmul", name, value)
+    m, n, k = (_positive("matmul", name, value) for name, value in {"m": m, "n": n, "k": k}.items())
     a = Tensor("a", "broadcast", (Affine((("m", 1),)), Affine((("k", 1),))), (m, k))
     b = Tensor("b", "vector", (Affine((("k", 1),)), Affine((("n", 1),))), (k, n))
     c = Tensor("c", "output", (Affine((("m", 1),)), Affine((("n", 1),))), (m, n))
     return Problem("matmul", (("m", m), ("n", n), ("k", k)), ("k",), (a, b, c), "n", dtype)
 
 
-def _positive(op: str, name: str, value) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ProblemError(f"{op}: {name}={value!r} must be a whole number")
+def _whole(op: str, name: str, value) -> int:
+    """`value` as an int, whatever whole-number type it has (NumPy's too); a bool is a mistake."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return index(value)
+    except TypeError:
+        raise ProblemError(f"{op}: {name}={value!r} must be a whole number") from None
+
+
+def _positive(op: str, name: str, value) -> int:
+    value = _whole(op, name, value)
     if value < 1:
         raise ProblemError(f"{op}: {name}={value} must be at least 1")
+    return value
 
 
 def _pair(name: str, value) -> tuple[int, int]:
     pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     if len(pair) != 2:
         raise ProblemError(f"conv2d: {name}={value!r} must be one number or one per axis (h, w)")
-    for part in pair:
-        _positive("conv2d", name, part)
-    return pair
+    return tuple(_positive("conv2d", name, part) for part in pair)
 
 
 def _padding(value) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -269,8 +289,7 @@ def _padding(value) -> tuple[tuple[int, int], tuple[int, int]]:
     sides = tuple(tuple(axis) if isinstance(axis, (tuple, list)) else (axis, axis) for axis in axes)
     if len(sides) != 2 or any(len(side) != 2 for side in sides):
         raise ProblemError(f"conv2d: padding={value!r} must be p, (ph, pw) or ((top, bottom), (left, right))")
-    for side in sides:
-        for part in side:
-            if isinstance(part, bool) or not isinstance(part, int) or part < 0:
-                raise ProblemError(f"conv2d: padding={value!r} must be whole numbers of at least 0")
+    sides = tuple(tuple(_whole("conv2d", "padding", part) for part in side) for side in sides)
+    if min(part for side in sides for part in side) < 0:
+        raise ProblemError(f"conv2d: padding={value!r} must be at least 0")
     return sides

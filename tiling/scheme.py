@@ -7,6 +7,7 @@ a tile loop bound to workers is spread over space, an unbound one over time.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -77,9 +78,14 @@ class Vector:
 
 @dataclass(frozen=True)
 class Matrix:
-    """`M(m16n8k16)`: a matrix instruction, what V is to a CPU."""
+    """`M(m16n8k16)`: a matrix instruction, what V is to a CPU; it covers 16 points of m, 8 of n and 16 of k."""
 
     shape: str
+
+    @property
+    def factors(self) -> dict[str, int]:
+        """Points covered per dim."""
+        return {dim: int(points) for dim, points in re.findall(r"([a-z])([0-9]+)", self.shape)}
 
     def __str__(self):
         return f"M({self.shape})"
@@ -167,6 +173,8 @@ def _covered(specifiers, dim: str) -> int:
     """Units of `dim` covered by all its specifiers except R: the product of factors, λ summed over branches."""
     covered = 1
     for s in specifiers:
+        if isinstance(s, Matrix):
+            covered *= s.factors.get(dim, 1)
         if getattr(s, "dim", None) != dim:
             continue
         if isinstance(s, Tile):
@@ -222,6 +230,8 @@ def _check_one(problem, extents, s) -> None:
         raise SchemeError(f"{s}: counts and sizes are at least 1")
     if isinstance(s, Lambda) and not s.branches:
         raise SchemeError(f"{s}: a composition needs at least one branch")
+    if isinstance(s, Matrix) and not set(s.factors) <= set(extents):
+        raise SchemeError(f"{s}: {problem.op} has the dims {' '.join(extents)}")
     if isinstance(s, Stage):
         if s.tensor not in [t.name for t in problem.tensors]:
             raise SchemeError(f"{s}: {problem.op} has no tensor {s.tensor!r}")
@@ -247,7 +257,9 @@ def _check_order(problem, specifiers) -> None:
                 raise SchemeError(f"{s}: {s.tensor} is staged twice")
             if s.tensor == problem.output.name:
                 for t in inner:
-                    if isinstance(t, (Rest, Tile, Lambda)) and t.dim not in problem.reductions:
+                    # A loop over workers is no loop in time: each worker holds its own part of the tile.
+                    bound = isinstance(t, Tile) and t.worker is not None
+                    if isinstance(t, (Rest, Tile, Lambda)) and not bound and t.dim not in problem.reductions:
                         raise SchemeError(
                             f"{s}: {t} loops over an output dim inside it; registers hold one register tile of "
                             f"{s.tensor}, so only {' '.join(problem.reductions)} may loop there"

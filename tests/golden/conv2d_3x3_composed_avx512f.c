@@ -1,21 +1,28 @@
 /*
- * conv2d n=1 k=48 c=8 h=12 w=12 r=3 s=3
+ * conv2d c=8,h=12,w=12,k=48,r=3,s=3,pad=1
  *
  * Written by Tilewright VERSION from the scheme
  *
- *     R(k) T(h,12) T(w,2) S(y) T(r,3) T(s,3) T(c,8) U(w,6) V(k,16)
+ *     R(k) T(h,12) L(w, 1x5 + 1x7) S(y) T(r,3) T(s,3) T(c,8) U(w,λ) V(k,16)
  *
  *     for k in 3 steps of 16:
  *       for h in 12 steps of 1:
- *         for w in 2 steps of 6:
+ *         for w in 1 steps of 5:
  *           with the tile of y in registers:
  *             for r in 3 steps of 1:
  *               for s in 3 steps of 1:
  *                 for c in 8 steps of 1:
- *                   register tile 16k × 6w
+ *                   register tile 16k × 5w
+ *         for w in 1 steps of 7 from 5:
+ *           with the tile of y in registers:
+ *             for r in 3 steps of 1:
+ *               for s in 3 steps of 1:
+ *                 for c in 8 steps of 1:
+ *                   register tile 16k × 7w
  *
  * Microkernels:
- *     f32_conv2d_ukernel_6wx16k_s1__avx512f: 6 FMAs, at most 7 loads and no stores per step, 7 of 32 registers (6 accumulators)
+ *     f32_conv2d_ukernel_5wx16k_s1__avx512f: 5 FMAs, 6 loads and no stores per step, 6 of 32 registers (5 accumulators)
+ *     f32_conv2d_ukernel_7wx16k_s1__avx512f: 7 FMAs, 8 loads and no stores per step, 8 of 32 registers (7 accumulators)
  *
  * Operands, row-major f32:
  *     X: x[n, h + r - 1, w + s - 1, c] of 1 x 12 x 12 x 8
@@ -27,34 +34,31 @@
 
 /* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
  * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
-enum {
-    X_n = 1152,
-    X_c = 1,
-    X_h = 96,
-    X_w = 8,
-    X_r = 96,
-    X_s = 8,
-    Y_n = 6912,
-    Y_k = 1,
-    Y_h = 576,
-    Y_w = 48,
-    X_PAD = 104,
-    W_PANEL = 72,
-    PANEL_1 = 16,
-};
+static const long X_n = 1152;
+static const long X_c = 1;
+static const long X_h = 96;
+static const long X_w = 8;
+static const long X_r = 96;
+static const long X_s = 8;
+static const long Y_n = 6912;
+static const long Y_k = 1;
+static const long Y_h = 576;
+static const long Y_w = 48;
+static const long X_PAD = 104;
+static const long W_PANEL = 72;
+static const long PANEL_1 = 16;
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 6 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8; padding along w: rows on the image for each tap of s are 0:1-5 1:0-5 2:0-5. */
-static void tile0_6wx16k_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 5 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8; padding along w: rows on the image for each tap of s are 0:1-4 1:0-4 2:0-4. */
+static void tile0_5wx16k_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
     __m512 acc_1_0 = _mm512_setzero_ps();
     __m512 acc_2_0 = _mm512_setzero_ps();
     __m512 acc_3_0 = _mm512_setzero_ps();
     __m512 acc_4_0 = _mm512_setzero_ps();
-    __m512 acc_5_0 = _mm512_setzero_ps();
     for (long r = r_begin; r < r_end; ++r) {
         const float *x_r = x + r * X_r;
         const float *w_r = w + r * 24 * PANEL_1;
@@ -69,7 +73,6 @@ static void tile0_6wx16k_wpad0(const float *x, const float *w, float *y, long r_
                 { const __m512 x_1 = _mm512_set1_ps(*(x_c + 2 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_1, w_0, acc_2_0); }
                 { const __m512 x_2 = _mm512_set1_ps(*(x_c + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_2, w_0, acc_3_0); }
                 { const __m512 x_3 = _mm512_set1_ps(*(x_c + 4 * X_w)); acc_4_0 = _mm512_fmadd_ps(x_3, w_0, acc_4_0); }
-                { const __m512 x_4 = _mm512_set1_ps(*(x_c + 5 * X_w)); acc_5_0 = _mm512_fmadd_ps(x_4, w_0, acc_5_0); }
             }
         }
         for (long s = 1; s < 3; ++s) {
@@ -84,7 +87,6 @@ static void tile0_6wx16k_wpad0(const float *x, const float *w, float *y, long r_
                 { const __m512 x_2 = _mm512_set1_ps(*(x_c + 2 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_2, w_0, acc_2_0); }
                 { const __m512 x_3 = _mm512_set1_ps(*(x_c + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_3, w_0, acc_3_0); }
                 { const __m512 x_4 = _mm512_set1_ps(*(x_c + 4 * X_w)); acc_4_0 = _mm512_fmadd_ps(x_4, w_0, acc_4_0); }
-                { const __m512 x_5 = _mm512_set1_ps(*(x_c + 5 * X_w)); acc_5_0 = _mm512_fmadd_ps(x_5, w_0, acc_5_0); }
             }
         }
     }
@@ -93,11 +95,10 @@ static void tile0_6wx16k_wpad0(const float *x, const float *w, float *y, long r_
     _mm512_storeu_ps(y + 2 * Y_w, acc_2_0);
     _mm512_storeu_ps(y + 3 * Y_w, acc_3_0);
     _mm512_storeu_ps(y + 4 * Y_w, acc_4_0);
-    _mm512_storeu_ps(y + 5 * Y_w, acc_5_0);
 }
 
-/* 6 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8; padding along w: rows on the image for each tap of s are 0:0-5 1:0-5 2:0-4. */
-static void tile0_6wx16k_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 7 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8; padding along w: rows on the image for each tap of s are 0:0-6 1:0-6 2:0-5. */
+static void tile1_7wx16k_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
     __m512 acc_1_0 = _mm512_setzero_ps();
@@ -105,6 +106,7 @@ static void tile0_6wx16k_wpad1(const float *x, const float *w, float *y, long r_
     __m512 acc_3_0 = _mm512_setzero_ps();
     __m512 acc_4_0 = _mm512_setzero_ps();
     __m512 acc_5_0 = _mm512_setzero_ps();
+    __m512 acc_6_0 = _mm512_setzero_ps();
     for (long r = r_begin; r < r_end; ++r) {
         const float *x_r = x + r * X_r;
         const float *w_r = w + r * 24 * PANEL_1;
@@ -121,6 +123,7 @@ static void tile0_6wx16k_wpad1(const float *x, const float *w, float *y, long r_
                 { const __m512 x_3 = _mm512_set1_ps(*(x_c + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_3, w_0, acc_3_0); }
                 { const __m512 x_4 = _mm512_set1_ps(*(x_c + 4 * X_w)); acc_4_0 = _mm512_fmadd_ps(x_4, w_0, acc_4_0); }
                 { const __m512 x_5 = _mm512_set1_ps(*(x_c + 5 * X_w)); acc_5_0 = _mm512_fmadd_ps(x_5, w_0, acc_5_0); }
+                { const __m512 x_6 = _mm512_set1_ps(*(x_c + 6 * X_w)); acc_6_0 = _mm512_fmadd_ps(x_6, w_0, acc_6_0); }
             }
         }
         { /* s = 2 */
@@ -135,6 +138,7 @@ static void tile0_6wx16k_wpad1(const float *x, const float *w, float *y, long r_
                 { const __m512 x_2 = _mm512_set1_ps(*(x_c + 2 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_2, w_0, acc_2_0); }
                 { const __m512 x_3 = _mm512_set1_ps(*(x_c + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_3, w_0, acc_3_0); }
                 { const __m512 x_4 = _mm512_set1_ps(*(x_c + 4 * X_w)); acc_4_0 = _mm512_fmadd_ps(x_4, w_0, acc_4_0); }
+                { const __m512 x_5 = _mm512_set1_ps(*(x_c + 5 * X_w)); acc_5_0 = _mm512_fmadd_ps(x_5, w_0, acc_5_0); }
             }
         }
     }
@@ -144,31 +148,32 @@ static void tile0_6wx16k_wpad1(const float *x, const float *w, float *y, long r_
     _mm512_storeu_ps(y + 3 * Y_w, acc_3_0);
     _mm512_storeu_ps(y + 4 * Y_w, acc_4_0);
     _mm512_storeu_ps(y + 5 * Y_w, acc_5_0);
+    _mm512_storeu_ps(y + 6 * Y_w, acc_6_0);
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void conv2d_f32_n1k48c8h12w12r3s3_s1p1(const float *restrict X, const float *restrict W, float *restrict Y)
+void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long k = 0; k < 48; k += 16) {
         for (long h = 0; h < 12; ++h) {
-            for (long w = 0; w < 12; w += 6) {
-                {
-                    const long h_in = h - 1;
-                    const long r_begin = h_in < 0 ? -h_in : 0;
-                    const long r_end = 12 - h_in < 3 ? 12 - h_in : 3;
-                    if (w <= 0) {
-                        tile0_6wx16k_wpad0(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
-                    } else {
-                        tile0_6wx16k_wpad1(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
-                    }
-                }
+            {
+                const long h_in = h - 1;
+                const long r_begin = h_in < 0 ? -h_in : 0;
+                const long r_end = 12 - h_in < 3 ? 12 - h_in : 3;
+                tile0_5wx16k_wpad0(X + h * X_h - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h, r_begin, r_end);
+            }
+            {
+                const long h_in = h - 1;
+                const long r_begin = h_in < 0 ? -h_in : 0;
+                const long r_end = 12 - h_in < 3 ? 12 - h_in : 3;
+                tile1_7wx16k_wpad0(X + h * X_h + 5 * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + 5 * Y_w, r_begin, r_end);
             }
         }
     }
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 48 x 8 x 3 x 3. */
-void conv2d_f32_n1k48c8h12w12r3s3_s1p1_pack(const float *restrict W, float *restrict packed)
+void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
 {
     for (long k = 0; k <= 32; k += 16)
         for (long r = 0; r < 3; r += 1)

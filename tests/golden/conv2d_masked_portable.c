@@ -1,5 +1,5 @@
 /*
- * conv2d n=1 k=37 c=5 h=7 w=7 r=3 s=3
+ * conv2d c=5,h=7,w=7,k=37,r=3,s=3,pad=1
  *
  * Written by Tilewright VERSION from the scheme
  *
@@ -14,7 +14,7 @@
  *                 register tile 4k × 7w
  *
  * Microkernels:
- *     f32_conv2d_ukernel_7wx4k_s1__portable: 7 FMAs, at most 8 loads and no stores per step, 9 of 16 registers (7 accumulators)
+ *     f32_conv2d_ukernel_7wx4k_s1__portable: 7 FMAs, 8 loads and no stores per step, 9 of 16 registers (7 accumulators)
  *
  * Operands, row-major f32:
  *     X: x[n, h + r - 1, w + s - 1, c] of 1 x 7 x 7 x 5
@@ -41,21 +41,19 @@ static inline void store_lanes(float *p, vec v, int lanes)
 
 /* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
  * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
-enum {
-    X_n = 245,
-    X_c = 1,
-    X_h = 35,
-    X_w = 5,
-    X_r = 35,
-    X_s = 5,
-    Y_n = 1813,
-    Y_k = 1,
-    Y_h = 259,
-    Y_w = 37,
-    X_PAD = 40,
-    W_PANEL = 45,
-    PANEL_1 = 4,
-};
+static const long X_n = 245;
+static const long X_c = 1;
+static const long X_h = 35;
+static const long X_w = 5;
+static const long X_r = 35;
+static const long X_s = 5;
+static const long Y_n = 1813;
+static const long Y_k = 1;
+static const long Y_h = 259;
+static const long Y_w = 37;
+static const long X_PAD = 40;
+static const long W_PANEL = 45;
+static const long PANEL_1 = 4;
 #define TAIL 1 /* lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
@@ -200,7 +198,7 @@ static void tile0_7wx4k_wpad0_tail(const float *x, const float *w, float *y, lon
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void conv2d_f32_n1k37c5h7w7r3s3_s1p1(const float *restrict X, const float *restrict W, float *restrict Y)
+void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long k = 0; k < 40; k += 4) {
         for (long h = 0; h < 7; ++h) {
@@ -219,7 +217,7 @@ void conv2d_f32_n1k37c5h7w7r3s3_s1p1(const float *restrict X, const float *restr
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */
-void conv2d_f32_n1k37c5h7w7r3s3_s1p1_pack(const float *restrict W, float *restrict packed)
+void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_pack(const float *restrict W, float *restrict packed)
 {
     for (long k = 0; k <= 36; k += 4)
         for (long r = 0; r < 3; r += 1)

@@ -1,5 +1,5 @@
 /*
- * conv2d n=1 k=16 c=3 h=10 w=10 r=7 s=7
+ * conv2d c=3,h=20,w=20,k=16,r=7,s=7,stride=2,pad=3
  *
  * Written by Tilewright VERSION from the scheme
  *
@@ -13,7 +13,7 @@
  *               register tile 8k × 3c × 5w × 7s
  *
  * Microkernels:
- *     f32_conv2d_ukernel_5wx8kx3cx7s_s2__avx2: 105 FMAs, at most 126 loads and no stores per step, 7 of 16 registers (5 accumulators)
+ *     f32_conv2d_ukernel_5wx8kx3cx7s_s2__avx2: 105 FMAs, 126 loads and no stores per step, 7 of 16 registers (5 accumulators)
  *
  * Operands, row-major f32:
  *     X: x[n, 2*h + r - 3, 2*w + s - 3, c] of 1 x 20 x 20 x 3
@@ -25,21 +25,19 @@
 
 /* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
  * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
-enum {
-    X_n = 1200,
-    X_c = 1,
-    X_h = 120,
-    X_w = 6,
-    X_r = 60,
-    X_s = 3,
-    Y_n = 1600,
-    Y_k = 1,
-    Y_h = 160,
-    Y_w = 16,
-    X_PAD = 189,
-    W_PANEL = 147,
-    PANEL_1 = 8,
-};
+static const long X_n = 1200;
+static const long X_c = 1;
+static const long X_h = 120;
+static const long X_w = 6;
+static const long X_r = 60;
+static const long X_s = 3;
+static const long Y_n = 1600;
+static const long Y_k = 1;
+static const long Y_h = 160;
+static const long Y_w = 16;
+static const long X_PAD = 189;
+static const long W_PANEL = 147;
+static const long PANEL_1 = 8;
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
@@ -441,7 +439,7 @@ static void tile0_5wx8kx3cx7s_wpad1(const float *x, const float *w, float *y, lo
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void conv2d_f32_n1k16c3h10w10r7s7_s2p3(const float *restrict X, const float *restrict W, float *restrict Y)
+void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long k = 0; k < 16; k += 8) {
         for (long h = 0; h < 10; ++h) {
@@ -462,7 +460,7 @@ void conv2d_f32_n1k16c3h10w10r7s7_s2p3(const float *restrict X, const float *res
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 16 x 3 x 7 x 7. */
-void conv2d_f32_n1k16c3h10w10r7s7_s2p3_pack(const float *restrict W, float *restrict packed)
+void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_pack(const float *restrict W, float *restrict packed)
 {
     for (long k = 0; k <= 8; k += 8)
         for (long r = 0; r < 7; r += 1)

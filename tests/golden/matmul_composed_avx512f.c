@@ -1,5 +1,5 @@
 /*
- * matmul m=23 n=50 k=19
+ * matmul m=23,n=50,k=19
  *
  * Written by Tilewright VERSION from the scheme
  *
@@ -17,8 +17,8 @@
  *             register tile 6m × 16n
  *
  * Microkernels:
- *     f32_matmul_ukernel_5mx16n__avx512f: 5 FMAs, at most 6 loads and no stores per step, 6 of 32 registers (5 accumulators)
- *     f32_matmul_ukernel_6mx16n__avx512f: 6 FMAs, at most 7 loads and no stores per step, 7 of 32 registers (6 accumulators)
+ *     f32_matmul_ukernel_5mx16n__avx512f: 5 FMAs, 6 loads and no stores per step, 6 of 32 registers (5 accumulators)
+ *     f32_matmul_ukernel_6mx16n__avx512f: 6 FMAs, 7 loads and no stores per step, 7 of 32 registers (6 accumulators)
  *
  * Operands, row-major f32:
  *     X: a[m, k] of 23 x 19
@@ -30,15 +30,13 @@
 
 /* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
  * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
-enum {
-    X_m = 19,
-    X_k = 1,
-    Y_m = 50,
-    Y_n = 1,
-    X_PAD = 0,
-    W_PANEL = 19,
-    PANEL_1 = 16,
-};
+static const long X_m = 19;
+static const long X_k = 1;
+static const long Y_m = 50;
+static const long Y_n = 1;
+static const long X_PAD = 0;
+static const long W_PANEL = 19;
+static const long PANEL_1 = 16;
 #define TAIL ((__mmask16)0x0003) /* the 2 lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
@@ -151,7 +149,7 @@ static void tile1_6mx16n_tail(const float *x, const float *w, float *y)
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void matmul_f32_m23n50k19(const float *restrict X, const float *restrict W, float *restrict Y)
+void matmul_f32_m23_n50_k19__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long n = 0; n < 64; n += 16) {
         if (n < 48) {
@@ -172,7 +170,7 @@ void matmul_f32_m23n50k19(const float *restrict X, const float *restrict W, floa
 }
 
 /* Packs weights that lie as b[k, n] of 19 x 50. */
-void matmul_f32_m23n50k19_pack(const float *restrict W, float *restrict packed)
+void matmul_f32_m23_n50_k19__avx512f_pack(const float *restrict W, float *restrict packed)
 {
     for (long n = 0; n <= 48; n += 16)
         for (long k = 0; k < 19; k += 1)

@@ -1,0 +1,113 @@
+"""What was measured of microkernels, in the one SQLite file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime, timezone
+
+from microkernels.catalog import Catalog, Entry, Failure
+from microkernels.database import connect
+from microkernels.emit import EMITTER_VERSION
+from microkernels.microkernel import Microkernel, parse
+from tiling.machine import Timing
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS microkernels (
+    fingerprint TEXT NOT NULL,     -- of the machine
+    emitter INTEGER NOT NULL,      -- EMITTER_VERSION of the code that was measured
+    kernel TEXT NOT NULL,          -- its name
+    isa TEXT NOT NULL,
+    op TEXT NOT NULL,
+    score REAL,                    -- fraction of peak_gflops; null where it failed
+    samples TEXT,                  -- JSON list of seconds per call
+    peak_gflops REAL,              -- one core's FMA peak measured beside
+    reason TEXT,                   -- why it failed; null where it did not
+    stale INTEGER NOT NULL,        -- 1: a ranking has yet to reach it, or to finish its looks at it
+    measured TEXT NOT NULL,        -- UTC
+    PRIMARY KEY (fingerprint, emitter, kernel)
+);
+"""
+
+
+def load(fingerprint: str, isa: str, op: str = "conv2d") -> Catalog:
+    """What the current emitter's microkernels reached on the machine `fingerprint`. Raises StoreError."""
+    with connect(_SCHEMA) as connection:
+        rows = connection.execute(
+            "SELECT kernel, score, samples, peak_gflops, reason FROM microkernels"
+            " WHERE fingerprint = ? AND emitter = ? AND isa = ? AND op = ? ORDER BY score DESC, kernel",
+            (fingerprint, EMITTER_VERSION, isa, op),
+        ).fetchall()
+    entries, failures = [], []
+    for name, score, samples, peak_gflops, reason in rows:
+        if reason is None:
+            entries.append(Entry(parse(name), score, Timing(tuple(json.loads(samples)), peak_gflops)))
+        else:
+            failures.append(Failure(parse(name), reason))
+    return Catalog(fingerprint, isa, op, tuple(entries), tuple(failures))
+
+
+def record(fingerprint: str, outcome: Entry | Failure, settled: bool = False) -> None:
+    """Keep one outcome, at once, in the place of an earlier one of the same kernel. Raises StoreError.
+
+    A failure takes no score's place: the kernel was seen to work, so the machine was at fault. Until it is
+    settled, here or by `settle`, a ranking that resumes measures the kernel again.
+    """
+    kernel = outcome.kernel
+    if isinstance(outcome, Entry):
+        timing = outcome.timing
+        found = (outcome.score, json.dumps(timing.samples), timing.peak_gflops, None)
+    else:
+        found = (None, None, None, outcome.reason)
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    key = (fingerprint, EMITTER_VERSION, kernel.name)
+    with connect(_SCHEMA) as connection:
+        # Replaced and not updated: a new row has a new ROWID, which is what `revision` goes by.
+        connection.execute(
+            "INSERT OR REPLACE INTO microkernels SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+            " WHERE ? OR NOT EXISTS (SELECT * FROM microkernels"
+            " WHERE fingerprint = ? AND emitter = ? AND kernel = ? AND reason IS NULL)",
+            (*key, kernel.isa, kernel.op, *found, not settled, now, isinstance(outcome, Entry), *key),
+        )
+
+
+def start_over(fingerprint: str, kernels: Iterable[Microkernel]) -> None:
+    """Have these kernels count as not measured; their old scores hold until new ones come. Raises StoreError."""
+    _mark(fingerprint, kernels, stale=True)
+
+
+def settle(fingerprint: str, kernels: Iterable[Microkernel]) -> None:
+    """Have what is recorded of these kernels count as their final outcomes. Raises StoreError."""
+    _mark(fingerprint, kernels, stale=False)
+
+
+def measured(fingerprint: str) -> frozenset[str]:
+    """The names of the kernels whose outcome is settled, failed ones too. Raises StoreError."""
+    with connect(_SCHEMA) as connection:
+        rows = connection.execute(
+            "SELECT kernel FROM microkernels WHERE fingerprint = ? AND emitter = ? AND NOT stale",
+            (fingerprint, EMITTER_VERSION),
+        ).fetchall()
+    return frozenset(name for (name,) in rows)
+
+
+def revision(fingerprint: str, isa: str, op: str) -> str:
+    """A short text that changes with every outcome recorded for `op` on `isa`; "0" when none is. Raises StoreError."""
+    with connect(_SCHEMA) as connection:
+        count, last, when = connection.execute(
+            "SELECT count(*), max(rowid), max(measured) FROM microkernels"
+            " WHERE fingerprint = ? AND emitter = ? AND isa = ? AND op = ?",
+            (fingerprint, EMITTER_VERSION, isa, op),
+        ).fetchone()
+    # The ROWID alone tells records of one file apart; the others tell a file from one begun in its place.
+    return f"{count}-{last}-{when}" if count else "0"
+
+
+def _mark(fingerprint: str, kernels: Iterable[Microkernel], stale: bool) -> None:
+    names = json.dumps([kernel.name for kernel in kernels])
+    with connect(_SCHEMA) as connection:
+        connection.execute(
+            "UPDATE microkernels SET stale = ? WHERE fingerprint = ? AND emitter = ?"
+            " AND kernel IN (SELECT value FROM json_each(?))",
+            (stale, fingerprint, EMITTER_VERSION, names),
+        )

@@ -1,0 +1,205 @@
+"""This machine, ready to choose and build schemes: its facts, its catalogue, its workers, its store.
+
+Everything that decides is pure and lives elsewhere; here it is given this machine's facts, store, workers and clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from operator import index
+
+from cpu.host import fingerprint, host
+from cpu.kernel import Kernel, build
+from cpu.probe import probe
+from cpu.toolchain import find_compiler
+from cpu.worker import CandidateError, Task, Worker, run_all
+from microkernels.catalog import Catalog
+from microkernels.isa import Isa, best_isa, isa_named
+from microkernels.records import load, revision
+from search import store
+from search.tune import Outcome, tune
+from search.volume import streams
+from tiling.machine import CacheLevel, Machine, Timing
+from tiling.problem import Problem, ProblemError
+from tiling.scheme import Scheme
+from tiling.shapes import canonical
+
+DEFAULT_BUDGET = 30.0  # seconds
+DEFAULT_TRIALS = 32
+MOST_THREADS = 1024  # beyond it a number of threads is a typing error, and OpenMP may end the process over it
+# A candidate's whole visit to a worker: compile, reference, check, samples. The largest layer takes about 3 s.
+CANDIDATE_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """This machine, ready to choose and build schemes for `threads` threads on one instruction set."""
+
+    isa: Isa
+    threads: int = 1
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return fingerprint(host())
+
+    @cached_property
+    def machine(self) -> Machine:
+        """This machine's description; probed once (about two seconds), then kept in the store."""
+        found = store.facts(self.fingerprint, self.isa.name)
+        if found is None:
+            found = probe(self.isa.compiler_flags, self.isa.lanes, host())
+            store.keep_facts(self.fingerprint, self.isa.name, found)
+        caches = tuple(
+            CacheLevel(c.name, c.bytes, c.line, c.ways, found["read"][c.name], c.shared_by) for c in host().caches
+        )
+        return Machine(
+            fingerprint=self.fingerprint,
+            isa=self.isa.name,
+            lanes=self.isa.lanes,
+            registers=self.isa.registers,
+            peak=found["peak_gflops"] * 1e9,
+            cores=host().cores,
+            caches=caches,
+            memory_bandwidth=found["read"]["memory"],
+            memory_write_bandwidth=found["memory_write"],
+            stream_bandwidth=found["memory_stream"],
+        )
+
+    def catalog(self, op: str) -> Catalog:
+        """The ranked microkernels; with none ranked yet, one that estimates every score from the tile's shape."""
+        return load(self.fingerprint, self.isa.name, op)
+
+    def kind(self, tune: str, op: str) -> str:
+        """How the store names a choice: the model's own holds for as long as the ranking it was made from."""
+        return tune if tune == "measure" else f"{tune} {revision(self.fingerprint, self.isa.name, op)}"
+
+    def key(self, problem: Problem) -> store.Key:
+        """Under which the store keeps this problem."""
+        compiler = find_compiler()
+        name = f"{compiler.kind} {compiler.version}"
+        return store.Key(self.fingerprint, self.isa.name, name, problem.op, canonical(problem), self.threads)
+
+    def build(self, scheme: Scheme) -> Kernel:
+        """The scheme's kernel. Raises SchemeError, ToolchainError, CacheError."""
+        return build(scheme, self.isa, self.threads, streams(scheme.problem, host().caches[-1].bytes))
+
+    def job(self, scheme: Scheme) -> dict:
+        """The arguments that every function of `cpu.measure` takes for a scheme."""
+        return {
+            "op": scheme.problem.op,
+            "shape": canonical(scheme.problem),
+            "scheme": scheme.text,
+            "isa": self.isa.name,
+            "threads": self.threads,
+            "stream": streams(scheme.problem, host().caches[-1].bytes),
+        }
+
+    def candidates(self, problem: Problem) -> list[Scheme]:
+        """Candidate schemes in the order to try them; the first is the model's choice (`search.space`)."""
+        from search.space import candidates, shortlist  # scipy is only loaded when there is something to search
+
+        ranked = candidates(problem, self.machine, self.catalog(problem.op), self.threads)
+        return [candidate.scheme for candidate in shortlist(ranked, len(ranked))]
+
+    def predicted(self, schemes: Sequence[Scheme]) -> list:
+        """Any schemes of one problem with their predictions, in the order given."""
+        from search.predict import Predictor
+        from search.space import Candidate, trusted
+
+        problem = schemes[0].problem
+        predictor = Predictor(problem, self.machine, trusted(self.catalog(problem.op)), self.threads)
+        return [Candidate(scheme, predictor.predict(scheme)) for scheme in schemes]
+
+    def tune(
+        self,
+        schemes: Sequence[Scheme],
+        *,
+        budget: float = DEFAULT_BUDGET,
+        trials: int = DEFAULT_TRIALS,
+        seed: int = 0,
+        forget: bool = False,
+        progress: Callable[[int, int, float], None] = lambda tried, of, best: None,
+    ) -> Outcome:
+        """Measures the most promising of `schemes` in isolated workers and settles on one; everything is recorded.
+
+        What earlier searches measured takes part, unless `forget`. Raises TuningError, ToolchainError, CacheError,
+        StoreError, and WorkerError where this machine is at fault and not a candidate.
+        """
+        key = self.key(schemes[0].problem)
+        # A compiler or a cache that fails says so here, in its own words.
+        self.build(schemes[0])
+        known = {} if forget else {t: o for t, o in store.measured(key).items() if isinstance(o, Timing)}
+        with closing(Worker(env=self.environment)) as worker:
+
+            def measure(scheme: Scheme, seconds: float, patience: float) -> Timing | str:
+                outcome = self.measure(worker, scheme, seconds, patience)
+                store.record(key, scheme.text, outcome)
+                return outcome
+
+            return tune(
+                schemes,
+                measure,
+                self.prepare,
+                budget=budget,
+                trials=trials,
+                clock=time.monotonic,
+                seed=seed,
+                known=known,
+                progress=progress,
+            )
+
+    def measure(
+        self, worker: Worker, scheme: Scheme, seconds: float, patience: float = CANDIDATE_SECONDS
+    ) -> Timing | str:
+        """One scheme in a worker: its timing, or the reason why there is none."""
+        patience = min(patience, CANDIDATE_SECONDS)
+        try:
+            found = worker.call("cpu.measure:scheme", timeout=patience, seconds=seconds, **self.job(scheme))
+        except CandidateError as error:
+            return error.reason
+        return Timing(tuple(found["samples"]), found["peak_gflops"])
+
+    def prepare(self, schemes: Sequence[Scheme], patience: float = CANDIDATE_SECONDS) -> None:
+        """Compiles schemes on all cores, so that measuring them finds them in the cache."""
+        patience = min(patience, CANDIDATE_SECONDS)
+        tasks = [Task("cpu.measure:compiled", patience, self.job(scheme)) for scheme in schemes]
+        # A scheme that does not compile says so again when it is measured, where its reason is recorded.
+        for _ in run_all(tasks, min(len(tasks), host().cores)):
+            pass
+
+    def verdict(self, scheme: Scheme, seconds: float, seed: int) -> tuple[Timing, float]:
+        """The scheme checked and timed in a worker of its own: timing and largest error. Raises CandidateError."""
+        with closing(Worker(env=self.environment)) as worker:
+            found = worker.call(
+                "cpu.measure:verdict", timeout=CANDIDATE_SECONDS, seconds=seconds, seed=seed, **self.job(scheme)
+            )
+        return Timing(tuple(found["samples"]), found["peak_gflops"]), found["max_error"]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Threads of a kernel under test wait actively between calls, as they do in a program that calls it often."""
+        return {"OMP_WAIT_POLICY": "active"} if self.threads > 1 else {}
+
+
+def workshop(isa: str | None = None, threads: int = 1) -> Workshop:
+    """The workshop of this machine; `isa` defaults to the widest this CPU runs. Raises ProblemError."""
+    try:
+        threads = index(threads)
+    except TypeError:
+        threads = 0
+    if not 1 <= threads <= MOST_THREADS:
+        raise ProblemError(f"threads must be a whole number from 1 to {MOST_THREADS}")
+    if isa is not None and not isinstance(isa, str):
+        raise ProblemError(f"isa={isa!r} must be the name of an instruction set")
+    try:
+        chosen = best_isa(host().flags) if isa is None else isa_named(isa)
+    except ValueError as error:
+        raise ProblemError(str(error)) from None
+    missing = [flag for flag in chosen.cpu_flags if flag not in host().flags]
+    if missing:
+        raise ProblemError(f"this CPU does not run {chosen.name}: it lacks {', '.join(missing)}")
+    return Workshop(chosen, threads)

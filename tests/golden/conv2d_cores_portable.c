@@ -1,0 +1,213 @@
+/*
+ * conv2d c=8,h=12,w=12,k=48,r=3,s=3,pad=1
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     T(h,2)@core T(w,3)@core T(h,6) R(k) S(y) T(r,3) T(s,3) T(c,8) U(w,4) V(k,4)
+ *
+ *     for h in 2 steps of 6:  on cores
+ *       for w in 3 steps of 4:  on cores
+ *         for h in 6 steps of 1:
+ *           for k in 12 steps of 4:
+ *             with the tile of y in registers:
+ *               for r in 3 steps of 1:
+ *                 for s in 3 steps of 1:
+ *                   for c in 8 steps of 1:
+ *                     register tile 4k × 4w
+ *
+ * Microkernels:
+ *     f32_conv2d_ukernel_4wx4k_s1__portable: 4 FMAs, 5 loads and no stores per step, 6 of 16 registers (4 accumulators)
+ *
+ * Operands, row-major f32:
+ *     X: x[n, h + r - 1, w + s - 1, c] of 1 x 12 x 12 x 8
+ *     W: w[k, c, r, s] of 48 x 8 x 3 x 3
+ *     Y: y[n, h, w, k] of 1 x 12 x 12 x 48
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+/* The compiler's own vectors: four floats, whatever the CPU makes of them. `vec_at` is one at any address. */
+typedef float vec __attribute__((vector_size(16)));
+typedef float vec_at __attribute__((vector_size(16), aligned(4), may_alias));
+static inline vec spread(float value) { return (vec){value, value, value, value}; }
+static inline vec load_lanes(const float *p, int lanes)
+{
+    vec v = {0, 0, 0, 0};
+    for (int lane = 0; lane < lanes; ++lane)
+        v[lane] = p[lane];
+    return v;
+}
+static inline void store_lanes(float *p, vec v, int lanes)
+{
+    for (int lane = 0; lane < lanes; ++lane)
+        p[lane] = v[lane];
+}
+
+/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
+ * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+static const long X_n = 1152;
+static const long X_c = 1;
+static const long X_h = 96;
+static const long X_w = 8;
+static const long X_r = 96;
+static const long X_s = 8;
+static const long Y_n = 6912;
+static const long Y_k = 1;
+static const long Y_h = 576;
+static const long Y_w = 48;
+static const long X_PAD = 104;
+static const long W_PANEL = 72;
+static const long PANEL_1 = 4;
+enum { THREADS = 2 };
+
+/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+#define KEEP_APART __asm__ volatile("" ::: "memory")
+
+/* 4 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8. */
+static void tile0_4wx4k(const float *x, const float *w, float *y, long r_begin, long r_end)
+{
+    vec acc_0_0 = ((vec){0, 0, 0, 0});
+    vec acc_1_0 = ((vec){0, 0, 0, 0});
+    vec acc_2_0 = ((vec){0, 0, 0, 0});
+    vec acc_3_0 = ((vec){0, 0, 0, 0});
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_r;
+        const float *w_r = w + r * 24 * PANEL_1;
+        for (long s = 0; s < 3; ++s) {
+            const float *x_s = x_r + s * X_s;
+            const float *w_s = w_r + s * 8 * PANEL_1;
+            for (long c = 0; c < 8; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const vec w_0 = ((vec)*(const vec_at *)(w_c));
+                { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
+                { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
+                { const vec x_2 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_2 * w_0 + acc_2_0; }
+                { const vec x_3 = spread(*(x_c + 3 * X_w)); acc_3_0 = x_3 * w_0 + acc_3_0; }
+            }
+        }
+    }
+    *(vec_at *)(y) = acc_0_0;
+    *(vec_at *)(y + Y_w) = acc_1_0;
+    *(vec_at *)(y + 2 * Y_w) = acc_2_0;
+    *(vec_at *)(y + 3 * Y_w) = acc_3_0;
+}
+
+/* 4 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8; padding along w: rows on the image for each tap of s are 0:1-3 1:0-3 2:0-3. */
+static void tile0_4wx4k_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
+{
+    vec acc_0_0 = ((vec){0, 0, 0, 0});
+    vec acc_1_0 = ((vec){0, 0, 0, 0});
+    vec acc_2_0 = ((vec){0, 0, 0, 0});
+    vec acc_3_0 = ((vec){0, 0, 0, 0});
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_r;
+        const float *w_r = w + r * 24 * PANEL_1;
+        { /* s = 0 */
+            const float *x_s = x_r + 0 * X_s;
+            const float *w_s = w_r + 0 * 8 * PANEL_1;
+            for (long c = 0; c < 8; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const vec w_0 = ((vec)*(const vec_at *)(w_c));
+                { const vec x_0 = spread(*(x_c + X_w)); acc_1_0 = x_0 * w_0 + acc_1_0; }
+                { const vec x_1 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_1 * w_0 + acc_2_0; }
+                { const vec x_2 = spread(*(x_c + 3 * X_w)); acc_3_0 = x_2 * w_0 + acc_3_0; }
+            }
+        }
+        for (long s = 1; s < 3; ++s) {
+            const float *x_s = x_r + s * X_s;
+            const float *w_s = w_r + s * 8 * PANEL_1;
+            for (long c = 0; c < 8; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const vec w_0 = ((vec)*(const vec_at *)(w_c));
+                { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
+                { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
+                { const vec x_2 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_2 * w_0 + acc_2_0; }
+                { const vec x_3 = spread(*(x_c + 3 * X_w)); acc_3_0 = x_3 * w_0 + acc_3_0; }
+            }
+        }
+    }
+    *(vec_at *)(y) = acc_0_0;
+    *(vec_at *)(y + Y_w) = acc_1_0;
+    *(vec_at *)(y + 2 * Y_w) = acc_2_0;
+    *(vec_at *)(y + 3 * Y_w) = acc_3_0;
+}
+
+/* 4 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8; padding along w: rows on the image for each tap of s are 0:0-3 1:0-3 2:0-2. */
+static void tile0_4wx4k_wpad2(const float *x, const float *w, float *y, long r_begin, long r_end)
+{
+    vec acc_0_0 = ((vec){0, 0, 0, 0});
+    vec acc_1_0 = ((vec){0, 0, 0, 0});
+    vec acc_2_0 = ((vec){0, 0, 0, 0});
+    vec acc_3_0 = ((vec){0, 0, 0, 0});
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_r;
+        const float *w_r = w + r * 24 * PANEL_1;
+        for (long s = 0; s < 2; ++s) {
+            const float *x_s = x_r + s * X_s;
+            const float *w_s = w_r + s * 8 * PANEL_1;
+            for (long c = 0; c < 8; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const vec w_0 = ((vec)*(const vec_at *)(w_c));
+                { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
+                { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
+                { const vec x_2 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_2 * w_0 + acc_2_0; }
+                { const vec x_3 = spread(*(x_c + 3 * X_w)); acc_3_0 = x_3 * w_0 + acc_3_0; }
+            }
+        }
+        { /* s = 2 */
+            const float *x_s = x_r + 2 * X_s;
+            const float *w_s = w_r + 2 * 8 * PANEL_1;
+            for (long c = 0; c < 8; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const vec w_0 = ((vec)*(const vec_at *)(w_c));
+                { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
+                { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
+                { const vec x_2 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_2 * w_0 + acc_2_0; }
+            }
+        }
+    }
+    *(vec_at *)(y) = acc_0_0;
+    *(vec_at *)(y + Y_w) = acc_1_0;
+    *(vec_at *)(y + 2 * Y_w) = acc_2_0;
+    *(vec_at *)(y + 3 * Y_w) = acc_3_0;
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    #pragma omp parallel for num_threads(THREADS) schedule(static)
+    for (long worker = 0; worker < 6; ++worker) {
+        const long h_1 = (worker / 3) * 6;
+        const long w = (worker % 3) * 4;
+        for (long h = h_1; h < h_1 + 6; ++h) {
+            for (long k = 0; k < 48; k += 4) {
+                {
+                    const long h_in = h - 1;
+                    const long r_begin = h_in < 0 ? -h_in : 0;
+                    const long r_end = 12 - h_in < 3 ? 12 - h_in : 3;
+                    if (w >= 4 && w <= 4) {
+                        tile0_4wx4k(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
+                    } else if (w <= 0) {
+                        tile0_4wx4k_wpad1(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
+                    } else {
+                        tile0_4wx4k_wpad2(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* Packs weights that lie as w[k, c, r, s] of 48 x 8 x 3 x 3. */
+void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_pack(const float *restrict W, float *restrict packed)
+{
+    for (long k = 0; k <= 44; k += 4)
+        for (long r = 0; r < 3; r += 1)
+            for (long s = 0; s < 3; s += 1)
+                for (long c = 0; c < 8; c += 1)
+                    for (long lane = 0; lane < 4; ++lane)
+                        *packed++ = W[(k + lane) * 72 + c * 9 + r * 3 + s * 1];
+}

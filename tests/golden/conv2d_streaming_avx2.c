@@ -1,0 +1,198 @@
+/*
+ * conv2d c=8,h=12,w=12,k=48,r=3,s=3,pad=1
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     R(k) T(h,12) T(w,2) S(y) T(r,3) T(s,3) T(c,8) U(w,6) V(k,8)
+ *
+ *     for k in 6 steps of 8:
+ *       for h in 12 steps of 1:
+ *         for w in 2 steps of 6:
+ *           with the tile of y in registers:
+ *             for r in 3 steps of 1:
+ *               for s in 3 steps of 1:
+ *                 for c in 8 steps of 1:
+ *                   register tile 8k × 6w
+ *
+ * Microkernels:
+ *     f32_conv2d_ukernel_6wx8k_s1__avx2: 6 FMAs, 7 loads and no stores per step, 8 of 16 registers (6 accumulators)
+ *
+ * Operands, row-major f32:
+ *     X: x[n, h + r - 1, w + s - 1, c] of 1 x 12 x 12 x 8
+ *     W: w[k, c, r, s] of 48 x 8 x 3 x 3
+ *     Y: y[n, h, w, k] of 1 x 12 x 12 x 48
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+#include <immintrin.h>
+#include <stdint.h>
+
+/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
+ * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+static const long X_n = 1152;
+static const long X_c = 1;
+static const long X_h = 96;
+static const long X_w = 8;
+static const long X_r = 96;
+static const long X_s = 8;
+static const long Y_n = 6912;
+static const long Y_k = 1;
+static const long Y_h = 576;
+static const long Y_w = 48;
+static const long X_PAD = 104;
+static const long W_PANEL = 72;
+static const long PANEL_1 = 8;
+
+/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+#define KEEP_APART __asm__ volatile("" ::: "memory")
+
+/* 6 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8; padding along w: rows on the image for each tap of s are 0:1-5 1:0-5 2:0-5. */
+static void tile0_6wx8k_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end, int stream)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    __m256 acc_3_0 = _mm256_setzero_ps();
+    __m256 acc_4_0 = _mm256_setzero_ps();
+    __m256 acc_5_0 = _mm256_setzero_ps();
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_r;
+        const float *w_r = w + r * 24 * PANEL_1;
+        { /* s = 0 */
+            const float *x_s = x_r + 0 * X_s;
+            const float *w_s = w_r + 0 * 8 * PANEL_1;
+            for (long c = 0; c < 8; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const __m256 w_0 = _mm256_loadu_ps(w_c);
+                { const __m256 x_0 = _mm256_broadcast_ss(x_c + X_w); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+                { const __m256 x_1 = _mm256_broadcast_ss(x_c + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+                { const __m256 x_2 = _mm256_broadcast_ss(x_c + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+                { const __m256 x_3 = _mm256_broadcast_ss(x_c + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+                { const __m256 x_4 = _mm256_broadcast_ss(x_c + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_4, w_0, acc_5_0); }
+            }
+        }
+        for (long s = 1; s < 3; ++s) {
+            const float *x_s = x_r + s * X_s;
+            const float *w_s = w_r + s * 8 * PANEL_1;
+            for (long c = 0; c < 8; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const __m256 w_0 = _mm256_loadu_ps(w_c);
+                { const __m256 x_0 = _mm256_broadcast_ss(x_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+                { const __m256 x_1 = _mm256_broadcast_ss(x_c + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+                { const __m256 x_2 = _mm256_broadcast_ss(x_c + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+                { const __m256 x_3 = _mm256_broadcast_ss(x_c + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+                { const __m256 x_4 = _mm256_broadcast_ss(x_c + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+                { const __m256 x_5 = _mm256_broadcast_ss(x_c + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_5, w_0, acc_5_0); }
+            }
+        }
+    }
+    if (stream) {
+        _mm256_stream_ps(y, acc_0_0);
+        _mm256_stream_ps(y + Y_w, acc_1_0);
+        _mm256_stream_ps(y + 2 * Y_w, acc_2_0);
+        _mm256_stream_ps(y + 3 * Y_w, acc_3_0);
+        _mm256_stream_ps(y + 4 * Y_w, acc_4_0);
+        _mm256_stream_ps(y + 5 * Y_w, acc_5_0);
+    } else {
+        _mm256_storeu_ps(y, acc_0_0);
+        _mm256_storeu_ps(y + Y_w, acc_1_0);
+        _mm256_storeu_ps(y + 2 * Y_w, acc_2_0);
+        _mm256_storeu_ps(y + 3 * Y_w, acc_3_0);
+        _mm256_storeu_ps(y + 4 * Y_w, acc_4_0);
+        _mm256_storeu_ps(y + 5 * Y_w, acc_5_0);
+    }
+}
+
+/* 6 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8; padding along w: rows on the image for each tap of s are 0:0-5 1:0-5 2:0-4. */
+static void tile0_6wx8k_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end, int stream)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    __m256 acc_3_0 = _mm256_setzero_ps();
+    __m256 acc_4_0 = _mm256_setzero_ps();
+    __m256 acc_5_0 = _mm256_setzero_ps();
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_r;
+        const float *w_r = w + r * 24 * PANEL_1;
+        for (long s = 0; s < 2; ++s) {
+            const float *x_s = x_r + s * X_s;
+            const float *w_s = w_r + s * 8 * PANEL_1;
+            for (long c = 0; c < 8; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const __m256 w_0 = _mm256_loadu_ps(w_c);
+                { const __m256 x_0 = _mm256_broadcast_ss(x_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+                { const __m256 x_1 = _mm256_broadcast_ss(x_c + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+                { const __m256 x_2 = _mm256_broadcast_ss(x_c + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+                { const __m256 x_3 = _mm256_broadcast_ss(x_c + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+                { const __m256 x_4 = _mm256_broadcast_ss(x_c + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+                { const __m256 x_5 = _mm256_broadcast_ss(x_c + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_5, w_0, acc_5_0); }
+            }
+        }
+        { /* s = 2 */
+            const float *x_s = x_r + 2 * X_s;
+            const float *w_s = w_r + 2 * 8 * PANEL_1;
+            for (long c = 0; c < 8; ++c) {
+                const float *x_c = x_s + c * X_c;
+                const float *w_c = w_s + c * PANEL_1;
+                const __m256 w_0 = _mm256_loadu_ps(w_c);
+                { const __m256 x_0 = _mm256_broadcast_ss(x_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+                { const __m256 x_1 = _mm256_broadcast_ss(x_c + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+                { const __m256 x_2 = _mm256_broadcast_ss(x_c + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+                { const __m256 x_3 = _mm256_broadcast_ss(x_c + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+                { const __m256 x_4 = _mm256_broadcast_ss(x_c + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+            }
+        }
+    }
+    if (stream) {
+        _mm256_stream_ps(y, acc_0_0);
+        _mm256_stream_ps(y + Y_w, acc_1_0);
+        _mm256_stream_ps(y + 2 * Y_w, acc_2_0);
+        _mm256_stream_ps(y + 3 * Y_w, acc_3_0);
+        _mm256_stream_ps(y + 4 * Y_w, acc_4_0);
+        _mm256_stream_ps(y + 5 * Y_w, acc_5_0);
+    } else {
+        _mm256_storeu_ps(y, acc_0_0);
+        _mm256_storeu_ps(y + Y_w, acc_1_0);
+        _mm256_storeu_ps(y + 2 * Y_w, acc_2_0);
+        _mm256_storeu_ps(y + 3 * Y_w, acc_3_0);
+        _mm256_storeu_ps(y + 4 * Y_w, acc_4_0);
+        _mm256_storeu_ps(y + 5 * Y_w, acc_5_0);
+    }
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    const int stream = (uintptr_t)Y % 32 == 0;
+    for (long k = 0; k < 48; k += 8) {
+        for (long h = 0; h < 12; ++h) {
+            for (long w = 0; w < 12; w += 6) {
+                {
+                    const long h_in = h - 1;
+                    const long r_begin = h_in < 0 ? -h_in : 0;
+                    const long r_end = 12 - h_in < 3 ? 12 - h_in : 3;
+                    if (w <= 0) {
+                        tile0_6wx8k_wpad0(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end, stream);
+                    } else {
+                        tile0_6wx8k_wpad1(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end, stream);
+                    }
+                }
+            }
+        }
+    }
+    _mm_sfence();
+}
+
+/* Packs weights that lie as w[k, c, r, s] of 48 x 8 x 3 x 3. */
+void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_pack(const float *restrict W, float *restrict packed)
+{
+    for (long k = 0; k <= 40; k += 8)
+        for (long r = 0; r < 3; r += 1)
+            for (long s = 0; s < 3; s += 1)
+                for (long c = 0; c < 8; c += 1)
+                    for (long lane = 0; lane < 8; ++lane)
+                        *packed++ = W[(k + lane) * 72 + c * 9 + r * 3 + s * 1];
+}

@@ -1,0 +1,162 @@
+/*
+ * conv2d c=16,h=3,w=14,k=32,r=3,s=3,pad=1
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     T(h,3) S(y) T(r,3) T(s,1) T(c,16) U(s,3) U(w,14) U(k,2) V(k,16)
+ *
+ *     for h in 3 steps of 1:
+ *       with the tile of y in registers:
+ *         for r in 3 steps of 1:
+ *           for s in 1 steps of 3:
+ *             for c in 16 steps of 1:
+ *               register tile 32k × 14w × 3s
+ *
+ * Microkernels:
+ *     f32_conv2d_ukernel_14wx32kx3s_s1__avx512f: 84 FMAs, 48 loads and no stores per step, 30 of 32 registers (28 accumulators)
+ *
+ * Operands, row-major f32:
+ *     X: x[n, h + r - 1, w + s - 1, c] of 1 x 3 x 14 x 16
+ *     W: w[k, c, r, s] of 32 x 16 x 3 x 3
+ *     Y: y[n, h, w, k] of 1 x 3 x 14 x 32
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+#include <immintrin.h>
+
+/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
+ * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+static const long X_n = 672;
+static const long X_c = 1;
+static const long X_h = 224;
+static const long X_w = 16;
+static const long X_r = 224;
+static const long X_s = 16;
+static const long Y_n = 1344;
+static const long Y_k = 1;
+static const long Y_h = 448;
+static const long Y_w = 32;
+static const long X_PAD = 240;
+static const long W_PANEL = 144;
+static const long PANEL_2 = 32;
+
+/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+#define KEEP_APART __asm__ volatile("" ::: "memory")
+
+/* 14 rows x 2 vectors, summed over r by 1 to 3, c by 1 to 16; padding along w: rows on the image for each tap of s are 0:1-13 1:0-13 2:0-12. */
+static void tile0_14wx32kx3s_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
+{
+    __m512 acc_0_0 = _mm512_setzero_ps(), acc_0_1 = _mm512_setzero_ps();
+    __m512 acc_1_0 = _mm512_setzero_ps(), acc_1_1 = _mm512_setzero_ps();
+    __m512 acc_2_0 = _mm512_setzero_ps(), acc_2_1 = _mm512_setzero_ps();
+    __m512 acc_3_0 = _mm512_setzero_ps(), acc_3_1 = _mm512_setzero_ps();
+    __m512 acc_4_0 = _mm512_setzero_ps(), acc_4_1 = _mm512_setzero_ps();
+    __m512 acc_5_0 = _mm512_setzero_ps(), acc_5_1 = _mm512_setzero_ps();
+    __m512 acc_6_0 = _mm512_setzero_ps(), acc_6_1 = _mm512_setzero_ps();
+    __m512 acc_7_0 = _mm512_setzero_ps(), acc_7_1 = _mm512_setzero_ps();
+    __m512 acc_8_0 = _mm512_setzero_ps(), acc_8_1 = _mm512_setzero_ps();
+    __m512 acc_9_0 = _mm512_setzero_ps(), acc_9_1 = _mm512_setzero_ps();
+    __m512 acc_10_0 = _mm512_setzero_ps(), acc_10_1 = _mm512_setzero_ps();
+    __m512 acc_11_0 = _mm512_setzero_ps(), acc_11_1 = _mm512_setzero_ps();
+    __m512 acc_12_0 = _mm512_setzero_ps(), acc_12_1 = _mm512_setzero_ps();
+    __m512 acc_13_0 = _mm512_setzero_ps(), acc_13_1 = _mm512_setzero_ps();
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_r;
+        const float *w_r = w + r * 48 * PANEL_2;
+        for (long c = 0; c < 16; ++c) {
+            const float *x_c = x_r + c * X_c;
+            const float *w_c = w_r + c * 3 * PANEL_2;
+            {
+                const __m512 w_0 = _mm512_loadu_ps(w_c);
+                const __m512 w_1 = _mm512_loadu_ps(w_c + 16);
+                { const __m512 x_0 = _mm512_set1_ps(*(x_c + X_w)); acc_1_0 = _mm512_fmadd_ps(x_0, w_0, acc_1_0); acc_1_1 = _mm512_fmadd_ps(x_0, w_1, acc_1_1); }
+                { const __m512 x_1 = _mm512_set1_ps(*(x_c + 2 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_1, w_0, acc_2_0); acc_2_1 = _mm512_fmadd_ps(x_1, w_1, acc_2_1); }
+                { const __m512 x_2 = _mm512_set1_ps(*(x_c + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_2, w_0, acc_3_0); acc_3_1 = _mm512_fmadd_ps(x_2, w_1, acc_3_1); }
+                { const __m512 x_3 = _mm512_set1_ps(*(x_c + 4 * X_w)); acc_4_0 = _mm512_fmadd_ps(x_3, w_0, acc_4_0); acc_4_1 = _mm512_fmadd_ps(x_3, w_1, acc_4_1); }
+                { const __m512 x_4 = _mm512_set1_ps(*(x_c + 5 * X_w)); acc_5_0 = _mm512_fmadd_ps(x_4, w_0, acc_5_0); acc_5_1 = _mm512_fmadd_ps(x_4, w_1, acc_5_1); }
+                { const __m512 x_5 = _mm512_set1_ps(*(x_c + 6 * X_w)); acc_6_0 = _mm512_fmadd_ps(x_5, w_0, acc_6_0); acc_6_1 = _mm512_fmadd_ps(x_5, w_1, acc_6_1); }
+                { const __m512 x_6 = _mm512_set1_ps(*(x_c + 7 * X_w)); acc_7_0 = _mm512_fmadd_ps(x_6, w_0, acc_7_0); acc_7_1 = _mm512_fmadd_ps(x_6, w_1, acc_7_1); }
+                { const __m512 x_7 = _mm512_set1_ps(*(x_c + 8 * X_w)); acc_8_0 = _mm512_fmadd_ps(x_7, w_0, acc_8_0); acc_8_1 = _mm512_fmadd_ps(x_7, w_1, acc_8_1); }
+                { const __m512 x_8 = _mm512_set1_ps(*(x_c + 9 * X_w)); acc_9_0 = _mm512_fmadd_ps(x_8, w_0, acc_9_0); acc_9_1 = _mm512_fmadd_ps(x_8, w_1, acc_9_1); }
+                { const __m512 x_9 = _mm512_set1_ps(*(x_c + 10 * X_w)); acc_10_0 = _mm512_fmadd_ps(x_9, w_0, acc_10_0); acc_10_1 = _mm512_fmadd_ps(x_9, w_1, acc_10_1); }
+                { const __m512 x_10 = _mm512_set1_ps(*(x_c + 11 * X_w)); acc_11_0 = _mm512_fmadd_ps(x_10, w_0, acc_11_0); acc_11_1 = _mm512_fmadd_ps(x_10, w_1, acc_11_1); }
+                { const __m512 x_11 = _mm512_set1_ps(*(x_c + 12 * X_w)); acc_12_0 = _mm512_fmadd_ps(x_11, w_0, acc_12_0); acc_12_1 = _mm512_fmadd_ps(x_11, w_1, acc_12_1); }
+                { const __m512 x_12 = _mm512_set1_ps(*(x_c + 13 * X_w)); acc_13_0 = _mm512_fmadd_ps(x_12, w_0, acc_13_0); acc_13_1 = _mm512_fmadd_ps(x_12, w_1, acc_13_1); }
+            }
+            KEEP_APART;
+            {
+                const __m512 w_0 = _mm512_loadu_ps(w_c + 1 * PANEL_2);
+                const __m512 w_1 = _mm512_loadu_ps(w_c + 1 * PANEL_2 + 16);
+                { const __m512 x_0 = _mm512_set1_ps(*(x_c + X_w)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); acc_0_1 = _mm512_fmadd_ps(x_0, w_1, acc_0_1); }
+                { const __m512 x_1 = _mm512_set1_ps(*(x_c + 2 * X_w)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); acc_1_1 = _mm512_fmadd_ps(x_1, w_1, acc_1_1); }
+                { const __m512 x_2 = _mm512_set1_ps(*(x_c + 3 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_2, w_0, acc_2_0); acc_2_1 = _mm512_fmadd_ps(x_2, w_1, acc_2_1); }
+                { const __m512 x_3 = _mm512_set1_ps(*(x_c + 4 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_3, w_0, acc_3_0); acc_3_1 = _mm512_fmadd_ps(x_3, w_1, acc_3_1); }
+                { const __m512 x_4 = _mm512_set1_ps(*(x_c + 5 * X_w)); acc_4_0 = _mm512_fmadd_ps(x_4, w_0, acc_4_0); acc_4_1 = _mm512_fmadd_ps(x_4, w_1, acc_4_1); }
+                { const __m512 x_5 = _mm512_set1_ps(*(x_c + 6 * X_w)); acc_5_0 = _mm512_fmadd_ps(x_5, w_0, acc_5_0); acc_5_1 = _mm512_fmadd_ps(x_5, w_1, acc_5_1); }
+                { const __m512 x_6 = _mm512_set1_ps(*(x_c + 7 * X_w)); acc_6_0 = _mm512_fmadd_ps(x_6, w_0, acc_6_0); acc_6_1 = _mm512_fmadd_ps(x_6, w_1, acc_6_1); }
+                { const __m512 x_7 = _mm512_set1_ps(*(x_c + 8 * X_w)); acc_7_0 = _mm512_fmadd_ps(x_7, w_0, acc_7_0); acc_7_1 = _mm512_fmadd_ps(x_7, w_1, acc_7_1); }
+                { const __m512 x_8 = _mm512_set1_ps(*(x_c + 9 * X_w)); acc_8_0 = _mm512_fmadd_ps(x_8, w_0, acc_8_0); acc_8_1 = _mm512_fmadd_ps(x_8, w_1, acc_8_1); }
+                { const __m512 x_9 = _mm512_set1_ps(*(x_c + 10 * X_w)); acc_9_0 = _mm512_fmadd_ps(x_9, w_0, acc_9_0); acc_9_1 = _mm512_fmadd_ps(x_9, w_1, acc_9_1); }
+                { const __m512 x_10 = _mm512_set1_ps(*(x_c + 11 * X_w)); acc_10_0 = _mm512_fmadd_ps(x_10, w_0, acc_10_0); acc_10_1 = _mm512_fmadd_ps(x_10, w_1, acc_10_1); }
+                { const __m512 x_11 = _mm512_set1_ps(*(x_c + 12 * X_w)); acc_11_0 = _mm512_fmadd_ps(x_11, w_0, acc_11_0); acc_11_1 = _mm512_fmadd_ps(x_11, w_1, acc_11_1); }
+                { const __m512 x_12 = _mm512_set1_ps(*(x_c + 13 * X_w)); acc_12_0 = _mm512_fmadd_ps(x_12, w_0, acc_12_0); acc_12_1 = _mm512_fmadd_ps(x_12, w_1, acc_12_1); }
+                { const __m512 x_13 = _mm512_set1_ps(*(x_c + 13 * X_w + X_s)); acc_13_0 = _mm512_fmadd_ps(x_13, w_0, acc_13_0); acc_13_1 = _mm512_fmadd_ps(x_13, w_1, acc_13_1); }
+            }
+            KEEP_APART;
+            {
+                const __m512 w_0 = _mm512_loadu_ps(w_c + 2 * PANEL_2);
+                const __m512 w_1 = _mm512_loadu_ps(w_c + 2 * PANEL_2 + 16);
+                { const __m512 x_0 = _mm512_set1_ps(*(x_c + 2 * X_w)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); acc_0_1 = _mm512_fmadd_ps(x_0, w_1, acc_0_1); }
+                { const __m512 x_1 = _mm512_set1_ps(*(x_c + 3 * X_w)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); acc_1_1 = _mm512_fmadd_ps(x_1, w_1, acc_1_1); }
+                { const __m512 x_2 = _mm512_set1_ps(*(x_c + 4 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_2, w_0, acc_2_0); acc_2_1 = _mm512_fmadd_ps(x_2, w_1, acc_2_1); }
+                { const __m512 x_3 = _mm512_set1_ps(*(x_c + 5 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_3, w_0, acc_3_0); acc_3_1 = _mm512_fmadd_ps(x_3, w_1, acc_3_1); }
+                { const __m512 x_4 = _mm512_set1_ps(*(x_c + 6 * X_w)); acc_4_0 = _mm512_fmadd_ps(x_4, w_0, acc_4_0); acc_4_1 = _mm512_fmadd_ps(x_4, w_1, acc_4_1); }
+                { const __m512 x_5 = _mm512_set1_ps(*(x_c + 7 * X_w)); acc_5_0 = _mm512_fmadd_ps(x_5, w_0, acc_5_0); acc_5_1 = _mm512_fmadd_ps(x_5, w_1, acc_5_1); }
+                { const __m512 x_6 = _mm512_set1_ps(*(x_c + 8 * X_w)); acc_6_0 = _mm512_fmadd_ps(x_6, w_0, acc_6_0); acc_6_1 = _mm512_fmadd_ps(x_6, w_1, acc_6_1); }
+                { const __m512 x_7 = _mm512_set1_ps(*(x_c + 9 * X_w)); acc_7_0 = _mm512_fmadd_ps(x_7, w_0, acc_7_0); acc_7_1 = _mm512_fmadd_ps(x_7, w_1, acc_7_1); }
+                { const __m512 x_8 = _mm512_set1_ps(*(x_c + 10 * X_w)); acc_8_0 = _mm512_fmadd_ps(x_8, w_0, acc_8_0); acc_8_1 = _mm512_fmadd_ps(x_8, w_1, acc_8_1); }
+                { const __m512 x_9 = _mm512_set1_ps(*(x_c + 11 * X_w)); acc_9_0 = _mm512_fmadd_ps(x_9, w_0, acc_9_0); acc_9_1 = _mm512_fmadd_ps(x_9, w_1, acc_9_1); }
+                { const __m512 x_10 = _mm512_set1_ps(*(x_c + 12 * X_w)); acc_10_0 = _mm512_fmadd_ps(x_10, w_0, acc_10_0); acc_10_1 = _mm512_fmadd_ps(x_10, w_1, acc_10_1); }
+                { const __m512 x_11 = _mm512_set1_ps(*(x_c + 13 * X_w)); acc_11_0 = _mm512_fmadd_ps(x_11, w_0, acc_11_0); acc_11_1 = _mm512_fmadd_ps(x_11, w_1, acc_11_1); }
+                { const __m512 x_12 = _mm512_set1_ps(*(x_c + 13 * X_w + X_s)); acc_12_0 = _mm512_fmadd_ps(x_12, w_0, acc_12_0); acc_12_1 = _mm512_fmadd_ps(x_12, w_1, acc_12_1); }
+            }
+        }
+    }
+    _mm512_storeu_ps(y, acc_0_0); _mm512_storeu_ps(y + 16, acc_0_1);
+    _mm512_storeu_ps(y + Y_w, acc_1_0); _mm512_storeu_ps(y + Y_w + 16, acc_1_1);
+    _mm512_storeu_ps(y + 2 * Y_w, acc_2_0); _mm512_storeu_ps(y + 2 * Y_w + 16, acc_2_1);
+    _mm512_storeu_ps(y + 3 * Y_w, acc_3_0); _mm512_storeu_ps(y + 3 * Y_w + 16, acc_3_1);
+    _mm512_storeu_ps(y + 4 * Y_w, acc_4_0); _mm512_storeu_ps(y + 4 * Y_w + 16, acc_4_1);
+    _mm512_storeu_ps(y + 5 * Y_w, acc_5_0); _mm512_storeu_ps(y + 5 * Y_w + 16, acc_5_1);
+    _mm512_storeu_ps(y + 6 * Y_w, acc_6_0); _mm512_storeu_ps(y + 6 * Y_w + 16, acc_6_1);
+    _mm512_storeu_ps(y + 7 * Y_w, acc_7_0); _mm512_storeu_ps(y + 7 * Y_w + 16, acc_7_1);
+    _mm512_storeu_ps(y + 8 * Y_w, acc_8_0); _mm512_storeu_ps(y + 8 * Y_w + 16, acc_8_1);
+    _mm512_storeu_ps(y + 9 * Y_w, acc_9_0); _mm512_storeu_ps(y + 9 * Y_w + 16, acc_9_1);
+    _mm512_storeu_ps(y + 10 * Y_w, acc_10_0); _mm512_storeu_ps(y + 10 * Y_w + 16, acc_10_1);
+    _mm512_storeu_ps(y + 11 * Y_w, acc_11_0); _mm512_storeu_ps(y + 11 * Y_w + 16, acc_11_1);
+    _mm512_storeu_ps(y + 12 * Y_w, acc_12_0); _mm512_storeu_ps(y + 12 * Y_w + 16, acc_12_1);
+    _mm512_storeu_ps(y + 13 * Y_w, acc_13_0); _mm512_storeu_ps(y + 13 * Y_w + 16, acc_13_1);
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    for (long h = 0; h < 3; ++h) {
+        {
+            const long h_in = h - 1;
+            const long r_begin = h_in < 0 ? -h_in : 0;
+            const long r_end = 3 - h_in < 3 ? 3 - h_in : 3;
+            tile0_14wx32kx3s_wpad0(X + h * X_h - X_PAD, W, Y + h * Y_h, r_begin, r_end);
+        }
+    }
+}
+
+/* Packs weights that lie as w[k, c, r, s] of 32 x 16 x 3 x 3. */
+void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
+{
+    for (long k = 0; k <= 0; k += 32)
+        for (long r = 0; r < 3; r += 1)
+            for (long c = 0; c < 16; c += 1)
+                for (long s = 0; s < 3; s += 1)
+                    for (long lane = 0; lane < 32; ++lane)
+                        *packed++ = W[(k + lane) * 144 + c * 9 + r * 3 + s * 1];
+}

@@ -1,0 +1,138 @@
+"""The text forms of a problem: every form that is read, every text that is refused, and the printed form."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.test_tiling import problems
+from tiling.problem import conv2d, matmul
+from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape, suite, suites
+
+
+def test_suites_hold_the_layers_of_the_paper():
+    assert suites() == ("mobilenet", "neighbours", "resnet18", "yolo9000")
+    assert list(suite("resnet18")) == [f"R{i}" for i in range(1, 13)]
+    assert list(suite("yolo9000")) == [f"Y{i}" for i in (0, 2, 4, 5, 8, 9, 12, 13, 18, 19, 23)]
+    assert list(suite("mobilenet")) == [f"M{i}" for i in range(1, 10)]
+    assert parse_shape("resnet18:R1") == conv2d(c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3)
+    assert parse_shape("resnet18:R11") == conv2d(c=256, h=14, w=14, k=512, r=1, s=1, stride=2)
+    assert parse_shape("yolo9000:Y23") == conv2d(c=1024, h=17, w=17, k=28269, r=1, s=1)
+    assert parse_shape("mobilenet:M8") == conv2d(c=512, h=14, w=14, k=512, r=3, s=3, stride=2, padding=1)
+    half = {"R1", "R4", "R5", "R7", "R8", "R10", "R11", "M2", "M4", "M6", "M8"}
+    for name, problem in [item for each in suites() for item in suite(each).items()]:
+        assert problem.extents["h"] == problem.extents["w"] == problem.broadcast.shape[1] // (2 if name in half else 1), name
+
+
+R2 = conv2d(c=64, h=56, w=56, k=64, r=3, s=3, padding=1)
+SMALL = dict(c=2, h=11, w=8, k=4, r=3, s=2)
+
+
+@pytest.mark.parametrize(
+    "text, problem",
+    [
+        ("n=1,c=64,h=56,w=56,k=64,r=3,s=3,stride=1,pad=1", R2),
+        ("  c=64 h=56,w=56 , k=64\tr = 3 s=3 padding=1,", R2),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 pad=same", conv2d(**SMALL, padding=((1, 1), (0, 1)))),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 pad=same stride=2", conv2d(**SMALL, stride=2, padding=((1, 1), 0))),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 pad=same dilation=2", conv2d(**SMALL, dilation=2, padding=(2, 1))),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 pad=valid", conv2d(**SMALL)),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 pad_h=2 pad_left=1", conv2d(**SMALL, padding=(2, (1, 0)))),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 pad_bottom=1 pad_w=same", conv2d(**SMALL, padding=((0, 1), (0, 1)))),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 stride_h=2 dilation_w=3", conv2d(**SMALL, stride=(2, 1), dilation=(1, 3))),
+        ("mb1ic64ih56oc64oh56kh3ph1", R2),
+        ("mb1ic64ih56oc64oh56kh3", R2),
+        ('g1mb1_ic64ih56iw56_oc64oh56ow56_kh3kw3_sh1sw1_ph1pw1_dh0dw0_n"net:conv=2"', R2),
+        ("mb1ic64id1ih56oc64od1oh56kd1kh3ph1nresnet_50:conv1", R2),
+        ("ic64ih56oc64kh3ph1", conv2d(n=2, c=64, h=56, w=56, k=64, r=3, s=3, padding=1)),
+        ("mb1ic3ih224oc64oh112kh7sh2ph3", conv2d(c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3)),
+        ("mb1ic2ih11iw8oc4kh3kw2dh1dw2", conv2d(**SMALL, dilation=(2, 3))),
+        ("mb1ic2ih11iw8oc4oh11ow8kh3kw2ph1pw0", conv2d(**SMALL, padding=(1, (0, 1)))),
+        ("mb1ic2ih11iw8oc4oh6ow4kh3kw2sh2sw2ph1", conv2d(**SMALL, stride=2, padding=(1, 0))),
+        ("mb1ic2ih11oc4oh11kh4", conv2d(c=2, h=11, w=11, k=4, r=4, s=4, padding=((1, 2), (1, 2)))),
+        ("mb1ic2ih8oc4oh4kh1sh2", conv2d(c=2, h=8, w=8, k=4, r=1, s=1, stride=2)),
+    ],
+)
+def test_every_form_of_a_shape(text, problem):
+    assert parse_shape(text) == problem
+
+
+@pytest.mark.parametrize(
+    "text, named",
+    [
+        ("", "cannot read the shape ''"),
+        ("R2", "cannot read the shape 'R2'"),
+        ("resnet:R2", "'resnet' (did you mean resnet18?); there are mobilenet neighbours resnet18 yolo9000"),
+        ("../resnet18:R2", "no suite '../resnet18'"),
+        ("resnet18.txt:R2", "no suite 'resnet18.txt'"),
+        ("__init__:R2", "no suite '__init__'"),
+        ("resnet18:r2", "'r2' (did you mean R2"),
+        ("yolo9000:Y1", "there are Y0 Y2 Y4 Y5 Y8 Y9 Y12 Y13 Y18 Y19 Y23"),
+        ("c=64,h=56,k=64,r=3", "lacks w, s"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,depth=3", "unknown key 'depth'; known are n c h w"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,c=2", "'c=2': c is given twice"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,same", "'same' is not key=value"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1.5", "s=1.5: expected a whole number"),
+        ("c=-1,h=4,w=4,k=1,r=1,s=1", "c=-1: expected a whole number"),
+        ("c=0,h=4,w=4,k=1,r=1,s=1", "c=0 must be at least 1"),
+        ("c=١,h=4,w=4,k=1,r=1,s=1", "expected a whole number"),
+        ("c=2147483648,h=4,w=4,k=1,r=1,s=1", "c=2147483648: larger than 2147483647"),
+        ("c=" + "9" * 9000 + ",h=4,w=4,k=1,r=1,s=1", "larger than 2147483647"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,pad=full", "pad=full: expected a whole number or 'same' or 'valid'"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,pad_top=same", "pad_top=same: expected a whole number"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,pad=1,pad_left=1", "pad and pad_left set the same value"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,stride=1,stride_h=1", "stride and stride_h set the same value"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,stride=0,pad=same", "stride=0 must be at least 1"),
+        ("c=1,h=4,w=4,k=1,r=5,s=1", "the kernel reaches over 5 points along h, the padded input has only 4"),
+        ("ic64ih56oc64kh3ph1x", "cannot read 'x'"),
+        ("ic64ih56oc64ic64kh3", "ic is given twice"),
+        ("ic64ih56oc64", "lacks kh, kw"),
+        ("ic64ih56iw56oc64kh3", "lacks kw"),
+        ("g64ic64ih56oc64kh3ph1", "grouped convolutions are not supported yet"),
+        ("ic64id5ih56oc64kd3kh3ph1", "3-D convolutions are not supported yet"),
+        ("ic64ih56oc64oh50kh3ph1", "oh50 does not fit: the other sizes give at least 55 outputs along h"),
+        ("ic64ih9oc64oh4kh1sh2", "oh4 does not fit: the other sizes give at least 5"),
+        ("ic64ih4oc64kh9", "the kernel reaches over 9 points"),
+        ("ic64ih4oc64kh1sh0oh4", "stride=0 must be at least 1"),
+        ("mb99999999999ic64ih4oc64kh1", "larger than"),
+    ],
+)
+def test_a_shape_that_cannot_be_read_is_refused_by_part(text, named):
+    with pytest.raises(ShapeError) as raised:
+        parse_shape(text)
+    assert named in str(raised.value)
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
+
+
+def test_canonical_leaves_out_what_is_default():
+    assert canonical(R2) == "c=64,h=56,w=56,k=64,r=3,s=3,pad=1"
+    assert canonical(conv2d(**SMALL)) == "c=2,h=11,w=8,k=4,r=3,s=2"
+    assert canonical(conv2d(**SMALL, n=2, stride=(2, 1), dilation=2)).startswith("n=2,c=2,")
+    assert canonical(conv2d(**SMALL, stride=(2, 1), dilation=2)).endswith("s=2,stride_h=2,dilation=2")
+    assert canonical(conv2d(**SMALL, padding=(1, 0))).endswith("s=2,pad_h=1")
+    assert canonical(conv2d(**SMALL, padding=(0, (0, 1)))).endswith("s=2,pad_right=1")
+
+
+@pytest.mark.parametrize("name", suites())
+def test_canonical_of_every_suite_parses_back(name):
+    for problem in suite(name).values():
+        assert parse_shape(canonical(problem)) == problem
+
+
+@settings(max_examples=300)
+@given(problems(), st.integers(1, 3), st.integers(1, 2))
+def test_canonical_of_any_problem_parses_back(problem, stride, dilation):
+    read = parse_matmul_shape if problem.op == "matmul" else parse_shape
+    assert read(canonical(problem)) == problem
+    wide = conv2d(c=1, h=9, w=9, k=1, r=3, s=2, stride=(stride, 1), padding=((stride, 4), dilation), dilation=dilation)
+    assert parse_shape(canonical(wide)) == wide
+
+
+@pytest.mark.parametrize(
+    "text, named",
+    [("m=1,n=2", "lacks k"), ("m=1,n=2,k=3,c=4", "unknown key 'c'; known are m n k"), ("m=0 n=2 k=3", "m=0 must be")],
+)
+def test_a_matmul_shape_that_cannot_be_read(text, named):
+    assert parse_matmul_shape("m=1 n=2,k=3") == matmul(m=1, n=2, k=3)
+    with pytest.raises(ShapeError) as raised:
+        parse_matmul_shape(text)
+    assert named in str(raised.value)
