@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cpu.kernel import Kernel, build
 from cpu.measure import WrongResult, check_exact
 from cpu.oracle import integers, reference
-from cpu.toolchain import ToolchainError
+from cpu.toolchain import ToolchainError, find_compiler
 from microkernels.catalog import Catalog
 from microkernels.isa import ISAS
 from search.sample import random_schemes
@@ -160,3 +160,23 @@ def test_kernels_touch_nothing_beside_their_arrays(isa):
 def test_guard_pages_end_who_touches_them(at_end):
     code, last = in_child(overrun, at_end)
     assert code < 0 and last == "overrun"
+
+
+# ---- kernels that end
+
+
+def drop_kernels(isa: str, reports) -> None:
+    """In a child: kernels with threads that are no longer referenced are unloaded, while their OpenMP threads wait."""
+    problem, text = CASES["loops for cores"]
+    for count in range(3):
+        kernel = kernel_of(problem, text, isa, threads=2)
+        reports.send(f"kernel {count}")
+        check_exact(kernel)
+        del kernel
+    reports.send("done")
+
+
+def test_kernels_with_threads_may_be_dropped():
+    if not find_compiler().openmp:
+        pytest.skip(f"{find_compiler().path} has no OpenMP")
+    assert in_child(drop_kernels, "portable") == (0, "done")
