@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +55,9 @@ class Kernel:
         )
         self._ffi = ffi
         try:
-            self._loaded = ffi.dlopen(str(library))
+            # OpenMP's threads go on running its code: unloading it with the last kernel that uses it would crash them.
+            stays = os.RTLD_NODELETE if source.openmp else 0
+            self._loaded = ffi.dlopen(str(library), os.RTLD_NOW | stays)
         except OSError as error:
             raise CacheError(
                 f"the compiled kernel {library} cannot be loaded ({error}): delete it, or set TILEWRIGHT_CACHE to a folder "

@@ -32,7 +32,7 @@ def loads_per_step(kernel: Microkernel) -> int:
     accumulators (as `emit` does it).
     """
     registers = isa_named(kernel.isa).registers
-    if kernel.accumulators + kernel.steps * kernel.vectors + 1 <= registers:
+    if kernel.accumulators + kernel.steps * kernel.vectors + 1 < registers:
         spreads = _distinct_x(kernel)
     elif kernel.accumulators + kernel.vectors + 1 <= registers:
         spreads = kernel.row_count * kernel.steps
