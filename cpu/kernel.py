@@ -17,10 +17,12 @@ from microkernels.isa import Isa
 from tiling.machine import Timing
 from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme
+from tiling.shapes import canonical
 
 _ALIGNMENT = 64  # a cache line, and the widest vector: streaming stores need it
 # A peak measured for less than this is at the mercy of one interrupt.
 _PEAK_SECONDS = 0.004
+_STEADY = 0.97
 # A sample is about as long as this or one call: shorter than a scheduler's slice, so that an interruption spoils few of
 # them and the median none.
 _SAMPLE_SECONDS = 0.001
@@ -66,6 +68,9 @@ class Kernel:
         self._run = getattr(self._loaded, source.symbol)
         self._pack = getattr(self._loaded, source.symbol + "_pack")
 
+    def __repr__(self) -> str:
+        return f"<Kernel of {self.problem.op} {canonical(self.problem)}: {self.scheme}>"
+
     @property
     def source(self) -> str:
         """The emitted C text."""
@@ -102,7 +107,11 @@ class Kernel:
         count = round(seconds / max(call, _SAMPLE_SECONDS))
         count = max(_LEAST_SAMPLES, min(_MOST_SAMPLES, count))
         samples = time_calls(self.address, x, packed, y, seconds=seconds, samples=count, warmup=0)
-        return Timing(samples, max(before, peak_gflops(flags, lanes, _PEAK_SECONDS)))
+        after = peak_gflops(flags, lanes, _PEAK_SECONDS)
+        # Other programs only ever lower a peak. Two that differ by more than a clock drifts meanwhile: look again.
+        if min(before, after) < _STEADY * max(before, after):
+            after = max(after, peak_gflops(flags, lanes, 4 * _PEAK_SECONDS))
+        return Timing(samples, max(before, after))
 
     @property
     def address(self) -> int:

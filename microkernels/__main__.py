@@ -161,6 +161,9 @@ def main(arguments: list[str] | None = None) -> int:
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     except (StoreError, ToolchainError, WorkerError, plot.PlotError) as error:
         print(error, file=sys.stderr)
         return 1

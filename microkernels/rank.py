@@ -32,7 +32,7 @@ LOOKS = 3
 DOUBTFUL = 0.9
 BATCH = 128
 # Faster than the peak, by more than clocks jitter: then it was the measurement of the peak that was disturbed.
-IMPOSSIBLE = 1.02
+IMPOSSIBLE = 1.015
 
 
 class RankingError(RuntimeError):
@@ -116,18 +116,18 @@ def ensure_ranked(
     announce: Callable[[str], None],
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Catalog:
-    """The machine's catalog, ranking first whatever part of the quick ranking is missing, once `announce` was told.
+    """The machine's catalog, ranking first whatever part of the quick ranking has no outcome, once `announce` was told.
 
-    After a full ranking nothing is missing and nothing runs. Where all have failed so far the machine was at fault,
+    After a full ranking nothing is missing and nothing runs, also while another one is under way or was cut short. Where all have failed so far the machine was at fault,
     not the kernels, and they are tried again. Raises RankingError if none can be measured, StoreError, and whatever
     `measure_all` does.
     """
     catalog = load(fingerprint, isa.name, op)
-    done = measured(fingerprint) if catalog.entries else ()
-    missing = tuple(kernel for kernel in quick(isa, op) if kernel.name not in done)
+    done = {outcome.kernel for outcome in (*catalog.entries, *catalog.failures)} if catalog.entries else ()
+    missing = tuple(kernel for kernel in quick(isa, op) if kernel not in done)
     if missing:
         announce(
-            f"ranking {len(missing)} {op} microkernels of {isa.name} on this machine, once; takes about two minutes "
+            f"ranking {len(missing)} {op} microkernels of {isa.name} on this machine, once; takes under two minutes "
             f"(`python -m microkernels rank` ranks all of them)"
         )
         rank(missing, measure_all, fingerprint, l1_bytes, progress=progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import sys
 import time
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from cpu.export import writable
+from cpu.host import host
 from cpu.worker import CandidateError
 from microkernels.offline import machine_catalog
 from microkernels.progress import shown
@@ -39,8 +41,12 @@ def main(program: str, parse_shape: Callable[[str], Problem], shape_help: str, a
     options = _parser(program, shape_help).parse_args(arguments)
     try:
         report = _run(program, parse_shape(options.shape), options)
-        print(json.dumps(report.as_json()) if options.json else report.as_text())
+        print(json.dumps(report.as_json()) if options.json else report.as_text(), flush=True)
         return INTERRUPTED if report.interrupted else 0
+    except BrokenPipeError:
+        # The reader, such as `head`, has enough; Python must not try again when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("interrupted before there was a result; what was measured is kept, the same command goes on", file=sys.stderr)
         return INTERRUPTED
@@ -58,6 +64,10 @@ def main(program: str, parse_shape: Callable[[str], Problem], shape_help: str, a
 def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     shop = workshop(options.isa, options.threads)
     console = Console(stderr=True)
+    if options.threads > host().cores:
+        print(
+            f"{options.threads} threads on {host().cores} cores wait for one another: expect a slow kernel", file=sys.stderr
+        )
     if options.emit:
         writable(options.emit)
     candidates: list[Scheme] = []
@@ -125,7 +135,10 @@ def _verdict(
 
 
 def _repeat(program: str, problem: Problem, scheme: Scheme, options: argparse.Namespace) -> str:
-    words = [*program.split(), "--shape", canonical(problem), "--scheme", scheme.text]
+    # The interpreter as it can be typed here: `make run` has one of its own in the project's folder.
+    here = os.path.relpath(sys.executable)
+    python = "python" if here.startswith("..") else here
+    words = [python, *program.split()[1:], "--shape", canonical(problem), "--scheme", scheme.text]
     words += [] if options.threads == 1 else ["--threads", str(options.threads)]
     words += ["--isa", options.isa] if options.isa else []
     words += [] if options.seed == 0 else ["--seed", str(options.seed)]

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import sys
 
-from search.command import main
-from tiling.shapes import parse_shape
-
 SHAPE_HELP = (
     "resnet18:R2 (a suite's layer), n=1,c=64,h=56,w=56,k=64,r=3,s=3,stride=1,pad=1 (h, w are the input's), "
     "or a benchdnn descriptor mb1ic64ih56oc64oh56kh3ph1"
 )
 
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; the exit code (`search.command.main`)."""
+    from search.command import main as search
+    from tiling.shapes import parse_shape
+
+    return search("python -m search.conv", parse_shape, SHAPE_HELP, arguments)
+
+
 if __name__ == "__main__":
-    sys.exit(main("python -m search.conv", parse_shape, SHAPE_HELP))
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # while the libraries load, which takes a moment
+        print("interrupted before anything was done", file=sys.stderr)
+        sys.exit(130)
+    except ModuleNotFoundError as error:
+        print(f"{error}: run `make setup`, then `. .venv/bin/activate`", file=sys.stderr)
+        sys.exit(1)

@@ -75,7 +75,7 @@ class Report:
     def as_text(self) -> str:
         """A line a fact."""
         problem, timing = self.scheme.problem, self.timing
-        found = f"{self.trials} schemes measured" if self.trials else "none measured"
+        found = f"{self.trials} scheme{'s' if self.trials > 1 else ''} measured" if self.trials else "none measured"
         if self.failed:
             found += f", {self.failed} of them failed"
         if self.interrupted:

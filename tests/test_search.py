@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -18,13 +19,12 @@ import pytest
 from cpu.oracle import integers, reference
 from microkernels.database import data_folder
 from search import generate_conv, store
-from search.command import main as command
+from search.conv import main as conv_command
 from search.workshop import workshop
 from search.tune import TuningError, tune
 from tiling.machine import Timing
 from tiling.notation import parse
 from tiling.problem import ProblemError, conv2d
-from tiling.shapes import parse_shape
 
 PROBLEM = conv2d(c=8, h=12, w=12, k=16, r=3, s=3, padding=1)
 SCHEME = "R(k) T(h,12) T(w,3) S(y) T(r,3) T(s,3) T(c,8) U(w,4) V(k,4)"
@@ -37,7 +37,7 @@ CANDIDATES = [
 
 
 def conv(*arguments: str) -> int:
-    return command("python -m search.conv", parse_shape, "", list(arguments))
+    return conv_command(list(arguments))
 
 
 class Bench:
@@ -246,7 +246,9 @@ def test_the_repeat_command_repeats(capsys):
     for fact in ("problem", "scheme", "composed of", "time", "speed", "check", "search", "machine", "repeat with"):
         assert f"\n{fact}" in f"\n{text}"
     repeat = next(line for line in text.splitlines() if line.startswith("repeat with")).removeprefix("repeat with").strip()
-    again = subprocess.run(["sh", "-c", repeat.replace("python", sys.executable, 1)], capture_output=True, text=True)
+    words = shlex.split(repeat)
+    words[0] = sys.executable if words[0] == "python" else words[0]
+    again = subprocess.run(words, capture_output=True, text=True)
     assert again.returncode == 0 and SCHEME in again.stdout, again.stderr
 
 
