@@ -85,6 +85,8 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     search_seconds = time.monotonic() - started
     kernel = shop.build(scheme)
     timing, max_error, interrupted = _verdict(shop, scheme, outcome, options.seed)
+    if outcome:
+        _keep(shop, problem, outcome)  # only now: a kernel that fails its last check is nobody's choice
     explanation = ""
     if options.explain:
         explanation = _explain(shop, scheme, [c for c in candidates if c != scheme][:RUNNERS_UP])
@@ -108,16 +110,20 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
 
 
 def _tuned(shop: Workshop, candidates: list[Scheme], options, console: Console, budget: float) -> Outcome:
-    """The tuner's outcome, kept as this problem's choice unless it was cut short and there is an earlier one."""
+    """The tuner's outcome, with a bar meanwhile."""
     problem = candidates[0].problem
     with _progress(console, problem, options.threads) as progress:
         outcome = shop.tune(
             candidates, budget=max(budget, 0.1), trials=options.trials, seed=options.seed, progress=progress
         )
+    return outcome
+
+
+def _keep(shop: Workshop, problem: Problem, outcome: Outcome) -> None:
+    """Makes the outcome this problem's choice, unless it was cut short and there is an earlier one."""
     key = shop.key(problem)
     if not outcome.interrupted or store.choice(key, "measure") is None:
         store.choose(key, "measure", outcome.best.scheme.text, outcome.best.timing)
-    return outcome
 
 
 def _verdict(

@@ -17,11 +17,12 @@ import numpy as np
 import pytest
 
 from cpu.oracle import integers, reference
+from cpu.worker import CandidateError
 from microkernels.database import data_folder
 from search import generate_conv, store
 from search.conv import main as conv_command
 from search.workshop import workshop
-from search.tune import TuningError, tune
+from search.tune import Measured, Outcome, TuningError, tune
 from tiling.machine import Timing
 from tiling.notation import parse
 from tiling.problem import ProblemError, conv2d
@@ -361,3 +362,24 @@ def test_a_broken_environment_is_no_candidates_fault(tmp_path):
     assert ended.returncode == 1 and "TILEWRIGHT_CACHE" in ended.stderr and "Traceback" not in ended.stderr
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_a_kernel_that_fails_its_last_check_is_nobodys_choice(monkeypatch, capsys):
+    shape = "c=8,h=7,w=7,k=16,r=3,s=3"
+    shop = workshop("portable")
+    problem = conv2d(c=8, h=7, w=7, k=16, r=3, s=3)
+    best = Measured(parse(problem, "R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,8) V(k,4)"), Timing((1.0,), 70.0))
+
+    def fails(*_):
+        raise CandidateError("wrong result")
+
+    monkeypatch.setattr("search.command._rank_first", lambda *_: None)
+    monkeypatch.setattr("search.workshop.Workshop.tune", lambda *_, **__: Outcome(best, 1, 0, False))
+    verdict = workshop("portable").verdict.__func__
+    monkeypatch.setattr("search.workshop.Workshop.verdict", fails)
+    assert conv("--shape", shape, "--isa", "portable") == 1
+    assert "the kernel failed: wrong result" in capsys.readouterr().err
+    assert store.choice(shop.key(problem), "measure") is None
+    monkeypatch.setattr("search.workshop.Workshop.verdict", verdict)
+    assert conv("--shape", shape, "--isa", "portable") == 0
+    assert store.choice(shop.key(problem), "measure")[0] == best.scheme.text
