@@ -100,13 +100,6 @@ def inside(window, position, tap):
     return 0 <= position * window.stride + tap * window.dilation - window.before < window.extent
 
 
-@given(WINDOWS, st.integers(0, 15), st.integers(1, 7))
-def test_taps_inside_are_exactly_those_on_the_tensor(window, position, taps):
-    low, high = window.taps_inside(position, taps)
-    assert 0 <= low <= high <= taps
-    assert list(range(low, high)) == [tap for tap in range(taps) if inside(window, position, tap)]
-
-
 @given(WINDOWS, st.integers(0, 15), st.integers(1, 15), st.integers(1, 7))
 def test_rows_inside_are_exactly_those_on_the_tensor(window, first, count, taps):
     clip = inside_rows(window, first, count, taps)

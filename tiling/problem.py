@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from operator import index
+from operator import index as whole_number
 
 DTYPE_BYTES = {"f32": 4}
 
@@ -94,13 +94,6 @@ class Window:
     dilation: int
     before: int
     extent: int
-
-    def taps_inside(self, position: int, taps: int) -> tuple[int, int]:
-        """The half-open range of taps that fall on the tensor for the output `position`."""
-        start = position * self.stride - self.before
-        low = max(0, -(start // self.dilation))
-        high = min(taps, (self.extent - start + self.dilation - 1) // self.dilation)
-        return min(low, taps), max(min(low, taps), high)
 
     def rows_inside(self, first: int, count: int, tap: int) -> tuple[int, int]:
         """Of the outputs first … first+count-1, the half-open range (0-based) whose `tap` falls on the tensor."""
@@ -265,7 +258,7 @@ def _whole(op: str, name: str, value) -> int:
     try:
         if isinstance(value, bool):
             raise TypeError
-        return index(value)
+        return whole_number(value)
     except TypeError:
         raise ProblemError(f"{op}: {name}={value!r} must be a whole number") from None
 
