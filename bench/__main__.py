@@ -25,6 +25,7 @@ from search.workshop import DEFAULT_BUDGET, Workshop, workshop
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import SchemeError
 from tiling.shapes import suite
+from tiling.suite import Layer
 
 LAYERS = ("yolo9000", "resnet18")
 PAPER = "The 23 layers of TTile's paper"
@@ -55,6 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
     code, ended = 0, ""
     try:
         suites = {name: suite(name) for name in names}
+        for name, layer in ((name, layer) for name in names for layer in suites[name] if layer.refused):
+            print(f"{name}:{layer.name} is left out: {layer.refused}", file=sys.stderr)
         for path in filter(None, (options.json, options.report)):
             check_writable(path)
         shops = [workshop(None, count) for count in threads]
@@ -80,13 +83,14 @@ def main(arguments: list[str] | None = None) -> int:
     return code or int(bool(missing))
 
 
-def plan(suites: Mapping[str, Mapping[str, Problem]], shop: Workshop) -> Iterator[Section]:
+def plan(suites: Mapping[str, Sequence[Layer]], shop: Workshop) -> Iterator[Section]:
     """The paper's two networks are one section; every other suite is one of its own."""
     together = [LAYERS] if set(LAYERS) <= set(suites) else []
     alone = [(name,) for name in suites if not together or name not in LAYERS]
     for names in together + alone:
         title = PAPER if names is LAYERS else names[0]
-        layers = [(f"{name}:{layer}", problem) for name in names for layer, problem in suites[name].items()]
+        found = [(name, layer) for name in names for layer in suites[name] if layer.problem]
+        layers = [(f"{name}:{layer.name}", layer.problem) for name, layer in found]
         yield Section(f"{title}, {on_threads(shop.threads)}", shop, layers)
 
 
