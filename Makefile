@@ -2,18 +2,19 @@
 
 PYTHON ?= python3
 SHAPE ?= resnet18:R2
+MINUTES ?= 20
 PYTEST_FLAGS ?=
 
 VENV := .venv
 VENV_PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup compiler run test bench clean
+.PHONY: help setup compiler run test soak bench clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
-	@echo "Variables: SHAPE=$(SHAPE) PYTHON=$(PYTHON) PYTEST_FLAGS=$(PYTEST_FLAGS)"
+	@echo "Variables: SHAPE=$(SHAPE) MINUTES=$(MINUTES) PYTHON=$(PYTHON) PYTEST_FLAGS=$(PYTEST_FLAGS)"
 
 setup: compiler $(STAMP) ## create .venv and install into it, where that is not done yet
 
@@ -39,6 +40,9 @@ run: setup ## generate a fast kernel for SHAPE
 
 test: setup ## run the tests
 	$(VENV_PYTHON) -m pytest $(PYTEST_FLAGS)
+
+soak: setup ## run the long tests, which share MINUTES
+	$(VENV_PYTHON) -m pytest --soak '$(MINUTES)' -rfEP $(PYTEST_FLAGS)
 
 bench: setup ## time the 23 layers of TTile's paper and rewrite docs/performance.md
 	$(VENV_PYTHON) -m bench --report docs/performance.md

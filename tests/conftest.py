@@ -1,4 +1,11 @@
-"""What every test gets: folders of its own, skips for instruction sets this CPU lacks, and `--update-golden`."""
+"""What every test gets: folders of its own, skips for instruction sets this CPU lacks, `--update-golden` and `--soak`.
+
+A test marked `soak` runs only with `--soak MINUTES`, which runs nothing else. It asks for `soak_seconds` and stops by
+itself once that time is over; `soak_seed` is where its random numbers start. What it prints is shown at the end.
+"""
+
+import random
+import time
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -10,6 +17,58 @@ settings.load_profile("tilewright")
 
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden instead of comparing with it")
+    parser.addoption("--soak", type=float, metavar="MINUTES", help="run the soak tests, which share this time, and no other")
+    parser.addoption("--soak-seed", type=int, metavar="N", help="of the soak tests' random numbers; printed, by default a new one")
+
+
+def pytest_configure(config):
+    if config.option.soak_seed is None:
+        config.option.soak_seed = random.randrange(2**32)
+    if config.option.soak is not None and config.option.soak <= 0:
+        raise pytest.UsageError("--soak takes a number of minutes above 0")
+
+
+def pytest_report_header(config):
+    if config.option.soak is not None:
+        return f"soak: {config.option.soak:g} minutes; the same again with --soak-seed {config.option.soak_seed}"
+
+
+def pytest_collection_modifyitems(config, items):
+    long, short = [], []
+    for item in items:
+        (long if item.get_closest_marker("soak") else short).append(item)
+    items[:], left_out = (short, long) if config.option.soak is None else (long, short)
+    config.hook.pytest_deselected(items=left_out)
+
+
+class SoakTime:
+    """The time that the soak tests share: what one leaves is for those after it."""
+
+    def __init__(self, minutes: float, tests: int):
+        self.deadline, self.tests = time.monotonic() + 60 * minutes, tests
+
+    def share(self) -> float:
+        """Seconds for the next test, of which there are so many left."""
+        share = max(0.0, self.deadline - time.monotonic()) / self.tests
+        self.tests -= 1
+        return share
+
+
+@pytest.fixture(scope="session")
+def soak_time(request) -> SoakTime:
+    return SoakTime(request.config.option.soak, len(request.session.items))
+
+
+@pytest.fixture
+def soak_seconds(soak_time) -> float:
+    """How long this soak test may go on. A test does its least work even where it is 0."""
+    return soak_time.share()
+
+
+@pytest.fixture
+def soak_seed(request) -> int:
+    """Where the random numbers of a soak test start: `--soak-seed`."""
+    return request.config.option.soak_seed
 
 
 @pytest.fixture
