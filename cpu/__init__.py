@@ -14,7 +14,7 @@ then the edge, which knows nothing of schemes:
 
     host          what this CPU is: vendor, ISA flags, caches, a fingerprint
     toolchain     the C compiler: finding it, asking what it can do, running it
-    cache         compiled kernels kept on disk, each compiled once
+    cache         compiled kernels kept on disk, each compiled once (cache_command looks after them)
     timer         calls per second, peak FMA rate and bandwidths, timed in C
     probe         measured facts of this machine
     worker        isolated runs: a crash or a hang of a kernel costs one child (worker_child is its other side)

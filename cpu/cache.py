@@ -1,9 +1,10 @@
-"""Compiled kernels kept on disk, so that each is compiled once per machine.
+"""Compiled kernels kept on disk, so that each is compiled once per machine. `python -m cpu.cache` looks after them.
 
-No lock is taken anywhere. An entry's name is a hash of everything that decides
-its content, each process builds in a folder of its own, and ``os.replace`` puts
-the finished file in place in one step: two processes that build the same entry
-at once both publish the same thing, and a reader sees all of it or none.
+No lock is taken anywhere. An entry's name is a hash of everything that decides its content, each process builds in a
+folder of its own, and `os.replace` puts the finished file in place in one step: two processes that build the same
+entry at once both publish the same thing, and a reader sees all of it or none. An entry ends with a hash of what
+precedes it, so that one that a full disk, a power cut or a stray hand damaged is built again and never loaded: code
+cut off in the middle would load, and crash when it is run.
 """
 
 from __future__ import annotations
@@ -13,24 +14,41 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import platformdirs
 
 from cpu.toolchain import BASE_FLAGS, Compiler, compile_shared, find_compiler
 
-LIMIT_BYTES = 512 << 20
-# A process that was handed an entry opens it soon after; none that was used
-# within this time goes, nor does the build folder of a process still at work.
-_IN_USE_SECONDS = 3600
+DEFAULT_LIMIT_BYTES = 512 << 20
+# No compilation takes as long: a build folder that old was left by a process that was killed.
+_BUILD_SECONDS = 3600
 _BUILD_PREFIX = "build-"
+_ENTRY_NAME = re.compile(r"[0-9a-f]{64}\.so")
+_LIMIT = re.compile("[0-9]{1,18}")
+_SEAL = hashlib.sha256
+
+Opened = TypeVar("Opened")
 
 
 class CacheError(RuntimeError):
     """The cache folder cannot be used."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A compiled kernel on disk: bytes together with its source, and when it was last used, in seconds since 1970."""
+
+    path: Path
+    bytes: int
+    used: float
 
 
 def cache_folder() -> Path:
@@ -39,73 +57,192 @@ def cache_folder() -> Path:
     return Path(chosen).absolute() if chosen else Path(platformdirs.user_cache_dir("tilewright"))
 
 
-def shared_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> Path:
-    """The path of C ``source`` compiled with ``flags``, compiled now if it never was.
+def kernel_folder() -> Path:
+    """Where the compiled kernels lie."""
+    return cache_folder() / "kernels"
 
-    The source lies beside it, with the suffix ``.c``. Raises ToolchainError if there
-    is no compiler or it fails, CacheError if the cache folder cannot be written.
+
+def load(source: str, flags: tuple[str, ...], opened: Callable[[str], Opened], openmp: bool = False) -> Opened:
+    """What ``opened(path)`` makes of C ``source`` compiled with ``flags``, compiled now if it never was.
+
+    ``opened`` is a way to load a shared object and raises OSError where it cannot. A new one is opened before others
+    see it, so that nobody can delete it in between. Raises ToolchainError if there is no compiler or it fails,
+    CacheError if the cache folder cannot be written or programs may not be loaded from it.
     """
     compiler = find_compiler()
-    folder = cache_folder() / "kernels"
-    entry = folder / f"{_key(compiler, source, flags, openmp)}.so"
-    if _usable(entry):
-        # The time of last use, for _trim; a read-only cache does not need it.
+    entry = _entry(compiler, source, flags, openmp)
+    if _intact(entry):
+        # Another process may have deleted it since.
         with contextlib.suppress(OSError):
-            os.utime(entry)
-        return entry
+            found = opened(str(entry))
+            _touch(entry)
+            return found
+    with _private(entry.parent) as private:
+        built = _build(compiler, source, private / entry.name, flags, openmp)
+        try:
+            found = opened(str(built))
+        except OSError as error:
+            raise CacheError(
+                f"a compiled kernel cannot be loaded from {entry.parent} ({error}): set TILEWRIGHT_CACHE to a folder that "
+                "programs may be loaded from"
+            ) from error
+        _publish(built, entry)
+    return found
+
+
+def shared_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> Path:
+    """The path of C ``source`` compiled with ``flags``, compiled now if it never was; its source lies beside it.
+
+    The file stays until the cache is full: to load it, use ``load``. Raises as ``load`` does.
+    """
+    compiler = find_compiler()
+    entry = _entry(compiler, source, flags, openmp)
+    if _intact(entry):
+        _touch(entry)
+    else:
+        with _private(entry.parent) as private:
+            _publish(_build(compiler, source, private / entry.name, flags, openmp), entry)
+    return entry
+
+
+def entries() -> list[Entry]:
+    """The compiled kernels there are, the one used longest ago first. Raises CacheError."""
+    with _errors(kernel_folder()):
+        return _entries(kernel_folder())
+
+
+def clear() -> list[Entry]:
+    """Deletes every compiled kernel; those it deleted. Programs that have one loaded keep it. Raises CacheError."""
+    with _errors(kernel_folder()):
+        return _trim(kernel_folder(), 0)
+
+
+def limit_bytes() -> int:
+    """How large the compiled kernels may become together: what ``keep_limit`` was told last, else 512 MiB."""
     try:
+        kept = _limit_file().read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return DEFAULT_LIMIT_BYTES
+    return int(kept) if _LIMIT.fullmatch(kept) else DEFAULT_LIMIT_BYTES
+
+
+def keep_limit(limit: int) -> list[Entry]:
+    """Holds the compiled kernels within ``limit`` bytes from now on; those it deleted for it. Raises CacheError."""
+    with _errors(cache_folder()):
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="limit-", dir=cache_folder()) as private:
+            written = Path(private) / "limit"
+            written.write_text(f"{limit}\n", encoding="ascii")
+            os.replace(written, _limit_file())
+        return _trim(kernel_folder(), limit)
+
+
+def _limit_file() -> Path:
+    return cache_folder() / "limit"
+
+
+def _entry(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool) -> Path:
+    identity = [platform.machine(), compiler.command, compiler.version, BASE_FLAGS, flags, openmp and compiler.openmp]
+    key = hashlib.sha256(json.dumps([identity, source]).encode()).hexdigest()
+    return kernel_folder() / f"{key}.so"
+
+
+def _intact(entry: Path) -> bool:
+    """Whether an entry is there and is what its builder sealed."""
+    try:
+        content = entry.read_bytes()
+    except OSError:
+        return False
+    size = _SEAL().digest_size
+    return len(content) > size and _SEAL(content[:-size]).digest() == content[-size:]
+
+
+def _touch(entry: Path) -> None:
+    """Notes the time of use, for ``_trim``; a read-only cache does not need it."""
+    with contextlib.suppress(OSError):
+        os.utime(entry)
+
+
+@contextlib.contextmanager
+def _private(folder: Path) -> Iterator[Path]:
+    """A folder to build in; what goes wrong with files while it is in use is a CacheError."""
+    with _errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=_BUILD_PREFIX, dir=folder) as private:
-            built = Path(private) / entry.name
-            compile_shared(compiler, source, built, flags, openmp)
-            built.with_suffix(".c").write_text(source, encoding="utf-8")
-            os.replace(built.with_suffix(".c"), entry.with_suffix(".c"))
-            os.replace(built, entry)
-        _trim(folder, LIMIT_BYTES, time.time())
+            yield Path(private)
+
+
+def _build(compiler: Compiler, source: str, output: Path, flags: tuple[str, ...], openmp: bool) -> Path:
+    """Compiles and seals: loaders read what an ELF file's own header speaks of and ignore what follows it."""
+    compile_shared(compiler, source, output, flags, openmp)
+    output.with_suffix(".c").write_text(source, encoding="utf-8")
+    seal = _SEAL(output.read_bytes()).digest()
+    with output.open("ab") as file:
+        file.write(seal)
+    return output
+
+
+def _publish(built: Path, entry: Path) -> None:
+    os.replace(built.with_suffix(".c"), entry.with_suffix(".c"))
+    os.replace(built, entry)
+    _trim(entry.parent, limit_bytes(), spared=entry)
+
+
+def _trim(folder: Path, limit: int, spared: Path | None = None) -> list[Entry]:
+    """Deletes the entries used longest ago until the rest is within ``limit`` bytes; those it deleted.
+
+    Others may trim at the same time, so any file may already be gone. A process that has an entry loaded keeps it:
+    its file lives on without a name.
+    """
+    _sweep(folder, time.time())
+    deleted, found = [], _entries(folder)
+    total = sum(entry.bytes for entry in found)
+    for entry in found:
+        if total <= limit:
+            break
+        if entry.path != spared:
+            entry.path.unlink(missing_ok=True)
+            entry.path.with_suffix(".c").unlink(missing_ok=True)
+            deleted.append(entry)
+            total -= entry.bytes
+    return deleted
+
+
+def _entries(folder: Path) -> list[Entry]:
+    found = []
+    for path in folder.glob("*.so"):
+        with contextlib.suppress(FileNotFoundError):
+            if not _ENTRY_NAME.fullmatch(path.name):
+                continue  # none of ours to count or delete
+            status = path.stat()
+            source = path.with_suffix(".c")
+            size = status.st_size + (source.stat().st_size if source.exists() else 0)
+            found.append(Entry(path, size, status.st_mtime))
+    return sorted(found, key=lambda entry: (entry.used, entry.path.name))
+
+
+def _sweep(folder: Path, now: float) -> None:
+    """Deletes the build folders of processes that were killed."""
+    for path in folder.glob(f"{_BUILD_PREFIX}*"):
+        with contextlib.suppress(FileNotFoundError):
+            if now - path.stat().st_mtime > _BUILD_SECONDS:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise CacheError(
             f"compiled kernels cannot be kept in {folder} ({error.strerror or error}): "
             "set TILEWRIGHT_CACHE to a folder that can be written"
         ) from error
-    return entry
 
 
-def _key(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool) -> str:
-    identity = [platform.machine(), compiler.command, compiler.version, BASE_FLAGS, flags, openmp and compiler.openmp]
-    return hashlib.sha256(json.dumps([identity, source]).encode()).hexdigest()
+if __name__ == "__main__":
+    import sys
 
+    from cpu.cache_command import main
 
-def _usable(entry: Path) -> bool:
-    """A file of no bytes is what a full disk or a power cut can leave: build it again."""
-    try:
-        return entry.stat().st_size > 0
-    except OSError:
-        return False
-
-
-def _trim(folder: Path, limit: int, now: float) -> None:
-    """Delete the entries used longest ago until the rest is within ``limit`` bytes.
-
-    Other processes may trim at the same time, so any file may already be gone.
-    """
-    entries = []
-    for path in folder.iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            status = path.stat()
-            if path.suffix == ".so":
-                source = path.with_suffix(".c")
-                size = status.st_size + (source.stat().st_size if source.exists() else 0)
-                entries.append((status.st_mtime, size, path))
-            elif path.name.startswith(_BUILD_PREFIX) and _old(status.st_mtime, now):
-                shutil.rmtree(path, ignore_errors=True)  # its process was killed
-    total = sum(size for _, size, _ in entries)
-    for used, size, path in sorted(entries):
-        if total <= limit or not _old(used, now):
-            return
-        path.unlink(missing_ok=True)
-        path.with_suffix(".c").unlink(missing_ok=True)
-        total -= size
-
-
-def _old(used: float, now: float) -> bool:
-    return now - used > _IN_USE_SECONDS
+    sys.exit(main())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from pathlib import Path
 
 import jinja2
 
+from cpu.cache import load
 from cpu.kernel import Kernel
 from cpu.emit import TEMPLATES
 from cpu.toolchain import BASE_FLAGS
@@ -29,7 +29,10 @@ def writable(folder: Path) -> None:
 
 
 def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
-    """Writes SYMBOL.c, SYMBOL.h, SYMBOL.so and example.c into `folder`; returns their paths. Raises ExportError."""
+    """Writes SYMBOL.c, SYMBOL.h, SYMBOL.so and example.c into `folder`; returns their paths. Raises ExportError.
+
+    Where the compile cache has lost the kernel meanwhile it is compiled again: raises ToolchainError and CacheError too.
+    """
     source = kernel.emitted
     problem = kernel.problem
     facts = {
@@ -42,6 +45,7 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
         "packed_floats": source.packed_floats,
         "compile_flags": " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ()))),
     }
+    library = load(source.text, source.compiler_flags, lambda path: Path(path).read_bytes(), source.openmp)
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,9 +56,8 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
         ):
             (folder / name).write_text(text, encoding="utf-8")
             written.append(folder / name)
-        library = folder / f"{source.symbol}.so"
-        shutil.copyfile(kernel.library, library)
-        written.append(library)
+        (folder / f"{source.symbol}.so").write_bytes(library)
+        written.append(folder / f"{source.symbol}.so")
     except OSError as error:
         raise _cannot(folder, error) from error
     return tuple(written)

@@ -9,7 +9,7 @@ from pathlib import Path
 import cffi
 import numpy as np
 
-from cpu.cache import CacheError, shared_object
+from cpu.cache import load
 from cpu.emit import Source, emit
 from cpu.timer import peak_gflops, time_calls
 from cpu.toolchain import ToolchainError, find_compiler
@@ -44,11 +44,10 @@ class Packed:
 class Kernel:
     """A compiled scheme. `kernel(x, w)` gives y; see `__call__`, `pack`, and `cpu.export.save`."""
 
-    def __init__(self, scheme: Scheme, source: Source, library: Path):
+    def __init__(self, scheme: Scheme, source: Source):
         self.problem: Problem = scheme.problem
         self.scheme = scheme
         self.emitted = source
-        self.library = library
         self._timing: Timing | None = None
         ffi = cffi.FFI()
         ffi.cdef(
@@ -56,15 +55,9 @@ class Kernel:
             f"void {source.symbol}_pack(const float *W, float *packed);"
         )
         self._ffi = ffi
-        try:
-            # OpenMP's threads go on running its code: unloading it with the last kernel that uses it would crash them.
-            stays = os.RTLD_NODELETE if source.openmp else 0
-            self._loaded = ffi.dlopen(str(library), os.RTLD_NOW | stays)
-        except OSError as error:
-            raise CacheError(
-                f"the compiled kernel {library} cannot be loaded ({error}): delete it, or set TILEWRIGHT_CACHE to a folder "
-                "that programs may be loaded from"
-            ) from error
+        # OpenMP's threads go on running its code: unloading it with the last kernel that uses it would crash them.
+        how = os.RTLD_NOW | (os.RTLD_NODELETE if source.openmp else 0)
+        self._loaded = load(source.text, source.compiler_flags, lambda path: ffi.dlopen(path, how), source.openmp)
         self._run = getattr(self._loaded, source.symbol)
         self._pack = getattr(self._loaded, source.symbol + "_pack")
 
@@ -171,7 +164,7 @@ def build(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> K
             f"{find_compiler().path} has no OpenMP, so threads={threads} cannot be had: use gcc, install clang's OpenMP "
             "(Debian/Ubuntu: apt install libomp-dev), or ask for threads=1"
         )
-    return Kernel(scheme, source, shared_object(source.text, source.compiler_flags, source.openmp))
+    return Kernel(scheme, source)
 
 
 def aligned_empty(shape: tuple[int, ...]) -> np.ndarray:

@@ -16,7 +16,7 @@ from typing import Any
 import cffi
 import numpy as np
 
-from cpu.cache import shared_object
+from cpu.cache import load
 
 _LANES = (4, 8, 16)
 
@@ -111,7 +111,7 @@ def _library(flags: tuple[str, ...], lanes: int) -> Any:
     if lanes not in _LANES:
         raise ValueError(f"lanes={lanes} must be one of {', '.join(map(str, _LANES))}")
     source = Path(__file__).with_name("timer.c").read_text(encoding="utf-8")
-    return _ffi.dlopen(str(shared_object(source, (*flags, f"-DTW_LANES={lanes}"))))
+    return load(source, (*flags, f"-DTW_LANES={lanes}"), _ffi.dlopen)
 
 
 def _pointer(array: np.ndarray, name: str, writable: bool = False) -> Any:

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 from rich.console import Console
 
+from cpu.cache import CacheError, keep_limit
+from cpu.cache_command import size
 from cpu.host import fingerprint, host
 from cpu.toolchain import ToolchainError
 from cpu.worker import WorkerError
@@ -32,6 +34,8 @@ def _rank(options: argparse.Namespace) -> int:
     isa = usable_isa(options.isa)
     if options.stride != "1" and (options.quick or options.op != "conv2d"):
         raise UsageError("--stride is for a full ranking of conv2d: the quick one is at stride 1, a matmul has none")
+    if options.cache_limit is not None:
+        keep_limit(options.cache_limit)
     strides = (1, 2) if options.stride == "both" else (int(options.stride),)
     kernels = quick(isa, options.op) if options.quick else space(isa, options.op, strides)
     started = time.monotonic()
@@ -130,6 +134,9 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="leave out what is measured already, also what failed; without it everything asked for is measured anew",
     )
+    command.add_argument(
+        "--cache-limit", type=size, metavar="SIZE", help="of all compiled kernels on disk, such as 512M; kept for later runs"
+    )
     command.set_defaults(run=_rank)
 
     command = commands.add_parser("show", parents=[which], help="print the ranking, best first")
@@ -164,7 +171,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    except (StoreError, ToolchainError, WorkerError, plot.PlotError) as error:
+    except (CacheError, StoreError, ToolchainError, WorkerError, plot.PlotError) as error:
         print(error, file=sys.stderr)
         return 1
     except BrokenPipeError:

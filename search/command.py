@@ -15,6 +15,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from cpu.cache import keep_limit
+from cpu.cache_command import size
 from cpu.export import writable
 from cpu.host import host
 from cpu.worker import CandidateError
@@ -68,6 +70,8 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
         print(
             f"{options.threads} threads on {host().cores} cores wait for one another: expect a slow kernel", file=sys.stderr
         )
+    if options.cache_limit is not None:
+        keep_limit(options.cache_limit)
     if options.emit:
         writable(options.emit)
     candidates: list[Scheme] = []
@@ -200,5 +204,8 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser.add_argument("--emit", type=Path, metavar="DIR", help="write .c, .h, .so and an example program there")
     parser.add_argument("--isa", metavar="NAME", help="avx512f, avx2 or portable; default: the widest this CPU runs")
     parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the random data and the explored schemes")
+    parser.add_argument(
+        "--cache-limit", type=size, metavar="SIZE", help="of all compiled kernels on disk, such as 512M; kept for later runs"
+    )
     parser.add_argument("--json", action="store_true", help="print exactly one JSON object")
     return parser

@@ -1,4 +1,4 @@
-"""The edge of ``cpu/``: host, compiler, cache, timer, probe and workers.
+"""The edge of ``cpu/``: host, compiler, timer, probe and workers.
 
 No test needs AVX or asserts how long anything takes.
 """
@@ -20,8 +20,8 @@ import cffi
 import numpy as np
 import pytest
 
-from cpu import cache, toolchain
-from cpu.cache import CacheError, cache_folder, shared_object
+from cpu import toolchain
+from cpu.cache import shared_object
 from cpu.host import FALLBACK_CACHES, Cache, fingerprint, host, read_host, supports
 from cpu.probe import buffer_sizes, probe
 from cpu.timer import (
@@ -40,10 +40,9 @@ PATIENCE = 60.0
 
 
 @pytest.fixture(autouse=True)
-def kernels(tmp_path, monkeypatch):
-    """Each test has its own cache; returns the folder that entries land in."""
+def own_cache(tmp_path, monkeypatch):
+    """Each test has its own cache."""
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "kernels"
 
 
 @pytest.fixture
@@ -231,93 +230,6 @@ def test_openmp_is_used_only_where_it_links(tmp_path, monkeypatch):
         monkeypatch.setattr(Compiler, "openmp", can)
         compile_shared(compiler, source, tmp_path / name, (), openmp=True)
         assert ctypes.CDLL(str(tmp_path / name)).openmp() == can
-
-
-# cache
-
-
-def test_cache_folder_defaults_to_the_users(monkeypatch, tmp_path):
-    assert cache_folder() == tmp_path / "cache"
-    monkeypatch.delenv("TILEWRIGHT_CACHE")
-    assert cache_folder().name == "tilewright"
-
-
-def test_shared_object_is_compiled_once(kernels, monkeypatch):
-    entry = shared_object(ANSWER, ())
-    assert ctypes.CDLL(str(entry)).answer() == 42
-    assert sorted(kernels.iterdir()) == [entry.with_suffix(".c"), entry]
-    assert entry.with_suffix(".c").read_text() == ANSWER
-    os.utime(entry, (0, 0))
-    monkeypatch.setattr(cache, "compile_shared", None)
-    assert shared_object(ANSWER, ()) == entry
-    assert entry.stat().st_mtime > 0
-
-
-def test_key_follows_source_flags_and_compiler(monkeypatch):
-    entries = [shared_object(ANSWER, ()), shared_object(ANSWER, ("-DX",)), shared_object(ANSWER + " ", ())]
-    monkeypatch.setenv("CC", f"{find_compiler().path} -DX")
-    entries.append(shared_object(ANSWER, ()))
-    assert len(set(entries)) == 4
-
-
-def test_an_empty_file_is_rebuilt():
-    entry = shared_object(ANSWER, ())
-    entry.unlink()
-    entry.touch()
-    assert shared_object(ANSWER, ()) == entry
-    assert ctypes.CDLL(str(entry)).answer() == 42
-
-
-def test_a_failed_build_leaves_nothing(kernels):
-    with pytest.raises(ToolchainError):
-        shared_object("no_such_type x;", ())
-    assert list(kernels.iterdir()) == []
-
-
-def test_concurrent_processes_build_the_same_entry(kernels):
-    program = (
-        "import ctypes, sys; from cpu.cache import shared_object\n"
-        "entry = shared_object(sys.argv[1], ())\n"
-        "print(entry, ctypes.CDLL(str(entry)).answer())"
-    )
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, ANSWER], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(4)
-    ]
-    printed = {process.communicate()[0] for process in started}
-    assert [process.returncode for process in started] == [0] * 4
-    assert printed == {f"{shared_object(ANSWER, ())} 42\n"}
-    assert len(list(kernels.iterdir())) == 2
-
-
-def test_trim_spares_what_was_used_within_the_hour(kernels):
-    now = time.time()
-    kernels.mkdir(parents=True)
-    ages = {"recent": 60, "old": 4000, "older": 8000, "oldest": 9000}
-    for name, age in ages.items():
-        for suffix in (".so", ".c"):
-            path = kernels / (name + suffix)
-            path.write_bytes(b"x" * 50)
-            os.utime(path, (now - age, now - age))
-    for name, age in (("build-dead", 9000), ("build-live", 9)):
-        (kernels / name).mkdir()
-        os.utime(kernels / name, (now - age, now - age))
-    cache._trim(kernels, 250, now)
-    left = {path.name for path in kernels.iterdir()}
-    assert left == {"recent.so", "recent.c", "old.so", "old.c", "build-live"}
-    cache._trim(kernels, 0, now)
-    assert {path.name for path in kernels.iterdir()} == {"recent.so", "recent.c", "build-live"}
-
-
-def test_unwritable_folder(monkeypatch, tmp_path):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "file"))
-    with pytest.raises(CacheError) as raised:
-        shared_object(ANSWER, ())
-    assert str(tmp_path / "file" / "kernels") in str(raised.value)
-    assert "set TILEWRIGHT_CACHE" in str(raised.value)
 
 
 # timer

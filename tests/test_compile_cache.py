@@ -1,0 +1,275 @@
+"""The compile cache: keys, damage, races, its limit, and `python -m cpu.cache`."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cpu import cache
+from cpu.cache import CacheError, cache_folder, clear, entries, keep_limit, limit_bytes, load, shared_object
+from cpu.cache_command import main, size
+from cpu.export import save
+from cpu.kernel import build
+from cpu.toolchain import ToolchainError, find_compiler
+from microkernels.isa import PORTABLE
+from tests.cache_race import source
+from tiling.notation import parse
+from tiling.problem import conv2d
+
+ROOT = Path(__file__).parents[1]
+ANSWER = "int answer(void) { return 42; }\n"
+PROCESSES, KERNELS = 8, 20
+
+
+@pytest.fixture(autouse=True)
+def kernels(tmp_path, monkeypatch):
+    """Each test has its own cache; returns the folder that entries land in."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "kernels"
+
+
+def answer(text: str = ANSWER) -> int:
+    return load(text, (), ctypes.CDLL).answer()
+
+
+def test_cache_folder_defaults_to_the_users(monkeypatch, tmp_path):
+    assert cache_folder() == tmp_path / "cache"
+    monkeypatch.delenv("TILEWRIGHT_CACHE")
+    assert cache_folder().name == "tilewright"
+
+
+def test_shared_object_is_compiled_once(kernels, monkeypatch):
+    entry = shared_object(ANSWER, ())
+    assert ctypes.CDLL(str(entry)).answer() == 42
+    assert sorted(kernels.iterdir()) == [entry.with_suffix(".c"), entry]
+    assert entry.with_suffix(".c").read_text() == ANSWER
+    os.utime(entry, (0, 0))
+    monkeypatch.setattr(cache, "compile_shared", None)
+    assert shared_object(ANSWER, ()) == entry
+    assert entry.stat().st_mtime > 0
+
+
+def test_key_follows_source_flags_and_compiler(monkeypatch):
+    entries = [shared_object(ANSWER, ()), shared_object(ANSWER, ("-DX",)), shared_object(ANSWER + " ", ())]
+    monkeypatch.setenv("CC", f"{find_compiler().path} -DX")
+    entries.append(shared_object(ANSWER, ()))
+    assert len(set(entries)) == 4
+
+
+def test_a_failed_build_leaves_nothing(kernels):
+    with pytest.raises(ToolchainError):
+        shared_object("no_such_type x;", ())
+    assert list(kernels.iterdir()) == []
+
+
+def test_unwritable_folder(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "file"))
+    with pytest.raises(CacheError) as raised:
+        shared_object(ANSWER, ())
+    assert str(tmp_path / "file" / "kernels") in str(raised.value)
+    assert "set TILEWRIGHT_CACHE" in str(raised.value)
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "flipped bit", "seal only", "other kernel"])
+def test_a_damaged_file_is_noticed_and_rebuilt(damage):
+    entry = shared_object(ANSWER, ())
+    content = bytearray(entry.read_bytes())
+    if damage == "flipped bit":
+        content[len(content) // 2] ^= 16
+    spoiled = {"empty": b"", "cut": content[: len(content) // 2], "flipped bit": content, "seal only": content[-32:]}
+    entry.unlink()  # a process that has it loaded keeps the old file
+    entry.write_bytes(spoiled.get(damage, b"another file altogether" * 99))
+    assert answer() == 42
+    assert entry.read_bytes() == shared_object(ANSWER, ()).read_bytes() and len(entries()) == 1
+
+
+def test_what_another_process_deletes_before_it_is_loaded_is_built_again(monkeypatch):
+    shared_object(ANSWER, ())
+    opened = []
+
+    def open_late(path):
+        if not opened:
+            clear()
+        opened.append(path)
+        return ctypes.CDLL(path)
+
+    assert load(ANSWER, (), open_late).answer() == 42
+    assert len(opened) == 2 and len(entries()) == 1
+
+
+def test_a_folder_that_programs_may_not_be_loaded_from_is_one_sentence():
+    def refuse(path):
+        raise OSError("failed to map segment from shared object")
+
+    with pytest.raises(CacheError, match="cannot be loaded from .*failed to map.* set TILEWRIGHT_CACHE"):
+        load(ANSWER, (), refuse)
+
+
+def test_a_kernel_lives_on_and_is_saved_after_the_cache_is_cleared(tmp_path):
+    problem = conv2d(c=4, h=5, w=5, k=4, r=1, s=1)
+    kernel = build(parse(problem, "R(h) R(w) S(y) T(c,4) V(k,4)"), PORTABLE)
+    assert clear()
+    assert kernel.timing.seconds > 0
+    assert [path.suffix for path in save(kernel, tmp_path / "saved")] == [".c", ".h", ".c", ".so"]
+    assert len(entries()) >= 1
+
+
+# Races
+
+
+def started(*arguments: object, **environment: str) -> subprocess.Popen:
+    words = [sys.executable, "-m", "tests.cache_race", *map(str, arguments)]
+    return subprocess.Popen(words, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
+
+
+def race(rounds: int, seed: int, kernels: int = KERNELS) -> None:
+    """Every process gets its own right binaries, whoever builds, deletes or damages them meanwhile."""
+    racers = [started(kernels, rounds, seed + place) for place in range(PROCESSES)]
+    assert [racer.communicate()[0] for racer in racers] == ["0\n"] * PROCESSES
+    assert [racer.returncode for racer in racers] == [0] * PROCESSES
+
+
+def test_eight_processes_load_twenty_kernels_each(kernels):
+    race(rounds=1, seed=1)
+    assert len(list(kernels.glob("*.so"))) == len(list(kernels.iterdir())) / 2 == KERNELS
+
+
+def test_eight_processes_in_a_cache_that_is_too_small_and_gets_damaged(kernels):
+    keep_limit(sum(shared_object(source(number), ()).stat().st_size for number in range(3)))
+    spoiler = started("--spoil", 3, 7)
+    race(rounds=1, seed=2, kernels=5)
+    assert int(spoiler.communicate()[0]) > 0
+    assert not list(kernels.glob("build-*"))
+
+
+@pytest.mark.soak
+def test_races_in_a_large_small_and_damaged_cache(soak_seconds, soak_seed):
+    until, races, spoiled = time.monotonic() + soak_seconds, 0, 0
+    rng = random.Random(soak_seed)
+    while True:
+        clear()
+        keep_limit(rng.choice((512 << 20, 100_000, 1)))
+        spoiler = started("--spoil", 5, rng.randrange(2**32)) if rng.random() < 0.7 else None
+        race(rounds=2, seed=rng.randrange(2**32))
+        races += 1
+        spoiled += int(spoiler.communicate()[0]) if spoiler else 0
+        if time.monotonic() > until:
+            break
+    loads = races * PROCESSES * KERNELS * 2
+    print(f"{races} races, {loads} loads by {PROCESSES} processes at once, {spoiled} entries damaged meanwhile, 0 wrong")
+
+
+# The limit
+
+
+def filled(kernels: Path, ages: dict[str, int], size: int = 50) -> float:
+    """Entries of 2 x `size` bytes, used that many seconds ago; the present time."""
+    now = time.time()
+    kernels.mkdir(parents=True, exist_ok=True)
+    for name, age in ages.items():
+        for suffix in (".so", ".c"):
+            path = kernels / (name * 64 + suffix)
+            path.write_bytes(b"x" * size)
+            os.utime(path, (now - age, now - age))
+    return now
+
+
+def names(kernels: Path) -> str:
+    return "".join(sorted(path.name[0] for path in kernels.glob("*.so")))
+
+
+def test_the_entries_used_longest_ago_go_first(kernels):
+    filled(kernels, {"a": 60, "b": 4000, "c": 8000, "d": 9000})
+    assert [entry.path.name[0] for entry in keep_limit(250)] == ["d", "c"]
+    assert names(kernels) == "ab" and limit_bytes() == 250 and [entry.bytes for entry in entries()] == [100, 100]
+    assert answer() == 42, "a kernel larger than the limit still works"
+    assert len(names(kernels)) == 1, "and is the only one left"
+
+
+def test_use_counts_as_use(kernels):
+    entry = shared_object(ANSWER, ())
+    os.utime(entry, (0, 0))
+    filled(kernels, {"a": 60})
+    assert entries()[0].path == entry
+    assert answer() == 42
+    assert entries()[-1].path == entry
+
+
+def test_nothing_but_entries_is_deleted(kernels):
+    filled(kernels, {"a": 60})
+    (kernels / "mine.so").touch()
+    for name, age in (("build-dead", 9000), ("build-live", 9)):
+        (kernels / name).mkdir()
+        os.utime(kernels / name, (time.time() - age,) * 2)
+    assert len(clear()) == 1
+    assert {path.name for path in kernels.iterdir()} == {"mine.so", "build-live"}
+
+
+@pytest.mark.parametrize("text", ["", "lots", "-5", "\0"])
+def test_a_limit_that_cannot_be_read_is_the_default(text):
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    (cache_folder() / "limit").write_text(text, encoding="ascii")
+    assert limit_bytes() == cache.DEFAULT_LIMIT_BYTES
+
+
+# The command line
+
+
+def test_status_limit_and_clear(capsys, kernels):
+    assert main(["status"]) == 0
+    assert "kernels      0, 0 B" in capsys.readouterr().out
+    filled(kernels, {"a": 60, "b": 4000}, size=1 << 19)
+    assert main(["status"]) == 0
+    printed = capsys.readouterr().out
+    assert str(kernels) in printed and "2, 2 MiB" in printed and "limit        512 MiB" in printed
+    assert "last used    60 seconds to 67 minutes ago" in printed
+    assert main(["limit", "1M"]) == 0
+    assert capsys.readouterr().out == "compiled kernels are kept within 1 MiB; deleted 1 compiled kernel, 1 MiB\n"
+    assert main(["status", "--json"]) == 0
+    facts = {"folder": str(kernels), "kernels": 1, "bytes": 1 << 20, "limit_bytes": 1 << 20}
+    assert json.loads(capsys.readouterr().out) == facts
+    assert main(["clear"]) == 0
+    assert capsys.readouterr().out == "deleted 1 compiled kernel, 1 MiB\n" and names(kernels) == ""
+
+
+def test_the_module_is_the_command(tmp_path):
+    command = [sys.executable, "-m", "cpu.cache", "status"]
+    assert str(tmp_path / "cache") in subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("text, count", [("0", 0), ("512M", 512 << 20), ("2g", 2 << 30), ("3 KiB", None), ("10kB", 10240)])
+def test_sizes(text, count):
+    if count is None:
+        with pytest.raises(argparse.ArgumentTypeError, match="is not a size such as"):
+            size(text)
+    else:
+        assert size(text) == count
+
+
+def test_the_command_in_an_unusable_folder(monkeypatch, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "file"))
+    assert main(["limit", "1M"]) == 1
+    assert "set TILEWRIGHT_CACHE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("search.conv", "--shape", "c=4,h=5,w=5,k=4,r=1,s=1", "--isa", "portable", "--scheme", "R(h) R(w) S(y) T(c,4) V(k,4)"),
+        ("microkernels", "rank", "--isa", "no such"),
+    ],
+)
+def test_the_commands_keep_a_limit_too(command):
+    subprocess.run([sys.executable, "-m", *command, "--cache-limit", "9M"], cwd=ROOT, capture_output=True)
+    assert limit_bytes() == (9 << 20 if command[0] == "search.conv" else cache.DEFAULT_LIMIT_BYTES)
