@@ -5,14 +5,20 @@ from __future__ import annotations
 import functools
 import os
 import re
+import resource
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 COMPILE_SECONDS = 120
+# Of address space: many times what a kernel takes; a compiler that runs away ends there, and not with the machine.
+COMPILE_BYTES = 4 << 30
+# More than any compilation writes: where there is no room for as much, its failure says nothing of the source.
+_ROOM_BYTES = 4 << 20
 
 # -ffp-contract=fast: portable C must turn a*b+c into one FMA where the ISA has
 #   it, and clang's default differs from gcc's; intrinsics are unaffected.
@@ -91,9 +97,10 @@ def compile_shared(
 
     ``flags`` follow BASE_FLAGS, so they may override them. With ``openmp`` the flag
     -fopenmp is given if the compiler has it; without it the pragmas are ignored and
-    the kernel runs on one thread. Raises ToolchainError with the compiler's last
-    lines if it fails or takes longer than COMPILE_SECONDS, ValueError for a flag
-    that Tilewright never uses, OSError if output's folder cannot be written.
+    the kernel runs on one thread. Raises CompileError with the compiler's last
+    lines if it fails, takes longer than COMPILE_SECONDS or more than COMPILE_BYTES,
+    ValueError for a flag that Tilewright never uses, OSError if output's folder
+    cannot be written or its disk is full.
     """
     forbidden = _FORBIDDEN.intersection(flags)
     if forbidden:
@@ -161,7 +168,8 @@ def _compile(
         # or Ctrl-C ends it too. Killing the driver alone, on a time-out, orphans
         # the compiler proper: the CPU limit ends that one, and its messages go to
         # a file because an orphan would hold a pipe open.
-        limited = ["/bin/sh", "-c", 'ulimit -t "$0"; exec "$@"', str(COMPILE_SECONDS), *arguments]
+        limits = [_limit(resource.RLIMIT_CPU, COMPILE_SECONDS), _limit(resource.RLIMIT_AS, COMPILE_BYTES) // 1024]
+        limited = ["/bin/sh", "-c", 'ulimit -t "$0"; ulimit -v "$1"; shift; exec "$@"', *map(str, limits), *arguments]
         messages = folder / "messages"
         with messages.open("wb") as sink:
             try:
@@ -180,10 +188,23 @@ def _compile(
                     f"{shlex.join(arguments)}"
                 ) from None
         if status:
+            _require_room(folder)
             last = "\n".join(messages.read_text(errors="replace").splitlines()[-12:])
-            raise CompileError(
-                f"the compiler failed with status {status}: {shlex.join(arguments)}\n{last}"
-            )
+            ended = f"failed with status {status}" if status > 0 else f"was ended by {signal.Signals(-status).name}"
+            raise CompileError(f"the compiler {ended}: {shlex.join(arguments)}\n{last}")
+
+
+def _limit(kind: int, wanted: int) -> int:
+    """As much as is wanted of a resource, or as much of it as we may have."""
+    hard = resource.getrlimit(kind)[1]
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+
+
+def _require_room(folder: Path) -> None:
+    """Raises OSError where the disk is full: compilers and linkers fail over it in many words, or crash."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(_ROOM_BYTES))
+        file.flush()
 
 
 def _environment() -> dict[str, str]:
