@@ -27,6 +27,8 @@ from cpu.worker_child import checked_name
 
 PACKAGES = ("cpu", "microkernels", "search")
 
+# How the reason begins where a candidate was killed for taking too long: the one that a slow moment may be at fault for.
+NO_ANSWER = "no answer within"
 _START_SECONDS = 60.0
 
 
@@ -242,7 +244,7 @@ class _Child:
             left = deadline - time.monotonic()
             if left <= 0 or not poller.poll(max(1, left * 1000)):
                 self.kill()
-                raise CandidateError(f"no answer within {seconds:g} s: killed")
+                raise CandidateError(f"{NO_ANSWER} {seconds:g} s: killed")
             part = os.read(self._answers, 1 << 16)
             if not part:
                 raise CandidateError(self._death())
@@ -254,7 +256,9 @@ class _Child:
         the rest of its group does not change that."""
         self.kill()
         status = self.process.wait()
-        if status < 0:
+        if status == -signal.SIGKILL:
+            how = "killed with SIGKILL, as the system does when memory runs out"
+        elif status < 0:
             how = f"crashed with {signal.Signals(-status).name}"
         else:
             how = f"ended with status {status} before it answered"

@@ -43,6 +43,7 @@ def _serve(configuration: Mapping[str, Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit_memory(configuration["memory_bytes"])
+    _be_the_first_to_go()
     _die_with_parent(requests, configuration["parent"])
     with open(requests, "rb") as incoming, open(answers, "wb") as outgoing:
         answer = json.dumps({"result": "ready"})
@@ -77,6 +78,12 @@ def _limit_memory(wanted: int) -> None:
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def _be_the_first_to_go() -> None:
+    """Should the system run out of memory all the same, it is to end us and not the program that measures."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("1000")
 
 
 def _die_with_parent(requests: int, parent: int | None) -> None:
