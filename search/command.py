@@ -118,7 +118,7 @@ def _tuned(shop: Workshop, candidates: list[Scheme], options, console: Console, 
     problem = candidates[0].problem
     with _progress(console, problem, options.threads) as progress:
         outcome = shop.tune(
-            candidates, budget=max(budget, 0.1), trials=options.trials, seed=options.seed, progress=progress
+            candidates, budget=max(budget, 0.1), trials=options.trials, seed=options.seed, forget=options.forget, progress=progress
         )
     return outcome
 
@@ -198,6 +198,7 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--trials", type=whole, default=DEFAULT_TRIALS, metavar="N", help=f"schemes to measure at most; default {DEFAULT_TRIALS}"
     )
+    parser.add_argument("--forget", action="store_true", help="measure anew what earlier searches measured, or saw fail")
     parser.add_argument("--model-only", action="store_true", help="trust the model: measure no candidate")
     parser.add_argument("--scheme", metavar="TEXT", help="run exactly this scheme")
     parser.add_argument("--explain", action="store_true", help="predicted parts of the choice and of the runners-up")

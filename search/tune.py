@@ -24,8 +24,10 @@ ROUNDS = 3
 FINAL_SHARE = 0.3
 # Of the trials, this share is drawn from the next DEEPER x as many candidates: the model may be wrong about its order.
 EXPLORED, DEEPER = 0.25, 8
-# A visit may take at least this long before it counts as hung, however little of the budget is left; seconds.
+# A visit may take at least this long before it counts as hung, however little of the budget is left; seconds. And at
+# most this share of what is left: one that hangs must not cost the others their turn.
 LEAST_PATIENCE = 5.0
+PATIENT_SHARE = 1 / 3
 # Seconds of samples of a visit: to sort out the slow ones, and in the finals.
 SHORT, LONG = 0.06, 0.12
 
@@ -60,26 +62,29 @@ class Outcome:
 def tune(
     candidates: Sequence[Scheme],
     measure: Callable[[Scheme, float, float], Timing | str],
-    prepare: Callable[[Sequence[Scheme], float], None],
+    prepare: Callable[[Sequence[Scheme], float], Mapping[str, str]],
     *,
     budget: float,
     trials: int,
     clock: Callable[[], float],
     seed: int = 0,
-    known: Mapping[str, Timing] | None = None,
+    known: Mapping[str, Timing | str] | None = None,
     progress: Callable[[int, int, float], None] = lambda tried, of, best: None,
 ) -> Outcome:
     """Measures up to `trials` candidates, the first ones first, in about `budget` seconds and settles on one.
 
     measure(scheme, seconds, patience) gives a timing, or the reason why there is none within `patience` seconds;
-    prepare(schemes, patience) compiles ahead. Schemes with a `known` timing take part without being measured again
-    before the finals, and do not count as trials. progress(tried, of, best work). A KeyboardInterrupt ends the search
-    with the best so far, if there is one. Raises TuningError.
+    prepare(schemes, patience) compiles ahead and gives, by text, the reasons of those that do not compile: they are out.
+    Schemes with a `known` timing take part without being measured again before the finals, those known to fail do not
+    take part, and neither count as trials; where nothing but failures is known the machine was at fault, and they are
+    tried again. progress(tried, of, best work). A KeyboardInterrupt ends the search with the best so far, if there is
+    one. Raises TuningError.
     """
-    known = known or {}
     search = _Search(measure, prepare, clock, clock() + budget)
-    search.found = {s.text: Measured(s, known[s.text]) for s in candidates if s.text in known}
-    chosen = _trials([scheme for scheme in candidates if scheme.text not in known], trials, seed)
+    timings = {text: found for text, found in (known or {}).items() if isinstance(found, Timing)}
+    search.found = {s.text: Measured(s, timings[s.text]) for s in candidates if s.text in timings}
+    done = frozenset(known or ()) if search.found else frozenset()
+    chosen = _trials([scheme for scheme in candidates if scheme.text not in done], trials, seed)
     interrupted = False
     try:
         search.try_all(chosen, clock() + budget * (1 - FINAL_SHARE), progress)
@@ -99,7 +104,7 @@ class _Search:
     """What is known so far: short measurements, failures with their reasons, and the finalists' pooled timings."""
 
     measure: Callable[[Scheme, float, float], Timing | str]
-    prepare: Callable[[Sequence[Scheme], float], None]
+    prepare: Callable[[Sequence[Scheme], float], Mapping[str, str]]
     clock: Callable[[], float]
     deadline: float
     found: dict[str, Measured] = field(default_factory=dict)
@@ -112,23 +117,27 @@ class _Search:
         """Measures once; a scheme that fails is out, whatever it reached before."""
         started = self.clock()
         outcome = self.measure(scheme, seconds, self.patience())
-        self.slowest = max(self.slowest, self.clock() - started)
         if isinstance(outcome, str):
             self.failed[scheme.text] = outcome
             self.found.pop(scheme.text, None)
             self.finalists.pop(scheme.text, None)
             return None
+        self.slowest = max(self.slowest, self.clock() - started)
         return outcome
 
     def patience(self) -> float:
-        return max(LEAST_PATIENCE, self.deadline - self.clock())
+        return max(LEAST_PATIENCE, PATIENT_SHARE * (self.deadline - self.clock()))
 
     def try_all(self, schemes: list[Scheme], deadline: float, progress: Callable[[int, int, float], None]) -> None:
         """Each scheme once, in batches that are compiled together, until the deadline or too close to the finals'."""
         for first in range(0, len(schemes), BATCH):
             batch = schemes[first : first + BATCH]
-            self.prepare(batch, self.patience())
+            uncompiled = self.prepare(batch, self.patience())
+            self.failed |= uncompiled
+            self.trials += len(uncompiled)
             for scheme in batch:
+                if scheme.text in uncompiled:
+                    continue
                 # The finals need two visits to compare anything.
                 if self.found and (self.clock() > deadline or self.clock() + 3 * self.slowest > self.deadline):
                     return

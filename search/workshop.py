@@ -16,7 +16,7 @@ from cpu.host import fingerprint, host
 from cpu.kernel import Kernel, build
 from cpu.probe import probe
 from cpu.toolchain import find_compiler
-from cpu.worker import CandidateError, Task, Worker, run_all
+from cpu.worker import NO_ANSWER, CandidateError, Task, Worker, run_all
 from microkernels.catalog import Catalog
 from microkernels.isa import Isa, best_isa, isa_named
 from microkernels.records import load, revision
@@ -126,13 +126,11 @@ class Workshop:
     ) -> Outcome:
         """Measures the most promising of `schemes` in isolated workers and settles on one; everything is recorded.
 
-        What earlier searches measured takes part, unless `forget`. Raises TuningError, ToolchainError, CacheError,
-        StoreError, and WorkerError where this machine is at fault and not a candidate.
+        What earlier searches found out takes part, failures too, unless `forget`. Raises TuningError, ToolchainError without a
+        compiler, StoreError, and WorkerError where this machine is at fault and not a candidate.
         """
         key = self.key(schemes[0].problem)
-        # A compiler or a cache that fails says so here, in its own words.
-        self.build(schemes[0])
-        known = {} if forget else {t: o for t, o in store.measured(key).items() if isinstance(o, Timing)}
+        known = {} if forget else {t: o for t, o in store.measured(key).items() if not _unfinished(o)}
         with closing(Worker(env=self.environment)) as worker:
 
             def measure(scheme: Scheme, seconds: float, patience: float) -> Timing | str:
@@ -140,10 +138,16 @@ class Workshop:
                 store.record(key, scheme.text, outcome)
                 return outcome
 
+            def prepare(schemes: Sequence[Scheme], patience: float) -> dict[str, str]:
+                failed = self.prepare(schemes, patience)
+                for text, reason in failed.items():
+                    store.record(key, text, reason)
+                return failed
+
             return tune(
                 schemes,
                 measure,
-                self.prepare,
+                prepare,
                 budget=budget,
                 trials=trials,
                 clock=time.monotonic,
@@ -163,13 +167,12 @@ class Workshop:
             return error.reason
         return Timing(tuple(found["samples"]), found["peak_gflops"])
 
-    def prepare(self, schemes: Sequence[Scheme], patience: float = CANDIDATE_SECONDS) -> None:
-        """Compiles schemes on all cores, so that measuring them finds them in the cache."""
+    def prepare(self, schemes: Sequence[Scheme], patience: float = CANDIDATE_SECONDS) -> dict[str, str]:
+        """Compiles schemes on all cores, so that measuring them finds them in the cache; why some do not compile, by text."""
         patience = min(patience, CANDIDATE_SECONDS)
         tasks = [Task("cpu.measure:compiled", patience, self.job(scheme)) for scheme in schemes]
-        # A scheme that does not compile says so again when it is measured, where its reason is recorded.
-        for _ in run_all(tasks, min(len(tasks), host().cores)):
-            pass
+        with closing(run_all(tasks, min(len(tasks), host().cores))) as outcomes:
+            return {t.arguments["scheme"]: o.reason for t, o in outcomes if isinstance(o, CandidateError)}
 
     def verdict(self, scheme: Scheme, seconds: float, seed: int) -> tuple[Timing, float]:
         """The scheme checked and timed in a worker of its own: timing and largest error. Raises CandidateError."""
@@ -183,6 +186,11 @@ class Workshop:
     def environment(self) -> dict[str, str]:
         """Threads of a kernel under test wait actively between calls, as they do in a program that calls it often."""
         return {"OMP_WAIT_POLICY": "active"} if self.threads > 1 else {}
+
+
+def _unfinished(outcome: Timing | str) -> bool:
+    """Whether a measurement was given up over its time: the next search tries again."""
+    return isinstance(outcome, str) and outcome.startswith(NO_ANSWER)
 
 
 def workshop(isa: str | None = None, threads: int = 1) -> Workshop:

@@ -46,7 +46,7 @@ class Bench:
 
     def __init__(self, seconds, peak=lambda n: 100.0, each=1.0, jitter=0.0):
         self.seconds, self.peak, self.each, self.jitter = seconds, peak, each, jitter
-        self.now, self.calls, self.prepared = 0.0, [], []
+        self.now, self.calls, self.prepared, self.uncompiled = 0.0, [], [], {}
 
     def measure(self, scheme, seconds, patience):
         self.calls.append(scheme.text)
@@ -67,6 +67,7 @@ class Bench:
 
     def prepare(self, schemes, patience):
         self.prepared.append([scheme.text for scheme in schemes])
+        return {text: reason for text, reason in self.uncompiled.items() if text in self.prepared[-1]}
 
 
 def test_the_fastest_wins():
@@ -132,6 +133,38 @@ def test_known_results_are_not_measured_again_before_the_finals():
     outcome = bench.tune(known=known)
     assert outcome.trials == 0 and bench.prepared == [] and outcome.best.scheme == CANDIDATES[0]
     assert set(bench.calls) == {c.text for c in CANDIDATES[:4]}
+
+
+def test_known_failures_are_not_tried_again_unless_nothing_else_is_known():
+    first, *others = (c.text for c in CANDIDATES)
+    failed = {text: "crashed with SIGILL" for text in others[:2]}
+    bench = Bench({c.text: 1.0 for c in CANDIDATES})
+    outcome = bench.tune(known={first: Timing((1.0,) * 5, 100.0), **failed})
+    assert not set(bench.calls) & set(failed) and outcome.trials == 3
+    bench = Bench({c.text: 1.0 for c in CANDIDATES})
+    assert bench.tune(known=failed).trials == len(CANDIDATES)
+
+
+def test_what_does_not_compile_is_not_visited():
+    bench = Bench({c.text: 1.0 for c in CANDIDATES})
+    bench.uncompiled = {CANDIDATES[0].text: "CompileError: no such register"}
+    outcome = bench.tune()
+    assert CANDIDATES[0].text not in bench.calls and (outcome.trials, outcome.failed) == (len(CANDIDATES), 1)
+
+
+def test_a_candidate_that_hangs_leaves_time_for_the_others():
+    bench = Bench({c.text: 1.0 for c in CANDIDATES})
+    measure, patience_given = bench.measure, []
+
+    def hangs(scheme, seconds, patience):
+        patience_given.append(patience)
+        if scheme == CANDIDATES[0]:
+            bench.now += patience
+            return "no answer"
+        return measure(scheme, seconds, patience)
+
+    bench.measure = hangs
+    assert bench.tune(budget=60.0).trials == len(CANDIDATES) and patience_given[0] == pytest.approx(20.0)
 
 
 def test_an_interrupt_keeps_the_best_so_far():
