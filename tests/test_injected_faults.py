@@ -1,0 +1,123 @@
+"""Candidates that crash, hang, run out of memory or compute something else, in the real ranking and the real tuner.
+
+The faults are put into the kernels by a compiler of our own (`tests/faulty_compiler.py`), so that nothing of what is
+tested knows of them.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from cpu.cache import clear
+from cpu.host import fingerprint, host
+from microkernels import offline
+from microkernels.isa import PORTABLE
+from microkernels.records import load, measured
+from microkernels.space import quick
+from search import store
+from search.tune import TuningError
+from search.workshop import Workshop, workshop
+from tiling.machine import Timing
+from tiling.notation import parse
+from tiling.problem import conv2d
+
+ROOT = Path(__file__).parents[1]
+# Each fault with how its recorded reason begins, or a part of it.
+FAULTS = {
+    "segfault": "crashed with SIGSEGV",
+    "illegal instruction": "crashed with SIGILL",
+    "hang": "no answer within",
+    "abort": "crashed with SIGABRT (it last printed: free(): invalid pointer)",
+    "exit": "ended with status 3 before it answered",
+    "killed": "killed with SIGKILL, as the system does when memory runs out",
+    "memory": "crashed with SIGABRT",
+    "wrong result": "WrongResult: wrong result: 1 of ",
+    "nothing written": "outputs differ from the reference, the first at (0, 0, 0, 0): nan instead of",
+    "compiler hangs": "no answer within",
+    "compiler crashes": "CompileError: the compiler was ended by SIGSEGV",
+    "compiler killed": "CompileError: the compiler was ended by SIGKILL",
+    "compiler allocates": "out of memory",
+    "does not compile": "unknown type name 'no_such_type'",
+}
+HANGS = ("hang", "compiler hangs")
+SHAPE = "c=8,h=12,w=12,k=16,r=3,s=3,pad=1"
+PROBLEM = conv2d(c=8, h=12, w=12, k=16, r=3, s=3, padding=1)
+SCHEMES = [
+    parse(PROBLEM, f"T(h,{12 // rows}) R(k) T(w,{12 // columns}) S(y) T(r,3) T(s,3) T(c,8){unroll} V(k,4)")
+    for columns in (1, 2, 3)
+    for rows in (1, 2, 3, 4, 6, 12)
+    if rows * columns <= 12
+    for unroll in [(f" U(h,{rows})" if rows > 1 else "") + (f" U(w,{columns})" if columns > 1 else "")]
+]
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def inject(monkeypatch):
+    """Call with {text in the source: fault}."""
+    monkeypatch.setenv("CC", shlex.join([sys.executable, str(ROOT / "tests" / "faulty_compiler.py")]))
+
+    def inject(faults):
+        monkeypatch.setenv("FAULTS", json.dumps(faults))
+
+    inject({})
+    return inject
+
+
+def test_the_ranking_goes_on_past_every_fault(inject, monkeypatch):
+    monkeypatch.setattr(offline, "TIMEOUT_SECONDS", 8.0)
+    kernels = quick(PORTABLE)
+    chosen = dict(zip(kernels[1:], FAULTS))
+    sound = kernels[len(FAULTS) + 1 :][:3] + kernels[:1]
+    inject({f"{kernel.name}:": fault for kernel, fault in chosen.items()})
+    state = offline.rank_machine([*chosen, *sound], jobs=2)
+    assert (state.done, state.failed) == (len(FAULTS) + len(sound), len(FAULTS))
+    catalog = load(fingerprint(host()), "portable")
+    assert {entry.kernel for entry in catalog.entries} == set(sound)
+    reasons = {failure.kernel: failure.reason for failure in catalog.failures}
+    for kernel, fault in chosen.items():
+        assert FAULTS[fault] in reasons[kernel], fault
+    assert measured(fingerprint(host())) == {kernel.name for kernel in (*chosen, *sound)}
+    inject({})
+    assert offline.rank_machine([*chosen, *sound], resume=True).done == 0, "a resumed ranking repeats no failure"
+
+
+def test_the_tuner_goes_on_past_every_fault(inject, monkeypatch):
+    chosen = dict(zip((scheme.text for scheme in SCHEMES), FAULTS))
+    inject({f" {text}\n": fault for text, fault in chosen.items()})
+    shop = workshop("portable")
+    outcome = shop.tune(SCHEMES[: len(FAULTS) + 1], budget=20.0, trials=99)
+    assert outcome.best.scheme == SCHEMES[len(FAULTS)] and outcome.failed == len(FAULTS)
+    found = store.measured(shop.key(PROBLEM))
+    for text, fault in chosen.items():
+        assert FAULTS[fault] in found[text], fault
+    assert isinstance(found[outcome.best.scheme.text], Timing)
+
+    visited = []
+    real = Workshop.measure
+    monkeypatch.setattr(
+        Workshop, "measure", lambda self, worker, scheme, *rest: visited.append(scheme) or real(self, worker, scheme, *rest)
+    )
+    inject({})
+    clear()  # the compiler that injects keeps to no rule: the same source now compiles to something else
+    again = shop.tune(SCHEMES[: len(FAULTS) + 1], budget=20.0, trials=99)
+    assert again.trials == len(HANGS) and again.failed == 0, "only what never ended is tried again"
+    assert {scheme.text for scheme in visited} <= {t for t, fault in chosen.items() if fault in HANGS} | {
+        outcome.best.scheme.text
+    }
+
+
+def test_where_every_candidate_fails_the_search_says_why(inject):
+    inject({"void": "segfault"})
+    with pytest.raises(TuningError, match="none of 3 candidates could be measured: crashed with SIGSEGV"):
+        workshop("portable").tune(SCHEMES[:3], budget=20.0, trials=3)

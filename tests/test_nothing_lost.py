@@ -1,0 +1,260 @@
+"""Real rankings and searches that are killed, interrupted, run twice at once or run out of disk: nothing is lost.
+
+A trigger in the store writes down every measurement that reaches it, so that a repeated one is seen.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import filelock
+import pytest
+
+from cpu.host import fingerprint, host
+from microkernels.catalog import Entry
+from microkernels.database import FILE_NAME
+from microkernels.estimate import estimate
+from microkernels.isa import PORTABLE
+from microkernels.rank import LOOKS
+from microkernels.records import record
+from microkernels.space import quick
+from search import store
+from search.workshop import workshop
+from tiling.machine import Timing
+from tiling.shapes import parse_shape
+
+ROOT = Path(__file__).parents[1]
+SHAPE = "c=8,h=10,w=10,k=16,r=3,s=3,pad=1"
+JOBS = 2
+RANK = ["-m", "microkernels", "rank", "--isa", "portable", "--quick", "--resume", "--jobs", str(JOBS)]
+TUNE = ["-m", "search.conv", "--isa", "portable", "--shape", SHAPE, "--trials", "8", "--budget", "60", "--json"]
+# Which processes a signal is sent to: the one that was started, or its whole group as a terminal does.
+SIGNALS = [(signal.SIGKILL, "process"), (signal.SIGKILL, "group"), (signal.SIGINT, "process"), (signal.SIGINT, "group"),
+           (signal.SIGTERM, "process")]  # fmt: skip
+PATIENCE = 60.0
+_AUDIT = """
+CREATE TABLE audit (run INTEGER, name TEXT, samples TEXT, reason TEXT);
+CREATE TABLE runs (run INTEGER); INSERT INTO runs VALUES (0);
+CREATE TRIGGER audit_microkernels AFTER INSERT ON microkernels BEGIN
+    INSERT INTO audit SELECT run, NEW.kernel, NEW.samples, NEW.reason FROM runs; END;
+CREATE TRIGGER audit_schemes AFTER INSERT ON schemes BEGIN
+    INSERT INTO audit SELECT run, NEW.scheme, NEW.samples, NEW.reason FROM runs; END;
+"""
+
+
+@dataclass
+class Site:
+    """A data and a cache folder of their own, and the runs that were made on them."""
+
+    folder: Path
+    command: list[str]
+    runs: int = 0
+    gone_after: list[float] = field(default_factory=list)  # seconds until nothing of a signalled run was left
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "data" / FILE_NAME
+
+    def start(self, command: list[str] | None = None) -> subprocess.Popen:
+        self.runs += 1
+        self.query("UPDATE runs SET run = ?", self.runs)
+        folders = {f"TILEWRIGHT_{name.upper()}": str(self.folder / name) for name in ("data", "cache")}
+        return subprocess.Popen(
+            [sys.executable, *(command or self.command)], cwd=ROOT, env={**os.environ, **folders}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+
+    def query(self, statement: str, *values: object) -> list[tuple]:
+        with closing(sqlite3.connect(self.store, timeout=PATIENCE, isolation_level=None)) as connection:
+            return connection.execute(statement, values).fetchall()
+
+    def recorded(self) -> set[str]:
+        """What was measured: kernels and schemes by name."""
+        return {name for (name,) in self.query("SELECT kernel FROM microkernels UNION SELECT scheme FROM schemes")}
+
+    def finished(self) -> set[str]:
+        """What a resumed run must not measure again: settled kernels, and schemes except for the finals."""
+        return {
+            name for (name,) in self.query("SELECT kernel FROM microkernels WHERE NOT stale UNION SELECT scheme FROM schemes")
+        }
+
+    def compiled(self) -> set[str]:
+        """The microkernels or schemes whose compiled kernel is in the cache."""
+        texts = [path.read_text() for path in (self.folder / "cache" / "kernels").glob("*.c")]
+        first = r"^ \*     (?:(f32_conv2d_ukernel_\w+):|(\S.*V\(k,4\))$)"
+        ranking = "microkernels" in self.command
+        return {m[1] if ranking else m[2] for text in texts for m in re.finditer(first, text, re.M) if m[1 if ranking else 2]}
+
+    def wait_for_records(self, running: subprocess.Popen, count: int) -> None:
+        """Until so many things were measured."""
+        until = time.monotonic() + 2 * PATIENCE
+        while len(self.recorded()) < count and running.poll() is None:
+            assert time.monotonic() < until, "nothing is measured"
+            time.sleep(0.05)
+
+    def signal(self, running: subprocess.Popen, number: int, whom: str) -> None:
+        """Sends a signal and waits until nothing of the run is left, its workers and compilers included."""
+        started = time.monotonic()
+        try:
+            (os.killpg if whom == "group" else os.kill)(running.pid, number)
+        except ProcessLookupError:
+            pass  # it has ended by itself
+        running.wait(PATIENCE)
+        while left := self.processes():
+            assert time.monotonic() - started < PATIENCE, f"{left} go on without the run that started them"
+            time.sleep(0.01)
+        self.gone_after.append(time.monotonic() - started)
+
+    def processes(self) -> list[int]:
+        """Every process that works on this site."""
+        marker, found = f"TILEWRIGHT_DATA={self.folder / 'data'}".encode(), []
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                if marker in path.read_bytes().split(b"\0"):
+                    found.append(int(path.parent.name))
+            except OSError:
+                continue  # it has just ended
+        return found
+
+    def check_whole(self) -> None:
+        """The store is sound and nobody holds its lock."""
+        assert self.query("PRAGMA integrity_check") == [("ok",)]
+        assert not list(self.store.parent.glob("*.set-aside-*"))
+        with filelock.FileLock(f"{self.store}.lock", timeout=0):
+            pass
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A store with this machine's facts and a made-up ranking, so that a search has nothing to do before it begins."""
+    folder = tmp_path_factory.mktemp("prepared")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_DATA", str(folder / "data"))
+        assert workshop("portable").machine and store.measured(workshop("portable").key(parse_shape(SHAPE))) == {}
+        for kernel in quick(PORTABLE):
+            record(fingerprint(host()), Entry(kernel, estimate(kernel), Timing((1e-6,), 60.0)), settled=True)
+    return folder
+
+
+def site(folder: Path, prepared: Path, command: list[str]) -> Site:
+    """A fresh place for `command`: nothing ranked for a ranking; for a search everything but the search itself."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(prepared / "data", folder / "data")
+    made = Site(folder, command)
+    with closing(sqlite3.connect(made.store)) as connection:
+        if command is RANK:
+            connection.execute("DELETE FROM microkernels")
+            connection.commit()
+        connection.executescript(_AUDIT)
+    return made
+
+
+def killed_run(place: Site, moment: Callable[[subprocess.Popen], None], number: int, whom: str) -> bool:
+    """Starts a run, sends it a signal when `moment` is over, checks what it left; whether it had ended before."""
+    finished = place.finished()
+    running = place.start()
+    moment(running)
+    before = place.recorded()
+    place.signal(running, number, whom)
+    printed, errors = running.communicate()
+    place.check_whole()
+    assert before <= place.recorded(), "a record is lost"
+    in_flight = place.compiled() - place.recorded()
+    # A search compiles a batch ahead; what it measures is one at a time.
+    assert place.command is TUNE or len(in_flight) <= JOBS, "more is lost than the measurements in flight"
+    check_repeats(place, finished)
+    if number == signal.SIGINT:
+        assert running.returncode in (130, 0, -signal.SIGINT) and "Traceback" not in errors, errors
+        if place.command is TUNE and printed:
+            assert json.loads(printed)["correct"] is True
+    elif running.returncode != -number:
+        assert running.returncode == 0, errors
+    return running.returncode == 0
+
+
+def check_repeats(place: Site, finished: set[str]) -> None:
+    """No run measures what was finished before it, except that finalists of a search have their long visits."""
+    measured = place.query("SELECT name, samples FROM audit WHERE run = ?", place.runs)
+    if place.command is RANK:
+        assert not finished & {name for name, _ in measured}
+        assert max([0, *map([name for name, _ in measured].count, {name for name, _ in measured})]) <= LOOKS
+    else:
+        short = [name for name, samples in measured if samples and len(json.loads(samples)) < 80]
+        assert not finished & set(short) and len(short) == len(set(short))
+
+
+def check_complete(place: Site) -> None:
+    """A last run, left alone, ends with everything measured and a choice made."""
+    finished = place.finished()
+    running = place.start()
+    printed, errors = running.communicate(timeout=600)
+    assert running.returncode == 0, errors
+    check_repeats(place, finished)
+    place.check_whole()
+    if place.command is RANK:
+        names = {kernel.name for kernel in quick(PORTABLE)}
+        assert place.finished() == names
+        assert place.query("SELECT count(*) FROM microkernels WHERE reason IS NOT NULL") == [(0,)]
+    else:
+        report = json.loads(printed)
+        assert report["correct"] and place.query("SELECT scheme FROM choices WHERE tune = 'measure'") == [(report["scheme"],)]
+    assert not list((place.folder / "cache" / "kernels").glob("*.so.*"))
+
+
+def kill_again_and_again(folder: Path, prepared: Path, command: list[str], enough, rng: random.Random) -> str:
+    """Signals runs at random moments until `enough(count)`; each site is used until a run on it ends by itself."""
+    started = time.monotonic()
+    place = site(folder, prepared, command)
+    check_complete(place)
+    whole = time.monotonic() - started
+    counts, resumed, waits = {f"{s.name} to the {whom}": 0 for s, whom in SIGNALS}, 0, []
+    place = site(folder, prepared, command)
+    while not enough(sum(counts.values())):
+        number, whom = SIGNALS[sum(counts.values()) % len(SIGNALS)]
+        if killed_run(place, lambda _: time.sleep(rng.uniform(0, whole)), number, whom):
+            waits += place.gone_after
+            place = site(folder, prepared, command)
+        else:
+            counts[f"{number.name} to the {whom}"] += 1
+        if rng.random() < 0.1:
+            check_complete(place)
+            resumed += 1
+            waits += place.gone_after
+            place = site(folder, prepared, command)
+    check_complete(place)
+    waits += place.gone_after
+    told = ", ".join(f"{count} {name}" for name, count in counts.items())
+    return (
+        f"{command[1]}: {sum(counts.values())} runs of {whole:.1f} s ended at random moments ({told}); {resumed + 1} resumed "
+        f"to the end; no record lost, none measured twice; all its processes gone after {max(waits):.2f} s at most"
+    )
+
+
+@pytest.mark.parametrize("command", [RANK, TUNE], ids=["rank", "tune"])
+def test_a_killed_and_an_interrupted_run_resume(tmp_path, prepared, command):
+    place = site(tmp_path / "site", prepared, command)
+    for count, (number, whom) in enumerate([(signal.SIGKILL, "process"), (signal.SIGINT, "group")]):
+        known = len(place.recorded())
+        assert not killed_run(place, lambda running: place.wait_for_records(running, known + 1 + count), number, whom)
+    check_complete(place)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("command", [RANK, TUNE], ids=["rank", "tune"])
+def test_runs_killed_at_fifty_random_moments_resume(tmp_path, prepared, command, soak_seconds, soak_seed):
+    until = time.monotonic() + soak_seconds
+    enough = lambda count: count >= 50 and time.monotonic() > until  # noqa: E731
+    print(kill_again_and_again(tmp_path / "site", prepared, command, enough, random.Random(soak_seed)))
