@@ -111,6 +111,11 @@ class Kernel:
         """The address of the C function, for timing without a Python call around it."""
         return int(self._ffi.cast("uintptr_t", self._run))
 
+    @property
+    def pack_address(self) -> int:
+        """The address of the C function that packs the weights."""
+        return int(self._ffi.cast("uintptr_t", self._pack))
+
     def pack(self, w) -> Packed:
         """The weights, (K,C,R,S) float32 (b of a product: (K,N)), packed once for many calls of this kernel."""
         raw = _checked(w, self.problem.vector)

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from subprocess import run  # noqa: F401  a worker must refuse what is merely imported
+from typing import Any
 
 
 def echo(value: object) -> object:
@@ -74,3 +76,21 @@ def interrupt() -> str:
 
 def unserialisable() -> object:
     return object()
+
+
+def check_early_kernel(**job: Any) -> None:
+    """`tests.exactness.check` of a kernel that takes its output for starting one float early."""
+    import cpu.kernel
+    from tests.exactness import check
+
+    def emit(*arguments: Any) -> Any:
+        source = right(*arguments)
+        early = source.text.replace("restrict Y)\n{", "restrict Y)\n{\n    Y -= 1;", 1)
+        assert early != source.text
+        return replace(source, text=early)
+
+    right, cpu.kernel.emit = cpu.kernel.emit, emit
+    try:
+        check(**job)
+    finally:
+        cpu.kernel.emit = right

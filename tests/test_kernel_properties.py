@@ -3,128 +3,173 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
+from contextlib import closing
+from dataclasses import replace
+from itertools import product
+from math import prod
 from multiprocessing import get_context
+from random import Random
+from time import monotonic
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cpu.kernel import Kernel, build
-from cpu.measure import WrongResult, check_exact
-from cpu.oracle import integers, reference
-from cpu.toolchain import ToolchainError, find_compiler
+from cpu.host import supports
+from cpu.oracle import integers
+from cpu.toolchain import find_compiler
+from cpu.worker import CandidateError, Worker
 from microkernels.catalog import Catalog
-from microkernels.isa import ISAS
+from microkernels.isa import ISAS, isa_named
 from search.sample import random_schemes
+from search.workshop import workshop
+from tests import exactness, random_cases
+from tests.guard import PLACES, Guarded, check_guarded
+from tests.random_cases import Case, case, problem, visits
 from tests.test_kernels import CASES, ON_EVERY_ISA, kernel_of
 from tiling.machine import CacheLevel, Machine
-from tiling.problem import Problem, conv2d, matmul
-from tiling.scheme import Scheme, SchemeError
-from tiling.shapes import canonical
+from tiling.notation import parse
+from tiling.scheme import SchemeError
+from tiling.shapes import parse_matmul_shape, parse_shape, suite, suites
+from tiling.shapes import canonical as shape_text
 
 LEVELS = (CacheLevel("L1", 48 << 10, 64, 12, 500e9), CacheLevel("L2", 1 << 20, 64, 16, 200e9))
 MACHINE = Machine("test", "portable", 4, 16, 70e9, 2, LEVELS, 25e9, 12e9, 20e9)
+RANDOM = st.randoms(use_true_random=False)
+RUNNABLE = tuple(isa.name for isa in ISAS.values() if supports(isa.cpu_flags))
 
 # A compilation that takes longer than this on a loaded machine hangs.
 CHILD_SECONDS = 300
 
+
+def sampled(problem, isa: str, count: int, seed: int):
+    """Schemes from the search's own sampler."""
+    row = isa_named(isa)
+    machine = replace(MACHINE, isa=isa, lanes=row.lanes, registers=row.registers)
+    return random_schemes(problem, machine, Catalog("test", isa, problem.op), count, seed)
+
+
+@pytest.fixture(scope="module")
+def worker():
+    with closing(Worker(packages=("tests",))) as worker:
+        yield worker
+
+
+def assert_exact(worker: Worker, drawn: Case) -> None:
+    """The kernel of a case beside guard pages, in a worker, so that a crash has a name and shrinks too."""
+    try:
+        worker.call("tests.exactness:check", timeout=CHILD_SECONDS, **exactness.job(drawn))
+    except CandidateError as error:
+        raise AssertionError(f"{error.reason}; again with\n{drawn.command}") from error
+
+
 # ---- random problems and schemes
-
-EXTENTS = st.sampled_from((1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17))
-PER_AXIS = st.tuples(*[st.integers(1, 3)] * 2)
-SIDES = st.tuples(*[st.integers(0, 3)] * 2)
-
-
-@st.composite
-def convolutions(draw):
-    taps, dilation, padding = draw(st.tuples(*[st.sampled_from((1, 2, 3, 5))] * 2)), draw(PER_AXIS), draw(st.tuples(SIDES, SIDES))
-    # The padded input is at least as long as the kernel reaches.
-    least = [max(1, (t - 1) * d + 1 - sum(sides)) for t, d, sides in zip(taps, dilation, padding)]
-    return conv2d(
-        n=draw(st.integers(1, 3)),
-        c=draw(EXTENTS),
-        h=draw(st.integers(least[0], least[0] + 10)),
-        w=draw(st.integers(least[1], least[1] + 10)),
-        k=draw(EXTENTS),
-        r=taps[0],
-        s=taps[1],
-        stride=draw(PER_AXIS),
-        padding=padding,
-        dilation=dilation,
-    )
-
-
-PROBLEMS = st.one_of(convolutions(), convolutions(), convolutions(), st.builds(matmul, m=EXTENTS, n=EXTENTS, k=EXTENTS))
-
-
-def command_of(scheme: Scheme) -> str:
-    """What repeats a failure; a matrix product has no command line, so there the test does it."""
-    problem = scheme.problem
-    if problem.op == "conv2d":
-        return f"python -m search.conv --shape {canonical(problem)} --scheme '{scheme.text}' --isa portable"
-    call = f"check_exact(build(parse(matmul({canonical(problem)}), '{scheme.text}'), ISAS['portable']))"
-    return f'python -c "from tests.test_kernels import *; {call}"'
 
 
 @settings(max_examples=25)
-@given(PROBLEMS, st.integers(0, 1 << 16))
-def test_random_schemes_of_random_problems_are_exact(problem: Problem, seed: int):
-    for scheme in random_schemes(problem, MACHINE, Catalog("test", "portable", problem.op), 1, seed):
-        try:
-            check_exact(build(scheme, ISAS["portable"]))
-        except (SchemeError, ToolchainError, WrongResult) as error:
-            raise AssertionError(f"{error}\n{command_of(scheme)}") from error
+@given(RANDOM)
+def test_random_kernels_are_exact_beside_guard_pages(worker, random):
+    threads = (1, 1, 2, 3) if find_compiler().openmp else (1,)
+    assert_exact(worker, case(random, RUNNABLE, threads))
+
+
+@settings(max_examples=8)
+@given(RANDOM)
+def test_schemes_of_the_search_are_exact_beside_guard_pages(worker, random):
+    isa = random.choice(RUNNABLE)
+    for scheme in sampled(problem(random), isa, 1, random.randrange(1 << 16)):
+        assert_exact(worker, Case(scheme, isa, 1, stream=False))
+
+
+@pytest.mark.soak
+def test_soak_random_kernels(soak_seconds, soak_seed):
+    """`python -m tests.exactness` runs the same for a number of cases."""
+    deadline = monotonic() + soak_seconds
+    found: list[str] = []
+    passed, failed = exactness.run(soak_seed, lambda started: started > 50 and monotonic() > deadline, 2, found.append)
+    print(exactness.summary(passed, failed))
+    assert not failed, "\n".join(found)
+
+
+@pytest.mark.soak
+def test_soak_suites_beside_guard_pages(worker, soak_seconds, soak_seed):
+    """Every layer of every suite on every instruction set: the model's own choice, then random schemes for as long as there is time."""
+    deadline = monotonic() + soak_seconds
+    layers = [layer for name in suites() for layer in suite(name).values()]
+    shops = {isa: workshop(isa) for isa in RUNNABLE}
+    for count, (layer, isa) in enumerate(product(layers, RUNNABLE)):
+        assert_exact(worker, Case(shops[isa].candidates(layer)[0], isa, 1, stream=count % 2 == 0))
+    drawn, random = 0, Random(soak_seed)
+    while monotonic() < deadline:
+        layer, isa = random.choice(layers), random.choice(RUNNABLE)
+        for scheme in sampled(layer, isa, 1, random.randrange(1 << 16)):
+            assert_exact(worker, Case(scheme, isa, 1, random.random() < 0.5))
+            drawn += 1
+    print(f"{len(layers)} layers on {len(RUNNABLE)} instruction sets, and {drawn} random schemes of them, beside guard pages")
+
+
+@settings(max_examples=100)
+@given(RANDOM)
+def test_any_generated_scheme_covers_each_point_once(random):
+    found = problem(random, most_flops=8_000)
+    isa = isa_named(random.choice(list(ISAS)))
+    for scheme in (random_cases.scheme(random, found, isa), *sampled(found, isa.name, 1, random.randrange(1 << 16))):
+        counted = visits(scheme)
+        assert len(counted) == prod(found.extents.values()) and set(counted.values()) == {1}
+
+
+ALPHABET = "RTLUVMS(),x+ \tλl0123456789@cohkwnrsmy"
+
+
+@settings(max_examples=300)
+@given(RANDOM)
+def test_scheme_texts_that_parse_print_back(random):
+    drawn = case(random, tuple(ISAS)).scheme
+    assert parse(drawn.problem, drawn.text) == drawn
+    text = list(drawn.text.replace("λ", random.choice(("λ", "l", "lambda"))))
+    for _ in range(random.randint(0, 2)):
+        place = random.randrange(len(text))
+        text[place : place + random.randint(0, 1)] = random.choice(ALPHABET)
+    try:
+        scheme = parse(drawn.problem, "".join(text))
+    except SchemeError:
+        return
+    assert parse(drawn.problem, scheme.text) == scheme and parse(drawn.problem, scheme.text).text == scheme.text
+
+
+@settings(max_examples=300)
+@given(RANDOM)
+def test_shapes_print_back(random):
+    found = problem(random)
+    assert {"conv2d": parse_shape, "matmul": parse_matmul_shape}[found.op](shape_text(found)) == found
+
+
+def test_a_kernel_that_writes_beside_its_output_is_a_finding():
+    """The long run itself, over kernels whose y starts one float early: each is caught and says how to repeat it."""
+    found: list[str] = []
+    enough = lambda started: started == 4  # noqa: E731
+    passed, failed = exactness.run(3, enough, 1, found.append, function="tests.faults:check_early_kernel")
+    assert failed == 4 and not passed
+    assert all("python -m " in line and "--scheme" in line for line in found)
 
 
 # ---- guard pages
 
 
-def guarded(elements: int, at_end: bool) -> np.ndarray:
-    """float32 elements between two pages that may not be touched; they end at the second or start after the first."""
-    size = elements * 4
-    span = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
-    memory = mmap.mmap(-1, span + 2 * mmap.PAGESIZE)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    for page in (start, start + mmap.PAGESIZE + span):
-        nothing_allowed = 0
-        if ctypes.CDLL(None).mprotect(ctypes.c_void_p(page), ctypes.c_size_t(mmap.PAGESIZE), nothing_allowed):
-            raise OSError("mprotect refused a page of our own")
-    return np.frombuffer(memory, np.float32, elements, mmap.PAGESIZE + (span - size if at_end else 0))
-
-
-def run_guarded(kernel: Kernel, at_end: bool) -> bool:
-    """Calls the C function itself on guarded arrays; whether its result is exact."""
-    problem = kernel.problem
-    x, w = integers(problem)
-    raw = guarded(w.size, at_end).reshape(w.shape)
-    raw[...] = w
-    packed = kernel.pack(raw).data
-    arrays = [guarded(elements, at_end) for elements in (x.size, packed.size, problem.output.elements)]
-    for array, values in zip(arrays, (x.ravel(), packed, np.nan)):
-        array[...] = values
-    pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
-    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(kernel.address)(*pointers)
-    return np.array_equal(arrays[2].reshape(problem.output.shape), reference(problem, x, w))
-
-
 def all_cases(isa: str, reports) -> None:
-    """In a child: every case with both placements. Says what it is about to do, so that a crash has a name."""
+    """In a child: every case at every place. Says what it is about to do, so that a crash has a name."""
     for case, (problem, text) in CASES.items():
         for stream in (False, True):
             kernel = kernel_of(problem, text, isa, stream=stream)
-            for at_end in (True, False):
-                name = f"{case}{', streamed' * stream}: guard page {'after' if at_end else 'before'}"
-                reports.send(name)
-                if not run_guarded(kernel, at_end):
-                    raise WrongResult(f"{name}: the result is wrong")
+            for place in PLACES:
+                reports.send(f"{case}{', streamed' * stream}: guard page {place}")
+                check_guarded(kernel, place)
     reports.send("done")
 
 
 def overrun(at_end: bool, reports) -> None:
     """In a child: writes the float after the last or before the first one."""
-    array = guarded(10, at_end)
+    array = Guarded((10,), "after" if at_end else "before").array
     reports.send("overrun")
     ctypes.memset(array.ctypes.data + (array.nbytes if at_end else -4), 0, 4)
     reports.send("done")
@@ -160,6 +205,14 @@ def test_kernels_touch_nothing_beside_their_arrays(isa):
 def test_guard_pages_end_who_touches_them(at_end):
     code, last = in_child(overrun, at_end)
     assert code < 0 and last == "overrun"
+
+
+def test_writing_beside_an_array_is_seen():
+    for place in PLACES:
+        operand = Guarded((10,), place)
+        assert not operand.spilled
+        ctypes.memset(operand.array.ctypes.data + (-4 if place == "after" else operand.array.nbytes), 0, 4)
+        assert operand.spilled
 
 
 # ---- kernels that end

@@ -1,0 +1,130 @@
+"""`python -m tests.exactness --cases 2000`: random kernels, each compared with the definition, exactly, beside guard pages.
+
+Every case is built and run in a worker, so one that crashes or hangs is a finding and not the end of the run. The seed
+is printed; a case that fails prints the one line that repeats it. With --shape and --scheme it runs that case alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from random import Random
+
+from cpu.host import host
+from cpu.kernel import build
+from cpu.toolchain import find_compiler
+from cpu.worker import CandidateError, Task, run_all
+from microkernels.isa import ISAS, isa_named
+from search.options import natural, whole
+from tests.guard import PLACES, check_guarded
+from tests.random_cases import Case, case
+from tiling.notation import parse
+from tiling.shapes import canonical, parse_matmul_shape, parse_shape
+
+# A compilation that takes longer than this on a loaded machine hangs.
+CASE_SECONDS = 300
+_PARSERS = {"conv2d": parse_shape, "matmul": parse_matmul_shape}
+
+
+def check(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool) -> None:
+    """In a worker: one kernel with its arrays at every place of `tests.guard`. Raises WrongResult, or crashes."""
+    kernel = build(parse(_PARSERS[op](shape), scheme), isa_named(isa), threads, stream)
+    for place in PLACES:
+        check_guarded(kernel, place)
+
+
+def run(
+    seed: int,
+    enough: Callable[[int], bool],
+    jobs: int,
+    report: Callable[[str], None],
+    function: str = "tests.exactness:check",
+) -> tuple[Counter, int]:
+    """Cases number 0, 1, … of `seed` until `enough(started)`: (how many passed, by kind; how many failed)."""
+    runnable = tuple(isa.name for isa in ISAS.values() if host().flags.issuperset(isa.cpu_flags))
+    threads = (1, 1, 2, 3) if find_compiler().openmp else (1,)
+    cases: dict[Task, Case] = {}
+
+    def tasks() -> Iterator[Task]:
+        while not enough(len(cases)):
+            drawn = case(Random(f"{seed}:{len(cases)}"), runnable, threads)
+            task = Task(function, CASE_SECONDS, job(drawn))
+            cases[task] = drawn
+            yield task
+
+    passed: Counter = Counter()
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="tilewright-cases-") as cache:
+        for task, outcome in run_all(tasks(), jobs, packages=("tests",), env={"TILEWRIGHT_CACHE": cache}):
+            if isinstance(outcome, CandidateError):
+                failed += 1
+                report(f"FAILED: {outcome.reason}\n    {cases[task].command}")
+            else:
+                passed.update(kinds(cases[task]))
+    return passed, failed
+
+
+def job(drawn: Case) -> dict:
+    """The arguments of `check`."""
+    problem = drawn.scheme.problem
+    return {
+        "op": problem.op,
+        "shape": canonical(problem),
+        "scheme": drawn.scheme.text,
+        "isa": drawn.isa,
+        "threads": drawn.threads,
+        "stream": drawn.stream,
+    }
+
+
+def kinds(drawn: Case) -> list[str]:
+    """What a case is counted as."""
+    text = drawn.scheme.text
+    found = ["cases", drawn.scheme.problem.op, drawn.isa]
+    found += ["composed"] if "λ" in text else []
+    found += ["with core loops"] if "@core" in text else []
+    found += ["streamed"] if drawn.stream else []
+    found += ["masked"] if drawn.scheme.problem.extents[drawn.scheme.problem.vector_dim] % drawn.scheme.lanes else []
+    return found
+
+
+def summary(passed: Counter, failed: int) -> str:
+    """One line."""
+    parts = ", ".join(f"{count} {kind}" for kind, count in passed.items() if kind != "cases")
+    return f"{passed['cases']} cases exact at {len(PLACES)} places beside guard pages ({parts}); {failed} failed"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; 1 where a case failed."""
+    parser = argparse.ArgumentParser("python -m tests.exactness", description="Random kernels against the definition.")
+    parser.add_argument("--cases", type=whole, default=2000, metavar="N", help="how many; default 2000")
+    parser.add_argument("--seed", type=natural, metavar="N", help="of the cases; default: the clock's")
+    parser.add_argument("--jobs", type=whole, default=host().cores, metavar="N", help="workers; default: one a core")
+    parser.add_argument("--shape", help="run this one case")
+    parser.add_argument("--scheme", help="of that case")
+    parser.add_argument("--op", choices=_PARSERS, default="conv2d")
+    parser.add_argument("--isa", choices=ISAS, default="portable")
+    parser.add_argument("--threads", type=whole, default=1)
+    parser.add_argument("--stream", action="store_true", help="that case with streaming stores")
+    options = parser.parse_args(arguments)
+    if (options.shape is None) != (options.scheme is None):
+        parser.error("--shape and --scheme belong together")
+    if options.shape is not None:
+        check(
+            op=options.op, shape=options.shape, scheme=options.scheme, isa=options.isa, threads=options.threads, stream=options.stream
+        )  # fmt: skip
+        print("exact")
+        return 0
+    seed = options.seed if options.seed is not None else time.time_ns() % 2**31
+    print(f"seed {seed}: python -m tests.exactness --cases {options.cases} --seed {seed}", flush=True)
+    passed, failed = run(seed, lambda started: started >= options.cases, options.jobs, lambda text: print(text, flush=True))
+    print(summary(passed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""Arrays with forbidden pages beside them, and kernels run on such arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from math import prod
+
+import numpy as np
+
+from cpu.kernel import Kernel
+from cpu.measure import WrongResult
+from cpu.oracle import integers, reference
+
+# Where an array lies between its two forbidden pages: it ends at the second, it starts after the first, or it starts
+# one float after the first, so that it is aligned to four bytes and no more.
+PLACES = ("after", "before", "unaligned")
+
+_SLACK = np.uint32(0x7FC0BEEF)  # a NaN: what lies between an array and a page; used, it spoils the result
+_ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
+_PACK = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)
+
+
+class Guarded:
+    """float32 of `shape` between two pages that may not be touched, at one of PLACES."""
+
+    def __init__(self, shape: tuple[int, ...], place: str):
+        elements = prod(shape)
+        first = 1 if place == "unaligned" else 0
+        span = -(-4 * (elements + first) // mmap.PAGESIZE) * mmap.PAGESIZE
+        if place == "after":
+            first = span // 4 - elements
+        self._memory = mmap.mmap(-1, span + 2 * mmap.PAGESIZE)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        for page in (start, start + mmap.PAGESIZE + span):
+            nothing_allowed = 0
+            if ctypes.CDLL(None).mprotect(ctypes.c_void_p(page), ctypes.c_size_t(mmap.PAGESIZE), nothing_allowed):
+                raise OSError("mprotect refused a page of our own")
+        between = np.frombuffer(self._memory, np.uint32, span // 4, mmap.PAGESIZE)
+        between[:] = _SLACK
+        self._slack = (between[:first], between[first + elements :])
+        self.array = between[first : first + elements].view(np.float32).reshape(shape)
+
+    @property
+    def pointer(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self.array.ctypes.data)
+
+    @property
+    def spilled(self) -> bool:
+        """Whether something was written between the array and a page."""
+        return any(np.any(part != _SLACK) for part in self._slack)
+
+
+def check_guarded(kernel: Kernel, place: str) -> None:
+    """Packs and computes through the C functions alone, every array at `place`. Raises WrongResult."""
+    problem = kernel.problem
+    values = integers(problem)
+    x, w = (Guarded(tensor.shape, place) for tensor in (problem.broadcast, problem.vector))
+    packed, y = Guarded((kernel.emitted.packed_floats,), place), Guarded(problem.output.shape, place)
+    x.array[...], w.array[...] = values
+    _PACK(kernel.pack_address)(w.pointer, packed.pointer)
+    _ENTRY(kernel.address)(x.pointer, packed.pointer, y.pointer)
+    expected = reference(problem, *values)
+    wrong = np.argwhere(y.array != expected)
+    if len(wrong):
+        at = tuple(int(i) for i in wrong[0])
+        raise WrongResult(f"guard page {place}: {len(wrong)} outputs are wrong, y{list(at)} is {y.array[at]}, not {expected[at]}")
+    for name, operand in {"x": x, "w": w, "packed w": packed, "y": y}.items():
+        if operand.spilled:
+            raise WrongResult(f"guard page {place}: something was written beside {name}")

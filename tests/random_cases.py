@@ -1,0 +1,221 @@
+"""Random problems and random valid schemes of them, wilder than any that the search proposes.
+
+Drawn through a `random.Random`: a seeded one in the long run (`tests.exactness`), hypothesis's own in the quick tests,
+which then shrinks what fails.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from random import Random
+
+from microkernels.isa import Isa, isa_named
+from tiling.compose import divisors
+from tiling.nest import Loop, Node, Register, lower
+from tiling.problem import Problem, conv2d, matmul
+from tiling.scheme import Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector
+from tiling.shapes import canonical
+
+EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 24, 31)
+# Enough for every loop to have its say; more only takes the reference longer.
+MOST_FLOPS = 4_000_000
+# FMAs written into one step of a tile function: more only takes the compiler longer.
+MOST_UNROLLED = 160
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scheme and how its kernel is built."""
+
+    scheme: Scheme
+    isa: str
+    threads: int
+    stream: bool
+
+    @property
+    def command(self) -> str:
+        """One line that builds and checks this kernel again: the program itself, where its options reach the case."""
+        problem = self.scheme.problem
+        words = ["--shape", canonical(problem), "--scheme", self.scheme.text, "--isa", self.isa, "--threads", str(self.threads)]
+        if problem.op == "conv2d" and not self.stream:
+            return shlex.join(["python", "-m", "search.conv", *words])
+        words += ["--op", problem.op, *(["--stream"] if self.stream else [])]
+        return shlex.join(["python", "-m", "tests.exactness", *words])
+
+
+def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1, 2, 3)) -> Case:
+    """A random problem, scheme, instruction set and number of threads."""
+    isa = isa_named(random.choice(isas))
+    found = scheme(random, problem(random), isa)
+    return Case(found, isa.name, random.choice(threads), random.random() < 0.3)
+
+
+# ---- problems
+
+
+def problem(random: Random, most_flops: int = MOST_FLOPS) -> Problem:
+    """A convolution, or one time in four a matrix product, of at most `most_flops`."""
+    while True:
+        found = _matmul(random) if random.random() < 0.25 else _conv2d(random)
+        if found.flops <= most_flops:
+            return found
+
+
+def _matmul(random: Random) -> Problem:
+    return matmul(**{dim: random.choice((*EXTENTS, 37, 64, 101)) for dim in "mnk"})
+
+
+def _conv2d(random: Random) -> Problem:
+    taps = [random.choice((1, 1, 2, 3, 3, 4, 5, 7)) for _ in "hw"]
+    dilation = [random.choice((1, 1, 1, 2, 3, 5)) for _ in "hw"]
+    padding = [[random.choice((0, 0, 1, 1, 2, 3, 6)) for _ in "be"] for _ in "hw"]
+    # The padded input is at least as long as the kernel reaches.
+    least = [max(1, (t - 1) * d + 1 - sum(sides)) for t, d, sides in zip(taps, dilation, padding)]
+    return conv2d(
+        n=random.choice((1, 1, 1, 2, 3)),
+        c=random.choice(EXTENTS),
+        h=least[0] + random.randint(0, 12),
+        w=least[1] + random.randint(0, 12),
+        k=random.choice((*EXTENTS, 37, 64)),
+        r=taps[0],
+        s=taps[1],
+        stride=[random.choice((1, 1, 1, 2, 2, 3, 7)) for _ in "hw"],
+        padding=padding,
+        dilation=dilation,
+    )
+
+
+# ---- schemes
+
+
+def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
+    """A random scheme that the CPU emitter takes.
+
+    Loops over a dim are split at will and stand in any order on either side of S(output), reductions too; output dims
+    may be composed of two or three branches, with loops over the same dim outside and inside the composition; the
+    outermost loops may be handed to cores.
+    """
+    units = dict(problem.extents)
+    units[problem.vector_dim] = -(-units[problem.vector_dim] // isa.lanes)
+    cores: list[Specifier] = []
+    chains: list[list[Specifier]] = []
+    unrolled: list[Specifier] = []
+    room = isa.registers
+    outputs = [problem.vector_dim, *problem.row_dims]
+    random.shuffle(outputs)
+    for dim in outputs:
+        core, chain, body, largest = _output(random, dim, units[dim], room)
+        cores += core
+        chains.append(chain)
+        unrolled += body
+        room //= largest
+    outside, inside, steps = _reductions(random, problem, MOST_UNROLLED * room // isa.registers)
+    loops = _interleaved(random, [*chains, *([loop] for loop in outside)])
+    random.shuffle(inside)
+    unrolled += steps
+    random.shuffle(unrolled)
+    stage = Stage(problem.output.name)
+    return Scheme(problem, (*cores, *loops, stage, *inside, *unrolled, Vector(problem.vector_dim, isa.lanes)))
+
+
+def _output(random: Random, dim: str, units: int, room: int):
+    """Of an output dim: core loops, loops that stand in this order, unrolled ones, and the most units unrolled."""
+    core = random.choice(divisors(units)) if random.random() < 0.25 else 1
+    left = units // core
+    repeat = random.choice(divisors(left))
+    branches = _branches(random, left // repeat, room) if left > repeat and random.random() < 0.4 else ()
+    if branches:
+        # A loop inside the composition runs over the tiles of each of its branches.
+        inner, branches = _inner(random, branches)
+        chain = [*_tiles(random, dim, repeat), Lambda(dim, branches), *_tiles(random, dim, inner)]
+        body, largest = [Unroll(dim, None)], max(size for _, size in branches)
+    else:
+        size = random.choice([d for d in divisors(left) if d <= room])
+        chain = _tiles(random, dim, left // size)
+        parts = _split(random, size)
+        body, largest = [Unroll(dim, part) for part in parts if part > 1], size
+    if chain and core == 1 and isinstance(chain[0], Tile) and random.random() < 0.4:
+        chain[0] = Rest(dim)
+    return ([Tile(dim, core, "core")] if core > 1 else []), chain, body, largest
+
+
+def _branches(random: Random, units: int, room: int) -> tuple[tuple[int, int], ...]:
+    """(count, size) of one to three branches that cover the units, sizes within the room."""
+    parts = []
+    for _ in range(random.choice((0, 1, 1, 2))):
+        if units > 1:
+            parts.append(random.randint(1, units - 1))
+            units -= parts[-1]
+    sizes = [(part, random.choice([d for d in divisors(part) if d <= room])) for part in (*parts, units)]
+    return tuple((part // size, size) for part, size in sizes)
+
+
+def _inner(random: Random, branches) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """Takes a factor that every branch's count has out of the counts."""
+    common = [d for d in divisors(branches[0][0]) if all(count % d == 0 for count, _ in branches)]
+    inner = random.choice(common)
+    return inner, tuple((count // inner, size) for count, size in branches)
+
+
+def _reductions(random: Random, problem: Problem, room: int):
+    """Loops outside and inside S(output), and unrolled ones, of the dims that are summed over."""
+    outside, inside, unrolled = [], [], []
+    for dim in problem.reductions:
+        extent = problem.extents[dim]
+        steps = random.choice([d for d in divisors(extent) if d <= max(1, min(8, room))]) if random.random() < 0.5 else 1
+        room //= steps
+        unrolled += [Unroll(dim, steps)] if steps > 1 else []
+        for part in _split(random, extent // steps):
+            (outside if random.random() < 0.25 else inside).append(Tile(dim, part))
+    return outside, inside, unrolled
+
+
+def _tiles(random: Random, dim: str, trips: int) -> list[Specifier]:
+    return [Tile(dim, part) for part in _split(random, trips) if part > 1 or random.random() < 0.1]
+
+
+def _split(random: Random, number: int) -> list[int]:
+    """One to three factors whose product it is."""
+    parts = []
+    for _ in range(random.choice((0, 0, 1, 2))):
+        parts.append(random.choice(divisors(number // prod(parts))))
+    return [*parts, number // prod(parts)]
+
+
+def _interleaved(random: Random, chains: list[list[Specifier]]) -> list[Specifier]:
+    """The loops of all chains in a random order that keeps each chain's own."""
+    chains = [list(chain) for chain in chains if chain]
+    loops = []
+    while chains:
+        chain = random.choice(chains)
+        loops.append(chain.pop(0))
+        chains = [chain for chain in chains if chain]
+    return loops
+
+
+# ---- coverage
+
+
+def visits(scheme: Scheme) -> Counter[tuple[int, ...]]:
+    """How often the nest of a scheme comes to each point, found by walking its loops; masked lanes are no points."""
+    problem = scheme.problem
+    found: Counter[tuple[int, ...]] = Counter()
+
+    def walk(nodes: tuple[Node, ...], at: dict[str, int]) -> None:
+        for node in nodes:
+            if isinstance(node, Register):
+                ends = {dim: at[dim] + points for dim, points in node.points}
+                ends[problem.vector_dim] = min(ends[problem.vector_dim], problem.extents[problem.vector_dim])
+                found.update(product(*(range(at[dim], end) for dim, end in ends.items())))
+            elif isinstance(node, Loop):
+                for trip in range(node.trips):
+                    walk(node.body, {**at, node.dim: at[node.dim] + node.start + trip * node.step})
+            else:
+                walk(node.body, at)
+
+    walk(lower(scheme), dict.fromkeys(problem.extents, 0))
+    return found

@@ -1,0 +1,144 @@
+"""The emitted C under AddressSanitizer and UBSan: a program around a kernel, compiled with both and run by itself.
+
+Guard pages see every access that leaves a page; these see every access that leaves an array, and what C leaves undefined.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+from pathlib import Path
+from random import Random
+from time import monotonic
+
+import numpy as np
+import pytest
+
+from cpu.emit import emit
+from cpu.host import supports
+from cpu.oracle import integers, reference
+from cpu.toolchain import find_compiler
+from microkernels.isa import ISAS, isa_named
+from tests.random_cases import Case, case
+from tests.test_kernels import CASES
+from tiling.notation import parse
+
+# The flags of a kernel but for the optimiser's level, which hides little at -O1 and compiles faster.
+FLAGS = ("-O1", "-g", "-std=gnu11", "-ffp-contract=fast", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+COMPILE_SECONDS, RUN_SECONDS = 300, 300
+
+# Operands come in and y goes out as raw floats. Each array is its own allocation, which begins `offset` floats past the
+# alignment that streaming stores ask for, and ends with its last element.
+DRIVER = """
+#include <stdio.h>
+#include <stdlib.h>
+void {symbol}(const float *X, const float *W, float *Y);
+void {symbol}_pack(const float *W, float *packed);
+static float *array(long floats, long offset)
+{{
+    void *memory;
+    if (posix_memalign(&memory, 64, 4 * (floats + offset))) exit(2);
+    return (float *)memory + offset;
+}}
+int main(int count, char **arguments)
+{{
+    const long offset = atol(arguments[count - 1]);
+    float *x = array({x}, offset), *w = array({w}, offset), *packed = array({packed}, offset), *y = array({y}, offset);
+    if (fread(x, 4, {x}, stdin) != {x} || fread(w, 4, {w}, stdin) != {w}) return 3;
+    {symbol}_pack(w, packed);
+    {symbol}(x, packed, y);
+    return fwrite(y, 4, {y}, stdout) != {y};
+}}
+"""
+
+
+@functools.cache
+def without_sanitizers() -> str:
+    """Why nothing can be run here; empty where it can."""
+    compiler = find_compiler()
+    program = b"int main(void) { return 0; }"
+    command = [*compiler.command, *FLAGS, "-x", "c", "-", "-o", "/dev/null"]
+    if subprocess.run(command, input=program, capture_output=True, timeout=COMPILE_SECONDS).returncode:
+        return f"{compiler.path} has no AddressSanitizer or UBSan"
+    return ""
+
+
+@pytest.fixture(autouse=True)
+def sanitizers():
+    if without_sanitizers():
+        pytest.skip(without_sanitizers())
+
+
+def check_sanitized(case: Case, folder: Path, prefix: str = "") -> None:
+    """Compiles and runs the case's program with aligned and with offset arrays; its output must be exact.
+
+    `prefix` is put before the kernel's first statement. Fails with what the sanitizer said.
+    """
+    problem = case.scheme.problem
+    source = emit(case.scheme, isa_named(case.isa), case.threads, case.stream)
+    (folder / "kernel.c").write_text(source.text.replace("restrict Y)\n{", "restrict Y)\n{" + prefix, 1))
+    x, w = integers(problem)
+    sizes = {"x": x.size, "w": w.size, "packed": source.packed_floats, "y": problem.output.elements}
+    (folder / "driver.c").write_text(DRIVER.format(symbol=source.symbol, **sizes))
+    command = [*find_compiler().command, *FLAGS, *source.compiler_flags, "kernel.c", "driver.c", "-o", "program", "-lm"]
+    subprocess.run(command, cwd=folder, check=True, timeout=COMPILE_SECONDS)
+    for offset in (0, 1):
+        ended = subprocess.run(
+            [folder / "program", str(offset)],
+            input=x.tobytes() + w.tobytes(),
+            capture_output=True,
+            # The leak check needs ptrace, which containers forbid, and is not what this is about.
+            env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"},
+            timeout=RUN_SECONDS,
+        )
+        assert ended.returncode == 0, f"{case.command}\n{ended.stderr.decode(errors='replace')[:4000]}"
+        y = np.frombuffer(ended.stdout, np.float32).reshape(problem.output.shape)
+        assert np.array_equal(y, reference(problem, x, w)), case.command
+
+
+def named(name: str, isa: str, stream: bool = False) -> Case:
+    problem, text = CASES[name]
+    return Case(parse(problem, text.format(v=ISAS[isa].lanes)), isa, 1, stream)
+
+
+SAMPLE = [
+    ("stem", "avx512f", False),
+    ("masked and accumulated", "avx512f", False),
+    ("one window looped, one clipped", "avx512f", True),
+    ("masked last vector", "avx2", False),
+    ("composed rows in two dims", "avx2", True),
+    ("strides, dilation, asymmetric padding, batch", "portable", False),
+    ("padding wider than the image, clipped twice", "portable", False),
+    ("matrix product, k unrolled", "portable", False),
+]
+
+
+@pytest.mark.parametrize("name, isa, stream", [pytest.param(*s, marks=pytest.mark.isa(s[1])) for s in SAMPLE])
+def test_emitted_c_is_clean(name, isa, stream, tmp_path):
+    check_sanitized(named(name, isa, stream), tmp_path)
+
+
+def test_a_read_beside_an_array_is_caught(tmp_path):
+    with pytest.raises(AssertionError, match="AddressSanitizer: heap-buffer-overflow"):
+        check_sanitized(named("single rows", "portable"), tmp_path, prefix=" X += 1;")
+
+
+def test_undefined_behaviour_is_caught(tmp_path):
+    with pytest.raises(AssertionError, match="misaligned"):
+        check_sanitized(named("single rows", "portable"), tmp_path, prefix=" X = (const float *)((const char *)X + 1);")
+
+
+@pytest.mark.soak
+def test_soak_sanitizers(soak_seconds, soak_seed, tmp_path):
+    """Every case of tests/test_kernels.py on every instruction set, streamed too; then random ones while there is time."""
+    deadline = monotonic() + soak_seconds
+    runnable = tuple(isa.name for isa in ISAS.values() if supports(isa.cpu_flags))
+    cases = [named(name, isa, stream) for name in CASES for isa in runnable for stream in (False, True)]
+    for one in cases:
+        check_sanitized(one, tmp_path)
+    drawn = 0
+    while monotonic() < deadline:
+        check_sanitized(case(Random(f"{soak_seed}:{drawn}"), runnable, threads=(1,)), tmp_path)
+        drawn += 1
+    print(f"{len(cases)} cases and {drawn} random kernels under AddressSanitizer and UBSan, arrays aligned and offset")
