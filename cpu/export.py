@@ -1,21 +1,36 @@
-"""A kernel as plain C, for programs with no Python: .c, .h, .so and a small program that calls it."""
+"""A kernel as plain C, for programs with no Python: .c, .h, .so, a small program that calls it, and a record.
+
+The record, SYMBOL.json, says which scheme of which problem the library is, so that `load` makes a `Kernel` of it again,
+with no compiler.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 import tempfile
 from pathlib import Path
 
 import jinja2
 
-from cpu.cache import load
+from cpu.cache import load as load_compiled
+from cpu.emit import TEMPLATES, VERSION, Source, symbol_of
 from cpu.kernel import Kernel
-from cpu.emit import TEMPLATES
+from cpu.pack import packed_elements
 from cpu.toolchain import BASE_FLAGS
 from microkernels.isa import isa_named
+from microkernels.microkernel import microkernel_of
+from tiling.notation import parse
+from tiling.problem import ProblemError
+from tiling.scheme import SchemeError
+from tiling.shapes import canonical, problem_of
+
+_RECORD = {"version": str, "symbol": str, "op": str, "shape": str, "scheme": str, "isa": str, "threads": int, "sha256": str}
 
 
 class ExportError(RuntimeError):
-    """The folder to save into cannot be written."""
+    """The folder to save into cannot be written, or what is in it is no saved kernel."""
 
 
 def writable(folder: Path) -> None:
@@ -29,7 +44,7 @@ def writable(folder: Path) -> None:
 
 
 def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
-    """Writes SYMBOL.c, SYMBOL.h, SYMBOL.so and example.c into `folder`; returns their paths. Raises ExportError.
+    """Writes SYMBOL.c, .h, .so and .json, and example.c, into `folder`; returns their paths. Raises ExportError.
 
     Where the compile cache has lost the kernel meanwhile it is compiled again: raises ToolchainError and CacheError too.
     """
@@ -45,9 +60,9 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
         "packed_floats": source.packed_floats,
         "compile_flags": " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ()))),
     }
-    library = load(source.text, source.compiler_flags, lambda path: Path(path).read_bytes(), source.openmp)
     written = []
     try:
+        library = _library(kernel)
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in (
             (f"{source.symbol}.c", source.text),
@@ -56,11 +71,99 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
         ):
             (folder / name).write_text(text, encoding="utf-8")
             written.append(folder / name)
-        (folder / f"{source.symbol}.so").write_bytes(library)
-        written.append(folder / f"{source.symbol}.so")
+        saved = folder / f"{source.symbol}.so"
+        # Never written in place: a program may have the older one loaded.
+        saved.unlink(missing_ok=True)
+        saved.write_bytes(library)
+        record = folder / f"{source.symbol}.json"
+        record.write_text(json.dumps(_record(kernel, saved), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        written += [saved, record]
     except OSError as error:
         raise _cannot(folder, error) from error
     return tuple(written)
+
+
+def load(path: str | Path) -> Kernel:
+    """The kernel that `save` wrote: `path` is its folder, or its SYMBOL.json where a folder holds several.
+
+    The record and the library beside it are checked before the library is loaded: a library is code, and one that the
+    record does not describe would run with the wrong arrays. Raises ExportError, and CpuError on a CPU that lacks the
+    kernel's instruction set.
+    """
+    path = Path(path)
+    found = sorted(path.glob("*__*.json")) if path.is_dir() else [path]
+    if len(found) != 1:
+        names = f", but {len(found)}: {', '.join(one.name for one in found[:4])}" if found else ""
+        raise ExportError(f"{path} is not the folder of one saved kernel{names}")
+    record, folder = _read(found[0]), found[0].parent
+    try:
+        scheme = parse(problem_of(record["op"], record["shape"]), record["scheme"])
+        isa = isa_named(record["isa"])
+    except (ProblemError, SchemeError, ValueError) as error:
+        raise ExportError(f"{found[0]} is no record of a saved kernel: {error}") from None
+    # With these two the sizes of all arrays follow from the record.
+    if record["symbol"] != symbol_of(scheme.problem, isa, record["threads"]) or scheme.lanes != isa.lanes:
+        raise ExportError(f"{found[0]} is no record of a saved kernel: its symbol is not of its shape, isa and scheme")
+    library, text = folder / f"{record['symbol']}.so", folder / f"{record['symbol']}.c"
+    try:
+        if _sha256(library) != record["sha256"]:
+            raise ExportError(f"{library} is not the library that {found[0].name} was written with: save the kernel again")
+        source = Source(
+            symbol=record["symbol"],
+            text=text.read_text(encoding="utf-8"),
+            isa=isa.name,
+            threads=record["threads"],
+            microkernels=tuple(dict.fromkeys(microkernel_of(scheme.problem, tile, isa.name) for tile in scheme.tiles)),
+            packed_floats=packed_elements(scheme),
+        )
+    except OSError as error:
+        raise ExportError(f"{error.filename} cannot be read ({error.strerror}): save the kernel again") from error
+    try:
+        return Kernel(scheme, source, library.absolute())
+    except OSError as error:
+        raise ExportError(f"{library} cannot be loaded: {error}") from error
+
+
+def _library(kernel: Kernel) -> bytes:
+    """The compiled kernel: of one that was loaded from a folder the file there, else what the compile cache has."""
+    source = kernel.emitted
+    if kernel.saved:
+        return kernel.saved.read_bytes()
+    return load_compiled(source.text, source.compiler_flags, lambda path: Path(path).read_bytes(), source.openmp)
+
+
+def _record(kernel: Kernel, library: Path) -> dict[str, str | int]:
+    source = kernel.emitted
+    return {
+        "version": VERSION,
+        "symbol": source.symbol,
+        "op": kernel.problem.op,
+        "shape": canonical(kernel.problem),
+        "scheme": kernel.scheme.text,
+        "isa": source.isa,
+        "threads": source.threads,
+        "sha256": _sha256(library),
+    }
+
+
+def _read(path: Path) -> dict:
+    """The record in a file, each field of its type. Raises ExportError."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ExportError(f"{path} cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise ExportError(f"{path} is no record of a saved kernel: {error}") from None
+    if not isinstance(record, dict) or {key: type(value) for key, value in record.items()} != _RECORD:
+        raise ExportError(f"{path} is no record of a saved kernel: its fields are {', '.join(_RECORD)}")
+    # The symbol becomes a file's name and a C declaration.
+    if not re.fullmatch("[a-z][a-z0-9_]{0,400}", record["symbol"]) or record["threads"] < 1:
+        raise ExportError(f"{path} is no record of a saved kernel: its symbol or its number of threads cannot be")
+    return record
+
+
+def _sha256(library: Path) -> str:
+    return hashlib.sha256(library.read_bytes()).hexdigest()
 
 
 def _cannot(folder: Path, error: OSError) -> ExportError:

@@ -1,4 +1,4 @@
-"""What this CPU is: vendor, model, ISA flags, cores and caches, read from Linux.
+"""What this CPU is: vendor, model, ISA flags, cores and caches, read from Linux and from CPUID.
 
 Nothing here is measured (see ``probe.py``) and nothing is guessed from a model
 name: a missing source gives the documented fall-back instead.
@@ -6,13 +6,14 @@ name: a missing source gives the documented fall-back instead.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import os
 import platform
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -21,6 +22,12 @@ _SYS_CPU = Path("/sys/devices/system/cpu")
 # cpuinfo names what instructions exist; only these change what we generate, so
 # only these belong in a fingerprint (a kernel update may add unrelated flags).
 _VECTOR_FLAG = re.compile(r"(sse|ssse|avx|fma|f16c|xop|amx|asimd|neon|vfp|sve|sme|fphp)")
+
+# Where CPUID has the flags that our instruction sets need: leaf, register (eax, ebx, ecx, edx) and bit.
+# Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2A, CPUID.
+CPUID_FLAGS = {"fma": (1, 2, 12), "avx2": (7, 1, 5), "avx512f": (7, 1, 16), "avx512vl": (7, 1, 31)}
+# glibc's numbers of those leaves: bits/platform/x86.h.
+_GLIBC_LEAVES = {1: 0, 7: 1}
 
 _VENDORS = {"AuthenticAMD": "amd", "GenuineIntel": "intel", "HygonGenuine": "hygon", "0x41": "arm"}
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -65,8 +72,12 @@ FALLBACK_CACHES = (
 
 @functools.cache
 def host() -> Host:
-    """The CPU that this process runs on, read once. Never raises."""
-    return read_host(_CPUINFO, _SYS_CPU)
+    """The CPU that this process runs on, read once. Never raises.
+
+    What /proc/cpuinfo lists and CPUID denies is left out: an emulator such as qemu-user shows the file of its host.
+    """
+    found = read_host(_CPUINFO, _SYS_CPU)
+    return replace(found, flags=found.flags - _denied())
 
 
 def read_host(cpuinfo: Path, sys_cpu: Path) -> Host:
@@ -111,6 +122,21 @@ def fingerprint(host: Host) -> str:
 def supports(flags_needed: Iterable[str]) -> bool:
     """Whether this CPU has every one of these cpuinfo flags (``"avx512f"``, ``"fma"``)."""
     return host().flags.issuperset(flags_needed)
+
+
+def _denied() -> frozenset[str]:
+    """Those of CPUID_FLAGS that programs may not use here, as glibc found when it started (glibc 2.33 or newer)."""
+    try:
+        leaf = ctypes.CDLL(None).__x86_get_cpuid_feature_leaf
+    except (AttributeError, OSError):
+        return frozenset()
+    # struct cpuid_feature: the four registers as CPUID gives them, then as the system lets them be used.
+    leaf.restype = ctypes.POINTER(ctypes.c_uint32 * 8)
+    return frozenset(
+        flag
+        for flag, (number, register, bit) in CPUID_FLAGS.items()
+        if not leaf(_GLIBC_LEAVES[number]).contents[4 + register] >> bit & 1
+    )
 
 
 def _available_cores() -> list[int]:

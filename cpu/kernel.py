@@ -33,6 +33,10 @@ class ArgumentError(ValueError):
     """An array that the kernel cannot take: which one, what it is, and what is wanted."""
 
 
+class CpuError(RuntimeError):
+    """This CPU lacks an instruction set that a kernel was compiled for."""
+
+
 @dataclass(frozen=True, eq=False)
 class Packed:
     """Weights in the order one scheme reads them; made by `Kernel.pack`, passed where the weights would be."""
@@ -42,22 +46,37 @@ class Packed:
 
 
 class Kernel:
-    """A compiled scheme. `kernel(x, w)` gives y; see `__call__`, `pack`, and `cpu.export.save`."""
+    """A compiled scheme. `kernel(x, w)` gives y; see `__call__`, `pack`, and `cpu.export`."""
 
-    def __init__(self, scheme: Scheme, source: Source):
+    def __init__(self, scheme: Scheme, source: Source, saved: Path | None = None):
+        """Loads the shared object `saved`; without one what the compile cache has, compiled now if it never was.
+
+        Raises CpuError; OSError for one that cannot be loaded, and what `cpu.cache.load` raises.
+        """
         self.problem: Problem = scheme.problem
         self.scheme = scheme
         self.emitted = source
+        self.saved = saved
         self._timing: Timing | None = None
         ffi = cffi.FFI()
         ffi.cdef(
             f"void {source.symbol}(const float *X, const float *W, float *Y);"
             f"void {source.symbol}_pack(const float *W, float *packed);"
+            f"int {source.symbol}_supported(void);"
         )
         self._ffi = ffi
         # OpenMP's threads go on running its code: unloading it with the last kernel that uses it would crash them.
         how = os.RTLD_NOW | (os.RTLD_NODELETE if source.openmp else 0)
-        self._loaded = load(source.text, source.compiler_flags, lambda path: ffi.dlopen(path, how), source.openmp)
+        if saved:
+            self._loaded = ffi.dlopen(str(saved), how)
+        else:
+            self._loaded = load(source.text, source.compiler_flags, lambda path: ffi.dlopen(path, how), source.openmp)
+        # The kernel's own word, since /proc/cpuinfo may speak of another CPU: an emulator shows its host's.
+        if not getattr(self._loaded, source.symbol + "_supported")():
+            raise CpuError(
+                f"this CPU does not run {source.isa}, which {source.symbol} was compiled for: "
+                "generate the kernel on this machine"
+            )
         self._run = getattr(self._loaded, source.symbol)
         self._pack = getattr(self._loaded, source.symbol + "_pack")
 
@@ -162,7 +181,7 @@ class Kernel:
 
 
 def build(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> Kernel:
-    """Emits, compiles (or finds compiled) and loads a scheme. Raises SchemeError, ToolchainError or CacheError."""
+    """Emits, compiles (or finds compiled) and loads a scheme. Raises SchemeError, ToolchainError, CacheError or CpuError."""
     source = emit(scheme, isa, threads, stream)
     if source.openmp and not find_compiler().openmp:
         raise ToolchainError(

@@ -15,7 +15,8 @@ class Isa:
     """An instruction set as the emitters see it.
 
     lanes: f32 per vector; registers: vector registers there are; cpu_flags: what /proc/cpuinfo must list;
-    compiler_flags: what makes gcc and clang accept the forms; embedded_broadcast: an FMA can read and spread a scalar
+    compiler_flags: what makes gcc and clang accept the forms; any_cpu: the attribute of a function that is compiled
+    without them, and supported: the C condition that the CPU it runs on has cpu_flags; embedded_broadcast: an FMA can read and spread a scalar
     from memory by itself, so a broadcast needs no register of its own.
     """
 
@@ -24,6 +25,8 @@ class Isa:
     registers: int
     cpu_flags: tuple[str, ...]
     compiler_flags: tuple[str, ...]
+    any_cpu: str
+    supported: str
     embedded_broadcast: bool
     vector_type: str
     prologue: str
@@ -45,6 +48,8 @@ AVX512F = Isa(
     registers=32,
     cpu_flags=("avx512f", "avx512vl", "fma"),
     compiler_flags=("-mavx512f", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"),
+    any_cpu='__attribute__((target("no-avx"))) ',
+    supported='__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma")',
     embedded_broadcast=True,
     vector_type="__m512",
     prologue="#include <immintrin.h>",
@@ -66,6 +71,8 @@ AVX2 = Isa(
     registers=16,
     cpu_flags=("avx2", "fma"),
     compiler_flags=("-mavx2", "-mfma"),
+    any_cpu='__attribute__((target("no-avx"))) ',
+    supported='__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")',
     embedded_broadcast=False,
     vector_type="__m256",
     prologue="#include <immintrin.h>",
@@ -91,6 +98,8 @@ PORTABLE = Isa(
     registers=16,
     cpu_flags=(),
     compiler_flags=("-ffp-contract=fast",),
+    any_cpu="",
+    supported="1",
     embedded_broadcast=False,
     vector_type="vec",
     prologue="""\
@@ -136,6 +145,12 @@ def isa_named(name: str) -> Isa:
 def best_isa(cpu_flags: frozenset[str]) -> Isa:
     """The widest instruction set that a CPU with these flags runs; `portable` runs everywhere."""
     return next(isa for isa in ISAS.values() if cpu_flags.issuperset(isa.cpu_flags))
+
+
+def lacking(isa: Isa, cpu_flags: frozenset[str]) -> tuple[str, ...]:
+    """Of the next wider instruction set, the flags that this CPU has not: why `isa` is its best; empty for the widest."""
+    wider = list(ISAS.values())[: list(ISAS).index(isa.name)]
+    return tuple(flag for flag in wider[-1].cpu_flags if flag not in cpu_flags) if wider else ()
 
 
 def tail_definition(isa: Isa, lanes: int) -> str:

@@ -17,18 +17,18 @@ then what stands at the edge:
     tune          measure the best candidates within a time budget
     store         remember what was chosen
     workshop      this machine: its facts, catalogue, workers and store, wired to the model and the tuner
-    generate      `generate_conv`: a problem in, a kernel out
+    generate      `generate_conv`: a problem in, a kernel out; `load_kernel`: one that was saved
     options       what the command lines have in common
     command       the command line that `python -m search.conv` is
 """
 
-__all__ = ["generate_conv"]
+__all__ = ["generate_conv", "load_kernel"]
 
 
 def __getattr__(name: str):
     """`from search import generate_conv`, loaded when asked for: the model's modules know nothing of compilers."""
-    if name == "generate_conv":
-        from search.generate import generate_conv
+    if name in __all__:
+        import search.generate
 
-        return generate_conv
+        return getattr(search.generate, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -20,6 +20,7 @@ from cpu.cache_command import size
 from cpu.export import writable
 from cpu.host import host
 from cpu.worker import CandidateError
+from microkernels.isa import lacking
 from microkernels.offline import machine_catalog
 from microkernels.progress import shown
 from search import store
@@ -106,6 +107,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
         interrupted=interrupted,
         machine=shop.fingerprint,
         isa=shop.isa.name,
+        lacking=lacking(shop.isa, host().flags) if options.isa is None else (),
         microkernels=tuple(str(m) for m in kernel.emitted.microkernels),
         repeat=_repeat(program, problem, scheme, options),
         explanation=explanation,

@@ -1,7 +1,8 @@
-"""`generate_conv`: a problem in, a kernel for this machine out."""
+"""`generate_conv`: a problem in, a kernel for this machine out. `load_kernel`: one that `kernel.save` wrote."""
 
 from __future__ import annotations
 
+from cpu.export import load
 from cpu.kernel import Kernel
 from search import store
 from search.workshop import DEFAULT_BUDGET, workshop
@@ -9,7 +10,6 @@ from tiling.machine import Timing
 from tiling.notation import parse
 from tiling.problem import Problem, ProblemError, conv2d
 from tiling.scheme import Scheme, SchemeError
-
 
 def generate_conv(
     *,
@@ -41,6 +41,15 @@ def generate_conv(
     """
     problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, stride=stride, padding=padding, dilation=dilation)
     return generate(problem, threads=threads, tune=tune, budget=budget, isa=isa)
+
+
+def load_kernel(path) -> Kernel:
+    """The kernel that `kernel.save` wrote: `path` is its folder, or its .json where a folder holds several.
+
+    Needs no compiler. Raises ExportError where this is no saved kernel or its library is another, CpuError on a CPU
+    without the kernel's instruction set.
+    """
+    return load(path)
 
 
 def generate(problem: Problem, *, threads: int, tune: str, budget: float, isa: str | None = None) -> Kernel:

@@ -7,6 +7,7 @@ import math
 
 from cpu.cache import CacheError
 from cpu.export import ExportError
+from cpu.kernel import CpuError
 from cpu.toolchain import ToolchainError
 from cpu.worker import WorkerError
 from microkernels.database import StoreError
@@ -16,7 +17,7 @@ from search.tune import TuningError
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 # What can go wrong through no fault of the command: exit code 1 and the error's own sentence.
-FAILURES = (CacheError, ExportError, RankingError, StoreError, ToolchainError, TuningError, WorkerError)
+FAILURES = (CacheError, CpuError, ExportError, RankingError, StoreError, ToolchainError, TuningError, WorkerError)
 
 
 def whole(text: str) -> int:

@@ -16,7 +16,8 @@ class Report:
     """One search: its scheme, checked and timed.
 
     cores: how many of the machine's cores the threads can occupy; the peak is theirs together. max_error: the largest on
-    random reals, None where a Ctrl-C came before that check (the integer check precedes every time).
+    random reals, None where a Ctrl-C came before that check (the integer check precedes every time). lacking: the CPU flags
+    for want of which no wider instruction set was chosen.
     """
 
     scheme: Scheme
@@ -30,6 +31,7 @@ class Report:
     interrupted: bool
     machine: str
     isa: str
+    lacking: tuple[str, ...]
     microkernels: tuple[str, ...]
     repeat: str
     explanation: str
@@ -53,6 +55,7 @@ class Report:
             "microkernels": list(self.microkernels),
             "seconds": self.timing.seconds,
             "samples": list(self.timing.samples),
+            "spread": self.timing.spread,
             "gflops": self.gflops,
             "peak_gflops": self.peak_gflops,
             "percent_of_peak": 100 * self.gflops / self.peak_gflops,
@@ -66,6 +69,7 @@ class Report:
             "cache": "warm",
             "machine": self.machine,
             "isa": self.isa,
+            "lacking": list(self.lacking),
             "version": VERSION,
             "repeat": self.repeat,
             "explanation": self.explanation,
@@ -99,7 +103,7 @@ class Report:
             ),
             ("check", check),
             ("search", f"{self.search_seconds:.1f} s, {found}"),
-            ("machine", f"{self.machine}, {self.isa}"),
+            ("machine", f"{self.machine}, {self.isa}" + (f", since this CPU lacks {', '.join(self.lacking)}" if self.lacking else "")),
             ("repeat with", self.repeat),
         ]
         lines += [("wrote", str(path)) for path in self.emitted]

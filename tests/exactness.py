@@ -19,20 +19,20 @@ from cpu.kernel import build
 from cpu.toolchain import find_compiler
 from cpu.worker import CandidateError, Task, run_all
 from microkernels.isa import ISAS, isa_named
+from microkernels.microkernel import OPERATOR_DIMS
 from search.options import natural, whole
 from tests.guard import PLACES, check_guarded
 from tests.random_cases import Case, case
 from tiling.notation import parse
-from tiling.shapes import canonical, parse_matmul_shape, parse_shape
+from tiling.shapes import canonical, problem_of
 
 # A compilation that takes longer than this on a loaded machine hangs.
 CASE_SECONDS = 300
-_PARSERS = {"conv2d": parse_shape, "matmul": parse_matmul_shape}
 
 
 def check(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool) -> None:
     """In a worker: one kernel with its arrays at every place of `tests.guard`. Raises WrongResult, or crashes."""
-    kernel = build(parse(_PARSERS[op](shape), scheme), isa_named(isa), threads, stream)
+    kernel = build(parse(problem_of(op, shape), scheme), isa_named(isa), threads, stream)
     for place in PLACES:
         check_guarded(kernel, place)
 
@@ -106,7 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=whole, default=host().cores, metavar="N", help="workers; default: one a core")
     parser.add_argument("--shape", help="run this one case")
     parser.add_argument("--scheme", help="of that case")
-    parser.add_argument("--op", choices=_PARSERS, default="conv2d")
+    parser.add_argument("--op", choices=OPERATOR_DIMS, default="conv2d")
     parser.add_argument("--isa", choices=ISAS, default="portable")
     parser.add_argument("--threads", type=whole, default=1)
     parser.add_argument("--stream", action="store_true", help="that case with streaming stores")

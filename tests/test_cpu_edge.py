@@ -9,6 +9,7 @@ import ctypes
 import json
 import math
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ import pytest
 
 from cpu import toolchain
 from cpu.cache import shared_object
-from cpu.host import FALLBACK_CACHES, Cache, fingerprint, host, read_host, supports
+from cpu.host import CPUID_FLAGS, FALLBACK_CACHES, Cache, fingerprint, host, read_host, supports
 from cpu.probe import buffer_sizes, probe
 from cpu.timer import (
     peak_gflops,
@@ -33,6 +34,7 @@ from cpu.timer import (
 )
 from cpu.toolchain import Compiler, ToolchainError, compile_shared, find_compiler
 from cpu.worker import CandidateError, Task, Worker, WorkerError, run_all
+from microkernels.isa import ISAS
 
 ROOT = Path(__file__).parents[1]
 ANSWER = "int answer(void) { return 42; }\n"
@@ -136,6 +138,22 @@ def test_fingerprint_follows_what_matters_only():
         replace(mine, caches=smaller),
     ):
         assert fingerprint(other) != fingerprint(mine)
+
+
+@pytest.mark.isa("avx2")
+def test_what_cpuid_denies_is_not_believed_of_cpuinfo():
+    """As under an emulator, whose /proc/cpuinfo is its host's; glibc takes what it is told away for CPUID's word."""
+    program = "from cpu.host import host; print(*sorted(host().flags & {'avx2', 'fma'}))"
+    environment = {**os.environ, "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2"}
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, env=environment, cwd=Path(__file__).parent.parent, check=True, capture_output=True, text=True)
+    if platform.libc_ver()[0] != "glibc" or tuple(map(int, platform.libc_ver()[1].split("."))) < (2, 33):
+        pytest.skip("asks glibc 2.33 or newer")
+    assert ended.stdout == "fma\n"
+
+
+def test_cpuid_is_asked_for_every_flag_that_an_instruction_set_needs():
+    assert {flag for isa in ISAS.values() for flag in isa.cpu_flags} == set(CPUID_FLAGS)
 
 
 def test_supports():

@@ -25,13 +25,12 @@ from search.sample import random_schemes
 from search.workshop import workshop
 from tests import exactness, random_cases
 from tests.guard import PLACES, Guarded, check_guarded
-from tests.random_cases import Case, case, problem, visits
+from tests.random_cases import Case, visits
 from tests.test_kernels import CASES, ON_EVERY_ISA, kernel_of
 from tiling.machine import CacheLevel, Machine
 from tiling.notation import parse
 from tiling.scheme import SchemeError
-from tiling.shapes import parse_matmul_shape, parse_shape, suite, suites
-from tiling.shapes import canonical as shape_text
+from tiling.shapes import canonical, problem_of, suite, suites
 
 LEVELS = (CacheLevel("L1", 48 << 10, 64, 12, 500e9), CacheLevel("L2", 1 << 20, 64, 16, 200e9))
 MACHINE = Machine("test", "portable", 4, 16, 70e9, 2, LEVELS, 25e9, 12e9, 20e9)
@@ -70,14 +69,14 @@ def assert_exact(worker: Worker, drawn: Case) -> None:
 @given(RANDOM)
 def test_random_kernels_are_exact_beside_guard_pages(worker, random):
     threads = (1, 1, 2, 3) if find_compiler().openmp else (1,)
-    assert_exact(worker, case(random, RUNNABLE, threads))
+    assert_exact(worker, random_cases.case(random, RUNNABLE, threads))
 
 
 @settings(max_examples=8)
 @given(RANDOM)
 def test_schemes_of_the_search_are_exact_beside_guard_pages(worker, random):
     isa = random.choice(RUNNABLE)
-    for scheme in sampled(problem(random), isa, 1, random.randrange(1 << 16)):
+    for scheme in sampled(random_cases.problem(random), isa, 1, random.randrange(1 << 16)):
         assert_exact(worker, Case(scheme, isa, 1, stream=False))
 
 
@@ -111,7 +110,7 @@ def test_soak_suites_beside_guard_pages(worker, soak_seconds, soak_seed):
 @settings(max_examples=100)
 @given(RANDOM)
 def test_any_generated_scheme_covers_each_point_once(random):
-    found = problem(random, most_flops=8_000)
+    found = random_cases.problem(random, most_flops=8_000)
     isa = isa_named(random.choice(list(ISAS)))
     for scheme in (random_cases.scheme(random, found, isa), *sampled(found, isa.name, 1, random.randrange(1 << 16))):
         counted = visits(scheme)
@@ -124,7 +123,7 @@ ALPHABET = "RTLUVMS(),x+ \tλl0123456789@cohkwnrsmy"
 @settings(max_examples=300)
 @given(RANDOM)
 def test_scheme_texts_that_parse_print_back(random):
-    drawn = case(random, tuple(ISAS)).scheme
+    drawn = random_cases.case(random, tuple(ISAS)).scheme
     assert parse(drawn.problem, drawn.text) == drawn
     text = list(drawn.text.replace("λ", random.choice(("λ", "l", "lambda"))))
     for _ in range(random.randint(0, 2)):
@@ -140,8 +139,8 @@ def test_scheme_texts_that_parse_print_back(random):
 @settings(max_examples=300)
 @given(RANDOM)
 def test_shapes_print_back(random):
-    found = problem(random)
-    assert {"conv2d": parse_shape, "matmul": parse_matmul_shape}[found.op](shape_text(found)) == found
+    found = random_cases.problem(random)
+    assert problem_of(found.op, canonical(found)) == found
 
 
 def test_a_kernel_that_writes_beside_its_output_is_a_finding():

@@ -305,22 +305,6 @@ def test_spills_are_recognised():
     assert len(spills_of(assembly.replace("movq %rsp, %rbp", ""))) == 2
 
 
-def test_a_saved_kernel_needs_no_python(tmp_path):
-    problem, text = CASES["masked last vector"]
-    kernel = kernel_of(problem, text, "portable")
-    written = {path.suffix: path for path in kernel.save(tmp_path / "saved")}
-    assert set(written) == {".c", ".h", ".so"}
-    example = tmp_path / "saved" / "example.c"
-    assert example.read_text().count("\n") <= 25
-    command = [*find_compiler().command, "-O1", "example.c", written[".so"].name, "-Wl,-rpath,$ORIGIN", "-o", "example"]
-    subprocess.run(command, cwd=example.parent, check=True)
-    printed = subprocess.run([example.parent / "example"], check=True, capture_output=True, text=True).stdout
-    x = (np.arange(problem.broadcast.elements) % 5 - 2).astype(np.float32).reshape(problem.broadcast.shape)
-    w = (np.arange(problem.vector.elements) % 7 - 3).astype(np.float32).reshape(problem.vector.shape)
-    y = reference(problem, x, w).ravel()
-    assert f"checksum {np.sum(y * (np.arange(y.size) % 3 + 1)):.0f}" in printed
-
-
 def test_threads_need_openmp(monkeypatch):
     monkeypatch.setattr("cpu.toolchain._has_openmp", lambda command: False)
     with pytest.raises(ToolchainError, match="has no OpenMP, so threads=2 cannot be had"):

@@ -271,7 +271,7 @@ def test_running_exactly_one_scheme(capsys, tmp_path):
     assert set(required.split()) <= set(report)
     assert report["scheme"] == SCHEME and report["shape"] == SHAPE and report["correct"] is True
     assert report["percent_of_peak"] == pytest.approx(100 * report["gflops"] / report["peak_gflops"])
-    assert {Path(path).suffix for path in report["emitted"]} == {".c", ".h", ".so"}
+    assert {Path(path).suffix for path in report["emitted"]} == {".c", ".h", ".so", ".json"}
 
 
 def test_the_repeat_command_repeats(capsys):

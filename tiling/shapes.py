@@ -58,6 +58,16 @@ def suite(name: str) -> tuple[Layer, ...]:
     return read(name, _of_either_operator)
 
 
+def problem_of(op: str, text: str) -> Problem:
+    """The problem that `canonical` printed as `text`. Raises ShapeError."""
+    if op not in _PARSERS:
+        raise ShapeError(f"there is no operator {op[:20]!r}; there are {', '.join(_PARSERS)}")
+    return _PARSERS[op](text)
+
+
+_PARSERS = {"conv2d": parse_shape, "matmul": parse_matmul_shape}
+
+
 def canonical(problem: Problem) -> str:
     """The shortest key=value form that parses back to an equal problem; what is 1 or 0 by default is left out."""
     extents = problem.extents

@@ -175,6 +175,12 @@ static void tile0_4wx4k_wpad2(const float *x, const float *w, float *y, long r_b
     *(vec_at *)(y + 3 * Y_w) = acc_3_0;
 }
 
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+int conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_supported(void)
+{
+    return 1;
+}
+
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2(const float *restrict X, const float *restrict W, float *restrict Y)
 {

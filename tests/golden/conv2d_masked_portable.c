@@ -197,6 +197,12 @@ static void tile0_7wx4k_wpad0_tail(const float *x, const float *w, float *y, lon
     store_lanes(y + 6 * Y_w, acc_6_0, TAIL);
 }
 
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+int conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_supported(void)
+{
+    return 1;
+}
+
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable(const float *restrict X, const float *restrict W, float *restrict Y)
 {

@@ -22,6 +22,8 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
  * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
@@ -438,9 +440,19 @@ static void tile0_5wx8kx3cx7s_wpad1(const float *x, const float *w, float *y, lo
     _mm256_storeu_ps(y + 4 * Y_w, acc_4_0);
 }
 
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_supported(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2(const float *restrict X, const float *restrict W, float *restrict Y)
 {
+    if (!conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_supported()) {
+        fputs("conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
     for (long k = 0; k < 16; k += 8) {
         for (long h = 0; h < 10; ++h) {
             for (long w = 0; w < 10; w += 5) {
@@ -460,7 +472,7 @@ void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2(const float *restrict X,
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 16 x 3 x 7 x 7. */
-void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_pack(const float *restrict W, float *restrict packed)
 {
     for (long k = 0; k <= 8; k += 8)
         for (long r = 0; r < 7; r += 1)

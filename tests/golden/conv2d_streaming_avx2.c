@@ -25,6 +25,8 @@
  */
 #include <immintrin.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
  * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
@@ -163,9 +165,19 @@ static void tile0_6wx8k_wpad1(const float *x, const float *w, float *y, long r_b
     }
 }
 
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_supported(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2(const float *restrict X, const float *restrict W, float *restrict Y)
 {
+    if (!conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_supported()) {
+        fputs("conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
     const int stream = (uintptr_t)Y % 32 == 0;
     for (long k = 0; k < 48; k += 8) {
         for (long h = 0; h < 12; ++h) {
@@ -187,7 +199,7 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2(const float *restrict X, const f
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 48 x 8 x 3 x 3. */
-void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_pack(const float *restrict W, float *restrict packed)
 {
     for (long k = 0; k <= 40; k += 8)
         for (long r = 0; r < 3; r += 1)

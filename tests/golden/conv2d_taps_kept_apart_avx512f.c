@@ -22,6 +22,8 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
  * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
@@ -137,9 +139,19 @@ static void tile0_14wx32kx3s_wpad0(const float *x, const float *w, float *y, lon
     _mm512_storeu_ps(y + 13 * Y_w, acc_13_0); _mm512_storeu_ps(y + 13 * Y_w + 16, acc_13_1);
 }
 
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f_supported(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+}
+
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
 {
+    if (!conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f_supported()) {
+        fputs("conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
+        abort();
+    }
     for (long h = 0; h < 3; ++h) {
         {
             const long h_in = h - 1;
@@ -151,7 +163,7 @@ void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f(const float *restrict X, cons
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 32 x 16 x 3 x 3. */
-void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
 {
     for (long k = 0; k <= 0; k += 32)
         for (long r = 0; r < 3; r += 1)

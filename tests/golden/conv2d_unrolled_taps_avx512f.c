@@ -22,6 +22,8 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
  * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
@@ -94,9 +96,19 @@ static void tile0_12wx16kx3s_wpad0(const float *x, const float *w, float *y, lon
     _mm512_storeu_ps(y + 11 * Y_w, acc_11_0);
 }
 
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f_supported(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+}
+
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
 {
+    if (!conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f_supported()) {
+        fputs("conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
+        abort();
+    }
     for (long k = 0; k < 48; k += 16) {
         for (long h = 0; h < 12; ++h) {
             {
@@ -110,7 +122,7 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f(const float *restrict X, cons
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 48 x 8 x 3 x 3. */
-void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
 {
     for (long k = 0; k <= 32; k += 16)
         for (long r = 0; r < 3; r += 1)

@@ -27,6 +27,8 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
  * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
@@ -148,9 +150,19 @@ static void tile1_6mx16n_tail(const float *x, const float *w, float *y)
     _mm512_mask_storeu_ps(y + 5 * Y_m, TAIL, acc_5_0);
 }
 
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int matmul_f32_m23_n50_k19__avx512f_supported(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+}
+
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 void matmul_f32_m23_n50_k19__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
 {
+    if (!matmul_f32_m23_n50_k19__avx512f_supported()) {
+        fputs("matmul_f32_m23_n50_k19__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
+        abort();
+    }
     for (long n = 0; n < 64; n += 16) {
         if (n < 48) {
             tile0_5mx16n(X, W + n * W_PANEL, Y + n * Y_n);
@@ -170,7 +182,7 @@ void matmul_f32_m23_n50_k19__avx512f(const float *restrict X, const float *restr
 }
 
 /* Packs weights that lie as b[k, n] of 19 x 50. */
-void matmul_f32_m23_n50_k19__avx512f_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void matmul_f32_m23_n50_k19__avx512f_pack(const float *restrict W, float *restrict packed)
 {
     for (long n = 0; n <= 48; n += 16)
         for (long k = 0; k < 19; k += 1)

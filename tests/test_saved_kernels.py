@@ -1,0 +1,168 @@
+"""Kernels that were saved: called from C, loaded again, and refused by a CPU or a record that does not fit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cpu.cache import shared_object
+from cpu.emit import emit
+from cpu.export import ExportError, load
+from cpu.kernel import CpuError, build
+from cpu.oracle import integers, reference
+from cpu.toolchain import BASE_FLAGS, find_compiler
+from microkernels.isa import ISAS
+from search import load_kernel
+from tests.test_kernels import CASES, kernel_of
+from tiling.notation import parse
+
+PROBLEM, TEXT = CASES["masked last vector"]
+# What an instruction set looks like on a CPU that lacks it.
+LACKED = replace(ISAS["portable"], cpu_flags=("avx9",), supported="0")
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """The paths of a saved kernel by suffix."""
+    return {path.suffix: path for path in kernel_of(PROBLEM, TEXT, "portable").save(tmp_path / "saved") if path.stem != "example"}
+
+
+def example(folder, library):
+    """Compiles the example program that `save` wrote; its path."""
+    command = [*find_compiler().command, "-O1", "example.c", library.name, "-Wl,-rpath,$ORIGIN", "-o", "example"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "example"
+
+
+def test_a_saved_kernel_needs_no_python(saved):
+    assert set(saved) == {".c", ".h", ".so", ".json"}
+    folder = saved[".so"].parent
+    program = example(folder, saved[".so"])
+    x = (np.arange(PROBLEM.broadcast.elements) % 5 - 2).astype(np.float32).reshape(PROBLEM.broadcast.shape)
+    w = (np.arange(PROBLEM.vector.elements) % 7 - 3).astype(np.float32).reshape(PROBLEM.vector.shape)
+    y = reference(PROBLEM, x, w).ravel()
+    for arguments in ([], ["0.05"]):
+        printed = subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout
+        assert f"checksum {np.sum(y * (np.arange(y.size) % 3 + 1)):.0f}" in printed
+
+
+def test_a_saved_kernel_loads_without_a_compiler(saved, monkeypatch):
+    monkeypatch.setenv("CC", "no-such-compiler")
+    for path in (saved[".so"].parent, saved[".json"]):
+        kernel = load_kernel(path)
+        x, w = integers(PROBLEM)
+        assert np.array_equal(kernel(x, kernel.pack(w)), reference(PROBLEM, x, w))
+        assert (kernel.scheme.text, kernel.source) == (TEXT.format(v=4), saved[".c"].read_text())
+
+
+def test_saving_again_leaves_a_loaded_kernel_alone(saved):
+    kernel = load(saved[".json"])
+    kernel_of(PROBLEM, TEXT, "portable").save(saved[".so"].parent)
+    x, w = integers(PROBLEM)
+    assert np.array_equal(kernel(x, w), reference(PROBLEM, x, w))
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda record: record | {"isa": "avx9"}, "unknown instruction set 'avx9'"),
+        (lambda record: record | {"scheme": "T(h,7)"}, "no specifier on k: cover 1"),
+        (lambda record: record | {"shape": "c=0"}, "the shape lacks"),
+        (lambda record: record | {"op": "sort"}, "there is no operator 'sort'"),
+        (lambda record: record | {"symbol": "../other"}, "its symbol"),
+        (lambda record: record | {"symbol": "x(void); int y"}, "its symbol"),
+        (lambda record: record | {"threads": 0}, "its number of threads"),
+        (lambda record: record | {"threads": 2}, "its symbol is not"),
+        (lambda record: record | {"shape": "c=5,h=7,w=7,k=40,r=3,s=3,pad=1"}, "its symbol is not"),
+        (lambda record: record | {"scheme": record["scheme"].replace("V(k,4)", "V(k,16)")}, "its symbol is not"),
+        (lambda record: record | {"threads": "2"}, "its fields are"),
+        (lambda record: record | {"sha256": "0" * 64}, "is not the library that"),
+        (lambda record: {key: value for key, value in record.items() if key != "isa"}, "its fields are"),
+        (lambda record: [record], "its fields are"),
+    ],
+)
+def test_a_record_that_does_not_validate_is_refused(saved, change, message):
+    saved[".json"].write_text(json.dumps(change(json.loads(saved[".json"].read_text()))))
+    with pytest.raises(ExportError, match=message):
+        load(saved[".json"])
+
+
+def test_a_library_that_is_not_the_saved_one_is_refused(saved):
+    other = kernel_of(*CASES["single rows"], "portable")
+    saved[".so"].unlink()
+    shutil.copyfile(shared_object(other.source, other.emitted.compiler_flags), saved[".so"])
+    with pytest.raises(ExportError, match="is not the library that"):
+        load(saved[".json"])
+    saved[".so"].unlink()
+    with pytest.raises(ExportError, match="cannot be read"):
+        load(saved[".json"])
+
+
+def test_what_is_no_saved_kernel_is_refused(saved, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for path, message in [(tmp_path / "empty", "is not the folder of one"), (tmp_path / "nothing", "cannot be read")]:
+        with pytest.raises(ExportError, match=message):
+            load(path)
+    saved[".json"].write_text("{")
+    with pytest.raises(ExportError, match="is no record"):
+        load(saved[".json"])
+    kernel_of(*CASES["single rows"], "portable").save(saved[".json"].parent)
+    with pytest.raises(ExportError, match="but 2: conv2d"):
+        load(saved[".json"].parent)
+
+
+# ---- a CPU without the instruction set
+
+
+def test_a_kernel_that_this_cpu_lacks_is_not_built():
+    with pytest.raises(CpuError, match="this CPU does not run portable, which conv2d_.* was compiled for"):
+        build(parse(PROBLEM, TEXT.format(v=4)), LACKED)
+
+
+def test_a_saved_kernel_that_this_cpu_lacks_is_not_loaded(saved):
+    source = emit(parse(PROBLEM, TEXT.format(v=4)), LACKED)
+    saved[".so"].unlink()
+    shutil.copyfile(shared_object(source.text, ()), saved[".so"])
+    with pytest.raises(ExportError, match="is not the library that"):
+        load(saved[".json"])
+    from cpu.export import _sha256
+
+    saved[".json"].write_text(json.dumps(json.loads(saved[".json"].read_text()) | {"sha256": _sha256(saved[".so"])}))
+    with pytest.raises(CpuError, match="generate the kernel on this machine"):
+        load(saved[".json"])
+    ended = subprocess.run([example(saved[".so"].parent, saved[".so"])], capture_output=True, text=True)
+    assert ended.returncode == 1 and "this CPU does not run portable" in ended.stderr
+
+
+CALL = """
+void {symbol}_pack(const float *W, float *packed);
+void {symbol}(const float *X, const float *W, float *Y);
+static float x[{x}], w[{w}], packed[{packed}], y[{y}];
+int main(void) {{ {symbol}_pack(w, packed); {symbol}(x, packed, y); return 0; }}
+"""
+
+
+def calling_program(scheme, isa, folder):
+    """A C program that packs and calls a kernel without asking whether the CPU runs it; its path."""
+    source, problem = emit(scheme, isa), scheme.problem
+    (folder / "kernel.c").write_text(source.text)
+    sizes = {"x": problem.broadcast.elements, "w": problem.vector.elements, "y": problem.output.elements}
+    (folder / "call.c").write_text(CALL.format(symbol=source.symbol, packed=source.packed_floats, **sizes))
+    flags = [flag for flag in (*BASE_FLAGS, *isa.compiler_flags) if flag != "-shared"]
+    subprocess.run([*find_compiler().command, *flags, "kernel.c", "call.c", "-o", "call"], cwd=folder, check=True)
+    return folder / "call"
+
+
+def test_a_call_that_this_cpu_cannot_run_ends_in_a_sentence(tmp_path):
+    ended = subprocess.run([calling_program(parse(PROBLEM, TEXT.format(v=4)), LACKED, tmp_path)], capture_output=True, text=True)
+    assert ended.returncode == -6 and ended.stderr.endswith("this CPU lacks avx9\n")
+
+
+@pytest.mark.parametrize("isa", [isa for isa in ISAS.values() if isa.cpu_flags], ids=lambda isa: isa.name)
+def test_the_c_condition_asks_for_the_flags_that_the_table_lists(isa):
+    assert isa.supported == " && ".join(f'__builtin_cpu_supports("{flag}")' for flag in isa.cpu_flags)
