@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -120,24 +119,6 @@ def test_a_wrong_kernel_is_found(monkeypatch):
     monkeypatch.setattr(cpu.kernel, "emit", lambda *_: type(source)(**{**vars(source), "text": broken}))
     with pytest.raises(WrongResult, match="of .* outputs differ"):
         check_exact(cpu.kernel.build(parse(SAME_3X3, text), ISAS["portable"]))
-
-
-def test_threads_agree_to_the_bit():
-    if not find_compiler().openmp:
-        pytest.skip(f"{find_compiler().path} has no OpenMP")
-    problem = conv2d(c=16, h=14, w=14, k=32, r=3, s=3, padding=1)
-    text = "T(k,{k})@core T(h,2)@core T(h,7) T(w,7) S(y) T(r,3) T(s,3) T(c,16) U(w,2) V(k,4)".format(k=8)
-    x, w = reals(problem)
-    results = [build(parse(problem, text), ISAS["portable"], threads)(x, w) for threads in (1, 2, 3)]
-    assert np.array_equal(results[0], results[1]) and np.array_equal(results[0], results[2])
-
-
-def test_one_kernel_from_several_python_threads():
-    kernel = kernel_of(*CASES["both windows clipped"], "portable")
-    x, w = integers(SAME_3X3)
-    packed, expected = kernel.pack(w), reference(SAME_3X3, x, w)
-    with ThreadPoolExecutor(4) as pool:
-        assert all(np.array_equal(y, expected) for y in pool.map(lambda _: kernel(x, packed), range(32)))
 
 
 def test_arguments_are_checked():

@@ -58,6 +58,19 @@ static const long W_PANEL = 72;
 static const long PANEL_1 = 4;
 enum { THREADS = 2 };
 
+#ifdef _OPENMP
+#include <omp.h>
+#if !defined(__clang__) && __GNUC__ >= 9
+#include <pthread.h>
+/* A forked child has one thread but gcc's OpenMP would wait for all of them: end them first, both sides start new ones. */
+static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
+__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
+#endif
+#else
+static int omp_get_dynamic(void) { return 0; }
+static void omp_set_dynamic(int dynamic) { (void)dynamic; }
+#endif
+
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
@@ -184,6 +197,8 @@ int conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_supported(void)
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2(const float *restrict X, const float *restrict W, float *restrict Y)
 {
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
     #pragma omp parallel for num_threads(THREADS) schedule(static)
     for (long worker = 0; worker < 6; ++worker) {
         const long h_1 = (worker / 3) * 6;
@@ -205,6 +220,7 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2(const float *restrict X, 
             }
         }
     }
+    omp_set_dynamic(dynamic);
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 48 x 8 x 3 x 3. */
