@@ -4,7 +4,8 @@
 
 Clocks drift and a machine is shared, so schemes are compared by seconds x the FMA peak measured beside them, that is
 by the work a core could have done meanwhile. The finalists are measured in turns, so that a slow moment hits all
-alike; where two lie within their spread, the one that stands first among the candidates wins.
+alike. Where some lie within the spread of the fastest, the choice of an earlier search stays, so that the same store
+gives the same answer; without one the simplest wins, and of equally simple ones the first among the candidates.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ EXPLORED, DEEPER = 0.25, 8
 # most this share of what is left: one that hangs must not cost the others their turn.
 LEAST_PATIENCE = 5.0
 PATIENT_SHARE = 1 / 3
+# Those within the spread of the fastest are as good, but at most this far behind it: on a noisy machine the spread alone
+# would let a slow scheme in.
+NEAR = 0.01
 # Seconds of samples of a visit: to sort out the slow ones, and in the finals.
 SHORT, LONG = 0.06, 0.12
 
@@ -69,6 +73,7 @@ def tune(
     clock: Callable[[], float],
     seed: int = 0,
     known: Mapping[str, Timing | str] | None = None,
+    incumbent: str | None = None,
     progress: Callable[[int, int, float], None] = lambda tried, of, best: None,
 ) -> Outcome:
     """Measures up to `trials` candidates, the first ones first, in about `budget` seconds and settles on one.
@@ -77,8 +82,8 @@ def tune(
     prepare(schemes, patience) compiles ahead and gives, by text, the reasons of those that do not compile: they are out.
     Schemes with a `known` timing take part without being measured again before the finals, those known to fail do not
     take part, and neither count as trials; where nothing but failures is known the machine was at fault, and they are
-    tried again. progress(tried, of, best work). A KeyboardInterrupt ends the search with the best so far, if there is
-    one. Raises TuningError.
+    tried again. incumbent: the text that an earlier search settled on. progress(tried, of, best work). A
+    KeyboardInterrupt ends the search with the best so far, if there is one. Raises TuningError.
     """
     search = _Search(measure, prepare, clock, clock() + budget)
     timings = {text: found for text, found in (known or {}).items() if isinstance(found, Timing)}
@@ -88,7 +93,7 @@ def tune(
     interrupted = False
     try:
         search.try_all(chosen, clock() + budget * (1 - FINAL_SHARE), progress)
-        search.finals()
+        search.finals(incumbent)
     except KeyboardInterrupt:
         if not search.found:
             raise
@@ -96,7 +101,7 @@ def tune(
     if not search.found:
         reasons = list(search.failed.values())
         raise TuningError(f"none of {len(reasons)} candidates could be measured: {max(set(reasons), key=reasons.count)}")
-    return Outcome(_settle(search, candidates), search.trials, len(search.failed), interrupted)
+    return Outcome(_settle(search, candidates, incumbent), search.trials, len(search.failed), interrupted)
 
 
 @dataclass
@@ -148,9 +153,11 @@ class _Search:
                 best = min((m.work for m in self.found.values()), default=float("inf"))
                 progress(self.trials, len(schemes), best)
 
-    def finals(self) -> None:
-        """The leaders in turns, until the deadline."""
+    def finals(self, incumbent: str | None) -> None:
+        """The leaders, and the choice of an earlier search, in turns until the deadline."""
         leaders = sorted(self.found.values(), key=lambda m: m.work)[:FINALISTS]
+        if incumbent in self.found and self.found[incumbent] not in leaders:
+            leaders.append(self.found[incumbent])
         rounds: dict[str, list[Timing]] = {leader.scheme.text: [] for leader in leaders}
         for _ in range(ROUNDS):
             for leader in leaders:
@@ -184,9 +191,15 @@ def _pooled(timings: list[Timing]) -> Timing:
     return Timing(samples, median(timing.peak_gflops for timing in timings))
 
 
-def _settle(search: _Search, candidates: Sequence[Scheme]) -> Measured:
-    """The fastest finalist; or, of those within its spread, the one that stands first among the candidates."""
+def _settle(search: _Search, candidates: Sequence[Scheme], incumbent: str | None) -> Measured:
+    """The fastest finalist; or, of those within its spread, the incumbent, else the simplest, else the first candidate."""
     contenders = search.finalists or search.found
     best = min(contenders.values(), key=lambda m: m.work)
-    near = best.work * (1 + min(best.timing.spread, 0.01))
-    return next(m for s in candidates if (m := contenders.get(s.text)) and m.work <= near)
+    near = best.work * (1 + min(best.timing.spread, NEAR))
+    level = [m for s in candidates if (m := contenders.get(s.text)) and m.work <= near]
+    return min(level, key=lambda m: (m.scheme.text != incumbent, *complexity(m.scheme)))
+
+
+def complexity(scheme: Scheme) -> tuple[int, int]:
+    """What makes a scheme less simple: different register tiles, that is compositions; then specifiers, that is loops."""
+    return len({tuple(tile.items()) for tile in scheme.tiles}), len(scheme.specifiers)

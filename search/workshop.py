@@ -131,6 +131,7 @@ class Workshop:
         """
         key = self.key(schemes[0].problem)
         known = {} if forget else {t: o for t, o in store.measured(key).items() if not _unfinished(o)}
+        kept = None if forget else store.choice(key, "measure")
         with closing(Worker(env=self.environment)) as worker:
 
             def measure(scheme: Scheme, seconds: float, patience: float) -> Timing | str:
@@ -153,6 +154,7 @@ class Workshop:
                 clock=time.monotonic,
                 seed=seed,
                 known=known,
+                incumbent=kept[0] if kept else None,
                 progress=progress,
             )
 
