@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -19,7 +20,7 @@ from bench.peers.xtc import Xtc
 from cpu.oracle import integers, reference
 from tiling.problem import conv2d, matmul
 
-# These compile a layer for seconds before they compute it, so they get fewer layers.
+# These search for half a minute before they compute, so they get few layers.
 SEARCHING = {"xtc": Xtc(trials=1), "tvm": Tvm(trials=1)}
 LIBRARIES = ("torch", "onnx", "onnxruntime", "openvino", "xtc", "tvm", "threadpoolctl")
 
@@ -35,9 +36,12 @@ PROBLEMS = {
     "1x1 padded": conv2d(c=8, h=5, w=6, k=8, r=1, s=1, padding=1),
     "1x1 strided": conv2d(n=2, c=32, h=6, w=6, k=16, r=1, s=1, stride=2),
     "three channels": conv2d(c=3, h=16, w=16, k=16, r=7, s=7, stride=2, padding=3),
+    "all at once": conv2d(
+        n=2, c=4, h=11, w=12, k=6, r=3, s=2, stride=(2, 1), padding=((2, 1), (0, 1)), dilation=(1, 2)
+    ),
     "matrix product": matmul(m=13, n=33, k=21),
 }
-SEARCHED = ("stride per axis", "dilated", "padded more before", "matrix product")
+SEARCHED = {"xtc": ("stride per axis", "padded more before", "matrix product"), "tvm": ("all at once", "matrix product")}
 
 
 @pytest.fixture
@@ -151,7 +155,7 @@ def test_onednn_lines_are_read():
 
 @pytest.mark.parametrize(
     "name, problem",
-    [(name, problem) for name in PEERS for problem in (SEARCHED if name in SEARCHING else PROBLEMS)],
+    [(name, problem) for name in PEERS for problem in SEARCHED.get(name, PROBLEMS)],
 )
 def test_results_are_exact(name, problem):
     peer = installed(name)
@@ -172,7 +176,7 @@ def test_two_threads_compute_the_same(name):
 
 @pytest.mark.parametrize("name", PEERS)
 def test_a_version_has_a_number(name):
-    assert any(character.isdigit() for character in installed(name).version())
+    assert re.search(r"\d+\.\d+", installed(name).version().partition("(")[0])
 
 
 def test_what_a_peer_cannot_take_is_said_in_a_sentence():

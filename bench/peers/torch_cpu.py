@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 # Between two calls of a turn lie microseconds, between the turns of two peers a pause of milliseconds. At libgomp's own
 # default (300,000 rounds, several ms) the last peer's threads still spin into the pause; with OMP_WAIT_POLICY=passive every
 # call wakes its threads through the kernel, which costs a small layer more than its work. 30,000 rounds, about half a
@@ -23,8 +25,8 @@ def version() -> str:
     """PyTorch's version and that of the oneDNN built into it."""
     import torch
 
-    onednn = next((line.split()[2] for line in torch.__config__.show().splitlines() if "MKL-DNN v" in line), "unknown")
-    return f"oneDNN {onednn.removeprefix('v')} (PyTorch {torch.__version__})"
+    found = re.search(r"(?:MKL-DNN|oneDNN) v([0-9.]+)", torch.__config__.show())
+    return f"oneDNN {found[1] if found else 'unknown'} (PyTorch {torch.__version__})"
 
 
 def settle(threads: int) -> None:

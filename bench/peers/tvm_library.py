@@ -12,7 +12,9 @@ import numpy as np
 
 from bench.peers.peer import Prepared
 
-_SECONDS_A_TRIAL = 30  # far more than any needs: what takes longer hangs
+# Far more than any search needs on an idle machine: what takes longer hangs.
+_SECONDS_TO_START = 300
+_SECONDS_A_TRIAL = 30
 
 
 class SearchFailed(RuntimeError):
@@ -33,14 +35,15 @@ def search(module: str, request: dict, threads: int, trials: int) -> dict:
     root = str(Path(__file__).parents[2])
     paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-m", module, json.dumps({**request, "threads": threads, "trials": trials})]
+    limit = _SECONDS_TO_START + _SECONDS_A_TRIAL * trials
     variables = {**os.environ, **environment(threads), "PYTHONPATH": paths}
     try:
         ended = subprocess.run(
             command, env=variables, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=request["folder"],
-            timeout=60 + _SECONDS_A_TRIAL * trials,
+            timeout=limit,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise SearchFailed(f"{module} did not end within {60 + _SECONDS_A_TRIAL * trials} s") from None
+        raise SearchFailed(f"{module} did not end within {limit} s") from None
     said = (ended.stdout if ended.returncode == 0 else ended.stderr).strip().splitlines() or ["it said nothing"]
     if ended.returncode:
         raise SearchFailed(f"{module} failed: {said[-1]}")
