@@ -14,9 +14,9 @@ from tiling.problem import Problem
 class OneDnnNchw(Peer):
     """The plain call, for what it costs not to think about layouts.
 
-    Every call reorders the input (to 16-channel blocks), the weights and the output; the kernel in between is as fast as
-    any. So no time of the kernel alone is given: it is not what this call is about. `torch.mm`, the plain matrix product,
-    goes to MKL and writes to a given output.
+    Every call reorders the input (to 16-channel blocks), the weights and the output; the kernel in between is as fast
+    as any. So no time of the kernel alone is given: it is not what this call is about. `torch.mm`, the plain matrix
+    product, goes to MKL and writes to a given output.
     """
 
     name = "onednn-nchw"

@@ -16,10 +16,10 @@ _IR_VERSION = 8
 class OnnxRuntime(Peer):
     """A model of one node. Weights are constants, so they are packed when the session is made.
 
-    What was learned. The CPU provider takes float32 convolutions in NCHW only; within a session it reorders to blocks of
-    channels and back, which belongs to a call. The threads of the session spin while it runs, which small layers need,
-    and `force_spinning_stop` ends that with the call, so that whoever is timed next has the cores. It has no bfloat16
-    short cut on x86. The output is written straight to the bound array.
+    What was learned. The CPU provider takes float32 convolutions in NCHW only; within a session it reorders to blocks
+    of channels and back, which belongs to a call. The threads of the session spin while it runs, which small layers
+    need, and `force_spinning_stop` ends that with the call, so that whoever is timed next has the cores. It has no
+    bfloat16 short cut on x86. The output is written straight to the bound array.
     """
 
     name = "ort"

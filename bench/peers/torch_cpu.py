@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 # Between two calls of a turn lie microseconds, between the turns of two peers a pause of milliseconds. At libgomp's own
-# default (300,000 rounds, several ms) the last peer's threads still spin into the pause; with OMP_WAIT_POLICY=passive every
-# call wakes its threads through the kernel, which costs a small layer more than its work. 30,000 rounds, about half a
-# millisecond, outlast the gap between calls and end well within the pause.
+# default (300,000 rounds, several ms) the last peer's threads still spin into the pause; with OMP_WAIT_POLICY=passive
+# every call wakes its threads through the kernel, which costs a small layer more than its work. 30,000 rounds, about
+# half a millisecond, outlast the gap between calls and end well within the pause.
 GOMP_SPINS = "30000"
 
 

@@ -18,8 +18,9 @@ class Tvm(Peer):
 
     What was learned. The wheel has MetaSchedule but neither AutoTVM nor Ansor any more, and its versions change names:
     this is written for 0.26, the one that XTC asks for. Padding is part of the compiled function. Weights are in the
-    order of its NHWC convolution, (R,S,C,K); repacking them ahead would need the layer to be part of a Relax model. Before
-    the first schedule MetaSchedule reads the tensor instructions of every GPU, which takes 20 s of a core for each layer.
+    order of its NHWC convolution, (R,S,C,K); repacking them ahead would need the layer to be part of a Relax model.
+    Before the first schedule MetaSchedule reads the tensor instructions of every GPU, which takes 20 s of a
+    core for each layer.
     """
 
     name = "tvm"

@@ -24,8 +24,8 @@ class SearchFailed(RuntimeError):
 def environment(threads: int) -> dict[str, str]:
     """For the process that calls what TVM compiled.
 
-    TVM's pool has threads of its own that spin after every parallel call; 10,000 rounds outlast the gap between two calls
-    of a turn. Binding them to cores would set the caller's affinity too, for all peers after.
+    TVM's pool has threads of its own that spin after every parallel call; 10,000 rounds outlast the gap between two
+    calls of a turn. Binding them to cores would set the caller's affinity too, for all peers after.
     """
     return {"TVM_NUM_THREADS": str(threads), "TVM_BIND_THREADS": "0", "TVM_THREAD_POOL_SPIN_COUNT": "10000"}
 

@@ -1,8 +1,8 @@
-"""MetaSchedule's space for one layer, in a process of its own: `python -m bench.peers.tvm_search REQUEST`, a JSON object.
+"""MetaSchedule's space for one layer, in its own process: `python -m bench.peers.tvm_search REQUEST`, a JSON object.
 
-Draws `trials` schedules from the space that MetaSchedule generates for this CPU (what its `replay-trace` strategy does),
-compiles and times each, keeps the fastest as a shared library in `folder`, and prints its path. MetaSchedule's own
-loop would start a process per candidate and train a cost model, which takes minutes before the first result.
+Draws `trials` schedules from the space that MetaSchedule generates for this CPU (what its `replay-trace` strategy
+does), compiles and times each, keeps the fastest as a shared library in `folder`, and prints its path. MetaSchedule's
+own loop would start a process per candidate and train a cost model, which takes minutes before the first result.
 """
 
 from __future__ import annotations
