@@ -1,0 +1,23 @@
+"""Other ways to compute a layer, each as somebody who knows the library would call it. Read in this order:
+
+    peer           the interface, and what a prepared layer is
+    convolution    a `Problem` in the words of libraries: strides, padding on four sides, groups
+    onednn onednn_nchw ort openvino xtc tvm scipy    one adapter each; its docstring says what was learned
+    torch_cpu verbose    PyTorch set up for float32 on the CPU; oneDNN's own account of its time
+    xtc_search     the process in which XTC searches
+
+Importing this package imports none of the libraries.
+"""
+
+from bench.peers.onednn import OneDnn
+from bench.peers.onednn_nchw import OneDnnNchw
+from bench.peers.openvino import OpenVino
+from bench.peers.ort import OnnxRuntime
+from bench.peers.peer import Peer, Prepared
+from bench.peers.scipy import SciPy
+
+__all__ = ["PEERS", "Peer", "Prepared"]
+
+PEERS: dict[str, Peer] = {
+    peer.name: peer for peer in (OneDnn(), OneDnnNchw(), OnnxRuntime(), OpenVino(), SciPy())
+}

@@ -1,0 +1,63 @@
+"""A convolution as libraries ask for it: extents, strides, padding on four sides, groups, read from a `Problem`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tiling.problem import Problem, Window
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """`h` and `w` are the input's extents, `out_h` and `out_w` the output's; pairs are (vertical, horizontal).
+
+    `before` is the padding at the top and left, `after` at the bottom and right.
+    """
+
+    n: int
+    c: int
+    h: int
+    w: int
+    k: int
+    r: int
+    s: int
+    out_h: int
+    out_w: int
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    before: tuple[int, int]
+    after: tuple[int, int]
+    groups: int
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether one number per axis describes the padding."""
+        return self.before == self.after
+
+    @property
+    def padded(self) -> tuple[int, int]:
+        """Extents of the input with its padding around it."""
+        return self.h + self.before[0] + self.after[0], self.w + self.before[1] + self.after[1]
+
+
+def convolution(problem: Problem) -> Convolution:
+    """The parameters of a `conv2d` problem."""
+    n, h, w, c = problem.broadcast.shape
+    k, per_group, r, s = problem.vector.shape
+    _, out_h, out_w, _ = problem.output.shape
+    windows = problem.windows
+    outputs = (out_h, out_w)
+    return Convolution(
+        *(n, c, h, w, k, r, s, out_h, out_w),
+        stride=tuple(window.stride for window in windows),
+        dilation=tuple(window.dilation for window in windows),
+        before=tuple(window.before for window in windows),
+        after=tuple(_after(window, out, taps) for window, out, taps in zip(windows, outputs, (r, s))),
+        groups=c // per_group,
+    )
+
+
+def _after(window: Window, outputs: int, taps: int) -> int:
+    """Padding after the last point. A problem keeps only `before`; with equal sides, a library need not pad by hand."""
+    least = (outputs - 1) * window.stride + (taps - 1) * window.dilation + 1 - window.extent - window.before
+    return window.before if least <= window.before < least + window.stride else max(0, least)

@@ -1,0 +1,71 @@
+"""What a peer is: another way to compute a layer, behind one interface."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import ClassVar
+
+import numpy as np
+
+from tiling.problem import Problem
+
+OPERATORS = ("conv2d", "matmul")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One layer made ready: weights packed, graphs compiled, memory allocated, so that only `run` is timed.
+
+    `run` is one call as a Python user makes it; it writes to the same output memory again and again wherever the
+    library allows it. `result` is the output of the last run as the problem has it, (N,OH,OW,K) or (M,N) float32; it
+    may copy. `layout` says what the call reads and writes. `kernel_seconds(n)` gives n samples of the kernel alone;
+    None where the library does not tell.
+    """
+
+    run: Callable[[], object]
+    result: Callable[[], np.ndarray]
+    layout: str
+    kernel_seconds: Callable[[int], list[float]] | None = None
+
+
+class Peer(ABC):
+    """A library as somebody who knows it well would call it. Stateless: what a layer needs is in its `Prepared`.
+
+    `packages` maps the modules it imports to the names pip knows them by.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    packages: ClassVar[Mapping[str, str]]
+
+    def missing(self) -> str | None:
+        """Why it cannot run here and how to get it, one sentence; None if it can. Imports nothing."""
+        absent = [package for module, package in self.packages.items() if find_spec(module) is None]
+        if not absent:
+            return None
+        return f"{' and '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed: pip install '.[peers]'"
+
+    @abstractmethod
+    def version(self) -> str:
+        """The versions that decide its speed, such as `oneDNN 3.12.0 (PyTorch 2.13.0)`."""
+
+    @abstractmethod
+    def environment(self, threads: int) -> dict[str, str]:
+        """Variables that the process must be started with, so that `threads` is obeyed and nobody else is disturbed."""
+
+    def refuses(self, problem: Problem) -> str | None:
+        """What it cannot take of this problem, one sentence; None if it can compute it."""
+        if problem.op not in OPERATORS:
+            return f"{self.name} is compared on {' and '.join(OPERATORS)} only, not on {problem.op}"
+        return f"{self.name} is compared in f32 only, not in {problem.dtype}" if problem.dtype != "f32" else None
+
+    @abstractmethod
+    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
+        """Makes a problem ready that it does not refuse.
+
+        x is (N,H,W,C) and w is (K,C/groups,R,S), of a matrix product a (M,K) and b (K,N); float32, C-contiguous.
+        Raises what the library raises.
+        """
