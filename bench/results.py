@@ -84,7 +84,7 @@ class LayerResult:
     @property
     def limit_percent(self) -> float:
         """What a kernel at the peak reaches that computes no tap on padding: 100, or more on small images."""
-        return 100 * self.flops / self.flops_on_image
+        return 100 * self.flops / max(self.flops_on_image, 1)
 
     def ratio(self, peer: Contender) -> float:
         """How many times as long as ours a peer takes, both called from Python."""

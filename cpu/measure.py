@@ -16,7 +16,7 @@ from tiling.notation import parse
 from tiling.problem import Problem
 from tiling.shapes import parse_matmul_shape, parse_shape
 
-_PARSERS = {"conv2d": parse_shape, "matmul": parse_matmul_shape}
+PARSERS = {"conv2d": parse_shape, "matmul": parse_matmul_shape}
 
 
 class WrongResult(RuntimeError):
@@ -28,7 +28,7 @@ def scheme(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: 
 
     The kernel must first compute small-integer data exactly, else WrongResult is raised.
     """
-    problem = _PARSERS[op](shape)
+    problem = PARSERS[op](shape)
     kernel = build(parse(problem, scheme), isa_named(isa), threads, stream)
     arrays = check_exact(kernel)
     return _as_json(kernel.measure(*arrays, seconds))
@@ -41,7 +41,7 @@ def verdict(
 
     Raises WrongResult where integers are not exact or an error exceeds the bound of a float32 sum.
     """
-    problem = _PARSERS[op](shape)
+    problem = PARSERS[op](shape)
     kernel = build(parse(problem, scheme), isa_named(isa), threads, stream)
     arrays = check_exact(kernel)
     x, w = reals(problem, seed)
@@ -55,7 +55,7 @@ def side_by_side(
     *, op: str, shape: str, schemes: list[str], isa: str, threads: int, stream: bool, rounds: int, seconds: float
 ) -> list[dict]:
     """Several schemes of one problem, timed in turns on the same arrays: A B A B …, `seconds` a turn; as `scheme`."""
-    problem = _PARSERS[op](shape)
+    problem = PARSERS[op](shape)
     kernels = [build(parse(problem, text), isa_named(isa), threads, stream) for text in schemes]
     packed = [check_exact(kernel)[1] for kernel in kernels]
     x, _, _ = _integer_case(problem)
@@ -69,7 +69,7 @@ def side_by_side(
 
 def compiled(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool) -> None:
     """Puts a scheme's kernel into the compile cache, so that measuring it later does not wait for the compiler."""
-    build(parse(_PARSERS[op](shape), scheme), isa_named(isa), threads, stream)
+    build(parse(PARSERS[op](shape), scheme), isa_named(isa), threads, stream)
 
 
 def microkernel(*, name: str, l1_bytes: int, seconds: float) -> dict:
