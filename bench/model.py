@@ -178,7 +178,11 @@ def main(arguments: list[str] | None = None) -> int:
     names = list(dict.fromkeys(options.suite))
     results: list[Honesty] = []
     try:
-        layers = [(f"{name}:{layer}", problem) for name in names for layer, problem in suite(name).items()]
+        found = [(f"{name}:{layer.name}", layer) for name in names for layer in suite(name)]
+        for name, layer in found:
+            if layer.refused:
+                print(f"{name} is left out: {layer.refused}", file=sys.stderr)
+        layers = [(name, layer.problem) for name, layer in found if layer.problem]
         if options.report:
             check_writable(options.report)
         shop = workshop()

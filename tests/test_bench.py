@@ -20,6 +20,7 @@ from search.workshop import workshop
 from tiling.machine import CacheLevel, Machine, Timing
 from tiling.problem import conv2d
 from tiling.shapes import canonical, suite
+from tiling.suite import Layer
 
 MACHINE = Machine("box-1", "avx2", 8, 16, 50e9, 4, (CacheLevel("L1", 32768, 64, 8, 200e9),), 10e9, 5e9, 8e9)
 PROBLEM = conv2d(c=4, h=6, w=8, k=8, r=1, s=1)
@@ -71,7 +72,7 @@ def made_up(monkeypatch):
     class Shop:
         isa, threads, machine = None, 1, MACHINE
 
-    monkeypatch.setattr(suites, "suite", lambda name: dict.fromkeys("ABC", PROBLEM))
+    monkeypatch.setattr(suites, "suite", lambda name: [Layer(layer, "", 1, PROBLEM) for layer in "ABC"])
     monkeypatch.setattr(suites, "workshop", lambda isa, threads: Shop())
     monkeypatch.setattr(suites, "machine_catalog", lambda *_, **__: None)
     monkeypatch.setattr(suites, "run_layer", run)
@@ -248,6 +249,14 @@ def test_bad_options_exit_2_with_a_sentence(no_work, capsys, main, arguments):
     assert ended.value.code == 2
     said = capsys.readouterr().err
     assert f"argument {arguments[0]}: '{arguments[1]}' is not a" in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize("module", [suites, model])
+def test_a_layer_that_cannot_be_computed_is_left_out_with_the_reason(no_work, monkeypatch, capsys, module):
+    monkeypatch.setattr(module, "suite", lambda name: [Layer("D1", "groups=2", 3, None, "no groups yet")])
+    with pytest.raises(AssertionError, match="the run had begun"):
+        module.main(["--suite", "made_up"])
+    assert capsys.readouterr().err == "made_up:D1 is left out: no groups yet\n"
 
 
 @pytest.mark.parametrize("main", [suites.main, model.main])

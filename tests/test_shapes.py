@@ -6,21 +6,7 @@ from hypothesis import strategies as st
 
 from tests.test_tiling import problems
 from tiling.problem import conv2d, matmul
-from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape, suite, suites
-
-
-def test_suites_hold_the_layers_of_the_paper():
-    assert suites() == ("mobilenet", "neighbours", "resnet18", "yolo9000")
-    assert list(suite("resnet18")) == [f"R{i}" for i in range(1, 13)]
-    assert list(suite("yolo9000")) == [f"Y{i}" for i in (0, 2, 4, 5, 8, 9, 12, 13, 18, 19, 23)]
-    assert list(suite("mobilenet")) == [f"M{i}" for i in range(1, 10)]
-    assert parse_shape("resnet18:R1") == conv2d(c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3)
-    assert parse_shape("resnet18:R11") == conv2d(c=256, h=14, w=14, k=512, r=1, s=1, stride=2)
-    assert parse_shape("yolo9000:Y23") == conv2d(c=1024, h=17, w=17, k=28269, r=1, s=1)
-    assert parse_shape("mobilenet:M8") == conv2d(c=512, h=14, w=14, k=512, r=3, s=3, stride=2, padding=1)
-    half = {"R1", "R4", "R5", "R7", "R8", "R10", "R11", "M2", "M4", "M6", "M8"}
-    for name, problem in [item for each in suites() for item in suite(each).items()]:
-        assert problem.extents["h"] == problem.extents["w"] == problem.broadcast.shape[1] // (2 if name in half else 1), name
+from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape
 
 
 R2 = conv2d(c=64, h=56, w=56, k=64, r=3, s=3, padding=1)
@@ -32,6 +18,7 @@ SMALL = dict(c=2, h=11, w=8, k=4, r=3, s=2)
     [
         ("n=1,c=64,h=56,w=56,k=64,r=3,s=3,stride=1,pad=1", R2),
         ("  c=64 h=56,w=56 , k=64\tr = 3 s=3 padding=1,", R2),
+        ("c=64,h=56,w=56,k=64,r=3,s=3,pad=1,groups=1", R2),
         ("c=2 h=11 w=8 k=4 r=3 s=2 pad=same", conv2d(**SMALL, padding=((1, 1), (0, 1)))),
         ("c=2 h=11 w=8 k=4 r=3 s=2 pad=same stride=2", conv2d(**SMALL, stride=2, padding=((1, 1), 0))),
         ("c=2 h=11 w=8 k=4 r=3 s=2 pad=same dilation=2", conv2d(**SMALL, dilation=2, padding=(2, 1))),
@@ -61,7 +48,8 @@ def test_every_form_of_a_shape(text, problem):
     [
         ("", "cannot read the shape ''"),
         ("R2", "cannot read the shape 'R2'"),
-        ("resnet:R2", "'resnet' (did you mean resnet18?); there are mobilenet neighbours resnet18 yolo9000"),
+        ("resnet:R2", "'resnet' (did you mean resnet50 or resnet18"),
+        ("vgg:C1", "there is no suite 'vgg' (did you mean vgg16?); there are bert_base convnext_t densenet121"),
         ("../resnet18:R2", "no suite '../resnet18'"),
         ("resnet18.txt:R2", "no suite 'resnet18.txt'"),
         ("__init__:R2", "no suite '__init__'"),
@@ -77,6 +65,7 @@ def test_every_form_of_a_shape(text, problem):
         ("c=١,h=4,w=4,k=1,r=1,s=1", "expected a whole number"),
         ("c=2147483648,h=4,w=4,k=1,r=1,s=1", "c=2147483648: larger than 2147483647"),
         ("c=" + "9" * 9000 + ",h=4,w=4,k=1,r=1,s=1", "larger than 2147483647"),
+        ("c=4,h=4,w=4,k=4,r=1,s=1,groups=4", "groups=4: grouped convolutions are not supported yet"),
         ("c=1,h=4,w=4,k=1,r=1,s=1,pad=full", "pad=full: expected a whole number or 'same' or 'valid'"),
         ("c=1,h=4,w=4,k=1,r=1,s=1,pad_top=same", "pad_top=same: expected a whole number"),
         ("c=1,h=4,w=4,k=1,r=1,s=1,pad=1,pad_left=1", "pad and pad_left set the same value"),
@@ -110,12 +99,6 @@ def test_canonical_leaves_out_what_is_default():
     assert canonical(conv2d(**SMALL, stride=(2, 1), dilation=2)).endswith("s=2,stride_h=2,dilation=2")
     assert canonical(conv2d(**SMALL, padding=(1, 0))).endswith("s=2,pad_h=1")
     assert canonical(conv2d(**SMALL, padding=(0, (0, 1)))).endswith("s=2,pad_right=1")
-
-
-@pytest.mark.parametrize("name", suites())
-def test_canonical_of_every_suite_parses_back(name):
-    for problem in suite(name).values():
-        assert parse_shape(canonical(problem)) == problem
 
 
 @settings(max_examples=300)

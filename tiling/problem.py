@@ -29,6 +29,10 @@ class ProblemError(ValueError):
     """A problem that cannot be computed: which extent or option is wrong, and why."""
 
 
+class ShapeError(ProblemError):
+    """A text that names no problem we can compute: which part of it, and why."""
+
+
 @dataclass(frozen=True)
 class Affine:
     """One index: Σ coefficient·dim + offset, e.g. `2*h + r - 1`."""

@@ -1,38 +1,35 @@
 """The text forms of a problem. A convolution may be written in three ways, and is always printed in the second:
 
-    resnet18:R2                                  a layer of a suite (`tiling/suites/*.txt`)
+    resnet18:R2                                  a layer of a suite (`tiling.suite`)
     c=64,h=56,w=56,k=64,r=3,s=3,pad=1            key=value, with commas or spaces between
     mb1ic64ih56oc64oh56kh3ph1                    a oneDNN benchdnn descriptor
 
-`canonical` prints the key=value form, so a line of output is enough to run a case again.
+A matrix product may be written in the first two: `gpt2:QKV`, `m=128,n=2304,k=768`. `canonical` prints the key=value
+form, so a line of output is enough to run a case again.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
-from importlib.resources import files
 
-from tiling.problem import Problem, ProblemError, conv2d, matmul
+from tiling.problem import Problem, ProblemError, ShapeError, conv2d, matmul
+from tiling.suite import Layer, find, read
 
 REQUIRED = ("c", "h", "w", "k", "r", "s")
 KEYS = (
     *("n", *REQUIRED, "stride", "stride_h", "stride_w", "dilation", "dilation_h", "dilation_w", "pad", "padding"),
-    *("pad_h", "pad_w", "pad_top", "pad_bottom", "pad_left", "pad_right"),
+    *("pad_h", "pad_w", "pad_top", "pad_bottom", "pad_left", "pad_right", "groups"),
 )
 MATMUL_KEYS = ("m", "n", "k")
 LARGEST = 2**31 - 1  # what a C int holds
 
+_A = {"conv2d": "a convolution", "matmul": "a matrix product"}
 _SIDES = {"h": ("pad_top", "pad_bottom"), "w": ("pad_left", "pad_right")}
 _DESCRIPTOR_KEYS = "g|mb|[io]c|[ioksdp][dhw]"
 _DESCRIPTOR = re.compile(rf"_*(?:(?:{_DESCRIPTOR_KEYS})[0-9]+_*)+(?:n.*)?")
 _DESCRIPTOR_PAIR = re.compile(rf"({_DESCRIPTOR_KEYS})([0-9]+)_*")
 _DESCRIPTOR_START = re.compile(rf"_*(?:{_DESCRIPTOR_KEYS})[0-9]")
-
-
-class ShapeError(ProblemError):
-    """A text that names no problem we can compute: which part of it, and why."""
 
 
 def parse_shape(text: str) -> Problem:
@@ -42,48 +39,23 @@ def parse_shape(text: str) -> Problem:
         return _conv2d(_descriptor(text))
     if "=" in text:
         return _key_value(text)
-    name, colon, layer = text.partition(":")
-    if not colon:
+    if ":" not in text:
         raise ShapeError(
             f"cannot read the shape {text[:60]!r}: give a layer (resnet18:R2), key=value pairs "
             "(c=64,h=56,w=56,k=64,r=3,s=3,pad=1) or a benchdnn descriptor (mb1ic64ih56oc64kh3ph1)"
         )
-    layers = suite(name)
-    if layer not in layers:
-        raise ShapeError(f"suite {name} has no layer {layer!r}{_there_is(layer, layers)}")
-    return layers[layer]
+    return _layer(text, "conv2d")
 
 
 def parse_matmul_shape(text: str) -> Problem:
-    """The matrix product that `m=…,n=…,k=…` stands for. Raises ShapeError."""
-    pairs = _pairs(text, MATMUL_KEYS)
-    _require(pairs, MATMUL_KEYS)
-    try:
-        return matmul(**{key: _number(key, value) for key, value in pairs.items()})
-    except ProblemError as error:
-        raise ShapeError(str(error)) from error
+    """The matrix product that `gpt2:QKV` or `m=…,n=…,k=…` stands for. Raises ShapeError."""
+    text = text.strip()
+    return _layer(text, "matmul") if ":" in text and "=" not in text else _matmul(text)
 
 
-def suites() -> tuple[str, ...]:
-    """The names of the suites there are."""
-    found = (file.name for file in files("tiling.suites").iterdir())
-    return tuple(sorted(name.removesuffix(".txt") for name in found if name.endswith(".txt")))
-
-
-def suite(name: str) -> dict[str, Problem]:
-    """The layers of one suite by name, in the file's order. Raises ShapeError."""
-    # Only names that the folder lists are opened, so a name can never be a path.
-    if not re.fullmatch("[a-z0-9_]+", name) or name not in suites():
-        raise ShapeError(f"there is no suite {name!r}{_there_is(name, suites())}")
-    layers: dict[str, Problem] = {}
-    for line in files("tiling.suites").joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines():
-        layer, _, shape = line.partition("#")[0].strip().partition(" ")
-        if not layer:
-            continue
-        if layer in layers:
-            raise ShapeError(f"suite {name} lists {layer} twice")
-        layers[layer] = _key_value(shape)
-    return layers
+def suite(name: str) -> tuple[Layer, ...]:
+    """The layers of one suite, in the order of the network. Raises ShapeError where there is no such suite."""
+    return read(name, _of_either_operator)
 
 
 def canonical(problem: Problem) -> str:
@@ -113,6 +85,31 @@ def canonical(problem: Problem) -> str:
     return ",".join(f"{key}={value}" for key, value in kept.items())
 
 
+def _layer(text: str, op: str) -> Problem:
+    """The problem of the layer that `suite:layer` names, which must be of this operator."""
+    name, _, wanted = text.partition(":")
+    layer = find(name, wanted, _of_either_operator)
+    if layer.problem is None:
+        raise ShapeError(f"{text}: {layer.refused}")
+    if layer.problem.op != op:
+        raise ShapeError(f"{text} is {_A[layer.problem.op]} ({layer.shape}), not {_A[op]}")
+    return layer.problem
+
+
+def _of_either_operator(text: str) -> Problem:
+    """Key=value pairs with an m are a matrix product."""
+    return _matmul(text) if re.search(r"(?:^|[,\s])m\s*=", text) else _key_value(text)
+
+
+def _matmul(text: str) -> Problem:
+    pairs = _pairs(text, MATMUL_KEYS)
+    _require(pairs, MATMUL_KEYS)
+    try:
+        return matmul(**{key: _number(key, value) for key, value in pairs.items()})
+    except ProblemError as error:
+        raise ShapeError(str(error)) from error
+
+
 def _per_axis(name: str, vertical: int, horizontal: int) -> dict[str, int]:
     return {name: vertical} if vertical == horizontal else {f"{name}_h": vertical, f"{name}_w": horizontal}
 
@@ -128,6 +125,8 @@ def _sides(window, points: int, taps: int) -> tuple[int, int]:
 def _key_value(text: str) -> Problem:
     pairs = _pairs(text, KEYS)
     _require(pairs, REQUIRED)
+    if _number("groups", pairs.get("groups", "1")) != 1:
+        raise ShapeError(f"groups={pairs['groups']}: grouped convolutions are not supported yet")
     sizes = {key: _number(key, pairs[key]) for key in REQUIRED}
     stride = _axes(pairs, "stride")
     dilation = _axes(pairs, "dilation")
@@ -255,11 +254,3 @@ def _conv2d(arguments: Mapping) -> Problem:
         return conv2d(**arguments)
     except ProblemError as error:
         raise ShapeError(str(error)) from error
-
-
-def _there_is(wanted: str, names: Iterable[str]) -> str:
-    """The end of a sentence about a name that is unknown: close matches, and what there is."""
-    folded = {name.casefold(): name for name in names}
-    close = [folded[name] for name in get_close_matches(wanted.casefold(), folded, n=3)]
-    meant = f" (did you mean {' or '.join(close)}?)" if close else ""
-    return f"{meant}; there are {' '.join(folded.values())}"

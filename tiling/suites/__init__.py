@@ -1,1 +1,1 @@
-"""Lists of real layers, one text file a suite, one layer a line: `NAME key=value …`. `tiling.shapes` reads them."""
+"""Lists of real layers, one text file a suite, one distinct layer a line. `tiling.suite` reads them."""
