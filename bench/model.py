@@ -22,8 +22,9 @@ from rich.console import Console
 from rich.progress import Progress
 from scipy.stats import spearmanr
 
-from bench.report import ReportError, check_writable, on_threads, write
 from bench.counters import counted
+from bench.files import ReportError, check_writable, write
+from bench.sections import on_threads
 from bench.traffic import Moved, compare
 from cpu.worker import Worker
 from microkernels.offline import machine_catalog

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from io import StringIO
 
 import pytest
-from rich.console import Console
 
 import bench.__main__ as suites
 import bench.latency as latency
 import bench.model as model
+from bench.files import ReportError
 from bench.layers import LayerResult, run_layer
 from bench.model import Honesty
-from bench.report import ReportError, append, check_writable, geometric_mean, incomplete, page, summary, table, write
 from cpu.worker import CandidateError
 from search.tune import Measured, Outcome
 from search.workshop import workshop
@@ -34,8 +32,6 @@ def result(layer: str, percent: float, model_percent: float, search_seconds: flo
         f"tuned {layer}", tuned, 1e-7, f"model {layer}", alone, 3e-6, 20, search_seconds, search_seconds + 2,
     )  # fmt: skip
 
-
-RESULTS = [result("A", 80, 40), result("B", 20, 20, 31.0), result("C", 40, 40)]
 
 
 def honesty(predicted, measured, failed=0):
@@ -82,21 +78,6 @@ def made_up(monkeypatch):
 # What the figures are
 
 
-def test_geometric_mean():
-    assert geometric_mean([7.0]) == pytest.approx(7)
-    assert geometric_mean([2, 8]) == pytest.approx(4)
-    assert geometric_mean([1, 10, 100]) == pytest.approx(10)
-
-
-def test_summary_names_the_slowest_layer_and_compares_the_model_with_tuning():
-    mean, slowest, alone, longest = summary(RESULTS)
-    assert mean == "Geometric mean over 3 layers: 40.0 % of peak."
-    assert slowest == "Slowest layer: made_up:B with 20.0 %."
-    # The model takes twice the time on one layer of three: 2 ** (-1/3) of the speed.
-    assert "reaches 31.7 % of peak, 79.4 % of what" in alone
-    assert "31 s; with the check of what it found, 33 s" in longest
-
-
 def test_percent_of_peak_is_of_all_threads_used():
     assert result("A", 80, 40, threads=4).percent == pytest.approx(80)
     assert result("A", 80, 40, threads=4).tuned.seconds == pytest.approx(1 / 320)
@@ -124,31 +105,6 @@ def test_honesty_has_no_figure_without_measurements_to_compare():
 
 
 # Tables and pages
-
-
-def test_table_has_a_row_a_layer_and_says_which_threads():
-    console = Console(width=120, file=StringIO())
-    console.print(table([result("A", 80, 40, threads=4), result("B", 20, 20, threads=4)]))
-    text = console.file.getvalue()
-    assert "on 4 threads" in " ".join(text.split())
-    assert [line.split("│")[1].strip() for line in text.splitlines() if "made_up" in line] == ["made_up:A", "made_up:B"]
-    assert "320.0" in text and "80.0" in text
-
-
-def test_page_has_every_layer_with_its_scheme_and_larger_error():
-    text = page([("First", RESULTS[:1]), ("Second", RESULTS[1:])], MACHINE, "the command", ["a fact"])
-    rows = [line for line in text.splitlines() if line.startswith("| made_up:")]
-    assert [row.split("|")[1].strip() for row in rows] == ["made_up:A", "made_up:B", "made_up:C"]
-    assert all(f"`tuned {name}`" in row and "| 3e-06 |" in row for name, row in zip("ABC", rows))
-    assert "## First" in text and "## Second" in text and "- a fact" in text and "`the command`" in text
-    assert "Incomplete" not in text
-
-
-def test_page_says_at_its_top_what_is_missing():
-    missing = [("made_up:D on 1 thread", "failed: it crashed"), ("made_up:E", "late"), ("made_up:F", "late")]
-    line = "Incomplete: without made_up:D on 1 thread (failed: it crashed); without made_up:E, made_up:F (late)."
-    assert incomplete(missing) == line
-    assert page([("T", RESULTS)], MACHINE, "c", [], missing).splitlines()[2] == f"**{line}**"
 
 
 def test_model_page_states_its_conditions_and_the_mean():
@@ -276,15 +232,6 @@ def test_an_unwritable_file_is_found_before_anything_runs(no_work, tmp_path, cap
     assert main([option, str(tmp_path / place)]) == 1
     said = capsys.readouterr().err
     assert said.startswith(f"cannot write {tmp_path}") and said.count("\n") == 1
-
-
-def test_asking_whether_a_file_is_writable_leaves_no_trace(tmp_path):
-    check_writable(tmp_path / "folder" / "new.md")
-    assert not (tmp_path / "folder" / "new.md").exists()
-    write(tmp_path / "old.md", "K·eps")
-    check_writable(tmp_path / "old.md")
-    append(tmp_path / "old.md", "!")
-    assert (tmp_path / "old.md").read_bytes() == "K·eps!\n".encode()
 
 
 # For real
