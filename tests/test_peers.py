@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -11,10 +12,15 @@ import pytest
 
 from bench.peers import PEERS, Peer, Prepared
 from bench.peers.convolution import convolution
+from bench.peers.tvm import Tvm
+from bench.peers.tvm_library import SearchFailed, search
 from bench.peers.verbose import parse
+from bench.peers.xtc import Xtc
 from cpu.oracle import integers, reference
 from tiling.problem import conv2d, matmul
 
+# These compile a layer for seconds before they compute it, so they get fewer layers.
+SEARCHING = {"xtc": Xtc(trials=1), "tvm": Tvm(trials=1)}
 LIBRARIES = ("torch", "onnx", "onnxruntime", "openvino", "xtc", "tvm", "threadpoolctl")
 
 PROBLEMS = {
@@ -31,6 +37,7 @@ PROBLEMS = {
     "three channels": conv2d(c=3, h=16, w=16, k=16, r=7, s=7, stride=2, padding=3),
     "matrix product": matmul(m=13, n=33, k=21),
 }
+SEARCHED = ("stride per axis", "dilated", "padded more before", "matrix product")
 
 
 @pytest.fixture
@@ -69,7 +76,7 @@ def computed(peer: Peer, problem, threads: int = 1) -> tuple[Prepared, np.ndarra
 
 
 def installed(name: str) -> Peer:
-    peer = PEERS[name]
+    peer = SEARCHING.get(name, PEERS[name])
     if reason := peer.missing():
         pytest.skip(reason)
     return peer
@@ -142,8 +149,10 @@ def test_onednn_lines_are_read():
     assert parse(text) == [0.875e-3]
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize(
+    "name, problem",
+    [(name, problem) for name in PEERS for problem in (SEARCHED if name in SEARCHING else PROBLEMS)],
+)
 def test_results_are_exact(name, problem):
     peer = installed(name)
     if reason := peer.refuses(PROBLEMS[problem]):
@@ -154,7 +163,7 @@ def test_results_are_exact(name, problem):
     assert prepared.layout
 
 
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", [name for name in PEERS if name not in SEARCHING])
 def test_two_threads_compute_the_same(name):
     peer = installed(name)
     _, y, expected = computed(peer, PROBLEMS["same"], threads=2)
@@ -164,6 +173,18 @@ def test_two_threads_compute_the_same(name):
 @pytest.mark.parametrize("name", PEERS)
 def test_a_version_has_a_number(name):
     assert any(character.isdigit() for character in installed(name).version())
+
+
+def test_what_a_peer_cannot_take_is_said_in_a_sentence():
+    assert PEERS["xtc"].refuses(PROBLEMS["dilated"]) == "XTC's convolution has neither dilation nor groups"
+    pooling = replace(PROBLEMS["same"], op="pooling")
+    assert all("pooling" in peer.refuses(pooling) for peer in PEERS.values())
+    assert all(peer.refuses(PROBLEMS["same"]) is None for peer in PEERS.values())
+
+
+def test_a_search_that_fails_says_why(tmp_path):
+    with pytest.raises(SearchFailed, match="no_such_search failed: .*No module named"):
+        search("bench.peers.no_such_search", {"folder": str(tmp_path)}, threads=1, trials=1)
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch")

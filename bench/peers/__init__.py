@@ -4,7 +4,8 @@
     convolution    a `Problem` in the words of libraries: strides, padding on four sides, groups
     onednn onednn_nchw ort openvino xtc tvm scipy    one adapter each; its docstring says what was learned
     torch_cpu verbose    PyTorch set up for float32 on the CPU; oneDNN's own account of its time
-    xtc_search     the process in which XTC searches
+    tvm_library    what XTC and TVM compiled, called; xtc_search and tvm_search are the processes that search for it
+    versions       versions of packages, without importing them
 
 Importing this package imports none of the libraries.
 """
@@ -15,9 +16,11 @@ from bench.peers.openvino import OpenVino
 from bench.peers.ort import OnnxRuntime
 from bench.peers.peer import Peer, Prepared
 from bench.peers.scipy import SciPy
+from bench.peers.tvm import Tvm
+from bench.peers.xtc import Xtc
 
 __all__ = ["PEERS", "Peer", "Prepared"]
 
 PEERS: dict[str, Peer] = {
-    peer.name: peer for peer in (OneDnn(), OneDnnNchw(), OnnxRuntime(), OpenVino(), SciPy())
+    peer.name: peer for peer in (OneDnn(), OneDnnNchw(), OnnxRuntime(), OpenVino(), Xtc(), Tvm(), SciPy())
 }

@@ -1,0 +1,56 @@
+"""TVM: schedules drawn from MetaSchedule's space for this CPU."""
+
+from __future__ import annotations
+
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from bench.peers import tvm_library
+from bench.peers.convolution import convolution
+from bench.peers.peer import Peer, Prepared
+from bench.peers.versions import installed
+from tiling.problem import Problem
+
+
+class Tvm(Peer):
+    """The best of `trials` schedules drawn at random and measured.
+
+    What was learned. The wheel has MetaSchedule but neither AutoTVM nor Ansor any more, and its versions change names:
+    this is written for 0.26, the one that XTC asks for. Padding is part of the compiled function. Weights are in the
+    order of its NHWC convolution, (R,S,C,K); repacking them ahead would need the layer to be part of a Relax model.
+    """
+
+    name = "tvm"
+    title = "TVM MetaSchedule, best of its random schedules"
+    packages = {"tvm": "apache-tvm"}
+
+    def __init__(self, trials: int = 32):
+        self.trials = trials
+
+    def version(self) -> str:
+        return f"TVM {installed('apache-tvm')}, best of {self.trials} schedules"
+
+    def environment(self, threads: int) -> dict[str, str]:
+        return tvm_library.environment(threads)
+
+    def refuses(self, problem: Problem) -> str | None:
+        if reason := super().refuses(problem):
+            return reason
+        if problem.op == "conv2d" and convolution(problem).groups != 1:
+            return "TVM's NHWC convolution has no groups"
+        return None
+
+    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
+        matrix = problem.op == "matmul"
+        weights = w if matrix else np.ascontiguousarray(w.transpose(2, 3, 1, 0))
+        request = {"op": problem.op, "x": x.shape, "w": weights.shape, "y": problem.output.shape}
+        if not matrix:
+            conv = convolution(problem)
+            padding = (*conv.before, *conv.after)
+            request |= {"stride": conv.stride, "dilation": conv.dilation, "padding": padding}
+        with TemporaryDirectory() as folder:
+            request["folder"] = folder
+            found = tvm_library.search("bench.peers.tvm_search", request, threads, self.trials)
+            layout = "row-major" if matrix else "NHWC, weights (R,S,C,K)"
+            return tvm_library.load(found["library"], found["symbol"], x, weights, problem.output.shape, layout)

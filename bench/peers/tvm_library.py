@@ -1,0 +1,63 @@
+"""Layers that TVM compiled: the search for one in a process of its own, and the library it leaves, called from here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from bench.peers.peer import Prepared
+
+_SECONDS_A_TRIAL = 30  # far more than any needs: what takes longer hangs
+
+
+class SearchFailed(RuntimeError):
+    """A search that left no library: the last thing it said."""
+
+
+def environment(threads: int) -> dict[str, str]:
+    """For the process that calls what TVM compiled.
+
+    TVM's pool has threads of its own that spin after every parallel call; 10,000 rounds outlast the gap between two calls
+    of a turn. Binding them to cores would set the caller's affinity too, for all peers after.
+    """
+    return {"TVM_NUM_THREADS": str(threads), "TVM_BIND_THREADS": "0", "TVM_THREAD_POOL_SPIN_COUNT": "10000"}
+
+
+def search(module: str, request: dict, threads: int, trials: int) -> dict:
+    """Runs `python -m module` with the request; the JSON object it prints as its last line. Raises SearchFailed."""
+    root = str(Path(__file__).parents[2])
+    paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, "-m", module, json.dumps({**request, "threads": threads, "trials": trials})]
+    variables = {**os.environ, **environment(threads), "PYTHONPATH": paths}
+    try:
+        ended = subprocess.run(
+            command, env=variables, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=request["folder"],
+            timeout=60 + _SECONDS_A_TRIAL * trials,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise SearchFailed(f"{module} did not end within {60 + _SECONDS_A_TRIAL * trials} s") from None
+    said = (ended.stdout if ended.returncode == 0 else ended.stderr).strip().splitlines() or ["it said nothing"]
+    if ended.returncode:
+        raise SearchFailed(f"{module} failed: {said[-1]}")
+    return json.loads(said[-1])
+
+
+def load(library: str, symbol: str, x: np.ndarray, w: np.ndarray, shape: tuple[int, ...], layout: str) -> Prepared:
+    """The function `symbol` of a compiled library, on memory of its own: it takes x, w and an output of `shape`."""
+    import tvm
+
+    module = tvm.runtime.load_module(library)
+    function = module[symbol]
+    given, weights = tvm.runtime.tensor(x), tvm.runtime.tensor(w)
+    y = tvm.runtime.tensor(np.zeros(shape, np.float32))
+
+    def kernel_seconds(count: int) -> list[float]:
+        timed = module.time_evaluator(symbol, tvm.cpu(), number=1, repeat=count)
+        return list(timed(given, weights, y).results)
+
+    return Prepared(lambda: function(given, weights, y), y.numpy, layout, kernel_seconds)
