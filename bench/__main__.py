@@ -7,18 +7,22 @@ import platform
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
 
 from bench.files import ReportError, append, check_writable
 from bench.formats import to_json
-from bench.journal import alone, journal
+from bench.journal import Journal, alone, journal
 from bench.layers import ROUNDS, TURN_SECONDS
+from bench.markdown import readme_table, rewrite_between_markers
 from bench.peers import PEERS
-from bench.report import incomplete, readme_table, rewrite_between_markers, summary, table, write_report
-from bench.results import Conditions
-from bench.run import PAPER, Section, plan, run
+from bench.report import table, write_report
+from bench.results import Conditions, LayerResult
+from bench.run import Visit, plan, run
+from bench.sections import PAPER, Section, sections
+from bench.summary import incomplete, summary
 from cpu.emit import VERSION
 from cpu.toolchain import find_compiler
 from microkernels.offline import machine_catalog
@@ -31,32 +35,45 @@ from tiling.shapes import suite
 
 # What a user would pick instead; the others are slow to prepare, or known to be slower, and run when named.
 USUAL_PEERS = ("onednn", "onednn-nchw", "ort", "openvino")
-_STEM = "performance"
+STEM = "performance"
+
+
+@dataclass
+class Finding:
+    """What a run has found so far; it outlives whatever ends the run."""
+
+    visits: Sequence[Visit] = ()
+    results: list[LayerResult] = field(default_factory=list)
+    failures: dict[Visit, str] = field(default_factory=dict)
+
+    def missing(self, ended: str) -> list[tuple[str, str]]:
+        """(layer, why) for each visit without a result; those that never ended are so because the run was `ended`."""
+        done = {(r.suite, r.layer, r.threads) for r in self.results}
+        without = [v for v in self.visits if (v.suite, v.layer.name, v.shop.threads) not in done]
+        return [(str(visit), self.failures.get(visit, ended)) for visit in without]
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; the exit code. 2: what was asked for cannot be; 1: something went wrong; 130: Ctrl-C."""
     options = _parser().parse_args(arguments)
-    sections: list[Section] = []
+    found = Finding()
     code, ended = 0, ""
     try:
-        names, threads = list(dict.fromkeys(options.suite)), list(dict.fromkeys(options.threads))
-        suites = {name: suite(name) for name in names}
+        suites = {name: suite(name) for name in dict.fromkeys(options.suite)}
         peers, absent = _peers(options.peers)
-        for path in filter(None, (options.json, options.readme, options.report and options.report / f"{_STEM}.md")):
+        for path in filter(None, (options.json, options.readme, options.report and options.report / f"{STEM}.md")):
             check_writable(path)
         for peer, why in absent:
             print(f"without {peer}: {why}", file=sys.stderr)
-        shops = [workshop(None, count) for count in threads]
+        shops = [workshop(None, count) for count in dict.fromkeys(options.threads)]
         machine_catalog(shops[0].isa, announce=lambda sentence: print(sentence, file=sys.stderr))
         conditions = _conditions(options, shops[0], peers, absent)
-        unfinished = journal(_identity(options, conditions, names, threads))
+        unfinished = journal(_identity(options, conditions))
         if options.restart:
             unfinished.discard()
-        sections = [section for shop in shops for section in plan(suites, shop)]
-        keep = _keeper(options.json)
+        found.visits = plan(suites, shops)
         with alone():
-            run(sections, unfinished, keep, peers=peers, cache=options.cache, budget=options.budget)
+            _collect(found, unfinished, options, peers)
     except KeyboardInterrupt:
         print("interrupted: what is done is kept, the same command continues", file=sys.stderr)
         code, ended = INTERRUPTED, "not ended before a Ctrl-C"
@@ -66,18 +83,27 @@ def main(arguments: list[str] | None = None) -> int:
     except (ReportError, *FAILURES) as error:
         print(error, file=sys.stderr)
         code, ended = 1, f"not ended before an error: {error}"
-    found = [section for section in sections if section.results]
-    if not found:
-        return code or int(bool(sections))
-    missing = [layer for section in sections for layer in section.missing(ended)]
+    if not found.results:
+        return code or 1
     try:
-        _publish(found, conditions, missing, options)
+        _publish(sections(found.results), conditions, found.missing(ended), options)
         if not ended:
             unfinished.discard()
     except (ReportError, *FAILURES) as error:
         print(error, file=sys.stderr)
         return code or 1
-    return code or int(any(section.failures for section in sections))
+    return code or int(bool(found.failures))
+
+
+def _collect(found: Finding, unfinished: Journal, options: argparse.Namespace, peers: Sequence[str]) -> None:
+    def fail(visit: Visit, why: str) -> None:
+        found.failures[visit] = why
+        print(f"{visit}: {why}", file=sys.stderr)
+
+    for _, result in run(found.visits, unfinished, fail, peers=peers, cache=options.cache, budget=options.budget):
+        found.results.append(result)
+        if options.json:
+            append(options.json, to_json(result))
 
 
 def _peers(asked: Sequence[str] | None) -> tuple[list[str], list[tuple[str, str]]]:
@@ -112,32 +138,26 @@ def _conditions(options, shop, peers: Sequence[str], absent: Sequence[tuple[str,
     )
 
 
-def _identity(options, conditions: Conditions, names: Sequence[str], threads: Sequence[int]) -> dict:
+def _identity(options: argparse.Namespace, conditions: Conditions) -> dict:
     """What tells an unfinished run from others: a run continues only what it would have measured itself."""
     return {
-        **{"suites": list(names), "threads": list(threads), "cache": options.cache, "budget": options.budget},
+        **{"suites": options.suite, "threads": options.threads, "cache": options.cache, "budget": options.budget},
         **{"peers": conditions.peers, "machine": conditions.machine.fingerprint, "isa": conditions.machine.isa},
         **{"compiler": conditions.compiler, "versions": [VERSION, store.VERSION]},
     }
 
 
-def _keeper(path: Path | None):
-    return (lambda result: append(path, to_json(result))) if path else (lambda result: None)
-
-
 def _publish(
-    sections: Sequence[Section], conditions: Conditions, missing: Sequence[tuple[str, str]], options: argparse.Namespace
+    found: Sequence[Section], conditions: Conditions, missing: Sequence[tuple[str, str]], options: argparse.Namespace
 ) -> None:
     """Prints the tables; writes the report and the README's table where they are asked for."""
-    for section in sections:
-        Console().print(table(section.results))
-        print("\n".join(summary(section.results)))
+    for section in found:
+        Console().print(table(section))
+        print("\n".join(summary(section)))
     if missing:
         print(incomplete(missing))
-    found = [(section.title, section.results) for section in sections]
     if options.report:
-        for path in write_report(options.report, _STEM, found, conditions, missing):
-            print(f"wrote {path}", file=sys.stderr)
+        print("\n".join(write_report(options.report, STEM, found, conditions, missing)), file=sys.stderr)
     if options.readme:
         rewrite_between_markers(options.readme, readme_table(found, conditions))
         print(f"wrote the table in {options.readme}", file=sys.stderr)
@@ -173,7 +193,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--restart", action="store_true", help="forget what an unfinished run of this command has done")
     parser.add_argument("--json", type=Path, metavar="FILE", help="append one JSON object a layer")
-    parser.add_argument("--report", type=Path, metavar="DIR", help=f"write {_STEM}.md, .html, .csv, .jsonl and pictures")
+    parser.add_argument("--report", type=Path, metavar="DIR", help=f"write {STEM}.md, .html, .csv, .jsonl and pictures")
     parser.add_argument("--readme", type=Path, metavar="FILE.md", help="rewrite the table between its markers")
     return parser
 

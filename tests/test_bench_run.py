@@ -21,7 +21,7 @@ from bench.journal import alone, journal
 from bench.layers import run_layer
 from bench.peers.peer import Peer, Prepared
 from bench.results import MODEL, OURS, Contender, LayerResult
-from bench.run import Section, plan
+from bench.run import plan
 from cpu.oracle import reference
 from cpu.worker import CandidateError
 from search.tune import Measured, Outcome
@@ -332,14 +332,11 @@ def test_missing_peers_are_named_with_how_to_get_them(made_up, monkeypatch, caps
     assert "without made: not installed: pip install '.[peers]'" in capsys.readouterr().err
 
 
-def test_the_papers_networks_are_one_section_and_others_one_each():
-    names = ("mobilenet", "yolo9000", "resnet18")
-    shop = workshop("portable", 2)
-    paper, mobile = plan({name: suite(name) for name in names}, shop)
-    assert paper.title == "The 23 layers of TTile's paper, on 2 threads" and len(paper.layers) == 23
-    assert mobile.title == "mobilenet, on 2 threads" and all(name == "mobilenet" for name, _ in mobile.layers)
-    (alone_,) = plan({"resnet18": suite("resnet18")}, shop)
-    assert alone_.title == "resnet18, on 2 threads" and len(alone_.layers) == 12
+def test_every_suite_is_run_on_every_number_of_threads():
+    shops = [workshop("portable", threads) for threads in (1, 2)]
+    visits = plan({name: suite(name) for name in ("mobilenet", "resnet18")}, shops)
+    assert len(visits) == 2 * (9 + 12) and str(visits[0]) == "mobilenet:M1 on 1 thread"
+    assert str(visits[-1]) == "resnet18:R12 on 2 threads"
 
 
 # What is refused before anything runs

