@@ -132,7 +132,7 @@ def _layer(value: dict) -> LayerResult:
     timings = [timing for c in result.contenders for timing in (c.call, c.kernel) if timing]
     rules = {
         "its first contender is ours": [c.name for c in result.contenders[:1]] == [OURS],
-        "it has one thread or more": result.threads >= 1,
+        "it has one thread or more, and is in its network": result.threads >= 1 and result.count >= 1,
         "its FLOPs, bytes and memory bandwidth are positive": 0
         < min(result.flops, result.compulsory_bytes, result.memory_bandwidth),
         "predicted and measured seconds are positive": all(0 < seconds for pair in result.tried for seconds in pair),

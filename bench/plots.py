@@ -127,11 +127,11 @@ def roofline(figure, section: Section) -> str:
     bandwidth = threads * median(r.memory_bandwidth for r in results) / 1e9
     points = {name: [p for r in results if (p := _point(r, name))] for name in (OURS, *section.peers)}
     intensities = [x for x, _ in points[OURS]]
-    left, right = min(*intensities, peak / bandwidth) / 1.6, max(intensities) * 1.3
+    ridge = peak / bandwidth
+    left, right = min(*intensities, ridge) / 1.6, max(*intensities, ridge) * 1.3
     bottom = min(y for found in points.values() for _, y in found) / 1.3
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(min(bottom, left * bandwidth), peak))
-    axes.plot([left, peak / bandwidth], [left * bandwidth, peak], color=INK, linewidth=1.2, clip_on=False)
-    axes.plot([peak / bandwidth, right], [peak, peak], color=INK, linewidth=1.2, clip_on=False)
+    axes.plot([left, ridge, right], [left * bandwidth, peak, peak], color=INK, linewidth=1.2, clip_on=False)
     for index, (name, found) in reversed([*enumerate(points.items())]):
         if found:
             style = {"color": _of(COLOURS, index), "marker": _of(MARKERS, index), "label": _shown(name)}
@@ -221,8 +221,9 @@ def _plain_ticks(axes) -> None:
     for axis, scale in ((axes.xaxis, axes.get_xscale()), (axes.yaxis, axes.get_yscale())):
         if scale == "log":
             low, high = axis.get_view_interval()
-            short = high / low < 10
-            axis.set_major_locator(MaxNLocator(8, steps=(1, 2, 5, 10)) if short else LogLocator(subs=(1, 2, 5)))
+            even = MaxNLocator(8, steps=(1, 2, 5, 10))
+            subs = (1, 2, 5) if high / low < 1e4 else (1,)
+            axis.set_major_locator(even if high / low < 10 else LogLocator(subs=subs, numticks=9))
             axis.set_major_formatter(StrMethodFormatter("{x:g}"))
             axis.set_minor_locator(NullLocator())
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -12,7 +14,7 @@ from bench.files import ReportError
 from bench.formats import FormatError, from_json_lines
 from bench.markdown import readme_table, rewrite_between_markers
 from bench.report import table, write_report
-from bench.sections import sections
+from bench.sections import Section, sections
 from bench.summary import incomplete, summary
 
 
@@ -34,16 +36,23 @@ def main(arguments: list[str] | None = None) -> int:
             print("\n".join(said), file=sys.stderr)
         if options.readme:
             rewrite_between_markers(options.readme, readme_table(found, run.conditions))
+        if not options.report and not options.readme:
+            _print(found, run.missing)
     except ReportError as error:
         print(error, file=sys.stderr)
         return 1
-    if not options.report and not options.readme:
-        for section in found:
-            Console().print(table(section))
-            print("\n".join(summary(section)))
-        if run.missing:
-            print(incomplete(run.missing))
+    except BrokenPipeError:
+        # The reader, such as `head`, has enough; Python must not try again when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _print(found: Sequence[Section], missing: Sequence[tuple[str, str]]) -> None:
+    for section in found:
+        Console().print(table(section))
+        print("\n".join(summary(section)), flush=True)
+    if missing:
+        print(incomplete(missing), flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -19,8 +19,8 @@ SUFFIXES = (".md", ".html", ".csv", ".jsonl")
 
 def table(section: Section) -> Table:
     """One row a layer, for a terminal: percents of peak, and how many times as long as ours each peer takes."""
-    title = f"{section.title}: % of the FMA peak, and how many times as long as ours"
-    shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    against = ", and how many times as long as ours" if section.peers else ""
+    shown = Table(title=f"{section.title}: % of the FMA peak{against}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     model = any(r.contender(MODEL) for r in section.results)
     columns = ("layer", "call", "kernel", *(["model"] if model else []), "limit", *section.peers)
     for column in columns:
