@@ -43,13 +43,13 @@ def test_model_page_states_its_conditions_and_the_mean():
     text = model_page([honesty((1, 2, 3), (1e-3, 2e-3, 3e-3)), honesty((1, 2, 3), (3, 2, 1), failed=4)])
     assert "At most 7 random" in text and "seed 5" in text and "on 1 thread;" in text
     assert "Mean rank correlation over 2 layers: 0.00." in text
-    assert "| made_up:A | c=4 h=6 | 3 | 0 | 1.00 | 0 % | 1 | 3 |" in text
-    assert "| 3 | 4 | -1.00 | 200 % |" in text
+    assert "| made_up:A | c=4 h=6 | 3 | 0 | 1.00 | 0 % | – | 1 | 3 |" in text
+    assert "| 3 | 4 | -1.00 | 200 % | – |" in text
 
 
 def test_model_page_has_dashes_for_a_layer_where_all_failed():
     text = model_page([honesty((), (), failed=7), honesty((1, 2), (3, 4))])
-    assert "| made_up:A | c=4 h=6 | 0 | 7 | – | – | – | – |" in text
+    assert "| made_up:A | c=4 h=6 | 0 | 7 | – | – | – | – | – |" in text
     assert "over 1 layer: 1.00." in text
     assert "over 0 layers: –." in model_page([honesty((), (), failed=7)])
 

@@ -245,7 +245,7 @@ def test_two_benchmarks_do_not_time_each_other():
 
 
 @pytest.fixture
-def made_up(monkeypatch):
+def made_up(monkeypatch, tmp_path_factory):
     """`python -m bench` with a suite of three small layers and `outcomes[layer]` in the place of every run."""
     outcomes = {name: result(name) for name in "ABC"}
     ran = []
@@ -256,6 +256,7 @@ def made_up(monkeypatch):
             raise outcomes[layer]
         return outcomes[layer]
 
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path_factory.mktemp("data")))  # no other test's unfinished run
     monkeypatch.setattr(command, "suite", lambda name: tuple(Layer(layer, "c=4", 1, PROBLEM) for layer in "ABC"))
     monkeypatch.setattr(command, "workshop", lambda isa, threads: made_up_shop())
     monkeypatch.setattr(command, "machine_catalog", lambda *_, **__: None)
@@ -271,7 +272,7 @@ def test_a_whole_run_writes_report_and_json(made_up, tmp_path, capsys):
     lines = tmp_path / "lines.jsonl"
     assert command.main(["--suite", "made_up", "made_up", *MADE_UP[2:], "--report", str(tmp_path), "--json", str(lines)]) == 0
     text = (tmp_path / "performance.md").read_text(encoding="utf-8")
-    assert text.count("made_up:A") == 1  # a suite named twice counts once
+    assert text.count("| made_up:A |") == 1  # a suite named twice counts once
     assert "Incomplete" not in text + capsys.readouterr().out
     assert [json.loads(line)["layer"] for line in lines.read_text().splitlines()] == ["A", "B", "C"]
 
