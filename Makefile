@@ -44,8 +44,8 @@ test: setup ## run the tests
 soak: setup ## run the long tests, which share MINUTES
 	$(VENV_PYTHON) -m pytest --soak '$(MINUTES)' -rfEP $(PYTEST_FLAGS)
 
-bench: setup ## time the 23 layers of TTile's paper and rewrite docs/performance.md
-	$(VENV_PYTHON) -m bench --report docs/performance.md
+bench: setup ## a short comparison with other libraries on ResNet-18; rewrites the table in README.md
+	$(VENV_PYTHON) -m bench --suite resnet18 --budget 5 --readme README.md
 
 clean: ## remove .venv and what builds and tests leave behind
 	rm -rf $(VENV) build *.egg-info .pytest_cache .hypothesis

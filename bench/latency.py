@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.report import ReportError, check_writable, write
+from bench.files import ReportError, check_writable, write
 from cpu.host import fingerprint, host
 from cpu.toolchain import find_compiler
 from search.options import FAILURES, INTERRUPTED

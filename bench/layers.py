@@ -1,12 +1,14 @@
-"""One layer of a suite: the scheme that tuning finds and the one the model alone would take, timed in turns."""
+"""One layer of a suite: a scheme searched for, then timed beside the model's own choice and the peers, all in turns."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 
-from cpu.worker import Worker
+from bench.peers import PEERS
+from bench.results import MODEL, OURS, Contender, LayerResult
+from cpu.worker import CandidateError, Worker
 from search.workshop import DEFAULT_TRIALS, Workshop
 from tiling.machine import Timing
 from tiling.problem import Problem
@@ -14,47 +16,37 @@ from tiling.shapes import canonical
 
 ROUNDS = 5
 TURN_SECONDS = 0.1
-# Five turns of two kernels, their compilation, and a reference of the largest layer.
-_TIMEOUT_SECONDS = 300.0
+# A contest's whole visit to a worker: libraries loaded, references, compilation, every turn.
+_TIMEOUT_SECONDS = 900.0
+PACKAGES = ("bench", "cpu")
+
+# glibc gives a large array back to the system when it is freed, and its pages are faulted in anew at the next call: a
+# library that allocates its output would be timed with that. 2^31-1 is as high as these thresholds go.
+ALLOCATOR = {
+    "MALLOC_MMAP_THRESHOLD_": str(2**31 - 1),
+    "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
+    "MALLOC_TOP_PAD_": str(1 << 28),
+}
+# OpenMP threads that wait spin for a fraction of a millisecond: awake when the next call comes, asleep when another
+# contender's turn does. An OMP_WAIT_POLICY of active would have them spin through it.
+WAITING = {"GOMP_SPINCOUNT": "30000"}
 
 
-@dataclass(frozen=True)
-class LayerResult:
-    """What one layer reached. Both kernels were exact on integers and within the bound on reals, or there is no result.
+def run_layer(
+    shop: Workshop,
+    suite: str,
+    layer: str,
+    count: int,
+    problem: Problem,
+    *,
+    peers: Sequence[str] = (),
+    cache: str = "warm",
+    budget: float,
+    seed: int = 0,
+) -> LayerResult:
+    """Searches for `budget` seconds, checks winner, model's choice and peers, then times all in turns.
 
-    `search_seconds` is from the question to the scheme, `total_seconds` until its kernel has passed the check.
-    """
-
-    suite: str
-    layer: str
-    shape: str
-    flops: int
-    threads: int
-    tuned_scheme: str
-    tuned: Timing
-    max_error: float
-    model_scheme: str
-    model: Timing
-    model_max_error: float
-    trials: int
-    search_seconds: float
-    total_seconds: float
-
-    @property
-    def percent(self) -> float:
-        """Percent of the FMA peak of the threads used, as tuned."""
-        return 100 * self.tuned.fraction_of_peak(self.flops, self.threads)
-
-    @property
-    def model_percent(self) -> float:
-        """The same for the model's own choice."""
-        return 100 * self.model.fraction_of_peak(self.flops, self.threads)
-
-
-def run_layer(shop: Workshop, suite: str, layer: str, problem: Problem, budget: float) -> LayerResult:
-    """Searches for `budget` seconds, checks winner and model's choice, then times both in turns.
-
-    Raises CandidateError where one of the two fails, TuningError where no candidate runs, and KeyboardInterrupt also
+    Raises CandidateError where one of our two fails, TuningError where no candidate runs, and KeyboardInterrupt also
     where a Ctrl-C ended the search with a best so far: that is not what the budget would have found.
     """
     started = time.monotonic()
@@ -66,18 +58,70 @@ def run_layer(shop: Workshop, suite: str, layer: str, problem: Problem, budget: 
         raise KeyboardInterrupt
     search_seconds = time.monotonic() - started
     best, first = outcome.best.scheme, candidates[0]
-    _, max_error = shop.verdict(best, TURN_SECONDS, seed=0)
-    total_seconds = time.monotonic() - started
-    _, model_max_error = shop.verdict(first, TURN_SECONDS, seed=0)
-    with closing(Worker(env=shop.environment)) as worker:
-        job = {**shop.job(best), "schemes": [best.text, first.text]}
-        del job["scheme"]
-        timings = worker.call(
-            "cpu.measure:side_by_side", timeout=_TIMEOUT_SECONDS, rounds=ROUNDS, seconds=TURN_SECONDS, **job
-        )
-    tuned, model = (Timing(tuple(t["samples"]), t["peak_gflops"]) for t in timings)
+    predicted = shop.predicted([measured.scheme for measured in outcome.tried])
+    job = {
+        **{key: value for key, value in shop.job(best).items() if key != "scheme"},
+        **{"schemes": {OURS: best.text, MODEL: first.text}, "cache": cache, "seed": seed},
+    }
+    found, skipped = _contest(job, peers)
     return LayerResult(
-        suite, layer, canonical(problem), problem.flops, shop.threads,
-        best.text, tuned, max_error, first.text, model, model_max_error,
-        outcome.trials, search_seconds, total_seconds,
-    )  # fmt: skip
+        suite=suite,
+        layer=layer,
+        count=count,
+        op=problem.op,
+        shape=canonical(problem),
+        flops=problem.flops,
+        flops_on_image=round(problem.flops * problem.inside_fraction),
+        compulsory_bytes=sum(t.elements for t in problem.tensors) * problem.bytes_per_element,
+        threads=shop.threads,
+        dtype=problem.dtype,
+        cache=cache,
+        scheme=best.text,
+        model_scheme=first.text,
+        tried=tuple((p.prediction.seconds, m.timing.seconds) for p, m in zip(predicted, outcome.tried)),
+        contenders=tuple(_contender(**contender) for contender in found["contenders"]),
+        skipped=(*((peer, reason) for peer, reason in found["skipped"]), *skipped),
+        memory_bandwidth=found["memory_bandwidth"],
+        search_seconds=search_seconds,
+        total_seconds=time.monotonic() - started,
+    )
+
+
+def environment(peers: Sequence[str], threads: int) -> dict[str, str]:
+    """What the contest's process is started with."""
+    chosen = {**ALLOCATOR, **WAITING}
+    for peer in peers:
+        chosen |= PEERS[peer].environment(threads)
+    return chosen
+
+
+def _contest(job: dict, peers: Sequence[str]) -> tuple[dict, list[tuple[str, str]]]:
+    """The contest, and (peer, reason) of those left out: where its process dies, it is held again without whoever dies
+    in a short contest of his own."""
+    job = {**job, "rounds": ROUNDS, "seconds": TURN_SECONDS}
+    try:
+        return _call(peers, job), []
+    except CandidateError:
+        skipped = {}
+        for peer in peers:
+            try:
+                _call([peer], {**job, "schemes": {}, "rounds": 1})
+            except CandidateError as error:
+                skipped[peer] = error.reason
+        if not skipped:
+            raise
+        fit = [peer for peer in peers if peer not in skipped]
+        return _call(fit, job), list(skipped.items())
+
+
+def _call(peers: Sequence[str], job: dict) -> dict:
+    with closing(Worker(env=environment(peers, job["threads"]), packages=PACKAGES)) as worker:
+        return worker.call("bench.contest:contest", timeout=_TIMEOUT_SECONDS, peers=list(peers), **job)
+
+
+def _contender(*, name: str, layout: str, call: dict, kernel: dict | None, max_error: float) -> Contender:
+    return Contender(name, layout, _timing(call), _timing(kernel) if kernel else None, max_error)
+
+
+def _timing(found: dict) -> Timing:
+    return Timing(tuple(found["samples"]), found["peak_gflops"])

@@ -1,8 +1,9 @@
 """`python -m bench.model`: how honest the model is, on random valid schemes of each layer.
 
 For every layer, schemes are drawn at random from the whole grammar (`search.sample`), most of them poor; each is
-predicted and measured. Two figures come out: Spearman's rank correlation between the predicted and the measured times,
-and the top-1 loss, how much slower the sample's scheme that the model likes best is than its fastest one.
+predicted and measured. Three figures come out: Spearman's rank correlation between the predicted and the measured
+times; the top-1 loss, how much slower the sample's scheme that the model likes best is than its fastest one; and the
+traffic error, how far the bytes predicted into each cache are from those of a simulated one (`bench.traffic`).
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console
 from rich.progress import Progress
 from scipy.stats import spearmanr
 
-from bench.report import ReportError, check_writable, on_threads, write
+from bench.counters import counted
+from bench.files import ReportError, check_writable, write
+from bench.sections import on_threads
+from bench.traffic import Moved, compare
 from cpu.worker import Worker
 from microkernels.offline import machine_catalog
 from search import store
@@ -48,6 +53,15 @@ class Honesty:
     predicted: tuple[float, ...]
     measured: tuple[float, ...]
     failed: int
+    moved: tuple[tuple[Moved, ...], ...] = ()
+
+    @property
+    def traffic_errors(self) -> dict[str, float]:
+        """Per cache the median over the simulated schemes of how far the prediction is off, either way: 0.1 is 10 %."""
+        return {
+            level[0].level: median(max(m.ratio, 1 / m.ratio) for m in level) - 1
+            for level in zip(*self.moved)
+        }
 
     @property
     def correlation(self) -> float | None:
@@ -74,9 +88,19 @@ class Honesty:
         """For a table, in percent."""
         return _figure(self.top1_loss, "{:.0f} %", 100)
 
+    @property
+    def shown_traffic(self) -> str:
+        """For a table: `L1 4 %, L2 0 %`."""
+        return ", ".join(f"{level} {100 * error:.0f} %" for level, error in self.traffic_errors.items()) or "–"
 
-def question(shop: Workshop, layer: str, problem: Problem, count: int, seed: int, advance=lambda n: None) -> Honesty:
-    """Predicts and measures `count` random schemes of one layer. What has a timing from before is not measured again."""
+
+def question(
+    shop: Workshop, layer: str, problem: Problem, count: int, seed: int, *, simulated: int = 0, advance=lambda n: None
+) -> Honesty:
+    """Predicts and measures `count` random schemes of one layer, and simulates the caches for the first `simulated`.
+
+    What has a timing from before is not measured again.
+    """
     catalog = shop.catalog(problem.op)
     schemes = random_schemes(problem, shop.machine, catalog, count, seed)
     predictor = Predictor(problem, shop.machine, trusted(catalog), shop.threads)
@@ -102,7 +126,8 @@ def question(shop: Workshop, layer: str, problem: Problem, count: int, seed: int
                 texts.append(scheme.text)
                 predicted.append(predictor.predict(scheme).seconds)
                 measured.append(outcome.seconds * outcome.peak_gflops * 1e9 / shop.machine.peak)
-    return Honesty(layer, canonical(problem), tuple(texts), tuple(predicted), tuple(measured), failed)
+    moved = tuple(compare(scheme, shop.machine, shop.isa, counted(shop.job(scheme), shop.machine)) for scheme in schemes[:simulated])
+    return Honesty(layer, canonical(problem), tuple(texts), tuple(predicted), tuple(measured), failed, moved)
 
 
 def mean_sentence(results: Sequence[Honesty]) -> str:
@@ -122,17 +147,19 @@ def page(results: Sequence[Honesty], command: str, fingerprint: str, *, threads:
         f"At most {schemes} random valid schemes of each layer (seed {seed}), most of them poor, predicted and measured",
         f"{on_threads(threads)}; what this machine's store had measured before was not measured again. Spearman's rank",
         "correlation is 1 for a model that ranks perfectly; the top-1 loss says how much slower the model's favourite of",
-        "the sample is than the sample's fastest. Times are seconds at the peak measured beside each.",
+        "the sample is than the sample's fastest. Times are seconds at the peak measured beside each. The traffic error is",
+        "the median, over the first schemes of the sample, of how far the bytes predicted into a cache are from those that the",
+        "kernel's own addresses bring into a simulated one (least recently used, no prefetching), once it is warm.",
         "",
         mean_sentence(results),
         "",
-        "| layer | shape | measured | failed | rank correlation | top-1 loss | fastest ms | slowest ms |",
-        "|---|---|---|---|---|---|---|---|",
+        "| layer | shape | measured | failed | rank correlation | top-1 loss | traffic error | fastest ms | slowest ms |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for r in results:
         lines.append(
             f"| {r.layer} | {r.shape.replace(',', ' ')} | {len(r.measured)} | {r.failed} | {r.shown_correlation} "
-            f"| {r.shown_loss} | {_milliseconds(min, r.measured)} | {_milliseconds(max, r.measured)} |"
+            f"| {r.shown_loss} | {r.shown_traffic} | {_milliseconds(min, r.measured)} | {_milliseconds(max, r.measured)} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -167,7 +194,7 @@ def main(arguments: list[str] | None = None) -> int:
             command = shlex.join(
                 [
                     *("python", "-m", "bench.model", "--suite", *names, "--schemes", str(options.schemes)),
-                    *("--seed", str(options.seed), "--report", str(options.report)),
+                    *("--simulate", str(options.simulate), "--seed", str(options.seed), "--report", str(options.report)),
                 ]
             )
             text = page(
@@ -195,11 +222,14 @@ def _ask(shop: Workshop, layers: Sequence[tuple[str, Problem]], options, results
         task = bar.add_task("", total=len(layers) * options.schemes)
         for layer, problem in layers:
             bar.update(task, description=layer)
-            r = question(shop, layer, problem, options.schemes, options.seed, lambda n: bar.advance(task, n))
+            r = question(
+                shop, layer, problem, options.schemes, options.seed,
+                simulated=options.simulate, advance=lambda n: bar.advance(task, n),
+            )  # fmt: skip
             results.append(r)
             print(
                 f"{layer:<14} {len(r.measured)} schemes, rank correlation {r.shown_correlation:>5}, top-1 loss "
-                f"{r.shown_loss:>5}, {r.failed} failed, {time.monotonic() - started:.0f} s",
+                f"{r.shown_loss:>5}, traffic error {r.shown_traffic}, {r.failed} failed, {time.monotonic() - started:.0f} s",
                 flush=True,
             )
 
@@ -211,6 +241,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--schemes", type=_at_least_two, default=100, metavar="N", help="random schemes a layer; default 100"
+    )
+    parser.add_argument(
+        "--simulate", type=natural, default=8, metavar="N", help="schemes a layer whose caches are simulated; default 8"
     )
     parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the random schemes; default 0")
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as docs/model.md")

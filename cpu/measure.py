@@ -49,22 +49,6 @@ def verdict(
     return {**_as_json(kernel.measure(*arrays, seconds)), "max_error": float(error.max())}
 
 
-def side_by_side(
-    *, op: str, shape: str, schemes: list[str], isa: str, threads: int, stream: bool, rounds: int, seconds: float
-) -> list[dict]:
-    """Several schemes of one problem, timed in turns on the same arrays: A B A B …, `seconds` a turn; as `scheme`."""
-    problem = problem_of(op, shape)
-    kernels = [build(parse(problem, text), isa_named(isa), threads, stream) for text in schemes]
-    packed = [check_exact(kernel)[1] for kernel in kernels]
-    x, _, _ = _integer_case(problem)
-    y = aligned_empty(problem.output.shape)
-    turns = [[kernel.measure(x, w, y, seconds) for kernel, w in zip(kernels, packed)] for _ in range(rounds)]
-    return [
-        {"samples": [s for t in own for s in t.samples], "peak_gflops": max(t.peak_gflops for t in own)}
-        for own in zip(*turns)
-    ]
-
-
 def compiled(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool) -> None:
     """Puts a scheme's kernel into the compile cache, so that measuring it later does not wait for the compiler."""
     build(parse(problem_of(op, shape), scheme), isa_named(isa), threads, stream)

@@ -104,7 +104,7 @@ class Predictor:
         self._score = score
         self._volumes = Volumes(problem, machine, threads)
         self._kernels: dict[tuple[int, ...], tuple[Microkernel, float]] = {}
-        self._inside = inside_fraction(problem)
+        self._inside = problem.inside_fraction
         whole_vectors = problem.extents[problem.vector_dim] % machine.lanes == 0
         self._streams = whole_vectors and streams(problem, machine.caches[-1].bytes)
         # peak FLOP/s = pipes · lanes · 2 · clock
@@ -172,16 +172,6 @@ def predict(
 ) -> Prediction:
     """The time of `scheme` with its parts. Many schemes of one problem: use one `Predictor`."""
     return Predictor(scheme.problem, machine, score, threads, costs).predict(scheme)
-
-
-def inside_fraction(problem: Problem) -> float:
-    """Of all multiplications the fraction that reads the tensor and not padding."""
-    fraction = 1.0
-    for window in problem.windows:
-        rows, taps = problem.extents[window.dim], problem.extents[window.tap]
-        ranges = (window.rows_inside(0, rows, tap) for tap in range(taps))
-        fraction *= sum(high - low for low, high in ranges) / (rows * taps)
-    return fraction
 
 
 def seconds_of(traffic: tuple[Traffic, ...], machine: Machine, stream: bool = False) -> tuple[float, ...]:

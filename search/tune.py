@@ -55,12 +55,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The best scheme, how many were tried, and whether a Ctrl-C ended the search early."""
+    """The best scheme, how many were tried, how many failed, whether a Ctrl-C ended the search early, and every scheme
+    with a timing, as first measured."""
 
     best: Measured
     trials: int
     failed: int
     interrupted: bool
+    tried: tuple[Measured, ...] = ()
 
 
 def tune(
@@ -101,7 +103,8 @@ def tune(
     if not search.found:
         reasons = list(search.failed.values())
         raise TuningError(f"none of {len(reasons)} candidates could be measured: {max(set(reasons), key=reasons.count)}")
-    return Outcome(_settle(search, candidates, incumbent), search.trials, len(search.failed), interrupted)
+    best = _settle(search, candidates, incumbent)
+    return Outcome(best, search.trials, len(search.failed), interrupted, tuple(search.found.values()))
 
 
 @dataclass

@@ -14,7 +14,7 @@ from microkernels.microkernel import Microkernel, microkernel_of, parse as kerne
 from search.explain import explain
 from search.occupancy import geometries, occupancy
 from search.permutations import CLASSES, orders, parse_class
-from search.predict import Predictor, inside_fraction, predict
+from search.predict import Predictor, predict
 from search.sample import random_schemes
 from search.sizes import ROOM, Block, Sizer
 from search.space import candidates, core_splits, shortlist
@@ -231,12 +231,6 @@ def test_microkernel_of_a_tile():
     scheme = parse(problem, "T(h,112) T(w,8) T(k,2) S(y) T(r,7) U(c,3) U(s,7) U(w,14) U(k,2) V(k,16)")
     kernel = microkernel_of(problem, scheme.tiles[0], "avx512f")
     assert kernel == kernel_named("f32_conv2d_ukernel_14wx32kx3cx7s_s2__avx512f")
-
-
-def test_taps_on_padding_are_not_counted():
-    # 7×7 with 3×3 taps: along each axis 19 of 21 pairs of row and tap are inside.
-    assert inside_fraction(layer("R12")) == pytest.approx((19 / 21) ** 2)
-    assert inside_fraction(layer("R3")) == 1.0
 
 
 def test_parts_of_a_prediction():

@@ -100,6 +100,14 @@ def inside(window, position, tap):
     return 0 <= position * window.stride + tap * window.dilation - window.before < window.extent
 
 
+def test_taps_on_padding_are_not_inside():
+    # 7 x 7 with 3 x 3 taps: along each axis 19 of 21 pairs of row and tap are on the image.
+    small = conv2d(c=1, h=7, w=7, k=1, r=3, s=3, padding=1)
+    assert small.inside_fraction == pytest.approx((19 / 21) ** 2)
+    assert conv2d(c=1, h=7, w=7, k=1, r=1, s=1).inside_fraction == matmul(m=2, n=3, k=4).inside_fraction == 1
+
+
+
 @given(WINDOWS, st.integers(0, 15), st.integers(1, 15), st.integers(1, 7))
 def test_rows_inside_are_exactly_those_on_the_tensor(window, first, count, taps):
     clip = inside_rows(window, first, count, taps)

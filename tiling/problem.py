@@ -187,6 +187,16 @@ class Problem:
         return 2 * prod(extent for _, extent in self.dims)
 
     @property
+    def inside_fraction(self) -> float:
+        """Of all multiplications the fraction that reads the tensor and not padding: what a kernel must compute."""
+        fraction = 1.0
+        for window in self.windows:
+            rows, taps = self.extents[window.dim], self.extents[window.tap]
+            ranges = (window.rows_inside(0, rows, tap) for tap in range(taps))
+            fraction *= sum(high - low for low, high in ranges) / (rows * taps)
+        return fraction
+
+    @property
     def reduction_length(self) -> int:
         """K of the error bound: how many products are summed into one output."""
         return prod(self.extents[d] for d in self.reductions)

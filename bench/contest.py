@@ -1,0 +1,189 @@
+"""One layer, several ways to compute it, in one process: each checked, then all timed in turns. Runs in a worker.
+
+    prepare ──► check against float64 ──► for each round: A, B, C, … each warmed, then sampled, the FMA peak around it
+
+Turns hit all alike: a slow moment of a shared machine, a drifting clock. Between two turns the threads of the last one
+are given time to go to sleep, so that nobody is timed against another library's spinning threads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bench.peers import PEERS
+from bench.peers.peer import Prepared
+from cpu.host import host
+from cpu.kernel import Kernel, aligned_empty, build
+from cpu.measure import WrongResult, check_exact
+from cpu.oracle import error_bound, reals, reference
+from cpu.timer import peak_gflops, read_bandwidth
+from microkernels.isa import isa_named
+from tiling.machine import Timing
+from tiling.notation import parse
+from tiling.problem import Problem
+from tiling.shapes import problem_of
+
+# Longer than the spinning that `bench.layers.ENVIRONMENT` and the peers' own settings allow.
+PAUSE_SECONDS = 0.02
+# A sample is about as long as this, or one call: long beside the clock's resolution, short beside a scheduler's slice.
+SAMPLE_SECONDS = 0.001
+WARM_CALLS = 3
+PEAK_SECONDS = 0.004
+TOLD_SAMPLES = 50  # of a kernel alone, as its library reports them
+# Larger than the last cache by this factor, a buffer that is read leaves nothing of what a call used in any cache.
+SWEEP = 2
+_BANDWIDTH_SECONDS = 0.05
+
+
+@dataclass
+class _Entrant:
+    """A contender that passed its check, and its samples so far."""
+
+    name: str
+    layout: str
+    run: Callable[[], object]
+    max_error: float
+    kernel: Callable[[float], Timing] | None = None
+    prepared: Prepared | None = None  # a peer's: what it holds must live as long as its calls
+    calls: list[Timing] = field(default_factory=list)
+    kernels: list[Timing] = field(default_factory=list)
+
+
+def contest(
+    *,
+    op: str,
+    shape: str,
+    schemes: dict[str, str],
+    isa: str,
+    threads: int,
+    stream: bool,
+    peers: list[str],
+    cache: str,
+    rounds: int,
+    seconds: float,
+    seed: int,
+) -> dict:
+    """Times `schemes` (name: scheme's text) and `peers` on one problem, `rounds` turns of about `seconds` each.
+
+    Gives {"contenders": [{name, layout, max_error, call, kernel}], "skipped": [[peer, reason]], "memory_bandwidth"},
+    timings as {"samples", "peak_gflops"}, kernel None where it cannot be had. `cache` is "warm", or "cold": then
+    everything is swept out of the caches before each call, and there is no time of a kernel alone. Raises WrongResult
+    where one of the schemes is wrong; a peer that fails or is wrong is skipped with the reason.
+    """
+    problem, warm = problem_of(op, shape), cache == "warm"
+    chosen = isa_named(isa)
+    x, w = reals(problem, seed)
+    expected, bound = reference(problem, x, w), error_bound(problem, x, w)
+    entrants, skipped = [], []
+    for name, text in schemes.items():
+        kernel = build(parse(problem, text), chosen, threads, stream)
+        entrants.append(_ours(name, kernel, x, w, expected, bound, warm))
+    for name in peers:
+        try:
+            entrants.append(_peer(name, problem, x, w, threads, expected, bound))
+        except Exception as error:  # whatever a foreign library raises is its reason
+            skipped.append([name, _sentence(error)])
+
+    def peak() -> float:
+        return peak_gflops(chosen.compiler_flags, chosen.lanes, PEAK_SECONDS)
+
+    sweep = None if warm else _sweeper()
+    for _ in range(rounds):
+        for entrant in entrants:
+            entrant.calls.append(_turn(entrant.run, seconds, peak, sweep))
+            if entrant.kernel:
+                entrant.kernels.append(entrant.kernel(seconds))
+    for entrant in entrants:
+        if warm and entrant.prepared and entrant.prepared.kernel_seconds:
+            told = tuple(entrant.prepared.kernel_seconds(TOLD_SAMPLES))
+            entrant.kernels.append(Timing(told, max(call.peak_gflops for call in entrant.calls)))
+    buffer = np.ones(2 * SWEEP * host().caches[-1].bytes // 8)
+    return {
+        "contenders": [
+            {
+                **{"name": e.name, "layout": e.layout, "max_error": e.max_error},
+                **{"call": _pooled(e.calls), "kernel": _pooled(e.kernels) if e.kernels else None},
+            }
+            for e in entrants
+        ],
+        "skipped": skipped,
+        "memory_bandwidth": read_bandwidth(buffer, chosen.compiler_flags, chosen.lanes, _BANDWIDTH_SECONDS),
+    }
+
+
+def _ours(name: str, kernel: Kernel, x, w, expected, bound, warm: bool) -> _Entrant:
+    check_exact(kernel)
+    packed, y = kernel.pack(w), aligned_empty(kernel.problem.output.shape)
+    kernel(x, packed, out=y)
+    error = _largest_error(y, expected, bound)
+
+    def alone(seconds: float) -> Timing:
+        return kernel.measure(x, packed.data, y, seconds)
+
+    layout = "NHWC, weights packed" if kernel.problem.op == "conv2d" else "row-major, b packed"
+    return _Entrant(name, layout, lambda: kernel(x, packed, out=y), error, alone if warm else None)
+
+
+def _peer(name: str, problem: Problem, x, w, threads: int, expected, bound) -> _Entrant:
+    peer = PEERS[name]
+    refusal = peer.missing() or peer.refuses(problem)
+    if refusal:
+        raise WrongResult(refusal)
+    prepared = peer.prepare(problem, x, w, threads)
+    prepared.run()
+    error = _largest_error(np.asarray(prepared.result()), expected, bound)
+    return _Entrant(name, prepared.layout, prepared.run, error, prepared=prepared)
+
+
+def _largest_error(y: np.ndarray, expected: np.ndarray, bound: np.ndarray) -> float:
+    if y.shape != expected.shape:
+        raise WrongResult(f"wrong result: shape {y.shape} instead of {expected.shape}")
+    error = np.abs(y - expected)
+    if not np.all(error <= bound):
+        raise WrongResult(f"wrong result: an error of {error.max():g} on random reals is beyond the bound K·eps")
+    return float(error.max())
+
+
+def _turn(run: Callable[[], object], seconds: float, peak: Callable[[], float], sweep: Callable[[], None] | None) -> Timing:
+    """About `seconds` of samples of seconds per call, the peak measured before and after."""
+    time.sleep(PAUSE_SECONDS)
+    before = peak()
+    for _ in range(WARM_CALLS):
+        run()
+    clock = time.perf_counter
+    started = clock()
+    run()
+    calls = 1 if sweep else max(1, round(SAMPLE_SECONDS / max(clock() - started, 1e-9)))
+    samples = []
+    end = clock() + seconds
+    while not samples or clock() < end:
+        if sweep:
+            sweep()
+        started = clock()
+        for _ in range(calls):
+            run()
+        samples.append((clock() - started) / calls)
+    return Timing(tuple(samples), max(before, peak()))
+
+
+def _sweeper() -> Callable[[], None]:
+    buffer = np.ones(SWEEP * host().caches[-1].bytes // 8)
+    return lambda: buffer.sum()
+
+
+def _pooled(turns: list[Timing]) -> dict:
+    """All samples; other programs only ever lower a peak, so the highest one counts."""
+    return {
+        "samples": [sample for turn in turns for sample in turn.samples],
+        "peak_gflops": max(turn.peak_gflops for turn in turns),
+    }
+
+
+def _sentence(error: Exception) -> str:
+    """The first line of what a library says, with its type where that is not our own."""
+    said = (str(error).strip() or "no reason given").splitlines()[0][:300]
+    return said if isinstance(error, WrongResult) else f"{type(error).__name__}: {said}"

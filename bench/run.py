@@ -1,0 +1,81 @@
+"""A whole run: every layer of every suite on every number of threads, each result kept at once and none repeated."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from bench.journal import Journal
+from bench.layers import run_layer
+from bench.results import LayerResult
+from bench.sections import on_threads
+from cpu.worker import CandidateError
+from search.tune import TuningError
+from search.workshop import Workshop
+from tiling.suite import Layer
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One layer to be run on one number of threads."""
+
+    shop: Workshop
+    suite: str
+    layer: Layer
+
+    def __str__(self) -> str:
+        return f"{self.suite}:{self.layer.name} {on_threads(self.shop.threads)}"
+
+
+def plan(suites: Mapping[str, Sequence[Layer]], shops: Sequence[Workshop]) -> tuple[Visit, ...]:
+    """All suites on the first number of threads, then on the next."""
+    return tuple(Visit(shop, suite, layer) for shop in shops for suite, layers in suites.items() for layer in layers)
+
+
+def run(
+    visits: Sequence[Visit], journal: Journal, fail: Callable[[Visit, str], None], **options
+) -> Iterator[tuple[Visit, LayerResult]]:
+    """The result of each visit as it comes; what the journal has is not run again. `options` are `run_layer`'s.
+
+    A layer that fails, or that the toolkit does not cover, is told to `fail` with the reason, and the run goes on.
+    Raises what stops a run: KeyboardInterrupt, ReportError, and what `run_layer` raises of this machine's.
+    """
+    known = {(r.suite, r.layer, r.threads): r for r in journal.results()}
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=len(visits))
+        for visit in visits:
+            bar.update(task, description=str(visit))
+            result = known.get((visit.suite, visit.layer.name, visit.shop.threads))
+            if result is None:
+                result = _new_result(visit, journal, fail, options)
+            if result:
+                if not console.is_terminal:
+                    _say(visit, result)
+                yield visit, result
+            bar.advance(task)
+
+
+def _new_result(visit: Visit, journal: Journal, fail: Callable[[Visit, str], None], options: dict) -> LayerResult | None:
+    """The layer, run now and kept; None where there is no result."""
+    layer = visit.layer
+    if layer.refused:
+        fail(visit, layer.refused)
+        return None
+    try:
+        result = run_layer(visit.shop, visit.suite, layer.name, layer.count, layer.problem, **options)
+    except (CandidateError, TuningError) as error:
+        fail(visit, f"failed: {error}")
+        return None
+    journal.keep(result)
+    return result
+
+
+def _say(visit: Visit, result: LayerResult) -> None:
+    peers = "".join(f", {peer.name} {result.percent(peer):.1f} %" for peer in result.peers)
+    print(f"{visit}: {result.percent(result.ours):.1f} % of peak{peers}", file=sys.stderr, flush=True)

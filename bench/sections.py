@@ -1,0 +1,64 @@
+"""Results that belong on one picture and under one geometric mean: a suite's, on so many threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bench.results import LayerResult
+
+# The two networks of TTile's paper are judged together, as there.
+PAPER = ("yolo9000", "resnet18")
+PAPER_TITLE = "The 23 layers of TTile's paper"
+
+
+@dataclass(frozen=True)
+class Section:
+    """Results under one title. `name` is the part of a file's name that tells its pictures from the other sections'."""
+
+    title: str
+    name: str
+    results: tuple[LayerResult, ...]
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The names of all peers that ran on some layer or were skipped on it, in the order in which they are shown."""
+        named = [p.name for r in self.results for p in r.peers] + [name for r in self.results for name, _ in r.skipped]
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A short name for each layer: without its suite where that leaves no two alike."""
+        layers = tuple(r.layer for r in self.results)
+        return layers if len(set(layers)) == len(layers) else tuple(map(layer_name, self.results))
+
+
+def sections(results: Iterable[LayerResult]) -> tuple[Section, ...]:
+    """The results by number of threads, dtype, cache and suite, in order of first appearance."""
+    results = tuple(results)
+    groups: dict[tuple, list[LayerResult]] = {}
+    for r in results:
+        measured = (r.threads, r.dtype, r.cache)
+        present = {other.suite for other in results if (other.threads, other.dtype, other.cache) == measured}
+        suites = PAPER if r.suite in PAPER and present.issuperset(PAPER) else (r.suite,)
+        groups.setdefault((suites, *measured), []).append(r)
+    return tuple(_section(suites, tuple(found)) for (suites, *_), found in groups.items())
+
+
+def layer_name(result: LayerResult) -> str:
+    """`resnet18:R2`."""
+    return f"{result.suite}:{result.layer}"
+
+
+def on_threads(threads: int) -> str:
+    """`on 1 thread`, `on 4 threads`."""
+    return f"on {threads} thread{'s' if threads > 1 else ''}"
+
+
+def _section(suites: tuple[str, ...], results: tuple[LayerResult, ...]) -> Section:
+    threads, dtype, cache = results[0].threads, results[0].dtype, results[0].cache
+    what = PAPER_TITLE if suites == PAPER else suites[0]
+    special = ([dtype] if dtype != "f32" else []) + ([f"{cache} caches"] if cache != "warm" else [])
+    name = "-".join(["ttile" if suites == PAPER else suites[0], f"{threads}t", *special])
+    title = ", ".join([what, on_threads(threads), *special])
+    return Section(title, "".join(c if c.isalnum() or c == "_" else "-" for c in name), results)
