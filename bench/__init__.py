@@ -1,7 +1,11 @@
 """Speeds that anyone can print again. Read in this order:
 
-    layers    one layer: tuned and model-only, side by side
     results   what a run finds, as records
+    peers     other libraries behind one interface
+    contest   one layer in one process: ours and the peers checked, then timed in turns
+    layers    one layer: the search, then its contest
+    journal   results of a run that has not ended, so that it can go on
+    run       all layers of all suites
     sections  results that belong together, with their title
     summary   the figures of a section and the conditions of a run, as sentences
     report    a table for the terminal, and a folder with all of the following
@@ -11,7 +15,9 @@
     formats   JSON lines and CSV
     files     what is written where, and what cannot be
     render    the reports again from JSON lines
-    model     how honest the model is: rank correlation and top-1 loss over random schemes, docs/model.md
+    model     how honest the model is over random schemes: rank correlation, top-1 loss, traffic error, docs/model.md
+    traffic   the bytes of a scheme: predicted, and from the addresses of its own kernel
+    counters  the bytes as the CPU counts them, where it does
     latency   how long a user waits: first call, cached call, rankings, docs/latency.md
 
 `python -m bench` runs suites of layers; `python -m bench.model`, `python -m bench.latency` and `python -m bench.render`

@@ -16,7 +16,7 @@ from bench.files import ReportError, append, check_writable
 from bench.formats import to_json
 from bench.journal import Journal, alone, journal
 from bench.layers import ROUNDS, TURN_SECONDS
-from bench.markdown import readme_table, rewrite_between_markers
+from bench.markdown import around_markers, readme_table, rewrite_between_markers
 from bench.peers import PEERS
 from bench.report import table, write_report
 from bench.results import Conditions, LayerResult
@@ -63,6 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
         peers, absent = _peers(options.peers)
         for path in filter(None, (options.json, options.readme, options.report and options.report / f"{STEM}.md")):
             check_writable(path)
+        if options.readme:
+            around_markers(options.readme)
         for peer, why in absent:
             print(f"without {peer}: {why}", file=sys.stderr)
         shops = [workshop(None, count) for count in dict.fromkeys(options.threads)]

@@ -64,16 +64,22 @@ def readme_table(sections: Sequence[Section], conditions: Conditions) -> str:
 
 def rewrite_between_markers(path: Path, text: str) -> None:
     """Puts `text` between the markers of the file at `path`. Raises ReportError, also where it lacks one of them."""
+    head, tail = around_markers(path)
+    write(path, f"{head}{BEGIN}\n{text.strip()}\n{END}{tail}")
+
+
+def around_markers(path: Path) -> tuple[str, str]:
+    """What stands before and after the marked part of a file. Raises ReportError: ask before a long run."""
     with reported(path):
         try:
-            before = path.read_text(encoding="utf-8")
+            whole = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise ReportError(f"cannot write {path}: it is no UTF-8 text") from None
-    head, begin, rest = before.partition(BEGIN)
+    head, begin, rest = whole.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
         raise ReportError(f"cannot write {path}: it needs a line {BEGIN} and after it a line {END}")
-    write(path, f"{head}{begin}\n{text.strip()}\n{end}{tail}")
+    return head, tail
 
 
 def _layer(r: LayerResult) -> tuple[str, ...]:

@@ -402,3 +402,9 @@ def test_an_unwritable_file_is_found_before_anything_runs(no_work, tmp_path, cap
     assert main([option, str(tmp_path / "a_file" / "page.md")]) == 1
     said = capsys.readouterr().err
     assert said.startswith(f"cannot write {tmp_path}") and said.count("\n") == 1
+
+
+def test_a_readme_without_markers_is_found_before_anything_runs(no_work, tmp_path, capsys):
+    (tmp_path / "README.md").write_text("# Mine\n", encoding="utf-8")
+    assert command.main(["--readme", str(tmp_path / "README.md")]) == 1
+    assert "needs a line <!-- bench:begin -->" in capsys.readouterr().err
