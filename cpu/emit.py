@@ -126,6 +126,10 @@ def describe(kernel: Microkernel, isa: Isa) -> str:
 def _check(scheme: Scheme, isa: Isa) -> None:
     problem = scheme.problem
     output = problem.output.name
+    if problem.dtype != "f32":
+        raise SchemeError(f"{problem.op} of {problem.dtype} runs on a GPU only: a CPU kernel computes in f32")
+    if "l" in problem.extents:
+        raise SchemeError("batched products run on a GPU only: call the kernel of one product for each of the batch")
     if scheme.lanes != isa.lanes:
         raise SchemeError(
             f"V({problem.vector_dim},{scheme.lanes}): {isa.name} has vectors of {isa.lanes} lanes; "

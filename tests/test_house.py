@@ -24,6 +24,8 @@ ENTRY_POINTS = {
     "search/options.py": {"cpu"},
     "search/report.py": {"cpu"},
     "search/workshop.py": {"cpu"},
+    "gpu/compile.py": {"cpu"},
+    "gpu/twin.py": {"cpu"},
     "microkernels/offline.py": {"cpu"},
     "microkernels/__main__.py": {"cpu"},
 }

@@ -97,7 +97,7 @@ def _step(scheme: Scheme, position: int, chosen: dict[str, int], dim: str) -> in
 
 
 def _register(scheme: Scheme, position: int, chosen: dict[str, int]) -> Register:
-    points = {dim: 1 for dim, _ in scheme.problem.dims}
+    points = {dim: 1 for dim in scheme.extents}
     for s in scheme.specifiers[position:]:
         if isinstance(s, Unroll):
             points[s.dim] *= chosen[s.dim] if s.factor is None else s.factor

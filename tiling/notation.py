@@ -64,7 +64,7 @@ def _specifier(letter: str, inside: str, worker: str | None):
         return Stage(arguments[0], _number(text, arguments[1]) if len(arguments) == 2 else 1)
     if letter == "M":
         expect(1, "M(shape)")
-        if not re.fullmatch(r"([a-z][1-9][0-9]{0,4}){1,6}", arguments[0]):
+        if not re.fullmatch(r"([a-z]{1,4}[1-9][0-9]{0,4}){1,6}", arguments[0]):
             raise SchemeError(f"{text}: a matrix instruction is named like m16n8k16")
         return Matrix(arguments[0])
     raise SchemeError(f"{text}: unknown specifier {letter!r}; known are R T L U V M S")

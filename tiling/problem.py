@@ -17,7 +17,10 @@ from functools import cached_property
 from math import prod
 from operator import index as whole_number
 
-DTYPE_BYTES = {"f32": 4}
+# Of the inputs. What f16 and bf16 products are summed in is f32, and tf32 is an f32 of which a matrix instruction reads
+# 19 bits; only a GPU computes with these three.
+DTYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "tf32": 4}
+OUTPUT_DTYPE = {"f32": "f32", "f16": "f16", "bf16": "bf16", "tf32": "f32"}
 
 # Beyond these nothing here has a use: positions along a dim are enumerated when a kernel is emitted, and a tensor of
 # more elements than this (32 GiB of f32) is a mistyped shape on any machine of today.
@@ -117,10 +120,13 @@ class Problem:
     tensors: tuple[Tensor, ...]
     vector_dim: str
     dtype: str = "f32"
+    output_dtype: str = "f32"
 
     def __post_init__(self):
         if self.dtype not in DTYPE_BYTES:
             raise ProblemError(f"dtype {self.dtype!r} is not supported; supported: {', '.join(DTYPE_BYTES)}")
+        if self.output_dtype not in {"f32", OUTPUT_DTYPE[self.dtype]}:
+            raise ProblemError(f"{self.dtype} gives an output of f32 or {OUTPUT_DTYPE[self.dtype]}, not {self.output_dtype!r}")
         for dim, extent in self.dims:
             if extent < 1:
                 raise ProblemError(f"{self.op}: extent {dim}={extent} must be at least 1")
@@ -177,8 +183,13 @@ class Problem:
                 found.append(Window(row, tap, index.coefficient(row), index.coefficient(tap), -index.offset, extent))
         return tuple(found)
 
+    def extent(self, dims: str) -> int:
+        """The extent of a dim, or of several that a scheme fuses into one, `nhw`: their product."""
+        return prod(self.extents[dim] for dim in dims)
+
     @property
     def bytes_per_element(self) -> int:
+        """Of the inputs."""
         return DTYPE_BYTES[self.dtype]
 
     @property
@@ -218,17 +229,23 @@ def conv2d(
     padding: int | tuple[int, int] | tuple[tuple[int, int], tuple[int, int]] = 0,
     dilation: int | tuple[int, int] = 1,
     dtype: str = "f32",
+    output_dtype: str | None = None,
+    filters: str = "kcrs",
 ) -> Problem:
     """A 2-D convolution, channels last: x (N,H,W,C), weights (K,C,R,S), y (N,OH,OW,K).
 
-    `h` and `w` are the input's extents; the problem's dims `h` and `w` are the output's. `padding` is one number,
+    `filters="krsc"` has the weights channels last as well, (K,R,S,C). y is of `output_dtype`, by default what
+    OUTPUT_DTYPE gives. `h` and `w` are the input's extents; the problem's dims `h` and `w` are the output's. `padding` is one number,
     one per axis, or ((top, bottom), (left, right)). `dilation` counts from 1. Raises ProblemError.
     """
     given = {"n": n, "c": c, "h": h, "w": w, "k": k, "r": r, "s": s}
-    n, c, h, w, k, r, s = (_positive("conv2d", name, value) for name, value in given.items())
+    given = {name: _positive("conv2d", name, value) for name, value in given.items()}
+    n, c, h, w, k, r, s = given.values()
     stride_h, stride_w = _pair("stride", stride)
     dilation_h, dilation_w = _pair("dilation", dilation)
     (top, bottom), (left, right) = _padding(padding)
+    if filters not in ("kcrs", "krsc"):
+        raise ProblemError(f"conv2d: filters={filters!r} must be 'kcrs' or 'krsc'")
     out = {}
     for axis, size, taps, step, dil, before, after in (
         ("h", h, r, stride_h, dilation_h, top, bottom),
@@ -252,19 +269,44 @@ def conv2d(
         ),
         (n, h, w, c),
     )
-    weights = Tensor("w", "vector", tuple(Affine(((d, 1),)) for d in "kcrs"), (k, c, r, s))
+    weights = Tensor("w", "vector", tuple(Affine(((d, 1),)) for d in filters), tuple(given[d] for d in filters))
     y = Tensor("y", "output", tuple(Affine(((d, 1),)) for d in "nhwk"), (n, out["h"], out["w"], k))
     dims = (("n", n), ("k", k), ("c", c), ("h", out["h"]), ("w", out["w"]), ("r", r), ("s", s))
-    return Problem("conv2d", dims, ("c", "r", "s"), (x, weights, y), "k", dtype)
+    return Problem("conv2d", dims, ("c", "r", "s"), (x, weights, y), "k", dtype, _output_dtype(dtype, output_dtype))
 
 
-def matmul(*, m: int, n: int, k: int, dtype: str = "f32") -> Problem:
-    """A matrix product c (M,N) = a (M,K) · b (K,N), all row-major. Raises ProblemError."""
-    m, n, k = (_positive("matmul", name, value) for name, value in {"m": m, "n": n, "k": k}.items())
-    a = Tensor("a", "broadcast", (Affine((("m", 1),)), Affine((("k", 1),))), (m, k))
-    b = Tensor("b", "vector", (Affine((("k", 1),)), Affine((("n", 1),))), (k, n))
-    c = Tensor("c", "output", (Affine((("m", 1),)), Affine((("n", 1),))), (m, n))
-    return Problem("matmul", (("m", m), ("n", n), ("k", k)), ("k",), (a, b, c), "n", dtype)
+def matmul(
+    *,
+    m: int,
+    n: int,
+    k: int,
+    dtype: str = "f32",
+    output_dtype: str | None = None,
+    batch: int = 1,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+) -> Problem:
+    """A matrix product c (M,N) = a (M,K) · b (K,N), all row-major. Raises ProblemError.
+
+    With `transpose_a` a lies as (K,M), with `transpose_b` b as (N,K). `batch` products of one shape, dim `l`, lie one
+    after the other: a (L,M,K), b (L,K,N), c (L,M,N); with batch 1 there is no such axis.
+    """
+    given = {"m": m, "n": n, "k": k, "l": batch}
+    extents = {name: _positive("matmul", name, value) for name, value in given.items()}
+
+    def tensor(name: str, role: str, dims: str) -> Tensor:
+        dims = dims if extents["l"] == 1 else "l" + dims
+        return Tensor(name, role, tuple(Affine(((d, 1),)) for d in dims), tuple(extents[d] for d in dims))
+
+    a = tensor("a", "broadcast", "km" if transpose_a else "mk")
+    b = tensor("b", "vector", "nk" if transpose_b else "kn")
+    dims = tuple((d, extents[d]) for d in ("mnk" if extents["l"] == 1 else "lmnk"))
+    tensors = (a, b, tensor("c", "output", "mn"))
+    return Problem("matmul", dims, ("k",), tensors, "n", dtype, _output_dtype(dtype, output_dtype))
+
+
+def _output_dtype(dtype: str, chosen: str | None) -> str:
+    return OUTPUT_DTYPE.get(dtype, dtype) if chosen is None else chosen
 
 
 def _whole(op: str, name: str, value) -> int:

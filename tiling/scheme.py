@@ -78,14 +78,18 @@ class Vector:
 
 @dataclass(frozen=True)
 class Matrix:
-    """`M(m16n8k16)`: a matrix instruction, what V is to a CPU; it covers 16 points of m, 8 of n and 16 of k."""
+    """`M(m16n8k16)`: a matrix instruction, what V is to a CPU; it covers 16 points of m, 8 of n and 16 of k.
+
+    Only a scheme that ends with one may fuse dims: `T(nhw,25)` … `M(nhw16k8rsc16)` treats the points of n, h and w, in
+    this order, as one dim, and may leave part of the outermost tile of a dim over the edge (masked, or predicated).
+    """
 
     shape: str
 
     @property
     def factors(self) -> dict[str, int]:
         """Points covered per dim."""
-        return {dim: int(points) for dim, points in re.findall(r"([a-z])([0-9]+)", self.shape)}
+        return {dim: int(points) for dim, points in re.findall(r"([a-z]+)([0-9]+)", self.shape)}
 
     def __str__(self):
         return f"M({self.shape})"
@@ -132,6 +136,11 @@ class Scheme:
         return next((s.lanes for s in self.specifiers if isinstance(s, Vector)), 1)
 
     @cached_property
+    def extents(self) -> dict[str, int]:
+        """Extent of every dim as this scheme sees them: fused dims first, then those that stand alone."""
+        return _extents(self.problem, self.specifiers)
+
+    @cached_property
     def units(self) -> dict[str, int]:
         """How many units each dim has: its extent, in vectors for the vectorised dim (the last may be masked)."""
         return _units(self.problem, self.specifiers)
@@ -149,7 +158,7 @@ class Scheme:
             choices = [{**choice, dim: size} for choice in choices for _, size in branches]
         tiles = []
         for choice in choices:
-            tile = {dim: 1 for dim, _ in self.problem.dims}
+            tile = {dim: 1 for dim in self.extents}
             for s in self.specifiers:
                 if isinstance(s, Unroll):
                     tile[s.dim] *= choice[s.dim] if s.factor is None else s.factor
@@ -161,8 +170,16 @@ class Scheme:
         return self.units[specifier.dim] // _covered(self.specifiers, specifier.dim)
 
 
+def _extents(problem: Problem, specifiers) -> dict[str, int]:
+    named = [s.dim for s in specifiers if getattr(s, "dim", None)]
+    named += [dim for s in specifiers if isinstance(s, Matrix) for dim in s.factors]
+    fused = list(dict.fromkeys(dim for dim in named if len(dim) > 1))
+    alone = [dim for dim in problem.extents if not any(dim in dims for dims in fused)]
+    return {dim: problem.extent(dim) for dim in fused + alone}
+
+
 def _units(problem: Problem, specifiers) -> dict[str, int]:
-    units = dict(problem.extents)
+    units = _extents(problem, specifiers)
     for s in specifiers:
         if isinstance(s, Vector):
             units[s.dim] = -(-units[s.dim] // s.lanes)
@@ -190,7 +207,8 @@ def _check(problem: Problem, specifiers) -> None:
     """Every rule of the language, in the order a reader would check them."""
     if not specifiers:
         raise SchemeError("an empty scheme covers nothing")
-    extents = problem.extents
+    _check_fused(problem, specifiers)
+    extents = _extents(problem, specifiers)
     for s in specifiers:
         _check_one(problem, extents, s)
     _check_order(problem, specifiers)
@@ -204,20 +222,47 @@ def _check(problem: Problem, specifiers) -> None:
         named = " ".join(str(s) for s in specifiers if getattr(s, "dim", None) == dim) or f"no specifier on {dim}"
         if rests and have % covered:
             raise SchemeError(f"{named}: {covered} {unit} do not divide the {have} of dim {dim}: no partial tiles")
-        if not rests and have != covered:
+        if not rests and have != covered and not _only_the_edge(specifiers, dim, have, covered):
             raise SchemeError(f"{named}: cover {covered} {unit} of dim {dim}, which has {have}: cover it exactly")
+
+
+def _only_the_edge(specifiers, dim: str, have: int, covered: int) -> bool:
+    """Whether a scheme with a matrix instruction covers all of `dim`, and its outermost loop runs no further than it must."""
+    if not isinstance(specifiers[-1], Matrix):
+        return False
+    trips = next((s.trips for s in specifiers if isinstance(s, Tile) and s.dim == dim), 1)
+    return covered - covered // trips < have <= covered
+
+
+def _check_fused(problem: Problem, specifiers) -> None:
+    matrix = isinstance(specifiers[-1], Matrix)
+    named = [(s, s.dim) for s in specifiers if getattr(s, "dim", None)]
+    if matrix:
+        named += [(specifiers[-1], dim) for dim in specifiers[-1].factors]
+    for s, dims in named:
+        if len(dims) == 1:
+            continue
+        if not set(dims) <= set(problem.extents) or len(set(dims)) < len(dims):
+            raise SchemeError(f"{s}: {problem.op} has no dim {dims!r}; its dims are {' '.join(problem.extents)}")
+        if not matrix:
+            raise SchemeError(f"{s}: only a scheme that ends with a matrix instruction M may fuse dims")
+        if 0 < sum(dim in problem.reductions for dim in dims) < len(dims):
+            raise SchemeError(f"{s}: dims that are summed over and dims that are not cannot be fused")
+        for t, others in named:
+            if others != dims and set(others) & set(dims):
+                raise SchemeError(f"{t}: {s} fuses dim {min(set(others) & set(dims))}, which may then not stand elsewhere")
 
 
 def _check_one(problem, extents, s) -> None:
     dim = getattr(s, "dim", None)
     if dim is not None and dim not in extents:
-        raise SchemeError(f"{s}: {problem.op} has no dim {dim!r}; its dims are {' '.join(extents)}")
+        raise SchemeError(f"{s}: {problem.op} has no dim {dim!r}; its dims are {' '.join(problem.extents)}")
     if isinstance(s, Tile):
         if s.trips < 1:
             raise SchemeError(f"{s}: a tile loop has at least 1 iteration")
         if s.worker is not None and s.worker not in WORKERS:
             raise SchemeError(f"{s}: unknown worker {s.worker!r}; workers are {', '.join(WORKERS)}")
-        if s.worker is not None and dim in problem.reductions:
+        if s.worker is not None and dim[0] in problem.reductions:
             raise SchemeError(f"{s}: {dim} is summed over; workers may only share output dims")
     if isinstance(s, Unroll) and s.factor is not None and s.factor < 1:
         raise SchemeError(f"{s}: the unroll factor must be at least 1")
@@ -231,7 +276,7 @@ def _check_one(problem, extents, s) -> None:
     if isinstance(s, Lambda) and not s.branches:
         raise SchemeError(f"{s}: a composition needs at least one branch")
     if isinstance(s, Matrix) and not set(s.factors) <= set(extents):
-        raise SchemeError(f"{s}: {problem.op} has the dims {' '.join(extents)}")
+        raise SchemeError(f"{s}: {problem.op} has the dims {' '.join(problem.extents)}")
     if isinstance(s, Stage):
         if s.tensor not in [t.name for t in problem.tensors]:
             raise SchemeError(f"{s}: {problem.op} has no tensor {s.tensor!r}")
@@ -259,7 +304,7 @@ def _check_order(problem, specifiers) -> None:
                 for t in inner:
                     # A loop over workers is no loop in time: each worker holds its own part of the tile.
                     bound = isinstance(t, Tile) and t.worker is not None
-                    if isinstance(t, (Rest, Tile, Lambda)) and not bound and t.dim not in problem.reductions:
+                    if isinstance(t, (Rest, Tile, Lambda)) and not bound and t.dim[0] not in problem.reductions:
                         raise SchemeError(
                             f"{s}: {t} loops over an output dim inside it; registers hold one register tile of "
                             f"{s.tensor}, so only {' '.join(problem.reductions)} may loop there"

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from tiling.nest import Loop, Node, Register, Staged, lower
-from tiling.scheme import Scheme
+from tiling.scheme import Matrix, Scheme
 
 
 def show(scheme: Scheme) -> str:
     """One line a loop, the register tile innermost, two spaces a level."""
     return "\n".join(_lines(lower(scheme), 0, scheme))
+
+
+def _memory(scheme: Scheme, staged: Staged) -> str:
+    if staged.tensor == scheme.problem.output.name:
+        return "registers"
+    return f"{staged.depth} slots of shared memory" if isinstance(scheme.specifiers[-1], Matrix) else "a packed panel"
 
 
 def _lines(nodes: tuple[Node, ...], depth: int, scheme: Scheme):
@@ -20,7 +26,7 @@ def _lines(nodes: tuple[Node, ...], depth: int, scheme: Scheme):
             yield f"{pad}for {node.dim} in {node.trips} steps of {node.step}{start}:{worker}"
             yield from _lines(node.body, depth + 1, scheme)
         elif isinstance(node, Staged):
-            held = "registers" if node.tensor == scheme.problem.output.name else "a packed panel"
+            held = _memory(scheme, node)
             yield f"{pad}with the tile of {node.tensor} in {held}:"
             yield from _lines(node.body, depth + 1, scheme)
         elif isinstance(node, Register):

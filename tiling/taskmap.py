@@ -56,21 +56,27 @@ class TaskMap:
             done = tuple(tuple(t * e + i for t, e, i in zip(task, shape, step)) for task in done for step in steps)
         return done
 
-    def index(self, axis: int, worker: str) -> str:
-        """The C expression of a worker's index along `axis`; needs a map of spatial atoms only."""
-        left, terms, scale = self.workers, [], self.shape[axis]
+    @property
+    def loops(self) -> tuple[int, ...]:
+        """Iterations of the loops in which a worker does its tasks, outermost first; loops of one are left out."""
+        return tuple(extent for kind, shape in self.atoms if kind == "repeat" for extent in shape if extent > 1)
+
+    def index(self, axis: int, worker: str, counters: tuple[str, ...] = ()) -> str:
+        """The C expression of the task along `axis` that a worker does; `counters` name the variables of `loops`."""
+        if len(counters) != len(self.loops):
+            raise ValueError(f"{len(self.loops)} loops need as many counters, not {len(counters)}")
+        left, terms, scale, counters = self.workers, [], self.shape[axis], list(counters)
         for kind, shape in self.atoms:
-            if kind != "spatial":
-                raise ValueError("only a purely spatial map has one task a worker")
-            left //= prod(shape)
             scale //= shape[axis]
-            if shape[axis] == 1:
-                continue
-            stride = left * prod(shape[axis + 1 :])
-            term = worker if stride == 1 else f"{worker} / {stride}"
-            if stride * shape[axis] < self.workers:
-                term = f"{term} % {shape[axis]}"
-            terms.append(term if scale == 1 else f"({term}) * {scale}")
+            if kind == "repeat":
+                named = [counters.pop(0) if extent > 1 else "" for extent in shape]
+                term = named[axis]
+            else:
+                left //= prod(shape)
+                stride = left * prod(shape[axis + 1 :])
+                term = _digit(worker, stride, shape[axis], self.workers) if shape[axis] > 1 else ""
+            if term:
+                terms.append(term if scale == 1 else f"({term}) * {scale}" if " " in term else f"{term} * {scale}")
         return " + ".join(terms) or "0"
 
 
@@ -82,6 +88,11 @@ def repeat(*shape: int) -> TaskMap:
 def spatial(*shape: int) -> TaskMap:
     """One worker a task: `(w // stride_i) % d_i`."""
     return TaskMap((("spatial", shape),))
+
+
+def _digit(worker: str, stride: int, extent: int, workers: int) -> str:
+    term = worker if stride == 1 else f"{worker} / {stride}"
+    return f"{term} % {extent}" if stride * extent < workers else term
 
 
 def _unflatten(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,0 +1,11 @@
+"""From a scheme with a matrix instruction to a CUDA kernel, and its twin on a CPU.
+
+Read in this order:
+
+    instructions  the matrix instructions there are, and which lane holds which element: task maps
+    pipeline      a scheme read as the portable pipeline: tiles, ring of shared-memory slots, who does what
+    operand       how one input's tile gets to shared memory and from there to registers
+    emit          the kernel's text
+    device/       the layer that the text calls: PTX for NVRTC, and its twin in C
+    twin          running the text on a CPU, thread by thread, with every access checked
+"""

@@ -1,0 +1,128 @@
+/*
+ * The device layer as PTX, for NVRTC. Emitted kernels call nothing but what is declared here and in twin.h, which is
+ * the same layer on a CPU. Source: PTX ISA, sections "Warp-level matrix instructions" and "Asynchronous copy".
+ *
+ * Shared memory is addressed by its 32-bit window, in bytes. A copy that is not `inside` reads nothing and writes zeros.
+ * Waits and copies clobber memory, so that the compiler moves no access across them.
+ */
+#define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define DEVICE static __device__ __forceinline__
+
+extern __shared__ __align__(1024) unsigned char dynamic_shared_memory[];
+
+/* Where this block's dynamic shared memory begins, a multiple of 1024. */
+DEVICE unsigned shared_base(void) { return (unsigned)__cvta_generic_to_shared(dynamic_shared_memory); }
+
+/* cp.async: a copy to shared memory that goes on while the thread works. .cg keeps 16 bytes out of L1; 8 and 4 need .ca. */
+DEVICE void cp_async_16(unsigned to, const void *from, int inside)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
+}
+
+DEVICE void cp_async_8(unsigned to, const void *from, int inside)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(inside ? 8 : 0) : "memory");
+}
+
+DEVICE void cp_async_4(unsigned to, const void *from, int inside)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(inside ? 4 : 0) : "memory");
+}
+
+/* Two bytes: cp.async has no such size, so this copy has ended when the call returns. */
+DEVICE void copy_2(unsigned to, const void *from, int inside)
+{
+    const unsigned short value = inside ? __ldg((const unsigned short *)from) : 0;
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"(value) : "memory");
+}
+
+DEVICE void cp_async_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/* Returns once all but the last `pending` of this thread's groups have arrived; other threads' copies need a barrier. */
+#define cp_async_wait(pending) asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory")
+
+/* ldmatrix: four 8x8 matrices of 16-bit elements. Lane 8i + j gives the address of row j of matrix i; of each matrix
+ * lane l receives elements 2(l % 4) and the next of row l / 4; with _trans of column l / 4. */
+DEVICE void ldmatrix_x4(unsigned *to, unsigned row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(row) : "memory");
+}
+
+DEVICE void ldmatrix_x4_trans(unsigned *to, unsigned row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(row) : "memory");
+}
+
+/* One 32-bit element of shared memory for each lane. */
+DEVICE unsigned load_shared(unsigned from)
+{
+    unsigned value;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(from) : "memory");
+    return value;
+}
+
+/* d += a·b for a (16,16) and b (16,8), a warp's fragments; f32 accumulation. */
+DEVICE void mma_m16n8k16_f16(float *d, const unsigned *a, const unsigned *b)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+DEVICE void mma_m16n8k16_bf16(float *d, const unsigned *a, const unsigned *b)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* d += a·b for a (16,8) and b (8,8). */
+DEVICE void mma_m16n8k8_tf32(float *d, const unsigned *a, const unsigned *b)
+{
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* The bits of an f32 rounded to tf32, to nearest. The instruction would cut them off. */
+DEVICE unsigned round_tf32(unsigned bits)
+{
+    unsigned rounded;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__uint_as_float(bits)));
+    return rounded;
+}
+
+/* Results to memory: one element, or two neighbours in one access, rounded to nearest even. */
+DEVICE void store_f32(void *to, float value) { *(float *)to = value; }
+
+DEVICE void store_f32_pair(void *to, float first, float second) { *(float2 *)to = make_float2(first, second); }
+
+DEVICE void store_f16(void *to, float value)
+{
+    unsigned short bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    *(unsigned short *)to = bits;
+}
+
+DEVICE void store_f16_pair(void *to, float first, float second)
+{
+    unsigned bits;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
+    *(unsigned *)to = bits;
+}
+
+DEVICE void store_bf16(void *to, float value)
+{
+    unsigned short bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    *(unsigned short *)to = bits;
+}
+
+DEVICE void store_bf16_pair(void *to, float first, float second)
+{
+    unsigned bits;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
+    *(unsigned *)to = bits;
+}

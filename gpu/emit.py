@@ -1,0 +1,177 @@
+"""A scheme as the text of a CUDA kernel: the same text for NVRTC, behind ptx.cuh, and for the CPU twin, behind twin.h.
+
+    emit(scheme) -> Source
+
+Arithmetic happens in `gpu.pipeline` and `gpu.operand`; the template only lays out names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from math import prod
+from pathlib import Path
+
+import jinja2
+
+from gpu.operand import Operand, check_operand, copy_lines, fragment_lines
+from gpu.pipeline import Pipeline, pipeline_of
+from tiling.problem import Problem, Tensor
+from tiling.scheme import Scheme, SchemeError
+from tiling.show import show
+from tiling.taskmap import repeat
+
+try:
+    VERSION = version("tilewright")
+except PackageNotFoundError:
+    VERSION = "unreleased"
+
+ELEMENTS = {"f16": "unsigned short", "bf16": "unsigned short", "tf32": "float", "f32": "float"}
+
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
+    block_start_string="/*%",
+    block_end_string="%*/",
+    comment_start_string="/*#",
+    comment_end_string="#*/",
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+    keep_trailing_newline=True,
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """An emitted kernel: text that defines `symbol(a, b, c)`, pointers to contiguous arrays that begin at 16-byte bounds.
+
+    It is to be launched on `grid` blocks of `threads` threads with `shared_bytes` of dynamic shared memory.
+    """
+
+    symbol: str
+    text: str
+    scheme: Scheme
+    grid: int
+    threads: int
+    shared_bytes: int
+
+
+def emit(scheme: Scheme) -> Source:
+    """The CUDA text of a scheme. Raises SchemeError for a valid scheme that is no portable pipeline."""
+    pipeline = pipeline_of(scheme)
+    inputs = (Operand(pipeline, 0), Operand(pipeline, 1))
+    for operand in inputs:
+        check_operand(operand)
+    problem = scheme.problem
+    symbol = symbol_of(problem)
+    rows, columns, depth = pipeline.block_tile
+    described = [_operand(operand) for operand in inputs]
+    text = TEMPLATES.get_template("pipeline.cu.j2").render(
+        symbol=symbol,
+        version=VERSION,
+        problem=problem,
+        dtype=problem.dtype,
+        output_dtype=problem.output_dtype,
+        element=ELEMENTS[problem.dtype],
+        output_element=ELEMENTS[problem.output_dtype],
+        scheme=scheme.text,
+        loops=show(scheme).splitlines(),
+        operands=[f"{t.name}[{', '.join(map(str, t.indices))}] of {' x '.join(map(str, t.shape))}" for t in problem.tensors],
+        p=pipeline,
+        facts=_facts(pipeline, inputs),
+        rows=rows,
+        columns=columns,
+        depth=depth,
+        inputs=described,
+        a=described[0],
+        b=described[1],
+        output=problem.output.name,
+        block_starts=_block_starts(pipeline),
+        warp_starts=[_times(pipeline.warp_map.index(i, "warp"), pipeline.warp_tile[i]) for i in (0, 1)],
+        outside=_outside(pipeline),
+        batch=[(t.name, t.stride("l")) for t in problem.tensors if "l" in t.dims],
+        store=_store(pipeline),
+    )
+    return Source(symbol, text, scheme, pipeline.grid, pipeline.threads, pipeline.shared_bytes)
+
+
+def symbol_of(problem: Problem) -> str:
+    """The kernel's C name, such as `matmul_f16_m128_n64_k256`."""
+    return f"{problem.op}_{problem.dtype}_" + "_".join(f"{dim}{extent}" for dim, extent in problem.dims)
+
+
+def _operand(operand: Operand) -> dict:
+    return {
+        "name": operand.tensor.name,
+        "axis": operand.axis,
+        "rows": operand.tile[0],
+        "columns": operand.tile[1],
+        "row_axis": operand.axes[0],
+        "column_axis": operand.axes[1],
+        "row_bytes": operand.tile[1] * operand.pipeline.element_bytes,
+        "swizzle": operand.swizzle,
+        "copy_lines": copy_lines(operand),
+        "fragment_lines": fragment_lines(operand),
+    }
+
+
+def _facts(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict[str, int]:
+    parts = pipeline.unrolled[2]
+    words = [o.fragments * o.registers for o in inputs]
+    return {
+        "matrix": prod(pipeline.unrolled),
+        "loads": parts * sum(count if o.by_word else count // 4 for o, count in zip(inputs, words)),
+        "copies": sum(prod(o.copy_map.loops) for o in inputs),
+    }
+
+
+def _block_starts(pipeline: Pipeline) -> list[tuple[str, str]]:
+    sizes = dict(zip(pipeline.axes, pipeline.block_tile))
+    found = []
+    for i, axis in enumerate(pipeline.grid_axes):
+        found.append((axis, _times(pipeline.block_map.index(i, "block"), sizes.get(axis, 1))))
+    return found
+
+
+def _outside(pipeline: Pipeline) -> str:
+    """The condition under which a whole block is past the edge: where loops over blocks come in groups."""
+    sizes = dict(zip(pipeline.axes, pipeline.block_tile))
+    extents = pipeline.scheme.extents
+    axes = [a for a in pipeline.grid_axes if pipeline.covered(a) - sizes.get(a, 1) >= extents[a]]
+    return " || ".join(f"{axis}_block >= {extents[axis]}" for axis in axes)
+
+
+def _store(pipeline: Pipeline) -> dict:
+    """Where a lane's elements go: a warp's tile is rows of instructions, each with the lanes' own task map."""
+    rows, columns, _ = pipeline.axes
+    extents = pipeline.scheme.extents
+    _check_output(pipeline.problem.output, pipeline.axes)
+    elements = repeat(*pipeline.unrolled[:2]) @ pipeline.instruction.c
+    # The innermost loop of the map is the pair, which is stored at once.
+    counters = [name for name, count in zip("ij", pipeline.unrolled) if count > 1] + ["half", "0"]
+    row = elements.index(0, "lane", tuple(counters))
+    column = elements.index(1, "lane", tuple(counters)).removesuffix(" + 0")
+    pairs = extents[columns] % 2 == 0
+    row_inside = [f"row < {extents[rows]}"] if pipeline.over_the_edge(rows) else []
+    over = pipeline.over_the_edge(columns)
+    wide = "(long)" if pipeline.problem.output.elements >= 1 << 31 else ""
+    return {
+        "row": row,
+        "column": column,
+        "offset": f"{wide}row * {extents[columns]} + column",
+        "pairs": pairs,
+        "inside": " && ".join(row_inside + ([f"column < {extents[columns]}"] if over else [])) or "1",
+        "second_inside": " && ".join(row_inside + ([f"column + 1 < {extents[columns]}"] if over else [])) or "1",
+    }
+
+
+def _check_output(output: Tensor, axes: tuple[str, str, str]) -> None:
+    order = "".join(dim for index in output.indices for dim, _ in index.terms).removeprefix("l")
+    if order != axes[0] + axes[1]:
+        raise SchemeError(f"{output.name} lies as {' '.join(order)}: the matrix instruction must name {order[:-1]} and {order[-1]}")
+
+
+def _times(text: str, factor: int) -> str:
+    if factor == 1 or text == "0":
+        return text
+    return f"({text}) * {factor}"

@@ -1,0 +1,287 @@
+"""How the tile of one input gets to shared memory and from there to registers: the text of three device functions.
+
+A tile is a matrix of `rows` by `columns`, the columns being what lies contiguously in global memory. It keeps this
+orientation in shared memory: where its columns are the reduction, ldmatrix gives a fragment as it is, where its rows
+are, ldmatrix transposes. Which thread copies what, and which lane reads what, comes from task maps; where an element
+lies in global memory comes from the tensor's index expressions, so a convolution's input is no special case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from gpu.instructions import A_MATRICES, B_MATRICES, CHUNK, matrix_rows
+from gpu.pipeline import Pipeline
+from tiling.problem import Affine, Problem, Tensor, Window
+from tiling.scheme import SchemeError
+from tiling.taskmap import TaskMap, repeat, spatial
+
+BANK_CHUNKS = 8  # chunks of 16 bytes that the 32 banks serve at once
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One input of a pipeline: `side` 0 is a (or x), 1 is b (or w)."""
+
+    pipeline: Pipeline
+    side: int
+
+    @property
+    def tensor(self) -> Tensor:
+        problem = self.pipeline.problem
+        return (problem.broadcast, problem.vector)[self.side]
+
+    @property
+    def axis(self) -> str:
+        """The axis of the product that this input shares with the output: rows for a, columns for b."""
+        return self.pipeline.axes[self.side]
+
+    @property
+    def reduction(self) -> str:
+        return self.pipeline.axes[2]
+
+    @property
+    def transposed(self) -> bool:
+        """Whether the reduction runs down the tile's rows."""
+        last = self.tensor.indices[-1].terms[-1][0]
+        return last not in self.reduction
+
+    @property
+    def axes(self) -> tuple[str, str]:
+        """What the tile's rows and columns are."""
+        return (self.reduction, self.axis) if self.transposed else (self.axis, self.reduction)
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the tile, in elements."""
+        sizes = dict(zip(self.pipeline.axes, self.pipeline.block_tile))
+        return tuple(sizes[axis] for axis in self.axes)
+
+    @property
+    def row_chunks(self) -> int:
+        return self.tile[1] * self.pipeline.element_bytes // CHUNK
+
+    @property
+    def by_word(self) -> bool:
+        """ldmatrix transposes 16-bit elements only: 32-bit ones are loaded one by one."""
+        return self.transposed and self.pipeline.element_bytes == 4
+
+    @property
+    def swizzle(self) -> str:
+        """What a chunk's place in its row is XORed with, as C, so that the rows read together lie in different banks.
+
+        ldmatrix reads a chunk of each of eight rows: eight rows of 2^i chunks (times an odd number) need a new
+        pattern every 8/2^i rows. Loads by word read two chunks of each of four rows.
+        """
+        if self.by_word:
+            return "row % 4 * 2"
+        pattern = gcd(self.row_chunks, BANK_CHUNKS)
+        if pattern == 1:
+            return "0"
+        every = BANK_CHUNKS // pattern
+        return f"row % {pattern}" if every == 1 else f"row / {every} % {pattern}"
+
+    @property
+    def unit_bytes(self) -> int:
+        """Bytes copied at once: the most, up to 16, that divides every distance between runs in global memory."""
+        run = 1
+        for dim, index, extent in zip(reversed(self.axes[1]), reversed(self.tensor.indices), reversed(self.tensor.shape)):
+            if index != Affine(((dim, 1),)):
+                break
+            run *= extent
+        return gcd(CHUNK, run * self.pipeline.element_bytes)
+
+    @property
+    def copy_map(self) -> TaskMap:
+        """From the thread to the units of the tile that it copies: along the rows first, so that neighbours are together.
+
+        It may have fewer workers than the block has threads; the others then copy nothing.
+        """
+        rows, units = self.tile[0], self.tile[1] * self.pipeline.element_bytes // self.unit_bytes
+        across = _largest_divisor(units, self.pipeline.threads)
+        down = _largest_divisor(rows, self.pipeline.threads // across)
+        return repeat(rows // down, units // across) @ spatial(down, across)
+
+    @property
+    def fragments(self) -> int:
+        """Matrix instructions along this operand's axis that a warp's tile has."""
+        return self.pipeline.unrolled[self.side]
+
+    @property
+    def registers(self) -> int:
+        """Of one fragment, 32 bits each: 4 of a, 2 of b."""
+        return 4 if self.side == 0 else 2
+
+
+def _largest_divisor(number: int, most: int) -> int:
+    return max(d for d in range(1, min(number, most) + 1) if number % d == 0)
+
+
+def copy_lines(operand: Operand) -> list[str]:
+    """The body of the function that copies the tile of one step; `first` is the tile's first point of `operand.axis`."""
+    pipeline, tensor, copies = operand.pipeline, operand.tensor, operand.copy_map
+    elements = operand.unit_bytes // pipeline.element_bytes
+    counters = ("i", "j")[: len(copies.loops)]
+    rows, columns = operand.axes
+    lines = ["const unsigned thread = threadIdx.x;"]
+    pad = ""
+    if copies.workers < pipeline.threads:
+        lines.append(f"if (thread >= {copies.workers})")
+        lines.append("    return;")
+    for counter, count in zip(counters, copies.loops):
+        lines += [f"{pad}#pragma unroll", f"{pad}for (unsigned {counter} = 0; {counter} < {count}; ++{counter}) {{"]
+        pad += "    "
+    unit = copies.index(1, "thread", counters)
+    body = [
+        f"const unsigned row = {copies.index(0, 'thread', counters)};",
+        f"const unsigned column = {_times(unit, elements)};",
+    ]
+    starts = {operand.axis: "first", operand.reduction: f"step * {pipeline.block_tile[2]}"}
+    body += [f"const unsigned {axis} = {starts[axis]} + {name};" for axis, name in ((rows, "row"), (columns, "column"))]
+    inside = [f"{axis} < {pipeline.scheme.extents[axis]}" for axis in (rows, columns) if pipeline.over_the_edge(axis)]
+    found, checks, offset = global_offset(operand)
+    body += found
+    condition = " && ".join(inside + checks) or "1"
+    place = f"{tensor.name}_at(row, {_quotient('column', CHUNK // pipeline.element_bytes)})"
+    if operand.unit_bytes < CHUNK:
+        place += f" + column % {CHUNK // pipeline.element_bytes} * {pipeline.element_bytes}"
+    copy = "copy_2" if operand.unit_bytes == 2 else f"cp_async_{operand.unit_bytes}"
+    body.append(f"{copy}(tile + {place}, {tensor.name} + ({offset}), {condition});")
+    lines += [pad + line for line in body]
+    for depth in reversed(range(len(counters))):
+        lines.append("    " * depth + "}")
+    return lines
+
+
+def global_offset(operand: Operand) -> tuple[list[str], list[str], str]:
+    """Lines that find a point's dims and indices, conditions that keep the point on the tensor, its offset in elements."""
+    pipeline, tensor = operand.pipeline, operand.tensor
+    extents, lines, checks, terms = pipeline.problem.extents, [], [], []
+    indices = list(zip(tensor.indices, tensor.strides))
+    for axis in operand.axes:
+        together = _together(tensor, axis)
+        if together is not None:
+            # The tensor has these dims one after the other as well: one index will do.
+            last = together + len(axis) - 1
+            terms.append((axis, tensor.strides[last]))
+            indices[together : last + 1] = [None] * len(axis)
+        else:
+            digits = spatial(*(extents[dim] for dim in axis))
+            lines += [f"const int {dim} = {digits.index(i, axis)};" for i, dim in enumerate(axis)]
+    windowed = {(w.dim, w.tap): w for w in pipeline.problem.windows} if operand.side == 0 else {}
+    for index, stride in filter(None, indices):
+        dims = tuple(dim for dim, _ in index.terms)
+        if dims == ("l",):
+            continue
+        text = _affine(index)
+        if dims in windowed:
+            name = f"{tensor.name}_{dims[0]}"
+            lines.append(f"const int {name} = {text};")
+            if _leaves(pipeline.problem, windowed[dims]):
+                checks.append(f"(unsigned){name} < {windowed[dims].extent}")
+            text = name
+        terms.append((text, stride))
+    wide = "(long)" if tensor.elements >= 1 << 31 else ""
+    return lines, checks, " + ".join(wide + text + (f" * {stride}" if stride > 1 else "") for text, stride in terms)
+
+
+def _together(tensor: Tensor, axis: str) -> int | None:
+    """The first of the tensor's axes that are the dims fused into `axis`, in their order; None if they are not."""
+    wanted = [Affine(((dim, 1),)) for dim in axis]
+    for first in range(len(tensor.indices)):
+        if list(tensor.indices[first : first + len(wanted)]) == wanted:
+            return first
+    return None
+
+
+def _leaves(problem: Problem, window: Window) -> bool:
+    """Whether any tap of the window falls on padding."""
+    last = (problem.extents[window.dim] - 1) * window.stride + (problem.extents[window.tap] - 1) * window.dilation
+    return window.before > 0 or last - window.before >= window.extent
+
+
+def fragment_lines(operand: Operand) -> list[str]:
+    """The body of the function that loads a warp's fragments of one instruction depth, `part`, from the slot."""
+    pipeline, name = operand.pipeline, operand.tensor.name
+    instruction = pipeline.instruction
+    size = (instruction.rows, instruction.columns)[operand.side]
+    if operand.by_word:
+        return _word_lines(operand, size)
+    matrices = (A_MATRICES, B_MATRICES)[operand.side]
+    at = matrix_rows(matrices, operand.transposed)
+    chunk = CHUNK // pipeline.element_bytes
+    # One ldmatrix gives four registers: one fragment of a, two of b.
+    at_once = 4 // operand.registers
+    along, deep = _sum(f"i * {size * at_once}", "first"), f"part * {instruction.depth}"
+    row, column = (deep, along) if operand.transposed else (along, deep)
+    call = "ldmatrix_x4_trans" if operand.transposed else "ldmatrix_x4"
+    lines = [
+        "const unsigned lane = threadIdx.x % 32;",
+        "#pragma unroll",
+        f"for (unsigned i = 0; i < {operand.fragments // at_once}; ++i)",
+        f"    {call}(registers + 4 * i, tile + {name}_at({_sum(row, at.index(0, 'lane'))}, "
+        f"{_sum(f'({column}) / {chunk}', at.index(1, 'lane'))}));",
+    ]
+    if pipeline.problem.dtype == "tf32":
+        lines += _rounding(operand)
+    return lines
+
+
+def _word_lines(operand: Operand, size: int) -> list[str]:
+    pipeline, name = operand.pipeline, operand.tensor.name
+    fragment = (pipeline.instruction.a, pipeline.instruction.b)[operand.side]
+    counters = ("half", "side")[: len(fragment.loops)]
+    register = " + ".join(["2 * half", "side"] if operand.side == 0 else ["half"])
+    lines = ["const unsigned lane = threadIdx.x % 32;"]
+    for counter, count in (("i", operand.fragments), *zip(counters, fragment.loops)):
+        lines += ["#pragma unroll", f"for (unsigned {counter} = 0; {counter} < {count}; ++{counter})"]
+    lines = [lines[0], *("    " * (i // 2) + line for i, line in enumerate(lines[1:]))]
+    pad = "    " * (1 + len(counters))
+    column = _sum(f"i * {size}", "first", fragment.index(0, "lane", counters))
+    row = _sum(f"part * {pipeline.instruction.depth}", fragment.index(1, "lane", counters))
+    address = f"tile + {name}_at({row}, ({column}) / 4) + ({column}) % 4 * 4"
+    lines.append(f"{pad}registers[{operand.registers} * i + {register}] = load_shared({address});")
+    return lines + _rounding(operand)
+
+
+def _rounding(operand: Operand) -> list[str]:
+    return [
+        "#pragma unroll",
+        f"for (unsigned i = 0; i < {operand.registers * operand.fragments}; ++i)",
+        "    registers[i] = round_tf32(registers[i]);",
+    ]
+
+
+def check_operand(operand: Operand) -> None:
+    """Raises SchemeError where a tile's rows are no whole chunks, or too few for the swizzle by word."""
+    name, (rows, columns) = operand.tensor.name, operand.tile
+    if columns * operand.pipeline.element_bytes % CHUNK or operand.by_word and operand.row_chunks % BANK_CHUNKS:
+        least = CHUNK * BANK_CHUNKS if operand.by_word else CHUNK
+        raise SchemeError(
+            f"S({name}, {operand.pipeline.depth}): rows of {columns} elements of {name}'s {rows} x {columns} tile are no "
+            f"multiple of {least} bytes: tile {operand.axes[1]} further"
+        )
+    unnamed = operand.tensor.dims - set("".join(operand.axes)) - {"l"}
+    if unnamed:
+        matrix = operand.pipeline.scheme.specifiers[-1]
+        raise SchemeError(f"{matrix}: does not name {' '.join(sorted(unnamed))}, on which {name} depends: fuse, as in nhw or rsc")
+
+
+def _affine(index: Affine) -> str:
+    text = " + ".join(dim if c == 1 else f"{dim} * {c}" for dim, c in index.terms)
+    return text if not index.offset else f"{text} {'-' if index.offset < 0 else '+'} {abs(index.offset)}"
+
+
+def _times(text: str, factor: int) -> str:
+    if factor == 1 or text == "0":
+        return text
+    return f"({text}) * {factor}" if " " in text else f"{text} * {factor}"
+
+
+def _quotient(text: str, divisor: int) -> str:
+    return text if divisor == 1 else f"{text} / {divisor}"
+
+
+def _sum(*terms: str) -> str:
+    return " + ".join(term for term in terms if term != "0") or "0"

@@ -1,0 +1,175 @@
+"""A scheme read as the portable pipeline (sm_80 and up): cp.async ring, ldmatrix, mma.sync.
+
+    T(m,8)@block T(n,4)@block S(c) T(k,16) S(a, 3) S(b, 3) T(m,2)@warp T(n,2)@warp U(k,2) U(m,4) U(n,8) M(m16n8k16)
+
+Blocks share the output's tiles; each holds its tile of c in registers while it loops over k, `depth` slots of shared
+memory hold the tiles of a and b of as many steps, and warps share the block's tile. For a convolution m stands for
+`nhw`, n for `k` and k for `rsc`, with the tensors x, w and y.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from gpu.instructions import Instruction, instruction_for
+from tiling.problem import DTYPE_BYTES, Problem
+from tiling.scheme import Matrix, Scheme, SchemeError, Stage, Tile, Unroll
+from tiling.taskmap import TaskMap, spatial
+
+WARP = 32
+LARGEST_BLOCK = 1024  # threads, of every device
+ORDER = "T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warp … U … M"
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What a scheme says about each level. Extents are points of the axes (rows, columns, depth) of the product."""
+
+    scheme: Scheme
+    instruction: Instruction
+    axes: tuple[str, str, str]
+    blocks: tuple[Tile, ...]
+    steps: int
+    depth: int
+    warps: tuple[Tile, ...]
+    unrolled: tuple[int, int, int]
+
+    @property
+    def problem(self) -> Problem:
+        return self.scheme.problem
+
+    @property
+    def element_bytes(self) -> int:
+        return DTYPE_BYTES[self.problem.dtype]
+
+    @property
+    def warp_tile(self) -> tuple[int, int, int]:
+        """Points that one warp computes between two barriers."""
+        i = self.instruction
+        return tuple(u * size for u, size in zip(self.unrolled, (i.rows, i.columns, i.depth)))
+
+    @property
+    def block_tile(self) -> tuple[int, int, int]:
+        """Points that one block computes between two barriers."""
+        shared = [prod(t.trips for t in self.warps if t.dim == axis) for axis in self.axes]
+        return tuple(points * warps for points, warps in zip(self.warp_tile, shared))
+
+    @property
+    def grid_axes(self) -> tuple[str, ...]:
+        """The dims that blocks share: rows and columns of the product, and the batch if there is one."""
+        return (*self.axes[:2], *(dim for dim in self.problem.extents if dim == "l"))
+
+    @property
+    def block_map(self) -> TaskMap:
+        """From the block to its tile along each of `grid_axes`."""
+        return _spread(self.blocks, self.grid_axes)
+
+    @property
+    def warp_map(self) -> TaskMap:
+        """From the warp to its tile of the block's, along rows and columns."""
+        return _spread(self.warps, self.axes[:2])
+
+    @property
+    def grid(self) -> int:
+        return self.block_map.workers
+
+    @property
+    def threads(self) -> int:
+        return self.warp_map.workers * WARP
+
+    @property
+    def tile_bytes(self) -> tuple[int, int]:
+        """Shared memory of one step's tile of a, and of b."""
+        rows, columns, depth = self.block_tile
+        return rows * depth * self.element_bytes, columns * depth * self.element_bytes
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.depth * sum(self.tile_bytes)
+
+    @property
+    def accumulators(self) -> int:
+        """Registers of one thread that hold its part of the output."""
+        return self.unrolled[0] * self.unrolled[1] * self.instruction.rows * self.instruction.columns // WARP
+
+    def covered(self, axis: str) -> int:
+        """Points of `axis` that the scheme covers: its extent, or more where the last tile goes over the edge."""
+        if axis == self.axes[2]:
+            return self.steps * self.block_tile[2]
+        tile = dict(zip(self.axes, self.block_tile)).get(axis, 1)
+        return tile * prod(t.trips for t in self.blocks if t.dim == axis)
+
+    def over_the_edge(self, axis: str) -> bool:
+        return self.covered(axis) != self.scheme.extents[axis]
+
+
+def pipeline_of(scheme: Scheme) -> Pipeline:
+    """Reads a scheme. Raises SchemeError, naming the specifier, where it is no portable pipeline."""
+    problem = scheme.problem
+    matrix = scheme.specifiers[-1]
+    if not isinstance(matrix, Matrix):
+        raise SchemeError(f"{matrix}: a GPU scheme ends with a matrix instruction, such as M(m16n8k16)")
+    axes, instruction = tuple(matrix.factors), _instruction(problem, matrix)
+    left = list(scheme.specifiers[:-1])
+    blocks = _take(left, lambda s: isinstance(s, Tile) and s.worker == "block")
+    held = _take(left, lambda s: isinstance(s, Stage) and s.tensor == problem.output.name and s.depth == 1)
+    loops = _take(left, lambda s: isinstance(s, Tile) and s.worker is None and s.dim == axes[2])
+    stages = _take(left, lambda s: isinstance(s, Stage) and s.tensor != problem.output.name)
+    warps = _take(left, lambda s: isinstance(s, Tile) and s.worker == "warp" and s.dim in axes[:2])
+    unrolls = _take(left, lambda s: isinstance(s, Unroll) and s.dim in axes and s.factor is not None)
+    if left:
+        raise SchemeError(f"{left[0]}: out of place in a GPU pipeline, which reads {ORDER}")
+    output = problem.output.name
+    if len(held) != 1:
+        raise SchemeError(f"S({output}) is missing: it marks where the tile of {output} is held in registers")
+    if len(loops) != 1:
+        raise SchemeError(f"T({axes[2]},steps): a GPU pipeline has one loop over {axes[2]}, this scheme has {len(loops)}")
+    if len(stages) != 2:
+        names = " and ".join(f"S({t.name}, depth)" for t in problem.tensors if t is not problem.output)
+        raise SchemeError(f"a GPU pipeline stages both inputs in shared memory: {names}")
+    if stages[0].depth != stages[1].depth or stages[0].depth < 2:
+        raise SchemeError(f"{stages[0]} {stages[1]}: the inputs share a ring of at least 2 slots: give both the same depth")
+    unrolled = tuple(prod(u.factor for u in unrolls if u.dim == axis) for axis in axes)
+    if unrolled[1] % 2:
+        raise SchemeError(f"U({axes[1]},{unrolled[1]}): ldmatrix loads two instructions' columns at once: use an even factor")
+    pipeline = Pipeline(scheme, instruction, axes, blocks, loops[0].trips, stages[0].depth, warps, unrolled)
+    if pipeline.threads > LARGEST_BLOCK:
+        raise SchemeError(f"{warps[-1]}: {pipeline.threads} threads; a block has at most {LARGEST_BLOCK}")
+    return pipeline
+
+
+def _take(left: list, fits) -> tuple:
+    """The specifiers at the front of `left` that fit, removed from it."""
+    taken = []
+    while left and fits(left[0]):
+        taken.append(left.pop(0))
+    return tuple(taken)
+
+
+def _instruction(problem: Problem, matrix: Matrix) -> Instruction:
+    axes = tuple(matrix.factors)
+    try:
+        instruction = instruction_for(problem.dtype)
+    except KeyError:
+        raise SchemeError(f"{matrix}: no matrix instruction reads {problem.dtype}; use f16, bf16 or tf32") from None
+    if tuple(matrix.factors.values()) != (instruction.rows, instruction.columns, instruction.depth):
+        raise SchemeError(f"{matrix}: the matrix instruction for {problem.dtype} is {instruction.shape}")
+    roles = (
+        all(dim in problem.row_dims and dim != "l" for dim in axes[0]),
+        axes[1] == problem.vector_dim,
+        all(dim in problem.reductions for dim in axes[2]),
+    )
+    if not all(roles):
+        raise SchemeError(
+            f"{matrix}: names rows ({' '.join(problem.row_dims)}), then columns ({problem.vector_dim}), then what is summed "
+            f"over ({' '.join(problem.reductions)})"
+        )
+    return instruction
+
+
+def _spread(loops: tuple[Tile, ...], axes: tuple[str, ...]) -> TaskMap:
+    whole = spatial(*(1 for _ in axes))
+    for loop in loops:
+        whole = whole @ spatial(*(loop.trips if axis == loop.dim else 1 for axis in axes))
+    return whole

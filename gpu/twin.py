@@ -1,0 +1,93 @@
+"""A kernel's text run on a CPU, one fibre for each CUDA thread: `device/twin.h` says what it checks."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+
+import numpy as np
+
+from cpu.cache import shared_object
+from gpu.emit import Source
+from gpu.numbers import from_bits, to_bits
+from tiling.problem import Problem, Tensor
+
+
+class TwinError(RuntimeError):
+    """What the twin found wrong with a kernel: which thread, what it did, and what is missing."""
+
+
+class _Report(ctypes.Structure):
+    _fields_ = [("message", ctypes.c_char * 512)] + [(name, ctypes.c_long) for name in ("conflicts", "switches", "blocks")]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The output of one run, as float32, and the extra cycles that bank conflicts cost."""
+
+    output: np.ndarray
+    conflicts: int
+
+
+@dataclass(frozen=True)
+class Twin:
+    """An emitted kernel compiled for the CPU. Raises ToolchainError and CacheError as `cpu.cache` does."""
+
+    source: Source
+
+    def run(self, first: np.ndarray, second: np.ndarray, seed: int = 0) -> Run:
+        """One launch on float inputs, rounded to the problem's dtype. The order of the threads is drawn from `seed`.
+
+        Raises TwinError with what went wrong.
+        """
+        problem = self.source.scheme.problem
+        inputs = [_aligned(to_bits(array, problem.dtype)) for array in (first, second)]
+        for array, tensor in zip(inputs, (problem.broadcast, problem.vector)):
+            _check_shape(array, tensor)
+        output = _aligned(to_bits(np.zeros(problem.output.shape, np.float32), problem.output_dtype))
+        arrays = (*inputs, output)
+        pointers = (ctypes.c_void_p * 3)(*(array.ctypes.data for array in arrays))
+        sizes = (ctypes.c_long * 3)(*(array.nbytes for array in arrays))
+        report = _Report()
+        if self._entry(pointers, sizes, ctypes.c_uint64(seed), ctypes.byref(report)):
+            raise TwinError(report.message.decode())
+        return Run(from_bits(output, problem.output_dtype), report.conflicts)
+
+    @cached_property
+    def _entry(self):
+        # No contraction: sums of whole numbers are exact either way, and those of reals are the same everywhere.
+        library = ctypes.CDLL(str(shared_object(twin_text(self.source), ("-O1", "-ffp-contract=off"))))
+        return library.tilewright_twin
+
+
+def twin_text(source: Source) -> str:
+    """The C program of a kernel's twin: the layer, the kernel as it is, and an entry that launches it."""
+    layer = files("gpu").joinpath("device", "twin.h").read_text(encoding="utf-8")
+    return f"""{layer}
+{source.text}
+static char **arguments;
+
+static void launch(void) {{ {source.symbol}((const void *)arguments[0], (const void *)arguments[1], (void *)arguments[2]); }}
+
+int tilewright_twin(char **arrays, const long *bytes, uint64_t seed, struct twin_report *report)
+{{
+    arguments = arrays;
+    return twin_run(launch, {source.grid}, {source.threads}, {source.shared_bytes}, arrays, bytes, 3, seed, report);
+}}
+"""
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    """A copy that begins at a multiple of 256 bytes, as memory of a device does."""
+    room = np.empty(array.nbytes + 256, np.uint8)
+    start = -room.ctypes.data % 256
+    placed = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    placed[...] = array
+    return placed
+
+
+def _check_shape(array: np.ndarray, tensor: Tensor) -> None:
+    if array.shape != tensor.shape:
+        raise ValueError(f"{tensor.name} has shape {array.shape}, but this kernel takes {tensor.shape}")

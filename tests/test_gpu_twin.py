@@ -1,0 +1,185 @@
+"""Emitted kernels on the CPU twin: exact results, no bank conflicts, and a failure wherever a barrier or wait is missing."""
+
+import ctypes
+import re
+import shutil
+from dataclasses import replace
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from cpu.cache import shared_object
+from gpu.emit import emit
+from gpu.numbers import from_bits, to_bits
+from gpu.twin import Twin, TwinError
+from tests.gpu_cases import check_on_twin, expected, integers, product_scheme
+from tiling.problem import conv2d, matmul
+
+pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="needs a C compiler")
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_products_in_every_orientation(dtype, transpose_a, transpose_b):
+    problem = matmul(m=100, n=72, k=88, dtype=dtype, transpose_a=transpose_a, transpose_b=transpose_b)
+    assert check_on_twin(product_scheme(problem, unrolled=(2, 4, 2)), seeds=(1, 2, 3)) == 0
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"),
+    [(1, 1, 1), (5, 3, 7), (33, 65, 129), (2, 100, 3), (66, 34, 30), (64, 32, 64)],
+    ids=lambda extent: str(extent),
+)
+@pytest.mark.parametrize("dtype", ["f16", "tf32"])
+def test_products_of_any_size(m, n, k, dtype):
+    check_on_twin(product_scheme(matmul(m=m, n=n, k=k, dtype=dtype), depth=2))
+
+
+def test_odd_rows_are_copied_two_bytes_at_a_time_and_even_ones_by_what_divides_them():
+    for k, copy in ((31, "copy_2"), (30, "cp_async_4"), (28, "cp_async_8"), (24, "cp_async_16")):
+        source = emit(product_scheme(matmul(m=16, n=64, k=k, dtype="f16")))
+        assert re.search(r"DEVICE void copy_a.*?(copy_2|cp_async_\d+)\(", source.text, re.S)[1] == copy
+
+
+@pytest.mark.parametrize(("transpose_a", "transpose_b"), [(False, False), (True, True)])
+def test_batched_products(transpose_a, transpose_b):
+    problem = matmul(m=40, n=24, k=50, batch=3, dtype="bf16", transpose_a=transpose_a, transpose_b=transpose_b)
+    check_on_twin(product_scheme(problem))
+
+
+def test_a_product_in_f16_with_an_output_in_f32():
+    problem = matmul(m=40, n=23, k=50, dtype="f16", output_dtype="f32")
+    check_on_twin(product_scheme(problem))
+
+
+def test_blocks_in_groups_and_whole_blocks_past_the_edge():
+    scheme = product_scheme(matmul(m=64 * 5 + 1, n=40, k=50, dtype="f16"), group=4)
+    assert "return;" in emit(scheme).text
+    check_on_twin(scheme)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"c": 64, "r": 3, "s": 3, "padding": 1},
+        {"c": 3, "r": 7, "s": 7, "stride": 2, "padding": 3},
+        {"c": 20, "r": 3, "s": 3, "padding": 2, "dilation": 2},
+        {"c": 4, "r": 3, "s": 2, "stride": (2, 1)},
+        {"c": 8, "r": 3, "s": 3, "padding": ((0, 1), (2, 0))},
+        {"c": 40, "r": 1, "s": 1, "stride": 2},
+        {"c": 7, "r": 1, "s": 5, "padding": (0, 2), "n": 3},
+    ],
+    ids=lambda shape: " ".join(f"{k}={v}" for k, v in shape.items()),
+)
+@pytest.mark.parametrize("dtype", ["f16", "tf32"])
+def test_convolutions(shape, dtype):
+    problem = conv2d(**{"n": 2, "h": 15, "w": 14, "k": 24, **shape}, dtype=dtype, filters="krsc")
+    assert check_on_twin(product_scheme(problem)) == 0
+
+
+@pytest.mark.parametrize("shape", [{"warps": (1, 1)}, {"warps": (1, 4), "unrolled": (4, 2, 1)}, {"warps": (3, 1), "unrolled": (1, 6, 4)}])
+@pytest.mark.parametrize("depth", [2, 5])
+def test_other_tiles_and_rings(shape, depth):
+    """96 columns have rows of 192 bytes, which are no power of two."""
+    check_on_twin(product_scheme(matmul(m=112, n=104, k=150, dtype="f16"), depth=depth, **shape))
+
+
+def test_reals_are_within_the_bound():
+    problem = matmul(m=70, n=50, k=300, dtype="bf16", output_dtype="f32")
+    rng = np.random.default_rng(5)
+    inputs = [from_bits(to_bits(rng.uniform(-1, 1, t.shape), "bf16"), "bf16") for t in (problem.broadcast, problem.vector)]
+    output = Twin(emit(product_scheme(problem))).run(*inputs).output
+    bound = 300 * np.finfo(np.float32).eps / 2 * expected(problem, *(np.abs(i) for i in inputs))
+    assert (np.abs(output - inputs[0].astype(np.float64) @ inputs[1]) <= bound).all()
+
+
+# Everything that orders the threads or their copies, wherever it stands in the text.
+SYNCHRONISATION = re.compile(r"(?<!\w)(?:cp_async_wait\([^)]*\)|cp_async_commit\(\)|__syncthreads\(\));")
+
+
+@pytest.mark.parametrize("depth", [2, 4])
+@pytest.mark.parametrize("op", ["matmul", "conv2d"])
+def test_no_barrier_commit_or_wait_can_be_left_out(op, depth):
+    if op == "matmul":
+        problem = matmul(m=64, n=32, k=200, dtype="f16")
+    else:
+        problem = conv2d(c=8, h=8, w=8, k=16, r=5, s=5, padding=2, dtype="bf16", filters="krsc")
+    source = emit(product_scheme(problem, depth=depth))
+    found = list(SYNCHRONISATION.finditer(source.text))
+    assert len(found) == 4
+    for statement in found:
+        broken = replace(source, text=source.text[: statement.start()] + ";" + source.text[statement.end() :])
+        assert not survives(broken), f"without {statement[0]} at {statement.start()} nothing went wrong"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("cp_async_wait(SLOTS - 2)", "cp_async_wait(SLOTS - 1)"),
+        ("slot = 0, next = SLOTS - 1", "slot = 0, next = 0"),
+        ("step + SLOTS - 1 < STEPS", "step + SLOTS < STEPS"),
+        ("const unsigned m_warp = (warp / 2) * 32", "const unsigned m_warp = (warp / 2) * 16"),
+        ("m < 70 && k < 200", "m < 71 && k < 200"),
+        ("k < 200 && n < 40", "k < 201 && n < 40"),
+        ("row < 70", "row < 69"),
+        ("row < 70", "1"),
+        ("tile + a_at", "tile + 8 + a_at"),
+        ("ldmatrix_x4_trans(", "ldmatrix_x4("),
+    ],
+)
+def test_other_mistakes_are_found(old, new):
+    source = emit(product_scheme(matmul(m=70, n=40, k=200, dtype="f16")))
+    assert old in source.text
+    assert not survives(replace(source, text=source.text.replace(old, new)))
+
+
+def survives(source, seeds=range(4)):
+    """Whether a kernel gives the right result in every order tried, and the twin finds nothing wrong."""
+    problem = source.scheme.problem
+    inputs = integers(problem)
+    wanted, twin = expected(problem, *inputs), Twin(source)
+    try:
+        return all((twin.run(*inputs, seed).output == wanted).all() for seed in seeds)
+    except TwinError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("if (threadIdx.x < 7) __syncthreads();", None),
+        ("if (threadIdx.x % 2) load_shared(shared_base()); else ldmatrix_x4(v, shared_base());", "the lanes of a warp part"),
+        ("if (threadIdx.x) load_shared(shared_base());", "no thread can go on"),
+        ("load_shared(shared_base() + 2);", "a multiple of 4, not byte 2"),
+        ("load_shared(shared_base() + SIZE);", "touches bytes"),
+        ("copy_2(shared_base() + threadIdx.x % 2 * 2, a, 1);", "thread"),
+        ("cp_async_16(shared_base() + 16 * threadIdx.x, a + 1, 1);", "multiple of 16"),
+        ("store_f16((void *)a, 0.0f);", "writes to an input"),
+        ("store_f16(c, 0.0f);", "a second time"),
+        ("", "never written"),
+    ],
+)
+def test_the_twin_says_what_is_wrong(statement, message):
+    source = emit(product_scheme(matmul(m=16, n=16, k=16, dtype="f16")))
+    head, _, _ = source.text.partition("KERNEL(")
+    body = f"KERNEL({source.threads}) {source.symbol}(const element_t *a, const element_t *b, output_t *c)\n{{\n"
+    text = head.replace("DEVICE", "DEVICE __attribute__((unused))") + body + f"    unsigned v[4]; (void)v; {statement}\n}}\n"
+    kernel = replace(source, text=text.replace("SIZE", str(source.shared_bytes)))
+    with pytest.raises(TwinError, match=message or "never written"):
+        Twin(kernel).run(*integers(source.scheme.problem))
+
+
+def test_the_twin_rounds_as_the_hardware_does():
+    """To nearest, ties to even: every f16 is its own rounding, and halfway between two of them NumPy and the twin agree."""
+    layer = files("gpu").joinpath("device", "twin.h").read_text(encoding="utf-8")
+    export = "void f16_of(const float *v, uint16_t *to, long n) { for (long i = 0; i < n; ++i) to[i] = twin_to_half(v[i]); }\n"
+    library = ctypes.CDLL(str(shared_object(layer + export + export.replace("f16", "bf16").replace("half", "bf16"), ())))
+    halves = np.arange(0, 0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
+    values = np.concatenate([halves, (halves[1:] + halves[:-1]) / 2, -halves, [65519, 65520, 1e-9, 6e-8]]).astype(np.float32)
+    for dtype, convert in (("f16", library.f16_of), ("bf16", library.bf16_of)):
+        found = np.empty(values.shape, np.uint16)
+        convert(values.ctypes.data_as(ctypes.c_void_p), found.ctypes.data_as(ctypes.c_void_p), ctypes.c_long(values.size))
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(found, to_bits(values, dtype).view(np.uint16))
