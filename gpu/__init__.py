@@ -7,5 +7,9 @@ Read in this order:
     operand       how one input's tile gets to shared memory and from there to registers
     emit          the kernel's text
     device/       the layer that the text calls: PTX for NVRTC, and its twin in C
+    compile       compiling the text by NVRTC: machine code, registers and spills
+    devices       what the limits and the model need to know of a GPU
+    space         under 200 schedules for each dtype, whatever the problem's size, as schemes
+    predict       the time of a scheme, with its parts
     twin          running the text on a CPU, thread by thread, with every access checked
 """

@@ -18,6 +18,8 @@ from tiling.scheme import SchemeError
 from tiling.taskmap import TaskMap, repeat, spatial
 
 BANK_CHUNKS = 8  # chunks of 16 bytes that the 32 banks serve at once
+# Copies of small units are many; unrolled altogether their addresses would take all registers.
+_MOST_UNROLLED = 8
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,8 @@ def copy_lines(operand: Operand) -> list[str]:
         lines.append(f"if (thread >= {copies.workers})")
         lines.append("    return;")
     for counter, count in zip(counters, copies.loops):
-        lines += [f"{pad}#pragma unroll", f"{pad}for (unsigned {counter} = 0; {counter} < {count}; ++{counter}) {{"]
+        unroll = "#pragma unroll" if count <= _MOST_UNROLLED else f"#pragma unroll {_MOST_UNROLLED}"
+        lines += [pad + unroll, f"{pad}for (unsigned {counter} = 0; {counter} < {count}; ++{counter}) {{"]
         pad += "    "
     unit = copies.index(1, "thread", counters)
     body = [

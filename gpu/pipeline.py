@@ -19,6 +19,9 @@ from tiling.taskmap import TaskMap, spatial
 
 WARP = 32
 LARGEST_BLOCK = 1024  # threads, of every device
+REGISTERS = 65536  # of a multiprocessor, from sm_80 on
+# What a thread needs besides sums and fragments: addresses, predicates, loop counters. ptxas has the last word.
+_OTHER_REGISTERS = 48
 ORDER = "T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warp … U … M"
 
 
@@ -92,6 +95,17 @@ class Pipeline:
     def accumulators(self) -> int:
         """Registers of one thread that hold its part of the output."""
         return self.unrolled[0] * self.unrolled[1] * self.instruction.rows * self.instruction.columns // WARP
+
+    @property
+    def registers(self) -> int:
+        """About how many a thread needs: its sums, one part's fragments, and the rest; in eights, as they are given."""
+        rows, columns, _ = self.unrolled
+        return -(-(self.accumulators + 4 * rows + 2 * columns + _OTHER_REGISTERS) // 8) * 8
+
+    @property
+    def blocks_by_registers(self) -> int:
+        """Blocks whose registers a multiprocessor has. ptxas is told, or it would aim at more blocks and spill for them."""
+        return max(1, REGISTERS // (self.registers * self.threads))
 
     def covered(self, axis: str) -> int:
         """Points of `axis` that the scheme covers: its extent, or more where the last tile goes over the edge."""

@@ -164,7 +164,7 @@ def survives(source, seeds=range(4)):
 def test_the_twin_says_what_is_wrong(statement, message):
     source = emit(product_scheme(matmul(m=16, n=16, k=16, dtype="f16")))
     head, _, _ = source.text.partition("KERNEL(")
-    body = f"KERNEL({source.threads}) {source.symbol}(const element_t *a, const element_t *b, output_t *c)\n{{\n"
+    body = f"KERNEL({source.threads}, 1) {source.symbol}(const element_t *a, const element_t *b, output_t *c)\n{{\n"
     text = head.replace("DEVICE", "DEVICE __attribute__((unused))") + body + f"    unsigned v[4]; (void)v; {statement}\n}}\n"
     kernel = replace(source, text=text.replace("SIZE", str(source.shared_bytes)))
     with pytest.raises(TwinError, match=message or "never written"):

@@ -5,7 +5,8 @@
  * Shared memory is addressed by its 32-bit window, in bytes. A copy that is not `inside` reads nothing and writes zeros.
  * Waits and copies clobber memory, so that the compiler moves no access across them.
  */
-#define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+/* A kernel for blocks of so many threads, of which a multiprocessor is to have registers for at least `blocks`. */
+#define KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define DEVICE static __device__ __forceinline__
 
 extern __shared__ __align__(1024) unsigned char dynamic_shared_memory[];

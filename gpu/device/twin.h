@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL(threads) static void
+#define KERNEL(threads, blocks) static void
 #define DEVICE static inline __attribute__((unused))
 #define threadIdx (twin_thread_index())
 #define blockIdx (twin_block_index())

@@ -1,0 +1,53 @@
+"""What limits and model need to know of a GPU, as data.
+
+Sources: NVIDIA's data sheets of each board (multiprocessors, boost clock, memory), and the table of compute capabilities
+in the CUDA C++ programming guide (shared memory, threads and blocks of a multiprocessor). `matrix_flops` is
+what mma.sync reaches a cycle on one multiprocessor; on Hopper that is about 65 % of what wgmma reaches. Bandwidths of
+the L2 are no vendor's figures but what micro-benchmarks publish, to two digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Device:
+    """One GPU model. Bandwidths are bytes/s, the clock is Hz, sizes are bytes."""
+
+    name: str
+    architecture: str
+    multiprocessors: int
+    clock: float
+    matrix_flops: dict[str, int]
+    shared_of_block: int
+    shared_of_multiprocessor: int
+    l2_bytes: int
+    l2_bandwidth: float
+    memory_bandwidth: float
+    blocks_of_multiprocessor: int = 32
+    threads_of_multiprocessor: int = 2048
+    shared_bandwidth: int = 128  # bytes a cycle
+
+
+def _rates(sixteen: int) -> dict[str, int]:
+    return {"f16": sixteen, "bf16": sixteen, "tf32": sixteen // 2}
+
+
+DEVICES = {
+    device.name: device
+    for device in (
+        Device("A100", "sm_80", 108, 1.41e9, _rates(2048), 163 << 10, 164 << 10, 40 << 20, 4.5e12, 1.94e12),
+        Device("L40S", "sm_89", 142, 2.52e9, _rates(1024), 99 << 10, 100 << 10, 96 << 20, 5.0e12, 0.86e12, 24, 1536),
+        Device("H100", "sm_90a", 132, 1.83e9, _rates(2662), 227 << 10, 228 << 10, 50 << 20, 5.5e12, 3.35e12),
+        Device("H200", "sm_90a", 132, 1.83e9, _rates(2662), 227 << 10, 228 << 10, 50 << 20, 5.5e12, 4.8e12),
+    )
+}
+
+
+def device_named(name: str) -> Device:
+    """The device called `name`, in any case; KeyError with a sentence that lists those there are."""
+    for device in DEVICES.values():
+        if device.name.casefold() == name.casefold():
+            return device
+    raise KeyError(f"no GPU called {name!r} is known; there are {', '.join(DEVICES)}")

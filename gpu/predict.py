@@ -1,0 +1,115 @@
+"""How long a scheme takes on a device, by an analytic model, with its parts: which pipe is the slowest, and why.
+
+Each part is the time that one pipe is busy if the others never make it wait; the slowest one decides, plus what nothing
+hides: filling the ring once and storing the last tile. Blocks run in waves of as many as the device holds at once, so a
+last wave that is nearly empty shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from gpu.devices import Device
+from gpu.operand import Operand
+from gpu.pipeline import Pipeline, pipeline_of
+from gpu.space import candidates, resident_blocks
+from tiling.problem import DTYPE_BYTES, Problem
+from tiling.scheme import Scheme
+
+# Cycles, from published micro-benchmarks of Ampere and Hopper, to one digit: first use of a copy's data; what a warp
+# waits for between an ldmatrix and the end of the matrix instruction that needs it; a barrier.
+_MEMORY_LATENCY = 800
+_PART_LATENCY = 60
+_BARRIER_LATENCY = 30
+_LAUNCH_SECONDS = 2e-6
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Seconds, by pipe. `resident` blocks run on a multiprocessor at once, `waves` times."""
+
+    scheme: Scheme
+    parts: tuple[tuple[str, float], ...]
+    unhidden: float
+    resident: int
+    waves: float
+
+    @property
+    def seconds(self) -> float:
+        return max(time for _, time in self.parts) + self.unhidden
+
+    @property
+    def bottleneck(self) -> str:
+        return max(self.parts, key=lambda part: part[1])[0]
+
+
+def predict(scheme: Scheme, device: Device) -> Prediction:
+    """The time of a scheme that fits the device; raises ValueError for one that does not."""
+    pipeline = pipeline_of(scheme)
+    resident = resident_blocks(pipeline, device)
+    if resident < 1:
+        raise ValueError(f"{scheme.text} does not fit {device.name}")
+    rows, columns, depth = pipeline.block_tile
+    grid, at_once = pipeline.grid, resident * device.multiprocessors
+    whole, rest = divmod(grid, at_once)
+    # Blocks that the busiest multiprocessor runs, one after the other as far as its pipes are concerned.
+    serial = whole * resident + ceil(rest / device.multiprocessors)
+    flops = 2 * rows * columns * depth
+    copied = sum(pipeline.tile_bytes)
+    cycle = 1 / device.clock
+    step_latency = pipeline.unrolled[2] * _PART_LATENCY + _BARRIER_LATENCY
+    parts = (
+        ("matrix", serial * pipeline.steps * flops / device.matrix_flops[scheme.problem.dtype] * cycle),
+        ("shared", serial * pipeline.steps * (copied + _fragment_bytes(pipeline)) / device.shared_bandwidth * cycle),
+        ("latency", ceil(grid / at_once) * pipeline.steps * step_latency * cycle),
+        ("copies", serial * pipeline.steps * _copies(pipeline) * cycle),
+        ("l2", (grid * pipeline.steps * copied + _output_bytes(scheme)) / device.l2_bandwidth),
+        ("memory", _memory_bytes(pipeline, at_once, device) / device.memory_bandwidth),
+    )
+    stores = rows * columns * DTYPE_BYTES[scheme.problem.output_dtype] * at_once / device.l2_bandwidth
+    return Prediction(scheme, parts, _LAUNCH_SECONDS + 2 * _MEMORY_LATENCY * cycle + stores, resident, grid / at_once)
+
+
+def rank(problem: Problem, device: Device) -> tuple[Prediction, ...]:
+    """Every candidate of the space on a device, the fastest by prediction first."""
+    return tuple(sorted((predict(s, device) for s in candidates(problem, device)), key=lambda p: (p.seconds, p.scheme.text)))
+
+
+def _fragment_bytes(pipeline: Pipeline) -> int:
+    """Shared memory that all warps of a block read in a step."""
+    rows, columns, depth = pipeline.warp_tile
+    return pipeline.warp_map.workers * (rows + columns) * depth * pipeline.element_bytes
+
+
+def _copies(pipeline: Pipeline) -> float:
+    """Cycles in which a block's copies of one step are issued: four warps issue an instruction each a cycle.
+
+    A unit of 16 bytes costs its copy and about four instructions of addresses; smaller units cost as much each.
+    """
+    units = sum(prod(o.copy_map.loops) for o in (Operand(pipeline, 0), Operand(pipeline, 1)))
+    return 5 * units * pipeline.warp_map.workers / 4
+
+
+def _output_bytes(scheme: Scheme) -> int:
+    return scheme.problem.output.elements * DTYPE_BYTES[scheme.problem.output_dtype]
+
+
+def _memory_bytes(pipeline: Pipeline, at_once: int, device: Device) -> float:
+    """Bytes from and to memory: each input once if the L2 holds both, else what every wave reads anew."""
+    problem = pipeline.problem
+    inputs = (problem.broadcast.elements + problem.vector.elements) * pipeline.element_bytes
+    output = _output_bytes(pipeline.scheme)
+    if inputs <= device.l2_bytes // 2:
+        return inputs + output
+    extents, (rows, columns, _) = pipeline.scheme.extents, pipeline.block_tile
+    # A wave is a rectangle of tiles as high as the group of block loops that stands innermost.
+    row_axis, column_axis, reduction = pipeline.axes
+    group = next((t.trips for t in reversed(pipeline.blocks) if t.dim == row_axis), 1)
+    wide = min(ceil(at_once / group), ceil(extents[column_axis] / columns))
+    high = min(group * ceil(at_once / (group * wide)), ceil(extents[row_axis] / rows))
+    waves = ceil(pipeline.grid / at_once)
+    share_a = problem.broadcast.elements / extents[row_axis]
+    share_b = problem.vector.elements / extents[column_axis]
+    anew = waves * (high * rows * share_a + wide * columns * share_b) * pipeline.element_bytes
+    return max(inputs, anew) + output

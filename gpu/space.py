@@ -1,0 +1,148 @@
+"""Every schedule worth trying, whatever the problem's size: under 200 for each dtype (the idea is Hidet's).
+
+A schedule is a block's tile, its split into warps, the bytes of a reduction step and the slots of the ring. Put onto a
+problem it is a scheme; a device's limits leave some of them out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from gpu.devices import Device
+from gpu.instructions import instruction_for
+from gpu.operand import Operand, check_operand
+from gpu.pipeline import REGISTERS, Pipeline, pipeline_of
+from tiling.problem import Problem
+from tiling.scheme import Matrix, Scheme, SchemeError, Stage, Tile, Unroll
+
+# Warps along rows and columns, and points of rows and columns of each one's tile. Large tiles re-use most of what they
+# copy; small ones give a small problem more blocks. No warp has more than 64 x 64 sums, half of its registers.
+_TILES = (
+    ((4, 2), (64, 64)),
+    ((2, 4), (64, 64)),
+    ((2, 2), (64, 64)),
+    ((2, 4), (64, 32)),
+    ((4, 2), (32, 64)),
+    ((4, 1), (64, 64)),
+    ((1, 4), (64, 64)),
+    ((2, 2), (64, 48)),
+    ((2, 2), (64, 32)),
+    ((2, 2), (32, 64)),
+    ((4, 1), (32, 64)),
+    ((1, 4), (64, 32)),
+    ((2, 2), (32, 48)),
+    ((2, 2), (32, 32)),
+    ((1, 2), (64, 32)),
+    ((2, 1), (32, 64)),
+    ((4, 1), (32, 32)),
+    ((1, 4), (32, 32)),
+    ((4, 1), (32, 16)),
+    ((2, 2), (32, 16)),
+    ((2, 2), (16, 32)),
+    ((2, 2), (16, 16)),
+    ((1, 4), (16, 64)),
+    ((1, 4), (16, 32)),
+    ((1, 4), (16, 16)),
+)
+_STEP_BYTES = (64, 128)
+_DEPTHS = (3, 4, 6)
+# Rows of tiles that blocks walk down before they take the next tile of columns: what runs at once then shares both
+# inputs in the L2. Fewer where there are not as many.
+_GROUP = 8
+_LARGEST_THREAD_REGISTERS = 255
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One way to tile a product of a dtype; `step` is points of the reduction."""
+
+    warps: tuple[int, int]
+    warp_tile: tuple[int, int]
+    step: int
+    depth: int
+
+
+def schedules(dtype: str) -> tuple[Schedule, ...]:
+    """All schedules of a dtype. KeyError for one that no matrix instruction reads."""
+    size = 32 // instruction_for(dtype).depth  # an instruction reads 32 bytes of each row
+    found = product(_TILES, _STEP_BYTES, _DEPTHS)
+    return tuple(Schedule(warps, tile, step // size, depth) for (warps, tile), step, depth in found)
+
+
+def scheme_of(problem: Problem, schedule: Schedule) -> Scheme:
+    """The schedule put onto a problem. Raises SchemeError for an operator that is no product."""
+    rows, columns, reduction = _axes(problem)
+    instruction = instruction_for(problem.dtype)
+    (warp_rows, warp_columns), (tile_rows, tile_columns) = schedule.warps, schedule.warp_tile
+    row_tiles = -(-problem.extent(rows) // (warp_rows * tile_rows))
+    column_tiles = -(-problem.extent(columns) // (warp_columns * tile_columns))
+    group = min(_GROUP, row_tiles)
+    batch = [Tile("l", problem.extents["l"], "block")] if "l" in problem.extents else []
+    specifiers = [
+        *batch,
+        Tile(rows, -(-row_tiles // group), "block"),
+        Tile(columns, column_tiles, "block"),
+        Tile(rows, group, "block"),
+        Stage(problem.output.name),
+        Tile(reduction, -(-problem.extent(reduction) // schedule.step)),
+        Stage(problem.broadcast.name, schedule.depth),
+        Stage(problem.vector.name, schedule.depth),
+        Tile(rows, warp_rows, "warp"),
+        Tile(columns, warp_columns, "warp"),
+        Unroll(reduction, schedule.step // instruction.depth),
+        Unroll(rows, tile_rows // instruction.rows),
+        Unroll(columns, tile_columns // instruction.columns),
+        Matrix(f"{rows}{instruction.rows}{columns}{instruction.columns}{reduction}{instruction.depth}"),
+    ]
+    return Scheme(problem, tuple(specifiers))
+
+
+def candidates(problem: Problem, device: Device) -> tuple[Scheme, ...]:
+    """The schedules that fit the problem and the device, as schemes, each once."""
+    found = {}
+    for schedule in schedules(problem.dtype):
+        scheme = scheme_of(problem, schedule)
+        if not limits(scheme, device):
+            found[scheme.text] = scheme
+    return tuple(found.values())
+
+
+def limits(scheme: Scheme, device: Device) -> str:
+    """Why a scheme cannot run on a device, as a sentence; empty if it can, as far as is known before it is compiled."""
+    try:
+        pipeline = pipeline_of(scheme)
+        for side in (0, 1):
+            check_operand(Operand(pipeline, side))
+    except SchemeError as error:
+        return str(error)
+    if pipeline.shared_bytes > device.shared_of_block:
+        return f"needs {pipeline.shared_bytes} bytes of shared memory, a block on {device.name} has at most {device.shared_of_block}"
+    registers = pipeline.registers
+    if registers > _LARGEST_THREAD_REGISTERS:
+        return f"needs about {registers} registers a thread, there are {_LARGEST_THREAD_REGISTERS}"
+    if registers * pipeline.threads > REGISTERS:
+        return (
+            f"needs about {registers} registers for each of {pipeline.threads} threads, a multiprocessor of {device.name} "
+            f"has {REGISTERS}"
+        )
+    return ""
+
+
+def resident_blocks(pipeline: Pipeline, device: Device) -> int:
+    """Blocks that one multiprocessor runs at once: 1 KiB of shared memory of each is the system's."""
+    return min(
+        device.shared_of_multiprocessor // (pipeline.shared_bytes + 1024),
+        pipeline.blocks_by_registers,
+        device.threads_of_multiprocessor // pipeline.threads,
+        device.blocks_of_multiprocessor,
+    )
+
+
+def _axes(problem: Problem) -> tuple[str, str, str]:
+    """Rows, columns and reduction of the product: the reduction in the order in which the inputs lie."""
+    rows = "".join(dim for index in problem.output.indices for dim, _ in index.terms if dim in problem.row_dims and dim != "l")
+    order = [dim for index in problem.broadcast.indices for dim, _ in index.terms if dim in problem.reductions]
+    if not rows or set(order) != set(problem.reductions):
+        raise SchemeError(f"{problem.op}: no matrix product, which is all that a GPU kernel computes so far")
+    return rows, problem.vector_dim, "".join(order)

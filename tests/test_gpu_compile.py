@@ -1,0 +1,86 @@
+"""Emitted kernels through NVRTC, which needs no GPU: machine code without spills; and what is said where it cannot be."""
+
+import sys
+
+import pytest
+
+from gpu.compile import CompileError, compile_cubin
+from gpu.devices import DEVICES
+from gpu.emit import emit
+from gpu.pipeline import REGISTERS, pipeline_of
+from gpu.space import candidates
+from tests.gpu_cases import product_scheme
+from tiling.problem import conv2d, matmul
+
+
+def nvrtc_missing() -> str:
+    try:
+        from cupy.cuda import nvrtc
+
+        nvrtc.getVersion()
+    except (ImportError, RuntimeError) as error:
+        return f"needs the extra gpu (NVRTC): {error}"
+    return ""
+
+
+needs_nvrtc = pytest.mark.skipif(bool(nvrtc_missing()), reason=nvrtc_missing() or "-")
+PROBLEMS = [
+    matmul(m=4096, n=4096, k=4096, dtype="bf16"),
+    matmul(m=1001, n=999, k=2039, dtype="f16", transpose_a=True),
+    matmul(m=512, n=512, k=512, dtype="tf32", transpose_b=True),
+    conv2d(n=16, c=64, h=56, w=56, k=64, r=3, s=3, padding=1, dtype="f16", filters="krsc"),
+    conv2d(c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3, dtype="bf16", filters="krsc"),
+]
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("device", ["A100", "H200"])
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+def test_schedules_compile_without_spills(problem, device):
+    """Every 29th of the space, a number that meets all tiles, steps and depths; the soak test takes all of them."""
+    for scheme in candidates(problem, DEVICES[device])[::29]:
+        check_compiles(scheme, device)
+
+
+def check_compiles(scheme, device):
+    source = emit(scheme)
+    cubin = compile_cubin(source, DEVICES[device].architecture)
+    assert cubin.symbol == source.symbol and cubin.code[:4] == b"\x7fELF"
+    assert cubin.spilled == 0, f"{scheme.text} spills {cubin.spilled} bytes"
+    pipeline = pipeline_of(scheme)
+    assert cubin.registers * source.threads * pipeline.blocks_by_registers <= REGISTERS, scheme.text
+
+
+@needs_nvrtc
+def test_a_kernel_is_compiled_once(monkeypatch):
+    source = emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16")))
+    first = compile_cubin(source, "sm_80")
+    monkeypatch.setattr("gpu.compile._compile", None)
+    assert compile_cubin(source, "sm_80") == first
+
+
+@needs_nvrtc
+def test_text_that_nvrtc_refuses_is_quoted():
+    source = emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16")))
+    object.__setattr__(source, "text", source.text.replace("cp_async_commit();", "cp_async_comit();"))
+    with pytest.raises(CompileError, match="cp_async_comit"):
+        compile_cubin(source, "sm_80")
+
+
+@needs_nvrtc
+def test_an_architecture_that_nvrtc_does_not_know():
+    with pytest.raises(CompileError, match="does not compile for sm_999; it does for .*sm_90"):
+        compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_999")
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "90", "compute_80", ""])
+def test_architectures_that_lack_the_instructions_are_refused(architecture):
+    with pytest.raises(CompileError, match="give one from sm_80 on"):
+        compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), architecture)
+
+
+def test_without_cupy_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.setitem(sys.modules, "cupy.cuda", None)
+    with pytest.raises(CompileError, match=r"CuPy is not installed.*tilewright\[gpu\]"):
+        compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_80")

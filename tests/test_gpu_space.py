@@ -1,0 +1,96 @@
+"""The schedule space and the model that ranks it: size, limits, exactness of a sample, and what the model must know."""
+
+import random
+
+import pytest
+
+from gpu.devices import DEVICES, device_named
+from gpu.pipeline import pipeline_of
+from gpu.predict import predict, rank
+from gpu.space import candidates, limits, scheme_of, schedules
+from tests.gpu_cases import check_on_twin, product_scheme
+from tiling.notation import parse
+from tiling.problem import conv2d, matmul
+
+A100, H200 = DEVICES["A100"], DEVICES["H200"]
+LARGE = matmul(m=4096, n=4096, k=4096, dtype="bf16")
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
+def test_the_space_is_small_and_knows_no_sizes(dtype):
+    assert len(set(schedules(dtype))) == len(schedules(dtype)) < 200
+    for extent in (4096, 1):
+        problem = matmul(m=extent, n=extent, k=extent, dtype=dtype)
+        found = [scheme_of(problem, schedule) for schedule in schedules(dtype)]
+        assert all(parse(s.problem, s.text) == s for s in found)
+
+
+def sampled(problem, device, count):
+    return random.Random(str(problem)).sample(candidates(problem, device), count)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        matmul(m=130, n=70, k=300, dtype="f16"),
+        matmul(m=70, n=130, k=150, dtype="tf32", transpose_a=True),
+        matmul(m=17, n=33, k=65, dtype="bf16", batch=2, transpose_b=True),
+        conv2d(n=2, c=16, h=9, w=9, k=40, r=3, s=3, padding=1, dtype="f16", filters="krsc"),
+        conv2d(c=3, h=17, w=17, k=20, r=7, s=7, stride=2, padding=3, dtype="bf16", filters="krsc"),
+    ],
+    ids=str,
+)
+def test_a_sample_of_schedules_is_exact_and_free_of_bank_conflicts(problem):
+    for scheme in sampled(problem, H200, 3):
+        assert check_on_twin(scheme) == 0
+
+
+def test_limits_are_said_in_a_sentence():
+    deep = product_scheme(LARGE, warps=(2, 4), unrolled=(4, 8, 4), depth=6)
+    assert limits(deep, A100) == "needs 294912 bytes of shared memory, a block on A100 has at most 166912"
+    assert "out of place" in limits(parse(LARGE, deep.text.replace("@warp", "@lane")), A100)
+    wide = product_scheme(LARGE, unrolled=(4, 16, 2))
+    assert limits(wide, A100) == "needs about 352 registers a thread, there are 255"
+    many = product_scheme(LARGE, warps=(4, 4), unrolled=(4, 8, 2))
+    assert "registers for each of 512 threads, a multiprocessor of A100 has 65536" in limits(many, A100)
+    assert all(not limits(scheme, A100) for scheme in candidates(LARGE, A100))
+
+
+def test_candidates_depend_on_the_device():
+    assert len(candidates(LARGE, DEVICES["L40S"])) < len(candidates(LARGE, A100)) < len(candidates(LARGE, H200))
+
+
+def test_a_large_product_wants_large_tiles_and_a_small_one_many_blocks():
+    large = pipeline_of(rank(LARGE, A100)[0].scheme)
+    assert large.block_tile[0] * large.block_tile[1] >= 128 * 128
+    small = matmul(m=128, n=768, k=768, dtype="bf16")
+    best = rank(small, A100)[0]
+    fewest = min(pipeline_of(p.scheme).grid for p in rank(small, A100))
+    assert pipeline_of(best.scheme).grid > 2 * fewest
+
+
+def test_predictions_have_parts_that_explain_them():
+    prediction = rank(LARGE, A100)[0]
+    parts = dict(prediction.parts)
+    assert prediction.bottleneck == max(parts, key=parts.get) == "matrix"
+    assert prediction.seconds == parts["matrix"] + prediction.unhidden
+    assert 0.5 < LARGE.flops / prediction.seconds / (A100.clock * A100.multiprocessors * 2048) <= 1
+
+
+def test_a_nearly_empty_last_wave_costs_a_whole_one():
+    def seconds(rows):
+        problem = matmul(m=128 * rows, n=128, k=4096, dtype="f16")
+        return dict(predict(product_scheme(problem, unrolled=(4, 8, 2)), A100).parts)["matrix"]
+
+    assert seconds(108) == seconds(1) and seconds(109) == pytest.approx(2 * seconds(108))
+
+
+def test_a_scheme_that_does_not_fit_has_no_time():
+    with pytest.raises(ValueError, match="does not fit L40S"):
+        predict(product_scheme(LARGE, depth=6, unrolled=(4, 8, 4)), DEVICES["L40S"])
+
+
+def test_devices_by_name():
+    assert device_named("h200") is H200
+    with pytest.raises(KeyError, match="A100, L40S, H100, H200"):
+        device_named("GTX 1080")
