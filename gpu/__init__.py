@@ -11,5 +11,6 @@ Read in this order:
     devices       what the limits and the model need to know of a GPU
     space         under 200 schedules for each dtype, whatever the problem's size, as schemes
     predict       the time of a scheme, with its parts
+    kernel        the callable on a device
     twin          running the text on a CPU, thread by thread, with every access checked
 """

@@ -20,6 +20,7 @@ from tiling.taskmap import TaskMap, spatial
 WARP = 32
 LARGEST_BLOCK = 1024  # threads, of every device
 REGISTERS = 65536  # of a multiprocessor, from sm_80 on
+LARGEST_SHARED = 228 << 10  # bytes of a multiprocessor that has most of it, from sm_80 on
 # What a thread needs besides sums and fragments: addresses, predicates, loop counters. ptxas has the last word.
 _OTHER_REGISTERS = 48
 ORDER = "T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warp … U … M"
@@ -103,9 +104,13 @@ class Pipeline:
         return -(-(self.accumulators + 4 * rows + 2 * columns + _OTHER_REGISTERS) // 8) * 8
 
     @property
-    def blocks_by_registers(self) -> int:
-        """Blocks whose registers a multiprocessor has. ptxas is told, or it would aim at more blocks and spill for them."""
-        return max(1, REGISTERS // (self.registers * self.threads))
+    def blocks_at_once(self) -> int:
+        """Blocks that a multiprocessor has registers and shared memory for, 1 KiB of each block being the system's.
+
+        ptxas is told, or it would aim at more blocks than shared memory allows and spill registers for them.
+        """
+        by_registers = REGISTERS // (self.registers * self.threads)
+        return max(1, min(by_registers, LARGEST_SHARED // (self.shared_bytes + 1024)))
 
     def covered(self, axis: str) -> int:
         """Points of `axis` that the scheme covers: its extent, or more where the last tile goes over the edge."""

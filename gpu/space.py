@@ -133,7 +133,7 @@ def resident_blocks(pipeline: Pipeline, device: Device) -> int:
     """Blocks that one multiprocessor runs at once: 1 KiB of shared memory of each is the system's."""
     return min(
         device.shared_of_multiprocessor // (pipeline.shared_bytes + 1024),
-        pipeline.blocks_by_registers,
+        pipeline.blocks_at_once,
         device.threads_of_multiprocessor // pipeline.threads,
         device.blocks_of_multiprocessor,
     )

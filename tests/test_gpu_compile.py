@@ -48,7 +48,7 @@ def check_compiles(scheme, device):
     assert cubin.symbol == source.symbol and cubin.code[:4] == b"\x7fELF"
     assert cubin.spilled == 0, f"{scheme.text} spills {cubin.spilled} bytes"
     pipeline = pipeline_of(scheme)
-    assert cubin.registers * source.threads * pipeline.blocks_by_registers <= REGISTERS, scheme.text
+    assert cubin.registers * source.threads * pipeline.blocks_at_once <= REGISTERS, scheme.text
 
 
 @needs_nvrtc

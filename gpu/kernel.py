@@ -1,0 +1,191 @@
+"""A compiled kernel as a Python function of arrays on the GPU: cupy arrays or any DLPack tensor, no copy, current stream.
+
+Importing this module needs no GPU and no CuPy; a kernel is loaded onto a device when it is built.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpu.compile import Cubin, compile_cubin
+from gpu.devices import DEVICES, Device
+from gpu.emit import Source, emit
+from gpu.predict import rank
+from tiling.problem import Problem, Tensor
+from tiling.scheme import Scheme
+
+ALIGNMENT = 16  # bytes: what the widest copy needs
+CUPY_DTYPES = {"f16": "float16", "bf16": "bfloat16", "tf32": "float32", "f32": "float32"}
+
+
+class DeviceError(RuntimeError):
+    """There is no device that can run the kernel, or the kernel needs more than it has."""
+
+
+class ArgumentError(ValueError):
+    """An array that the kernel cannot take: which one, what is wrong with it, what to do."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """`kernel(a, b)` gives c, or `kernel(x, w)` gives y, on the device that the kernel was loaded on."""
+
+    source: Source
+    cubin: Cubin
+    device: int
+    function: Any
+    module: Any  # keeps the code loaded
+
+    @property
+    def problem(self) -> Problem:
+        return self.source.scheme.problem
+
+    @property
+    def scheme(self) -> Scheme:
+        return self.source.scheme
+
+    def __call__(self, first, second, out=None):
+        """One launch on CuPy's current stream; it returns before the kernel has ended.
+
+        The arrays are the problem's, contiguous, on the kernel's device. The result is `out`, or a new array of the kind
+        of `first`: a CuPy array, or a tensor of the library that `first` is of. Raises ArgumentError.
+        """
+        import cupy
+
+        tensors = (self.problem.broadcast, self.problem.vector)
+        inputs = [self._array(given, tensor, self.problem.dtype) for given, tensor in zip((first, second), tensors)]
+        if out is None:
+            with cupy.cuda.Device(self.device):
+                output = cupy.empty(self.problem.output.shape, _dtype(self.problem.output_dtype))
+        else:
+            output = self._array(out, self.problem.output, self.problem.output_dtype)
+        with cupy.cuda.Device(self.device):
+            self.function((self.source.grid,), (self.source.threads,), (*inputs, output), self.source.shared_bytes)
+        return out if out is not None else _like(first, output)
+
+    def _array(self, given, tensor: Tensor, dtype: str):
+        """`given` as a CuPy array that shares its memory."""
+        import cupy
+
+        array = given
+        if not isinstance(given, cupy.ndarray):
+            if not hasattr(given, "__dlpack__"):
+                raise ArgumentError(f"{tensor.name} is a {type(given).__name__}: give a CuPy array or a DLPack tensor on the GPU")
+            try:
+                array = cupy.from_dlpack(given)
+            except (BufferError, RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+                raise ArgumentError(f"{tensor.name} cannot be used on the GPU without a copy: {error}") from error
+        check_array(tensor, dtype, array.shape, str(array.dtype), array.flags.c_contiguous, array.data.ptr)
+        if array.device.id != self.device:
+            raise ArgumentError(f"{tensor.name} is on GPU {array.device.id}, this kernel on GPU {self.device}: move it there")
+        return array
+
+
+def check_array(tensor: Tensor, dtype: str, shape: tuple[int, ...], found: str, contiguous: bool, pointer: int) -> None:
+    """Raises ArgumentError where an array is not what the kernel reads: dtype, shape, layout, alignment."""
+    name, wanted = tensor.name, CUPY_DTYPES[dtype]
+    if found != wanted:
+        raise ArgumentError(f"{name} is {found}, but this kernel takes {wanted}: convert it first")
+    if tuple(shape) != tensor.shape:
+        raise ArgumentError(f"{name} has shape {tuple(shape)}, but this kernel takes {tensor.shape}")
+    if not contiguous:
+        raise ArgumentError(f"{name} is not contiguous (row-major): make it so first, as cupy.ascontiguousarray does")
+    if pointer % ALIGNMENT:
+        raise ArgumentError(f"{name} does not begin at a multiple of {ALIGNMENT} bytes: copy it to an array of its own")
+
+
+def load(scheme: Scheme) -> Kernel:
+    """Compiles a scheme for this process's current GPU and loads it there.
+
+    Raises DeviceError without a GPU that can run it, CompileError without NVRTC, SchemeError for a scheme that is no
+    pipeline.
+    """
+    cupy, number, device = _current()
+    source = emit(scheme)
+    if source.shared_bytes > device.shared_of_block:
+        raise DeviceError(
+            f"the kernel needs {source.shared_bytes} bytes of shared memory for a block, {device.name} has "
+            f"{device.shared_of_block}: use fewer slots or smaller tiles"
+        )
+    cubin = compile_cubin(source, device.architecture)
+    module = cupy.cuda.function.Module()
+    module.load(cubin.code)
+    function = module.get_function(source.symbol)
+    driver = cupy.cuda.driver
+    driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, source.shared_bytes)
+    return Kernel(source, cubin, number, function, module)
+
+
+def choose(problem: Problem, device: Device) -> tuple[Source, Cubin]:
+    """The scheme that the model ranks first among those that ptxas compiles without spills. Needs no GPU.
+
+    Raises CompileError without NVRTC, DeviceError where no schedule fits.
+    """
+    for prediction in rank(problem, device):
+        source = emit(prediction.scheme)
+        cubin = compile_cubin(source, device.architecture)
+        if not cubin.spilled:
+            return source, cubin
+    raise DeviceError(f"no schedule of {problem} fits {device.name}")
+
+
+def current_device() -> Device:
+    """The GPU that this process would use: the data of its kind, its own number of multiprocessors and shared memory.
+
+    Raises DeviceError where there is none.
+    """
+    return _current()[2]
+
+
+def _current():
+    try:
+        import cupy
+    except ImportError as error:
+        raise DeviceError("CuPy is not installed, which runs CUDA kernels: pip install 'tilewright[gpu]'") from error
+    if not cupy.cuda.is_available():
+        raise DeviceError("there is no CUDA device here: a kernel can be compiled and explained, but not run")
+    number = cupy.cuda.Device().id
+    found = cupy.cuda.runtime.getDeviceProperties(number)
+    capability = 10 * found["major"] + found["minor"]
+    return cupy, number, described(found["name"].decode(), capability, found)
+
+
+def described(name: str, capability: int, properties: dict) -> Device:
+    """A device from what the driver tells and, for rates that it does not tell, the nearest kind that is known."""
+    known = [d for d in DEVICES.values() if d.name in name] or [
+        d for d in sorted(DEVICES.values(), key=_capability) if _capability(d) <= capability
+    ]
+    if not known:
+        raise DeviceError(f"{name} has compute capability {capability / 10}: kernels need 8.0 or newer")
+    return replace(
+        known[-1],
+        name=name,
+        architecture=f"sm_{capability}a" if capability == 90 else f"sm_{capability}",
+        multiprocessors=properties["multiProcessorCount"],
+        shared_of_block=properties["sharedMemPerBlockOptin"],
+        shared_of_multiprocessor=properties["sharedMemPerMultiprocessor"],
+        l2_bytes=properties["l2CacheSize"],
+    )
+
+
+def _capability(device: Device) -> int:
+    return int(device.architecture.removeprefix("sm_").removesuffix("a"))
+
+
+def _dtype(dtype: str):
+    """A CuPy dtype; bf16 is the one of ml_dtypes, which CuPy takes for its own."""
+    if dtype != "bf16":
+        return CUPY_DTYPES[dtype]
+    try:
+        import ml_dtypes
+    except ImportError as error:
+        raise ArgumentError("arrays of bf16 need the package ml_dtypes: pip install 'tilewright[gpu]'") from error
+    return ml_dtypes.bfloat16
+
+
+def _like(given, array):
+    """`array` as what `given` is: a CuPy array, or through DLPack a tensor of the library that made `given`."""
+    library = sys.modules[type(given).__module__.partition(".")[0]]
+    return library.from_dlpack(array) if type(given) is not type(array) and hasattr(library, "from_dlpack") else array

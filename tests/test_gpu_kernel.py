@@ -1,0 +1,225 @@
+"""The callable kernel: what it refuses, what it hands to CuPy, and, where there is a GPU, that it is right."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import gpu.kernel
+from gpu.compile import Cubin
+from gpu.devices import DEVICES
+from gpu.emit import emit
+from gpu.kernel import ArgumentError, DeviceError, check_array, choose, current_device, described, load
+from gpu.numbers import from_bits, to_bits
+from gpu.twin import Twin
+from tests.gpu_cases import check_on_twin, expected, integers, product_scheme
+from tests.test_gpu_compile import needs_nvrtc
+from tiling.problem import conv2d, matmul
+
+PROBLEM = matmul(m=40, n=24, k=56, dtype="f16")
+H200_TELLS = {
+    "name": b"NVIDIA H200",
+    "major": 9,
+    "minor": 0,
+    "multiProcessorCount": 100,
+    "sharedMemPerBlockOptin": 232448,
+    "sharedMemPerMultiprocessor": 233472,
+    "l2CacheSize": 60 << 20,
+}
+
+
+def device_missing() -> str:
+    try:
+        current_device()
+    except DeviceError as error:
+        return f"needs a GPU: {error}"
+    return ""
+
+
+class FakeArray(np.ndarray):
+    """A NumPy array with the attributes of a CuPy array that the kernel looks at."""
+
+    data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data))
+    device = property(lambda self: SimpleNamespace(id=0))
+
+
+def fake_array(array):
+    room = np.zeros(array.nbytes + 256, np.uint8)
+    start = -room.ctypes.data % 256
+    placed = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    placed[...] = array
+    return placed.view(FakeArray)
+
+
+@pytest.fixture
+def fake_device(monkeypatch):
+    """A CuPy whose launches run the twin: what the kernel hands over decides whether the result is right."""
+    launches = []
+
+    class Device:
+        id = 0
+
+        def __init__(self, number=0):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+    class Function:
+        ptr = 7
+
+        def __init__(self, symbol):
+            self.symbol = symbol
+
+        def __call__(self, grid, block, arguments, shared):
+            launches.append((self.symbol, grid, block, shared))
+            first, second, output = arguments
+            output[...] = Twin(emit(launches_of.scheme)).run(first, second).output
+
+    class Module:
+        def load(self, code):
+            assert code == b"code"
+
+        def get_function(self, symbol):
+            return Function(symbol)
+
+    attributes = []
+    launches_of = SimpleNamespace(scheme=None, launches=launches, attributes=attributes)
+    fake = SimpleNamespace(
+        ndarray=FakeArray,
+        empty=lambda shape, dtype: fake_array(np.zeros(shape, dtype)),
+        from_dlpack=lambda given: fake_array(np.asarray(given)) if given.dtype != np.int32 else 1 / 0,
+        cuda=SimpleNamespace(
+            is_available=lambda: True,
+            Device=Device,
+            runtime=SimpleNamespace(getDeviceProperties=lambda number: H200_TELLS),
+            function=SimpleNamespace(Module=Module),
+            driver=SimpleNamespace(
+                CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8, funcSetAttribute=lambda *a: attributes.append(a)
+            ),
+        ),
+    )
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    monkeypatch.setattr(
+        gpu.kernel, "compile_cubin", lambda source, architecture: Cubin(source.symbol, architecture, b"code", 64, 0, "fake")
+    )
+    return launches_of
+
+
+def test_a_launch_hands_over_the_grid_the_threads_and_the_shared_memory(fake_device):
+    scheme = fake_device.scheme = product_scheme(PROBLEM)
+    kernel = load(scheme)
+    assert kernel.cubin.architecture == "sm_90a"
+    inputs = integers(PROBLEM)
+    arrays = [fake_array(to_bits(array, "f16")) for array in inputs]
+    output = kernel(*arrays)
+    np.testing.assert_array_equal(output, expected(PROBLEM, *inputs))
+    source = kernel.source
+    assert fake_device.launches == [(source.symbol, (source.grid,), (source.threads,), source.shared_bytes)]
+    assert fake_device.attributes == [(7, 8, source.shared_bytes)]
+
+
+def test_the_result_goes_where_it_is_wanted(fake_device):
+    scheme = fake_device.scheme = product_scheme(PROBLEM)
+    inputs = integers(PROBLEM)
+    out = fake_array(np.zeros((40, 24), np.float16))
+    assert load(scheme)(*(fake_array(to_bits(a, "f16")) for a in inputs), out=out) is out
+    np.testing.assert_array_equal(out, expected(PROBLEM, *inputs))
+
+
+def test_a_dlpack_tensor_gives_one_of_its_library(fake_device):
+    scheme = fake_device.scheme = product_scheme(PROBLEM)
+    inputs = integers(PROBLEM)
+    output = load(scheme)(*(to_bits(a, "f16") for a in inputs))
+    assert type(output) is np.ndarray
+    np.testing.assert_array_equal(output, expected(PROBLEM, *inputs))
+
+
+def test_arrays_that_a_kernel_cannot_take(fake_device):
+    kernel = load(product_scheme(PROBLEM))
+    a, b = (fake_array(to_bits(array, "f16")) for array in integers(PROBLEM))
+    with pytest.raises(ArgumentError, match="a is a list: give a CuPy array"):
+        kernel([1.0], b)
+    with pytest.raises(ArgumentError, match="a is float32, but this kernel takes float16"):
+        kernel(fake_array(a.astype(np.float32)), b)
+    with pytest.raises(ArgumentError, match=r"b has shape \(24, 56\), but this kernel takes \(56, 24\)"):
+        kernel(a, fake_array(np.ascontiguousarray(b.T)))
+    with pytest.raises(ArgumentError, match="b is not contiguous"):
+        kernel(a, fake_array(np.ascontiguousarray(b.T)).T)
+
+
+def test_misaligned_arrays_are_refused():
+    with pytest.raises(ArgumentError, match="a does not begin at a multiple of 16 bytes"):
+        check_array(PROBLEM.broadcast, "f16", (40, 56), "float16", True, 1 << 20 | 8)
+
+
+def test_a_kernel_that_needs_too_much_shared_memory(fake_device, monkeypatch):
+    monkeypatch.setitem(H200_TELLS, "sharedMemPerBlockOptin", 1000)
+    with pytest.raises(DeviceError, match="needs 24576 bytes of shared memory for a block, NVIDIA H200 has 1000"):
+        load(product_scheme(PROBLEM, unrolled=(2, 4, 2)))
+
+
+def test_a_device_is_what_the_driver_tells_and_what_its_kind_is_known_for(fake_device):
+    device = current_device()
+    assert (device.name, device.multiprocessors, device.l2_bytes) == ("NVIDIA H200", 100, 60 << 20)
+    assert device.memory_bandwidth == DEVICES["H200"].memory_bandwidth
+    newer = described("NVIDIA Something", 120, H200_TELLS)
+    assert newer.architecture == "sm_120" and newer.matrix_flops == DEVICES["H200"].matrix_flops
+    with pytest.raises(DeviceError, match="compute capability 7.5: kernels need 8.0"):
+        described("Tesla T4", 75, H200_TELLS)
+
+
+def test_without_a_device_it_is_said(monkeypatch):
+    fake = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False))
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    with pytest.raises(DeviceError, match="there is no CUDA device here: a kernel can be compiled and explained, but not run"):
+        load(product_scheme(PROBLEM))
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(DeviceError, match=r"CuPy is not installed.*tilewright\[gpu\]"):
+        load(product_scheme(PROBLEM))
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(
+    "problem",
+    [
+        matmul(m=50, n=70, k=90, dtype="bf16"),
+        conv2d(c=3, h=20, w=20, k=16, r=3, s=3, stride=2, padding=1, dtype="f16", filters="krsc"),
+    ],
+    ids=str,
+)
+def test_the_models_choice_compiles_and_is_exact_on_the_twin(problem):
+    source, cubin = choose(problem, DEVICES["H200"])
+    assert cubin.spilled == 0 and cubin.architecture == "sm_90a"
+    assert check_on_twin(source.scheme) == 0
+
+
+@pytest.mark.skipif(bool(device_missing()), reason=device_missing() or "-")
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        {"m": 512, "n": 768, "k": 1024},
+        {"m": 127, "n": 131, "k": 149},
+        {"m": 100, "n": 72, "k": 88, "transpose_a": True, "transpose_b": True, "batch": 3},
+        {"n": 2, "c": 64, "h": 28, "w": 28, "k": 64, "r": 3, "s": 3, "padding": 1},
+        {"c": 3, "h": 57, "w": 57, "k": 64, "r": 7, "s": 7, "stride": 2, "padding": 3},
+    ],
+    ids=str,
+)
+def test_on_the_device_kernels_are_exact(problem, dtype):
+    import cupy
+
+    problem = conv2d(**problem, dtype=dtype, filters="krsc") if "c" in problem else matmul(**problem, dtype=dtype)
+    inputs = integers(problem)
+    kernel = load(choose(problem, current_device())[0].scheme)
+    bits = [cupy.asarray(to_bits(array, dtype)) for array in inputs]
+    if dtype == "bf16":
+        bits = [array.view(gpu.kernel._dtype("bf16")) for array in bits]
+    output = kernel(*bits)
+    found = cupy.asnumpy(output.view(np.uint16) if problem.output_dtype == "bf16" else output)
+    np.testing.assert_array_equal(from_bits(found, problem.output_dtype), expected(problem, *inputs))
