@@ -13,4 +13,5 @@ Read in this order:
     predict       the time of a scheme, with its parts
     kernel        the callable on a device
     twin          running the text on a CPU, thread by thread, with every access checked
+    calibrate     whether a device does what the twin does
 """

@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from cpu.cache import CacheError, cache_folder
-from gpu.emit import Source
+from gpu.emit import Program
 
 OPTIONS = ("--std=c++17", "-default-device", "--ptxas-options=-v", "--diag-suppress=177")
 LEAST_ARCHITECTURE = 80  # cp.async, and mma.sync for bf16 and tf32
@@ -42,13 +42,15 @@ class Cubin:
     compiler: str
 
 
-def compile_cubin(source: Source, architecture: str) -> Cubin:
+def compile_cubin(program: Program, architecture: str) -> Cubin:
     """Compiles for an architecture such as "sm_90a", once for each text. Raises CompileError, CacheError."""
     found = _ARCHITECTURE.match(architecture)
     if not found or int(found[1]) < LEAST_ARCHITECTURE:
-        raise CompileError(f"architecture {architecture!r} is not supported: give one from sm_{LEAST_ARCHITECTURE} on, such as sm_90a")
+        raise CompileError(
+            f"architecture {architecture!r} is not supported: give one from sm_{LEAST_ARCHITECTURE} on, such as sm_90a"
+        )
     nvrtc = _nvrtc()
-    text = cuda_text(source)
+    text = cuda_text(program)
     compiler = "NVRTC " + ".".join(map(str, nvrtc.getVersion()))
     key = hashlib.sha256(json.dumps([compiler, architecture, OPTIONS, text]).encode()).hexdigest()
     entry = cache_folder() / "cubins" / f"{key}.cubin"
@@ -58,15 +60,15 @@ def compile_cubin(source: Source, architecture: str) -> Cubin:
     spills = _SPILLS.search(log)
     registers = _REGISTERS.search(log)
     if not spills or not registers:
-        raise CompileError(f"{compiler} did not say how many registers {source.symbol} takes: {log.strip()[-400:]}")
-    cubin = Cubin(source.symbol, architecture, code, int(registers[1]), int(spills[1]) + int(spills[2]), compiler)
+        raise CompileError(f"{compiler} did not say how many registers {program.symbol} takes: {log.strip()[-400:]}")
+    cubin = Cubin(program.symbol, architecture, code, int(registers[1]), int(spills[1]) + int(spills[2]), compiler)
     _keep(entry, cubin)
     return cubin
 
 
-def cuda_text(source: Source) -> str:
+def cuda_text(program: Program) -> str:
     """The whole CUDA file: the device layer, then the kernel."""
-    return files("gpu").joinpath("device", "ptx.cuh").read_text(encoding="utf-8") + "\n" + source.text
+    return files("gpu").joinpath("device", "ptx.cuh").read_text(encoding="utf-8") + "\n" + program.text
 
 
 def _nvrtc():
@@ -84,16 +86,18 @@ def _nvrtc():
 def _compile(nvrtc, text: str, architecture: str) -> tuple[bytes, str]:
     known = nvrtc.getSupportedArchs()
     if int(_ARCHITECTURE.match(architecture)[1]) not in known:
-        raise CompileError(f"this NVRTC does not compile for {architecture}; it does for {' '.join(f'sm_{a}' for a in known)}")
-    program = nvrtc.createProgram(text, "kernel.cu", (), ())
+        raise CompileError(
+            f"this NVRTC does not compile for {architecture}; it does for {' '.join(f'sm_{a}' for a in known)}"
+        )
+    handle = nvrtc.createProgram(text, "kernel.cu", (), ())
     try:
-        nvrtc.compileProgram(program, (f"-arch={architecture}", *OPTIONS))
-        return nvrtc.getCUBIN(program), nvrtc.getProgramLog(program)
+        nvrtc.compileProgram(handle, (f"-arch={architecture}", *OPTIONS))
+        return nvrtc.getCUBIN(handle), nvrtc.getProgramLog(handle)
     except nvrtc.NVRTCError as error:
-        last = nvrtc.getProgramLog(program).strip()[-1000:]
+        last = nvrtc.getProgramLog(handle).strip()[-1000:]
         raise CompileError(f"NVRTC refused the kernel ({error}): {last}") from error
     finally:
-        nvrtc.destroyProgram(program)
+        nvrtc.destroyProgram(handle)
 
 
 def _keep(entry: Path, cubin: Cubin) -> None:

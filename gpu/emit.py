@@ -42,18 +42,24 @@ TEMPLATES = jinja2.Environment(
 
 
 @dataclass(frozen=True)
-class Source:
-    """An emitted kernel: text that defines `symbol(a, b, c)`, pointers to contiguous arrays that begin at 16-byte bounds.
+class Program:
+    """Kernel text that defines `symbol(first, second, output)`, pointers to contiguous arrays that begin at 16-byte bounds.
 
     It is to be launched on `grid` blocks of `threads` threads with `shared_bytes` of dynamic shared memory.
     """
 
     symbol: str
     text: str
-    scheme: Scheme
     grid: int
     threads: int
     shared_bytes: int
+
+
+@dataclass(frozen=True)
+class Source(Program):
+    """The kernel that a scheme stands for; its arguments are the problem's two inputs and its output."""
+
+    scheme: Scheme
 
 
 def emit(scheme: Scheme) -> Source:
@@ -76,7 +82,9 @@ def emit(scheme: Scheme) -> Source:
         output_element=ELEMENTS[problem.output_dtype],
         scheme=scheme.text,
         loops=show(scheme).splitlines(),
-        operands=[f"{t.name}[{', '.join(map(str, t.indices))}] of {' x '.join(map(str, t.shape))}" for t in problem.tensors],
+        operands=[
+            f"{t.name}[{', '.join(map(str, t.indices))}] of {' x '.join(map(str, t.shape))}" for t in problem.tensors
+        ],
         p=pipeline,
         facts=_facts(pipeline, inputs),
         rows=rows,
@@ -92,7 +100,7 @@ def emit(scheme: Scheme) -> Source:
         batch=[(t.name, t.stride("l")) for t in problem.tensors if "l" in t.dims],
         store=_store(pipeline),
     )
-    return Source(symbol, text, scheme, pipeline.grid, pipeline.threads, pipeline.shared_bytes)
+    return Source(symbol, text, pipeline.grid, pipeline.threads, pipeline.shared_bytes, scheme)
 
 
 def symbol_of(problem: Problem) -> str:
@@ -168,7 +176,9 @@ def _store(pipeline: Pipeline) -> dict:
 def _check_output(output: Tensor, axes: tuple[str, str, str]) -> None:
     order = "".join(dim for index in output.indices for dim, _ in index.terms).removeprefix("l")
     if order != axes[0] + axes[1]:
-        raise SchemeError(f"{output.name} lies as {' '.join(order)}: the matrix instruction must name {order[:-1]} and {order[-1]}")
+        raise SchemeError(
+            f"{output.name} lies as {' '.join(order)}: the matrix instruction must name {order[:-1]} and {order[-1]}"
+        )
 
 
 def _times(text: str, factor: int) -> str:

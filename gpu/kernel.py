@@ -11,7 +11,7 @@ from typing import Any
 
 from gpu.compile import Cubin, compile_cubin
 from gpu.devices import DEVICES, Device
-from gpu.emit import Source, emit
+from gpu.emit import Program, Source, emit
 from gpu.predict import rank
 from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme
@@ -29,14 +29,29 @@ class ArgumentError(ValueError):
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """`kernel(a, b)` gives c, or `kernel(x, w)` gives y, on the device that the kernel was loaded on."""
+class Loaded:
+    """A program on a device, ready to be launched on CuPy arrays."""
 
-    source: Source
+    program: Program
     cubin: Cubin
     device: int
     function: Any
     module: Any  # keeps the code loaded
+
+    def launch(self, *arrays) -> None:
+        """One launch on CuPy's current stream; it returns before the kernel has ended."""
+        import cupy
+
+        with cupy.cuda.Device(self.device):
+            self.function((self.program.grid,), (self.program.threads,), arrays, self.program.shared_bytes)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """`kernel(a, b)` gives c, or `kernel(x, w)` gives y, on the device that the kernel was loaded on."""
+
+    source: Source
+    loaded: Loaded
 
     @property
     def problem(self) -> Problem:
@@ -47,7 +62,7 @@ class Kernel:
         return self.source.scheme
 
     def __call__(self, first, second, out=None):
-        """One launch on CuPy's current stream; it returns before the kernel has ended.
+        """c or y. It returns before the kernel has ended; what follows on the same stream sees the result.
 
         The arrays are the problem's, contiguous, on the kernel's device. The result is `out`, or a new array of the kind
         of `first`: a CuPy array, or a tensor of the library that `first` is of. Raises ArgumentError.
@@ -57,12 +72,11 @@ class Kernel:
         tensors = (self.problem.broadcast, self.problem.vector)
         inputs = [self._array(given, tensor, self.problem.dtype) for given, tensor in zip((first, second), tensors)]
         if out is None:
-            with cupy.cuda.Device(self.device):
+            with cupy.cuda.Device(self.loaded.device):
                 output = cupy.empty(self.problem.output.shape, _dtype(self.problem.output_dtype))
         else:
             output = self._array(out, self.problem.output, self.problem.output_dtype)
-        with cupy.cuda.Device(self.device):
-            self.function((self.source.grid,), (self.source.threads,), (*inputs, output), self.source.shared_bytes)
+        self.loaded.launch(*inputs, output)
         return out if out is not None else _like(first, output)
 
     def _array(self, given, tensor: Tensor, dtype: str):
@@ -72,14 +86,19 @@ class Kernel:
         array = given
         if not isinstance(given, cupy.ndarray):
             if not hasattr(given, "__dlpack__"):
-                raise ArgumentError(f"{tensor.name} is a {type(given).__name__}: give a CuPy array or a DLPack tensor on the GPU")
+                raise ArgumentError(
+                    f"{tensor.name} is a {type(given).__name__}: give a CuPy array or a DLPack tensor on the GPU"
+                )
             try:
                 array = cupy.from_dlpack(given)
             except (BufferError, RuntimeError, TypeError, ValueError, NotImplementedError) as error:
                 raise ArgumentError(f"{tensor.name} cannot be used on the GPU without a copy: {error}") from error
         check_array(tensor, dtype, array.shape, str(array.dtype), array.flags.c_contiguous, array.data.ptr)
-        if array.device.id != self.device:
-            raise ArgumentError(f"{tensor.name} is on GPU {array.device.id}, this kernel on GPU {self.device}: move it there")
+        device = self.loaded.device
+        if array.device.id != device:
+            raise ArgumentError(
+                f"{tensor.name} is on GPU {array.device.id}, this kernel on GPU {device}: move it there"
+            )
         return array
 
 
@@ -102,20 +121,25 @@ def load(scheme: Scheme) -> Kernel:
     Raises DeviceError without a GPU that can run it, CompileError without NVRTC, SchemeError for a scheme that is no
     pipeline.
     """
-    cupy, number, device = _current()
     source = emit(scheme)
-    if source.shared_bytes > device.shared_of_block:
+    return Kernel(source, load_program(source))
+
+
+def load_program(program: Program) -> Loaded:
+    """Compiles a program for this process's current GPU and loads it there. Raises DeviceError, CompileError."""
+    cupy, number, device = _current()
+    if program.shared_bytes > device.shared_of_block:
         raise DeviceError(
-            f"the kernel needs {source.shared_bytes} bytes of shared memory for a block, {device.name} has "
+            f"the kernel needs {program.shared_bytes} bytes of shared memory for a block, {device.name} has "
             f"{device.shared_of_block}: use fewer slots or smaller tiles"
         )
-    cubin = compile_cubin(source, device.architecture)
+    cubin = compile_cubin(program, device.architecture)
     module = cupy.cuda.function.Module()
     module.load(cubin.code)
-    function = module.get_function(source.symbol)
+    function = module.get_function(program.symbol)
     driver = cupy.cuda.driver
-    driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, source.shared_bytes)
-    return Kernel(source, cubin, number, function, module)
+    driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, program.shared_bytes)
+    return Loaded(program, cubin, number, function, module)
 
 
 def choose(problem: Problem, device: Device) -> tuple[Source, Cubin]:

@@ -88,7 +88,9 @@ class Operand:
     def unit_bytes(self) -> int:
         """Bytes copied at once: the most, up to 16, that divides every distance between runs in global memory."""
         run = 1
-        for dim, index, extent in zip(reversed(self.axes[1]), reversed(self.tensor.indices), reversed(self.tensor.shape)):
+        for dim, index, extent in zip(
+            reversed(self.axes[1]), reversed(self.tensor.indices), reversed(self.tensor.shape)
+        ):
             if index != Affine(((dim, 1),)):
                 break
             run *= extent
@@ -268,7 +270,9 @@ def check_operand(operand: Operand) -> None:
     unnamed = operand.tensor.dims - set("".join(operand.axes)) - {"l"}
     if unnamed:
         matrix = operand.pipeline.scheme.specifiers[-1]
-        raise SchemeError(f"{matrix}: does not name {' '.join(sorted(unnamed))}, on which {name} depends: fuse, as in nhw or rsc")
+        raise SchemeError(
+            f"{matrix}: does not name {' '.join(sorted(unnamed))}, on which {name} depends: fuse, as in nhw or rsc"
+        )
 
 
 def _affine(index: Affine) -> str:

@@ -143,15 +143,21 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
     if len(held) != 1:
         raise SchemeError(f"S({output}) is missing: it marks where the tile of {output} is held in registers")
     if len(loops) != 1:
-        raise SchemeError(f"T({axes[2]},steps): a GPU pipeline has one loop over {axes[2]}, this scheme has {len(loops)}")
+        raise SchemeError(
+            f"T({axes[2]},steps): a GPU pipeline has one loop over {axes[2]}, this scheme has {len(loops)}"
+        )
     if len(stages) != 2:
         names = " and ".join(f"S({t.name}, depth)" for t in problem.tensors if t is not problem.output)
         raise SchemeError(f"a GPU pipeline stages both inputs in shared memory: {names}")
     if stages[0].depth != stages[1].depth or stages[0].depth < 2:
-        raise SchemeError(f"{stages[0]} {stages[1]}: the inputs share a ring of at least 2 slots: give both the same depth")
+        raise SchemeError(
+            f"{stages[0]} {stages[1]}: the inputs share a ring of at least 2 slots: give both the same depth"
+        )
     unrolled = tuple(prod(u.factor for u in unrolls if u.dim == axis) for axis in axes)
     if unrolled[1] % 2:
-        raise SchemeError(f"U({axes[1]},{unrolled[1]}): ldmatrix loads two instructions' columns at once: use an even factor")
+        raise SchemeError(
+            f"U({axes[1]},{unrolled[1]}): ldmatrix loads two instructions' columns at once: use an even factor"
+        )
     pipeline = Pipeline(scheme, instruction, axes, blocks, loops[0].trips, stages[0].depth, warps, unrolled)
     if pipeline.threads > LARGEST_BLOCK:
         raise SchemeError(f"{warps[-1]}: {pipeline.threads} threads; a block has at most {LARGEST_BLOCK}")

@@ -117,7 +117,10 @@ def limits(scheme: Scheme, device: Device) -> str:
     except SchemeError as error:
         return str(error)
     if pipeline.shared_bytes > device.shared_of_block:
-        return f"needs {pipeline.shared_bytes} bytes of shared memory, a block on {device.name} has at most {device.shared_of_block}"
+        return (
+            f"needs {pipeline.shared_bytes} bytes of shared memory, a block on {device.name} has at most "
+            f"{device.shared_of_block}"
+        )
     registers = pipeline.registers
     if registers > _LARGEST_THREAD_REGISTERS:
         return f"needs about {registers} registers a thread, there are {_LARGEST_THREAD_REGISTERS}"
@@ -141,7 +144,9 @@ def resident_blocks(pipeline: Pipeline, device: Device) -> int:
 
 def _axes(problem: Problem) -> tuple[str, str, str]:
     """Rows, columns and reduction of the product: the reduction in the order in which the inputs lie."""
-    rows = "".join(dim for index in problem.output.indices for dim, _ in index.terms if dim in problem.row_dims and dim != "l")
+    rows = "".join(
+        dim for index in problem.output.indices for dim, _ in index.terms if dim in problem.row_dims and dim != "l"
+    )
     order = [dim for index in problem.broadcast.indices for dim, _ in index.terms if dim in problem.reductions]
     if not rows or set(order) != set(problem.reductions):
         raise SchemeError(f"{problem.op}: no matrix product, which is all that a GPU kernel computes so far")

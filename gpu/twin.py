@@ -9,10 +9,9 @@ from importlib.resources import files
 
 import numpy as np
 
-from cpu.cache import shared_object
-from gpu.emit import Source
+from cpu.cache import load
+from gpu.emit import Program, Source
 from gpu.numbers import from_bits, to_bits
-from tiling.problem import Problem, Tensor
 
 
 class TwinError(RuntimeError):
@@ -20,12 +19,14 @@ class TwinError(RuntimeError):
 
 
 class _Report(ctypes.Structure):
-    _fields_ = [("message", ctypes.c_char * 512)] + [(name, ctypes.c_long) for name in ("conflicts", "switches", "blocks")]
+    _fields_ = [("message", ctypes.c_char * 512)] + [
+        (name, ctypes.c_long) for name in ("conflicts", "switches", "blocks")
+    ]
 
 
 @dataclass(frozen=True)
 class Run:
-    """The output of one run, as float32, and the extra cycles that bank conflicts cost."""
+    """The output of one run, and the extra cycles that bank conflicts cost."""
 
     output: np.ndarray
     conflicts: int
@@ -33,48 +34,58 @@ class Run:
 
 @dataclass(frozen=True)
 class Twin:
-    """An emitted kernel compiled for the CPU. Raises ToolchainError and CacheError as `cpu.cache` does."""
+    """A program compiled for the CPU. Raises ToolchainError and CacheError as `cpu.cache` does."""
 
-    source: Source
+    program: Program
 
-    def run(self, first: np.ndarray, second: np.ndarray, seed: int = 0) -> Run:
-        """One launch on float inputs, rounded to the problem's dtype. The order of the threads is drawn from `seed`.
+    def launch(self, first: np.ndarray, second: np.ndarray, output: np.ndarray, seed: int = 0) -> Run:
+        """One launch on arrays of bits. The order of the threads and the delays of copies are drawn from `seed`.
 
         Raises TwinError with what went wrong.
         """
-        problem = self.source.scheme.problem
-        inputs = [_aligned(to_bits(array, problem.dtype)) for array in (first, second)]
-        for array, tensor in zip(inputs, (problem.broadcast, problem.vector)):
-            _check_shape(array, tensor)
-        output = _aligned(to_bits(np.zeros(problem.output.shape, np.float32), problem.output_dtype))
-        arrays = (*inputs, output)
+        arrays = [_aligned(array) for array in (first, second, output)]
         pointers = (ctypes.c_void_p * 3)(*(array.ctypes.data for array in arrays))
         sizes = (ctypes.c_long * 3)(*(array.nbytes for array in arrays))
         report = _Report()
         if self._entry(pointers, sizes, ctypes.c_uint64(seed), ctypes.byref(report)):
             raise TwinError(report.message.decode())
-        return Run(from_bits(output, problem.output_dtype), report.conflicts)
+        return Run(arrays[2], report.conflicts)
 
     @cached_property
     def _entry(self):
         # No contraction: sums of whole numbers are exact either way, and those of reals are the same everywhere.
-        library = ctypes.CDLL(str(shared_object(twin_text(self.source), ("-O1", "-ffp-contract=off"))))
-        return library.tilewright_twin
+        return load(twin_text(self.program), ("-O1", "-ffp-contract=off"), ctypes.CDLL).tilewright_twin
 
 
-def twin_text(source: Source) -> str:
+def run_on_twin(source: Source, first: np.ndarray, second: np.ndarray, seed: int = 0) -> Run:
+    """An emitted kernel on float inputs, rounded to the problem's dtype; the output as float32.
+
+    Raises TwinError with what is wrong with the kernel, ValueError for an array of another shape.
+    """
+    problem = source.scheme.problem
+    for array, tensor in ((first, problem.broadcast), (second, problem.vector)):
+        if array.shape != tensor.shape:
+            raise ValueError(f"{tensor.name} has shape {array.shape}, but this kernel takes {tensor.shape}")
+    inputs = [to_bits(array, problem.dtype) for array in (first, second)]
+    output = to_bits(np.zeros(problem.output.shape, np.float32), problem.output_dtype)
+    run = Twin(source).launch(*inputs, output, seed)
+    return Run(from_bits(run.output, problem.output_dtype), run.conflicts)
+
+
+def twin_text(program: Program) -> str:
     """The C program of a kernel's twin: the layer, the kernel as it is, and an entry that launches it."""
     layer = files("gpu").joinpath("device", "twin.h").read_text(encoding="utf-8")
+    call = f"{program.symbol}((const void *)arguments[0], (const void *)arguments[1], (void *)arguments[2])"
     return f"""{layer}
-{source.text}
+{program.text}
 static char **arguments;
 
-static void launch(void) {{ {source.symbol}((const void *)arguments[0], (const void *)arguments[1], (void *)arguments[2]); }}
+static void launch(void) {{ {call}; }}
 
 int tilewright_twin(char **arrays, const long *bytes, uint64_t seed, struct twin_report *report)
 {{
     arguments = arrays;
-    return twin_run(launch, {source.grid}, {source.threads}, {source.shared_bytes}, arrays, bytes, 3, seed, report);
+    return twin_run(launch, {program.grid}, {program.threads}, {program.shared_bytes}, arrays, bytes, 3, seed, report);
 }}
 """
 
@@ -86,8 +97,3 @@ def _aligned(array: np.ndarray) -> np.ndarray:
     placed = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     placed[...] = array
     return placed
-
-
-def _check_shape(array: np.ndarray, tensor: Tensor) -> None:
-    if array.shape != tensor.shape:
-        raise ValueError(f"{tensor.name} has shape {array.shape}, but this kernel takes {tensor.shape}")

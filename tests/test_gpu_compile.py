@@ -1,6 +1,8 @@
 """Emitted kernels through NVRTC, which needs no GPU: machine code without spills; and what is said where it cannot be."""
 
+import random
 import sys
+import time
 
 import pytest
 
@@ -49,6 +51,23 @@ def check_compiles(scheme, device):
     assert cubin.spilled == 0, f"{scheme.text} spills {cubin.spilled} bytes"
     pipeline = pipeline_of(scheme)
     assert cubin.registers * source.threads * pipeline.blocks_at_once <= REGISTERS, scheme.text
+
+
+@needs_nvrtc
+@pytest.mark.soak
+def test_every_schedule_compiles_without_spills(soak_seconds, soak_seed):
+    """In a random order, until the time is over; all of them take about ten minutes."""
+    everything = [
+        (scheme, name) for p in PROBLEMS for name in ("A100", "H200") for scheme in candidates(p, DEVICES[name])
+    ]
+    random.Random(soak_seed).shuffle(everything)
+    end, done = time.monotonic() + soak_seconds, 0
+    for scheme, device in everything:
+        check_compiles(scheme, device)
+        done += 1
+        if time.monotonic() > end:
+            break
+    print(f"{done} of {len(everything)} kernels compiled without spills")
 
 
 @needs_nvrtc

@@ -12,7 +12,7 @@ from gpu.devices import DEVICES
 from gpu.emit import emit
 from gpu.kernel import ArgumentError, DeviceError, check_array, choose, current_device, described, load
 from gpu.numbers import from_bits, to_bits
-from gpu.twin import Twin
+from gpu.twin import run_on_twin
 from tests.gpu_cases import check_on_twin, expected, integers, product_scheme
 from tests.test_gpu_compile import needs_nvrtc
 from tiling.problem import conv2d, matmul
@@ -78,7 +78,7 @@ def fake_device(monkeypatch):
         def __call__(self, grid, block, arguments, shared):
             launches.append((self.symbol, grid, block, shared))
             first, second, output = arguments
-            output[...] = Twin(emit(launches_of.scheme)).run(first, second).output
+            output[...] = run_on_twin(emit(launches_of.scheme), first, second).output
 
     class Module:
         def load(self, code):
@@ -105,7 +105,9 @@ def fake_device(monkeypatch):
     )
     monkeypatch.setitem(sys.modules, "cupy", fake)
     monkeypatch.setattr(
-        gpu.kernel, "compile_cubin", lambda source, architecture: Cubin(source.symbol, architecture, b"code", 64, 0, "fake")
+        gpu.kernel,
+        "compile_cubin",
+        lambda source, architecture: Cubin(source.symbol, architecture, b"code", 64, 0, "fake"),
     )
     return launches_of
 
@@ -113,7 +115,7 @@ def fake_device(monkeypatch):
 def test_a_launch_hands_over_the_grid_the_threads_and_the_shared_memory(fake_device):
     scheme = fake_device.scheme = product_scheme(PROBLEM)
     kernel = load(scheme)
-    assert kernel.cubin.architecture == "sm_90a"
+    assert kernel.loaded.cubin.architecture == "sm_90a"
     inputs = integers(PROBLEM)
     arrays = [fake_array(to_bits(array, "f16")) for array in inputs]
     output = kernel(*arrays)
@@ -176,7 +178,9 @@ def test_a_device_is_what_the_driver_tells_and_what_its_kind_is_known_for(fake_d
 def test_without_a_device_it_is_said(monkeypatch):
     fake = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False))
     monkeypatch.setitem(sys.modules, "cupy", fake)
-    with pytest.raises(DeviceError, match="there is no CUDA device here: a kernel can be compiled and explained, but not run"):
+    with pytest.raises(
+        DeviceError, match="there is no CUDA device here: a kernel can be compiled and explained, but not run"
+    ):
         load(product_scheme(PROBLEM))
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(DeviceError, match=r"CuPy is not installed.*tilewright\[gpu\]"):

@@ -78,7 +78,10 @@ WHOLE = "T(n,8)@block S(c) T(k,2) S(a, 3) S(b, 3) T(m,2)@warp T(n,2)@warp U(k,2)
         (WHOLE.replace("T(k,2)", "T(k,1) T(k,2)"), "has one loop over k"),
         (WHOLE.replace("T(m,2)@warp", "T(m,2)@lane"), "T.m,2.@lane: out of place"),
         (WHOLE.replace("T(n,2)@warp", "T(n,8)@warp").replace("U(n,4)", "U(n,1)"), "even factor"),
-        (WHOLE.replace("T(n,8)@block ", "").replace("T(n,2)@warp", "T(n,32)@warp").replace("U(n,4)", "U(n,2)"), "at most 1024"),
+        (
+            WHOLE.replace("T(n,8)@block ", "").replace("T(n,2)@warp", "T(n,32)@warp").replace("U(n,4)", "U(n,2)"),
+            "at most 1024",
+        ),
     ],
 )
 def test_a_scheme_that_is_no_pipeline_is_refused_with_its_specifier(text, message):
@@ -88,9 +91,7 @@ def test_a_scheme_that_is_no_pipeline_is_refused_with_its_specifier(text, messag
 
 def test_a_matrix_instruction_names_every_dim_of_its_tensors():
     pointwise = conv2d(c=32, h=1, w=64, k=16, r=1, s=1, dtype="f16", filters="krsc")
-    scheme = parse(
-        pointwise, "T(w,2)@block S(y) T(c,2) S(x, 2) S(w, 2) T(w,2)@warp U(k,2) M(w16k8c16)"
-    )
+    scheme = parse(pointwise, "T(w,2)@block S(y) T(c,2) S(x, 2) S(w, 2) T(w,2)@warp U(k,2) M(w16k8c16)")
     with pytest.raises(SchemeError, match="does not name h n r s"):
         emit(scheme)
 
@@ -148,7 +149,7 @@ def test_ldmatrix_gives_each_lane_its_fragment(transposed):
                     row, column = lane // 4, lane % 4 * 2 + half
                     if transposed:
                         row, column = column, row
-                    (at_row, chunk), = addresses.tasks(8 * register + row)
+                    ((at_row, chunk),) = addresses.tasks(8 * register + row)
                     point = (at_row, chunk * 8 + column)
                     got.append(tuple(reversed(point)) if transposed else point)
             wanted = [(x + 8 * f, k) for f in range(fragments) for x, k in fragment.tasks(lane)]

@@ -24,6 +24,7 @@ ENTRY_POINTS = {
     "search/options.py": {"cpu"},
     "search/report.py": {"cpu"},
     "search/workshop.py": {"cpu"},
+    "gpu/calibrate.py": {"cpu"},
     "gpu/compile.py": {"cpu"},
     "gpu/twin.py": {"cpu"},
     "microkernels/offline.py": {"cpu"},

@@ -126,7 +126,8 @@ class Problem:
         if self.dtype not in DTYPE_BYTES:
             raise ProblemError(f"dtype {self.dtype!r} is not supported; supported: {', '.join(DTYPE_BYTES)}")
         if self.output_dtype not in {"f32", OUTPUT_DTYPE[self.dtype]}:
-            raise ProblemError(f"{self.dtype} gives an output of f32 or {OUTPUT_DTYPE[self.dtype]}, not {self.output_dtype!r}")
+            given = OUTPUT_DTYPE[self.dtype]
+            raise ProblemError(f"{self.dtype} gives an output of f32 or {given}, not {self.output_dtype!r}")
         for dim, extent in self.dims:
             if extent < 1:
                 raise ProblemError(f"{self.op}: extent {dim}={extent} must be at least 1")
@@ -235,8 +236,9 @@ def conv2d(
     """A 2-D convolution, channels last: x (N,H,W,C), weights (K,C,R,S), y (N,OH,OW,K).
 
     `filters="krsc"` has the weights channels last as well, (K,R,S,C). y is of `output_dtype`, by default what
-    OUTPUT_DTYPE gives. `h` and `w` are the input's extents; the problem's dims `h` and `w` are the output's. `padding` is one number,
-    one per axis, or ((top, bottom), (left, right)). `dilation` counts from 1. Raises ProblemError.
+    OUTPUT_DTYPE gives. `h` and `w` are the input's extents; the problem's dims `h` and `w` are the output's.
+    `padding` is one number, one per axis, or ((top, bottom), (left, right)). `dilation` counts from 1. Raises
+    ProblemError.
     """
     given = {"n": n, "c": c, "h": h, "w": w, "k": k, "r": r, "s": s}
     given = {name: _positive("conv2d", name, value) for name, value in given.items()}

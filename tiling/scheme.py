@@ -227,7 +227,7 @@ def _check(problem: Problem, specifiers) -> None:
 
 
 def _only_the_edge(specifiers, dim: str, have: int, covered: int) -> bool:
-    """Whether a scheme with a matrix instruction covers all of `dim`, and its outermost loop runs no further than it must."""
+    """Whether a scheme with a matrix instruction covers all of `dim`, its outermost loop running no further than it must."""
     if not isinstance(specifiers[-1], Matrix):
         return False
     trips = next((s.trips for s in specifiers if isinstance(s, Tile) and s.dim == dim), 1)

@@ -1,0 +1,208 @@
+"""Does a device do what the twin does? One small program for each call of the device layer, run on both, bit for bit.
+
+    python -m gpu.calibrate [--json FILE]
+
+The twin follows the PTX ISA's text; only a device can confirm it. Each probe hands raw bits to a call, so that a
+fragment laid out otherwise, another rounding or another zero fill shows in the output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+from cpu.cache import CacheError
+from cpu.toolchain import ToolchainError
+from gpu.compile import CompileError
+from gpu.emit import Program
+from gpu.instructions import INSTRUCTIONS
+from gpu.kernel import DeviceError, current_device, load_program
+from gpu.numbers import to_bits
+from gpu.twin import Twin
+
+WORDS = 2048  # 32-bit words of every array
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One call, as the body of a kernel of one warp: `a` and `b` are words to read, `c` words to write, each once."""
+
+    name: str
+    body: str
+    first: np.ndarray
+    second: np.ndarray
+
+    @property
+    def program(self) -> Program:
+        lines = ["const unsigned lane = threadIdx.x, shared = shared_base();", *self.body.strip().splitlines()]
+        body = "\n".join(f"    {line}" for line in lines)
+        text = f"{_AS_FLOAT}\nKERNEL(32, 1) probe(const unsigned *a, const unsigned *b, unsigned *c)\n{{\n{body}\n}}\n"
+        return Program("probe", text, 1, 32, 4 * WORDS)
+
+
+def probes() -> tuple[Probe, ...]:
+    """Every call of the layer at least once; the inputs are drawn from a fixed seed."""
+    rng = np.random.default_rng(2024)
+    words = rng.integers(0, 2**32, WORDS, np.uint64).astype(np.uint32)
+    floats = _spread_floats(rng)
+    found = [
+        Probe("ldmatrix_x4", _FILL + _ldmatrix("ldmatrix_x4"), words, words),
+        Probe("ldmatrix_x4_trans", _FILL + _ldmatrix("ldmatrix_x4_trans"), words, words),
+        Probe("load_shared", _FILL + _each("load_shared(shared + 4 * ((i * 37 + lane) % 2048))"), words, words),
+        Probe("round_tf32", _each("round_tf32(a[i])"), floats, floats),
+    ]
+    for size, words_each in ((16, 4), (8, 2), (4, 1)):
+        found.append(Probe(f"cp_async_{size}", _copy(f"cp_async_{size}", words_each), words, words))
+    found.append(Probe("copy_2", _copy_halves(), words, words))
+    for instruction in INSTRUCTIONS:
+        first, second = (_integers(rng, instruction.dtype) for _ in "ab")
+        found.append(Probe(instruction.call, _mma(instruction.call), first, second))
+    for store in ("f16", "bf16"):
+        single = _loop(2 * WORDS, f"store_{store}((unsigned short *)c + i, as_float(a[i / 2]));")
+        pair = _loop(WORDS, f"store_{store}_pair(c + i, as_float(a[i]), as_float(b[i]));")
+        found.append(Probe(f"store_{store}", single, floats, floats))
+        found.append(Probe(f"store_{store}_pair", pair, floats, floats[::-1].copy()))
+    pair = _loop(WORDS // 2, "store_f32_pair(c + 2 * i, as_float(a[i]), as_float(b[i]));")
+    found.append(Probe("store_f32_pair", pair, floats, floats[::-1].copy()))
+    return tuple(found)
+
+
+_AS_FLOAT = """DEVICE float as_float(unsigned word)
+{
+    union { unsigned word; float value; } as;
+    as.word = word;
+    return as.value;
+}"""
+
+# Fills shared memory with the words of a, by copies that the whole warp then waits for.
+_FILL = f"""for (unsigned i = lane; i < {WORDS // 4}; i += 32)
+    cp_async_16(shared + 16 * i, a + 4 * i, 1);
+cp_async_commit();
+cp_async_wait(0);
+__syncthreads();
+"""
+
+
+def _loop(count: int, statement: str, start: int = 0) -> str:
+    return f"for (unsigned i = {start} + lane; i < {count}; i += 32)\n    {statement}\n"
+
+
+def _each(value: str) -> str:
+    return _loop(WORDS, f"store_f32(c + i, as_float({value}));")
+
+
+def _ldmatrix(call: str) -> str:
+    """Sixteen loads, each of the rows at other places."""
+    return (
+        f"for (unsigned i = 0; i < {WORDS // 128}; ++i) {{\n    unsigned v[4];\n"
+        f"    {call}(v, shared + 16 * ((lane * 5 + i * 32) % {WORDS // 4}));\n"
+        "    for (unsigned r = 0; r < 4; ++r)\n        store_f32(c + 128 * i + 4 * lane + r, as_float(v[r]));\n}"
+    )
+
+
+def _copy(call: str, words: int) -> str:
+    """Every third copy is outside and fills zeros; two groups, of which the first is waited for first."""
+    count = WORDS // words
+    return (
+        f"for (unsigned i = lane; i < {count}; i += 32) {{\n"
+        f"    if (i >= {count // 2} && i - 32 < {count // 2})\n        cp_async_commit();\n"
+        f"    {call}(shared + {4 * words} * i, a + {words} * i, i % 3 != 0);\n}}\n"
+        f"cp_async_commit();\ncp_async_wait(1);\n__syncthreads();\n{_copy_out(0, WORDS // 2)}"
+        f"cp_async_wait(0);\n__syncthreads();\n{_copy_out(WORDS // 2, WORDS)}"
+    )
+
+
+def _copy_halves() -> str:
+    copies = _loop(2 * WORDS, "copy_2(shared + 2 * i, (const unsigned short *)a + i, i % 3 != 0);")
+    return f"{copies}__syncthreads();\n{_copy_out(0, WORDS)}"
+
+
+def _copy_out(start: int, end: int) -> str:
+    return _loop(end, "store_f32(c + i, as_float(load_shared(shared + 4 * i)));", start)
+
+
+def _mma(call: str) -> str:
+    """Sixteen products, each lane's registers straight from memory; the sums are chained through the accumulators."""
+    return (
+        "float d[4] = {0, 0, 0, 0};\n"
+        f"for (unsigned i = 0; i < {WORDS // 128}; ++i) {{\n"
+        f"    {call}(d, a + 128 * i + 4 * lane, b + 64 * i + 2 * lane);\n"
+        "    for (unsigned r = 0; r < 4; ++r)\n        store_f32(c + 128 * i + 4 * lane + r, d[r]);\n}"
+    )
+
+
+def _integers(rng: np.random.Generator, dtype: str) -> np.ndarray:
+    """Small whole numbers of a dtype, as words: every sum of them is exact."""
+    each = 4 if dtype == "tf32" else 2
+    values = rng.integers(-8, 9, WORDS * 4 // each).astype(np.float32)
+    return to_bits(values, dtype).view(np.uint32)
+
+
+def _spread_floats(rng: np.random.Generator) -> np.ndarray:
+    """Floats of every magnitude, halfway cases of f16, bf16 and tf32 among them; no NaN, whose bits are nobody's."""
+    bits = rng.integers(0, 2**32, WORDS, np.uint64).astype(np.uint32)
+    for start, low in ((0, 12), (512, 13), (1024, 16)):
+        bits[start : start + 512] = bits[start : start + 512] >> np.uint32(low) << np.uint32(low)
+    # Half of them near 1, where f16 has neither overflow nor subnormals.
+    bits[::2] = bits[::2] & np.uint32(0x83FFFFFF) | np.uint32(0x3C000000)
+    return np.where(bits & np.uint32(0x7F800000) == 0x7F800000, bits & np.uint32(0xBFFFFFFF), bits)
+
+
+def on_twin(probe: Probe) -> np.ndarray:
+    """The words that the twin gives. Raises TwinError."""
+    return Twin(probe.program).launch(probe.first, probe.second, np.zeros(WORDS, np.uint32)).output
+
+
+def on_device(probe: Probe) -> np.ndarray:
+    """The words that this process's GPU gives. Raises DeviceError, CompileError."""
+    import cupy
+
+    output = cupy.zeros(WORDS, np.uint32)
+    load_program(probe.program).launch(cupy.asarray(probe.first), cupy.asarray(probe.second), output)
+    return cupy.asnumpy(output)
+
+
+def calibrate() -> dict:
+    """For each probe how many words differ between device and twin, and what they were taken on. Raises DeviceError."""
+    device = current_device()
+    import cupy
+
+    differ = {p.name: int((on_device(p) != on_twin(p)).sum()) for p in probes()}
+    nvrtc = ".".join(map(str, cupy.cuda.nvrtc.getVersion()))
+    driver = cupy.cuda.runtime.driverGetVersion()
+    return {
+        "device": device.name,
+        "architecture": device.architecture,
+        "driver": driver,
+        "nvrtc": nvrtc,
+        "words_differ": differ,
+    }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 if device and twin agree in everything, 1 if they do not, 2 if nothing could be compared."""
+    parser = argparse.ArgumentParser(
+        prog="python -m gpu.calibrate", description="Compares this GPU with the CPU twin, call by call."
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the result there too")
+    options = parser.parse_args(arguments)
+    try:
+        found = calibrate()
+        if options.json:
+            with open(options.json, "w", encoding="utf-8") as file:
+                json.dump(found, file, indent=2)
+                file.write("\n")
+    except (DeviceError, CompileError, ToolchainError, CacheError, OSError) as error:
+        print(f"gpu.calibrate: {error}", file=sys.stderr)
+        return 2
+    for name, words in found["words_differ"].items():
+        print(f"{name:<20} {'as the twin' if not words else f'differs from the twin in {words} of {WORDS} words'}")
+    return int(any(found["words_differ"].values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

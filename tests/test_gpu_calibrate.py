@@ -1,0 +1,104 @@
+"""The calibration's probes: on the twin they give what the PTX ISA says, written here in NumPy; NVRTC compiles them."""
+
+import re
+import sys
+from importlib.resources import files
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gpu.calibrate import WORDS, main, on_device, on_twin, probes
+from gpu.compile import compile_cubin
+from gpu.instructions import INSTRUCTIONS
+from gpu.numbers import from_bits, to_bits
+from tests.test_gpu_compile import needs_nvrtc
+from tests.test_gpu_kernel import device_missing
+
+PROBES = {probe.name: probe for probe in probes()}
+
+
+def test_every_call_of_the_layer_has_a_probe():
+    layer = files("gpu").joinpath("device", "ptx.cuh").read_text(encoding="utf-8")
+    twin = files("gpu").joinpath("device", "twin.h").read_text(encoding="utf-8")
+    calls = set(re.findall(r"^(?:DEVICE \w+ |#define )(\w+)\(", layer, re.M)) - {"KERNEL"}
+    bodies = "\n".join(probe.program.text for probe in PROBES.values())
+    assert len(calls) > 15
+    assert [call for call in sorted(calls) if f"{call}(" not in bodies] == []
+    assert [call for call in sorted(calls) if not re.search(rf"^DEVICE \w+ {call}\(", twin, re.M)] == []
+
+
+def expected_words(probe):
+    a, name = probe.first, probe.name
+    words = np.arange(WORDS)
+    if name.startswith("ldmatrix"):
+        halves, found = a.view(np.uint16).reshape(-1, 8), np.empty((WORDS // 128, 32, 4, 2), np.uint16)
+        for i, lane, register, half in np.ndindex(*found.shape):
+            row, column = lane // 4, lane % 4 * 2 + half
+            if name.endswith("trans"):
+                row, column = column, row
+            found[i, lane, register, half] = halves[((8 * register + row) * 5 + i * 32) % (WORDS // 4), column]
+        return found.reshape(-1).view(np.uint32)
+    if name == "load_shared":
+        return a[(words * 37 + words % 32) % WORDS]
+    if name == "round_tf32":
+        return (a + np.uint32(0x1000)) & ~np.uint32(0x1FFF)
+    if name.startswith(("cp_async", "copy_2")):
+        units = a.view(np.uint8).reshape(-1, int(name.rpartition("_")[2])).copy()
+        units[::3] = 0
+        return units.reshape(-1).view(np.uint32)
+    floats, others = a.view(np.float32), probe.second.view(np.float32)
+    if name == "store_f32_pair":
+        return np.stack([a[: WORDS // 2], probe.second[: WORDS // 2]], axis=1).reshape(-1)
+    if name.startswith("store"):
+        dtype = name.split("_")[1]
+        pair = np.stack([floats, others if name.endswith("pair") else floats], axis=1)
+        with np.errstate(over="ignore"):
+            return to_bits(pair, dtype).reshape(-1).view(np.uint32)
+    instruction = next(i for i in INSTRUCTIONS if i.call == name)
+    dtype = {"f16": np.float16, "bf16": np.uint16, "tf32": np.float32}[instruction.dtype]
+    total, found = np.zeros((16, 8), np.float32), np.empty((WORDS // 128, 32, 4), np.float32)
+    for i in range(WORDS // 128):
+        left, right = np.empty((16, instruction.depth)), np.empty((instruction.depth, 8))
+        for lane in range(32):
+            mine = from_bits(a[128 * i + 4 * lane :][:4].view(dtype), instruction.dtype)
+            for value, place in zip(mine, instruction.a.tasks(lane)):
+                left[place] = value
+            mine = from_bits(probe.second[64 * i + 2 * lane :][:2].view(dtype), instruction.dtype)
+            for value, (column, k) in zip(mine, instruction.b.tasks(lane)):
+                right[k, column] = value
+        total += (left @ right).astype(np.float32)
+        for lane in range(32):
+            found[i, lane] = [total[place] for place in instruction.c.tasks(lane)]
+    return found.reshape(-1).view(np.uint32)
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_the_twin_does_what_the_document_says(name):
+    np.testing.assert_array_equal(on_twin(PROBES[name]), expected_words(PROBES[name]))
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("name", PROBES)
+def test_probes_compile(name):
+    assert compile_cubin(PROBES[name].program, "sm_80").code
+
+
+@pytest.mark.skipif(bool(device_missing()), reason=device_missing() or "-")
+@pytest.mark.parametrize("name", PROBES)
+def test_the_device_does_what_the_twin_does(name):
+    np.testing.assert_array_equal(on_device(PROBES[name]), on_twin(PROBES[name]))
+
+
+def test_without_a_device_nothing_is_compared(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False)))
+    assert main([]) == 2
+    assert capsys.readouterr().err.startswith("gpu.calibrate: there is no CUDA device here")
+
+
+def test_a_difference_is_counted_and_kept(monkeypatch, tmp_path, capsys):
+    found = {"device": "a GPU", "words_differ": {"load_shared": 0, "round_tf32": 3}}
+    monkeypatch.setattr("gpu.calibrate.calibrate", lambda: found)
+    assert main(["--json", str(tmp_path / "found.json")]) == 1
+    assert "round_tf32           differs from the twin in 3 of 2048 words" in capsys.readouterr().out
+    assert '"round_tf32": 3' in (tmp_path / "found.json").read_text()
