@@ -15,6 +15,7 @@ Read in this order:
     offline       the offline stage wired to this machine: its CPU, workers and clock
     progress      a ranking's progress, on a terminal or in a log
     plot          the ranking as a heat map
+    command       the command line
 
 `python -m microkernels rank | show | plot` is the offline stage's command line.
 """

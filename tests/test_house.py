@@ -28,7 +28,7 @@ ENTRY_POINTS = {
     "gpu/compile.py": {"cpu"},
     "gpu/twin.py": {"cpu"},
     "microkernels/offline.py": {"cpu"},
-    "microkernels/__main__.py": {"cpu"},
+    "microkernels/command.py": {"cpu"},
 }
 OURS = {*MAY_IMPORT, "tests"}
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "misc"}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import microkernels.__main__ as command_line
+import microkernels.command as command_line
 from cpu.worker import CandidateError, WorkerError
 from microkernels import database, offline, plot
 from microkernels.benchmark import SHARE_OF_L1, benchmark_scheme
