@@ -2,11 +2,13 @@
 
 Every statement is its own transaction, so a record is on disk, and visible to other processes, once `execute`
 returns; a process killed at any moment loses at most the measurement in flight. A file that cannot be used is set
-aside under another name: measurements are never overwritten or deleted.
+aside under another name: measurements are never overwritten or deleted. What is read from a sound file is data all the same:
+a record that cannot be one of ours is ignored, with a warning, as if it had never been measured.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
@@ -17,6 +19,8 @@ from pathlib import Path
 
 import filelock
 import platformdirs
+
+from tiling.machine import Timing
 
 FILE_NAME = "tilewright.sqlite"
 
@@ -30,10 +34,16 @@ _SQLITE_ERROR = 1  # the primary result code; Python names it from 3.11 on
 
 # The files that this process found undamaged: looking takes longer the more a file holds, and connecting must not.
 _sound: set[Path] = set()
+# The files that it found to have the tables of these schemas.
+_fitting: set[tuple[Path, str]] = set()
 
 
 class StoreError(RuntimeError):
     """The data folder cannot be used: says which, why, and what to do."""
+
+
+class RecordError(ValueError):
+    """What is stored cannot have been stored by us: says why."""
 
 
 class _Unusable(Exception):
@@ -46,12 +56,43 @@ def data_folder() -> Path:
     return Path(chosen).absolute() if chosen else Path(platformdirs.user_data_dir("tilewright"))
 
 
+def stored_json(text: object) -> object:
+    """What a JSON text stands for. Raises RecordError."""
+    try:
+        return json.loads(text)  # of anything but a text it is a TypeError
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RecordError(f"{str(text)[:40]!r} is not JSON: {type(error).__name__}") from None
+
+
+def stored_timing(samples: object, peak_gflops: object) -> Timing:
+    """The timing of two columns, a JSON list of seconds and a number. Raises RecordError."""
+    found = stored_json(samples)
+    if not isinstance(found, list):
+        raise RecordError(f"{str(samples)[:40]!r} is not a list of samples")
+    try:
+        return Timing(tuple(found), peak_gflops)
+    except ValueError as error:
+        raise RecordError(str(error)) from None
+
+
+def ignore(wrong: list[str]) -> None:
+    """Warns of records that were ignored, each given as a name and why it is none of ours."""
+    if wrong:
+        count = "a record" if len(wrong) == 1 else f"{len(wrong)} records"
+        first = "" if len(wrong) == 1 else "the first "
+        warnings.warn(
+            f"{count} in {data_folder() / FILE_NAME} cannot be Tilewright's and will be measured anew: {first}{wrong[0]}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
 @contextmanager
 def connect(schema: str) -> Iterator[sqlite3.Connection]:
     """A connection with the tables of `schema`, a text of `CREATE TABLE IF NOT EXISTS …;`, closed on leaving.
 
     The connection commits each statement by itself; several processes may use the file at once. A file of another
-    schema version, or one that a process finds corrupt when it first connects, is renamed to
+    schema version or with other tables, or one that a process finds corrupt when it first connects, is renamed to
     `tilewright.sqlite.set-aside-TIME` with a RuntimeWarning, and a new one is begun. Raises StoreError where the
     folder cannot be written, the disk is full, the file turns out corrupt later, or another process holds it for
     longer than BUSY_SECONDS.
@@ -91,11 +132,19 @@ def _open(path: Path, schema: str) -> sqlite3.Connection:
 def _prepared(path: Path, schema: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
+        # The precautions for a file that others may have written: https://sqlite.org/security.html.
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        # Text that is none is a record to ignore, not an error of the file.
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         _check(connection, path)
         # Readers do not wait for the writer. NORMAL: a killed process loses nothing, a power cut the last records.
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.executescript(schema)
+        if (path, schema) not in _fitting:
+            _check_tables(connection, schema)
+            _fitting.add((path, schema))
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except BaseException as error:
         connection.close()
@@ -119,18 +168,36 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     _sound.add(path)
 
 
+def _check_tables(connection: sqlite3.Connection, schema: str) -> None:
+    """Whether what bears the names of our tables are tables, and have our columns."""
+    with closing(sqlite3.connect(":memory:")) as ours:
+        ours.executescript(schema)
+        for (table,) in ours.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            columns = "SELECT name FROM pragma_table_info(?)"
+            found = connection.execute(columns, (table,)).fetchall()
+            kind = connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+            missing = [name for (name,) in ours.execute(columns, (table,)) if (name,) not in found]
+            if kind != ("table",) or missing:
+                lacks = f"has no column {missing[0]}" if missing else f"is a {kind[0]}"
+                raise _Unusable(f"is another program's or version's: its table {table} {lacks}")
+
+
 def _set_aside(path: Path) -> Path:
-    """Rename the file and what SQLite keeps beside it, so that the renamed ones still belong together."""
+    """Rename the file and what SQLite keeps beside it, so that the renamed ones still belong together.
+
+    The file itself comes last: one killed before that leaves a file that is set aside again, while SQLite would delete
+    a log that it finds beside a new file.
+    """
     stamp = time.strftime("%Y%m%dT%H%M%S")
     aside, others = path.with_name(f"{path.name}.set-aside-{stamp}"), 1
     while aside.exists():
         others += 1
         aside = path.with_name(f"{path.name}.set-aside-{stamp}-{others}")
-    path.rename(aside)
     for suffix in ("-wal", "-shm"):
         beside = Path(f"{path}{suffix}")
         if beside.exists():
             beside.rename(f"{aside}{suffix}")
+    path.rename(aside)
     return aside
 
 

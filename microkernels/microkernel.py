@@ -23,7 +23,7 @@ OPERATOR_DIMS = {
     "conv2d": (("n", "h", "w"), "k", ("c", "r", "s")),
     "matmul": (("m",), "n", ("k",)),
 }
-_NAME = re.compile(r"(f32)_([a-z0-9]+)_ukernel_([0-9a-z]+?)(?:_s([0-9]+))?__([a-z0-9]+)\Z")
+_NAME = re.compile(r"(f32)_([a-z0-9]+)_ukernel_([0-9a-z]+?)(?:_s([1-9][0-9]{0,5}))?__([a-z0-9]+)\Z")
 _FACTOR = re.compile(r"([1-9][0-9]{0,5})([a-z])\Z")
 
 

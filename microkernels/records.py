@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 
 from microkernels.catalog import Catalog, Entry, Failure
-from microkernels.database import connect
+from microkernels.database import RecordError, connect, ignore, stored_timing
 from microkernels.emit import EMITTER_VERSION
 from microkernels.microkernel import Microkernel, parse
-from tiling.machine import Timing
+from tiling.machine import is_rate
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS microkernels (
@@ -31,20 +31,43 @@ CREATE TABLE IF NOT EXISTS microkernels (
 
 
 def load(fingerprint: str, isa: str, op: str = "conv2d") -> Catalog:
-    """What the current emitter's microkernels reached on the machine `fingerprint`. Raises StoreError."""
+    """What the current emitter's microkernels reached on the machine `fingerprint`. Raises StoreError.
+
+    Records that cannot be ours are left out, with a RuntimeWarning.
+    """
     with connect(_SCHEMA) as connection:
         rows = connection.execute(
-            "SELECT kernel, score, samples, peak_gflops, reason FROM microkernels"
+            "SELECT kernel, isa, op, score, samples, peak_gflops, reason FROM microkernels"
             " WHERE fingerprint = ? AND emitter = ? AND isa = ? AND op = ? ORDER BY score DESC, kernel",
             (fingerprint, EMITTER_VERSION, isa, op),
         ).fetchall()
-    entries, failures = [], []
-    for name, score, samples, peak_gflops, reason in rows:
-        if reason is None:
-            entries.append(Entry(parse(name), score, Timing(tuple(json.loads(samples)), peak_gflops)))
-        else:
-            failures.append(Failure(parse(name), reason))
-    return Catalog(fingerprint, isa, op, tuple(entries), tuple(failures))
+    found = _outcomes(rows)
+    entries = tuple(outcome for outcome in found if isinstance(outcome, Entry))
+    return Catalog(fingerprint, isa, op, entries, tuple(outcome for outcome in found if isinstance(outcome, Failure)))
+
+
+def _outcomes(rows: Iterable[tuple]) -> list[Entry | Failure]:
+    """The outcomes of rows (kernel, isa, op, score, samples, peak_gflops, reason); a warning of those that are none."""
+    found, wrong = [], []
+    for row in rows:
+        try:
+            found.append(_outcome(*row))
+        except ValueError as error:
+            wrong.append(f"{str(row[0])[:80]!r}: {error}")
+    ignore(wrong)
+    return found
+
+
+def _outcome(name, isa, op, score, samples, peak_gflops, reason) -> Entry | Failure:
+    """One row's outcome; any column may hold anything. Raises ValueError."""
+    kernel = parse(str(name))
+    if (kernel.isa, kernel.op) != (isa, op):
+        raise RecordError(f"it is stored as one of {op!r:.20} on {isa!r:.20}")
+    if isinstance(reason, str):
+        return Failure(kernel, reason)
+    if reason is not None or not is_rate(score):
+        raise RecordError(f"{reason if score is None else score!r:.40} is neither a score nor a reason")
+    return Entry(kernel, score, stored_timing(samples, peak_gflops))
 
 
 def record(fingerprint: str, outcome: Entry | Failure, settled: bool = False) -> None:
@@ -85,10 +108,11 @@ def measured(fingerprint: str) -> frozenset[str]:
     """The names of the kernels whose outcome is settled, failed ones too. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         rows = connection.execute(
-            "SELECT kernel FROM microkernels WHERE fingerprint = ? AND emitter = ? AND NOT stale",
+            "SELECT kernel, isa, op, score, samples, peak_gflops, reason FROM microkernels"
+            " WHERE fingerprint = ? AND emitter = ? AND NOT stale",
             (fingerprint, EMITTER_VERSION),
         ).fetchall()
-    return frozenset(name for (name,) in rows)
+    return frozenset(outcome.kernel.name for outcome in _outcomes(rows))
 
 
 def revision(fingerprint: str, isa: str, op: str) -> str:

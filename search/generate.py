@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from cpu.export import load
 from cpu.kernel import Kernel
+from microkernels.database import ignore
 from search import store
-from search.workshop import DEFAULT_BUDGET, workshop
+from search.workshop import DEFAULT_BUDGET, Workshop, workshop
 from tiling.machine import Timing
 from tiling.notation import parse
 from tiling.problem import Problem, ProblemError, conv2d
@@ -60,28 +61,32 @@ def generate(problem: Problem, *, threads: int, tune: str, budget: float, isa: s
         raise ProblemError(f"budget={budget!r} must be a number of seconds above 0")
     shop = workshop(isa, threads)
     key, kind = shop.key(problem), shop.kind(tune, problem.op)
-    kept = _kept(key, kind, problem)
-    if kept:
-        scheme, timing = kept
-    else:
-        candidates = shop.candidates(problem)
-        scheme, timing = candidates[0], None
-        if tune == "measure":
-            outcome = shop.tune(candidates, budget=budget)
-            if outcome.interrupted:
-                raise KeyboardInterrupt  # what was measured is in the store, and the next call goes on from there
-            scheme, timing = outcome.best.scheme, outcome.best.timing
-        store.choose(key, kind, scheme.text, timing)
+    kernel = _kept(shop, key, kind, problem)
+    if kernel:
+        return kernel
+    candidates = shop.candidates(problem)
+    scheme, timing = candidates[0], None
+    if tune == "measure":
+        outcome = shop.tune(candidates, budget=budget)
+        if outcome.interrupted:
+            raise KeyboardInterrupt  # what was measured is in the store, and the next call goes on from there
+        scheme, timing = outcome.best.scheme, outcome.best.timing
+    store.choose(key, kind, scheme.text, timing)
+    return _built(shop, scheme, timing)
+
+
+def _built(shop: Workshop, scheme: Scheme, timing: Timing | None) -> Kernel:
     kernel = shop.build(scheme)
     if timing:
         kernel.timing = timing
     return kernel
 
 
-def _kept(key: store.Key, tune: str, problem: Problem) -> tuple[Scheme, Timing | None] | None:
-    """What an earlier search settled on, unless the record is no valid scheme of this problem."""
+def _kept(shop: Workshop, key: store.Key, tune: str, problem: Problem) -> Kernel | None:
+    """What an earlier search settled on, unless the record is no scheme of this problem on this CPU."""
     found = store.choice(key, tune)
     try:
-        return (parse(problem, found[0]), found[1]) if found else None
-    except SchemeError:
+        return _built(shop, parse(problem, found[0]), found[1]) if found else None
+    except SchemeError as error:
+        ignore([f"the choice for {key.shape}: {error}"])
         return None

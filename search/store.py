@@ -1,7 +1,8 @@
 """What was found out about this machine and its problems, kept in the one SQLite file.
 
 Everything is keyed by the machine's fingerprint and by VERSION: a changed emitter or model starts afresh, and the old
-records stay where they are. What was measured of schemes is keyed by the compiler too. Each record is committed by itself (`microkernels.database`).
+records stay where they are. What was measured of schemes is keyed by the compiler too. Each record is committed by
+itself (`microkernels.database`). A record that cannot be ours is ignored with a RuntimeWarning.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from microkernels.database import connect
+from microkernels.database import RecordError, connect, ignore, stored_json, stored_timing
 from microkernels.emit import EMITTER_VERSION
-from tiling.machine import Timing
+from tiling.machine import Timing, is_rate
 
 # Of the model and of this file's records; the emitter's own version is part of the key beside it.
 MODEL_VERSION = 1
@@ -62,7 +63,22 @@ def facts(fingerprint: str, isa: str) -> dict | None:
         row = connection.execute(
             "SELECT facts FROM machines WHERE fingerprint = ? AND isa = ? AND version = ?", (fingerprint, isa, VERSION)
         ).fetchone()
-    return json.loads(row[0]) if row else None
+    try:
+        return _facts(row[0]) if row else None
+    except RecordError as error:
+        ignore([f"the facts of {isa}: {error}"])
+        return None
+
+
+def _facts(text: object) -> dict:
+    found = stored_json(text)
+    if not isinstance(found, dict) or not isinstance(found.get("read"), dict):
+        raise RecordError("they lack the bandwidths")
+    rates = {**found["read"], **{key: found.get(key) for key in ("peak_gflops", "memory_write", "memory_stream")}}
+    for name in ("memory", *rates):
+        if not is_rate(rates.get(name)):
+            raise RecordError(f"{name}={rates.get(name)!r:.40} is not a rate")
+    return found
 
 
 def keep_facts(fingerprint: str, isa: str, found: dict) -> None:
@@ -93,7 +109,22 @@ def measured(key: Key) -> dict[str, Timing | str]:
             " AND compiler = ? AND version = ? AND op = ? AND shape = ? AND threads = ?",
             key.columns,
         ).fetchall()
-    return {scheme: reason if reason else _timing(samples, peak) for scheme, samples, peak, reason in rows}
+    found, wrong = {}, []
+    for scheme, *columns in rows:
+        try:
+            found[scheme] = _outcome(*columns)
+        except RecordError as error:
+            wrong.append(f"{str(scheme)[:80]!r}: {error}")
+    ignore(wrong)
+    return found
+
+
+def _outcome(samples: object, peak_gflops: object, reason: object) -> Timing | str:
+    if reason is None:
+        return stored_timing(samples, peak_gflops)
+    if not isinstance(reason, str) or not reason:
+        raise RecordError(f"{reason!r:.40} is no reason")
+    return reason
 
 
 def choose(key: Key, tune: str, scheme: str, timing: Timing | None) -> None:
@@ -114,12 +145,12 @@ def choice(key: Key, tune: str) -> tuple[str, Timing | None] | None:
             " AND op = ? AND shape = ? AND threads = ? AND tune = ?",
             (*key.columns, tune),
         ).fetchone()
-    return (row[0], _timing(row[1], row[2]) if row[1] else None) if row else None
+    try:
+        return (str(row[0]), stored_timing(row[1], row[2]) if row[1] is not None else None) if row else None
+    except RecordError as error:
+        ignore([f"the choice for {key.shape}: {error}"])
+        return None
 
 
 def _columns(timing: Timing) -> tuple[str, float]:
     return json.dumps(list(timing.samples)), timing.peak_gflops
-
-
-def _timing(samples: str, peak_gflops: float) -> Timing:
-    return Timing(tuple(json.loads(samples)), peak_gflops)

@@ -50,7 +50,7 @@ class Workshop:
     def machine(self) -> Machine:
         """This machine's description; probed once (about two seconds), then kept in the store."""
         found = store.facts(self.fingerprint, self.isa.name)
-        if found is None:
+        if found is None or not {c.name for c in host().caches} <= set(found["read"]):
             found = probe(self.isa.compiler_flags, self.isa.lanes, host())
             store.keep_facts(self.fingerprint, self.isa.name, found)
         caches = tuple(

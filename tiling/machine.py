@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from statistics import median
+
+
+def is_rate(value: object) -> bool:
+    """Whether a value can be a measured time or rate: a finite number above 0."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -43,10 +49,18 @@ class Machine:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds a call, raw samples, and the one-core FMA peak (GFLOP/s) measured in the same breath."""
+    """Seconds a call, raw samples, and the one-core FMA peak (GFLOP/s) measured in the same breath.
+
+    Raises ValueError unless there are samples and all are finite numbers above 0.
+    """
 
     samples: tuple[float, ...]
     peak_gflops: float
+
+    def __post_init__(self):
+        wrong = [value for value in (*self.samples, self.peak_gflops) if not is_rate(value)]
+        if wrong or not self.samples:
+            raise ValueError(f"{wrong[0]!r:.40} is not a time or rate" if wrong else "no samples")
 
     @property
     def seconds(self) -> float:
