@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import sqlite3
@@ -258,3 +259,89 @@ def test_runs_killed_at_fifty_random_moments_resume(tmp_path, prepared, command,
     until = time.monotonic() + soak_seconds
     enough = lambda count: count >= 50 and time.monotonic() > until  # noqa: E731
     print(kill_again_and_again(tmp_path / "site", prepared, command, enough, random.Random(soak_seed)))
+
+
+def test_two_searches_of_one_layer_share_a_store(tmp_path, prepared):
+    place = site(tmp_path / "site", prepared, TUNE)
+    both = [place.start(), place.start()]
+    reports = []
+    for running in both:
+        printed, errors = running.communicate(timeout=600)
+        assert running.returncode == 0, errors
+        reports.append(json.loads(printed))
+    place.check_whole()
+    assert all(report["correct"] for report in reports) and not place.processes()
+    ((scheme,),) = place.query("SELECT scheme FROM choices WHERE tune = 'measure'")
+    assert scheme in {report["scheme"] for report in reports}
+
+
+# A full disk
+
+
+def run_with_small_files(place: Site, largest: int, command: list[str]) -> subprocess.CompletedProcess:
+    """Runs where no file can grow beyond `largest` bytes: a full disk that needs no privileges."""
+    folders = {f"TILEWRIGHT_{name.upper()}": str(place.folder / name) for name in ("data", "cache")}
+    return subprocess.run(
+        [sys.executable, *command], cwd=ROOT, env={**os.environ, **folders}, capture_output=True, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest)),
+    )  # fmt: skip
+
+
+def test_a_ranking_on_a_full_disk_ends_with_a_sentence_and_keeps_what_it_has(tmp_path, prepared):
+    place = site(tmp_path / "site", prepared, RANK)
+    place.query("CREATE TABLE filler (bytes)")
+    place.query("INSERT INTO filler VALUES (zeroblob(150000))")  # larger than anything that a compiler writes
+    place.query("VACUUM")
+    place.query("PRAGMA wal_checkpoint(TRUNCATE)")
+    # What does not fit the file any more stays in SQLite's log, until that is full as well.
+    ended = run_with_small_files(place, place.store.stat().st_size + 2 * 4096, RANK)
+    assert ended.returncode == 1 and "Traceback" not in ended.stderr
+    assert "measurements cannot be kept in" in ended.stderr.splitlines()[-1] and "TILEWRIGHT_DATA" in ended.stderr
+    place.check_whole()
+    kept = place.recorded()
+    assert 0 < len(kept) < len(quick(PORTABLE)) and place.query("SELECT 1 FROM microkernels WHERE reason NOT NULL") == []
+    place.runs = 1
+    assert not killed_run(place, lambda running: place.wait_for_records(running, len(kept) + 1), signal.SIGKILL, "group")
+
+
+def test_a_full_cache_disk_is_no_candidates_fault(tmp_path, prepared):
+    place = site(tmp_path / "site", prepared, RANK)
+    compile_one = "from cpu.measure import microkernel; microkernel(name=%r, l1_bytes=32768, seconds=0.01)" % quick(PORTABLE)[0].name
+    in_worker = (
+        "from cpu.worker import Worker, WorkerError\n"
+        "try: Worker().call('cpu.measure:microkernel', timeout=60, name=%r, l1_bytes=32768, seconds=0.01)\n"
+        "except WorkerError as error: print(error)\n" % quick(PORTABLE)[0].name
+    )
+    ended = run_with_small_files(place, 8192, ["-c", compile_one])
+    assert "CacheError: compiled kernels cannot be kept in" in ended.stderr.splitlines()[-1]
+    ended = run_with_small_files(place, 8192, ["-c", in_worker])
+    assert ended.stdout.startswith("compiled kernels cannot be kept in") and "set TILEWRIGHT_CACHE" in ended.stdout
+
+
+def test_a_full_file_system(tmp_path, prepared):
+    """The real thing, where we may mount one."""
+    place = site(tmp_path / "site", prepared, TUNE)
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(small)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("may not mount a file system")
+    try:
+        for full in ("data", "cache"):
+            folder = small / full
+            folder.mkdir()
+            if full == "data":
+                shutil.copy(place.store, folder)
+            (small / "filler").write_bytes(bytes(shutil.disk_usage(small).free - 40_000))
+            folders = {f"TILEWRIGHT_{name.upper()}": str(place.folder / name) for name in ("data", "cache")}
+            ended = subprocess.run(
+                [sys.executable, *TUNE], cwd=ROOT, capture_output=True, text=True,
+                env={**os.environ, **folders, f"TILEWRIGHT_{full.upper()}": str(folder)},
+            )  # fmt: skip
+            assert ended.returncode == 1 and ended.stderr.count("\n") == 1, ended.stderr
+            assert f"set TILEWRIGHT_{full.upper()} to a folder" in ended.stderr
+            assert place.query("SELECT count(*) FROM schemes WHERE reason NOT NULL") == [(0,)]
+            shutil.rmtree(folder)
+            (small / "filler").unlink()
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
