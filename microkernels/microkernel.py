@@ -100,6 +100,8 @@ class Microkernel:
 def parse(name: str) -> Microkernel:
     """The microkernel that `name` spells. Raises ValueError where it is not one."""
     match = _NAME.match(name)
+    if len(name) > 100:
+        raise ValueError(f"{name[:40]!r}… is too long to be a microkernel's name")
     if not match:
         raise ValueError(f"{name!r} is not a microkernel name such as f32_conv2d_ukernel_14wx32k_s1__avx512f")
     dtype, op, tile, stride, isa_name = match.groups()

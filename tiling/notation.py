@@ -28,7 +28,10 @@ def parse(problem: Problem, text: str) -> Scheme:
 
 def _specifier(letter: str, inside: str, worker: str | None):
     arguments = [part.strip() for part in inside.split(",")]
-    text = f"{letter}({inside})" + (f"@{worker}" if worker else "")
+    # As repr shows it: a terminal's control characters are not for a message.
+    text = f"{letter}({repr(inside[:60])[1:-1]})" + (f"@{worker[:20]}" if worker else "")
+    if letter != "M" and not re.fullmatch("[a-z]*", arguments[0]):
+        raise SchemeError(f"{text}: {arguments[0][:40]!r} is not the name of a dim or tensor")
     if worker and letter != "T":
         raise SchemeError(f"{text}: only a tile loop T can be bound to workers")
 
@@ -55,7 +58,7 @@ def _specifier(letter: str, inside: str, worker: str | None):
         for part in arguments[1].split("+"):
             count, cross, size = part.partition("x")
             if not cross:
-                raise SchemeError(f"{text}: {part.strip()!r} is not COUNTxSIZE")
+                raise SchemeError(f"{text}: {part.strip()[:40]!r} is not COUNTxSIZE")
             branches.append((_number(text, count.strip()), _number(text, size.strip())))
         return Lambda(arguments[0], tuple(branches))
     if letter == "S":
@@ -72,5 +75,5 @@ def _specifier(letter: str, inside: str, worker: str | None):
 
 def _number(text: str, part: str) -> int:
     if not _NUMBER.match(part):
-        raise SchemeError(f"{text}: {part!r} is not a whole number")
+        raise SchemeError(f"{text}: {part[:40]!r} is not a whole number")
     return int(part)

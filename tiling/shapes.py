@@ -252,7 +252,8 @@ def _descriptor_axis(pairs: Mapping[str, int], axis: str) -> tuple[int, int, tup
 
 def _number(key: str, value: str, words: str = "") -> int:
     if not re.fullmatch("[0-9]+", value):
-        raise ShapeError(f"{key}={value[:40]}: expected a whole number{words}")
+        # As repr shows it: a terminal's control characters are not for a message.
+        raise ShapeError(f"{key}={repr(value[:40])[1:-1]}: expected a whole number{words}")
     if len(value.lstrip("0")) > len(str(LARGEST)) or int(value) > LARGEST:
         raise ShapeError(f"{key}={value[:20]}{'…' if len(value) > 20 else ''}: larger than {LARGEST}")
     return int(value)
