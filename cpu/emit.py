@@ -44,6 +44,9 @@ TEMPLATES = jinja2.Environment(
     keep_trailing_newline=True,
 )
 
+# Unrolled into one step. The largest of use take a few hundred; beyond this the C file takes longer than it is worth.
+MOST_FMAS = 4096
+
 
 @dataclass(frozen=True)
 class Source:
@@ -157,6 +160,11 @@ def _check(scheme: Scheme, isa: Isa) -> None:
             raise SchemeError(
                 f"the register tile of {rows} rows × {vectors} vectors needs {rows * vectors} accumulators, "
                 f"{isa.name} has {isa.registers} registers"
+            )
+        if prod(tile.values()) > MOST_FMAS:
+            raise SchemeError(
+                f"the register tile unrolls {prod(tile.values())} FMAs into one step, {MOST_FMAS} are the most: turn a U "
+                "over a summed dim into a T"
             )
 
 
