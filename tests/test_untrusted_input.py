@@ -1,0 +1,327 @@
+"""Shapes, schemes, suites, records and environment variables are data: read whole, or refused in a sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+
+from cpu.cache import kernel_folder, load, shared_object
+from cpu.emit import emit, symbol_of
+from cpu.toolchain import find_compiler
+from microkernels import records
+from microkernels.catalog import Entry
+from microkernels.database import FILE_NAME, data_folder
+from microkernels.isa import ISAS, PORTABLE
+from microkernels.microkernel import Microkernel, parse as parse_microkernel
+from microkernels.space import quick
+from search import generate_conv, store
+from search.conv import main as conv_command
+from search.workshop import workshop
+from tiling import shapes
+from tiling.machine import Timing
+from tiling.notation import parse
+from tiling.problem import conv2d
+from tiling.scheme import Scheme, SchemeError
+from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape
+
+ROOT = Path(__file__).parents[1]
+HOSTILE = (
+    *(";touch owned", "$(touch owned)", "`touch owned`", "| touch owned", "%s%n%x", "{}", "{0.__class__}", "{{7*7}}", "../../etc"),
+    *("*/ int owned; /*", '"', "'", "\\", "\0", "\n#include <owned>\n", "\x1b[31m", "/*% set x = 1 %*/", "-o owned", "@owned"),
+    *("٣", "1e9", "-1", "0x10", "9" * 5000, "λ", "\ud800", "'; DROP TABLE microkernels; --", "NaN", "Infinity", ""),
+)
+SHAPE = "c=8,h=10,w=10,k=16,r=3,s=3,pad=1"
+DESCRIPTOR = "mb1ic64ih56oc64oh56kh3ph1"
+PROBLEM = parse_shape(SHAPE)
+SCHEME = "R(k) T(h,10) T(w,2) S(y) T(r,3) T(s,3) T(c,8) U(w,5) V(k,4)"
+NAME = "f32_conv2d_ukernel_2hx7wx32kx3s_s2__avx512f"
+
+
+def spoiled(valid: str):
+    """Texts beside a valid one: a part of it replaced by something hostile, or anything at all."""
+    parts = st.tuples(st.integers(0, len(valid)), st.integers(0, len(valid)), st.sampled_from(HOSTILE) | st.text(max_size=8))
+    return parts.map(lambda cut: valid[: min(cut[:2])] + cut[2] + valid[max(cut[:2]) :]) | st.text(max_size=60)
+
+
+def one_sentence(error: Exception) -> bool:
+    return 0 < len(str(error)) < 500
+
+
+# Texts
+
+
+def check_shape(text: str) -> None:
+    try:
+        problem = parse_shape(text)
+    except ShapeError as error:
+        assert one_sentence(error)
+    else:
+        assert re.fullmatch("[a-z0-9_=,]+", canonical(problem)) and parse_shape(canonical(problem)) == problem
+        for isa in ISAS.values():
+            assert re.fullmatch("[A-Za-z0-9_]+", symbol_of(problem, isa, 2))
+
+
+def check_product(text: str) -> None:
+    try:
+        problem = parse_matmul_shape(text)
+    except ShapeError as error:
+        assert one_sentence(error)
+    else:
+        assert re.fullmatch("[A-Za-z0-9_]+", symbol_of(problem, PORTABLE, 1))
+
+
+def check_scheme(text: str) -> None:
+    try:
+        scheme = parse(PROBLEM, text)
+        assert parse(PROBLEM, scheme.text) == scheme
+        assert re.fullmatch("[A-Za-z0-9_(),@+ λ]+", scheme.text)
+        assert re.fullmatch("[A-Za-z0-9_]+", emit(scheme, PORTABLE).symbol)
+    except SchemeError as error:
+        assert one_sentence(error)
+
+
+def check_name(text: str) -> None:
+    try:
+        kernel = parse_microkernel(text)
+    except ValueError as error:
+        assert one_sentence(error)
+    else:
+        assert isinstance(kernel, Microkernel) and kernel.name == text and re.fullmatch("[a-z0-9_]+", text)
+
+
+def check_suite(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        (Path(folder) / "mine.txt").write_bytes(text.encode(errors="surrogatepass"))
+        patch.setattr(shapes, "files", lambda _: Path(folder))
+        try:
+            layers = shapes.suite("mine")
+        except ShapeError as error:
+            assert one_sentence(error)
+        else:
+            assert all(canonical(problem) for problem in layers.values())
+
+
+COMPOSED = "L(h, 1x4 + 2x3) R(k) T(w,10) S(y) T(c,8) T(r,3) T(s,3) U(h,λ) V(k,4)"
+SUITE = "R1 c=3,h=224,w=224,k=64,r=7,s=7,stride=2,pad=3  # the stem\nR2 c=64,h=56,w=56,k=64,r=3,s=3,pad=1\n"
+TEXTS = {
+    "shape": (spoiled(SHAPE) | spoiled(DESCRIPTOR) | spoiled("resnet18:R2"), check_shape),
+    "product": (spoiled("m=12,n=32,k=64"), check_product),
+    "scheme": (spoiled(SCHEME) | spoiled(COMPOSED), check_scheme),
+    "name": (spoiled(NAME), check_name),
+    "suite": (spoiled(SUITE), check_suite),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_text_is_read_or_refused_in_a_sentence(kind):
+    texts, check = TEXTS[kind]
+    given(texts)(settings(max_examples=300)(check))()
+    check("c=" + "9" * 5000)
+
+
+@pytest.mark.parametrize("text", [f"{SHAPE}{hostile}" for hostile in HOSTILE if hostile.strip()] + [f"x{h}:R2" for h in HOSTILE])
+def test_the_command_refuses_hostile_shapes_in_a_line(text, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert conv_command(["--shape", text, "--isa", "portable", "--scheme", SCHEME]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.count("\n") == 1 and "\x1b" not in printed.err and not list(tmp_path.iterdir())
+
+
+def test_a_step_that_would_fill_megabytes_of_c_is_refused():
+    large = conv2d(c=1 << 20, h=4, w=4, k=4, r=1, s=1)
+    with pytest.raises(SchemeError, match="unrolls 1048576 FMAs into one step, 4096 are the most"):
+        emit(parse(large, "R(h) R(w) S(y) U(c,1048576) V(k,4)"), PORTABLE)
+
+
+# The environment
+
+ODD = "a b;$(touch owned) `x` 'y' \"z\" %s {} &"
+
+
+def test_folders_and_compilers_may_have_any_name(tmp_path, monkeypatch):
+    odd = tmp_path / ODD
+    odd.mkdir()
+    compiler = odd / "my cc;$(touch owned)"
+    compiler.write_text(f'#!/bin/sh\nexec {find_compiler().path} "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CC", f"'{compiler.as_posix()}' -DODD='\"$(touch owned) ; %s\"'".replace("'y'", "'\"'y'\"'"))
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(odd / "cache"))
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(odd / "data"))
+    kernel = generate_conv(c=4, h=5, w=5, k=4, r=1, s=1, isa="portable")
+    assert kernel.timing.seconds > 0
+    assert {path.name for path in tmp_path.rglob("owned")} == set()
+    assert all(re.fullmatch(r"[0-9a-f]{64}\.(so|c)", path.name) for path in kernel_folder().iterdir())
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_compiler_sees_fixed_words_only(isa, monkeypatch, tmp_path):
+    """Whatever the problem: the command line is made of our flags and of a name that is a hash."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))
+    seen = []
+
+    def compile_shared(compiler, source, output, flags, openmp):
+        seen.append((output.name, flags))
+        output.write_bytes(b"")
+
+    monkeypatch.setattr("cpu.cache.compile_shared", compile_shared)
+    for text in (SHAPE, "c=3,h=17,w=5,k=9,r=2,s=1", DESCRIPTOR):
+        problem = parse_shape(text)
+        lanes = ISAS[isa].lanes
+        scheme = parse(problem, f"R(k) R(h) R(w) S(y) R(r) R(s) R(c) V(k,{lanes})")
+        emitted = emit(scheme, ISAS[isa])
+        shared_object(emitted.text, emitted.compiler_flags)
+    assert len(seen) == 3
+    for name, flags in seen:
+        assert re.fullmatch(r"[0-9a-f]{64}\.so", name) and flags == ISAS[isa].compiler_flags
+
+
+# Records
+
+VALUES = st.one_of(
+    st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.binary(max_size=20), st.sampled_from(HOSTILE[:-12] + ("{}", "")),
+    st.sampled_from(["[]", "[1]", "[NaN]", "[-1.0]", '["a"]', "[1e999]", "[0.0]", "[[1]]", "[true]", "{}", "[" * 50_000, "null",
+                     '{"read": 3}', '{"read": {"memory": 1}}', NAME, SCHEME, "[1.0, 2.0]", "1" * 5000, "[" + "9" * 400 + "]"]),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def doctored(tmp_path_factory):
+    """A store with one record of each kind, and what writes any values into them."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("TILEWRIGHT_DATA", str(tmp_path_factory.mktemp("doctored")))
+    key = store.Key("here", "portable", "gcc 1", "conv2d", SHAPE, 1)
+    kernel = quick(PORTABLE)[0]
+    records.record("here", Entry(kernel, 0.5, Timing((1.0,), 9.0)), settled=True)
+    store.record(key, SCHEME, Timing((1.0,), 9.0))
+    store.choose(key, "model", SCHEME, Timing((1.0,), 9.0))
+    store.keep_facts("here", "portable", {"read": {"memory": 1.0}, "peak_gflops": 1.0, "memory_write": 1.0, "memory_stream": 1.0})
+
+    def write(values: dict[tuple[str, str], object]) -> store.Key:
+        with closing(sqlite3.connect(data_folder() / FILE_NAME, isolation_level=None)) as connection:
+            for (table, column), value in values.items():
+                text = value.encode(errors="surrogatepass").decode(errors="replace") if isinstance(value, str) else value
+                try:
+                    connection.execute(f"UPDATE {table} SET {column} = ?", (text,))
+                except sqlite3.IntegrityError:
+                    pass  # what must not be null
+        return key
+
+    yield write
+    patch.undo()
+
+
+COLUMNS = {
+    "microkernels": ("kernel", "score", "samples", "peak_gflops", "reason", "stale", "measured"),
+    "schemes": ("scheme", "samples", "peak_gflops", "reason"),
+    "choices": ("scheme", "samples", "peak_gflops"),
+    "machines": ("facts",),
+}
+
+
+def check_records(doctored, values: dict[tuple[str, str], object]) -> None:
+    key = doctored(values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        catalog = records.load("here", "portable")
+        names = records.measured("here")
+        records.revision("here", "portable", "conv2d")
+        outcomes = store.measured(key)
+        choice = store.choice(key, "model")
+        facts = store.facts("here", "portable")
+    for entry in catalog.entries:
+        assert 0 < entry.score < float("inf") and entry.kernel.isa == "portable" and isinstance(entry.timing, Timing)
+    assert all(parse_microkernel(name) for name in names)
+    assert all(isinstance(outcome, (Timing, str)) for outcome in outcomes.values())
+    assert choice is None or isinstance(choice[0], str) and (choice[1] is None or isinstance(choice[1], Timing))
+    assert facts is None or all(rate > 0 for rate in facts["read"].values())
+    if choice:
+        check_scheme(choice[0])
+
+
+PLACES = [(table, column) for table, columns in COLUMNS.items() for column in columns]
+DOCTORED = st.dictionaries(st.sampled_from(PLACES), VALUES, min_size=1)
+
+
+def test_a_doctored_record_is_valid_or_ignored(doctored):
+    given(DOCTORED)(settings(max_examples=50)(lambda values: check_records(doctored, values)))()
+
+
+@pytest.mark.soak
+def test_hostile_texts_and_records_for_long(doctored, soak_seconds, soak_seed):
+    until, rounds = time.monotonic() + soak_seconds, 0
+    many = settings(max_examples=300, database=None)
+    while True:
+        for texts, check in TEXTS.values():
+            seed(soak_seed + rounds)(given(texts)(many(check)))()
+        seed(soak_seed + rounds)(given(DOCTORED)(many(lambda values: check_records(doctored, values))))()
+        rounds += 1
+        if time.monotonic() > until:
+            break
+    print(f"{300 * rounds} texts of each kind ({', '.join(TEXTS)}) and {300 * rounds} doctored stores: each read or refused")
+
+
+@pytest.mark.parametrize("column, value", [("score", "NaN"), ("samples", "[]"), ("peak_gflops", -1.0), ("kernel", "{}; DROP TABLE x")])
+def test_an_ignored_record_is_told_and_measured_again(tmp_path, monkeypatch, column, value):
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path))
+    kernel, other = quick(PORTABLE)[:2]
+    for each in (kernel, other):
+        records.record("here", Entry(each, 0.5, Timing((1.0,), 9.0)), settled=True)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as connection:
+        connection.execute(f"UPDATE microkernels SET {column} = ? WHERE kernel = ?", (value, kernel.name))
+    with pytest.warns(RuntimeWarning, match="a record in .* cannot be Tilewright's and will be measured anew: '"):
+        assert records.measured("here") == {other.name}
+    with pytest.warns(RuntimeWarning):
+        assert [entry.kernel for entry in records.load("here", "portable").entries] == [other]
+
+
+def test_a_store_with_other_columns_is_set_aside(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path))
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+        connection.executescript("PRAGMA user_version = 1; CREATE TABLE microkernels (kernel TEXT); CREATE VIEW schemes AS SELECT 1;")
+    with pytest.warns(RuntimeWarning, match="its table microkernels has no column .* set aside as"):
+        assert records.measured("here") == frozenset()
+    (aside,) = tmp_path.glob(f"{FILE_NAME}.set-aside-*")
+    with closing(sqlite3.connect(aside)) as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (2,)
+
+
+@pytest.mark.parametrize(
+    "scheme", ["R(h) R(w) S(y) T(c,4) V(k,16)", "R(h) R(w) S(y) U(c,4096) V(k,4)", "$(touch owned)", "{}", "R(h) R(w) T(c,4) V(k,4)"]
+)
+def test_a_doctored_choice_is_told_and_searched_again(tmp_path, monkeypatch, scheme):
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path))
+    shop, problem = workshop("portable"), conv2d(c=4, h=5, w=5, k=4, r=1, s=1)
+    wanted = parse(problem, "R(h) R(w) S(y) T(c,4) V(k,4)")
+    store.choose(shop.key(problem), shop.kind("model", "conv2d"), scheme, None)
+    monkeypatch.setattr("search.workshop.Workshop.candidates", lambda *_: [wanted])
+    with pytest.warns(RuntimeWarning, match="the choice for c=4,h=5,w=5,k=4,r=1,s=1"):
+        assert generate_conv(c=4, h=5, w=5, k=4, r=1, s=1, isa="portable").scheme == wanted
+    assert store.choice(shop.key(problem), shop.kind("model", "conv2d")) == (wanted.text, None)
+
+
+def test_show_with_a_doctored_store_has_no_traceback(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path))
+    from cpu.host import fingerprint, host
+
+    for kernel in quick(PORTABLE)[:3]:
+        records.record(fingerprint(host()), Entry(kernel, 0.5, Timing((1.0,), 9.0)), settled=True)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as connection:
+        connection.execute("UPDATE microkernels SET samples = '[' WHERE rowid = 1")
+        connection.execute("UPDATE microkernels SET score = x'ff' WHERE rowid = 2")
+    command = [sys.executable, "-m", "microkernels", "show", "--isa", "portable", "--json"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == 0 and len(ended.stdout.splitlines()) == 1 and json.loads(ended.stdout)["score"] == 0.5
+    assert "2 records in" in ended.stderr and "Traceback" not in ended.stderr
