@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from cpu.cache import kernel_folder, load, shared_object
+from cpu.cache import kernel_folder, shared_object
 from cpu.emit import emit, symbol_of
 from cpu.toolchain import find_compiler
 from microkernels import records
@@ -29,12 +29,11 @@ from microkernels.space import quick
 from search import generate_conv, store
 from search.conv import main as conv_command
 from search.workshop import workshop
-from tiling import shapes
 from tiling.machine import Timing
 from tiling.notation import parse
 from tiling.problem import conv2d
-from tiling.scheme import Scheme, SchemeError
-from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape
+from tiling.scheme import SchemeError
+from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape, suite
 
 ROOT = Path(__file__).parents[1]
 HOSTILE = (
@@ -104,13 +103,13 @@ def check_name(text: str) -> None:
 def check_suite(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         (Path(folder) / "mine.txt").write_bytes(text.encode(errors="surrogatepass"))
-        patch.setattr(shapes, "files", lambda _: Path(folder))
+        patch.setattr("tiling.suite.files", lambda _: Path(folder))
         try:
-            layers = shapes.suite("mine")
+            layers = suite("mine")
         except ShapeError as error:
             assert one_sentence(error)
         else:
-            assert all(canonical(problem) for problem in layers.values())
+            assert all(layer.refused if layer.problem is None else canonical(layer.problem) for layer in layers)
 
 
 COMPOSED = "L(h, 1x4 + 2x3) R(k) T(w,10) S(y) T(c,8) T(r,3) T(s,3) U(h,λ) V(k,4)"

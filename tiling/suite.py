@@ -47,15 +47,16 @@ def read(suite: str, problem_of: Callable[[str], Problem]) -> tuple[Layer, ...]:
     """
     # Only names that the folder lists are opened, so a name can never be a path.
     if not re.fullmatch("[a-z0-9_]+", suite) or suite not in suites():
-        raise ShapeError(f"there is no suite {suite!r}{_there_is(suite, suites())}")
-    return layers(suite, files("tiling.suites").joinpath(f"{suite}.txt").read_text(encoding="utf-8"), problem_of)
+        raise ShapeError(f"there is no suite {suite[:40]!r}{_there_is(suite, suites())}")
+    text = files("tiling.suites").joinpath(f"{suite}.txt").read_text(encoding="utf-8", errors="replace")
+    return layers(suite, text, problem_of)
 
 
 def find(suite: str, name: str, problem_of: Callable[[str], Problem]) -> Layer:
     """One layer of one suite. Raises ShapeError where either is unknown."""
     named = {layer.name: layer for layer in read(suite, problem_of)}
     if name not in named:
-        raise ShapeError(f"suite {suite} has no layer {name!r}{_there_is(name, named)}")
+        raise ShapeError(f"suite {suite} has no layer {name[:40]!r}{_there_is(name, named)}")
     return named[name]
 
 
@@ -71,7 +72,7 @@ def layers(suite: str, text: str, problem_of: Callable[[str], Problem]) -> tuple
             raise ShapeError(f"suite {suite}: expected NAME [xCOUNT] key=value …, found {content[:60]!r}")
         name, count, shape = match["name"], int(match["count"] or 1), match["shape"]
         if name in found:
-            raise ShapeError(f"suite {suite} lists {name} twice")
+            raise ShapeError(f"suite {suite} lists {repr(name[:40])[1:-1]} twice")
         try:
             found[name] = Layer(name, shape, count, problem_of(shape))
         except ShapeError as error:
