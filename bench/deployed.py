@@ -1,0 +1,119 @@
+"""`python -m bench.deployed --shape resnet18:R2`: is a saved kernel, called from C, as fast as it was when tuned?
+
+The tuner's own measurement and the example program that `save` writes run in turns, so that a slow moment hits both.
+Of each turn the fastest sample counts: other programs only ever make a run slower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from cpu.toolchain import CompileError, find_compiler
+from cpu.worker import CandidateError, Worker
+from search.generate import generate
+from search.options import FAILURES, INTERRUPTED, seconds, whole
+from search.workshop import DEFAULT_BUDGET, Workshop, workshop
+from tiling.machine import Timing
+from tiling.problem import Problem, ProblemError
+from tiling.scheme import Scheme
+from tiling.shapes import canonical, parse_shape
+
+ROUNDS = 7
+TURN_SECONDS = 0.5
+_LEAST_SECONDS = 60.0  # of patience with a program that times itself for TURN_SECONDS
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Seconds a call of one kernel, one number a turn, measured by the tuner and by the saved program."""
+
+    scheme: Scheme
+    tuned: tuple[float, ...]
+    deployed: tuple[float, ...]
+
+    @property
+    def slower(self) -> float:
+        """By which part the deployed kernel is slower: the median of the turns' ratios, less one."""
+        return median(d / t for t, d in zip(self.tuned, self.deployed)) - 1
+
+
+def turns(shop: Workshop, problem: Problem, budget: float) -> Turns:
+    """Tunes (or takes what an earlier search chose), saves, compiles the example and times both in turns.
+
+    Raises CandidateError where the kernel fails, and what a search raises.
+    """
+    kernel = generate(problem, threads=shop.threads, tune="measure", budget=budget, isa=shop.isa.name)
+    tuned, deployed = [], []
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder, closing(Worker(env=shop.environment)) as worker:
+        library = next(path for path in kernel.save(folder) if path.suffix == ".so")
+        program = _example(Path(folder), library)
+        for _ in range(ROUNDS):
+            timing = shop.measure(worker, kernel.scheme, TURN_SECONDS)
+            if not isinstance(timing, Timing):
+                raise CandidateError(timing)
+            tuned.append(min(timing.samples))
+            deployed.append(_timed(program, shop.environment))
+    return Turns(kernel.scheme, tuple(tuned), tuple(deployed))
+
+
+def _example(folder: Path, library: Path) -> Path:
+    command = [*find_compiler().command, "-O2", "example.c", library.name, "-Wl,-rpath,$ORIGIN", "-o", "example"]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if ended.returncode:
+        raise CompileError(f"the example program does not compile: {ended.stderr.strip()}")
+    return folder / "example"
+
+
+def _timed(program: Path, environment: dict[str, str]) -> float:
+    ended = subprocess.run(
+        [program, str(TURN_SECONDS)], env={**os.environ, **environment}, capture_output=True, text=True, timeout=_LEAST_SECONDS
+    )
+    found = re.match(r"([0-9.]+) s a call", ended.stdout)
+    if ended.returncode or not found:
+        raise CandidateError(f"the saved program failed with status {ended.returncode}: {ended.stderr.strip()}")
+    return float(found[1])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; the exit code."""
+    parser = argparse.ArgumentParser("python -m bench.deployed", description="Saved kernels against their tuned speed.")
+    parser.add_argument("--shape", required=True, nargs="+", help="layers, as `python -m search.conv` takes them")
+    parser.add_argument("--threads", type=whole, default=1, metavar="N")
+    parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
+    parser.add_argument("--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS", help="where no search was done yet")
+    options = parser.parse_args(arguments)
+    try:
+        shop = workshop(options.isa, options.threads)
+        for shape in options.shape:
+            found = turns(shop, parse_shape(shape), options.budget)
+            print(
+                f"{shape:<14} tuned {1e3 * median(found.tuned):.4f} ms, deployed {1e3 * median(found.deployed):.4f} ms: "
+                f"{100 * found.slower:+.2f} %   {canonical(found.scheme.problem)} as {found.scheme}",
+                flush=True,
+            )
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except ProblemError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except CandidateError as error:
+        print(f"the kernel failed: {error.reason}", file=sys.stderr)
+        return 1
+    except FAILURES as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
