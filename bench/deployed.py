@@ -27,8 +27,8 @@ from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme
 from tiling.shapes import canonical, parse_shape
 
-ROUNDS = 7
-TURN_SECONDS = 0.5
+ROUNDS = 15
+TURN_SECONDS = 0.1  # the tuner takes samples of a millisecond then, which a neighbour seldom interrupts, as the program does
 _LEAST_SECONDS = 60.0  # of patience with a program that times itself for TURN_SECONDS
 
 
