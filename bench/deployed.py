@@ -1,7 +1,7 @@
 """`python -m bench.deployed --shape resnet18:R2`: is a saved kernel, called from C, as fast as it was when tuned?
 
 The tuner's own measurement and the example program that `save` writes run in turns, so that a slow moment hits both.
-Of each turn the fastest sample counts: other programs only ever make a run slower.
+Of each the fastest sample counts: other programs only ever make a run slower.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import tempfile
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from cpu.toolchain import CompileError, find_compiler
 from cpu.worker import CandidateError, Worker
@@ -34,7 +33,7 @@ _LEAST_SECONDS = 60.0  # of patience with a program that times itself for TURN_S
 
 @dataclass(frozen=True)
 class Turns:
-    """Seconds a call of one kernel, one number a turn, measured by the tuner and by the saved program."""
+    """Seconds a call of one kernel, the fastest sample of each turn, measured by the tuner and by the saved program."""
 
     scheme: Scheme
     tuned: tuple[float, ...]
@@ -42,8 +41,8 @@ class Turns:
 
     @property
     def slower(self) -> float:
-        """By which part the deployed kernel is slower: the median of the turns' ratios, less one."""
-        return median(d / t for t, d in zip(self.tuned, self.deployed)) - 1
+        """By which part the deployed kernel is slower."""
+        return min(self.deployed) / min(self.tuned) - 1
 
 
 def turns(shop: Workshop, problem: Problem, budget: float) -> Turns:
@@ -96,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
         for shape in options.shape:
             found = turns(shop, parse_shape(shape), options.budget)
             print(
-                f"{shape:<14} tuned {1e3 * median(found.tuned):.4f} ms, deployed {1e3 * median(found.deployed):.4f} ms: "
+                f"{shape:<14} tuned {1e3 * min(found.tuned):.4f} ms, deployed {1e3 * min(found.deployed):.4f} ms: "
                 f"{100 * found.slower:+.2f} %   {canonical(found.scheme.problem)} as {found.scheme}",
                 flush=True,
             )

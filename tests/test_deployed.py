@@ -27,7 +27,7 @@ def chosen(monkeypatch):
 
 def test_what_a_turn_is_compared_by():
     scheme = parse(parse_shape(SHAPE), SCHEME)
-    assert deployed.Turns(scheme, (1.0, 2.0, 4.0), (1.1, 2.02, 4.4)).slower == pytest.approx(0.1)
+    assert deployed.Turns(scheme, (4.0, 1.0, 2.0), (1.1, 2.02, 4.4)).slower == pytest.approx(0.1)
 
 
 def test_a_saved_kernel_is_timed_beside_the_tuned_one(chosen, capsys):
