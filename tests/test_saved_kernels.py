@@ -163,6 +163,14 @@ def test_a_call_that_this_cpu_cannot_run_ends_in_a_sentence(tmp_path):
     assert ended.returncode == -6 and ended.stderr.endswith("this CPU lacks avx9\n")
 
 
+@pytest.mark.isa("avx2")
+def test_the_cache_serves_no_binary_of_another_instruction_set():
+    """The same C text compiled for two is two files."""
+    text = "float twice(float x) { return 2 * x; }"
+    files = {shared_object(text, flags) for flags in ((), ISAS["avx2"].compiler_flags, ("-mavx",))}
+    assert len(files) == 3 and len({file.read_bytes() for file in files}) > 1
+
+
 @pytest.mark.parametrize("isa", [isa for isa in ISAS.values() if isa.cpu_flags], ids=lambda isa: isa.name)
 def test_the_c_condition_asks_for_the_flags_that_the_table_lists(isa):
     assert isa.supported == " && ".join(f'__builtin_cpu_supports("{flag}")' for flag in isa.cpu_flags)

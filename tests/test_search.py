@@ -86,6 +86,15 @@ def test_a_drifting_clock_does_not_choose():
     assert bench.tune().best.scheme == CANDIDATES[5]
 
 
+def test_finalists_are_measured_in_turns():
+    """A B C D A B C D …, so that a slow moment hits all alike; the result's samples are of all turns."""
+    bench = Bench({c.text: 1.0 + place for place, c in enumerate(CANDIDATES)})
+    outcome = bench.tune()
+    leaders, finals = [c.text for c in CANDIDATES[:4]], bench.calls[len(CANDIDATES) :]
+    assert finals == leaders * (len(finals) // 4) and len(finals) > 4
+    assert len(outcome.best.timing.samples) == 5 * len(finals) // 4
+
+
 def test_a_near_tie_of_equally_simple_schemes_goes_to_the_one_that_stands_first():
     """Within the winner's spread: 0.4 % slower and first in the list beats the fastest."""
     bench = Bench({c.text: 1.0 - place * 0.001 for place, c in enumerate(CANDIDATES)}, jitter=0.01)
