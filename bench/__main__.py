@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import argparse
-import platform
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-
+from bench.conditions import USUAL_PEERS, available, conditions, identity
 from bench.files import ReportError, append, check_writable
-from bench.formats import to_json
+from bench.formats import Run, conditions_line, to_json
 from bench.journal import Journal, alone, journal
-from bench.layers import ROUNDS, TURN_SECONDS
-from bench.markdown import around_markers, readme_table, rewrite_between_markers
+from bench.markdown import around_markers
 from bench.peers import PEERS
-from bench.report import table, write_report
+from bench.report import publish, show
 from bench.results import Conditions, LayerResult
 from bench.run import Visit, plan, run
-from bench.sections import PAPER, Section, sections
-from bench.summary import incomplete, summary
-from cpu.emit import VERSION
-from cpu.toolchain import find_compiler
+from bench.sections import PAPER, sections
+from cpu.host import host
 from microkernels.offline import machine_catalog
-from search import store
 from search.options import FAILURES, INTERRUPTED, seconds, whole
 from search.workshop import DEFAULT_BUDGET, workshop
 from tiling.problem import ProblemError
 from tiling.scheme import SchemeError
 from tiling.shapes import suite
 
-# What a user would pick instead; the others are slow to prepare, or known to be slower, and run when named.
-USUAL_PEERS = ("onednn", "onednn-nchw", "ort", "openvino")
-STEM = "performance"
+STEM = "performance"  # of the report's files
 
 
 @dataclass
@@ -60,22 +52,20 @@ def main(arguments: list[str] | None = None) -> int:
     code, ended = 0, ""
     try:
         suites = {name: suite(name) for name in dict.fromkeys(options.suite)}
-        peers, absent = _peers(options.peers)
-        for path in filter(None, (options.json, options.readme, options.report and options.report / f"{STEM}.md")):
-            check_writable(path)
-        if options.readme:
-            around_markers(options.readme)
-        for peer, why in absent:
-            print(f"without {peer}: {why}", file=sys.stderr)
-        shops = [workshop(None, count) for count in dict.fromkeys(options.threads)]
+        versions, absent = available(options.peers)
+        _check_files(options)
+        threads = list(dict.fromkeys(options.threads))
+        for sentence in _remarks(options, absent, threads):
+            print(sentence, file=sys.stderr)
+        shops = [workshop(None, count) for count in threads]
         machine_catalog(shops[0].isa, announce=lambda sentence: print(sentence, file=sys.stderr))
-        conditions = _conditions(options, shops[0], peers, absent)
-        unfinished = journal(_identity(options, conditions))
-        if options.restart:
-            unfinished.discard()
+        known = conditions(_command(options), shops[0], versions, absent, options.cache, options.budget)
+        unfinished = journal(identity(list(suites), suites, threads, known))
         found.visits = plan(suites, shops)
         with alone():
-            _collect(found, unfinished, options, peers)
+            if options.restart:
+                unfinished.discard()
+            _collect(found, unfinished, known, options)
     except KeyboardInterrupt:
         print("interrupted: what is done is kept, the same command continues", file=sys.stderr)
         code, ended = INTERRUPTED, "not ended before a Ctrl-C"
@@ -87,82 +77,51 @@ def main(arguments: list[str] | None = None) -> int:
         code, ended = 1, f"not ended before an error: {error}"
     if not found.results:
         return code or 1
+    missing = found.missing(ended)
     try:
-        _publish(sections(found.results), conditions, found.missing(ended), options)
-        if not ended:
+        show(sections(found.results), missing)
+        for sentence in publish(Run(known, tuple(found.results), tuple(missing)), options.report, STEM, options.readme):
+            print(sentence, file=sys.stderr)
+        # Layers that failed are tried again by the same command.
+        if not missing:
             unfinished.discard()
     except (ReportError, *FAILURES) as error:
         print(error, file=sys.stderr)
         return code or 1
-    return code or int(bool(found.failures))
+    return code or int(bool(missing))
 
 
-def _collect(found: Finding, unfinished: Journal, options: argparse.Namespace, peers: Sequence[str]) -> None:
+def _check_files(options: argparse.Namespace) -> None:
+    """Whether what the run finds can be kept: asked before it begins. Raises ReportError."""
+    for path in filter(None, (options.json, options.readme, options.report and options.report / f"{STEM}.md")):
+        check_writable(path)
+    if options.readme:
+        around_markers(options.readme)
+
+
+def _remarks(options: argparse.Namespace, absent: Sequence[tuple[str, str]], threads: Sequence[int]) -> Iterator[str]:
+    yield from (f"without {peer}: {why}" for peer, why in absent)
+    if max(threads) > host().cores:
+        yield f"{max(threads)} threads on {host().cores} cores wait for one another: expect slow kernels of everybody"
+    if options.cache == "cold" and max(threads) > 1:
+        raise ProblemError("--cache cold is for --threads 1: what empties one core's caches leaves those of the others")
+
+
+def _collect(found: Finding, unfinished: Journal, known: Conditions, options: argparse.Namespace) -> None:
     def fail(visit: Visit, why: str) -> None:
         found.failures[visit] = why
         print(f"{visit}: {why}", file=sys.stderr)
 
-    for _, result in run(found.visits, unfinished, fail, peers=peers, cache=options.cache, budget=options.budget):
-        found.results.append(result)
+    def keep(result: LayerResult) -> None:
+        unfinished.keep(result)
         if options.json:
             append(options.json, to_json(result))
 
-
-def _peers(asked: Sequence[str] | None) -> tuple[list[str], list[tuple[str, str]]]:
-    """The peers that can run, and (name, why not) of the others. One that was asked for by name may be missing too."""
-    asked = list(dict.fromkeys(USUAL_PEERS if asked is None else asked))
-    asked = [] if asked == ["none"] else asked
-    for name in asked:
-        if name not in PEERS:
-            raise ProblemError(f"there is no peer {name!r}; there are {' '.join(PEERS)}, or none")
-    missing = {name: PEERS[name].missing() for name in asked}
-    return [name for name in asked if missing[name] is None], [(name, why) for name, why in missing.items() if why]
-
-
-def _conditions(options, shop, peers: Sequence[str], absent: Sequence[tuple[str, str]]) -> Conditions:
-    compiler = find_compiler()
-    warm = "warm caches: inputs, weights and output stay where the call before left them"
-    cold = "cold caches: a buffer larger than the last one is read before each call"
-    return Conditions(
-        command=_command(options),
-        machine=shop.machine,
-        compiler=f"{compiler.kind} {compiler.version}",
-        tilewright=VERSION,
-        python=platform.python_version(),
-        peers=tuple((name, PEERS[name].title, PEERS[name].version()) for name in peers),
-        missing=tuple(absent),
-        cache=warm if options.cache == "warm" else cold,
-        pinned="threads are not pinned to cores",
-        allocator="output memory is re-used; where a library allocates it, glibc keeps freed memory (its thresholds are set high)",
-        turns=f"medians over {ROUNDS} turns of {TURN_SECONDS:g} s of every contender, in turns A B A B in one process, "
-        "3 calls before each to warm it, the FMA peak measured before and after each",
-        budget=options.budget,
-    )
-
-
-def _identity(options: argparse.Namespace, conditions: Conditions) -> dict:
-    """What tells an unfinished run from others: a run continues only what it would have measured itself."""
-    return {
-        **{"suites": options.suite, "threads": options.threads, "cache": options.cache, "budget": options.budget},
-        **{"peers": conditions.peers, "machine": conditions.machine.fingerprint, "isa": conditions.machine.isa},
-        **{"compiler": conditions.compiler, "versions": [VERSION, store.VERSION]},
-    }
-
-
-def _publish(
-    found: Sequence[Section], conditions: Conditions, missing: Sequence[tuple[str, str]], options: argparse.Namespace
-) -> None:
-    """Prints the tables; writes the report and the README's table where they are asked for."""
-    for section in found:
-        Console().print(table(section))
-        print("\n".join(summary(section)))
-    if missing:
-        print(incomplete(missing))
-    if options.report:
-        print("\n".join(write_report(options.report, STEM, found, conditions, missing)), file=sys.stderr)
-    if options.readme:
-        rewrite_between_markers(options.readme, readme_table(found, conditions))
-        print(f"wrote the table in {options.readme}", file=sys.stderr)
+    if options.json and not (options.json.exists() and options.json.stat().st_size):
+        append(options.json, conditions_line(known))
+    measured = {"peers": [name for name, _, _ in known.peers], "cache": options.cache, "budget": options.budget}
+    for result in run(found.visits, unfinished.results(), keep, fail, **measured):
+        found.results.append(result)
 
 
 def _command(options: argparse.Namespace) -> str:

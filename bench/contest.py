@@ -27,16 +27,21 @@ from tiling.notation import parse
 from tiling.problem import Problem
 from tiling.shapes import problem_of
 
-# Longer than the spinning that `bench.layers.ENVIRONMENT` and the peers' own settings allow.
+# Longer than the spinning that `bench.layers.WAITING` and the peers' own settings allow.
 PAUSE_SECONDS = 0.02
 # A sample is about as long as this, or one call: long beside the clock's resolution, short beside a scheduler's slice.
 SAMPLE_SECONDS = 0.001
 WARM_CALLS = 3
 PEAK_SECONDS = 0.004
-TOLD_SAMPLES = 50  # of a kernel alone, as its library reports them
+TOLD_SAMPLES = 10  # a turn, of a kernel alone as its library reports them
 # Larger than the last cache by this factor, a buffer that is read leaves nothing of what a call used in any cache.
 SWEEP = 2
+_MOST_BUFFER_BYTES = 256 << 20  # beyond every last cache but those of servers that share it among dozens of cores
 _BANDWIDTH_SECONDS = 0.05
+
+
+class Refused(Exception):
+    """A peer that cannot take the problem, or is not there: why."""
 
 
 @dataclass
@@ -76,20 +81,21 @@ def contest(
     """
     problem, warm = problem_of(op, shape), cache == "warm"
     chosen = isa_named(isa)
-    x, w = reals(problem, seed)
+    x, w = map(_aligned, reals(problem, seed))
     expected, bound = reference(problem, x, w), error_bound(problem, x, w)
+
+    def peak() -> float:
+        return peak_gflops(chosen.compiler_flags, chosen.lanes, PEAK_SECONDS)
+
     entrants, skipped = [], []
     for name, text in schemes.items():
         kernel = build(parse(problem, text), chosen, threads, stream)
         entrants.append(_ours(name, kernel, x, w, expected, bound, warm))
     for name in peers:
         try:
-            entrants.append(_peer(name, problem, x, w, threads, expected, bound))
+            entrants.append(_peer(name, problem, x, w, threads, expected, bound, peak if warm else None))
         except Exception as error:  # whatever a foreign library raises is its reason
             skipped.append([name, _sentence(error)])
-
-    def peak() -> float:
-        return peak_gflops(chosen.compiler_flags, chosen.lanes, PEAK_SECONDS)
 
     sweep = None if warm else _sweeper()
     for _ in range(rounds):
@@ -97,11 +103,7 @@ def contest(
             entrant.calls.append(_turn(entrant.run, seconds, peak, sweep))
             if entrant.kernel:
                 entrant.kernels.append(entrant.kernel(seconds))
-    for entrant in entrants:
-        if warm and entrant.prepared and entrant.prepared.kernel_seconds:
-            told = tuple(entrant.prepared.kernel_seconds(TOLD_SAMPLES))
-            entrant.kernels.append(Timing(told, max(call.peak_gflops for call in entrant.calls)))
-    buffer = np.ones(2 * SWEEP * host().caches[-1].bytes // 8)
+    buffer = np.ones(min(2 * SWEEP * host().caches[-1].bytes, _MOST_BUFFER_BYTES) // 8)
     return {
         "contenders": [
             {
@@ -128,15 +130,31 @@ def _ours(name: str, kernel: Kernel, x, w, expected, bound, warm: bool) -> _Entr
     return _Entrant(name, layout, lambda: kernel(x, packed, out=y), error, alone if warm else None)
 
 
-def _peer(name: str, problem: Problem, x, w, threads: int, expected, bound) -> _Entrant:
+def _peer(name: str, problem: Problem, x, w, threads: int, expected, bound, peak) -> _Entrant:
     peer = PEERS[name]
     refusal = peer.missing() or peer.refuses(problem)
     if refusal:
-        raise WrongResult(refusal)
+        raise Refused(refusal)
     prepared = peer.prepare(problem, x, w, threads)
     prepared.run()
     error = _largest_error(np.asarray(prepared.result()), expected, bound)
-    return _Entrant(name, prepared.layout, prepared.run, error, prepared=prepared)
+
+    def alone(seconds: float) -> Timing:
+        time.sleep(PAUSE_SECONDS)
+        before = peak()
+        prepared.run()
+        told = tuple(prepared.kernel_seconds(TOLD_SAMPLES))
+        return Timing(told, max(before, peak()))
+
+    kernel = alone if peak and prepared.kernel_seconds else None
+    return _Entrant(name, prepared.layout, prepared.run, error, kernel, prepared)
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    """A copy that starts on a cache line, as every contender's output does."""
+    copy = aligned_empty(array.shape)
+    copy[:] = array
+    return copy
 
 
 def _largest_error(y: np.ndarray, expected: np.ndarray, bound: np.ndarray) -> float:
@@ -186,4 +204,4 @@ def _pooled(turns: list[Timing]) -> dict:
 def _sentence(error: Exception) -> str:
     """The first line of what a library says, with its type where that is not our own."""
     said = (str(error).strip() or "no reason given").splitlines()[0][:300]
-    return said if isinstance(error, WrongResult) else f"{type(error).__name__}: {said}"
+    return said if isinstance(error, (Refused, WrongResult)) else f"{type(error).__name__}: {said}"

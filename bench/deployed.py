@@ -16,6 +16,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.files import ReportError
+from bench.journal import alone
 from cpu.toolchain import CompileError, find_compiler
 from cpu.worker import CandidateError, Worker
 from search.generate import generate
@@ -92,13 +94,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         shop = workshop(options.isa, options.threads)
-        for shape in options.shape:
-            found = turns(shop, parse_shape(shape), options.budget)
-            print(
-                f"{shape:<14} tuned {1e3 * min(found.tuned):.4f} ms, deployed {1e3 * min(found.deployed):.4f} ms: "
-                f"{100 * found.slower:+.2f} %   {canonical(found.scheme.problem)} as {found.scheme}",
-                flush=True,
-            )
+        with alone():
+            for shape in options.shape:
+                found = turns(shop, parse_shape(shape), options.budget)
+                print(
+                    f"{shape:<14} tuned {1e3 * min(found.tuned):.4f} ms, deployed {1e3 * min(found.deployed):.4f} ms: "
+                    f"{100 * found.slower:+.2f} %   {canonical(found.scheme.problem)} as {found.scheme}",
+                    flush=True,
+                )
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -108,7 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
     except CandidateError as error:
         print(f"the kernel failed: {error.reason}", file=sys.stderr)
         return 1
-    except FAILURES as error:
+    except (ReportError, *FAILURES) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -56,7 +56,7 @@ def journal(identity: Mapping[str, object]) -> Journal:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """One benchmark at a time on a machine: two would time each other. Raises ReportError where another one runs."""
+    """One benchmark of a user at a time: two would time each other. Raises ReportError where another one runs."""
     path = data_folder() / "bench" / "running.lock"
     with reported(path):
         path.parent.mkdir(parents=True, exist_ok=True)

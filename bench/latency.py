@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from bench.files import ReportError, check_writable, write
+from bench.journal import alone
 from cpu.host import fingerprint, host
 from cpu.toolchain import find_compiler
 from search.options import FAILURES, INTERRUPTED
@@ -91,7 +92,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.report:
             check_writable(options.report)
-        found = waits(options.full)
+        with alone():
+            found = waits(options.full)
         for what, seconds in found:
             print(f"{seconds:8.3f} s  {what}")
         if options.report:

@@ -46,13 +46,19 @@ def page(
     return "\n".join(lines) + "\n"
 
 
-def readme_table(sections: Sequence[Section], conditions: Conditions) -> str:
-    """One row a section, geometric means over its layers; then under which conditions and by which command."""
+def readme_table(
+    sections: Sequence[Section], conditions: Conditions, missing: Sequence[tuple[str, str]] = ()
+) -> str:
+    """One row a section, geometric means over its layers; then under which conditions and by which command.
+
+    What is missing of the run is said first: a part must not pass for the whole.
+    """
     peers = list(dict.fromkeys(name for section in sections for name in section.peers))
     against = [f"{_text(name)} / ours" for name in peers]
     columns = ("", "% of peak", "kernel alone %", "model only %", "slowest layer", *against)
     versions = "; ".join(f"{name} is {title}, {version}" for name, title, version in conditions.peers)
     lines = [
+        *([f"**{_text(incomplete(missing))}**", ""] if missing else []),
         *_table(columns, (_section(section, peers) for section in sections)),
         "",
         f"Geometric means on `{conditions.machine.fingerprint}` ({conditions.machine.isa}, {conditions.compiler}), a "

@@ -25,6 +25,8 @@ from scipy.stats import spearmanr
 from bench.counters import counted
 from bench.files import ReportError, check_writable, write
 from bench.sections import on_threads
+from bench.journal import alone
+from bench.sections import PAPER
 from bench.traffic import Moved, compare
 from cpu.worker import Worker
 from microkernels.offline import machine_catalog
@@ -107,7 +109,7 @@ def question(
     key = shop.key(problem)
     # A failure may have been a slow moment's, so it is tried again.
     known = {text: outcome for text, outcome in store.measured(key).items() if isinstance(outcome, Timing)}
-    predicted, measured, texts, failed = [], [], [], 0
+    predicted, measured, kept, failed = [], [], [], 0
     with closing(Worker(env=shop.environment)) as worker:
         for first in range(0, len(schemes), BATCH):
             batch = schemes[first : first + BATCH]
@@ -123,11 +125,13 @@ def question(
                 if not isinstance(outcome, Timing):
                     failed += 1
                     continue
-                texts.append(scheme.text)
+                kept.append(scheme)
                 predicted.append(predictor.predict(scheme).seconds)
                 measured.append(outcome.seconds * outcome.peak_gflops * 1e9 / shop.machine.peak)
-    moved = tuple(compare(scheme, shop.machine, shop.isa, counted(shop.job(scheme), shop.machine)) for scheme in schemes[:simulated])
-    return Honesty(layer, canonical(problem), tuple(texts), tuple(predicted), tuple(measured), failed, moved)
+    moved = tuple(
+        compare(scheme, shop.machine, shop.isa, counted(shop.job(scheme), shop.machine)) for scheme in kept[:simulated]
+    )
+    return Honesty(layer, canonical(problem), tuple(s.text for s in kept), tuple(predicted), tuple(measured), failed, moved)
 
 
 def mean_sentence(results: Sequence[Honesty]) -> str:
@@ -149,7 +153,7 @@ def page(results: Sequence[Honesty], command: str, fingerprint: str, *, threads:
         "correlation is 1 for a model that ranks perfectly; the top-1 loss says how much slower the model's favourite of",
         "the sample is than the sample's fastest. Times are seconds at the peak measured beside each. The traffic error is",
         "the median, over the first schemes of the sample, of how far the bytes predicted into a cache are from those that the",
-        "kernel's own addresses bring into a simulated one (least recently used, no prefetching), once it is warm.",
+        f"kernel's own addresses bring into a simulated one (least recently used, no prefetching), once it is warm{_counted(results)}.",
         "",
         mean_sentence(results),
         "",
@@ -162,6 +166,12 @@ def page(results: Sequence[Honesty], command: str, fingerprint: str, *, threads:
             f"| {r.shown_loss} | {r.shown_traffic} | {_milliseconds(min, r.measured)} | {_milliseconds(max, r.measured)} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _counted(results: Sequence[Honesty]) -> str:
+    """Where the CPU's own counters were read in the simulation's place."""
+    levels = sorted({m.level for r in results for moved in r.moved for m in moved if m.counted})
+    return f"; of {' and '.join(levels)} from those that the CPU counted" if levels else ""
 
 
 def _figure(value: float | None, form: str, scale: float = 1) -> str:
@@ -188,7 +198,8 @@ def main(arguments: list[str] | None = None) -> int:
             check_writable(options.report)
         shop = workshop()
         machine_catalog(shop.isa, announce=lambda sentence: print(sentence, file=sys.stderr))
-        _ask(shop, layers, options, results)
+        with alone():
+            _ask(shop, layers, options, results)
         print(mean_sentence(results))
         if options.report:
             command = shlex.join(
@@ -237,7 +248,7 @@ def _ask(shop: Workshop, layers: Sequence[tuple[str, Problem]], options, results
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m bench.model", description="Rank correlation of model and machine.")
     parser.add_argument(
-        "--suite", nargs="+", default=["yolo9000", "resnet18"], metavar="NAME", help="default: yolo9000 resnet18"
+        "--suite", nargs="+", default=list(PAPER), metavar="NAME", help=f"default: {' '.join(PAPER)}"
     )
     parser.add_argument(
         "--schemes", type=_at_least_two, default=100, metavar="N", help="random schemes a layer; default 100"

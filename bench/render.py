@@ -5,17 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-
-from rich.console import Console
 
 from bench.files import ReportError
 from bench.formats import FormatError, from_json_lines
-from bench.markdown import readme_table, rewrite_between_markers
-from bench.report import table, write_report
-from bench.sections import Section, sections
-from bench.summary import incomplete, summary
+from bench.report import publish, show
+from bench.sections import sections
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,15 +24,11 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         print(f"cannot read {options.file}: {error.strerror or error}", file=sys.stderr)
         return 2
-    found = sections(run.results)
     try:
-        if options.report:
-            said = write_report(options.report, options.file.stem, found, run.conditions, run.missing)
-            print("\n".join(said), file=sys.stderr)
-        if options.readme:
-            rewrite_between_markers(options.readme, readme_table(found, run.conditions))
+        for sentence in publish(run, options.report, options.file.stem, options.readme):
+            print(sentence, file=sys.stderr)
         if not options.report and not options.readme:
-            _print(found, run.missing)
+            show(sections(run.results), run.missing)
     except ReportError as error:
         print(error, file=sys.stderr)
         return 1
@@ -45,14 +36,6 @@ def main(arguments: list[str] | None = None) -> int:
         # The reader, such as `head`, has enough; Python must not try again when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
-
-
-def _print(found: Sequence[Section], missing: Sequence[tuple[str, str]]) -> None:
-    for section in found:
-        Console().print(table(section))
-        print("\n".join(summary(section)), flush=True)
-    if missing:
-        print(incomplete(missing), flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 
 from bench import html, markdown, plots
 from bench.files import write
 from bench.formats import Run, to_csv, to_json_lines
 from bench.results import MODEL, OURS, Conditions, LayerResult
-from bench.sections import Section, layer_name
+from bench.sections import Section, layer_name, sections
+from bench.summary import incomplete, summary
 
 SUFFIXES = (".md", ".html", ".csv", ".jsonl")
 
@@ -32,10 +34,29 @@ def table(section: Section) -> Table:
     return shown
 
 
+def show(found: Sequence[Section], missing: Sequence[tuple[str, str]]) -> None:
+    """Prints the table and the figures of each section, and what is missing."""
+    for section in found:
+        Console().print(table(section))
+        print("\n".join(summary(section)), flush=True)
+    if missing:
+        print(incomplete(missing), flush=True)
+
+
+def publish(run: Run, folder: Path | None, name: str, readme: Path | None) -> list[str]:
+    """Writes what is asked for: the report into `folder`, the table into `readme`; says so. Raises ReportError."""
+    found = sections(run.results)
+    said = write_report(folder, name, found, run.conditions, run.missing) if folder else []
+    if readme:
+        markdown.rewrite_between_markers(readme, markdown.readme_table(found, run.conditions, run.missing))
+        said.append(f"wrote the table in {readme}")
+    return said
+
+
 def write_report(
     folder: Path,
     name: str,
-    sections: Sequence[Section],
+    found: Sequence[Section],
     conditions: Conditions,
     missing: Sequence[tuple[str, str]] = (),
 ) -> list[str]:
@@ -43,10 +64,10 @@ def write_report(
 
     Without matplotlib the pages have no pictures, and a sentence says so. Raises ReportError.
     """
-    results = tuple(r for section in sections for r in section.results)
+    results = tuple(r for section in found for r in section.results)
     said = []
     try:
-        drawn = {section.name: plots.pictures(section) for section in sections}
+        drawn = {section.name: plots.pictures(section) for section in found}
         without = ""
     except plots.PlotError as error:
         drawn, without = {}, f"{error}"
@@ -59,8 +80,8 @@ def write_report(
         write(folder / file, picture.png)
     linked = {section: [(file, picture.caption) for file, picture in pairs] for section, pairs in files.items()}
     texts = (
-        markdown.page(sections, conditions, missing, linked),
-        html.page(sections, conditions, missing, drawn, without),
+        markdown.page(found, conditions, missing, linked),
+        html.page(found, conditions, missing, drawn, without),
         to_csv(results),
         to_json_lines(Run(conditions, results, tuple(missing))),
     )

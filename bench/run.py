@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from bench.journal import Journal
 from bench.layers import run_layer
 from bench.results import LayerResult
 from bench.sections import on_threads
@@ -37,43 +36,48 @@ def plan(suites: Mapping[str, Sequence[Layer]], shops: Sequence[Workshop]) -> tu
 
 
 def run(
-    visits: Sequence[Visit], journal: Journal, fail: Callable[[Visit, str], None], **options
-) -> Iterator[tuple[Visit, LayerResult]]:
-    """The result of each visit as it comes; what the journal has is not run again. `options` are `run_layer`'s.
+    visits: Sequence[Visit],
+    known: Sequence[LayerResult],
+    keep: Callable[[LayerResult], None],
+    fail: Callable[[Visit, str], None],
+    **options,
+) -> Iterator[LayerResult]:
+    """The result of each visit as it comes; a `known` one is not run again. `options` are `run_layer`'s.
 
-    A layer that fails, or that the toolkit does not cover, is told to `fail` with the reason, and the run goes on.
+    A new result is given to `keep` at once. A layer that fails, or that the toolkit does not cover, is told to `fail`
+    with the reason, and the run goes on.
     Raises what stops a run: KeyboardInterrupt, ReportError, and what `run_layer` raises of this machine's.
     """
-    known = {(r.suite, r.layer, r.threads): r for r in journal.results()}
+    found = {(r.suite, r.layer, r.threads): r for r in known}
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=len(visits))
         for visit in visits:
             bar.update(task, description=str(visit))
-            result = known.get((visit.suite, visit.layer.name, visit.shop.threads))
+            result = found.get((visit.suite, visit.layer.name, visit.shop.threads))
             if result is None:
-                result = _new_result(visit, journal, fail, options)
+                result = _new_result(visit, fail, options)
+                if result:
+                    keep(result)
+                    if not console.is_terminal:
+                        _say(visit, result)
             if result:
-                if not console.is_terminal:
-                    _say(visit, result)
-                yield visit, result
+                yield result
             bar.advance(task)
 
 
-def _new_result(visit: Visit, journal: Journal, fail: Callable[[Visit, str], None], options: dict) -> LayerResult | None:
-    """The layer, run now and kept; None where there is no result."""
+def _new_result(visit: Visit, fail: Callable[[Visit, str], None], options: dict) -> LayerResult | None:
+    """The layer, run now; None where there is no result."""
     layer = visit.layer
     if layer.refused:
         fail(visit, layer.refused)
         return None
     try:
-        result = run_layer(visit.shop, visit.suite, layer.name, layer.count, layer.problem, **options)
+        return run_layer(visit.shop, visit.suite, layer.name, layer.count, layer.problem, **options)
     except (CandidateError, TuningError) as error:
         fail(visit, f"failed: {error}")
         return None
-    journal.keep(result)
-    return result
 
 
 def _say(visit: Visit, result: LayerResult) -> None:

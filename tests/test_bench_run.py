@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import bench.__main__ as command
+import bench.conditions as known
 import bench.contest as contests
 import bench.latency as latency
 import bench.layers as layers
 import bench.model as model
+import bench.render as render
 import bench.run as runs
 from bench.contest import contest
 from bench.files import ReportError
@@ -90,6 +92,11 @@ def test_a_contest_times_everyone_in_turns(enter):
     assert found["skipped"] == [] and found["memory_bandwidth"] > 0
 
 
+def test_cold_caches_are_for_one_thread(no_work, capsys):
+    assert command.main(["--cache", "cold", "--threads", "2", "--peers", "none"]) == 2
+    assert "--cache cold is for --threads 1" in capsys.readouterr().err
+
+
 def test_cold_caches_are_swept_before_each_call(enter, monkeypatch):
     swept = []
     monkeypatch.setattr(contests, "_sweeper", lambda: lambda: swept.append(1))
@@ -158,6 +165,20 @@ def test_a_peer_that_kills_the_process_is_found_and_left_out(monkeypatch):
     assert calls == [
         ([OURS, MODEL], ["harmless", "deadly"]), ([], ["harmless"]), ([], ["deadly"]), ([OURS, MODEL], ["harmless"])
     ]  # fmt: skip
+
+
+def test_peers_that_only_die_together_leave_ours_alone(monkeypatch):
+    def call(peers, job):
+        if len(peers) > 1:
+            raise CandidateError("no answer within 1 s: killed")
+        timing = {"samples": [1.0], "peak_gflops": 1.0}
+        ours = {"name": OURS, "layout": "NHWC", "call": timing, "kernel": timing, "max_error": 0.0}
+        return {"contenders": [ours], "skipped": [], "memory_bandwidth": 1.0}
+
+    monkeypatch.setattr(layers, "_call", call)
+    found = run_layer(made_up_shop(), "made_up", "A", 1, PROBLEM, peers=["one", "two"], budget=1.0)
+    assert [name for name, _ in found.skipped] == ["one", "two"]
+    assert all("no contest with all peers in one process: no answer" in why for _, why in found.skipped)
 
 
 def test_a_kernel_of_ours_that_kills_the_process_is_no_peers_fault(monkeypatch):
@@ -274,7 +295,7 @@ def test_a_whole_run_writes_report_and_json(made_up, tmp_path, capsys):
     text = (tmp_path / "performance.md").read_text(encoding="utf-8")
     assert text.count("| made_up:A |") == 1  # a suite named twice counts once
     assert "Incomplete" not in text + capsys.readouterr().out
-    assert [json.loads(line)["layer"] for line in lines.read_text().splitlines()] == ["A", "B", "C"]
+    assert [json.loads(line).get("layer") for line in lines.read_text().splitlines()] == [None, "A", "B", "C"]
 
 
 @pytest.mark.parametrize(
@@ -313,6 +334,45 @@ def test_another_question_continues_nothing_and_restart_forgets(made_up):
     assert made_up["ran"] == ["A", "B"] * 3
 
 
+def test_layers_that_failed_are_tried_again(made_up):
+    made_up["B"] = CandidateError("it crashed")
+    assert command.main(MADE_UP) == 1
+    made_up["B"] = result("B")
+    assert command.main(MADE_UP) == 0
+    assert made_up["ran"] == ["A", "B", "C", "B"]
+
+
+def test_a_continued_run_adds_each_line_once_and_the_lines_render(made_up, tmp_path, capsys):
+    lines = tmp_path / "lines.jsonl"
+    made_up["B"] = KeyboardInterrupt()
+    assert command.main([*MADE_UP, "--json", str(lines)]) == 130
+    made_up["B"] = result("B")
+    assert command.main([*MADE_UP, "--json", str(lines)]) == 0
+    assert [json.loads(line).get("layer") for line in lines.read_text().splitlines()] == [None, "A", "B", "C"]
+    capsys.readouterr()
+    assert render.main([str(lines)]) == 0
+    assert "made_up:C" in capsys.readouterr().out
+
+
+def test_a_readme_never_shows_a_part_as_the_whole(made_up, tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- bench:begin -->\n<!-- bench:end -->\n", encoding="utf-8")
+    made_up["B"] = KeyboardInterrupt()
+    assert command.main([*MADE_UP, "--readme", str(readme)]) == 130
+    assert "**Incomplete: without made_up:B on 1 thread, made_up:C on 1 thread" in readme.read_text(encoding="utf-8")
+
+
+def test_a_peer_that_does_not_load_is_missing_with_the_reason(monkeypatch):
+    class Broken(Made):
+        def version(self):
+            raise ImportError("libtorch.so: no such file\nand more")
+
+    monkeypatch.setattr(known, "PEERS", {"made": Broken()})
+    versions, ((name, why),) = known.available(["made"])
+    assert versions == {} and name == "made" and why.startswith("it is installed and does not load (ImportError: libtorch")
+    assert "\n" not in why
+
+
 def test_a_run_without_any_result_writes_no_report(made_up, tmp_path):
     made_up["A"] = KeyboardInterrupt()
     assert command.main([*MADE_UP, "--report", str(tmp_path)]) == 130
@@ -328,7 +388,7 @@ def test_a_layer_that_is_not_supported_is_missing_with_its_reason(made_up, monke
 
 
 def test_missing_peers_are_named_with_how_to_get_them(made_up, monkeypatch, capsys):
-    monkeypatch.setattr(command, "PEERS", {"made": Made(absent="not installed: pip install '.[peers]'")})
+    monkeypatch.setattr(known, "PEERS", {"made": Made(absent="not installed: pip install '.[peers]'")})
     assert command.main(["--suite", "made_up", "--peers", "made"]) == 0
     assert "without made: not installed: pip install '.[peers]'" in capsys.readouterr().err
 

@@ -35,11 +35,8 @@ class OneDnn(Peer):
         return torch_cpu.environment(threads)
 
     def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
-        import torch
-
         torch_cpu.settle(threads)
-        with torch.inference_mode():
-            calls = Calls((_matmul if problem.op == "matmul" else _conv2d)(problem, x, w), threads)
+        calls = Calls((_matmul if problem.op == "matmul" else _conv2d)(problem, x, w))
         calls.run()
         # Where this build of PyTorch does not tell, there is no time of the kernel alone.
         told = len(kernel_seconds(calls.run, 2)) == 2

@@ -35,9 +35,9 @@ class OneDnnNchw(Peer):
         torch_cpu.settle(threads)
         if problem.op == "matmul":
             a, b, out = torch.from_numpy(x), torch.from_numpy(w), torch.empty(problem.output.shape)
-            calls = Calls(lambda: torch.mm(a, b, out=out), threads)
+            calls = Calls(lambda: torch.mm(a, b, out=out))
             return Prepared(calls.run, lambda: calls.output.numpy(), "row-major, torch.mm")
-        calls = Calls(_conv2d(problem, x, w), threads)
+        calls = Calls(_conv2d(problem, x, w))
         return Prepared(calls.run, lambda: calls.output.permute(0, 2, 3, 1).numpy(), "NCHW in and out")
 
 

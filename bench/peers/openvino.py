@@ -6,6 +6,7 @@ import numpy as np
 
 from bench.peers.convolution import Convolution, convolution
 from bench.peers.peer import Peer, Prepared
+from cpu.kernel import aligned_empty
 from tiling.problem import Problem
 
 
@@ -37,7 +38,7 @@ class OpenVino(Peer):
         matrix = problem.op == "matmul"
         model = _matmul(x.shape, w) if matrix else _conv2d(convolution(problem), w)
         request = openvino.Core().compile_model(model, "CPU", _options(threads)).create_infer_request()
-        y = np.empty(problem.output.shape, np.float32)
+        y = aligned_empty(problem.output.shape)
         request.set_input_tensor(openvino.Tensor(x, shared_memory=True))
         request.set_output_tensor(openvino.Tensor(y, shared_memory=True))
         layout = "row-major, b pre-packed" if matrix else "NHWC, weights pre-packed"

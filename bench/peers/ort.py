@@ -6,6 +6,7 @@ import numpy as np
 
 from bench.peers.convolution import convolution
 from bench.peers.peer import Peer, Prepared
+from cpu.kernel import aligned_empty
 from tiling.problem import Problem
 
 # Conv's attributes in the form used here have not changed since; every ONNX Runtime of the last years reads both.
@@ -40,7 +41,7 @@ class OnnxRuntime(Peer):
         matrix = problem.op == "matmul"
         given = x if matrix else x.transpose(0, 3, 1, 2).copy()
         shape = problem.output.shape if matrix else tuple(problem.output.shape[axis] for axis in (0, 3, 1, 2))
-        y = np.empty(shape, np.float32)
+        y = aligned_empty(shape)
         model = _model(_matmul_node() if matrix else _conv_node(problem), given.shape, w, shape)
         session = onnxruntime.InferenceSession(model, _options(threads), providers=["CPUExecutionProvider"])
         binding = session.io_binding()
@@ -63,7 +64,6 @@ def _options(threads: int):
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.add_session_config_entry("session.intra_op.allow_spinning", "1")
-    options.add_session_config_entry("session.force_spinning_stop", "1")
     options.log_severity_level = 3
     return options
 

@@ -40,6 +40,7 @@ class Peer(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     packages: ClassVar[Mapping[str, str]]
+    patience: float = 60.0  # seconds that preparing a layer may take at most
 
     def missing(self) -> str | None:
         """Why it cannot run here and how to get it, one sentence; None if it can. Imports nothing."""

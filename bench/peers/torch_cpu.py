@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import re
 
-# Between two calls of a turn lie microseconds, between the turns of two peers a pause of milliseconds. At libgomp's own
-# default (300,000 rounds, several ms) the last peer's threads still spin into the pause; with OMP_WAIT_POLICY=passive
-# every call wakes its threads through the kernel, which costs a small layer more than its work. 30,000 rounds, about
-# half a millisecond, outlast the gap between calls and end well within the pause.
-GOMP_SPINS = "30000"
-
 
 def environment(threads: int) -> dict[str, str]:
-    """For the process: threads, how long idle ones spin, and no arithmetic below float32 behind our back."""
+    """For the process: threads, and no arithmetic below float32 behind our back."""
     return {
         "OMP_NUM_THREADS": str(threads),
         "MKL_NUM_THREADS": str(threads),
-        "GOMP_SPINCOUNT": GOMP_SPINS,
         "ONEDNN_DEFAULT_FPMATH_MODE": "STRICT",
     }
 
@@ -34,22 +27,18 @@ def settle(threads: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
+    torch.set_grad_enabled(False)  # once, as a user does, and not in every call
     torch.set_float32_matmul_precision("highest")
 
 
 class Calls:
     """Runs one PyTorch operator again and again; keeps the last output only."""
 
-    def __init__(self, operator, threads: int):
-        import torch
-
-        self._torch, self._operator, self._threads = torch, operator, threads
+    def __init__(self, operator):
+        self._operator = operator
         self.output = None
 
     def run(self) -> None:
         """One call. The last output is given back first, so that the allocator hands out the same memory again."""
-        if self._torch.get_num_threads() != self._threads:
-            self._torch.set_num_threads(self._threads)
         self.output = None
-        with self._torch.inference_mode():
-            self.output = self._operator()
+        self.output = self._operator()

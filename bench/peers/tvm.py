@@ -29,6 +29,7 @@ class Tvm(Peer):
 
     def __init__(self, trials: int = 32):
         self.trials = trials
+        self.patience = tvm_library.patience(trials)
 
     def version(self) -> str:
         return f"TVM {installed('apache-tvm')}, best of {self.trials} schedules"

@@ -30,12 +30,17 @@ def environment(threads: int) -> dict[str, str]:
     return {"TVM_NUM_THREADS": str(threads), "TVM_BIND_THREADS": "0", "TVM_THREAD_POOL_SPIN_COUNT": "10000"}
 
 
+def patience(trials: int) -> float:
+    """Seconds after which a search is given up."""
+    return _SECONDS_TO_START + _SECONDS_A_TRIAL * trials
+
+
 def search(module: str, request: dict, threads: int, trials: int) -> dict:
     """Runs `python -m module` with the request; the JSON object it prints as its last line. Raises SearchFailed."""
     root = str(Path(__file__).parents[2])
     paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-m", module, json.dumps({**request, "threads": threads, "trials": trials})]
-    limit = _SECONDS_TO_START + _SECONDS_A_TRIAL * trials
+    limit = patience(trials)
     variables = {**os.environ, **environment(threads), "PYTHONPATH": paths}
     try:
         ended = subprocess.run(
@@ -43,7 +48,7 @@ def search(module: str, request: dict, threads: int, trials: int) -> dict:
             timeout=limit,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise SearchFailed(f"{module} did not end within {limit} s") from None
+        raise SearchFailed(f"{module} did not end within {limit:g} s") from None
     said = (ended.stdout if ended.returncode == 0 else ended.stderr).strip().splitlines() or ["it said nothing"]
     if ended.returncode:
         raise SearchFailed(f"{module} failed: {said[-1]}")

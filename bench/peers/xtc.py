@@ -29,6 +29,7 @@ class Xtc(Peer):
 
     def __init__(self, trials: int = 32):
         self.trials = trials
+        self.patience = tvm_library.patience(trials)
 
     def missing(self) -> str | None:
         reason = super().missing()

@@ -12,15 +12,14 @@ from bench.peers.peer import Peer, Prepared
 from tiling.problem import Problem
 
 
-class SciPy(Peer):
+class NumPy(Peer):
     """A convolution as one matrix product: the taps of every output are gathered into a row (im2col), then BLAS.
 
-    `scipy.signal` sums channel by channel and is slower by far, so it is not what anyone would take. All memory is
-    allocated ahead; the copy into rows is part of a call, because the input changes between calls. A 1x1 layer with
+    All memory is allocated ahead; the copy into rows is part of a call, because the input changes between calls. A 1x1 layer with
     stride 1 needs no copy.
     """
 
-    name = "scipy"
+    name = "numpy"
     title = "NumPy, im2col and BLAS"
     packages = {"numpy": "numpy", "threadpoolctl": "threadpoolctl"}
 

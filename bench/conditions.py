@@ -1,0 +1,93 @@
+"""What a run is measured under: which peers are there, what this process and machine are set to, as sentences."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bench.layers import ROUNDS, TURN_SECONDS
+from bench.peers import PEERS
+from bench.results import Conditions
+from cpu.emit import VERSION
+from cpu.host import host
+from cpu.toolchain import find_compiler
+from search import store
+from search.workshop import Workshop
+from tiling.problem import ProblemError
+from tiling.suite import Layer
+
+# What a user would pick instead; the others are slow to prepare, or known to be slower, and run when named.
+USUAL_PEERS = ("onednn", "onednn-nchw", "ort", "openvino")
+_CACHES = {
+    "warm": "warm caches: inputs, weights and output stay where the call before left them",
+    "cold": "cold caches: a buffer larger than the last one is read before each call",
+}
+
+
+def available(asked: Sequence[str] | None) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """The version of each peer that can run, and (name, why not) of the others; None asks for the usual ones.
+
+    Raises ProblemError for a name that is no peer's.
+    """
+    asked = list(dict.fromkeys(USUAL_PEERS if asked is None else asked))
+    asked = [] if asked == ["none"] else asked
+    for name in asked:
+        if name not in PEERS:
+            raise ProblemError(f"there is no peer {name!r}; there are {' '.join(PEERS)}, or none")
+    versions, missing = {}, []
+    for name in asked:
+        reason = PEERS[name].missing()
+        if reason is None:
+            try:
+                versions[name] = PEERS[name].version()
+            except Exception as error:  # whatever a foreign library raises when it is loaded
+                reason = f"it is installed and does not load ({type(error).__name__}: {str(error).partition(chr(10))[0]})"
+        if reason:
+            missing.append((name, reason))
+    return versions, missing
+
+
+def conditions(
+    command: str, shop: Workshop, versions: Mapping[str, str], missing: Sequence[tuple[str, str]], cache: str, budget: float
+) -> Conditions:
+    """Everything that a result states besides its figures."""
+    compiler = find_compiler()
+    bound = os.environ.get("OMP_PROC_BIND")
+    return Conditions(
+        command=command,
+        machine=shop.machine,
+        compiler=f"{compiler.kind} {compiler.version}",
+        tilewright=VERSION,
+        python=platform.python_version(),
+        peers=tuple((name, PEERS[name].title, version) for name, version in versions.items()),
+        missing=tuple(missing),
+        cache=_CACHES[cache],
+        pinned=f"threads may run on {host().cores} cores and are "
+        + (f"bound by OMP_PROC_BIND={bound}" if bound else "not pinned")
+        + "; on several, percents are of as many times the peak of one core",
+        allocator="output memory is re-used; where a library allocates it, glibc is told to keep what is freed; large arrays "
+        "lie on huge pages where the system grants them, whoever allocates them",
+        turns=f"medians over {ROUNDS} turns of {TURN_SECONDS:g} s of every contender, in turns A B A B in one process, the "
+        "FMA peak measured before and after each turn; warm turns begin with 3 calls that do not count",
+        budget=budget,
+    )
+
+
+def identity(names: Sequence[str], suites: Mapping[str, Sequence[Layer]], threads: Sequence[int], known: Conditions) -> dict:
+    """What tells an unfinished run from others: a run continues only what it would have measured itself."""
+    return {
+        "layers": {name: [(layer.name, layer.shape, layer.count) for layer in suites[name]] for name in names},
+        **{"threads": list(threads), "cache": known.cache, "budget": known.budget, "peers": known.peers},
+        **{"machine": known.machine.fingerprint, "isa": known.machine.isa, "compiler": known.compiler},
+        "versions": [known.tilewright, store.VERSION, _own_text()],
+    }
+
+
+def _own_text() -> str:
+    """A digest of this package: figures that another version of it took are not continued."""
+    folder = Path(__file__).parent
+    texts = (path.read_bytes() for path in sorted(folder.rglob("*.py")))
+    return hashlib.sha256(b"".join(texts)).hexdigest()
