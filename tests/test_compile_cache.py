@@ -120,7 +120,7 @@ def test_a_kernel_lives_on_and_is_saved_after_the_cache_is_cleared(tmp_path):
     kernel = build(parse(problem, "R(h) R(w) S(y) T(c,4) V(k,4)"), PORTABLE)
     assert clear()
     assert kernel.timing.seconds > 0
-    assert [path.suffix for path in save(kernel, tmp_path / "saved")] == [".c", ".h", ".c", ".so"]
+    assert ".so" in {path.suffix for path in save(kernel, tmp_path / "saved")}
     assert len(entries()) >= 1
 
 
