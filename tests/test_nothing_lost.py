@@ -16,6 +16,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from microkernels.rank import LOOKS
 from microkernels.records import record
 from microkernels.space import quick
 from search import store
+from search.tune import FINALISTS, ROUNDS
 from search.workshop import workshop
 from tiling.machine import Timing
 from tiling.shapes import parse_shape
@@ -47,12 +49,12 @@ SIGNALS = [(signal.SIGKILL, "process"), (signal.SIGKILL, "group"), (signal.SIGIN
            (signal.SIGTERM, "process")]  # fmt: skip
 PATIENCE = 60.0
 _AUDIT = """
-CREATE TABLE audit (run INTEGER, name TEXT, samples TEXT, reason TEXT);
+CREATE TABLE audit (run INTEGER, name TEXT);
 CREATE TABLE runs (run INTEGER); INSERT INTO runs VALUES (0);
 CREATE TRIGGER audit_microkernels AFTER INSERT ON microkernels BEGIN
-    INSERT INTO audit SELECT run, NEW.kernel, NEW.samples, NEW.reason FROM runs; END;
+    INSERT INTO audit SELECT run, NEW.kernel FROM runs; END;
 CREATE TRIGGER audit_schemes AFTER INSERT ON schemes BEGIN
-    INSERT INTO audit SELECT run, NEW.scheme, NEW.samples, NEW.reason FROM runs; END;
+    INSERT INTO audit SELECT run, NEW.scheme FROM runs; END;
 """
 
 
@@ -188,13 +190,12 @@ def killed_run(place: Site, moment: Callable[[subprocess.Popen], None], number: 
 
 def check_repeats(place: Site, finished: set[str]) -> None:
     """No run measures what was finished before it, except that finalists of a search have their long visits."""
-    measured = place.query("SELECT name, samples FROM audit WHERE run = ?", place.runs)
+    visits = Counter(name for (name,) in place.query("SELECT name FROM audit WHERE run = ?", place.runs))
+    again = {name for name, count in visits.items() if name in finished or count > 1}
     if place.command is RANK:
-        assert not finished & {name for name, _ in measured}
-        assert max([0, *map([name for name, _ in measured].count, {name for name, _ in measured})]) <= LOOKS
+        assert not finished & set(visits) and all(count <= LOOKS for count in visits.values())
     else:
-        short = [name for name, samples in measured if samples and len(json.loads(samples)) < 80]
-        assert not finished & set(short) and len(short) == len(set(short))
+        assert len(again) <= FINALISTS and all(count <= 1 + ROUNDS for count in visits.values())
 
 
 def check_complete(place: Site) -> None:
