@@ -90,16 +90,14 @@ class Site:
 
     def finished(self) -> set[str]:
         """What a resumed run must not measure again: settled kernels, and schemes except for the finals."""
-        return {
-            name for (name,) in self.query("SELECT kernel FROM microkernels WHERE NOT stale UNION SELECT scheme FROM schemes")
-        }
+        settled = "SELECT kernel FROM microkernels WHERE NOT stale UNION SELECT scheme FROM schemes"
+        return {name for (name,) in self.query(settled)}
 
     def compiled(self) -> set[str]:
         """The microkernels or schemes whose compiled kernel is in the cache."""
         texts = [path.read_text() for path in (self.folder / "cache" / "kernels").glob("*.c")]
-        first = r"^ \*     (?:(f32_conv2d_ukernel_\w+):|(\S.*V\(k,4\))$)"
-        ranking = "microkernels" in self.command
-        return {m[1] if ranking else m[2] for text in texts for m in re.finditer(first, text, re.M) if m[1 if ranking else 2]}
+        named = r"^ \*     (f32_conv2d_ukernel_\w+):" if self.command is RANK else r"^ \*     (\S.*V\(k,4\))$"
+        return {name for text in texts for name in re.findall(named, text, re.M)}
 
     def wait_for_records(self, running: subprocess.Popen, count: int) -> None:
         """Until so many things were measured."""
@@ -212,7 +210,8 @@ def check_complete(place: Site) -> None:
         assert place.query("SELECT count(*) FROM microkernels WHERE reason IS NOT NULL") == [(0,)]
     else:
         report = json.loads(printed)
-        assert report["correct"] and place.query("SELECT scheme FROM choices WHERE tune = 'measure'") == [(report["scheme"],)]
+        choice = place.query("SELECT scheme FROM choices WHERE tune = 'measure'")
+        assert report["correct"] and choice == [(report["scheme"],)]
     assert not list((place.folder / "cache" / "kernels").glob("*.so.*"))
 
 
@@ -240,8 +239,8 @@ def kill_again_and_again(folder: Path, prepared: Path, command: list[str], enoug
     waits += place.gone_after
     told = ", ".join(f"{count} {name}" for name, count in counts.items())
     return (
-        f"{command[1]}: {sum(counts.values())} runs of {whole:.1f} s ended at random moments ({told}); {resumed + 1} resumed "
-        f"to the end; no record lost, none measured twice; all its processes gone after {max(waits):.2f} s at most"
+        f"{command[1]}: {sum(counts.values())} runs of {whole:.1f} s ended at random moments ({told}); {resumed + 1} "
+        f"resumed to the end; no record lost, none measured twice; all its processes gone after {max(waits):.2f} s at most"
     )
 
 
@@ -300,18 +299,21 @@ def test_a_ranking_on_a_full_disk_ends_with_a_sentence_and_keeps_what_it_has(tmp
     assert "measurements cannot be kept in" in ended.stderr.splitlines()[-1] and "TILEWRIGHT_DATA" in ended.stderr
     place.check_whole()
     kept = place.recorded()
-    assert 0 < len(kept) < len(quick(PORTABLE)) and place.query("SELECT 1 FROM microkernels WHERE reason NOT NULL") == []
+    assert 0 < len(kept) < len(quick(PORTABLE))
+    assert place.query("SELECT 1 FROM microkernels WHERE reason NOT NULL") == []
     place.runs = 1
-    assert not killed_run(place, lambda running: place.wait_for_records(running, len(kept) + 1), signal.SIGKILL, "group")
+    one_more = len(kept) + 1
+    assert not killed_run(place, lambda running: place.wait_for_records(running, one_more), signal.SIGKILL, "group")
 
 
 def test_a_full_cache_disk_is_no_candidates_fault(tmp_path, prepared):
     place = site(tmp_path / "site", prepared, RANK)
-    compile_one = "from cpu.measure import microkernel; microkernel(name=%r, l1_bytes=32768, seconds=0.01)" % quick(PORTABLE)[0].name
+    what = f"name={quick(PORTABLE)[0].name!r}, l1_bytes=32768, seconds=0.01"
+    compile_one = f"from cpu.measure import microkernel; microkernel({what})"
     in_worker = (
         "from cpu.worker import Worker, WorkerError\n"
-        "try: Worker().call('cpu.measure:microkernel', timeout=60, name=%r, l1_bytes=32768, seconds=0.01)\n"
-        "except WorkerError as error: print(error)\n" % quick(PORTABLE)[0].name
+        f"try: Worker().call('cpu.measure:microkernel', timeout=60, {what})\n"
+        "except WorkerError as error: print(error)\n"
     )
     ended = run_with_small_files(place, 8192, ["-c", compile_one])
     assert "CacheError: compiled kernels cannot be kept in" in ended.stderr.splitlines()[-1]
