@@ -19,7 +19,7 @@ from cpu.cache import CacheError
 from cpu.toolchain import ToolchainError
 from gpu.compile import CompileError
 from gpu.emit import Program
-from gpu.instructions import INSTRUCTIONS
+from gpu.instructions import INSTRUCTIONS, Instruction
 from gpu.kernel import DeviceError, current_device, load_program
 from gpu.numbers import to_bits
 from gpu.twin import Twin
@@ -35,13 +35,15 @@ class Probe:
     body: str
     first: np.ndarray
     second: np.ndarray
+    threads: int = 32
+    shared_bytes: int = 4 * WORDS
 
     @property
     def program(self) -> Program:
         lines = ["const unsigned lane = threadIdx.x, shared = shared_base();", *self.body.strip().splitlines()]
         body = "\n".join(f"    {line}" for line in lines)
-        text = f"{_AS_FLOAT}\nKERNEL(32, 1) probe(const unsigned *a, const unsigned *b, unsigned *c)\n{{\n{body}\n}}\n"
-        return Program("probe", text, 1, 32, 4 * WORDS)
+        text = f"{_AS_FLOAT}\nKERNEL({self.threads}, 1) probe(const unsigned *a, const unsigned *b, unsigned *c)\n{{\n{body}\n}}\n"
+        return Program("probe", text, 1, self.threads, self.shared_bytes)
 
 
 def probes() -> tuple[Probe, ...]:
@@ -58,9 +60,12 @@ def probes() -> tuple[Probe, ...]:
     for size, words_each in ((16, 4), (8, 2), (4, 1)):
         found.append(Probe(f"cp_async_{size}", _copy(f"cp_async_{size}", words_each), words, words))
     found.append(Probe("copy_2", _copy_halves(), words, words))
-    for instruction in INSTRUCTIONS:
+    for instruction in (i for i in INSTRUCTIONS if i.worker == "warp"):
         first, second = (_integers(rng, instruction.dtype) for _ in "ab")
         found.append(Probe(instruction.call, _mma(instruction.call), first, second))
+    for instruction in (i for i in INSTRUCTIONS if i.worker == "warpgroup"):
+        first, second = (_integers(rng, instruction.dtype) for _ in "ab")
+        found.append(Probe(instruction.call, _wgmma(instruction), first, second, 128, 128 * (64 + instruction.columns)))
     for store in ("f16", "bf16"):
         single = _loop(2 * WORDS, f"store_{store}((unsigned short *)c + i, as_float(a[i / 2]));")
         pair = _loop(WORDS, f"store_{store}_pair(c + i, as_float(a[i]), as_float(b[i]));")
@@ -135,6 +140,25 @@ def _mma(call: str) -> str:
     )
 
 
+def _wgmma(instruction: Instruction) -> str:
+    """A depth of 64: a's tile is the words of `a`, b's those of `b` over and over, turned by a chunk every 8 KiB.
+
+    Each thread stores sixteen of its sums, others for each of its neighbours.
+    """
+    columns, every = instruction.columns, instruction.columns // 32
+    return (
+        f"float d[{columns // 2}];\nfor (unsigned r = 0; r < {columns // 2}; ++r) {{\n    d[r] = 0;\n    pin(d + r);\n}}\n"
+        f"for (unsigned i = lane; i < 512; i += 128)\n    cp_async_16(shared + 16 * i, a + 4 * i, 1);\n"
+        f"for (unsigned i = lane; i < {8 * columns}; i += 128)\n"
+        "    cp_async_16(shared + 8192 + 16 * i, b + 4 * ((i + i / 512) % 512), 1);\n"
+        "cp_async_commit();\ncp_async_wait(0);\nfence_proxy_async();\n__syncthreads();\nwgmma_fence();\n"
+        "#pragma unroll\nfor (unsigned part = 0; part < 4; ++part)\n"
+        f"    {instruction.call}(d, wgmma_descriptor(shared + 32 * part), wgmma_descriptor(shared + 8192 + 32 * part));\n"
+        f"wgmma_commit();\nwgmma_wait(0);\n#pragma unroll\nfor (unsigned r = 0; r < {columns // 2}; ++r) {{\n    pin(d + r);\n"
+        f"    if (r % {every} == lane % {every})\n        store_f32(c + 16 * lane + r / {every}, d[r]);\n}}"
+    )
+
+
 def _integers(rng: np.random.Generator, dtype: str) -> np.ndarray:
     """Small whole numbers of a dtype, as words: every sum of them is exact."""
     each = 4 if dtype == "tf32" else 2
@@ -171,7 +195,8 @@ def calibrate() -> dict:
     device = current_device()
     import cupy
 
-    differ = {p.name: int((on_device(p) != on_twin(p)).sum()) for p in probes()}
+    here = [p for p in probes() if device.wgmma_flops or not p.program.uses_wgmma]
+    differ = {p.name: int((on_device(p) != on_twin(p)).sum()) for p in here}
     nvrtc = ".".join(map(str, cupy.cuda.nvrtc.getVersion()))
     driver = cupy.cuda.runtime.driverGetVersion()
     return {

@@ -21,6 +21,7 @@ from gpu.emit import Program
 OPTIONS = ("--std=c++17", "-default-device", "--ptxas-options=-v", "--diag-suppress=177")
 LEAST_ARCHITECTURE = 80  # cp.async, and mma.sync for bf16 and tf32
 
+_SERIALIZED = "C7510"  # ptxas's advice that it cannot keep wgmma asynchronous
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _ARCHITECTURE = re.compile(r"sm_(\d+)a?\Z")
@@ -57,6 +58,8 @@ def compile_cubin(program: Program, architecture: str) -> Cubin:
     with contextlib.suppress(OSError, ValueError, TypeError):
         return Cubin(code=entry.read_bytes(), **json.loads(entry.with_suffix(".json").read_text()))
     code, log = _compile(nvrtc, text, architecture)
+    if _SERIALIZED in log:
+        raise CompileError(f"ptxas would run the wgmma of {program.symbol} one after the other: {log.strip()[-400:]}")
     spills = _SPILLS.search(log)
     registers = _REGISTERS.search(log)
     if not spills or not registers:
@@ -68,7 +71,10 @@ def compile_cubin(program: Program, architecture: str) -> Cubin:
 
 def cuda_text(program: Program) -> str:
     """The whole CUDA file: the device layer, then the kernel."""
-    return files("gpu").joinpath("device", "ptx.cuh").read_text(encoding="utf-8") + "\n" + program.text
+    parts = ("ptx.cuh", "wgmma.cuh") if program.uses_wgmma else ("ptx.cuh",)
+    return "\n".join(
+        [*(files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in parts), program.text]
+    )
 
 
 def _nvrtc():

@@ -2,7 +2,7 @@
 
 Sources: NVIDIA's data sheets of each board (multiprocessors, boost clock, memory), and the table of compute capabilities
 in the CUDA C++ programming guide (shared memory, threads and blocks of a multiprocessor). `matrix_flops` is
-what mma.sync reaches a cycle on one multiprocessor; on Hopper that is about 65 % of what wgmma reaches. Bandwidths of
+what mma.sync reaches a cycle on one multiprocessor; on Hopper that is about 65 % of `wgmma_flops`. Bandwidths of
 the L2 are no vendor's figures but what micro-benchmarks publish, to two digits.
 """
 
@@ -28,6 +28,7 @@ class Device:
     blocks_of_multiprocessor: int = 32
     threads_of_multiprocessor: int = 2048
     shared_bandwidth: int = 128  # bytes a cycle
+    wgmma_flops: int = 0  # of 16-bit types, as `matrix_flops`; 0 where there is no wgmma
 
 
 def _rates(sixteen: int) -> dict[str, int]:
@@ -39,8 +40,32 @@ DEVICES = {
     for device in (
         Device("A100", "sm_80", 108, 1.41e9, _rates(2048), 163 << 10, 164 << 10, 40 << 20, 4.5e12, 1.94e12),
         Device("L40S", "sm_89", 142, 2.52e9, _rates(1024), 99 << 10, 100 << 10, 96 << 20, 5.0e12, 0.86e12, 24, 1536),
-        Device("H100", "sm_90a", 132, 1.83e9, _rates(2662), 227 << 10, 228 << 10, 50 << 20, 5.5e12, 3.35e12),
-        Device("H200", "sm_90a", 132, 1.83e9, _rates(2662), 227 << 10, 228 << 10, 50 << 20, 5.5e12, 4.8e12),
+        Device(
+            "H100",
+            "sm_90a",
+            132,
+            1.83e9,
+            _rates(2662),
+            227 << 10,
+            228 << 10,
+            50 << 20,
+            5.5e12,
+            3.35e12,
+            wgmma_flops=4096,
+        ),
+        Device(
+            "H200",
+            "sm_90a",
+            132,
+            1.83e9,
+            _rates(2662),
+            227 << 10,
+            228 << 10,
+            50 << 20,
+            5.5e12,
+            4.8e12,
+            wgmma_flops=4096,
+        ),
     )
 }
 

@@ -54,6 +54,11 @@ class Program:
     threads: int
     shared_bytes: int
 
+    @property
+    def uses_wgmma(self) -> bool:
+        """Whether the text needs the part of the device layer that only Hopper has."""
+        return "wgmma_" in self.text
+
 
 @dataclass(frozen=True)
 class Source(Program):
@@ -86,6 +91,7 @@ def emit(scheme: Scheme) -> Source:
             f"{t.name}[{', '.join(map(str, t.indices))}] of {' x '.join(map(str, t.shape))}" for t in problem.tensors
         ],
         p=pipeline,
+        worker=pipeline.instruction.worker,
         facts=_facts(pipeline, inputs),
         rows=rows,
         columns=columns,
@@ -95,7 +101,9 @@ def emit(scheme: Scheme) -> Source:
         b=described[1],
         output=problem.output.name,
         block_starts=_block_starts(pipeline),
-        warp_starts=[_times(pipeline.warp_map.index(i, "warp"), pipeline.warp_tile[i]) for i in (0, 1)],
+        warp_starts=[
+            _times(pipeline.warp_map.index(i, pipeline.instruction.worker), pipeline.warp_tile[i]) for i in (0, 1)
+        ],
         outside=_outside(pipeline),
         batch=[(t.name, t.stride("l")) for t in problem.tensors if "l" in t.dims],
         store=_store(pipeline),
@@ -119,7 +127,7 @@ def _operand(operand: Operand) -> dict:
         "row_bytes": operand.tile[1] * operand.pipeline.element_bytes,
         "swizzle": operand.swizzle,
         "copy_lines": copy_lines(operand),
-        "fragment_lines": fragment_lines(operand),
+        "fragment_lines": [] if operand.pipeline.asynchronous else fragment_lines(operand),
     }
 
 
@@ -128,7 +136,9 @@ def _facts(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict[str, int
     words = [o.fragments * o.registers for o in inputs]
     return {
         "matrix": prod(pipeline.unrolled),
-        "loads": parts * sum(count if o.by_word else count // 4 for o, count in zip(inputs, words)),
+        "loads": 0
+        if pipeline.asynchronous
+        else parts * sum(count if o.by_word else count // 4 for o, count in zip(inputs, words)),
         "copies": sum(prod(o.copy_map.loops) for o in inputs),
     }
 
@@ -156,7 +166,8 @@ def _store(pipeline: Pipeline) -> dict:
     _check_output(pipeline.problem.output, pipeline.axes)
     elements = repeat(*pipeline.unrolled[:2]) @ pipeline.instruction.c
     # The innermost loop of the map is the pair, which is stored at once.
-    counters = [name for name, count in zip("ij", pipeline.unrolled) if count > 1] + ["half", "0"]
+    along = (pipeline.unrolled[0], pipeline.column_tiles)
+    counters = [name for name, count in zip("ij", along) if count > 1] + ["half", "0"]
     row = elements.index(0, "lane", tuple(counters))
     column = elements.index(1, "lane", tuple(counters)).removesuffix(" + 0")
     pairs = extents[columns] % 2 == 0

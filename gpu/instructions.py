@@ -1,6 +1,6 @@
 """The matrix instructions, and which lane of a warp holds which elements, as task maps from lanes to elements.
 
-Source: PTX ISA, "Matrix fragments for mma.m16n8k16" and "mma.m16n8k8". A fragment's tasks, in the order in which a lane
+Source: PTX ISA, "Matrix fragments for mma.m16n8k16", "mma.m16n8k8" and "wgmma.mma_async.m64nNk16". A fragment's tasks, in the order in which a lane
 does them, are the elements in the order of its registers. `device/twin.h` has the same layouts as formulas.
 """
 
@@ -15,9 +15,10 @@ CHUNK = 16  # bytes: a row of the 8x8 matrices that ldmatrix moves, and the larg
 
 @dataclass(frozen=True)
 class Instruction:
-    """c (rows, columns) += a (rows, depth) · b (depth, columns) by one warp, f32 accumulation.
+    """c (rows, columns) += a (rows, depth) · b (depth, columns) by one worker, f32 accumulation.
 
-    `a` maps lanes to (row, k), `b` to (column, k), `c` to (row, column).
+    The worker is a warp, whose lanes hold all three: `a` maps lanes to (row, k), `b` to (column, k), `c` to (row, column).
+    Or it is a warpgroup, of four warps: it reads a and b from shared memory, so there `a` and `b` are None.
     """
 
     call: str
@@ -25,9 +26,18 @@ class Instruction:
     rows: int
     columns: int
     depth: int
-    a: TaskMap
-    b: TaskMap
+    a: TaskMap | None
+    b: TaskMap | None
     c: TaskMap
+
+    @property
+    def threads(self) -> int:
+        """Of the worker."""
+        return self.c.workers
+
+    @property
+    def worker(self) -> str:
+        return "warp" if self.threads == 32 else "warpgroup"
 
     @property
     def shape(self) -> str:
@@ -44,14 +54,23 @@ INSTRUCTIONS = (
     Instruction("mma_m16n8k16_f16", "f16", 16, 8, 16, _A16, _B16, _C),
     Instruction("mma_m16n8k16_bf16", "bf16", 16, 8, 16, _A16, _B16, _C),
     Instruction("mma_m16n8k8_tf32", "tf32", 16, 8, 8, _A32, _B32, _C),
+    *(
+        Instruction(f"wgmma_m64n{n}k16_{dtype}", dtype, 64, n, 16, None, None, spatial(4, 1) @ repeat(1, n // 8) @ _C)
+        for dtype in ("f16", "bf16")
+        for n in (64, 128, 256)
+    ),
 )
 
 
+def instructions_for(dtype: str) -> tuple[Instruction, ...]:
+    """The matrix instructions that read `dtype`, a warp's first."""
+    return tuple(i for i in INSTRUCTIONS if i.dtype == dtype)
+
+
 def instruction_for(dtype: str) -> Instruction:
-    """The matrix instruction that reads `dtype`; KeyError where there is none."""
-    for instruction in INSTRUCTIONS:
-        if instruction.dtype == dtype:
-            return instruction
+    """The matrix instruction of a warp that reads `dtype`; KeyError where there is none."""
+    for instruction in instructions_for(dtype):
+        return instruction
     raise KeyError(dtype)
 
 

@@ -191,6 +191,7 @@ def described(name: str, capability: int, properties: dict) -> Device:
         shared_of_block=properties["sharedMemPerBlockOptin"],
         shared_of_multiprocessor=properties["sharedMemPerMultiprocessor"],
         l2_bytes=properties["l2CacheSize"],
+        wgmma_flops=known[-1].wgmma_flops if capability == 90 else 0,
     )
 
 

@@ -1,6 +1,8 @@
-"""A scheme read as the portable pipeline (sm_80 and up): cp.async ring, ldmatrix, mma.sync.
+"""A scheme read as a pipeline: a ring of cp.async copies, then ldmatrix and mma.sync (sm_80 and up), or wgmma (sm_90a).
 
     T(m,8)@block T(n,4)@block S(c) T(k,16) S(a, 3) S(b, 3) T(m,2)@warp T(n,2)@warp U(k,2) U(m,4) U(n,8) M(m16n8k16)
+
+    … T(m,2)@warpgroup U(k,4) U(m,1) U(n,1) M(m64n256k16)
 
 Blocks share the output's tiles; each holds its tile of c in registers while it loops over k, `depth` slots of shared
 memory hold the tiles of a and b of as many steps, and warps share the block's tile. For a convolution m stands for
@@ -12,18 +14,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from gpu.instructions import Instruction, instruction_for
+from gpu.instructions import Instruction, instructions_for
 from tiling.problem import DTYPE_BYTES, Problem
 from tiling.scheme import Matrix, Scheme, SchemeError, Stage, Tile, Unroll
 from tiling.taskmap import TaskMap, spatial
 
-WARP = 32
 LARGEST_BLOCK = 1024  # threads, of every device
 REGISTERS = 65536  # of a multiprocessor, from sm_80 on
 LARGEST_SHARED = 228 << 10  # bytes of a multiprocessor that has most of it, from sm_80 on
 # What a thread needs besides sums and fragments: addresses, predicates, loop counters. ptxas has the last word.
 _OTHER_REGISTERS = 48
-ORDER = "T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warp … U … M"
+ORDER = "T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warp or T@warpgroup … U … M"
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,22 @@ class Pipeline:
 
     @property
     def threads(self) -> int:
-        return self.warp_map.workers * WARP
+        return self.warp_map.workers * self.instruction.threads
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether the matrix instruction reads shared memory by itself and goes on beside the threads: wgmma."""
+        return self.instruction.a is None
+
+    @property
+    def ahead(self) -> int:
+        """Steps whose copies are under way or done before their turn. wgmma still reads the slot of the step before."""
+        return self.depth - (2 if self.asynchronous else 1)
+
+    @property
+    def column_tiles(self) -> int:
+        """Tiles of 8 columns of a worker's sums: four registers each for 16 rows of a warp."""
+        return self.unrolled[1] * self.instruction.columns // 8
 
     @property
     def tile_bytes(self) -> tuple[int, int]:
@@ -95,13 +111,20 @@ class Pipeline:
     @property
     def accumulators(self) -> int:
         """Registers of one thread that hold its part of the output."""
-        return self.unrolled[0] * self.unrolled[1] * self.instruction.rows * self.instruction.columns // WARP
+        return (
+            self.unrolled[0]
+            * self.unrolled[1]
+            * self.instruction.rows
+            * self.instruction.columns
+            // self.instruction.threads
+        )
 
     @property
     def registers(self) -> int:
         """About how many a thread needs: its sums, one part's fragments, and the rest; in eights, as they are given."""
         rows, columns, _ = self.unrolled
-        return -(-(self.accumulators + 4 * rows + 2 * columns + _OTHER_REGISTERS) // 8) * 8
+        fragments = 0 if self.asynchronous else 4 * rows + 2 * columns
+        return -(-(self.accumulators + fragments + _OTHER_REGISTERS) // 8) * 8
 
     @property
     def blocks_at_once(self) -> int:
@@ -135,7 +158,7 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
     held = _take(left, lambda s: isinstance(s, Stage) and s.tensor == problem.output.name and s.depth == 1)
     loops = _take(left, lambda s: isinstance(s, Tile) and s.worker is None and s.dim == axes[2])
     stages = _take(left, lambda s: isinstance(s, Stage) and s.tensor != problem.output.name)
-    warps = _take(left, lambda s: isinstance(s, Tile) and s.worker == "warp" and s.dim in axes[:2])
+    warps = _take(left, lambda s: isinstance(s, Tile) and s.worker == instruction.worker and s.dim in axes[:2])
     unrolls = _take(left, lambda s: isinstance(s, Unroll) and s.dim in axes and s.factor is not None)
     if left:
         raise SchemeError(f"{left[0]}: out of place in a GPU pipeline, which reads {ORDER}")
@@ -154,7 +177,9 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
             f"{stages[0]} {stages[1]}: the inputs share a ring of at least 2 slots: give both the same depth"
         )
     unrolled = tuple(prod(u.factor for u in unrolls if u.dim == axis) for axis in axes)
-    if unrolled[1] % 2:
+    if instruction.a is None:
+        _check_asynchronous(problem, stages, unrolled, axes)
+    elif unrolled[1] % 2:
         raise SchemeError(
             f"U({axes[1]},{unrolled[1]}): ldmatrix loads two instructions' columns at once: use an even factor"
         )
@@ -162,6 +187,18 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
     if pipeline.threads > LARGEST_BLOCK:
         raise SchemeError(f"{warps[-1]}: {pipeline.threads} threads; a block has at most {LARGEST_BLOCK}")
     return pipeline
+
+
+def _check_asynchronous(problem: Problem, stages, unrolled: tuple[int, int, int], axes: tuple[str, str, str]) -> None:
+    if stages[0].depth < 3:
+        raise SchemeError(f"{stages[0]} {stages[1]}: wgmma still reads one slot while another fills: use at least 3")
+    if unrolled[1] != 1 or unrolled[2] != 4:
+        raise SchemeError(f"wgmma reads rows of 128 bytes of one tile of columns: use U({axes[2]},4) U({axes[1]},1)")
+    for tensor in (problem.broadcast, problem.vector):
+        if tensor.indices[-1].terms[-1][0] not in axes[2]:
+            raise SchemeError(
+                f"S({tensor.name}, …): wgmma reads {tensor.name} along {axes[2]}, but {tensor.name} lies across it"
+            )
 
 
 def _take(left: list, fits) -> tuple:
@@ -174,12 +211,13 @@ def _take(left: list, fits) -> tuple:
 
 def _instruction(problem: Problem, matrix: Matrix) -> Instruction:
     axes = tuple(matrix.factors)
-    try:
-        instruction = instruction_for(problem.dtype)
-    except KeyError:
-        raise SchemeError(f"{matrix}: no matrix instruction reads {problem.dtype}; use f16, bf16 or tf32") from None
-    if tuple(matrix.factors.values()) != (instruction.rows, instruction.columns, instruction.depth):
-        raise SchemeError(f"{matrix}: the matrix instruction for {problem.dtype} is {instruction.shape}")
+    known = {(i.rows, i.columns, i.depth): i for i in instructions_for(problem.dtype)}
+    if not known:
+        raise SchemeError(f"{matrix}: no matrix instruction reads {problem.dtype}; use f16, bf16 or tf32")
+    instruction = known.get(tuple(matrix.factors.values()))
+    if instruction is None:
+        shapes = ", ".join(i.shape for i in known.values())
+        raise SchemeError(f"{matrix}: the matrix instructions for {problem.dtype} are {shapes}")
     roles = (
         all(dim in problem.row_dims and dim != "l" for dim in axes[0]),
         axes[1] == problem.vector_dim,

@@ -56,11 +56,12 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
     # Blocks that the busiest multiprocessor runs, one after the other as far as its pipes are concerned.
     serial = whole * resident + ceil(rest / device.multiprocessors)
     flops = 2 * rows * columns * depth
+    rate = device.wgmma_flops if pipeline.asynchronous else device.matrix_flops[scheme.problem.dtype]
     copied = sum(pipeline.tile_bytes)
     cycle = 1 / device.clock
     step_latency = pipeline.unrolled[2] * _PART_LATENCY + _BARRIER_LATENCY
     parts = (
-        ("matrix", serial * pipeline.steps * flops / device.matrix_flops[scheme.problem.dtype] * cycle),
+        ("matrix", serial * pipeline.steps * flops / rate * cycle),
         ("shared", serial * pipeline.steps * (copied + _fragment_bytes(pipeline)) / device.shared_bandwidth * cycle),
         ("latency", ceil(grid / at_once) * pipeline.steps * step_latency * cycle),
         ("copies", serial * pipeline.steps * _copies(pipeline) * cycle),

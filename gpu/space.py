@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from gpu.devices import Device
-from gpu.instructions import instruction_for
+from gpu.instructions import Instruction, instruction_for, instructions_for
 from gpu.operand import Operand, check_operand
 from gpu.pipeline import REGISTERS, Pipeline, pipeline_of
 from tiling.problem import Problem
@@ -45,8 +45,20 @@ _TILES = (
     ((1, 4), (16, 32)),
     ((1, 4), (16, 16)),
 )
+# The same for wgmma: warpgroups, rows in tiles of 64, columns of the instruction. Its step is 128 bytes.
+_WGMMA_TILES = (
+    ((2, 1), (64, 256)),
+    ((2, 1), (128, 128)),
+    ((2, 1), (64, 128)),
+    ((1, 1), (128, 128)),
+    ((1, 1), (64, 256)),
+    ((1, 1), (64, 128)),
+    ((2, 1), (64, 64)),
+    ((1, 1), (64, 64)),
+)
 _STEP_BYTES = (64, 128)
 _DEPTHS = (3, 4, 6)
+_WGMMA_DEPTHS = (3, 4, 5, 6)
 # Rows of tiles that blocks walk down before they take the next tile of columns: what runs at once then shares both
 # inputs in the L2. Fewer where there are not as many.
 _GROUP = 8
@@ -55,8 +67,9 @@ _LARGEST_THREAD_REGISTERS = 255
 
 @dataclass(frozen=True)
 class Schedule:
-    """One way to tile a product of a dtype; `step` is points of the reduction."""
+    """One way to tile a product of a dtype; `step` is points of the reduction, `warps` counts warps or warpgroups."""
 
+    instruction: Instruction
     warps: tuple[int, int]
     warp_tile: tuple[int, int]
     step: int
@@ -65,15 +78,20 @@ class Schedule:
 
 def schedules(dtype: str) -> tuple[Schedule, ...]:
     """All schedules of a dtype. KeyError for one that no matrix instruction reads."""
-    size = 32 // instruction_for(dtype).depth  # an instruction reads 32 bytes of each row
-    found = product(_TILES, _STEP_BYTES, _DEPTHS)
-    return tuple(Schedule(warps, tile, step // size, depth) for (warps, tile), step, depth in found)
+    mma = instruction_for(dtype)
+    size = 32 // mma.depth  # an instruction reads 32 bytes of each row
+    found = [Schedule(mma, w, tile, step // size, d) for (w, tile), step, d in product(_TILES, _STEP_BYTES, _DEPTHS)]
+    by_columns = {i.columns: i for i in instructions_for(dtype) if i.worker == "warpgroup"}
+    if by_columns:
+        wgmma = product(_WGMMA_TILES, _WGMMA_DEPTHS)
+        found += [Schedule(by_columns[tile[1]], w, tile, max(_STEP_BYTES) // size, d) for (w, tile), d in wgmma]
+    return tuple(found)
 
 
 def scheme_of(problem: Problem, schedule: Schedule) -> Scheme:
     """The schedule put onto a problem. Raises SchemeError for an operator that is no product."""
     rows, columns, reduction = _axes(problem)
-    instruction = instruction_for(problem.dtype)
+    instruction = schedule.instruction
     (warp_rows, warp_columns), (tile_rows, tile_columns) = schedule.warps, schedule.warp_tile
     row_tiles = -(-problem.extent(rows) // (warp_rows * tile_rows))
     column_tiles = -(-problem.extent(columns) // (warp_columns * tile_columns))
@@ -88,8 +106,8 @@ def scheme_of(problem: Problem, schedule: Schedule) -> Scheme:
         Tile(reduction, -(-problem.extent(reduction) // schedule.step)),
         Stage(problem.broadcast.name, schedule.depth),
         Stage(problem.vector.name, schedule.depth),
-        Tile(rows, warp_rows, "warp"),
-        Tile(columns, warp_columns, "warp"),
+        Tile(rows, warp_rows, instruction.worker),
+        Tile(columns, warp_columns, instruction.worker),
         Unroll(reduction, schedule.step // instruction.depth),
         Unroll(rows, tile_rows // instruction.rows),
         Unroll(columns, tile_columns // instruction.columns),
@@ -102,6 +120,8 @@ def candidates(problem: Problem, device: Device) -> tuple[Scheme, ...]:
     """The schedules that fit the problem and the device, as schemes, each once."""
     found = {}
     for schedule in schedules(problem.dtype):
+        if schedule.instruction.worker == "warpgroup" and not device.wgmma_flops:
+            continue
         scheme = scheme_of(problem, schedule)
         if not limits(scheme, device):
             found[scheme.text] = scheme
@@ -116,6 +136,8 @@ def limits(scheme: Scheme, device: Device) -> str:
             check_operand(Operand(pipeline, side))
     except SchemeError as error:
         return str(error)
+    if pipeline.asynchronous and not device.wgmma_flops:
+        return f"{scheme.specifiers[-1]}: {device.name} has no wgmma"
     if pipeline.shared_bytes > device.shared_of_block:
         return (
             f"needs {pipeline.shared_bytes} bytes of shared memory, a block on {device.name} has at most "

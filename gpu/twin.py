@@ -74,7 +74,8 @@ def run_on_twin(source: Source, first: np.ndarray, second: np.ndarray, seed: int
 
 def twin_text(program: Program) -> str:
     """The C program of a kernel's twin: the layer, the kernel as it is, and an entry that launches it."""
-    layer = files("gpu").joinpath("device", "twin.h").read_text(encoding="utf-8")
+    parts = ("twin.h", "twin_wgmma.h") if program.uses_wgmma else ("twin.h",)
+    layer = "\n".join(files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in parts)
     call = f"{program.symbol}((const void *)arguments[0], (const void *)arguments[1], (void *)arguments[2])"
     return f"""{layer}
 {program.text}

@@ -19,13 +19,15 @@ PROBES = {probe.name: probe for probe in probes()}
 
 
 def test_every_call_of_the_layer_has_a_probe():
-    layer = files("gpu").joinpath("device", "ptx.cuh").read_text(encoding="utf-8")
-    twin = files("gpu").joinpath("device", "twin.h").read_text(encoding="utf-8")
-    calls = set(re.findall(r"^(?:DEVICE \w+ |#define )(\w+)\(", layer, re.M)) - {"KERNEL"}
+    ptx, twin = (
+        "\n".join(files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in parts)
+        for parts in (("ptx.cuh", "wgmma.cuh"), ("twin.h", "twin_wgmma.h"))
+    )
+    calls = set(re.findall(r"^(?:DEVICE [\w ]+ |#define )(\w+)\(", ptx, re.M)) - {"KERNEL"}
     bodies = "\n".join(probe.program.text for probe in PROBES.values())
     assert len(calls) > 15
     assert [call for call in sorted(calls) if f"{call}(" not in bodies] == []
-    assert [call for call in sorted(calls) if not re.search(rf"^DEVICE \w+ {call}\(", twin, re.M)] == []
+    assert [call for call in sorted(calls) if not re.search(rf"^DEVICE [\w ]+ {call}\(", twin, re.M)] == []
 
 
 def expected_words(probe):
@@ -56,6 +58,8 @@ def expected_words(probe):
         with np.errstate(over="ignore"):
             return to_bits(pair, dtype).reshape(-1).view(np.uint32)
     instruction = next(i for i in INSTRUCTIONS if i.call == name)
+    if instruction.worker == "warpgroup":
+        return expected_wgmma(probe, instruction)
     dtype = {"f16": np.float16, "bf16": np.uint16, "tf32": np.float32}[instruction.dtype]
     total, found = np.zeros((16, 8), np.float32), np.empty((WORDS // 128, 32, 4), np.float32)
     for i in range(WORDS // 128):
@@ -73,6 +77,25 @@ def expected_words(probe):
     return found.reshape(-1).view(np.uint32)
 
 
+def expected_wgmma(probe, instruction):
+    """Chunk c of row r of a tile lies at place c ^ r % 8 of the row's eight; sums from their places in the document."""
+    dtype = np.float16 if instruction.dtype == "f16" else np.uint16
+
+    def tile(words, rows):
+        chunks = from_bits(words.view(dtype), instruction.dtype).reshape(512, 8)
+        places = [[8 * r + (c ^ r % 8) for c in range(8)] for r in range(rows)]
+        return np.array([[chunks[(p + p // 512) % 512] for p in row] for row in places]).reshape(rows, 64)
+
+    a = from_bits(probe.first.view(dtype), instruction.dtype).reshape(512, 8)
+    a = np.array([[a[8 * r + (c ^ r % 8)] for c in range(8)] for r in range(64)]).reshape(64, 64)
+    sums = a @ tile(probe.second, instruction.columns).T
+    every, found = instruction.columns // 32, np.empty((128, 16), np.float32)
+    for lane in range(128):
+        places = instruction.c.tasks(lane)
+        found[lane] = [sums[places[s * every + lane % every]] for s in range(16)]
+    return found.reshape(-1).view(np.uint32)
+
+
 @pytest.mark.parametrize("name", PROBES)
 def test_the_twin_does_what_the_document_says(name):
     np.testing.assert_array_equal(on_twin(PROBES[name]), expected_words(PROBES[name]))
@@ -81,7 +104,8 @@ def test_the_twin_does_what_the_document_says(name):
 @needs_nvrtc
 @pytest.mark.parametrize("name", PROBES)
 def test_probes_compile(name):
-    assert compile_cubin(PROBES[name].program, "sm_80").code
+    program = PROBES[name].program
+    assert compile_cubin(program, "sm_90a" if program.uses_wgmma else "sm_80").code
 
 
 @pytest.mark.skipif(bool(device_missing()), reason=device_missing() or "-")

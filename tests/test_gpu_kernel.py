@@ -171,6 +171,7 @@ def test_a_device_is_what_the_driver_tells_and_what_its_kind_is_known_for(fake_d
     assert device.memory_bandwidth == DEVICES["H200"].memory_bandwidth
     newer = described("NVIDIA Something", 120, H200_TELLS)
     assert newer.architecture == "sm_120" and newer.matrix_flops == DEVICES["H200"].matrix_flops
+    assert device.wgmma_flops and not newer.wgmma_flops
     with pytest.raises(DeviceError, match="compute capability 7.5: kernels need 8.0"):
         described("Tesla T4", 75, H200_TELLS)
 

@@ -10,6 +10,8 @@
  *   poison    Shared memory starts as 0xff bytes: NaN in f16, bf16 and f32.
  *   bounds    Shared and global accesses are checked for bounds and alignment. Each byte of the output is to be
  *             written once.
+ *   wgmma     Products are carried out at once or at the wait, as copies are; till then no one may write what they read.
+ *             A copy that no proxy fence has made visible to them is an error.
  *   banks     Extra cycles that ldmatrix and 32-bit loads cost through bank conflicts are counted.
  *
  * Fragment layouts are those of the PTX ISA, section "Matrix fragments for mma.m16n8k16 / m16n8k8", written out as
@@ -27,7 +29,7 @@
 #define threadIdx (twin_thread_index())
 #define blockIdx (twin_block_index())
 
-enum { TWIN_LARGEST_BLOCK = 1024, TWIN_STACK = 64 << 10, TWIN_COPIES = 512, TWIN_BASE = 1024, TWIN_BUFFERS = 8 };
+enum { TWIN_LARGEST_BLOCK = 1024, TWIN_STACK = 64 << 10, TWIN_COPIES = 512, TWIN_PRODUCTS = 64, TWIN_WIDEST = 256, TWIN_WRITES = 1024, TWIN_BASE = 1024, TWIN_BUFFERS = 8 };
 
 struct twin_index { unsigned x, y, z; };
 
@@ -42,6 +44,9 @@ struct twin_buffer { char *base; long bytes; unsigned char *written; };
 /* A copy under way: its bytes are read when it is carried out. `group` counts commits; -1 is not yet committed. */
 struct twin_copy { unsigned to; const char *from; int bytes, inside, done; long group; };
 
+/* A wgmma under way, seen by one lane: its sums, and the matrices of its warp. */
+struct twin_product { float *sums; uint64_t a, b; int columns, done; long group; float (*decode)(unsigned); };
+
 enum twin_state { TWIN_READY, TWIN_AT_BARRIER, TWIN_IN_WARP, TWIN_DONE };
 
 struct twin_thread {
@@ -50,12 +55,18 @@ struct twin_thread {
     struct twin_copy copies[TWIN_COPIES];
     int copy_count;
     long groups;
+    struct { unsigned address; int bytes; } writes[TWIN_WRITES];     /* since the last proxy fence */
+    int write_count;
+    struct twin_product products[TWIN_PRODUCTS];
+    int product_count, fenced;
+    long product_groups;
     const char *collective;          /* the instruction at which it waits for the rest of its warp */
     void *arguments[3];
 };
 
-/* Who touched two bytes of shared memory, and between which barriers. `reader` is -1 where there were several. */
-struct twin_history { uint32_t write_epoch, read_epoch; int16_t writer, reader; uint16_t copies; };
+/* Who touched two bytes of shared memory, and between which barriers; `reader` is -1 where there were several. How many
+ * copies to them and products of them are under way; whether the last write is still hidden from wgmma. */
+struct twin_history { uint32_t write_epoch, read_epoch; int16_t writer, reader; uint16_t copies, products; uint8_t hidden; };
 
 static struct {
     struct twin_thread *threads;
@@ -217,10 +228,19 @@ static void twin_note_read(unsigned address, int bytes, int reader, const char *
 
 static void twin_note_write(unsigned address, int bytes, const char *what)
 {
+    struct twin_thread *self = twin.current;
+    if (self->write_count < TWIN_WRITES) {
+        self->writes[self->write_count].address = address;
+        self->writes[self->write_count].bytes = bytes;
+    }
+    self->write_count++;             /* more than are kept matter only if a fence comes */
     struct twin_history *h = twin_history_of(address);
     for (int i = 0; i < bytes / 2; ++i, ++h) {
         if (h->read_epoch == twin.epoch && h->reader != twin_self())
             twin_fail("%s overwrites byte %u of shared memory, which another thread read since the last barrier", what,
+                      address - TWIN_BASE + 2 * (unsigned)i);
+        if (h->products)
+            twin_fail("%s overwrites byte %u of shared memory, which a wgmma under way reads", what,
                       address - TWIN_BASE + 2 * (unsigned)i);
         if (h->copies)
             twin_fail("%s overwrites byte %u of shared memory, to which a copy is under way", what,
@@ -230,6 +250,7 @@ static void twin_note_write(unsigned address, int bytes, const char *what)
                       address - TWIN_BASE + 2 * (unsigned)i, h->writer);
         h->write_epoch = twin.epoch;
         h->writer = (int16_t)twin_self();
+        h->hidden = 1;
     }
 }
 
@@ -617,6 +638,8 @@ static void twin_run_block(void)
         thread->state = TWIN_READY;
         thread->copy_count = 0;
         thread->groups = 0;
+        thread->product_count = thread->fenced = thread->write_count = 0;
+        thread->product_groups = 0;
         thread->stack_pointer = twin_prepare(twin.stacks + (size_t)t * TWIN_STACK, twin_thread_main);
     }
     twin_draw_priorities();
