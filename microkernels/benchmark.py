@@ -9,7 +9,7 @@ from __future__ import annotations
 from microkernels.isa import isa_named
 from microkernels.microkernel import OPERATOR_DIMS, Microkernel
 from tiling.footprint import footprint
-from tiling.problem import Problem, conv2d, matmul
+from tiling.problem import Problem, conv2d
 from tiling.scheme import Scheme, Stage, Tile, Unroll, Vector
 
 LONGEST_TRIP = 512  # TTile's
@@ -52,8 +52,6 @@ def _problem(kernel: Microkernel, trip: int) -> Problem:
     tile = dict(kernel.rows) | dict(kernel.unrolled)
     across = kernel.vectors * isa_named(kernel.isa).lanes
     reduction = trip * tile.get(_loop_dim(kernel), 1)
-    if kernel.op == "matmul":
-        return matmul(m=tile.get("m", 1), n=across, k=reduction, dtype=kernel.dtype)
     r, s = tile.get("r", 1), tile.get("s", 1)
     return conv2d(
         n=tile.get("n", 1),

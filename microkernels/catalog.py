@@ -31,7 +31,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Catalog:
-    """What is known of one operator's microkernels on one instruction set of one machine; entries best first."""
+    """What is known of one operator's microkernels on one instruction set of one machine; entries best first.
+
+    The entries of an operator that runs another's tiles (`RANKED_AS`) are that one's.
+    """
 
     fingerprint: str
     isa: str
@@ -45,16 +48,23 @@ class Catalog:
         return self.entries[0] if self.entries else None
 
     def score(self, kernel: Microkernel) -> float:
-        """The fraction of peak to expect of any tile: its own score; 0 where it failed; else its score at stride 1,
-        where the FMAs are the same and only the addresses differ; else `estimate`, scaled by the best score since
-        no tile here was seen to go faster. At most 1: a score beyond it says that the peak beside it was disturbed.
+        """The fraction of peak to expect of any tile: its own score, a matmul tile's being that of the equal conv2d tile
+        (`Microkernel.measured_as`); 0 where it failed; else its score at stride 1, where the FMAs are the same and only
+        the addresses differ; else `estimate`, scaled by the best score since no tile here was seen to go faster. At
+        most 1: a score beyond it says that the peak beside it was disturbed.
         """
+        kernel = kernel.measured_as
         for known in (kernel, replace(kernel, stride=1)):
             if known in self._scores:
                 return min(1.0, self._scores[known])
             if known == kernel and known in self._failed:
                 return 0.0
         return estimate(kernel) * min(1.0, self.best.score if self.best else 1.0)
+
+    def is_measured(self, kernel: Microkernel) -> bool:
+        """Whether `score` rests on a measurement of this tile, be it at stride 1 or under another operator's name."""
+        kernel = kernel.measured_as
+        return kernel in self._scores or replace(kernel, stride=1) in self._scores
 
     @cached_property
     def _scores(self) -> dict[Microkernel, float]:

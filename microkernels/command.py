@@ -21,7 +21,7 @@ from microkernels import plot
 from microkernels.catalog import Catalog, Entry, Failure
 from microkernels.database import StoreError
 from microkernels.isa import ISAS
-from microkernels.microkernel import OPERATOR_DIMS, Microkernel
+from microkernels.microkernel import RANKED_AS, Microkernel
 from microkernels.offline import UsageError, rank_machine, usable_isa
 from microkernels.progress import shown
 from microkernels.records import load
@@ -32,8 +32,8 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 def _rank(options: argparse.Namespace) -> int:
     isa = usable_isa(options.isa)
-    if options.stride != "1" and (options.quick or options.op != "conv2d"):
-        raise UsageError("--stride is for a full ranking of conv2d: the quick one is at stride 1, a matmul has none")
+    if options.stride != "1" and options.quick:
+        raise UsageError("--stride is for a full ranking: the quick one is at stride 1")
     if options.cache_limit is not None:
         keep_limit(options.cache_limit)
     strides = (1, 2) if options.stride == "both" else (int(options.stride),)
@@ -123,7 +123,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="rank | show | plot")
     which = argparse.ArgumentParser(add_help=False)
     which.add_argument("--isa", metavar="NAME", help=f"{', '.join(ISAS)}; default: the widest that this CPU runs")
-    which.add_argument("--op", choices=tuple(OPERATOR_DIMS), default="conv2d")
+    ranked = tuple(dict.fromkeys(RANKED_AS.values()))
+    which.add_argument("--op", choices=ranked, default="conv2d", help="whose tiles; a matmul runs those of conv2d")
 
     command = commands.add_parser("rank", parents=[which], help="measure every microkernel, once per machine")
     command.add_argument("--stride", choices=("1", "2", "both"), default="1", help="of the convolution; default 1")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from microkernels.isa import isa_named
@@ -23,7 +23,11 @@ OPERATOR_DIMS = {
     "conv2d": (("n", "h", "w"), "k", ("c", "r", "s")),
     "matmul": (("m",), "n", ("k",)),
 }
+# The operator whose tiles are measured for each. A matmul tile of m rows × n vectors is a stride-1 convolution's of
+# w rows × k vectors under other names: the emitter writes the same loads and FMAs, so it is not measured again.
+RANKED_AS = {"conv2d": "conv2d", "matmul": "conv2d"}
 _NAME = re.compile(r"(f32)_([a-z0-9]+)_ukernel_([0-9a-z]+?)(?:_s([1-9][0-9]{0,5}))?__([a-z0-9]+)\Z")
+_MATMUL_AS_CONV = {"m": "w", "k": "c"}
 _FACTOR = re.compile(r"([1-9][0-9]{0,5})([a-z])\Z")
 
 
@@ -68,6 +72,14 @@ class Microkernel:
         return self.name
 
     @property
+    def measured_as(self) -> "Microkernel":
+        """The tile whose measurement stands for this one: itself, or the equal tile of the operator in RANKED_AS."""
+        ranked = RANKED_AS[self.op]
+        if ranked == self.op:
+            return self
+        return replace(self, op=ranked, rows=self._renamed(self.rows), unrolled=self._renamed(self.unrolled))
+
+    @property
     def row_count(self) -> int:
         """Output rows held at once, over all row dims."""
         return prod(extent for _, extent in self.rows)
@@ -95,6 +107,9 @@ class Microkernel:
         """
         spread = 0 if isa_named(self.isa).embedded_broadcast else 1
         return self.accumulators + self.vectors + spread
+
+    def _renamed(self, factors: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+        return tuple((_MATMUL_AS_CONV[dim], extent) for dim, extent in factors)
 
 
 def parse(name: str) -> Microkernel:

@@ -10,7 +10,7 @@ from cpu.toolchain import find_compiler
 from cpu.worker import CandidateError, Task, run_all
 from microkernels.catalog import Catalog
 from microkernels.isa import Isa, best_isa, isa_named
-from microkernels.microkernel import Microkernel, parse
+from microkernels.microkernel import RANKED_AS, Microkernel, parse
 from microkernels.rank import MeasureAll, Progress, ensure_ranked, rank
 from tiling.machine import Timing
 
@@ -84,11 +84,11 @@ def machine_catalog(
     jobs: int | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Catalog:
-    """This machine's catalog, quickly ranked first if it never was, once `announce` was told in a sentence.
+    """This machine's catalog for `op`, quickly ranked first if it never was, once `announce` was told in a sentence.
 
     Raises RankingError where no kernel can be measured, ToolchainError without a compiler, StoreError, WorkerError.
     """
     find_compiler()
     l1_bytes = host().caches[0].bytes
     measure_all = measure_in_workers(jobs or default_jobs(), l1_bytes)
-    return ensure_ranked(isa, op, measure_all, fingerprint(host()), l1_bytes, announce=announce, progress=progress)
+    return ensure_ranked(isa, RANKED_AS[op], measure_all, fingerprint(host()), l1_bytes, announce=announce, progress=progress)

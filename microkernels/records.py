@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from microkernels.catalog import Catalog, Entry, Failure
 from microkernels.database import RecordError, connect, ignore, stored_timing
 from microkernels.emit import EMITTER_VERSION
-from microkernels.microkernel import Microkernel, parse
+from microkernels.microkernel import RANKED_AS, Microkernel, parse
 from tiling.machine import is_rate
 
 _SCHEMA = """
@@ -31,7 +31,8 @@ CREATE TABLE IF NOT EXISTS microkernels (
 
 
 def load(fingerprint: str, isa: str, op: str = "conv2d") -> Catalog:
-    """What the current emitter's microkernels reached on the machine `fingerprint`. Raises StoreError.
+    """What the current emitter's microkernels of `op` reached on the machine `fingerprint`, or those of the operator
+    that is ranked for it. Raises StoreError.
 
     Records that cannot be ours are left out, with a RuntimeWarning.
     """
@@ -39,7 +40,7 @@ def load(fingerprint: str, isa: str, op: str = "conv2d") -> Catalog:
         rows = connection.execute(
             "SELECT kernel, isa, op, score, samples, peak_gflops, reason FROM microkernels"
             " WHERE fingerprint = ? AND emitter = ? AND isa = ? AND op = ? ORDER BY score DESC, kernel",
-            (fingerprint, EMITTER_VERSION, isa, op),
+            (fingerprint, EMITTER_VERSION, isa, RANKED_AS[op]),
         ).fetchall()
     found = _outcomes(rows)
     entries = tuple(outcome for outcome in found if isinstance(outcome, Entry))
@@ -121,7 +122,7 @@ def revision(fingerprint: str, isa: str, op: str) -> str:
         count, last, when = connection.execute(
             "SELECT count(*), max(rowid), max(measured) FROM microkernels"
             " WHERE fingerprint = ? AND emitter = ? AND isa = ? AND op = ?",
-            (fingerprint, EMITTER_VERSION, isa, op),
+            (fingerprint, EMITTER_VERSION, isa, RANKED_AS[op]),
         ).fetchone()
     # The ROWID alone tells records of one file apart; the others tell a file from one begun in its place.
     return f"{count}-{last}-{when}" if count else "0"

@@ -31,13 +31,12 @@ def space(isa: Isa, op: str = "conv2d", strides: tuple[int, ...] = (1, 2)) -> tu
     5 or 7 taps of r or s unrolled, where they hold at least INDEPENDENT_FMAS accumulators: below that the tile is
     bound by latency, and the plain row of the same size does as well. The rarer filters 5 and 7 are unrolled over
     plain rows only, and r and s never together: no winner of TTile's needs it, and each multiplies the ranking's
-    time. `strides` counts for conv2d alone. Raises ValueError for an unknown operator.
+    time. A matmul has no space of its own: its tiles are conv2d's (`RANKED_AS`). Raises ValueError for any other
+    operator.
     """
-    if op == "matmul":
-        return tuple(_matmul(isa))
     if op == "conv2d":
         return tuple(kernel for stride in strides for kernel in _conv2d(isa, stride))
-    raise ValueError(f"unknown operator {op!r}; known are conv2d, matmul")
+    raise ValueError(f"unknown operator {op!r}; ranked are conv2d")
 
 
 def quick(isa: Isa, op: str = "conv2d") -> tuple[Microkernel, ...]:
@@ -54,12 +53,6 @@ def _is_quick(kernel: Microkernel) -> bool:
     if kernel.unrolled:
         return kernel.unrolled == (("s", 3),) and h == 1 and kernel.vectors > 1
     return h <= 2
-
-
-def _matmul(isa: Isa) -> Iterator[Microkernel]:
-    for vectors in _vectors(isa):
-        for m in range(1, most_rows(isa, vectors) + 1):
-            yield Microkernel("matmul", isa.name, _factors(m=m), vectors)
 
 
 def _conv2d(isa: Isa, stride: int) -> Iterator[Microkernel]:

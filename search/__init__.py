@@ -17,12 +17,12 @@ then what stands at the edge:
     tune          measure the best candidates within a time budget
     store         remember what was chosen
     workshop      this machine: its facts, catalogue, workers and store, wired to the model and the tuner
-    generate      `generate_conv`: a problem in, a kernel out; `load_kernel`: one that was saved
+    generate      `generate_conv`, `generate_matmul`: a problem in, a kernel out; `load_kernel`: one that was saved
     options       what the command lines have in common
-    command       the command line that `python -m search.conv` is
+    command       the command line that `python -m search.conv` and `python -m search.matmul` are
 """
 
-__all__ = ["generate_conv", "load_kernel"]
+__all__ = ["generate_conv", "generate_matmul", "load_kernel"]
 
 
 def __getattr__(name: str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from search.entry import run
 
 SHAPE_HELP = (
     "resnet18:R2 (a suite's layer), n=1,c=64,h=56,w=56,k=64,r=3,s=3,stride=1,pad=1 (h, w are the input's), "
@@ -19,11 +19,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:  # while the libraries load, which takes a moment
-        print("interrupted before anything was done", file=sys.stderr)
-        sys.exit(130)
-    except ModuleNotFoundError as error:
-        print(f"{error}: run `make setup`, then `. .venv/bin/activate`", file=sys.stderr)
-        sys.exit(1)
+    run(main)

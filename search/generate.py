@@ -1,4 +1,4 @@
-"""`generate_conv`: a problem in, a kernel for this machine out. `load_kernel`: one that `kernel.save` wrote."""
+"""`generate_conv`, `generate_matmul`: a problem in, a kernel for this machine out. `load_kernel`: one that was saved."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from search import store
 from search.workshop import DEFAULT_BUDGET, Workshop, workshop
 from tiling.machine import Timing
 from tiling.notation import parse
-from tiling.problem import Problem, ProblemError, conv2d
+from tiling.problem import Problem, ProblemError, conv2d, matmul
 from tiling.scheme import Scheme, SchemeError
+
 
 def generate_conv(
     *,
@@ -42,6 +43,24 @@ def generate_conv(
     """
     problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, stride=stride, padding=padding, dilation=dilation)
     return generate(problem, threads=threads, tune=tune, budget=budget, isa=isa)
+
+
+def generate_matmul(
+    *,
+    m: int,
+    n: int,
+    k: int,
+    threads: int = 1,
+    tune: str = "model",
+    budget: float = DEFAULT_BUDGET,
+    isa: str | None = None,
+) -> Kernel:
+    """A kernel for one matrix product on this machine: c = kernel(a, b).
+
+    a is (M,K) float32, b is (K,N), c is (M,N), all row-major. The other arguments, what is kept, and the errors are
+    those of `generate_conv`.
+    """
+    return generate(matmul(m=m, n=n, k=k), threads=threads, tune=tune, budget=budget, isa=isa)
 
 
 def load_kernel(path) -> Kernel:

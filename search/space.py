@@ -178,13 +178,11 @@ def shortlist(ranked: tuple[Candidate, ...], count: int) -> tuple[Candidate, ...
 
 def trusted(catalog: Catalog) -> Score:
     """The catalog's scores, those of tiles that were never measured taken down by UNMEASURED."""
-    measured = {entry.kernel for entry in catalog.entries}
     known: dict[Microkernel, float] = {}
 
     def score(kernel: Microkernel) -> float:
         if kernel not in known:
-            seen = kernel in measured or replace(kernel, stride=1) in measured
-            known[kernel] = catalog.score(kernel) * (1.0 if seen else UNMEASURED)
+            known[kernel] = catalog.score(kernel) * (1.0 if catalog.is_measured(kernel) else UNMEASURED)
         return known[kernel]
 
     return score

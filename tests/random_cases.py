@@ -41,8 +41,9 @@ class Case:
         """One line that builds and checks this kernel again: the program itself, where its options reach the case."""
         problem = self.scheme.problem
         words = ["--shape", canonical(problem), "--scheme", self.scheme.text, "--isa", self.isa, "--threads", str(self.threads)]
-        if problem.op == "conv2d" and not self.stream:
-            return shlex.join(["python", "-m", "search.conv", *words])
+        if not self.stream:
+            program = "search.matmul" if problem.op == "matmul" else "search.conv"
+            return shlex.join(["python", "-m", program, *words])
         words += ["--op", problem.op, *(["--stream"] if self.stream else [])]
         return shlex.join(["python", "-m", "tests.exactness", *words])
 

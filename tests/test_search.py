@@ -20,8 +20,9 @@ import pytest
 from cpu.oracle import integers, reference
 from cpu.worker import CandidateError
 from microkernels.database import data_folder
-from search import generate_conv, store
+from search import generate_conv, generate_matmul, store
 from search.conv import main as conv_command
+from search.matmul import main as matmul_command
 from search.workshop import workshop
 from search.tune import Measured, Outcome, TuningError, complexity, tune
 from tiling.machine import Timing
@@ -290,6 +291,56 @@ def test_generate_conv_measures():
     key = workshop("portable").key(kernel.problem)
     assert isinstance(store.measured(key)[kernel.scheme.text], Timing)
     assert store.choice(key, "measure")[0] == kernel.scheme.text
+
+
+PRODUCTS = [(7, 13, 11), (1, 31, 29), (31, 1, 5), (1, 1, 1), (1, 1, 97), (509, 3, 2), (3, 509, 7), (64, 48, 32)]
+
+
+@pytest.mark.isa("avx512f")
+@pytest.mark.parametrize("m, n, k", PRODUCTS)
+def test_generate_matmul_is_exact(m, n, k):
+    check_product(m, n, k, "avx512f")
+
+
+@pytest.mark.parametrize("m, n, k", PRODUCTS[:5])
+def test_generate_matmul_is_exact_in_portable_c(m, n, k):
+    check_product(m, n, k, "portable")
+
+
+def check_product(m, n, k, isa):
+    rng = np.random.default_rng(m * n * k)
+    a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    kernel = generate_matmul(m=m, n=n, k=k, isa=isa)
+    assert np.array_equal(kernel(a, b), a.astype(int) @ b.astype(int))
+    assert generate_matmul(m=m, n=n, k=k, isa=isa).scheme == kernel.scheme
+
+
+def test_a_matrix_product_on_the_command_line(capsys):
+    arguments = ["--shape", "m=24 n=50,k=18", "--isa", "portable", "--scheme", "T(m,4) R(n) S(c) T(k,18) U(m,6) V(n,4)"]
+    assert matmul_command([*arguments, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["shape"] == "m=24,n=50,k=18" and report["correct"] is True
+    assert report["microkernels"] == ["f32_matmul_ukernel_6mx4n__portable"]
+    assert report["repeat"].split()[2:5] == ["search.matmul", "--shape", "m=24,n=50,k=18"]
+    assert conv("--shape", SHAPE, "--scheme", SCHEME, "--isa", "portable", "--json") == 0
+    assert set(json.loads(capsys.readouterr().out)) == set(report)
+
+
+def test_a_model_only_matrix_product_is_explained(capsys, monkeypatch):
+    monkeypatch.setattr("search.command._rank_first", lambda *_: None)
+    assert matmul_command(["--shape", "m=24,n=50,k=18", "--isa", "portable", "--model-only", "--explain"]) == 0
+    printed = capsys.readouterr().out
+    assert "chosen" in printed and "c stays in registers over k" in printed
+
+
+@pytest.mark.parametrize(
+    "shape, message",
+    [("m=4,n=4", "the shape lacks k"), ("m=0,n=4,k=4", "m=0 must be at least 1"), ("c=4", "unknown key 'c'; known are m n k")],
+)
+def test_a_bad_matmul_shape_gets_one_sentence(shape, message, capsys):
+    assert matmul_command(["--shape", shape]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.count("\n") == 1 and printed.out == ""
 
 
 @pytest.mark.parametrize(

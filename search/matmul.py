@@ -1,0 +1,19 @@
+"""`python -m search.matmul --shape m=…,n=…,k=…`: from the shape of a matrix product to a fast, checked, explained kernel."""
+
+from __future__ import annotations
+
+from search.entry import run
+
+SHAPE_HELP = "m=128,n=3072,k=768: a (m,k) times b (k,n), all row-major"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; the exit code (`search.command.main`)."""
+    from search.command import main as search
+    from tiling.shapes import parse_matmul_shape
+
+    return search("python -m search.matmul", parse_matmul_shape, SHAPE_HELP, arguments)
+
+
+if __name__ == "__main__":
+    run(main)
