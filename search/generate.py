@@ -17,10 +17,10 @@ def generate_conv(
     *,
     n: int = 1,
     c: int,
-    h: int,
+    h: int | None = None,
     w: int,
     k: int,
-    r: int,
+    r: int | None = None,
     s: int,
     stride=1,
     padding=0,
@@ -33,8 +33,9 @@ def generate_conv(
     """A kernel for one 2-D convolution on this machine: y = kernel(x, w).
 
     x is (N,H,W,C) float32, w is (K,C,R,S) float32 as PyTorch has it, y is (N,OH,OW,K). `stride` and `dilation` are a
-    number or (h, w); `padding` is a number, (h, w) or ((top, bottom), (left, right)). tune="model" trusts the model
-    and measures nothing; "measure" tries the most promising schemes for about `budget` seconds. What was chosen is
+    number or (h, w); `padding` is a number, (h, w), ((top, bottom), (left, right)), "same" or "valid". Without `h` and
+    `r`, both 1, it is one-dimensional along w (`tiling.problem.conv2d`). tune="model" trusts the model and measures
+    nothing; "measure" tries the most promising schemes for about `budget` seconds. What was chosen is
     kept, and the next call with the same arguments returns at once, until the machine is ranked anew or the compiler
     changes.
 

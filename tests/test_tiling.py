@@ -50,6 +50,12 @@ def test_matmul_is_the_same_kind_of_problem():
         ({"dilation": -1}, "dilation=-1"),
         ({"padding": -1}, "padding=-1"),
         ({"padding": ((1, 2, 3), 0)}, "padding=((1, 2, 3), 0)"),
+        ({"padding": "full"}, "padding='full' must be p, (ph, pw), ((top, bottom), (left, right)), \"same\" or \"valid\""),
+        ({"padding": ("same", "full")}, "padding=('same', 'full')"),
+        ({"padding": ("same", -1)}, "must be at least 0"),
+        ({"padding": {"h": 1}}, "padding={'h': 1}"),
+        ({"h": None}, "h is missing: give h and r, or neither"),
+        ({"r": None}, "r is missing: give h and r, or neither"),
         ({"r": 8}, "reaches over 8 points along h"),
         ({"s": 4, "dilation": (1, 3)}, "reaches over 10 points along w"),
         ({"dtype": "f64"}, "'f64'"),
@@ -59,6 +65,23 @@ def test_a_problem_that_cannot_be_computed_is_refused(change, named):
     with pytest.raises(ProblemError) as raised:
         conv2d(**{**dict(c=3, h=7, w=7, k=4, r=3, s=3), **change})
     assert named in str(raised.value)
+
+
+def test_padding_by_name():
+    sizes = dict(c=3, h=11, w=8, k=4, r=3, s=4)
+    assert conv2d(**sizes, padding="valid") == conv2d(**sizes)
+    assert conv2d(**sizes, padding="same") == conv2d(**sizes, padding=(1, (1, 2)))
+    assert conv2d(**sizes, padding="same", dilation=2).output.shape == (1, 11, 8, 4)
+    assert conv2d(**sizes, padding="same", stride=(2, 3)).output.shape == (1, 6, 3, 4)
+    assert conv2d(**sizes, padding=("same", (0, 1))) == conv2d(**sizes, padding=(1, (0, 1)))
+    assert conv2d(c=3, h=2, w=2, k=4, r=1, s=1, stride=2, padding="same") == conv2d(c=3, h=2, w=2, k=4, r=1, s=1, stride=2)
+
+
+def test_one_dimension_is_a_convolution_of_one_row():
+    line = conv2d(c=3, w=12, k=4, s=5, stride=2, padding=(1, 2), dilation=2)
+    assert line == conv2d(c=3, h=1, w=12, k=4, r=1, s=5, stride=(1, 2), padding=(0, (1, 2)), dilation=(1, 2))
+    assert conv2d(c=3, w=12, k=4, s=5, padding=2).output.shape == (1, 1, 12, 4)
+    assert conv2d(c=3, w=12, k=4, s=5, padding="same").output.shape == (1, 1, 12, 4)
 
 
 def test_extents_may_be_numpy_integers():

@@ -221,13 +221,13 @@ def conv2d(
     *,
     n: int = 1,
     c: int,
-    h: int,
+    h: int | None = None,
     w: int,
     k: int,
-    r: int,
+    r: int | None = None,
     s: int,
     stride: int | tuple[int, int] = 1,
-    padding: int | tuple[int, int] | tuple[tuple[int, int], tuple[int, int]] = 0,
+    padding: int | str | tuple[int, int] | tuple[tuple[int, int], tuple[int, int]] = 0,
     dilation: int | tuple[int, int] = 1,
     dtype: str = "f32",
     output_dtype: str | None = None,
@@ -237,15 +237,24 @@ def conv2d(
 
     `filters="krsc"` has the weights channels last as well, (K,R,S,C). y is of `output_dtype`, by default what
     OUTPUT_DTYPE gives. `h` and `w` are the input's extents; the problem's dims `h` and `w` are the output's.
-    `padding` is one number, one per axis, or ((top, bottom), (left, right)). `dilation` counts from 1. Raises
-    ProblemError.
+    `padding` is one number, one per axis, ((top, bottom), (left, right)), "valid" (none) or "same": as much as gives
+    ⌈size / stride⌉ outputs, an odd point after. That is TensorFlow's rule, and at stride 1, where alone PyTorch takes
+    it, PyTorch's. `dilation` counts from 1. With neither `h` nor `r` the convolution is one-dimensional: both are 1,
+    and `stride`, `padding` (also as (left, right)) and `dilation` are those along w. Raises ProblemError.
     """
+    if (h is None) != (r is None):
+        missing = "h" if h is None else "r"
+        raise ProblemError(f"conv2d: {missing} is missing: give h and r, or neither for a one-dimensional convolution along w")
+    if h is None:
+        h, r, stride, padding, dilation = 1, 1, (1, stride), (0, padding), (1, dilation)
     given = {"n": n, "c": c, "h": h, "w": w, "k": k, "r": r, "s": s}
     given = {name: _positive("conv2d", name, value) for name, value in given.items()}
     n, c, h, w, k, r, s = given.values()
     stride_h, stride_w = _pair("stride", stride)
     dilation_h, dilation_w = _pair("dilation", dilation)
-    (top, bottom), (left, right) = _padding(padding)
+    vertical, horizontal = _padding(padding)
+    top, bottom = _sides(vertical, h, r, stride_h, dilation_h)
+    left, right = _sides(horizontal, w, s, stride_w, dilation_w)
     if filters not in ("kcrs", "krsc"):
         raise ProblemError(f"conv2d: filters={filters!r} must be 'kcrs' or 'krsc'")
     out = {}
@@ -335,12 +344,26 @@ def _pair(name: str, value) -> tuple[int, int]:
     return tuple(_positive("conv2d", name, part) for part in pair)
 
 
-def _padding(value) -> tuple[tuple[int, int], tuple[int, int]]:
+def _padding(value) -> tuple:
+    """What is asked for along h and along w: "same", "valid", or numbers before and after."""
     axes = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    sides = tuple(tuple(axis) if isinstance(axis, (tuple, list)) else (axis, axis) for axis in axes)
-    if len(sides) != 2 or any(len(side) != 2 for side in sides):
-        raise ProblemError(f"conv2d: padding={value!r} must be p, (ph, pw) or ((top, bottom), (left, right))")
-    sides = tuple(tuple(_whole("conv2d", "padding", part) for part in side) for side in sides)
-    if min(part for side in sides for part in side) < 0:
+    sides = tuple(side if isinstance(side, (tuple, list, str)) else (side, side) for side in axes)
+    if len(sides) != 2 or any(side not in ("same", "valid") if isinstance(side, str) else len(side) != 2 for side in sides):
+        raise ProblemError(
+            f'conv2d: padding={value!r} must be p, (ph, pw), ((top, bottom), (left, right)), "same" or "valid"'
+        )
+    numbers = [_whole("conv2d", "padding", part) for side in sides if not isinstance(side, str) for part in side]
+    if min(numbers, default=0) < 0:
         raise ProblemError(f"conv2d: padding={value!r} must be at least 0")
     return sides
+
+
+def _sides(padding, size: int, taps: int, stride: int, dilation: int) -> tuple[int, int]:
+    """Padding before and after along one axis."""
+    if padding == "valid":
+        return 0, 0
+    if padding == "same":
+        total = max(0, (-(-size // stride) - 1) * stride + (taps - 1) * dilation + 1 - size)
+        return total // 2, total - total // 2
+    before, after = padding
+    return whole_number(before), whole_number(after)

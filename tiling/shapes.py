@@ -133,19 +133,26 @@ def _sides(window, points: int, taps: int) -> tuple[int, int]:
 
 
 def _key_value(text: str) -> Problem:
-    pairs = _pairs(text, KEYS)
+    pairs = _along_w(_pairs(text, KEYS))
     _require(pairs, REQUIRED)
     if _number("groups", pairs.get("groups", "1")) != 1:
         raise ShapeError(f"groups={pairs['groups']}: grouped convolutions are not supported yet")
     sizes = {key: _number(key, pairs[key]) for key in REQUIRED}
     stride = _axes(pairs, "stride")
     dilation = _axes(pairs, "dilation")
-    padding = tuple(
-        _padding(pairs, axis, sizes[axis], sizes[taps], stride[i], dilation[i])
-        for i, (axis, taps) in enumerate((("h", "r"), ("w", "s")))
-    )
+    padding = tuple(_padding(pairs, axis) for axis in "hw")
     n = _number("n", pairs.get("n", "1"))
     return _conv2d({**sizes, "n": n, "stride": stride, "dilation": dilation, "padding": padding})
+
+
+def _along_w(pairs: dict[str, str]) -> dict[str, str]:
+    """With neither h nor r the convolution is one-dimensional, and what is said of all axes is said of w."""
+    if "h" in pairs or "r" in pairs:
+        return pairs
+    whole = {"stride": "stride_w", "dilation": "dilation_w", "pad": "pad_w", "padding": "pad_w"}
+    for key, along in whole.items():
+        _only(pairs, (key, along))
+    return {"h": "1", "r": "1"} | {whole.get(key, key): value for key, value in pairs.items()}
 
 
 def _pairs(text: str, keys: tuple[str, ...]) -> dict[str, str]:
@@ -183,16 +190,11 @@ def _axes(pairs: Mapping[str, str], name: str) -> tuple[int, int]:
     return tuple(_number(key, pairs[key]) if key else 1 for key in (vertical, horizontal))
 
 
-def _padding(pairs: Mapping[str, str], axis: str, size: int, taps: int, stride: int, dilation: int) -> tuple[int, int]:
+def _padding(pairs: Mapping[str, str], axis: str) -> str | tuple[int, int]:
     whole = ("pad", "padding", f"pad_{axis}")
     before, after = (_only(pairs, (*whole, side)) for side in _SIDES[axis])
-    if before in whole and pairs[before] == "same":
-        # TensorFlow's rule: ceil(size / stride) outputs, and the odd point of padding comes after.
-        reach = (taps - 1) * dilation + 1
-        total = max(0, (-(-size // max(stride, 1)) - 1) * stride + reach - size)
-        return total // 2, total - total // 2
-    if before in whole and pairs[before] == "valid":
-        return 0, 0
+    if before in whole and pairs[before] in ("same", "valid"):
+        return pairs[before]
     words = " or 'same' or 'valid'"
     return tuple(_number(key, pairs[key], words if key in whole else "") if key else 0 for key in (before, after))
 
@@ -201,8 +203,8 @@ def _descriptor(text: str) -> dict:
     """conv2d's arguments from a benchdnn descriptor, by benchdnn's own rules.
 
     Source: oneDNN, tests/benchdnn/conv/conv_aux.cpp, str2desc. The batch defaults to 2; with no key of the width at
-    all it is the height's; dilation counts from 0; padding that is not given follows from the output size; and what
-    the output needs after the last row or column is padding too.
+    all it is the height's, with none of the height that is 1; dilation counts from 0; padding that is not given
+    follows from the output size; and what the output needs after the last row or column is padding too.
     """
     if not _DESCRIPTOR.fullmatch(text):
         rest = re.sub(rf"^_*(?:{_DESCRIPTOR_PAIR.pattern})+", "", text)
@@ -222,6 +224,8 @@ def _descriptor(text: str) -> dict:
             raise ShapeError(f"{key}: 3-D convolutions are not supported yet")
     if not any(f"{letter}w" in pairs for letter in "iokspd"):
         pairs |= {f"{letter}w": pairs[f"{letter}h"] for letter in "iokspd" if f"{letter}h" in pairs}
+    if not any(f"{letter}h" in pairs for letter in "iokspd"):
+        pairs |= {"ih": 1, "kh": 1}  # one-dimensional
     _require(pairs, ("ic", "oc", "ih", "iw", "kh", "kw"))
     (stride_h, dilation_h, pad_h), (stride_w, dilation_w, pad_w) = (_descriptor_axis(pairs, axis) for axis in "hw")
     return {

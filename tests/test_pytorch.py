@@ -1,0 +1,127 @@
+"""What PyTorch's conv2d and conv1d take, against PyTorch itself: exact on small integers, with nothing of ours in between."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cpu.oracle import reference
+from microkernels.isa import ISAS
+from search import generate_conv
+from tiling.problem import conv2d
+
+torch = pytest.importorskip("torch", reason="PyTorch, an independent reference, is not installed")
+
+pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
+
+ON_EVERY_ISA = [pytest.param(name, marks=pytest.mark.isa(name)) for name in ISAS]
+
+# Arguments of generate_conv. The names say what each line is there for.
+CASES = {
+    "batch": dict(n=3, c=8, h=9, w=9, k=16, r=3, s=3, padding=1),
+    "stride per axis": dict(c=5, h=11, w=13, k=19, r=3, s=2, stride=(3, 2)),
+    "dilation per axis": dict(c=4, h=15, w=12, k=17, r=3, s=3, dilation=(4, 2), padding=(2, 1)),
+    "stride longer than the kernel": dict(c=6, h=16, w=17, k=18, r=2, s=1, stride=(5, 3)),
+    "everything at once": dict(n=2, c=7, h=13, w=12, k=23, r=4, s=3, stride=(2, 3), dilation=(1, 2), padding=(3, 2)),
+    "asymmetric padding": dict(c=3, h=8, w=7, k=33, r=3, s=5, padding=((2, 0), (1, 4))),
+    "same": dict(c=4, h=9, w=10, k=20, r=4, s=6, padding="same"),
+    "same, dilated": dict(c=4, h=9, w=10, k=20, r=3, s=2, dilation=(2, 3), padding="same"),
+    "valid": dict(c=4, h=9, w=10, k=20, r=3, s=2, padding="valid"),
+    "primes": dict(c=13, h=11, w=7, k=97, r=3, s=3, padding=1),
+    "large primes": dict(c=101, h=5, w=5, k=211, r=1, s=1),
+    "one channel": dict(c=1, h=9, w=9, k=1, r=3, s=3, padding=1),
+    "one output": dict(c=5, h=3, w=3, k=3, r=3, s=3),
+    "kernel larger than the image": dict(c=3, h=2, w=3, k=9, r=7, s=5, padding=(3, 1)),
+    "kernel as large as the padded image": dict(c=3, h=2, w=2, k=17, r=6, s=6, padding=2),
+    "padding wider than kernel and image": dict(c=2, h=1, w=2, k=16, r=2, s=2, padding=4),
+    "pointwise": dict(n=2, c=31, h=6, w=5, k=40, r=1, s=1),
+    "pointwise, strided and padded": dict(c=12, h=9, w=8, k=24, r=1, s=1, stride=2, padding=1),
+    "one row": dict(c=6, h=1, w=30, k=8, r=1, s=9, padding=(0, 4)),
+    "one column": dict(c=6, h=30, w=1, k=8, r=9, s=1, padding=(4, 0)),
+}
+LINES = {
+    "plain": dict(c=5, w=40, k=18, s=7),
+    "batch, stride, dilation, padding": dict(n=3, c=5, w=41, k=18, s=3, stride=2, dilation=3, padding=4),
+    "same": dict(c=4, w=17, k=16, s=6, padding="same"),
+}
+
+
+def whole_numbers(shape, seed):
+    return np.random.default_rng(seed).integers(-3, 4, shape).astype(np.float32)
+
+
+def by_pytorch(x, w, padding=0, one_dimensional=False, **options):
+    """PyTorch's result for x (N,H,W,C) and w as PyTorch has it, as (N,OH,OW,K); float64, so no sum is rounded."""
+    x = torch.from_numpy(x.astype(np.float64)).permute(0, 3, 1, 2)
+    w = torch.from_numpy(w.astype(np.float64))
+    if isinstance(padding, tuple):
+        (top, bottom), (left, right) = (side if isinstance(side, tuple) else (side, side) for side in padding)
+        x, padding = torch.nn.functional.pad(x, (left, right, top, bottom)), 0
+    if one_dimensional:
+        y = torch.nn.functional.conv1d(x[:, :, 0], w[:, :, 0], padding=padding, **options)[:, :, None]
+    else:
+        y = torch.nn.functional.conv2d(x, w, padding=padding, **options)
+    return y.permute(0, 2, 3, 1).numpy()
+
+
+def arrays(case):
+    x = whole_numbers((case.get("n", 1), case.get("h", 1), case["w"], case["c"]), seed=1)
+    channels = case["c"] // case.get("groups", 1)
+    return x, whole_numbers((case["k"], channels, case.get("r", 1), case["s"]), seed=2)
+
+
+def options_of(case):
+    return {name: case[name] for name in ("stride", "padding", "dilation", "groups") if name in case}
+
+
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+@pytest.mark.parametrize("name", CASES)
+def test_convolutions(name, isa):
+    case = CASES[name]
+    x, w = arrays(case)
+    assert np.array_equal(generate_conv(**case, isa=isa)(x, w), by_pytorch(x, w, **options_of(case)))
+
+
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+@pytest.mark.parametrize("name", LINES)
+def test_one_dimensional_convolutions(name, isa):
+    case = LINES[name]
+    x, w = arrays(case)
+    expected = by_pytorch(x, w, one_dimensional=True, **options_of(case))
+    assert np.array_equal(generate_conv(**case, isa=isa)(x, w), expected)
+
+
+@st.composite
+def cases(draw):
+    """Any convolution that both take."""
+    taps, dilation, stride = (draw(st.tuples(st.integers(1, high), st.integers(1, high))) for high in (5, 3, 3))
+    sides = draw(st.tuples(*[st.tuples(st.integers(0, 4), st.integers(0, 4))] * 2))
+    least = [max(1, (t - 1) * d + 1 - sum(side)) for t, d, side in zip(taps, dilation, sides)]
+    return dict(
+        n=draw(st.integers(1, 3)),
+        c=draw(st.integers(1, 20)),
+        k=draw(st.integers(1, 40)),
+        h=draw(st.integers(least[0], least[0] + 9)),
+        w=draw(st.integers(least[1], least[1] + 9)),
+        r=taps[0],
+        s=taps[1],
+        stride=stride,
+        dilation=dilation,
+        padding=sides,
+    )
+
+
+@settings(max_examples=200)
+@given(cases())
+def test_the_oracle_agrees_with_pytorch(case):
+    x, w = arrays(case)
+    assert np.array_equal(reference(conv2d(**case), x, w), by_pytorch(x, w, **options_of(case)))
+
+
+@settings(max_examples=15)
+@given(cases())
+def test_any_convolution(case):
+    x, w = arrays(case)
+    assert np.array_equal(generate_conv(**case, isa="portable")(x, w), by_pytorch(x, w, **options_of(case)))
