@@ -21,7 +21,7 @@ from microkernels.isa import Isa, isa_named, tail_definition
 from microkernels.microkernel import Microkernel, microkernel_of
 from tiling.nest import lower
 from tiling.problem import Problem
-from tiling.scheme import Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile
+from tiling.scheme import Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll
 from tiling.shapes import canonical
 from tiling.show import show
 
@@ -95,7 +95,7 @@ def emit(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> So
         isa=isa,
         threads=threads,
         operands=_operands(problem),
-        strides=_strides(problem),
+        strides=_strides(problem, packed_elements(scheme)),
         panels=sorted({site.vectors for site in nest.sites}),
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if nest.masked else "",
         functions=nest.functions,
@@ -149,6 +149,8 @@ def _check(scheme: Scheme, isa: Isa) -> None:
             raise SchemeError(f"{s}: on a CPU only the output is staged, in registers; weights are packed ahead")
         if isinstance(s, Tile) and s.worker not in (None, "core"):
             raise SchemeError(f"{s}: a CPU has cores, not {s.worker}s")
+        if isinstance(s, (Lambda, Unroll)) and s.dim in problem.looped_dims:
+            raise SchemeError(f"{s}: every {s.dim} has weights of its own, so a register tile holds one; loop over it")
         if isinstance(s, Lambda) and s.dim in problem.reductions:
             raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
     for tile in scheme.tiles:
@@ -184,10 +186,11 @@ def _operands(problem: Problem) -> list[str]:
     ]
 
 
-def _strides(problem: Problem) -> list[tuple[str, int]]:
+def _strides(problem: Problem, packed: int) -> list[tuple[str, int]]:
     """(name, elements) of every named stride, X_PAD being how far the first tap stands before x."""
     found = []
     for prefix, tensor in (("X", problem.broadcast), ("Y", problem.output)):
         found += [(f"{prefix}_{dim}", tensor.stride(dim)) for dim in problem.extents if dim in tensor.dims]
     before = sum(-index.offset * s for index, s in zip(problem.broadcast.indices, problem.broadcast.strides))
-    return [*found, ("X_PAD", before), ("W_PANEL", problem.reduction_length)]
+    found += [("X_PAD", before), ("W_PANEL", problem.reduction_length)]
+    return found + [(f"W_{dim}", packed // problem.extents[dim]) for dim in problem.looped_dims]

@@ -136,14 +136,14 @@ class Kernel:
         return int(self._ffi.cast("uintptr_t", self._pack))
 
     def pack(self, w) -> Packed:
-        """The weights, (K,C,R,S) float32 (b of a product: (K,N)), packed once for many calls of this kernel."""
+        """The weights, (K,C/groups,R,S) float32 (b of a product: (K,N)), packed once for many calls of this kernel."""
         raw = _checked(w, self.problem.vector)
         packed = aligned_empty((self.emitted.packed_floats,))
         self._pack(self._pointer(raw), self._pointer(packed, writable=True))
         return Packed(packed, self.scheme)
 
     def __call__(self, x, w, out: np.ndarray | None = None) -> np.ndarray:
-        """y = x * w. x is (N,H,W,C) float32, w (K,C,R,S) float32 or what `pack` gave; y is (N,OH,OW,K) float32.
+        """y = x * w. x is (N,H,W,C) float32, w (K,C/groups,R,S) float32 or what `pack` gave; y is (N,OH,OW,K) float32.
 
         Raw weights are packed on every call. Arrays may be anything with NumPy's array interface or DLPack on the
         CPU, C-contiguous; none is copied. With `out` the result is written there and returned. Raises ArgumentError.

@@ -135,7 +135,8 @@ class Nest:
         x = address("X", "X", [d for d in problem.extents if d in problem.broadcast.dims])
         x = x + " - X_PAD" if any(index.offset for index in problem.broadcast.indices) else x
         vector_dim = problem.vector_dim
-        w = _sum("W", [f"{_paren(at[vector_dim])} * W_PANEL"] if at[vector_dim] != "0" else [])
+        w = address("W", "W", problem.looped_dims)
+        w = _sum(w, [f"{_paren(at[vector_dim])} * W_PANEL"] if at[vector_dim] != "0" else [])
         for level, loop in enumerate(site.outer):
             if loop.dim in problem.reductions and loop.trips > 1:
                 skip = outer_panel_stride(site, level)

@@ -12,7 +12,7 @@ from tiling.problem import Problem
 
 
 def reference(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """What the operator gives for x (N,H,W,C) and w (K,C,R,S), or a (M,K) and b (K,N): float64, in y's shape."""
+    """What the operator gives for x (N,H,W,C) and w (K,C/groups,R,S), or a (M,K) and b (K,N): float64, in y's shape."""
     x, w = x.astype(np.float64), w.astype(np.float64)
     if problem.op == "matmul":
         return x @ w
@@ -31,8 +31,15 @@ def reference(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
         for s in range(taps_s):
             h, v = r * dilation_h, s * dilation_w
             seen = padded[:, h : h + (out_h - 1) * stride_h + 1 : stride_h, v : v + (out_w - 1) * stride_w + 1 : stride_w]
-            y += seen @ w[:, :, r, s].T
+            y += _pointwise(seen, w[:, :, r, s])
     return y
+
+
+def _pointwise(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """x (N,H,W,C) times w (K,C/groups): group by group a matrix product."""
+    groups = x.shape[-1] // w.shape[1]
+    parts = zip(np.split(x, groups, axis=-1), np.split(w, groups))
+    return np.concatenate([part @ weights.T for part, weights in parts], axis=-1)
 
 
 def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,8 @@
 
     panel of k-tile t:  for each reduction point, in the order of the scheme's loops:  `vectors` vectors of w
 
+The panels of one group stand together, group after group.
+
 Panels stand back to back, so a register tile streams its weights from one contiguous run. Lanes past the vectorised
 extent are zero; they are the only padding there is, and no more than one vector wide.
 """
@@ -9,6 +11,7 @@ extent are zero; they are the only padding there is, and no more than one vector
 from __future__ import annotations
 
 from itertools import groupby
+from math import prod
 
 from cpu.site import reduction_order
 from tiling.nest import Loop, Node, Register, lower
@@ -16,13 +19,15 @@ from tiling.scheme import Scheme
 
 
 def packed_elements(scheme: Scheme) -> int:
-    """f32 elements of the packed weights: the vectorised dim rounded up to whole vectors."""
+    """f32 elements of the packed weights: the vectorised dim rounded up to whole vectors, in every group."""
     problem = scheme.problem
-    return scheme.units[problem.vector_dim] * scheme.lanes * problem.reduction_length
+    groups = prod(problem.extents[dim] for dim in problem.looped_dims)
+    return groups * scheme.units[problem.vector_dim] * scheme.lanes * problem.reduction_length
 
 
 def pack_lines(scheme: Scheme) -> list[str]:
-    """The body of `void pack(const float *W, float *packed)`; W lies as the problem's tensor does, (K,C,R,S) or (K,N)."""
+    """The body of `void pack(const float *W, float *packed)`; W lies as the problem's tensor does, (K,C/groups,R,S) or
+    (K,N)."""
     problem = scheme.problem
     dim, extent, tensor = problem.vector_dim, problem.extents[problem.vector_dim], problem.vector
     index = " + ".join(
@@ -49,6 +54,9 @@ def pack_lines(scheme: Scheme) -> list[str]:
         if starts[-1] + width > extent:
             value = f"{dim} + lane < {extent} ? {value} : 0"
         lines.append(f"{indent}    *packed++ = {value};")
+    for looped in reversed(problem.looped_dims):
+        head = f"for (long {looped} = 0; {looped} < {problem.extents[looped]}; ++{looped}) {{"
+        lines = [head, *("    " + line for line in lines), "}"]
     return lines
 
 

@@ -25,6 +25,7 @@ def generate_conv(
     stride=1,
     padding=0,
     dilation=1,
+    groups: int = 1,
     threads: int = 1,
     tune: str = "model",
     budget: float = DEFAULT_BUDGET,
@@ -32,7 +33,7 @@ def generate_conv(
 ) -> Kernel:
     """A kernel for one 2-D convolution on this machine: y = kernel(x, w).
 
-    x is (N,H,W,C) float32, w is (K,C,R,S) float32 as PyTorch has it, y is (N,OH,OW,K). `stride` and `dilation` are a
+    x is (N,H,W,C) float32, w is (K,C/groups,R,S) float32 as PyTorch has it, y is (N,OH,OW,K). `stride` and `dilation` are a
     number or (h, w); `padding` is a number, (h, w), ((top, bottom), (left, right)), "same" or "valid". Without `h` and
     `r`, both 1, it is one-dimensional along w (`tiling.problem.conv2d`). tune="model" trusts the model and measures
     nothing; "measure" tries the most promising schemes for about `budget` seconds. What was chosen is
@@ -42,7 +43,9 @@ def generate_conv(
     Raises ProblemError for a shape that cannot be computed, ToolchainError without a C compiler, CacheError or
     StoreError where files cannot be kept, TuningError where no candidate runs.
     """
-    problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, stride=stride, padding=padding, dilation=dilation)
+    problem = conv2d(
+        n=n, c=c, h=h, w=w, k=k, r=r, s=s, stride=stride, padding=padding, dilation=dilation, groups=groups
+    )
     return generate(problem, threads=threads, tune=tune, budget=budget, isa=isa)
 
 

@@ -34,16 +34,21 @@ def orders(problem: Problem, looping: Iterable[str]) -> tuple[tuple[str, ...], .
     """The orders of the dims in `looping` (those with more than one trip) worth trying, outermost first.
 
     Dims that do not loop drop out of their class, and classes that then agree are one. A class that ends in braces
-    has no order to prefer; its first spelling stands for it.
+    has no order to prefer; its first spelling stands for it. A dim that moves every tensor (g) stands outermost, where
+    it spoils no other's re-use; also innermost once, since groups narrower than a cache line share the lines of x.
     """
     looping = frozenset(looping)
+    moving_all = tuple(dim for dim in problem.looped_dims if dim in looping)
     found: dict[tuple[frozenset[str], ...], tuple[str, ...]] = {}
     for text in CLASSES[problem.op]:
         groups = [[dim for dim in group if dim in looping] for group in parse_class(text)]
         groups = [group for group in groups if group]
         found.setdefault(tuple(frozenset(group) for group in groups), tuple(dim for group in groups for dim in group))
     # {kh}w and khw are one order once both are spelled out.
-    return tuple(dict.fromkeys(found.values()))
+    kept = tuple(dict.fromkeys(found.values()))
+    if not moving_all:
+        return kept
+    return (*((*moving_all, *order) for order in kept), (*kept[0], *moving_all))
 
 
 def parse_class(text: str) -> tuple[str, ...]:

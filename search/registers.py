@@ -42,6 +42,8 @@ Cover = tuple[tuple[Composition, ...], float]
 class RegisterTile:
     """A cover of the output dims, one composition each (of vectors for the vectorised dim), and unrolled reductions.
 
+    Dims that are only looped are covered one by one.
+
     seconds: predicted arithmetic and overhead of all its visits, one core.
     """
 
@@ -89,9 +91,9 @@ def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, i
     isa = isa_named(machine.isa)
     vectors = -(-problem.extents[problem.vector_dim] // machine.lanes)
     steps = problem.reduction_length // prod(extent for _, extent in unrolled)
-    looped = [problem.extents[dim] for dim in problem.reductions if dim not in dict(unrolled)]
+    trips = [problem.extents[dim] for dim in problem.reductions if dim not in dict(unrolled)]
     # The innermost loop is the first reduction, which is contiguous in x; where it is unrolled, another.
-    last = next((extent for extent in looped if extent > 1), 1)
+    last = next((extent for extent in trips if extent > 1), 1)
     single = {dim: 1 for dim in problem.extents}
     fixed = single | dict(unrolled)
     first = geometries(machine, predictor.threads)[:1]
@@ -129,8 +131,15 @@ def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, i
         covers = list(_exact(problem, dims, vectors, narrow, lambda sizes: speed(sizes)[0]))
         if covers:
             break
+    looped = looped_covers(problem)
+    times = prod(cover.repeat for cover in looped.values())
     for chosen, seconds in covers:
-        yield RegisterTile(tuple(sorted(zip(dims, chosen), key=lambda pair: pair[0])), unrolled, seconds)
+        yield RegisterTile(tuple(sorted((looped | dict(zip(dims, chosen))).items())), unrolled, seconds * times)
+
+
+def looped_covers(problem: Problem) -> dict[str, Composition]:
+    """The covers of the dims that no register tile unrolls: as many tiles as there are points."""
+    return {dim: Composition(((1, 1),), problem.extents[dim]) for dim in problem.looped_dims}
 
 
 def _row_sizes(problem: Problem, most: int) -> list[tuple[int, ...]]:

@@ -14,7 +14,7 @@ from microkernels.catalog import Catalog
 from microkernels.isa import isa_named
 from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.space import most_rows
-from search.registers import MOST_STEPS, MOST_VECTORS, RegisterTile, unrollings
+from search.registers import MOST_STEPS, MOST_VECTORS, RegisterTile, looped_covers, unrollings
 from search.space import canonical, register_body, trusted
 from tiling.compose import Composition, compositions, divisors
 from tiling.machine import Machine
@@ -104,7 +104,7 @@ def _register_tile(random: Random, problem: Problem, machine: Machine) -> Regist
         part = random.choice([d for d in divisors(problem.extents[dim]) if d <= max(1, room)])
         chosen = dict(unrolled) | ({dim: part} if part > 1 else {})
         unrolled = tuple((d, chosen[d]) for d in problem.reductions if d in chosen)
-    return RegisterTile(tuple(sorted(covers.items())), unrolled, 0.0)
+    return RegisterTile(tuple(sorted((covers | looped_covers(problem)).items())), unrolled, 0.0)
 
 
 def _cover(random: Random, extent: int, most: int) -> Composition:

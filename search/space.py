@@ -241,7 +241,7 @@ def core_splits(problem: Problem, tile: RegisterTile, threads: int) -> tuple[tup
     if threads == 1:
         return ((),)
     parts = {dim: divisors(cover.repeat) for dim, cover in tile.covers}
-    dims = [dim for dim in (*problem.row_dims, problem.vector_dim) if len(parts[dim]) > 1]
+    dims = [dim for dim in (*problem.looped_dims, *problem.row_dims, problem.vector_dim) if len(parts[dim]) > 1]
     splits = [((dim, n),) for dim in dims for n in parts[dim][1:]]
     for i, one in enumerate(dims):
         for two in dims[i + 1 :]:

@@ -76,17 +76,19 @@ def _conv2d(random: Random) -> Problem:
     padding = [[random.choice((0, 0, 1, 1, 2, 3, 6)) for _ in "be"] for _ in "hw"]
     # The padded input is at least as long as the kernel reaches.
     least = [max(1, (t - 1) * d + 1 - sum(sides)) for t, d, sides in zip(taps, dilation, padding)]
+    groups = random.choice((1, 1, 1, 2, 3, 5))
     return conv2d(
         n=random.choice((1, 1, 1, 2, 3)),
-        c=random.choice(EXTENTS),
+        c=random.choice(EXTENTS) * groups,
         h=least[0] + random.randint(0, 12),
         w=least[1] + random.randint(0, 12),
-        k=random.choice((*EXTENTS, 37, 64)),
+        k=random.choice((*EXTENTS, 37, 64)) * groups,
         r=taps[0],
         s=taps[1],
         stride=[random.choice((1, 1, 1, 2, 2, 3, 7)) for _ in "hw"],
         padding=padding,
         dilation=dilation,
+        groups=groups,
     )
 
 
@@ -114,6 +116,10 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
         chains.append(chain)
         unrolled += body
         room //= largest
+    for dim in problem.looped_dims:
+        core = random.choice(divisors(units[dim])) if random.random() < 0.25 else 1
+        cores += [Tile(dim, core, "core")] if core > 1 else []
+        chains.append(_tiles(random, dim, units[dim] // core))
     outside, inside, steps = _reductions(random, problem, MOST_UNROLLED * room // isa.registers)
     loops = _interleaved(random, [*chains, *([loop] for loop in outside)])
     random.shuffle(inside)

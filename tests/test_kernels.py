@@ -28,6 +28,8 @@ TAIL = conv2d(c=5, h=7, w=7, k=37, r=3, s=3, padding=1)
 STEM = conv2d(c=3, h=20, w=20, k=16, r=7, s=7, padding=3, stride=2)
 ODD = conv2d(n=2, c=6, h=11, w=10, k=16, r=5, s=3, padding=((2, 1), (3, 0)), dilation=(2, 3), stride=(2, 1))
 WIDE_PAD = conv2d(c=4, h=3, w=3, k=16, r=5, s=5, padding=4)
+GROUPED = conv2d(n=2, c=12, h=7, w=6, k=111, r=3, s=3, padding=1, groups=3)
+WHOLE_GROUPS = conv2d(c=8, h=6, w=6, k=64, r=3, s=1, padding=(1, 0), stride=(1, 2), groups=2)
 POINTWISE = conv2d(c=24, h=9, w=9, k=32, r=1, s=1, stride=2)
 PRODUCT = matmul(m=23, n=50, k=19)
 
@@ -54,6 +56,10 @@ CASES = {
     "padding wider than the image, clipped twice": (WIDE_PAD, "R(k) T(w,7) S(y) T(r,5) T(s,5) T(c,4) U(h,7) V(k,{v})"),
     "strided pointwise": (POINTWISE, "R(k) T(h,5) S(y) T(c,24) U(w,5) V(k,{v})"),
     "loops for cores": (SAME_3X3, "T(h,2)@core T(w,3)@core T(h,6) R(k) S(y) T(r,3) T(s,3) T(c,8) U(w,4) V(k,{v})"),
+    "groups": (GROUPED, "R(g) R(n) R(k) T(h,7) S(y) T(r,3) T(s,3) T(c,4) U(w,6) V(k,{v})"),
+    "groups inside the image, rows over h": (GROUPED, "R(n) T(w,6) R(k) R(g) S(y) T(r,3) T(s,3) T(c,4) U(h,7) V(k,{v})"),
+    "groups and accumulated": (GROUPED, "T(c,2) R(k) T(g,3) R(n) T(h,7) S(y) T(c,2) T(r,3) U(s,3) U(w,6) V(k,{v})"),
+    "groups of whole vectors, for cores": (WHOLE_GROUPS, "T(g,2)@core R(k) T(h,2) S(y) T(r,3) T(c,4) U(h,3) U(w,3) V(k,{v})"),
     "matrix product": (PRODUCT, "L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,{v})"),
     "matrix product, k unrolled": (matmul(m=24, n=50, k=18), "T(m,4) R(n) S(c) T(k,9) U(k,2) U(m,6) V(n,{v})"),
 }
@@ -206,6 +212,13 @@ def test_schemes_that_the_emitter_refuses(text, message):
         emit(parse(SAME_3X3, text), ISAS["portable"])
 
 
+@pytest.mark.parametrize("loop, unrolled", [("T(g,1)", "U(g,3)"), ("L(g, 1x1 + 1x2)", "U(g,λ)")])
+def test_groups_are_never_unrolled(loop, unrolled):
+    scheme = parse(GROUPED, f"{loop} R(n) R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,4) {unrolled} V(k,4)")
+    with pytest.raises(SchemeError, match="every g has weights of its own, so a register tile holds one"):
+        emit(scheme, ISAS["portable"])
+
+
 def nearly_full(rows, vectors, taps):
     """A problem and scheme with one register tile of avx512f, whose steps hold `taps` taps of s."""
     problem = conv2d(c=16, h=3, w=rows, k=16 * vectors, r=3, s=3, padding=1)
@@ -221,6 +234,7 @@ GOLDENS = {
     "conv2d_streaming_avx2": (CASES["one window looped, one clipped"], "avx2", {"stream": True}),
     "conv2d_masked_portable": (CASES["masked last vector"], "portable", {}),
     "conv2d_cores_portable": (CASES["loops for cores"], "portable", {"threads": 2}),
+    "conv2d_groups_portable": (CASES["groups and accumulated"], "portable", {}),
     "matmul_composed_avx512f": (CASES["matrix product"], "avx512f", {}),
 }
 

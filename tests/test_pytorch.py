@@ -38,6 +38,13 @@ CASES = {
     "padding wider than kernel and image": dict(c=2, h=1, w=2, k=16, r=2, s=2, padding=4),
     "pointwise": dict(n=2, c=31, h=6, w=5, k=40, r=1, s=1),
     "pointwise, strided and padded": dict(c=12, h=9, w=8, k=24, r=1, s=1, stride=2, padding=1),
+    "groups": dict(n=2, c=12, h=7, w=6, k=111, r=3, s=3, padding=1, groups=3),
+    "groups of one channel each way but not depthwise": dict(c=6, h=8, w=8, k=18, r=3, s=3, padding=1, groups=6),
+    "groups of a few channels": dict(c=64, h=5, w=7, k=32, r=3, s=3, stride=2, padding=1, groups=8),
+    "groups, strided, dilated, asymmetric": dict(
+        c=10, h=12, w=13, k=35, r=2, s=3, stride=(1, 2), dilation=2, padding=((1, 0), (2, 3)), groups=5
+    ),
+    "groups of whole vectors": dict(c=32, h=6, w=6, k=64, r=1, s=1, groups=2),
     "one row": dict(c=6, h=1, w=30, k=8, r=1, s=9, padding=(0, 4)),
     "one column": dict(c=6, h=30, w=1, k=8, r=9, s=1, padding=(4, 0)),
 }
@@ -96,13 +103,15 @@ def test_one_dimensional_convolutions(name, isa):
 @st.composite
 def cases(draw):
     """Any convolution that both take."""
+    groups = draw(st.sampled_from((1, 1, 2, 3, 5)))
     taps, dilation, stride = (draw(st.tuples(st.integers(1, high), st.integers(1, high))) for high in (5, 3, 3))
     sides = draw(st.tuples(*[st.tuples(st.integers(0, 4), st.integers(0, 4))] * 2))
     least = [max(1, (t - 1) * d + 1 - sum(side)) for t, d, side in zip(taps, dilation, sides)]
     return dict(
         n=draw(st.integers(1, 3)),
-        c=draw(st.integers(1, 20)),
-        k=draw(st.integers(1, 40)),
+        c=draw(st.integers(1, 20)) * groups,
+        k=draw(st.integers(1, 40)) * groups,
+        groups=groups,
         h=draw(st.integers(least[0], least[0] + 9)),
         w=draw(st.integers(least[1], least[1] + 9)),
         r=taps[0],

@@ -281,6 +281,14 @@ def test_orders_collapse_to_the_dims_that_loop():
     assert set(orders(matmul(m=4, n=16, k=4), ("m", "n"))) == {("n", "m"), ("m", "n")}
 
 
+def test_groups_loop_outermost_or_innermost():
+    problem = conv2d(c=64, h=56, w=56, k=64, r=3, s=3, padding=1, groups=8)
+    plain = orders(layer("R2"), layer("R2").extents)
+    found = orders(problem, problem.extents)
+    assert found[:-1] == tuple(("g", *order) for order in plain) and found[-1] == (*plain[0], "g")
+    assert set(orders(problem, ("g",))) == {("g",)}
+
+
 def test_sizes_respect_capacity_and_divide():
     problem = layer("Y12")
     blocks = (Block("h", 1, 34), Block("k", 32, 16), Block("w", 34, 1))
@@ -408,10 +416,11 @@ def problems(draw):
     taps_h, taps_w = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     dilation = draw(st.integers(1, 2))
     reach = (max(taps_h, taps_w) - 1) * dilation + 1
+    groups = draw(st.sampled_from([1, 1, 1, 2, 7]))
     return conv2d(
         n=draw(st.integers(1, 5)),
-        c=draw(st.sampled_from([1, 2, 3, 5, 16, 31, 64])),
-        k=draw(st.sampled_from([1, 7, 16, 17, 48, 127, 300])),
+        c=draw(st.sampled_from([1, 2, 3, 5, 16, 31, 64])) * groups,
+        k=draw(st.sampled_from([1, 7, 16, 17, 48, 127, 300])) * groups,
         h=reach + draw(st.integers(0, 23)),
         w=reach + draw(st.integers(0, 23)),
         r=taps_h,
@@ -419,6 +428,7 @@ def problems(draw):
         stride=draw(st.integers(1, 3)),
         padding=draw(st.integers(0, 1)) if reach > 1 else 0,
         dilation=dilation,
+        groups=groups,
     )
 
 

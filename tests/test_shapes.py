@@ -36,6 +36,8 @@ SMALL = dict(c=2, h=11, w=8, k=4, r=3, s=2)
         ("mb1ic2ih11iw8oc4oh11ow8kh3kw2ph1pw0", conv2d(**SMALL, padding=(1, (0, 1)))),
         ("mb1ic2ih11iw8oc4oh6ow4kh3kw2sh2sw2ph1", conv2d(**SMALL, stride=2, padding=(1, 0))),
         ("mb1ic2ih11oc4oh11kh4", conv2d(c=2, h=11, w=11, k=4, r=4, s=4, padding=((1, 2), (1, 2)))),
+        ("c=8 h=9 w=9 k=4 r=3 s=3 groups=2", conv2d(c=8, h=9, w=9, k=4, r=3, s=3, groups=2)),
+        ("g2mb1ic8ih9oc4kh3", conv2d(c=8, h=9, w=9, k=4, r=3, s=3, groups=2)),
         ("c=2 w=9 k=4 s=3 pad=1 stride=2 dilation=2", conv2d(c=2, w=9, k=4, s=3, padding=1, stride=2, dilation=2)),
         ("c=2 w=9 k=4 s=3 pad_left=2", conv2d(c=2, w=9, k=4, s=3, padding=(2, 0))),
         ("mb1ic2iw9oc4kw3pw1dw1", conv2d(c=2, w=9, k=4, s=3, padding=1, dilation=2)),
@@ -82,7 +84,9 @@ def test_every_form_of_a_shape(text, problem):
         ("ic64ih56oc64ic64kh3", "ic is given twice"),
         ("ic64ih56oc64", "lacks kh, kw"),
         ("ic64ih56iw56oc64kh3", "lacks kw"),
-        ("g64ic64ih56oc64kh3ph1", "grouped convolutions are not supported yet"),
+        ("g5ic64ih56oc64kh3ph1", "groups=5 do not divide c=64"),
+        ("c=4,h=4,w=4,k=6,r=1,s=1,groups=4", "groups=4 do not divide k=6"),
+        ("c=4,h=4,w=4,k=6,r=1,s=1,groups=0", "groups=0 must be at least 1"),
         ("ic64id5ih56oc64kd3kh3ph1", "3-D convolutions are not supported yet"),
         ("ic64ih56oc64oh50kh3ph1", "oh50 does not fit: the other sizes give at least 55 outputs along h"),
         ("ic64ih9oc64oh4kh1sh2", "oh4 does not fit: the other sizes give at least 5"),
@@ -103,6 +107,7 @@ def test_canonical_leaves_out_what_is_default():
     assert canonical(conv2d(**SMALL)) == "c=2,h=11,w=8,k=4,r=3,s=2"
     assert canonical(conv2d(**SMALL, n=2, stride=(2, 1), dilation=2)).startswith("n=2,c=2,")
     assert canonical(conv2d(**SMALL, stride=(2, 1), dilation=2)).endswith("s=2,stride_h=2,dilation=2")
+    assert canonical(conv2d(**SMALL, groups=2, stride=2)) == "c=2,h=11,w=8,k=4,r=3,s=2,groups=2,stride=2"
     assert canonical(conv2d(**SMALL, padding=(1, 0))).endswith("s=2,pad_h=1")
     assert canonical(conv2d(**SMALL, padding=(0, (0, 1)))).endswith("s=2,pad_right=1")
 

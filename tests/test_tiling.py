@@ -50,6 +50,9 @@ def test_matmul_is_the_same_kind_of_problem():
         ({"dilation": -1}, "dilation=-1"),
         ({"padding": -1}, "padding=-1"),
         ({"padding": ((1, 2, 3), 0)}, "padding=((1, 2, 3), 0)"),
+        ({"groups": 2}, "groups=2 do not divide c=3: every group has equally many channels"),
+        ({"groups": 3}, "groups=3 do not divide k=4"),
+        ({"groups": 1.0}, "groups=1.0 must be a whole number"),
         ({"padding": "full"}, "padding='full' must be p, (ph, pw), ((top, bottom), (left, right)), \"same\" or \"valid\""),
         ({"padding": ("same", "full")}, "padding=('same', 'full')"),
         ({"padding": ("same", -1)}, "must be at least 0"),
@@ -65,6 +68,17 @@ def test_a_problem_that_cannot_be_computed_is_refused(change, named):
     with pytest.raises(ProblemError) as raised:
         conv2d(**{**dict(c=3, h=7, w=7, k=4, r=3, s=3), **change})
     assert named in str(raised.value)
+
+
+def test_a_group_is_a_dim_that_everything_moves_with():
+    p = conv2d(c=12, h=9, w=9, k=20, r=3, s=3, groups=4, padding=1)
+    assert p.extents == {"n": 1, "g": 4, "k": 5, "c": 3, "h": 9, "w": 9, "r": 3, "s": 3}
+    assert (p.broadcast.shape, p.vector.shape, p.output.shape) == ((1, 9, 9, 12), (20, 3, 3, 3), (1, 9, 9, 20))
+    assert [p.broadcast.stride("g"), p.vector.stride("g"), p.output.stride("g")] == [3, 5 * 27, 5]
+    assert p.row_dims == ("n", "h", "w") and p.looped_dims == ("g",) and p.vector_dim == "k"
+    assert [(window.dim, window.tap) for window in p.windows] == [("h", "r"), ("w", "s")]  # no padding of channels
+    assert p.flops == 2 * 9 * 9 * 20 * 27 and p.reduction_length == 27
+    assert conv2d(c=12, h=9, w=9, k=20, r=3, s=3, groups=1).looped_dims == ()
 
 
 def test_padding_by_name():

@@ -167,10 +167,16 @@ class Problem:
                 return tensor
         raise KeyError(name)
 
-    @property
+    @cached_property
     def row_dims(self) -> tuple[str, ...]:
-        """Output dims other than the vector dim: what a register tile unrolls as rows (n h w, or m)."""
-        return tuple(d for d, _ in self.dims if d not in self.reductions and d != self.vector_dim)
+        """Output dims whose points share the weights: what a register tile unrolls as rows (n h w, or m)."""
+        shared = self.vector.dims
+        return tuple(d for d, _ in self.dims if d not in self.reductions and d not in shared)
+
+    @cached_property
+    def looped_dims(self) -> tuple[str, ...]:
+        """The other output dims but for the vector dim: every point has weights of its own (g), so it is only looped."""
+        return tuple(d for d, _ in self.dims if d not in (*self.reductions, *self.row_dims, self.vector_dim))
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:
@@ -178,7 +184,7 @@ class Problem:
         found = []
         for index, extent in zip(self.broadcast.indices, self.broadcast.shape):
             taps = [d for d, _ in index.terms if d in self.reductions]
-            rows = [d for d, _ in index.terms if d not in self.reductions]
+            rows = [d for d, _ in index.terms if d in self.row_dims]
             if len(taps) == 1 and len(rows) == 1:
                 row, tap = rows[0], taps[0]
                 found.append(Window(row, tap, index.coefficient(row), index.coefficient(tap), -index.offset, extent))
@@ -229,13 +235,17 @@ def conv2d(
     stride: int | tuple[int, int] = 1,
     padding: int | str | tuple[int, int] | tuple[tuple[int, int], tuple[int, int]] = 0,
     dilation: int | tuple[int, int] = 1,
+    groups: int = 1,
     dtype: str = "f32",
     output_dtype: str | None = None,
     filters: str = "kcrs",
 ) -> Problem:
-    """A 2-D convolution, channels last: x (N,H,W,C), weights (K,C,R,S), y (N,OH,OW,K).
+    """A 2-D convolution, channels last: x (N,H,W,C), weights (K,C/groups,R,S), y (N,OH,OW,K).
 
-    `filters="krsc"` has the weights channels last as well, (K,R,S,C). y is of `output_dtype`, by default what
+    Group g reads the g-th part of the channels and writes the g-th part of the outputs; where there are several, g is a
+    dim of the problem, and its dims `c` and `k` are those of one group.
+
+    `filters="krsc"` has the weights channels last as well, (K,R,S,C/groups). y is of `output_dtype`, by default what
     OUTPUT_DTYPE gives. `h` and `w` are the input's extents; the problem's dims `h` and `w` are the output's.
     `padding` is one number, one per axis, ((top, bottom), (left, right)), "valid" (none) or "same": as much as gives
     ⌈size / stride⌉ outputs, an odd point after. That is TensorFlow's rule, and at stride 1, where alone PyTorch takes
@@ -269,20 +279,29 @@ def conv2d(
                 f"{size + before + after} ({axis}={size}, padding {before}+{after})"
             )
         out[axis] = (size + before + after - reach) // step + 1
+    groups = _groups(groups, c, k)
+    group = ("g",) if groups > 1 else ()
+    c_of_group, k_of_group = c // groups, k // groups
+    c_index = Affine((*((g, c_of_group) for g in group), ("c", 1)))
+    k_index = Affine((*((g, k_of_group) for g in group), ("k", 1)))
+    n_index, r_index, s_index = (Affine(((d, 1),)) for d in "nrs")
     x = Tensor(
         "x",
         "broadcast",
         (
-            Affine((("n", 1),)),
+            n_index,
             Affine((("h", stride_h), ("r", dilation_h)), -top),
             Affine((("w", stride_w), ("s", dilation_w)), -left),
-            Affine((("c", 1),)),
+            c_index,
         ),
         (n, h, w, c),
     )
-    weights = Tensor("w", "vector", tuple(Affine(((d, 1),)) for d in filters), tuple(given[d] for d in filters))
-    y = Tensor("y", "output", tuple(Affine(((d, 1),)) for d in "nhwk"), (n, out["h"], out["w"], k))
-    dims = (("n", n), ("k", k), ("c", c), ("h", out["h"]), ("w", out["w"]), ("r", r), ("s", s))
+    w_indices = {"k": k_index, "c": Affine((("c", 1),)), "r": r_index, "s": s_index}
+    w_extents = given | {"c": c_of_group}
+    weights = Tensor("w", "vector", tuple(w_indices[d] for d in filters), tuple(w_extents[d] for d in filters))
+    y = Tensor("y", "output", (n_index, *(Affine(((d, 1),)) for d in "hw"), k_index), (n, out["h"], out["w"], k))
+    dims = (("n", n), *((g, groups) for g in group), ("k", k_of_group), ("c", c_of_group))
+    dims += (("h", out["h"]), ("w", out["w"]), ("r", r), ("s", s))
     return Problem("conv2d", dims, ("c", "r", "s"), (x, weights, y), "k", dtype, _output_dtype(dtype, output_dtype))
 
 
@@ -318,6 +337,14 @@ def matmul(
 
 def _output_dtype(dtype: str, chosen: str | None) -> str:
     return OUTPUT_DTYPE.get(dtype, dtype) if chosen is None else chosen
+
+
+def _groups(groups, c: int, k: int) -> int:
+    groups = _positive("conv2d", "groups", groups)
+    for name, channels in (("c", c), ("k", k)):
+        if channels % groups:
+            raise ProblemError(f"conv2d: groups={groups} do not divide {name}={channels}: every group has equally many channels")
+    return groups
 
 
 def _whole(op: str, name: str, value) -> int:

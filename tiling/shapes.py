@@ -76,7 +76,7 @@ def canonical(problem: Problem) -> str:
     if problem.op != "conv2d":
         raise ShapeError(f"{problem.op} has no text form")
     n, h, w, c = problem.broadcast.shape
-    sizes = {"n": n, "c": c, "h": h, "w": w, "k": extents["k"], "r": extents["r"], "s": extents["s"]}
+    sizes = {"n": n, "c": c, "h": h, "w": w, "k": problem.output.shape[-1], "r": extents["r"], "s": extents["s"]}
     vertical, horizontal = problem.windows
     (top, bottom), (left, right) = (
         _sides(window, extents[window.dim], extents[window.tap]) for window in (vertical, horizontal)
@@ -86,6 +86,7 @@ def canonical(problem: Problem) -> str:
     else:
         padding = {"pad_top": top, "pad_bottom": bottom, "pad_left": left, "pad_right": right}
     options = {
+        "groups": extents.get("g", 1),
         **_per_axis("stride", vertical.stride, horizontal.stride),
         **_per_axis("dilation", vertical.dilation, horizontal.dilation),
     }
@@ -135,14 +136,12 @@ def _sides(window, points: int, taps: int) -> tuple[int, int]:
 def _key_value(text: str) -> Problem:
     pairs = _along_w(_pairs(text, KEYS))
     _require(pairs, REQUIRED)
-    if _number("groups", pairs.get("groups", "1")) != 1:
-        raise ShapeError(f"groups={pairs['groups']}: grouped convolutions are not supported yet")
     sizes = {key: _number(key, pairs[key]) for key in REQUIRED}
     stride = _axes(pairs, "stride")
     dilation = _axes(pairs, "dilation")
     padding = tuple(_padding(pairs, axis) for axis in "hw")
-    n = _number("n", pairs.get("n", "1"))
-    return _conv2d({**sizes, "n": n, "stride": stride, "dilation": dilation, "padding": padding})
+    n, groups = (_number(key, pairs.get(key, "1")) for key in ("n", "groups"))
+    return _conv2d({**sizes, "n": n, "groups": groups, "stride": stride, "dilation": dilation, "padding": padding})
 
 
 def _along_w(pairs: dict[str, str]) -> dict[str, str]:
@@ -216,8 +215,6 @@ def _descriptor(text: str) -> dict:
         if key in pairs:
             raise ShapeError(f"{key}{value[:20]}: {key} is given twice")
         pairs[key], position = _number(key, value), match.end()
-    if pairs.pop("g", 1) != 1:
-        raise ShapeError("g: grouped convolutions are not supported yet")
     trivial = {"id": 1, "od": 1, "kd": 1, "sd": 1, "pd": 0, "dd": 0}
     for key, value in trivial.items():
         if pairs.pop(key, value) != value:
@@ -229,7 +226,7 @@ def _descriptor(text: str) -> dict:
     _require(pairs, ("ic", "oc", "ih", "iw", "kh", "kw"))
     (stride_h, dilation_h, pad_h), (stride_w, dilation_w, pad_w) = (_descriptor_axis(pairs, axis) for axis in "hw")
     return {
-        **{"n": pairs.get("mb", 2), "c": pairs["ic"], "k": pairs["oc"]},
+        **{"n": pairs.get("mb", 2), "c": pairs["ic"], "k": pairs["oc"], "groups": pairs.get("g", 1)},
         **{"h": pairs["ih"], "w": pairs["iw"], "r": pairs["kh"], "s": pairs["kw"]},
         **{"stride": (stride_h, stride_w), "dilation": (dilation_h, dilation_w), "padding": (pad_h, pad_w)},
     }
