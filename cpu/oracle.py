@@ -38,6 +38,8 @@ def reference(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
 def _pointwise(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     """x (N,H,W,C) times w (K,C/groups): group by group a matrix product."""
     groups = x.shape[-1] // w.shape[1]
+    if w.shape[1] == 1:  # the same without a loop over as many groups as there are channels
+        return np.repeat(x, len(w) // groups, axis=-1) * w[:, 0]
     parts = zip(np.split(x, groups, axis=-1), np.split(w, groups))
     return np.concatenate([part @ weights.T for part, weights in parts], axis=-1)
 

@@ -33,7 +33,7 @@ class TileFunction:
 
 def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: str, stream: bool) -> TileFunction:
     """Writes the function of `variant`. x, w and y point at the tile's first row, panel and output."""
-    emitter = TileEmitter(isa, len(site.rows), site.vectors)
+    emitter = TileEmitter(isa, len(site.rows), site.vectors, site.problem.lanewise)
     writer = _Writer(site, emitter, variant)
     outputs = [_sum("y", writer.row_terms("Y", row, site.problem.output)) for row in site.rows]
     body = emitter.declare()
@@ -127,7 +127,7 @@ class _Writer:
                     texts[address] = _sum(x, self.row_terms("X", offsets, broadcast))
                 reads.setdefault(address, []).append((row, len(points) - 1))
         ordered = [Read(texts[address], tuple(reads[address])) for address in sorted(reads)]
-        return self.emitter.step(points, ordered) if points else []
+        return self.emitter.step(points, ordered, self.variant.tail) if points else []
 
     def _reached(self, row: dict[str, int], point: dict[str, int], taps: dict[str, int]) -> bool:
         for clipping, clip in zip(self.site.clipped, self.variant.clips):

@@ -44,18 +44,20 @@ def benchmark_scheme(kernel: Microkernel, l1_bytes: int) -> Scheme:
 
 
 def _loop_dim(kernel: Microkernel) -> str:
-    """The reduction dim that the benchmark loops over: the outermost, which no tile of the space unrolls."""
+    """The reduction dim that the benchmark loops over, around what a tile unrolls of it: the operator's first."""
     return OPERATOR_DIMS[kernel.op][2][0]
 
 
 def _problem(kernel: Microkernel, trip: int) -> Problem:
     tile = dict(kernel.rows) | dict(kernel.unrolled)
     across = kernel.vectors * isa_named(kernel.isa).lanes
-    reduction = trip * tile.get(_loop_dim(kernel), 1)
-    r, s = tile.get("r", 1), tile.get("s", 1)
+    summed = {"c": 1, "r": 1, "s": 1} | tile
+    summed[_loop_dim(kernel)] *= trip
+    r, s = summed["r"], summed["s"]
+    channels = {"c": across, "groups": across} if kernel.lanewise else {"c": summed["c"]}
     return conv2d(
         n=tile.get("n", 1),
-        c=reduction,
+        **channels,
         h=(tile.get("h", 1) - 1) * kernel.stride + r,
         w=(tile.get("w", 1) - 1) * kernel.stride + s,
         k=across,

@@ -48,8 +48,8 @@ class Catalog:
         return self.entries[0] if self.entries else None
 
     def score(self, kernel: Microkernel) -> float:
-        """The fraction of peak to expect of any tile: its own score, a matmul tile's being that of the equal conv2d tile
-        (`Microkernel.measured_as`); 0 where it failed; else its score at stride 1, where the FMAs are the same and only
+        """The fraction of peak to expect of any tile: its own score (a matmul tile's is that of the equal conv2d tile,
+        `Microkernel.measured_as`); 0 where it failed; else its score at stride 1, where the FMAs are the same and only
         the addresses differ; else `estimate`, scaled by the best score since no tile here was seen to go faster. At
         most 1: a score beyond it says that the peak beside it was disturbed.
         """

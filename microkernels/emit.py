@@ -5,6 +5,9 @@
         x_3        = one x, spread over a vector │acc_3_1 │acc_3_0 │ <- row 3 of the tile
         acc_3_0   += x_3 · w_0                   └────────┴────────┘
 
+Where every lane has an x of its own (a depthwise convolution), x_3 is a load of a vector, and each of the row's vectors
+has one.
+
 The forms of the statements come from the ISA table; the register tile itself is the same for every row of it.
 `cpu/` puts loops around these lines.
 """
@@ -29,11 +32,12 @@ class Read:
 
 @dataclass(frozen=True)
 class TileEmitter:
-    """Writes the statements of a register tile of `rows` rows by `vectors` vectors."""
+    """Writes the statements of a register tile of `rows` rows by `vectors` vectors; lanewise: x is read by vectors."""
 
     isa: Isa
     rows: int
     vectors: int
+    lanewise: bool = False
 
     def declare(self) -> list[str]:
         """The declaration of all accumulators, one register each, starting from zero."""
@@ -67,9 +71,10 @@ class TileEmitter:
             lines.append(" ".join(stores))
         return lines
 
-    def step(self, points: list[str], reads: list[Read]) -> list[str]:
+    def step(self, points: list[str], reads: list[Read], tail: bool) -> list[str]:
         """One step of the inner loop over unrolled reduction points; `points` has the weight pointer of each.
 
+        With `tail`, of the last vector of a lanewise x only the lanes in TAIL are read; weights are whole vectors.
         Where all the step's weight vectors fit beside the accumulators, x is walked once and every point that
         shares an x uses it from its register. Otherwise the points follow one another and a shared x is read
         again: loads are cheaper than a spill, and KEEP_APART stops the compiler from thinking otherwise.
@@ -77,7 +82,7 @@ class TileEmitter:
         if len(points) == 1 or self._fits(len(points)):
             lines = [line for point, address in enumerate(points) for line in self._weights(address, point, len(points))]
             for number, read in enumerate(reads):
-                lines.append(self._spread(number, read, len(points)))
+                lines += self._multiply(number, read, len(points), tail)
             return lines
         lines = []
         for point, address in enumerate(points):
@@ -88,7 +93,7 @@ class TileEmitter:
             lines += ["    " + line for line in self._weights(address, 0, 1)]
             for number, read in enumerate(read for read in own if read.uses):
                 one_point = Read(read.address, tuple((row, 0) for row, _ in read.uses))
-                lines.append("    " + self._spread(number, one_point, 1))
+                lines += ["    " + line for line in self._multiply(number, one_point, 1, tail)]
             lines.append("}")
         return lines
 
@@ -103,15 +108,26 @@ class TileEmitter:
             loads.append(f"const {self.isa.vector_type} {name} = {form};")
         return loads
 
-    def _spread(self, number: int, read: Read, points: int) -> str:
-        x = f"x_{number}"
+    def _multiply(self, number: int, read: Read, points: int, tail: bool) -> list[str]:
+        """One x and every FMA that uses it: spread over a vector, or a vector for each of the row's."""
+        if not self.lanewise:
+            spread = self.isa.broadcast.format(p=read.address)
+            return [self._block(f"x_{number}", spread, read, points, range(self.vectors))]
+        lines = []
+        for v in range(self.vectors):
+            form = self.isa.load_tail if tail and v == self.vectors - 1 else self.isa.load
+            name = f"x_{number}_{v}" if self.vectors > 1 else f"x_{number}"
+            load = form.format(p=self._vector_at(read.address, v))
+            lines.append(self._block(name, load, read, points, range(v, v + 1)))
+        return lines
+
+    def _block(self, x: str, value: str, read: Read, points: int, vectors: range) -> str:
         fmas = []
         for row, point in read.uses:
-            for v in range(self.vectors):
+            for v in vectors:
                 acc = self._acc(row, v)
                 fmas.append(f"{acc} = {self.isa.fma.format(x=x, w=self._w(point, v, points), acc=acc)};")
-        spread = self.isa.broadcast.format(p=read.address)
-        return f"{{ const {self.isa.vector_type} {x} = {spread}; {' '.join(fmas)} }}"
+        return f"{{ const {self.isa.vector_type} {x} = {value}; {' '.join(fmas)} }}"
 
     def _vector_at(self, address: str, v: int) -> str:
         return address if v == 0 else f"{address} + {v * self.isa.lanes}"

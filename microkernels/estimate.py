@@ -27,15 +27,16 @@ def estimate(kernel: Microkernel) -> float:
 def loads_per_step(kernel: Microkernel) -> int:
     """The loads that one step of the inner loop issues, of weights and of x.
 
-    Each weight vector is read once a reduction point; each x once, and by every FMA anew where the FMA reads it from
-    memory for want of a register; unrolled taps share an x where the whole step's weights fit beside the
-    accumulators (as `emit` does it).
+    Each weight vector is read once a reduction point; each x once (once a vector where it is read by vectors), and by
+    every FMA anew where the FMA reads it from memory for want of a register; unrolled taps share an x where the whole
+    step's weights fit beside the accumulators (as `emit` does it).
     """
     registers = isa_named(kernel.isa).registers
+    each = kernel.vectors if kernel.lanewise else 1
     if kernel.accumulators + kernel.steps * kernel.vectors + 1 < registers:
-        spreads = _distinct_x(kernel)
+        spreads = _distinct_x(kernel) * each
     elif kernel.accumulators + kernel.vectors + 1 <= registers:
-        spreads = kernel.row_count * kernel.steps
+        spreads = kernel.row_count * kernel.steps * each
     else:
         spreads = kernel.fmas
     return kernel.vectors * kernel.steps + spreads

@@ -2,6 +2,7 @@
 
     f32_conv2d_ukernel_14wx32k_s1__avx512f        14 outputs along w × 32 along k, stride 1, r and s looped
     f32_conv2d_ukernel_2hx7wx32kx3s_s2__avx512f   2×7 outputs × 32, the 3 taps of s unrolled, stride 2
+    f32_depthwise2d_ukernel_2hx7wx16cx3rx3s_s1__avx512f   2×7 outputs of 16 channels, all taps of 3×3 unrolled
     f32_matmul_ukernel_12mx32n__avx512f           12 rows × 32 columns
 
 `DTYPE_OP_ukernel_TILE[_sSTRIDE]__ISA`, where TILE joins EXTENT+DIM by `x`: output rows first, then the vectorised
@@ -21,11 +22,14 @@ from tiling.problem import Problem
 # The dims of each operator in the order a name lists them: rows, the vectorised dim, reductions.
 OPERATOR_DIMS = {
     "conv2d": (("n", "h", "w"), "k", ("c", "r", "s")),
+    "depthwise2d": (("n", "h", "w"), "c", ("r", "s")),
     "matmul": (("m",), "n", ("k",)),
 }
 # The operator whose tiles are measured for each. A matmul tile of m rows × n vectors is a stride-1 convolution's of
 # w rows × k vectors under other names: the emitter writes the same loads and FMAs, so it is not measured again.
-RANKED_AS = {"conv2d": "conv2d", "matmul": "conv2d"}
+RANKED_AS = {"conv2d": "conv2d", "depthwise2d": "depthwise2d", "matmul": "conv2d"}
+# The operators whose x is read by vectors (`Problem.lanewise`).
+_LANEWISE = {"depthwise2d"}
 _NAME = re.compile(r"(f32)_([a-z0-9]+)_ukernel_([0-9a-z]+?)(?:_s([1-9][0-9]{0,5}))?__([a-z0-9]+)\Z")
 _MATMUL_AS_CONV = {"m": "w", "k": "c"}
 _FACTOR = re.compile(r"([1-9][0-9]{0,5})([a-z])\Z")
@@ -65,7 +69,7 @@ class Microkernel:
         lanes = isa_named(self.isa).lanes
         factors = (*self.rows, (vector_dim, self.vectors * lanes), *self.unrolled)
         tile = "x".join(f"{extent}{dim}" for dim, extent in factors)
-        stride = f"_s{self.stride}" if self.op == "conv2d" else ""
+        stride = "" if self.op == "matmul" else f"_s{self.stride}"
         return f"{self.dtype}_{self.op}_ukernel_{tile}{stride}__{self.isa}"
 
     def __str__(self) -> str:
@@ -83,6 +87,11 @@ class Microkernel:
     def row_count(self) -> int:
         """Output rows held at once, over all row dims."""
         return prod(extent for _, extent in self.rows)
+
+    @property
+    def lanewise(self) -> bool:
+        """Whether x is read by vectors, one for each vector of a row, and not spread over one."""
+        return self.op in _LANEWISE
 
     @property
     def accumulators(self) -> int:

@@ -91,4 +91,5 @@ def machine_catalog(
     find_compiler()
     l1_bytes = host().caches[0].bytes
     measure_all = measure_in_workers(jobs or default_jobs(), l1_bytes)
-    return ensure_ranked(isa, RANKED_AS[op], measure_all, fingerprint(host()), l1_bytes, announce=announce, progress=progress)
+    ranked = RANKED_AS[op]
+    return ensure_ranked(isa, ranked, measure_all, fingerprint(host()), l1_bytes, announce=announce, progress=progress)

@@ -20,6 +20,12 @@ from microkernels.microkernel import Microkernel
 # Zen 2 (uops.info). A tile with fewer accumulators waits for itself, whatever is unrolled around them.
 INDEPENDENT_FMAS = 4 * 2
 
+# Unrolled taps (r, s) of depthwise convolutions: MobileNet's filters are 3×3 and 5×5. The weights of these taps stay in
+# registers over the rows, and rows that are neighbours along w share the x of neighbouring taps.
+DEPTHWISE_TAPS = ((1, 1), (1, 3), (3, 3), (1, 5))
+# Fewest accumulators of a depthwise tile in the quick ranking: tiles are short, so several are in flight at once.
+QUICK_DEPTHWISE = 4
+
 # Filter sizes of TTile's space, {1, 3, 5, 7}; 1 is the looped tile.
 TAPS = (3, 5, 7)
 
@@ -31,25 +37,33 @@ def space(isa: Isa, op: str = "conv2d", strides: tuple[int, ...] = (1, 2)) -> tu
     5 or 7 taps of r or s unrolled, where they hold at least INDEPENDENT_FMAS accumulators: below that the tile is
     bound by latency, and the plain row of the same size does as well. The rarer filters 5 and 7 are unrolled over
     plain rows only, and r and s never together: no winner of TTile's needs it, and each multiplies the ranking's
-    time. A matmul has no space of its own: its tiles are conv2d's (`RANKED_AS`). Raises ValueError for any other
-    operator.
+    time.
+
+    depthwise2d: blocks of h × w with DEPTHWISE_TAPS unrolled, as long as the weights of a step stay in registers beside
+    the accumulators; with all taps looped only plain rows.
+
+    A matmul has no space of its own: its tiles are conv2d's (`RANKED_AS`). Raises ValueError for any other operator.
     """
-    if op == "conv2d":
-        return tuple(kernel for stride in strides for kernel in _conv2d(isa, stride))
-    raise ValueError(f"unknown operator {op!r}; ranked are conv2d")
+    if op not in _SPACES:
+        raise ValueError(f"unknown operator {op!r}; ranked are {', '.join(_SPACES)}")
+    return tuple(kernel for stride in strides for kernel in _SPACES[op](isa, stride))
 
 
 def quick(isa: Isa, op: str = "conv2d") -> tuple[Microkernel, ...]:
     """The part of `space` that is worth two minutes before a first search, at stride 1.
 
     All plain rows of up to 4 vectors; of those that fill the FMA pipes also the variants with 3 taps of s unrolled
-    (2 to 4 vectors) and with two output rows in h: the kinds among which TTile's winners lie.
+    (2 to 4 vectors) and with two output rows in h: the kinds among which TTile's winners lie. Of depthwise2d the tiles
+    of 1 and 2 vectors and at most two output rows with the taps of 3×3 unrolled, all of them or those of s.
     """
     return tuple(kernel for kernel in space(isa, op, (1,)) if kernel.vectors <= 4 and _is_quick(kernel))
 
 
 def _is_quick(kernel: Microkernel) -> bool:
     h = dict(kernel.rows).get("h", 1)
+    if kernel.op == "depthwise2d":
+        wide = kernel.vectors <= 2 and kernel.accumulators >= QUICK_DEPTHWISE
+        return wide and (kernel.steps == 9 and h <= 2 or kernel.steps == 3 and h == 1)
     if kernel.unrolled:
         return kernel.unrolled == (("s", 3),) and h == 1 and kernel.vectors > 1
     return h <= 2
@@ -66,6 +80,20 @@ def _conv2d(isa: Isa, stride: int) -> Iterator[Microkernel]:
                     rare = h > 1 and kernel.steps > TAPS[0]
                     if plain or (kernel.accumulators >= INDEPENDENT_FMAS and not rare):
                         yield kernel
+
+
+def _depthwise2d(isa: Isa, stride: int) -> Iterator[Microkernel]:
+    for r, s in DEPTHWISE_TAPS:
+        unrolled = _factors(r=r, s=s)
+        for vectors in _vectors(isa):
+            # As `emit` has it: the weights of all taps, an x, and one register to spare.
+            most = most_rows(isa, vectors) if not unrolled else (isa.registers - 2) // vectors - r * s
+            for h in range(1, most + 1 if unrolled else min(1, most) + 1):
+                for w in range(1, most // h + 1):
+                    yield Microkernel("depthwise2d", isa.name, _factors(h=h, w=w), vectors, unrolled, stride)
+
+
+_SPACES = {"conv2d": _conv2d, "depthwise2d": _depthwise2d}
 
 
 def most_rows(isa: Isa, vectors: int) -> int:

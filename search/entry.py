@@ -1,4 +1,4 @@
-"""How `python -m search.conv` and `search.matmul` start: the libraries load first, which takes a moment and may fail."""
+"""How `python -m search.conv` and `search.matmul` start: loading the libraries takes a moment and may fail."""
 
 from __future__ import annotations
 

@@ -33,12 +33,11 @@ def generate_conv(
 ) -> Kernel:
     """A kernel for one 2-D convolution on this machine: y = kernel(x, w).
 
-    x is (N,H,W,C) float32, w is (K,C/groups,R,S) float32 as PyTorch has it, y is (N,OH,OW,K). `stride` and `dilation` are a
-    number or (h, w); `padding` is a number, (h, w), ((top, bottom), (left, right)), "same" or "valid". Without `h` and
-    `r`, both 1, it is one-dimensional along w (`tiling.problem.conv2d`). tune="model" trusts the model and measures
-    nothing; "measure" tries the most promising schemes for about `budget` seconds. What was chosen is
-    kept, and the next call with the same arguments returns at once, until the machine is ranked anew or the compiler
-    changes.
+    x is (N,H,W,C) float32, w is (K,C/groups,R,S) float32 as PyTorch has it, y is (N,OH,OW,K). `stride` and `dilation`
+    are a number or (h, w); `padding` is a number, (h, w), ((top, bottom), (left, right)), "same" or "valid". Without
+    `h` and `r`, both 1, it is one-dimensional along w (`tiling.problem.conv2d`). tune="model" trusts the model and
+    measures nothing; "measure" tries the most promising schemes for about `budget` seconds. What was chosen is kept,
+    and the next call with the same arguments returns at once, until the machine is ranked anew or the compiler changes.
 
     Raises ProblemError for a shape that cannot be computed, ToolchainError without a C compiler, CacheError or
     StoreError where files cannot be kept, TuningError where no candidate runs.

@@ -1,4 +1,4 @@
-"""`python -m search.matmul --shape m=…,n=…,k=…`: from the shape of a matrix product to a fast, checked, explained kernel."""
+"""`python -m search.matmul --shape m=…,n=…,k=…`: from the shape of a matrix product to a fast, checked kernel."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from microkernels.space import most_rows
 from search.occupancy import geometries, occupancy
 from search.predict import Predictor
 from tiling.compose import Composition, compositions
+from tiling.footprint import footprint
 from tiling.problem import Problem
 
 # Reduction points worth unrolling into one step: beyond, the body outgrows the decoded-instruction caches (a step of
@@ -101,6 +102,18 @@ def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, i
     timed: dict[tuple[int, ...], tuple[float, float]] = {}
     outside = machine.caches[1].bandwidth if len(machine.caches) > 1 else machine.memory_bandwidth
 
+    def streamed(sizes: tuple[int, ...]) -> float:
+        """Bytes that a visit to the tile of these sizes reads of x and the weights."""
+        weights = problem.reduction_length * sizes[-1] * machine.lanes * problem.bytes_per_element
+        rows = single | dict(zip(dims[:-1], sizes))
+        if problem.lanewise:
+            summed = {dim: problem.extents[dim] for dim in problem.reductions}
+            tile = rows | summed | {problem.vector_dim: sizes[-1] * machine.lanes}
+            return weights + footprint(problem, problem.broadcast, tile, first[0].line)
+        spread = occupancy(problem, problem.broadcast, rows, first)
+        row_bytes = first[0].line if spread.reached[0] > first[0].ways else problem.bytes_per_element
+        return weights + problem.reduction_length * prod(sizes[:-1]) * row_bytes
+
     def speed(sizes: tuple[int, ...]) -> tuple[float, float]:
         """Seconds of one visit to the tile of these sizes over `dims`, and its microkernel's score.
 
@@ -109,12 +122,8 @@ def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, i
         """
         if sizes not in timed:
             kernel, score = predictor.kernel(fixed | dict(zip(dims, sizes)))
-            rows = occupancy(problem, problem.broadcast, single | dict(zip(dims[:-1], sizes)), first)
-            row_bytes = first[0].line if rows.reached[0] > first[0].ways else problem.bytes_per_element
             core = predictor.tile_seconds(kernel, score, steps) + predictor.tile_overhead(kernel, steps, last, 1)
-            vector_bytes = machine.lanes * problem.bytes_per_element
-            streamed = problem.reduction_length * (prod(sizes[:-1]) * row_bytes + sizes[-1] * vector_bytes)
-            moving = streamed / outside
+            moving = streamed(sizes) / outside
             timed[sizes] = (max(core, moving) + predictor.costs.exposed * min(core, moving), score)
         return timed[sizes]
 

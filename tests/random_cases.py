@@ -76,13 +76,15 @@ def _conv2d(random: Random) -> Problem:
     padding = [[random.choice((0, 0, 1, 1, 2, 3, 6)) for _ in "be"] for _ in "hw"]
     # The padded input is at least as long as the kernel reaches.
     least = [max(1, (t - 1) * d + 1 - sum(sides)) for t, d, sides in zip(taps, dilation, padding)]
-    groups = random.choice((1, 1, 1, 2, 3, 5))
+    groups, c, k = random.choice((1, 1, 1, 2, 3, 5)), random.choice(EXTENTS), random.choice((*EXTENTS, 37, 64))
+    if random.random() < 0.25:
+        groups, c, k = k, 1, 1  # depthwise
     return conv2d(
         n=random.choice((1, 1, 1, 2, 3)),
-        c=random.choice(EXTENTS) * groups,
+        c=c * groups,
         h=least[0] + random.randint(0, 12),
         w=least[1] + random.randint(0, 12),
-        k=random.choice((*EXTENTS, 37, 64)) * groups,
+        k=k * groups,
         r=taps[0],
         s=taps[1],
         stride=[random.choice((1, 1, 1, 2, 2, 3, 7)) for _ in "hw"],

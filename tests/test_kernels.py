@@ -30,6 +30,10 @@ ODD = conv2d(n=2, c=6, h=11, w=10, k=16, r=5, s=3, padding=((2, 1), (3, 0)), dil
 WIDE_PAD = conv2d(c=4, h=3, w=3, k=16, r=5, s=5, padding=4)
 GROUPED = conv2d(n=2, c=12, h=7, w=6, k=111, r=3, s=3, padding=1, groups=3)
 WHOLE_GROUPS = conv2d(c=8, h=6, w=6, k=64, r=3, s=1, padding=(1, 0), stride=(1, 2), groups=2)
+DEPTHWISE = conv2d(n=2, c=37, k=37, groups=37, h=9, w=8, r=3, s=3, padding=1)
+ODD_DEPTHWISE = conv2d(
+    c=16, k=16, groups=16, h=11, w=10, r=2, s=3, stride=(2, 1), dilation=(3, 2), padding=((2, 0), (1, 3))
+)
 POINTWISE = conv2d(c=24, h=9, w=9, k=32, r=1, s=1, stride=2)
 PRODUCT = matmul(m=23, n=50, k=19)
 
@@ -57,9 +61,18 @@ CASES = {
     "strided pointwise": (POINTWISE, "R(k) T(h,5) S(y) T(c,24) U(w,5) V(k,{v})"),
     "loops for cores": (SAME_3X3, "T(h,2)@core T(w,3)@core T(h,6) R(k) S(y) T(r,3) T(s,3) T(c,8) U(w,4) V(k,{v})"),
     "groups": (GROUPED, "R(g) R(n) R(k) T(h,7) S(y) T(r,3) T(s,3) T(c,4) U(w,6) V(k,{v})"),
-    "groups inside the image, rows over h": (GROUPED, "R(n) T(w,6) R(k) R(g) S(y) T(r,3) T(s,3) T(c,4) U(h,7) V(k,{v})"),
+    "groups inside the image": (GROUPED, "R(n) T(w,6) R(k) R(g) S(y) T(r,3) T(s,3) T(c,4) U(h,7) V(k,{v})"),
     "groups and accumulated": (GROUPED, "T(c,2) R(k) T(g,3) R(n) T(h,7) S(y) T(c,2) T(r,3) U(s,3) U(w,6) V(k,{v})"),
-    "groups of whole vectors, for cores": (WHOLE_GROUPS, "T(g,2)@core R(k) T(h,2) S(y) T(r,3) T(c,4) U(h,3) U(w,3) V(k,{v})"),
+    "groups for cores": (WHOLE_GROUPS, "T(g,2)@core R(k) T(h,2) S(y) T(r,3) T(c,4) U(h,3) U(w,3) V(k,{v})"),
+    "depthwise, taps unrolled": (DEPTHWISE, "R(n) R(c) T(h,9) T(w,2) S(y) U(r,3) U(s,3) U(w,4) V(c,{v})"),
+    "depthwise, taps unrolled and no register for their weights": (
+        DEPTHWISE, "R(c) R(n) T(h,9) S(y) U(r,3) U(s,3) U(w,8) V(c,{v})"
+    ),
+    "depthwise, taps looped": (DEPTHWISE, "R(n) R(c) T(h,9) T(w,2) S(y) T(r,3) T(s,3) U(w,4) V(c,{v})"),
+    "depthwise, taps outside": (DEPTHWISE, "T(r,3) R(n) R(c) T(h,3) T(w,4) S(y) U(s,3) U(h,3) U(w,2) V(c,{v})"),
+    "depthwise, composed rows": (DEPTHWISE, "R(n) T(h,3) L(w, 1x3 + 1x5) R(c) S(y) T(r,3) U(s,3) U(h,3) U(w,λ) V(c,{v})"),
+    "depthwise, for cores": (DEPTHWISE, "T(n,2)@core T(h,3)@core T(h,3) T(w,8) R(c) S(y) T(s,3) U(r,3) V(c,{v})"),
+    "depthwise, everything odd": (ODD_DEPTHWISE, "R(c) R(h) T(w,2) S(y) T(s,3) U(r,2) U(w,5) V(c,{v})"),
     "matrix product": (PRODUCT, "L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,{v})"),
     "matrix product, k unrolled": (matmul(m=24, n=50, k=18), "T(m,4) R(n) S(c) T(k,9) U(k,2) U(m,6) V(n,{v})"),
 }
@@ -235,6 +248,8 @@ GOLDENS = {
     "conv2d_masked_portable": (CASES["masked last vector"], "portable", {}),
     "conv2d_cores_portable": (CASES["loops for cores"], "portable", {"threads": 2}),
     "conv2d_groups_portable": (CASES["groups and accumulated"], "portable", {}),
+    "depthwise2d_masked_avx2": (CASES["depthwise, composed rows"], "avx2", {}),
+    "depthwise2d_unrolled_avx512f": (CASES["depthwise, taps unrolled"], "avx512f", {}),
     "matmul_composed_avx512f": (CASES["matrix product"], "avx512f", {}),
 }
 
@@ -268,13 +283,29 @@ def test_tiles_of_nearly_all_registers_do_not_spill(rows, vectors, taps, tmp_pat
     source = emit(parse(*nearly_full(rows, vectors, taps)), ISAS["avx512f"])
     fits = (rows + taps) * vectors + 1 < ISAS["avx512f"].registers
     assert ("    KEEP_APART;" in source.text) == (taps > 1 and not fits)
-    (tmp_path / "k.c").write_text(source.text)
-    command = [*find_compiler().command, *BASE_FLAGS, *source.compiler_flags, "-S", "k.c", "-o", "k.s"]
-    subprocess.run([c for c in command if c != "-shared"], cwd=tmp_path, check=True)
-    assembly = (tmp_path / "k.s").read_text()
+    assembly = assembly_of(source, tmp_path)
     assert len(re.findall(r"vfmadd\w+ps", assembly)) >= rows * vectors
     spills = spills_of(assembly)
     assert not spills, f"{len(spills)} spills, such as {spills[0].strip()}"
+
+
+@pytest.mark.isa("avx512f")
+@pytest.mark.parametrize("tile, taps", [("U(w,21)", 9), ("U(h,2) U(w,10)", 9), ("U(w,27)", 3), ("U(w,6) U(c,2)", 9)])
+def test_depthwise_tiles_of_nearly_all_registers_do_not_spill(tile, taps, tmp_path):
+    rows = {dim: int(count) for dim, count in re.findall(r"U\((\w),(\d+)\)", tile)}
+    channels = 16 * rows.get("c", 1)
+    problem = conv2d(c=channels, k=channels, groups=channels, h=rows.get("h", 1) + 2, w=rows["w"] + 2, r=3, s=3)
+    loops = "U(r,3) U(s,3)" if taps == 9 else "T(r,3) U(s,3)"
+    source = emit(parse(problem, f"S(y) {loops} {tile} V(c,16)"), ISAS["avx512f"])
+    assert "    KEEP_APART;" not in source.text
+    assert not spills_of(assembly_of(source, tmp_path))
+
+
+def assembly_of(source, folder):
+    (folder / "k.c").write_text(source.text)
+    command = [*find_compiler().command, *BASE_FLAGS, *source.compiler_flags, "-S", "k.c", "-o", "k.s"]
+    subprocess.run([c for c in command if c != "-shared"], cwd=folder, check=True)
+    return (folder / "k.s").read_text()
 
 
 def spills_of(assembly):

@@ -31,7 +31,7 @@ from tiling.machine import Timing
 from tiling.problem import matmul
 
 ROOT = Path(__file__).parent.parent
-SPACES = [(isa, op) for isa in ISAS.values() for op in ("conv2d",)]
+SPACES = [(isa, op) for isa in ISAS.values() for op in ("conv2d", "depthwise2d")]
 TABLE = "CREATE TABLE IF NOT EXISTS things (name TEXT PRIMARY KEY);"
 TILE = Microkernel("conv2d", "avx2", (("w", 6),), 2)
 L1 = 32 << 10
@@ -109,6 +109,15 @@ def test_the_tiles_that_won_for_ttile_are_in_the_space():
             assert Microkernel("conv2d", "avx512f", (("w", w),), vectors, unrolled) in kernels
 
 
+@pytest.mark.parametrize("isa", ISAS.values())
+def test_depthwise_tiles_hold_the_weights_of_a_step(isa):
+    kernels = space(isa, "depthwise2d", (1,))
+    for kernel in kernels:
+        if kernel.unrolled:
+            assert kernel.accumulators + kernel.steps * kernel.vectors + 1 < isa.registers
+    assert Microkernel("depthwise2d", isa.name, (("w", 4),), 1, (("r", 3), ("s", 3))) in kernels
+
+
 def test_an_unknown_operator_is_refused():
     with pytest.raises(ValueError, match="unknown operator 'fft'"):
         space(AVX2, "fft")
@@ -135,6 +144,10 @@ def test_the_benchmark_in_its_text_form():
     tile = Microkernel("conv2d", "avx512f", (("h", 2), ("w", 7)), 2, (("s", 3),))
     # 64 c: weights 24 KiB, x 4.5 KiB, y 1.75 KiB; 128 c would need 59 KiB.
     assert str(benchmark_scheme(tile, 48 << 10)) == "S(y) T(c,64) U(h,2) U(w,7) U(s,3) U(k,2) V(k,16)"
+    depthwise = Microkernel("depthwise2d", "avx512f", (("h", 2), ("w", 7)), 1, (("r", 3), ("s", 3)))
+    scheme = benchmark_scheme(depthwise, 48 << 10)
+    assert str(scheme) == "S(y) T(r,8) U(h,2) U(w,7) U(r,3) U(s,3) V(c,16)"
+    assert scheme.problem.extents == {"n": 1, "c": 16, "h": 2, "w": 7, "r": 24, "s": 3}
     assert str(benchmark_scheme(TILE, 1 << 20)) == "S(y) T(c,512) U(w,6) U(k,2) V(k,8)"
 
 
@@ -393,7 +406,8 @@ def test_a_matmul_tile_has_the_score_of_the_equal_convolution():
 def test_equal_tiles_are_emitted_alike(isa):
     """What a matmul tile's score rests on: its inner loop is the convolution's, but for the names of the dims."""
     row = ISAS[isa]
-    product = emit(notation.parse(matmul(m=6, n=2 * row.lanes, k=64), f"S(c) T(k,64) U(m,6) U(n,2) V(n,{row.lanes})"), row)
+    problem = matmul(m=6, n=2 * row.lanes, k=64)
+    product = emit(notation.parse(problem, f"S(c) T(k,64) U(m,6) U(n,2) V(n,{row.lanes})"), row)
     tile = Microkernel("matmul", isa, (("m", 6),), 2)
     convolution = emit(benchmark_scheme(tile.measured_as, L1), row)
 
@@ -419,7 +433,11 @@ def test_the_estimate_follows_latency_loads_and_registers():
     assert loads_per_step(tile(8, 3, (("s", 3),))) == 9 + 24  # no room for all taps' weights: no x is shared
     assert loads_per_step(tile(15, 2)) == 32
     assert estimate(tile(16, 2)) < 0.5  # a row too many
-    assert all(0 < estimate(kernel) <= 1 for isa in ISAS.values() for kernel in space(isa))
+    assert all(0 < estimate(kernel) <= 1 for isa, op in SPACES for kernel in space(isa, op))
+    depthwise = Microkernel("depthwise2d", "avx512f", (("h", 2), ("w", 7)), 1, (("r", 3), ("s", 3)))
+    assert loads_per_step(depthwise) == 9 + 4 * 9  # the weights of all taps, and the x of 4 × 9 pixels
+    assert loads_per_step(replace(depthwise, rows=(("w", 5),), vectors=2)) == 2 * (9 + 3 * 7)  # an x for each vector
+    assert loads_per_step(replace(depthwise, rows=(("w", 28),))) == 9 + 28 * 9  # no room for nine weights
 
 
 # The ranking

@@ -1,4 +1,4 @@
-"""What PyTorch's conv2d and conv1d take, against PyTorch itself: exact on small integers, with nothing of ours in between."""
+"""What PyTorch's conv2d and conv1d take, against PyTorch itself, which shares nothing with us: exact on small integers."""
 
 from __future__ import annotations
 
@@ -45,12 +45,21 @@ CASES = {
         c=10, h=12, w=13, k=35, r=2, s=3, stride=(1, 2), dilation=2, padding=((1, 0), (2, 3)), groups=5
     ),
     "groups of whole vectors": dict(c=32, h=6, w=6, k=64, r=1, s=1, groups=2),
+    "depthwise": dict(n=2, c=37, k=37, groups=37, h=9, w=8, r=3, s=3, padding=1),
+    "depthwise, strided": dict(c=32, k=32, groups=32, h=13, w=14, r=5, s=5, stride=2, padding=2),
+    "depthwise, dilated, asymmetric": dict(
+        c=17, k=17, groups=17, h=9, w=12, r=3, s=2, dilation=(2, 4), stride=(1, 2), padding=((0, 3), (2, 1))
+    ),
+    "depthwise, two channels": dict(c=2, k=2, groups=2, h=7, w=30, r=7, s=7, padding="same"),
+    "depthwise, pointwise": dict(c=19, k=19, groups=19, h=5, w=5, r=1, s=1),
+    "depthwise with a channel multiplier": dict(c=11, k=33, groups=11, h=8, w=9, r=3, s=3, padding=1, stride=(2, 1)),
     "one row": dict(c=6, h=1, w=30, k=8, r=1, s=9, padding=(0, 4)),
     "one column": dict(c=6, h=30, w=1, k=8, r=9, s=1, padding=(4, 0)),
 }
 LINES = {
     "plain": dict(c=5, w=40, k=18, s=7),
     "batch, stride, dilation, padding": dict(n=3, c=5, w=41, k=18, s=3, stride=2, dilation=3, padding=4),
+    "depthwise": dict(c=40, k=40, groups=40, w=50, s=9, padding=4),
     "same": dict(c=4, w=17, k=16, s=6, padding="same"),
 }
 
@@ -103,14 +112,16 @@ def test_one_dimensional_convolutions(name, isa):
 @st.composite
 def cases(draw):
     """Any convolution that both take."""
-    groups = draw(st.sampled_from((1, 1, 2, 3, 5)))
+    groups, c, k = draw(st.sampled_from((1, 1, 2, 3, 5))), draw(st.integers(1, 20)), draw(st.integers(1, 40))
+    if draw(st.integers(0, 3)) == 0:
+        groups, c, k = k, 1, draw(st.integers(1, 2))  # depthwise, or with a channel multiplier
     taps, dilation, stride = (draw(st.tuples(st.integers(1, high), st.integers(1, high))) for high in (5, 3, 3))
     sides = draw(st.tuples(*[st.tuples(st.integers(0, 4), st.integers(0, 4))] * 2))
     least = [max(1, (t - 1) * d + 1 - sum(side)) for t, d, side in zip(taps, dilation, sides)]
     return dict(
         n=draw(st.integers(1, 3)),
-        c=draw(st.integers(1, 20)) * groups,
-        k=draw(st.integers(1, 40)) * groups,
+        c=c * groups,
+        k=k * groups,
         groups=groups,
         h=draw(st.integers(least[0], least[0] + 9)),
         w=draw(st.integers(least[1], least[1] + 9)),

@@ -62,6 +62,9 @@ LAYERS = {
 }
 
 
+DEPTHWISE = conv2d(c=144, k=144, groups=144, h=56, w=56, r=3, s=3, padding=1)
+
+
 def layer(name):
     k, c, size, taps, stride = LAYERS[name]
     return conv2d(k=k, c=c, h=size, w=size, r=taps, s=taps, stride=stride, padding=taps // 2)
@@ -267,8 +270,8 @@ def test_an_uneven_share_costs_what_its_busiest_core_does():
 
 
 def test_every_class_orders_every_dim_once():
-    for op, problem in (("conv2d", layer("R2")), ("matmul", matmul(m=4, n=16, k=4))):
-        for text in CLASSES[op]:
+    for problem in (layer("R2"), DEPTHWISE, matmul(m=4, n=16, k=4)):
+        for text in CLASSES[problem.op]:
             assert sorted("".join(parse_class(text))) == sorted(problem.extents)
 
 
@@ -391,6 +394,15 @@ def test_a_matrix_product_has_candidates():
         check_scheme(candidate.scheme, 16)
 
 
+def test_a_depthwise_convolution_has_candidates():
+    for threads in (1, 2):
+        for candidate in candidates(DEPTHWISE, MACHINE, Catalog("test", "avx512f", "depthwise2d"), threads):
+            check_scheme(candidate.scheme, 16)
+    best = candidates(DEPTHWISE, MACHINE, Catalog("test", "avx512f", "depthwise2d"), limit=1)[0].scheme
+    # Weights of a step in registers, x shared by neighbouring rows: what needs fewest loads.
+    assert best.tiles[0]["s"] == 3 and best.tiles[0]["w"] > 1
+
+
 def test_core_splits_balance():
     problem = layer("Y18")
     tile = register_tiles(problem, Predictor(problem, MACHINE, estimate, 2), 1)[0]
@@ -417,10 +429,13 @@ def problems(draw):
     dilation = draw(st.integers(1, 2))
     reach = (max(taps_h, taps_w) - 1) * dilation + 1
     groups = draw(st.sampled_from([1, 1, 1, 2, 7]))
+    c, k = draw(st.sampled_from([1, 2, 3, 5, 16, 31, 64])), draw(st.sampled_from([1, 7, 16, 17, 48, 127, 300]))
+    if draw(st.integers(0, 3)) == 0:
+        groups, c, k = k, 1, 1  # depthwise
     return conv2d(
         n=draw(st.integers(1, 5)),
-        c=draw(st.sampled_from([1, 2, 3, 5, 16, 31, 64])) * groups,
-        k=draw(st.sampled_from([1, 7, 16, 17, 48, 127, 300])) * groups,
+        c=c * groups,
+        k=k * groups,
         h=reach + draw(st.integers(0, 23)),
         w=reach + draw(st.integers(0, 23)),
         r=taps_h,
@@ -437,7 +452,7 @@ def problems(draw):
 def test_any_problem_has_a_candidate(problem, threads, target):
     isa, lanes, registers = target
     machine = replace(MACHINE, isa=isa, lanes=lanes, registers=registers)
-    found = candidates(problem, machine, Catalog("test", isa, "conv2d"), threads, limit=3)
+    found = candidates(problem, machine, Catalog("test", isa, problem.op), threads, limit=3)
     assert found
     for candidate in found:
         check_scheme(candidate.scheme, lanes)

@@ -50,10 +50,10 @@ def test_matmul_is_the_same_kind_of_problem():
         ({"dilation": -1}, "dilation=-1"),
         ({"padding": -1}, "padding=-1"),
         ({"padding": ((1, 2, 3), 0)}, "padding=((1, 2, 3), 0)"),
-        ({"groups": 2}, "groups=2 do not divide c=3: every group has equally many channels"),
+        ({"groups": 2}, "groups=2 do not divide c=3: all groups have equally many"),
         ({"groups": 3}, "groups=3 do not divide k=4"),
         ({"groups": 1.0}, "groups=1.0 must be a whole number"),
-        ({"padding": "full"}, "padding='full' must be p, (ph, pw), ((top, bottom), (left, right)), \"same\" or \"valid\""),
+        ({"padding": "full"}, "padding='full' must be p, (ph, pw), ((top, bottom), (left, right)), \"same\" or"),
         ({"padding": ("same", "full")}, "padding=('same', 'full')"),
         ({"padding": ("same", -1)}, "must be at least 0"),
         ({"padding": {"h": 1}}, "padding={'h': 1}"),
@@ -81,6 +81,17 @@ def test_a_group_is_a_dim_that_everything_moves_with():
     assert conv2d(c=12, h=9, w=9, k=20, r=3, s=3, groups=1).looped_dims == ()
 
 
+def test_a_channel_by_itself_is_a_lane():
+    p = conv2d(n=2, c=20, k=20, groups=20, h=9, w=9, r=3, s=5, padding=1, stride=2)
+    assert p.op == "depthwise2d" and p.extents == {"n": 2, "c": 20, "h": 5, "w": 4, "r": 3, "s": 5}
+    assert (p.vector_dim, p.reductions, p.row_dims, p.looped_dims) == ("c", ("r", "s"), ("n", "h", "w"), ())
+    assert (p.broadcast.shape, p.vector.shape, p.output.shape) == ((2, 9, 9, 20), (20, 1, 3, 5), (2, 5, 4, 20))
+    assert p.lanewise and [(window.dim, window.tap) for window in p.windows] == [("h", "r"), ("w", "s")]
+    assert parse_shape(canonical(p)) == p
+    for other in (conv2d(c=20, k=40, groups=20, h=9, w=9, r=3, s=3), conv2d(c=1, k=1, groups=1, h=9, w=9, r=3, s=3)):
+        assert other.op == "conv2d" and not other.lanewise and parse_shape(canonical(other)) == other
+
+
 def test_padding_by_name():
     sizes = dict(c=3, h=11, w=8, k=4, r=3, s=4)
     assert conv2d(**sizes, padding="valid") == conv2d(**sizes)
@@ -88,7 +99,7 @@ def test_padding_by_name():
     assert conv2d(**sizes, padding="same", dilation=2).output.shape == (1, 11, 8, 4)
     assert conv2d(**sizes, padding="same", stride=(2, 3)).output.shape == (1, 6, 3, 4)
     assert conv2d(**sizes, padding=("same", (0, 1))) == conv2d(**sizes, padding=(1, (0, 1)))
-    assert conv2d(c=3, h=2, w=2, k=4, r=1, s=1, stride=2, padding="same") == conv2d(c=3, h=2, w=2, k=4, r=1, s=1, stride=2)
+    assert conv2d(**sizes | dict(r=1, s=1), stride=2, padding="same") == conv2d(**sizes | dict(r=1, s=1), stride=2)
 
 
 def test_one_dimension_is_a_convolution_of_one_row():

@@ -5,7 +5,8 @@ arithmetic all follow from the index expressions, so a new operator is a new fun
 
 The three roles name what a register tile does with a tensor:
 
-    broadcast   read one scalar at a time and spread over a vector (x of a convolution, a of a matrix product)
+    broadcast   read one scalar at a time and spread over a vector (x of a convolution, a of a matrix product); or a
+                vector at a time where it moves with the vectorised dim (x of a depthwise convolution: `lanewise`)
     vector      read a vector at a time, packed ahead of the call (the weights, b)
     output      kept in registers, written once (y, c)
 """
@@ -175,8 +176,13 @@ class Problem:
 
     @cached_property
     def looped_dims(self) -> tuple[str, ...]:
-        """The other output dims but for the vector dim: every point has weights of its own (g), so it is only looped."""
+        """The other output dims but for the vector dim: each point has weights of its own (g), so it is only looped."""
         return tuple(d for d, _ in self.dims if d not in (*self.reductions, *self.row_dims, self.vector_dim))
+
+    @cached_property
+    def lanewise(self) -> bool:
+        """Whether every lane has an x of its own, so that x is read by vectors and not spread over one."""
+        return self.vector_dim in self.broadcast.dims
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:
@@ -243,7 +249,8 @@ def conv2d(
     """A 2-D convolution, channels last: x (N,H,W,C), weights (K,C/groups,R,S), y (N,OH,OW,K).
 
     Group g reads the g-th part of the channels and writes the g-th part of the outputs; where there are several, g is a
-    dim of the problem, and its dims `c` and `k` are those of one group.
+    dim of the problem, and its dims `c` and `k` are those of one group. With groups = c = k each channel is by itself:
+    that is the operator depthwise2d, vectorised over c and without g and k.
 
     `filters="krsc"` has the weights channels last as well, (K,R,S,C/groups). y is of `output_dtype`, by default what
     OUTPUT_DTYPE gives. `h` and `w` are the input's extents; the problem's dims `h` and `w` are the output's.
@@ -254,12 +261,13 @@ def conv2d(
     """
     if (h is None) != (r is None):
         missing = "h" if h is None else "r"
-        raise ProblemError(f"conv2d: {missing} is missing: give h and r, or neither for a one-dimensional convolution along w")
+        raise ProblemError(f"conv2d: {missing} is missing: give h and r, or neither for one dimension, along w")
     if h is None:
         h, r, stride, padding, dilation = 1, 1, (1, stride), (0, padding), (1, dilation)
     given = {"n": n, "c": c, "h": h, "w": w, "k": k, "r": r, "s": s}
     given = {name: _positive("conv2d", name, value) for name, value in given.items()}
     n, c, h, w, k, r, s = given.values()
+    groups = _groups(groups, c, k)
     stride_h, stride_w = _pair("stride", stride)
     dilation_h, dilation_w = _pair("dilation", dilation)
     vertical, horizontal = _padding(padding)
@@ -279,30 +287,42 @@ def conv2d(
                 f"{size + before + after} ({axis}={size}, padding {before}+{after})"
             )
         out[axis] = (size + before + after - reach) // step + 1
-    groups = _groups(groups, c, k)
-    group = ("g",) if groups > 1 else ()
-    c_of_group, k_of_group = c // groups, k // groups
-    c_index = Affine((*((g, c_of_group) for g in group), ("c", 1)))
-    k_index = Affine((*((g, k_of_group) for g in group), ("k", 1)))
-    n_index, r_index, s_index = (Affine(((d, 1),)) for d in "nrs")
-    x = Tensor(
-        "x",
-        "broadcast",
-        (
-            n_index,
-            Affine((("h", stride_h), ("r", dilation_h)), -top),
-            Affine((("w", stride_w), ("s", dilation_w)), -left),
-            c_index,
-        ),
-        (n, h, w, c),
-    )
-    w_indices = {"k": k_index, "c": Affine((("c", 1),)), "r": r_index, "s": s_index}
-    w_extents = given | {"c": c_of_group}
-    weights = Tensor("w", "vector", tuple(w_indices[d] for d in filters), tuple(w_extents[d] for d in filters))
-    y = Tensor("y", "output", (n_index, *(Affine(((d, 1),)) for d in "hw"), k_index), (n, out["h"], out["w"], k))
-    dims = (("n", n), *((g, groups) for g in group), ("k", k_of_group), ("c", c_of_group))
-    dims += (("h", out["h"]), ("w", out["w"]), ("r", r), ("s", s))
-    return Problem("conv2d", dims, ("c", "r", "s"), (x, weights, y), "k", dtype, _output_dtype(dtype, output_dtype))
+    channels = _channels(groups, c, k)
+    n_index, h_index, w_index, r_index, s_index = (Affine(((d, 1),)) for d in "nhwrs")
+    window_h = Affine((("h", stride_h), ("r", dilation_h)), -top)
+    window_w = Affine((("w", stride_w), ("s", dilation_w)), -left)
+    x = Tensor("x", "broadcast", (n_index, window_h, window_w, channels.x), (n, h, w, c))
+    axes = dict(zip("kcrs", (*channels.w, r_index, s_index)))
+    sizes = given | {"c": c // groups}
+    weights = Tensor("w", "vector", tuple(axes[d] for d in filters), tuple(sizes[d] for d in filters))
+    y = Tensor("y", "output", (n_index, h_index, w_index, channels.y), (n, out["h"], out["w"], k))
+    dims = (("n", n), *channels.dims, ("h", out["h"]), ("w", out["w"]), ("r", r), ("s", s))
+    dtypes = dtype, _output_dtype(dtype, output_dtype)
+    return Problem(channels.op, dims, (*channels.summed, "r", "s"), (x, weights, y), channels.vector_dim, *dtypes)
+
+
+@dataclass(frozen=True)
+class _Channels:
+    """The channel dims of a convolution, which of them are summed over, and the channel index of x, w (two) and y."""
+
+    op: str
+    dims: tuple[tuple[str, int], ...]
+    summed: tuple[str, ...]
+    vector_dim: str
+    x: Affine
+    w: tuple[Affine, Affine]
+    y: Affine
+
+
+def _channels(groups: int, c: int, k: int) -> _Channels:
+    c_index, k_index = Affine((("c", 1),)), Affine((("k", 1),))
+    if groups == 1:
+        return _Channels("conv2d", (("k", k), ("c", c)), ("c",), "k", c_index, (k_index, c_index), k_index)
+    if groups == c == k:
+        return _Channels("depthwise2d", (("c", c),), (), "c", c_index, (c_index, Affine(())), c_index)
+    c, k = c // groups, k // groups
+    x_index, y_index = Affine((("g", c), ("c", 1))), Affine((("g", k), ("k", 1)))
+    return _Channels("conv2d", (("g", groups), ("k", k), ("c", c)), ("c",), "k", x_index, (y_index, c_index), y_index)
 
 
 def matmul(
@@ -343,7 +363,7 @@ def _groups(groups, c: int, k: int) -> int:
     groups = _positive("conv2d", "groups", groups)
     for name, channels in (("c", c), ("k", k)):
         if channels % groups:
-            raise ProblemError(f"conv2d: groups={groups} do not divide {name}={channels}: every group has equally many channels")
+            raise ProblemError(f"conv2d: groups={groups} do not divide {name}={channels}: all groups have equally many")
     return groups
 
 
@@ -375,11 +395,13 @@ def _padding(value) -> tuple:
     """What is asked for along h and along w: "same", "valid", or numbers before and after."""
     axes = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     sides = tuple(side if isinstance(side, (tuple, list, str)) else (side, side) for side in axes)
-    if len(sides) != 2 or any(side not in ("same", "valid") if isinstance(side, str) else len(side) != 2 for side in sides):
+    named = [side for side in sides if isinstance(side, str)]
+    pairs = [side for side in sides if not isinstance(side, str)]
+    if len(sides) != 2 or any(side not in ("same", "valid") for side in named) or any(len(pair) != 2 for pair in pairs):
         raise ProblemError(
             f'conv2d: padding={value!r} must be p, (ph, pw), ((top, bottom), (left, right)), "same" or "valid"'
         )
-    numbers = [_whole("conv2d", "padding", part) for side in sides if not isinstance(side, str) for part in side]
+    numbers = [_whole("conv2d", "padding", part) for pair in pairs for part in pair]
     if min(numbers, default=0) < 0:
         raise ProblemError(f"conv2d: padding={value!r} must be at least 0")
     return sides

@@ -24,7 +24,7 @@ KEYS = (
 MATMUL_KEYS = ("m", "n", "k")
 LARGEST = 2**31 - 1  # what a C int holds
 
-_A = {"conv2d": "a convolution", "matmul": "a matrix product"}
+_A = {"conv2d": "a convolution", "depthwise2d": "a convolution", "matmul": "a matrix product"}
 _SIDES = {"h": ("pad_top", "pad_bottom"), "w": ("pad_left", "pad_right")}
 _DESCRIPTOR_KEYS = "g|mb|[io]c|[ioksdp][dhw]"
 _DESCRIPTOR = re.compile(rf"_*(?:(?:{_DESCRIPTOR_KEYS})[0-9]+_*)+(?:n.*)?")
@@ -65,7 +65,7 @@ def problem_of(op: str, text: str) -> Problem:
     return _PARSERS[op](text)
 
 
-_PARSERS = {"conv2d": parse_shape, "matmul": parse_matmul_shape}
+_PARSERS = {"conv2d": parse_shape, "depthwise2d": parse_shape, "matmul": parse_matmul_shape}
 
 
 def canonical(problem: Problem) -> str:
@@ -73,7 +73,7 @@ def canonical(problem: Problem) -> str:
     extents = problem.extents
     if problem.op == "matmul":
         return ",".join(f"{key}={extents[key]}" for key in MATMUL_KEYS)
-    if problem.op != "conv2d":
+    if problem.op not in ("conv2d", "depthwise2d"):
         raise ShapeError(f"{problem.op} has no text form")
     n, h, w, c = problem.broadcast.shape
     sizes = {"n": n, "c": c, "h": h, "w": w, "k": problem.output.shape[-1], "r": extents["r"], "s": extents["s"]}
@@ -86,7 +86,7 @@ def canonical(problem: Problem) -> str:
     else:
         padding = {"pad_top": top, "pad_bottom": bottom, "pad_left": left, "pad_right": right}
     options = {
-        "groups": extents.get("g", 1),
+        "groups": c * extents["r"] * extents["s"] * sizes["k"] // problem.vector.elements,
         **_per_axis("stride", vertical.stride, horizontal.stride),
         **_per_axis("dilation", vertical.dilation, horizontal.dilation),
     }
@@ -102,7 +102,7 @@ def _layer(text: str, op: str) -> Problem:
     layer = find(name, wanted, _of_either_operator)
     if layer.problem is None:
         raise ShapeError(f"{text}: {layer.refused}")
-    if layer.problem.op != op:
+    if _A[layer.problem.op] != _A[op]:
         raise ShapeError(f"{text} is {_A[layer.problem.op]} ({layer.shape}), not {_A[op]}")
     return layer.problem
 
