@@ -26,6 +26,9 @@ def generate_conv(
     padding=0,
     dilation=1,
     groups: int = 1,
+    transposed: bool = False,
+    d: int | None = None,
+    dtype: str = "f32",
     threads: int = 1,
     tune: str = "model",
     budget: float = DEFAULT_BUDGET,
@@ -39,12 +42,16 @@ def generate_conv(
     measures nothing; "measure" tries the most promising schemes for about `budget` seconds. What was chosen is kept,
     and the next call with the same arguments returns at once, until the machine is ranked anew or the compiler changes.
 
-    Raises ProblemError for a shape that cannot be computed, ToolchainError without a C compiler, CacheError or
-    StoreError where files cannot be kept, TuningError where no candidate runs.
+    Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), a `dtype` but f32.
+    Raises ProblemError for these and for a shape that cannot be computed, ToolchainError without a C compiler,
+    CacheError or StoreError where files cannot be kept, TuningError where no candidate runs.
     """
-    problem = conv2d(
-        n=n, c=c, h=h, w=w, k=k, r=r, s=s, stride=stride, padding=padding, dilation=dilation, groups=groups
-    )
+    if transposed:
+        raise ProblemError("a transposed convolution is not covered: only forward ones of 1 or 2 dimensions are")
+    if d is not None or any(isinstance(each, (tuple, list)) and len(each) == 3 for each in (stride, padding, dilation)):
+        raise ProblemError("a 3-D convolution is not covered: only forward ones of 1 or 2 dimensions are")
+    axes = {"stride": stride, "padding": padding, "dilation": dilation}
+    problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, **axes, groups=groups, dtype=dtype)
     return generate(problem, threads=threads, tune=tune, budget=budget, isa=isa)
 
 

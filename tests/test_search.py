@@ -343,6 +343,12 @@ def test_a_bad_matmul_shape_gets_one_sentence(shape, message, capsys):
     assert message in printed.err and printed.err.count("\n") == 1 and printed.out == ""
 
 
+def workshop_without_compiler(isa, threads):
+    """What is refused is refused before anything is compiled."""
+    shop = workshop(isa, threads)
+    pytest.fail(f"{shop} was asked for a kernel")
+
+
 @pytest.mark.parametrize(
     "wrong, message",
     [
@@ -358,11 +364,22 @@ def test_a_bad_matmul_shape_gets_one_sentence(shape, message, capsys):
         (dict(budget=float("nan")), "budget=nan"),
         (dict(isa=["avx2"]), "must be the name of an instruction set"),
         (dict(w=1 << 30), "the largest supported"),
+        (dict(transposed=True), "a transposed convolution is not covered"),
+        (dict(d=4), "a 3-D convolution is not covered"),
+        (dict(stride=(1, 1, 1)), "a 3-D convolution is not covered"),
+        (dict(padding=[0, 1, 1]), "a 3-D convolution is not covered"),
+        (dict(dtype="complex64"), "dtype 'complex64' is not supported; supported: f32"),
+        (dict(dtype=np.complex128), "complex128'> is not supported; supported: f32"),
+        (dict(dtype=["f32"]), "dtype ['f32'] is not supported"),
+        (dict(groups=3), "groups=3 do not divide c=4"),
+        (dict(padding="full"), "padding='full'"),
+        (dict(r=None), "r is missing: give h and r, or neither"),
         (dict(tune="fast"), 'tune=\'fast\' must be "model" or "measure"'),
         (dict(isa="sse9"), "unknown instruction set 'sse9'"),
     ],
 )
-def test_generate_conv_refuses(wrong, message):
+def test_generate_conv_refuses(wrong, message, monkeypatch):
+    monkeypatch.setattr("search.generate.workshop", workshop_without_compiler)
     with pytest.raises(ProblemError) as raised:
         generate_conv(**(dict(c=4, h=5, w=5, k=4, r=3, s=3, padding=1) | wrong))
     assert message in str(raised.value)
