@@ -248,7 +248,7 @@ GOLDENS = {
     "conv2d_masked_portable": (CASES["masked last vector"], "portable", {}),
     "conv2d_cores_portable": (CASES["loops for cores"], "portable", {"threads": 2}),
     "conv2d_groups_portable": (CASES["groups and accumulated"], "portable", {}),
-    "depthwise2d_masked_avx2": (CASES["depthwise, composed rows"], "avx2", {}),
+    "depthwise2d_masked_avx2": (CASES["depthwise, taps looped"], "avx2", {}),
     "depthwise2d_unrolled_avx512f": (CASES["depthwise, taps unrolled"], "avx512f", {}),
     "matmul_composed_avx512f": (CASES["matrix product"], "avx512f", {}),
 }

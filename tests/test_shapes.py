@@ -70,7 +70,6 @@ def test_every_form_of_a_shape(text, problem):
         ("c=١,h=4,w=4,k=1,r=1,s=1", "expected a whole number"),
         ("c=2147483648,h=4,w=4,k=1,r=1,s=1", "c=2147483648: larger than 2147483647"),
         ("c=" + "9" * 9000 + ",h=4,w=4,k=1,r=1,s=1", "larger than 2147483647"),
-        ("c=4,h=4,w=4,k=4,r=1,s=1,groups=4", "groups=4: grouped convolutions are not supported yet"),
         ("c=1,h=4,w=4,k=1,r=1,s=1,pad=full", "pad=full: expected a whole number or 'same' or 'valid'"),
         ("c=1,h=4,w=4,k=1,r=1,s=1,pad_top=same", "pad_top=same: expected a whole number"),
         ("c=1,h=4,w=4,k=1,r=1,s=1,pad=1,pad_left=1", "pad and pad_left set the same value"),

@@ -148,6 +148,12 @@ static void tile0_6wx4kx3s_wpad0_tail(const float *x, const float *w, float *y, 
     store_lanes(y + 5 * Y_w, acc_5_0, TAIL);
 }
 
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+int conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable_supported(void)
+{
+    return 1;
+}
+
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 void conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable(const float *restrict X, const float *restrict W, float *restrict Y)
 {

@@ -22,6 +22,8 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
  * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
@@ -423,9 +425,19 @@ static void tile0_4wx16cx3rx3s_hpad2_wpad1_tail(const float *x, const float *w, 
     _mm512_mask_storeu_ps(y + 3 * Y_w, TAIL, acc_3_0);
 }
 
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx512f_supported(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+}
+
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
 {
+    if (!depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx512f_supported()) {
+        fputs("depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
+        abort();
+    }
     for (long n = 0; n < 2; ++n) {
         for (long c = 0; c < 48; c += 16) {
             for (long h = 0; h < 9; ++h) {
@@ -478,7 +490,7 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx512f(const float *
 }
 
 /* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
-void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
 {
     for (long c = 0; c <= 32; c += 16)
         for (long r = 0; r < 3; r += 1)
