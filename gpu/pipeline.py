@@ -209,8 +209,15 @@ def _take(left: list, fits) -> tuple:
     return tuple(taken)
 
 
+def is_product(problem: Problem) -> bool:
+    """Whether the problem is one matrix product, or a batch of them (l): no groups, and no channel by itself."""
+    return not problem.lanewise and "g" not in problem.extents
+
+
 def _instruction(problem: Problem, matrix: Matrix) -> Instruction:
     axes = tuple(matrix.factors)
+    if not is_product(problem):
+        raise SchemeError(f"{matrix}: groups make no single matrix product, which is all that a GPU kernel computes so far")
     known = {(i.rows, i.columns, i.depth): i for i in instructions_for(problem.dtype)}
     if not known:
         raise SchemeError(f"{matrix}: no matrix instruction reads {problem.dtype}; use f16, bf16 or tf32")
@@ -219,7 +226,7 @@ def _instruction(problem: Problem, matrix: Matrix) -> Instruction:
         shapes = ", ".join(i.shape for i in known.values())
         raise SchemeError(f"{matrix}: the matrix instructions for {problem.dtype} are {shapes}")
     roles = (
-        all(dim in problem.row_dims and dim != "l" for dim in axes[0]),
+        all(dim in problem.row_dims for dim in axes[0]),
         axes[1] == problem.vector_dim,
         all(dim in problem.reductions for dim in axes[2]),
     )

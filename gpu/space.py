@@ -12,7 +12,7 @@ from itertools import product
 from gpu.devices import Device
 from gpu.instructions import Instruction, instruction_for, instructions_for
 from gpu.operand import Operand, check_operand
-from gpu.pipeline import REGISTERS, Pipeline, pipeline_of
+from gpu.pipeline import REGISTERS, Pipeline, is_product, pipeline_of
 from tiling.problem import Problem
 from tiling.scheme import Matrix, Scheme, SchemeError, Stage, Tile, Unroll
 
@@ -166,10 +166,8 @@ def resident_blocks(pipeline: Pipeline, device: Device) -> int:
 
 def _axes(problem: Problem) -> tuple[str, str, str]:
     """Rows, columns and reduction of the product: the reduction in the order in which the inputs lie."""
-    rows = "".join(
-        dim for index in problem.output.indices for dim, _ in index.terms if dim in problem.row_dims and dim != "l"
-    )
+    rows = "".join(dim for index in problem.output.indices for dim, _ in index.terms if dim in problem.row_dims)
     order = [dim for index in problem.broadcast.indices for dim, _ in index.terms if dim in problem.reductions]
-    if not rows or set(order) != set(problem.reductions):
+    if not rows or set(order) != set(problem.reductions) or not is_product(problem):
         raise SchemeError(f"{problem.op}: no matrix product, which is all that a GPU kernel computes so far")
     return rows, problem.vector_dim, "".join(order)

@@ -50,8 +50,10 @@ def generate_conv(
         raise ProblemError("a transposed convolution is not covered: only forward ones of 1 or 2 dimensions are")
     if d is not None or any(isinstance(each, (tuple, list)) and len(each) == 3 for each in (stride, padding, dilation)):
         raise ProblemError("a 3-D convolution is not covered: only forward ones of 1 or 2 dimensions are")
+    if dtype != "f32":
+        raise ProblemError(f"dtype {dtype!r} is not covered on a CPU: only 'f32' is")
     axes = {"stride": stride, "padding": padding, "dilation": dilation}
-    problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, **axes, groups=groups, dtype=dtype)
+    problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, **axes, groups=groups)
     return generate(problem, threads=threads, tune=tune, budget=budget, isa=isa)
 
 

@@ -6,6 +6,7 @@ from cpu.emit import emit as emit_c
 from gpu.emit import emit
 from gpu.instructions import A_MATRICES, B_MATRICES, INSTRUCTIONS, matrix_rows
 from gpu.pipeline import pipeline_of
+from gpu.space import schedules, scheme_of
 from microkernels.isa import isa_named
 from tests.gpu_cases import product_scheme
 from tiling.notation import parse
@@ -94,6 +95,22 @@ def test_a_matrix_instruction_names_every_dim_of_its_tensors():
     scheme = parse(pointwise, "T(w,2)@block S(y) T(c,2) S(x, 2) S(w, 2) T(w,2)@warp U(k,2) M(w16k8c16)")
     with pytest.raises(SchemeError, match="does not name h n r s"):
         emit(scheme)
+
+
+@pytest.mark.parametrize(
+    "k, groups, text",
+    [
+        (32, 32, "T(c,2)@block T(nhw,2)@block S(y) T(rs,1) S(x, 2) S(w, 2) T(nhw,2)@warp U(c,2) M(nhw16c8rs16)"),
+        (16, 2, "T(g,2)@block T(nhw,2)@block S(y) T(rsc,16) S(x, 2) S(w, 2) T(nhw,2)@warp M(nhw16k8rsc16)"),
+    ],
+)
+def test_groups_are_no_matrix_product(k, groups, text):
+    sizes = dict(c=32, w=64, k=k, s=16, padding="same", groups=groups)
+    problem = conv2d(**sizes, dtype="f16", filters="krsc")
+    with pytest.raises(SchemeError, match="no matrix product"):
+        scheme_of(problem, schedules("f16")[0])
+    with pytest.raises(SchemeError, match="groups make no single matrix product"):
+        emit(parse(problem, text))
 
 
 def test_rows_in_shared_memory_are_whole_chunks():

@@ -124,7 +124,7 @@ class Problem:
     output_dtype: str = "f32"
 
     def __post_init__(self):
-        if self.dtype not in tuple(DTYPE_BYTES):
+        if self.dtype not in DTYPE_BYTES:
             raise ProblemError(f"dtype {self.dtype!r} is not supported; supported: {', '.join(DTYPE_BYTES)}")
         if self.output_dtype not in {"f32", OUTPUT_DTYPE[self.dtype]}:
             given = OUTPUT_DTYPE[self.dtype]
