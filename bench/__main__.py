@@ -58,7 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
         for sentence in _remarks(options, absent, threads):
             print(sentence, file=sys.stderr)
         shops = [workshop(None, count) for count in threads]
-        machine_catalog(shops[0].isa, announce=lambda sentence: print(sentence, file=sys.stderr))
+        for op in dict.fromkeys(layer.problem.op for layers in suites.values() for layer in layers if layer.problem):
+            machine_catalog(shops[0].isa, op, announce=lambda sentence: print(sentence, file=sys.stderr))
         known = conditions(_command(options), shops[0], versions, absent, options.cache, options.budget)
         unfinished = journal(identity(list(suites), suites, threads, known))
         found.visits = plan(suites, shops)

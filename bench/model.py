@@ -197,7 +197,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.report:
             check_writable(options.report)
         shop = workshop()
-        machine_catalog(shop.isa, announce=lambda sentence: print(sentence, file=sys.stderr))
+        for op in dict.fromkeys(problem.op for _, problem in layers):
+            machine_catalog(shop.isa, op, announce=lambda sentence: print(sentence, file=sys.stderr))
         with alone():
             _ask(shop, layers, options, results)
         print(mean_sentence(results))

@@ -41,7 +41,7 @@ class Convolution:
 
 
 def convolution(problem: Problem) -> Convolution:
-    """The parameters of a `conv2d` problem."""
+    """The parameters of a `conv2d` or `depthwise2d` problem."""
     n, h, w, c = problem.broadcast.shape
     k, per_group, r, s = problem.vector.shape
     _, out_h, out_w, _ = problem.output.shape

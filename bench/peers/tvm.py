@@ -40,7 +40,7 @@ class Tvm(Peer):
     def refuses(self, problem: Problem) -> str | None:
         if reason := super().refuses(problem):
             return reason
-        if problem.op == "conv2d" and convolution(problem).groups != 1:
+        if problem.op != "matmul" and convolution(problem).groups != 1:
             return "TVM's NHWC convolution has no groups"
         return None
 

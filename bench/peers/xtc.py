@@ -46,7 +46,7 @@ class Xtc(Peer):
     def refuses(self, problem: Problem) -> str | None:
         if reason := super().refuses(problem):
             return reason
-        if problem.op == "conv2d":
+        if problem.op != "matmul":
             conv = convolution(problem)
             if conv.dilation != (1, 1) or conv.groups != 1:
                 return "XTC's convolution has neither dilation nor groups"
