@@ -7,11 +7,12 @@ is printed; a case that fails prints the one line that repeats it. With --shape 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 
 from cpu.host import host
@@ -47,24 +48,38 @@ def run(
     """Cases number 0, 1, … of `seed` until `enough(started)`: (how many passed, by kind; how many failed)."""
     runnable = tuple(isa.name for isa in ISAS.values() if host().flags.issuperset(isa.cpu_flags))
     threads = (1, 1, 2, 3) if find_compiler().openmp else (1,)
-    cases: dict[Task, Case] = {}
+
+    def cases() -> Iterator[Case]:
+        for number in itertools.count():
+            if enough(number):
+                return
+            yield case(Random(f"{seed}:{number}"), runnable, threads)
+
+    return check_all(cases(), jobs, report, function)
+
+
+def check_all(
+    cases: Iterable[Case], jobs: int, report: Callable[[str], None], function: str = "tests.exactness:check"
+) -> tuple[Counter, int]:
+    """Checks cases in workers and draws them as workers become free; returns as `run` does."""
+    running: dict[Task, Case] = {}
 
     def tasks() -> Iterator[Task]:
-        while not enough(len(cases)):
-            drawn = case(Random(f"{seed}:{len(cases)}"), runnable, threads)
+        for drawn in cases:
             task = Task(function, CASE_SECONDS, job(drawn))
-            cases[task] = drawn
+            running[task] = drawn
             yield task
 
     passed: Counter = Counter()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="tilewright-cases-") as cache:
         for task, outcome in run_all(tasks(), jobs, packages=("tests",), env={"TILEWRIGHT_CACHE": cache}):
+            drawn = running.pop(task)
             if isinstance(outcome, CandidateError):
                 failed += 1
-                report(f"FAILED: {outcome.reason}\n    {cases[task].command}")
+                report(f"FAILED: {outcome.reason}\n    {drawn.command}")
             else:
-                passed.update(kinds(cases[task]))
+                passed.update(kinds(drawn))
     return passed, failed
 
 

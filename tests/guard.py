@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from cpu.kernel import Kernel
 from cpu.measure import WrongResult
 from cpu.oracle import integers, reference
+from tiling.problem import Problem
 
 # Where an array lies between its two forbidden pages: it ends at the second, it starts after the first, or it starts
 # one float after the first, so that it is aligned to four bytes and no more.
@@ -54,13 +56,12 @@ class Guarded:
 def check_guarded(kernel: Kernel, place: str) -> None:
     """Packs and computes through the C functions alone, every array at `place`. Raises WrongResult."""
     problem = kernel.problem
-    values = integers(problem)
+    values, expected = _case(problem)
     x, w = (Guarded(tensor.shape, place) for tensor in (problem.broadcast, problem.vector))
     packed, y = Guarded((kernel.emitted.packed_floats,), place), Guarded(problem.output.shape, place)
     x.array[...], w.array[...] = values
     _PACK(kernel.pack_address)(w.pointer, packed.pointer)
     _ENTRY(kernel.address)(x.pointer, packed.pointer, y.pointer)
-    expected = reference(problem, *values)
     wrong = np.argwhere(y.array != expected)
     if len(wrong):
         at = tuple(int(i) for i in wrong[0])
@@ -68,3 +69,10 @@ def check_guarded(kernel: Kernel, place: str) -> None:
     for name, operand in {"x": x, "w": w, "packed w": packed, "y": y}.items():
         if operand.spilled:
             raise WrongResult(f"guard page {place}: something was written beside {name}")
+
+
+@lru_cache(maxsize=1)
+def _case(problem: Problem):
+    """Inputs, and what they give: the same at every place."""
+    values = integers(problem)
+    return values, reference(problem, *values)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cpu.host import supports
+from cpu.host import host, supports
 from cpu.oracle import integers
 from cpu.toolchain import find_compiler
 from cpu.worker import CandidateError, Worker
@@ -86,13 +86,13 @@ def test_soak_random_kernels(soak_seconds, soak_seed):
     """`python -m tests.exactness` runs the same for a number of cases."""
     deadline = monotonic() + soak_seconds
     found: list[str] = []
-    passed, failed = exactness.run(soak_seed, lambda started: started > 50 and monotonic() > deadline, 2, found.append)
+    passed, failed = exactness.run(soak_seed, lambda started: started > 50 and monotonic() > deadline, host().cores, found.append)
     print(exactness.summary(passed, failed))
     assert not failed, "\n".join(found)
 
 
 @pytest.mark.soak
-def test_soak_suites_beside_guard_pages(worker, soak_seconds, soak_seed):
+def test_soak_suites_beside_guard_pages(soak_seconds, soak_seed):
     """The model's choice for every layer of every suite on every instruction set, in random order, while there is time."""
     deadline = monotonic() + soak_seconds
     layers = dict.fromkeys(layer.problem for name in suites() for layer in suite(name) if layer.problem)
@@ -100,15 +100,17 @@ def test_soak_suites_beside_guard_pages(worker, soak_seconds, soak_seed):
     wanted = list(product(layers, RUNNABLE))
     random = Random(soak_seed)
     random.shuffle(wanted)
-    done = 0
-    for found, isa in wanted:
-        chosen = shops[isa].candidates(found)[0]
-        for scheme in (chosen, *sampled(found, isa, 1, random.randrange(1 << 16))):
-            assert_exact(worker, Case(scheme, isa, 1, stream=random.random() < 0.5))
-        done += 1
-        if monotonic() > deadline:
-            break
-    print(f"{done} of {len(wanted)} pairs of a layer and an instruction set beside guard pages, two schemes each")
+
+    def cases():
+        for found, isa in wanted:
+            yield Case(shops[isa].candidates(found)[0], isa, 1, stream=random.random() < 0.5)
+            if monotonic() > deadline:
+                return
+
+    found: list[str] = []
+    passed, failed = exactness.check_all(cases(), host().cores, found.append)
+    print(f"of {len(wanted)} pairs of a layer and an instruction set: {exactness.summary(passed, failed)}")
+    assert not failed, "\n".join(found)
 
 
 @settings(max_examples=100)
