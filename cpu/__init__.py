@@ -1,13 +1,15 @@
 """A scheme as a kernel for this CPU. Read in this order, from the scheme to the machine code:
 
     site          where a nest computes a register tile, and which cases of padding and masking occur there
+    epilogue      what a store does to the sum, as C
     tile          one register tile as a C function
     nest          the loops around it, and the choice of the function by position
     pack          the weights in the order the scheme reads them
     emit          the whole C file
     kernel        the file compiled, loaded and callable
     export        the kernel for programs without Python
-    oracle        what it must compute, from the definition
+    oracle        what it must compute, from the definition; epilogue_oracle what follows the sum
+    batch_norm    a batch normalisation folded into weights and bias
     measure       what a worker does with a candidate: build, check, time
 
 then the edge, which knows nothing of schemes:

@@ -7,13 +7,16 @@ Arithmetic happens here and in `cpu.nest`; the template only lays out names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
 from pathlib import Path
 
 import jinja2
 
+from cpu.epilogue import epilogue_text, pointers
 from cpu.nest import Nest
 from cpu.pack import pack_lines, packed_elements
 from microkernels.estimate import loads_per_step
@@ -52,7 +55,7 @@ MOST_FMAS = 4096
 class Source:
     """An emitted kernel: C text that defines two functions.
 
-        void SYMBOL(const float *X, const float *W, float *Y)      W packed, everything contiguous
+        void SYMBOL(const float *X, const float *W, float *Y, …)   W packed, everything contiguous; … what an epilogue reads
         void SYMBOL_pack(const float *W, float *packed)            from the problem's own layout, once per weights
     """
 
@@ -102,6 +105,8 @@ def emit(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> So
         body=body,
         pack=pack_lines(scheme),
         stream=nest.stream,
+        epilogue=epilogue_text(problem.epilogue, isa) if problem.epilogue else None,
+        arrays=pointers(problem, "E"),
     )
     return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
 
@@ -111,7 +116,12 @@ def symbol_of(problem: Problem, isa: Isa, threads: int) -> str:
 
     Made of the canonical shape, so that kernels of different problems can be saved and linked side by side.
     """
-    shape = canonical(problem).replace("=", "").replace(",", "_")
+    shape = canonical(replace(problem, epilogue=None)).replace("=", "").replace(",", "_")
+    if problem.epilogue:
+        # Its words can be read, and the digest tells apart what has the same words.
+        text = str(problem.epilogue)
+        words = re.sub("[^a-z0-9]+", "_", text.lower()).strip("_")[:40].strip("_")
+        shape += f"_{words}_{sha256(text.encode()).hexdigest()[:8]}"
     return f"{problem.op}_{problem.dtype}_{shape}__{isa.name}" + (f"_t{threads}" if threads > 1 else "")
 
 
@@ -173,13 +183,18 @@ def _check(scheme: Scheme, isa: Isa) -> None:
 def _streamable(scheme: Scheme) -> bool:
     """Streaming stores need whole, aligned vectors and a tile that is written exactly once."""
     problem = scheme.problem
-    whole = problem.extents[problem.vector_dim] % scheme.lanes == 0
+    return problem.extents[problem.vector_dim] % scheme.lanes == 0 and single_pass(scheme)
+
+
+def single_pass(scheme: Scheme) -> bool:
+    """Whether every output is written exactly once and never read back: no reduction loops around S(output)."""
     outside = scheme.specifiers[: next(i for i, s in enumerate(scheme.specifiers) if isinstance(s, Stage))]
-    return whole and not any(isinstance(s, (Rest, Tile)) and s.dim in problem.reductions for s in outside)
+    return not any(isinstance(s, (Rest, Tile)) and s.dim in scheme.problem.reductions for s in outside)
 
 
 def _operands(problem: Problem) -> list[str]:
-    names = zip("XWY", (problem.broadcast, problem.vector, problem.output))
+    names = [("X", problem.broadcast), ("W", problem.vector), ("Y", problem.output)]
+    names += [(f"E_{array.name}", array) for array in problem.epilogue_arrays]
     return [
         f"{c_name}: {tensor.name}[{', '.join(map(str, tensor.indices))}] of {' x '.join(map(str, tensor.shape))}"
         for c_name, tensor in names
@@ -189,7 +204,8 @@ def _operands(problem: Problem) -> list[str]:
 def _strides(problem: Problem, packed: int) -> list[tuple[str, int]]:
     """(name, elements) of every named stride, X_PAD being how far the first tap stands before x."""
     found = []
-    for prefix, tensor in (("X", problem.broadcast), ("Y", problem.output)):
+    arrays = [(f"E_{array.name}", array) for array in problem.epilogue_arrays]
+    for prefix, tensor in (("X", problem.broadcast), ("Y", problem.output), *arrays):
         found += [(f"{prefix}_{dim}", tensor.stride(dim)) for dim in problem.extents if dim in tensor.dims]
     before = sum(-index.offset * s for index, s in zip(problem.broadcast.indices, problem.broadcast.strides))
     found += [("X_PAD", before), ("W_PANEL", problem.reduction_length)]

@@ -15,7 +15,8 @@ from pathlib import Path
 import jinja2
 
 from cpu.cache import load as load_compiled
-from cpu.emit import TEMPLATES, VERSION, Source, symbol_of
+from cpu.emit import TEMPLATES, VERSION, Source, single_pass, symbol_of
+from cpu.epilogue import may_be_output
 from cpu.kernel import Kernel
 from cpu.pack import packed_elements
 from cpu.toolchain import BASE_FLAGS
@@ -57,6 +58,9 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
         "isa": isa_named(source.isa),
         "threads": source.threads,
         "tensors": (problem.broadcast, problem.vector, problem.output),
+        "arrays": problem.epilogue_arrays,
+        "epilogue": problem.epilogue,
+        "in_place": single_pass(kernel.scheme) and any(may_be_output(problem, a) for a in problem.epilogue_arrays),
         "packed_floats": source.packed_floats,
         "compile_flags": " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ()))),
     }

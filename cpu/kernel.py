@@ -10,7 +10,8 @@ import cffi
 import numpy as np
 
 from cpu.cache import load
-from cpu.emit import Source, emit
+from cpu.emit import Source, emit, single_pass
+from cpu.epilogue import may_be_output, pointers
 from cpu.timer import peak_gflops, time_calls
 from cpu.toolchain import ToolchainError, find_compiler
 from microkernels.isa import Isa
@@ -59,8 +60,9 @@ class Kernel:
         self.saved = saved
         self._timing: Timing | None = None
         ffi = cffi.FFI()
+        parameters = ("const float *X", "const float *W", "float *Y", *pointers(self.problem, "E"))
         ffi.cdef(
-            f"void {source.symbol}(const float *X, const float *W, float *Y);"
+            f"void {source.symbol}({', '.join(parameters)});"
             f"void {source.symbol}_pack(const float *W, float *packed);"
             f"int {source.symbol}_supported(void);"
         )
@@ -100,25 +102,29 @@ class Kernel:
         """
         if self._timing is None:
             rng = np.random.default_rng(0)
-            x, packed = (
+            arrays = [array.elements for array in self.problem.epilogue_arrays]
+            x, packed, *more = (
                 rng.random(elements, np.float32)
-                for elements in (self.problem.broadcast.elements, self.emitted.packed_floats)
+                for elements in (self.problem.broadcast.elements, self.emitted.packed_floats, *arrays)
             )
-            self._timing = self.measure(x, packed, aligned_empty(self.problem.output.shape), seconds=0.1)
+            self._timing = self.measure(x, packed, aligned_empty(self.problem.output.shape), 0.1, more)
         return self._timing
 
     @timing.setter
     def timing(self, timing: Timing) -> None:
         self._timing = timing
 
-    def measure(self, x: np.ndarray, packed: np.ndarray, y: np.ndarray, seconds: float) -> Timing:
-        """Warm samples of the kernel alone, about `seconds` together, between two measurements of the peak."""
+    def measure(self, x: np.ndarray, packed: np.ndarray, y: np.ndarray, seconds: float, arrays=()) -> Timing:
+        """Warm samples of the kernel alone, about `seconds` together, between two measurements of the peak.
+
+        arrays: the epilogue's, in the order of the problem's `epilogue_arrays`.
+        """
         flags, lanes = self.emitted.compiler_flags, self.scheme.lanes
         before = peak_gflops(flags, lanes, _PEAK_SECONDS)
-        call = time_calls(self.address, x, packed, y, seconds=0, samples=1)[0]
+        call = time_calls(self.address, x, packed, y, *arrays, seconds=0, samples=1)[0]
         count = round(seconds / max(call, _SAMPLE_SECONDS))
         count = max(_LEAST_SAMPLES, min(_MOST_SAMPLES, count))
-        samples = time_calls(self.address, x, packed, y, seconds=seconds, samples=count, warmup=0)
+        samples = time_calls(self.address, x, packed, y, *arrays, seconds=seconds, samples=count, warmup=0)
         after = peak_gflops(flags, lanes, _PEAK_SECONDS)
         # Other programs only ever lower a peak. Two that differ by more than a clock drifts meanwhile: look again.
         if min(before, after) < _STEADY * max(before, after):
@@ -142,9 +148,11 @@ class Kernel:
         self._pack(self._pointer(raw), self._pointer(packed, writable=True))
         return Packed(packed, self.scheme)
 
-    def __call__(self, x, w, out: np.ndarray | None = None) -> np.ndarray:
+    def __call__(self, x, w, *arrays, out: np.ndarray | None = None, **named) -> np.ndarray:
         """y = x * w. x is (N,H,W,C) float32, w (K,C/groups,R,S) float32 or what `pack` gave; y is (N,OH,OW,K) float32.
 
+        The arrays of the problem's epilogue follow, in the order of their first use or by name: k(x, w, b, z) or
+        k(x, w, z=z, b=b). One of the output's shape may be `out` itself, so that y is added to it in place.
         Raw weights are packed on every call. Arrays may be anything with NumPy's array interface or DLPack on the
         CPU, C-contiguous; none is copied. With `out` the result is written there and returned. Raises ArgumentError.
         Safe to call from several threads at once; the GIL is released meanwhile.
@@ -159,6 +167,7 @@ class Kernel:
             packed = w.data
         else:
             packed = self.pack(w).data
+        arrays = self._epilogue_arrays(arrays, named)
         if out is None:
             y = aligned_empty(self.problem.output.shape)
         else:
@@ -167,8 +176,42 @@ class Kernel:
                 raise ArgumentError("out is read-only: pass an array that can be written")
             if np.may_share_memory(y, x) or np.may_share_memory(y, packed):
                 raise ArgumentError("out overlaps an input: pass memory of its own")
-        self._run(self._pointer(x), self._pointer(packed), self._pointer(y, writable=True))
+            arrays = [self._beside(y, array, tensor) for array, tensor in zip(arrays, self.problem.epilogue_arrays)]
+        self._run(self._pointer(x), self._pointer(packed), self._pointer(y, writable=True), *map(self._pointer, arrays))
         return y
+
+    def _epilogue_arrays(self, given: tuple, named: dict) -> list[np.ndarray]:
+        """The epilogue's arrays in order, checked."""
+        tensors = self.problem.epilogue_arrays
+        if len(given) > len(tensors):
+            follow = "1 array follows" if len(given) == 1 else f"{len(given)} arrays follow"
+            takes = f"epilogue takes {' and '.join(tensor.name for tensor in tensors) or 'no array'}"
+            raise ArgumentError(f"{follow} x and w, but this kernel's {takes}; the output goes into out=…")
+        found = dict(zip((tensor.name for tensor in tensors), given))
+        for name, array in named.items():
+            if name in found:
+                raise ArgumentError(f"{name} is given twice")
+            found[name] = array
+        missing = [tensor.name for tensor in tensors if tensor.name not in found]
+        if missing:
+            needs = f"needs {' and '.join(missing)}: pass {missing[0]}=…"
+            raise ArgumentError(f"the epilogue {self.problem.epilogue} {needs}")
+        unknown = found.keys() - {tensor.name for tensor in tensors}
+        if unknown:
+            arrays = " ".join(tensor.name for tensor in tensors) or "none"
+            raise ArgumentError(f"this kernel has no argument {min(unknown)!r}; the arrays of its epilogue: {arrays}")
+        return [_checked(found[tensor.name], tensor) for tensor in tensors]
+
+    def _beside(self, y: np.ndarray, array: np.ndarray, tensor: Tensor) -> np.ndarray:
+        """An array of the epilogue as the kernel may read it while it writes y."""
+        if not np.may_share_memory(y, array):
+            return array
+        if not may_be_output(self.problem, tensor) or array.ctypes.data != y.ctypes.data:
+            raise ArgumentError(
+                f"out overlaps {tensor.name}: pass memory of its own, or for a residual the very same array"
+            )
+        # Sums that wait in y for a later pass would overwrite what the last one reads.
+        return array if single_pass(self.scheme) else array.copy()
 
     def save(self, folder) -> tuple[Path, ...]:
         """Writes the kernel as C that needs no Python: .c, .h, .so and a small program that calls it; their paths."""

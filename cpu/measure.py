@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from cpu.kernel import Kernel, aligned_empty, build
-from cpu.oracle import error_bound, integers, reals, reference
+from cpu.oracle import beyond, error_bound, exact_bound, integers, reals, reference
 from microkernels.benchmark import benchmark_scheme
 from microkernels.isa import isa_named
 from microkernels.microkernel import parse as parse_microkernel
@@ -28,8 +28,8 @@ def scheme(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: 
     """
     problem = problem_of(op, shape)
     kernel = build(parse(problem, scheme), isa_named(isa), threads, stream)
-    arrays = check_exact(kernel)
-    return _as_json(kernel.measure(*arrays, seconds))
+    x, packed, y, *arrays = check_exact(kernel)
+    return _as_json(kernel.measure(x, packed, y, seconds, arrays))
 
 
 def verdict(
@@ -41,12 +41,14 @@ def verdict(
     """
     problem = problem_of(op, shape)
     kernel = build(parse(problem, scheme), isa_named(isa), threads, stream)
-    arrays = check_exact(kernel)
-    x, w = reals(problem, seed)
-    error = np.abs(kernel(x, w) - reference(problem, x, w))
-    if not np.all(error <= error_bound(problem, x, w)):
+    x, packed, out, *arrays = check_exact(kernel)
+    inputs = reals(problem, seed)
+    y, expected = kernel(*inputs), reference(problem, *inputs)
+    error = np.abs(y - expected)
+    if np.any(beyond(y, expected, error_bound(problem, *inputs))):
         raise WrongResult(f"wrong result: an error of {error.max():g} on random reals is beyond the bound K·eps")
-    return {**_as_json(kernel.measure(*arrays, seconds)), "max_error": float(error.max())}
+    largest = float(error[np.isfinite(error)].max(initial=0))
+    return {**_as_json(kernel.measure(x, packed, out, seconds, arrays)), "max_error": largest}
 
 
 def compiled(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool) -> None:
@@ -61,27 +63,31 @@ def microkernel(*, name: str, l1_bytes: int, seconds: float) -> dict:
     return _as_json(kernel.measure(*check_exact(kernel), seconds))
 
 
-def check_exact(kernel: Kernel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Runs the kernel on small integers and compares with `==`. Returns (x, packed w, y). Raises WrongResult."""
-    x, w, expected = _integer_case(kernel.problem)
+def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:
+    """Runs the kernel on small integers and compares with `==`; what an epilogue rounds, with its bound.
+
+    Returns (x, packed w, y) and the epilogue's arrays. Raises WrongResult.
+    """
+    (x, w, *arrays), expected, bound = _integer_case(kernel.problem)
     packed = kernel.pack(w)
     y = aligned_empty(kernel.problem.output.shape)
     y.fill(np.nan)  # an output that is never written cannot pass
-    kernel(x, packed, out=y)
-    wrong = np.argwhere(y != expected)
+    kernel(x, packed, *arrays, out=y)
+    wrong = np.argwhere(beyond(y, expected, bound))
     if len(wrong):
         at = tuple(int(i) for i in wrong[0])
         raise WrongResult(
             f"wrong result: {len(wrong)} of {y.size} outputs differ from the reference, the first at {at}: "
             f"{y[at]} instead of {expected[at]}"
         )
-    return x, packed.data, y
+    return x, packed.data, y, *arrays
 
 
 @lru_cache(maxsize=1)
 def _integer_case(problem: Problem):
-    x, w = integers(problem)
-    return x, w, reference(problem, x, w).astype(np.float32)
+    inputs = integers(problem)
+    expected = reference(problem, *inputs)
+    return inputs, expected if problem.epilogue else expected.astype(np.float32), exact_bound(problem, *inputs)
 
 
 def _as_json(timing: Timing) -> dict:

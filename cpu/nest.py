@@ -145,9 +145,15 @@ class Nest:
                 w += f" + {here} * {skip} * PANEL_{site.vectors}"
         y = address("Y", "Y", [d for d in problem.extents if d in problem.output.dims])
         passed = [x, w, y]
+        values = {}
+        for array in problem.epilogue_arrays:
+            dims = [d for d in problem.extents if d in array.dims]
+            values[f"e_{array.name}"] = address(f"E_{array.name}", f"E_{array.name}", dims)
+        if not site.single_pass:
+            values |= {"first": self._pass(site, at, 0), "last": self._pass(site, at, -1)}
         for parameter in parameters(site, self.stream):
-            name = parameter.split()[-1]
-            passed.append(self._first(site, at) if name == "first" else name)
+            name = parameter.split()[-1].lstrip("*")
+            passed.append(values.get(name, name))
         return ", ".join(passed)
 
     def _outer_base(self, site: Site, level: int) -> str:
@@ -157,9 +163,10 @@ class Nest:
                 return self._variable(loop)
         return ""
 
-    def _first(self, site: Site, at: dict[str, str]) -> str:
+    def _pass(self, site: Site, at: dict[str, str], which: int) -> str:
+        """The test that this is the first (which = 0) or the last (-1) of the passes that add up a tile."""
         dims = {loop.dim for loop in site.outer if loop.dim in self.scheme.problem.reductions and loop.trips > 1}
-        return " && ".join(f"{at[dim]} == 0" for dim in sorted(dims))
+        return " && ".join(f"{at[dim]} == {starts(site.outer, dim)[which]}" for dim in sorted(dims))
 
     def _dispatch(self, site, at, names, masks, last_vector, call) -> list[str]:
         """Picks the function by position: whole panels before the masked last one, then each clipped window."""

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from cpu.epilogue_oracle import finished
 from tiling.problem import Problem
 
 
-def reference(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """What the operator gives for x (N,H,W,C) and w (K,C/groups,R,S), or a (M,K) and b (K,N): float64, in y's shape."""
+def reference(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+    """What the operator gives for x (N,H,W,C) and w (K,C/groups,R,S), or a (M,K) and b (K,N): float64, in y's shape.
+
+    The arrays of the problem's epilogue follow, in the order of `epilogue_arrays`.
+    """
+    sums = _sums(problem, x, w)
+    return finished(problem, sums, arrays).value if problem.epilogue else sums
+
+
+def _sums(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     x, w = x.astype(np.float64), w.astype(np.float64)
     if problem.op == "matmul":
         return x @ w
@@ -44,10 +53,11 @@ def _pointwise(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.concatenate([part @ weights.T for part, weights in parts], axis=-1)
 
 
-def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
     """Inputs of small whole numbers, so that every order of summation gives the same float32 result.
 
-    Entries lie in [-b, b] with b·b·K < 2^24, K the reduction length; b falls to 1 for the longest reductions.
+    Entries lie in [-b, b] with b·b·K < 2^24, K the reduction length; b falls to 1 for the longest reductions. x and w,
+    then the epilogue's arrays, whose entries are -4 … 4 without 0.
     """
     bound = max(1, min(4, int((2**24 / problem.reduction_length) ** 0.5)))
     rng = np.random.default_rng(seed)
@@ -55,19 +65,45 @@ def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     def draw(shape):
         return rng.integers(-bound, bound + 1, shape).astype(np.float32)
 
-    return draw(problem.broadcast.shape), draw(problem.vector.shape)
+    x, w = draw(problem.broadcast.shape), draw(problem.vector.shape)
+    values = np.array([-4, -3, -2, -1, 1, 2, 3, 4], np.float32)
+    return x, w, *(rng.choice(values, t.shape) for t in problem.epilogue_arrays)
 
 
-def reals(problem: Problem, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs drawn evenly from [-1, 1)."""
+def reals(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
+    """Inputs drawn evenly from [-1, 1): x and w, then the epilogue's arrays."""
     rng = np.random.default_rng(seed)
-    return tuple(rng.random(t.shape, np.float32) * 2 - 1 for t in (problem.broadcast, problem.vector))
+    tensors = (problem.broadcast, problem.vector, *problem.epilogue_arrays)
+    return tuple(rng.random(t.shape, np.float32) * 2 - 1 for t in tensors)
 
 
-def error_bound(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The largest error a float32 sum may have, per output: K·eps · Σ|x·w|, whatever the order of summation.
+def error_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+    """The largest error a float32 result may have, per output.
 
+    Of a sum K·eps · Σ|x·w|, whatever the order of summation; an epilogue carries it on and adds its own
+    (`cpu.epilogue_oracle`).
     Source: Higham, Accuracy and Stability of Numerical Algorithms, section 3.1: |error| <= gamma_K · Σ|x·w|.
     """
     eps = np.finfo(np.float32).eps / 2
-    return problem.reduction_length * eps * reference(problem, np.abs(x), np.abs(w))
+    bound = problem.reduction_length * eps * _sums(problem, np.abs(x), np.abs(w))
+    return finished(problem, _sums(problem, x, w), arrays, bound).error if problem.epilogue else bound
+
+
+def exact_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray | float:
+    """As `error_bound` for inputs of `integers`, whose sums are exact: 0 but for what an epilogue rounds."""
+    return finished(problem, _sums(problem, x, w), arrays).error if problem.epilogue else 0.0
+
+
+def beyond(y: np.ndarray, expected: np.ndarray, bound: np.ndarray | float) -> np.ndarray:
+    """Which elements of a float32 result are further from `expected` than `bound`; infinities and NaN must be the same.
+
+    An epilogue may leave the range of float32: from where that may be, y is infinite or not. Where it divides by what
+    may be 0 its bound is infinite, and anything is accepted.
+    """
+    if np.isscalar(bound) and bound == 0:
+        return y != expected
+    with np.errstate(all="ignore"):
+        near = np.abs(y - expected) <= bound
+        same = (y == expected.astype(np.float32)) | (np.isnan(y) & np.isnan(expected))
+        overflows = np.isfinite(expected) & (np.abs(expected) + bound > np.finfo(np.float32).max)
+    return ~(near | same | overflows | np.isinf(bound))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from cpu.epilogue import operand, pointers
 from cpu.site import Clip, Site
-from microkernels.emit import Read, TileEmitter
+from microkernels.emit import Read, TileEmitter, unchanged
 from microkernels.isa import Isa
 from tiling.nest import Loop
 
@@ -40,18 +41,23 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
     if not site.single_pass:
         body += ["if (!first) {", *_indent(emitter.resume(outputs, variant.tail)), "}"]
     body += writer.loops(0, "x", "w", {})
+    finish = writer.finish if site.problem.epilogue else unchanged
     if stream:
-        body += ["if (stream) {", *_indent(emitter.store(outputs, variant.tail, stream=True)), "} else {"]
+        body += ["if (stream) {", *_indent(emitter.store(outputs, variant.tail, True, finish)), "} else {"]
+        body += [*_indent(emitter.store(outputs, variant.tail, False, finish)), "}"]
+    elif site.problem.epilogue and not site.single_pass:
+        body += ["if (last) {", *_indent(emitter.store(outputs, variant.tail, False, finish)), "} else {"]
         body += [*_indent(emitter.store(outputs, variant.tail)), "}"]
     else:
-        body += emitter.store(outputs, variant.tail)
+        body += emitter.store(outputs, variant.tail, False, finish)
     return TileFunction(name, parameters(site, stream), tuple(body), comment)
 
 
 def parameters(site: Site, stream: bool) -> tuple[str, ...]:
     """What a tile function takes besides x, w and y."""
     bounds = tuple(f"long {w.tap}_{end}" for w in site.bounded for end in ("begin", "end"))
-    return bounds + (() if site.single_pass else ("int first",)) + (("int stream",) if stream else ())
+    passes = () if site.single_pass else ("int first", "int last") if site.problem.epilogue else ("int first",)
+    return pointers(site.problem, "e") + bounds + passes + (("int stream",) if stream else ())
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,15 @@ class _Writer:
                 lines += [head, *self._body(level, name, name if run > 1 else str(first), x, w, here), "}"]
             i += run
         return lines
+
+    def finish(self, acc: str, row: int, v: int) -> str:
+        """The epilogue of one accumulator, as C text: each array is read where the store needs it."""
+        problem, tail = self.site.problem, self.variant.tail and v == self.site.vectors - 1
+        operands = [acc]
+        for array in problem.epilogue_arrays:
+            address = _sum(f"e_{array.name}", self.row_terms(f"E_{array.name}", self.site.rows[row], array))
+            operands.append(operand(self.emitter.isa, problem, array, address, v, tail))
+        return f"epilogue({', '.join(operands)})"
 
     def _body(self, level: int, name: str, at: str, x: str, w: str, taps: dict[str, int]) -> list[str]:
         loop = self.site.inner[level]

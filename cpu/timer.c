@@ -67,29 +67,43 @@ double tw_peak(double seconds) {
     return best;
 }
 
-typedef void (*tw_kernel)(const void *, const void *, void *);
+/* A kernel takes x, w, y and up to four more arrays. The switch stands outside the clock. */
+typedef void (*tw_kernel)(void);
+typedef const void *in;
 
-static double time_of(tw_kernel kernel, const void *x, const void *w, void *y, int calls) {
-    double begin = now();
-    for (int i = 0; i < calls; i++) kernel(x, w, y);
-    return now() - begin;
+#define CALLS(TYPES, ...)                                                              \
+    do {                                                                               \
+        void (*run)TYPES = (void (*)TYPES)kernel;                                      \
+        double begin = now();                                                          \
+        for (int i = 0; i < calls; i++) run(__VA_ARGS__);                              \
+        return now() - begin;                                                          \
+    } while (0)
+
+static double time_of(tw_kernel kernel, void *const *a, int arrays, int calls) {
+    switch (arrays) {
+    case 3: CALLS((in, in, void *), a[0], a[1], a[2]);
+    case 4: CALLS((in, in, void *, in), a[0], a[1], a[2], a[3]);
+    case 5: CALLS((in, in, void *, in, in), a[0], a[1], a[2], a[3], a[4]);
+    case 6: CALLS((in, in, void *, in, in, in), a[0], a[1], a[2], a[3], a[4], a[5]);
+    default: CALLS((in, in, void *, in, in, in, in), a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
+    }
 }
 
 /* Fills seconds[samples] with seconds per call. Each sample is as many calls as
  * last min_sample_seconds; returns that number of calls. */
-int tw_time(tw_kernel kernel, const void *x, const void *w, void *y, int warmup, int samples,
+int tw_time(tw_kernel kernel, void *const *a, int arrays, int warmup, int samples,
             double min_sample_seconds, double *seconds) {
-    time_of(kernel, x, w, y, warmup);
+    time_of(kernel, a, arrays, warmup);
     int calls = 1;
-    double took = time_of(kernel, x, w, y, calls);
+    double took = time_of(kernel, a, arrays, calls);
     while (took < min_sample_seconds && calls < 1 << 28) {
         /* At most eightfold a step: one slow first call must not fix the number,
          * nor a clock that did not tick make it enormous. */
         double wanted = 1.1 * calls * min_sample_seconds / (took > 1e-9 ? took : 1e-9);
         calls = wanted > 8.0 * calls ? 8 * calls : (int)wanted + 1;
-        took = time_of(kernel, x, w, y, calls);
+        took = time_of(kernel, a, arrays, calls);
     }
-    for (int s = 0; s < samples; s++) seconds[s] = time_of(kernel, x, w, y, calls) / calls;
+    for (int s = 0; s < samples; s++) seconds[s] = time_of(kernel, a, arrays, calls) / calls;
     return calls;
 }
 

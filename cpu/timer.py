@@ -19,13 +19,14 @@ import numpy as np
 from cpu.cache import load
 
 _LANES = (4, 8, 16)
+_MOST_MORE = 4  # arrays of a kernel beside x, w and y: what timer.c has a case for
 
 _ffi = cffi.FFI()
 _ffi.cdef(
     """
-    typedef void (*tw_kernel)(const void *, const void *, void *);
+    typedef void (*tw_kernel)(void);
     double tw_peak(double seconds);
-    int tw_time(tw_kernel kernel, const void *x, const void *w, void *y, int warmup,
+    int tw_time(tw_kernel kernel, void *const *arrays, int count, int warmup,
                 int samples, double min_sample_seconds, double *seconds);
     double tw_read_bandwidth(const void *buffer, size_t bytes, double seconds);
     double tw_write_bandwidth(void *buffer, size_t bytes, double seconds);
@@ -47,28 +48,31 @@ def time_calls(
     x: np.ndarray,
     w: np.ndarray,
     y: np.ndarray,
-    *,
+    *more: np.ndarray,
     seconds: float = 0.02,
     samples: int = 5,
     warmup: int = 1,
 ) -> tuple[float, ...]:
-    """Seconds per call of ``kernel(x, w, y)``, one number per sample.
+    """Seconds per call of ``kernel(x, w, y, *more)``, one number per sample.
 
-    ``kernel`` is the address of a C function of three pointers: an int, or a cffi
-    function pointer of any FFI. Arrays are C-contiguous, of any dtype; the kernel
+    ``kernel`` is the address of a C function of as many pointers: an int, or a cffi
+    function pointer of any FFI. At most four ``more``. Arrays are C-contiguous, of any dtype; the kernel
     writes to ``y``. ``seconds`` is shared among the samples, each of which repeats
     the call to fill its share and calls at least once: a kernel slower than that
     takes longer. Raises ValueError for an array that is not contiguous, a ``y``
-    that is read-only, or no samples.
+    that is read-only, too many arrays, or no samples.
     """
     if samples < 1 or warmup < 0:
         raise ValueError(f"samples={samples} must be at least 1 and warmup={warmup} at least 0")
+    if len(more) > _MOST_MORE:
+        raise ValueError(f"{len(more)} arrays beside x, w and y are more than {_MOST_MORE}")
     times = _ffi.new("double[]", samples)
+    pointers = [_pointer(x, "x"), _pointer(w, "w"), _pointer(y, "y", writable=True)]
+    pointers += [_pointer(array, "an array beside x, w and y") for array in more]
     _library((), 4).tw_time(
         _ffi.cast("tw_kernel", _ffi.cast("uintptr_t", kernel)),
-        _pointer(x, "x"),
-        _pointer(w, "w"),
-        _pointer(y, "y", writable=True),
+        _ffi.new("void *[]", [_ffi.cast("void *", pointer) for pointer in pointers]),
+        len(pointers),
         warmup,
         samples,
         seconds / samples,

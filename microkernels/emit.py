@@ -14,12 +14,18 @@ The forms of the statements come from the ISA table; the register tile itself is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from microkernels.isa import Isa
 
 # Changes whenever emitted tiles change enough that old measurements no longer describe them.
 EMITTER_VERSION = 2
+
+
+def unchanged(accumulator: str, row: int, v: int) -> str:
+    """What is stored of an accumulator where nothing follows the sum."""
+    return accumulator
 
 
 @dataclass(frozen=True)
@@ -59,15 +65,24 @@ class TileEmitter:
             lines.append(" ".join(loads))
         return lines
 
-    def store(self, addresses: list[str], tail: bool, stream: bool = False) -> list[str]:
-        """Accumulators go to the output; with `tail`, of the last vector only the lanes in TAIL."""
+    def store(
+        self,
+        addresses: list[str],
+        tail: bool,
+        stream: bool = False,
+        finish: Callable[[str, int, int], str] = unchanged,
+    ) -> list[str]:
+        """Accumulators go to the output; with `tail`, of the last vector only the lanes in TAIL.
+
+        finish(accumulator, row, vector) gives the C text of the value that is stored in its place.
+        """
         lines = []
         for row, address in enumerate(addresses):
             stores = []
             for v in range(self.vectors):
                 whole = self.isa.stream if stream else self.isa.store
                 form = self.isa.store_tail if tail and v == self.vectors - 1 else whole
-                stores.append(form.format(p=self._vector_at(address, v), v=self._acc(row, v)) + ";")
+                stores.append(form.format(p=self._vector_at(address, v), v=finish(self._acc(row, v), row, v)) + ";")
             lines.append(" ".join(stores))
         return lines
 

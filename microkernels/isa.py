@@ -2,7 +2,9 @@
 
 A new instruction set is a new row. The emitters fill the `{…}` fields of these forms and never ask which row it is.
 Forms: `p` is a pointer to floats, `acc`, `x`, `w`, `v` are names of vector variables. `TAIL` stands for the lanes of
-the last, partly used vector and is defined by `tail_definition`.
+the last, partly used vector and is defined by `tail_definition`. `constant` spreads the number `s`; `larger` and
+`smaller` of the vectors `a` and `b` give b where either is no number. For everything else the vector types of all rows
+have C's own operators, which gcc and clang define: + - * / lane by lane, < giving lanes of all bits or none.
 """
 
 from __future__ import annotations
@@ -40,6 +42,9 @@ class Isa:
     stream_fence: str
     broadcast: str
     fma: str
+    constant: str
+    larger: str
+    smaller: str
 
 
 AVX512F = Isa(
@@ -63,6 +68,9 @@ AVX512F = Isa(
     stream_fence="_mm_sfence()",
     broadcast="_mm512_set1_ps(*({p}))",
     fma="_mm512_fmadd_ps({x}, {w}, {acc})",
+    constant="_mm512_set1_ps({s})",
+    larger="_mm512_max_ps({a}, {b})",
+    smaller="_mm512_min_ps({a}, {b})",
 )
 
 AVX2 = Isa(
@@ -90,6 +98,9 @@ AVX2 = Isa(
     stream_fence="_mm_sfence()",
     broadcast="_mm256_broadcast_ss({p})",
     fma="_mm256_fmadd_ps({x}, {w}, {acc})",
+    constant="_mm256_set1_ps({s})",
+    larger="_mm256_max_ps({a}, {b})",
+    smaller="_mm256_min_ps({a}, {b})",
 )
 
 PORTABLE = Isa(
@@ -129,6 +140,9 @@ static inline void store_lanes(float *p, vec v, int lanes)
     stream_fence="(void)0",
     broadcast="spread(*({p}))",
     fma="{x} * {w} + {acc}",
+    constant="spread({s})",
+    larger="choose({a} > {b}, {a}, {b})",
+    smaller="choose({a} < {b}, {a}, {b})",
 )
 
 # Widest first: the first one that the CPU has is the default.

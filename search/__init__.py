@@ -22,7 +22,7 @@ then what stands at the edge:
     command       the command line that `python -m search.conv` and `python -m search.matmul` are
 """
 
-__all__ = ["generate_conv", "generate_matmul", "load_kernel"]
+__all__ = ["fold_batch_norm", "generate_conv", "generate_matmul", "load_kernel"]
 
 
 def __getattr__(name: str):

@@ -29,6 +29,7 @@ from search.options import FAILURES, INTERRUPTED, natural, seconds, whole
 from search.report import Report
 from search.tune import Measured, Outcome
 from search.workshop import DEFAULT_BUDGET, DEFAULT_TRIALS, Workshop, workshop
+from tiling.epilogue import fused
 from tiling.machine import Timing
 from tiling.notation import parse
 from tiling.problem import Problem, ProblemError
@@ -43,7 +44,7 @@ def main(program: str, parse_shape: Callable[[str], Problem], shape_help: str, a
     """Runs the command line; the exit code. 2: what was asked for cannot be; 1: it went wrong; 130: Ctrl-C."""
     options = _parser(program, shape_help).parse_args(arguments)
     try:
-        report = _run(program, parse_shape(options.shape), options)
+        report = _run(program, fused(parse_shape(options.shape), options.epilogue), options)
         print(json.dumps(report.as_json()) if options.json else report.as_text(), flush=True)
         return INTERRUPTED if report.interrupted else 0
     except BrokenPipeError:
@@ -193,6 +194,7 @@ def _progress(console: Console, problem: Problem, threads: int) -> Iterator[Call
 def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(program, description="Finds, checks and explains a fast kernel for one problem.")
     parser.add_argument("--shape", required=True, help=shape_help)
+    parser.add_argument("--epilogue", metavar="TEXT", help="what the stores do to each sum, such as 'relu(y + b)'")
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
     parser.add_argument(
         "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS", help="for the whole search; default 30"

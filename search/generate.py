@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from cpu.batch_norm import fold_batch_norm
 from cpu.export import load
 from cpu.kernel import Kernel
 from microkernels.database import ignore
 from search import store
 from search.workshop import DEFAULT_BUDGET, Workshop, workshop
+from tiling.epilogue import fused
 from tiling.machine import Timing
 from tiling.notation import parse
 from tiling.problem import Problem, ProblemError, conv2d, matmul
 from tiling.scheme import Scheme, SchemeError
+
+__all__ = ["fold_batch_norm", "generate", "generate_conv", "generate_matmul", "load_kernel"]
 
 
 def generate_conv(
@@ -29,6 +33,7 @@ def generate_conv(
     transposed: bool = False,
     d: int | None = None,
     dtype: str = "f32",
+    epilogue: str | None = None,
     threads: int = 1,
     tune: str = "model",
     budget: float = DEFAULT_BUDGET,
@@ -38,13 +43,15 @@ def generate_conv(
 
     x is (N,H,W,C) float32, w is (K,C/groups,R,S) float32 as PyTorch has it, y is (N,OH,OW,K). `stride` and `dilation`
     are a number or (h, w); `padding` is a number, (h, w), ((top, bottom), (left, right)), "same" or "valid". Without
-    `h` and `r`, both 1, it is one-dimensional along w (`tiling.problem.conv2d`). tune="model" trusts the model and
-    measures nothing; "measure" tries the most promising schemes for about `budget` seconds. What was chosen is kept,
-    and the next call with the same arguments returns at once, until the machine is ranked anew or the compiler changes.
+    `h` and `r`, both 1, it is one-dimensional along w (`tiling.problem.conv2d`). `epilogue` is what the stores do to
+    each sum, such as "relu(y + b + z)" (`tiling.epilogue`); the arrays that it names follow: kernel(x, w, b, z), b (K,)
+    and z (N,OH,OW,K). tune="model" trusts the model and measures nothing; "measure" tries the most promising schemes
+    for about `budget` seconds. What was chosen is kept, and the next call with the same arguments returns at once,
+    until the machine is ranked anew or the compiler changes.
 
     Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), a `dtype` but f32.
-    Raises ProblemError for these and for a shape that cannot be computed, ToolchainError without a C compiler,
-    CacheError or StoreError where files cannot be kept, TuningError where no candidate runs.
+    Raises ProblemError for these and for a shape or epilogue that cannot be computed, ToolchainError without a C
+    compiler, CacheError or StoreError where files cannot be kept, TuningError where no candidate runs.
     """
     if transposed:
         raise ProblemError("a transposed convolution is not covered: only forward ones of 1 or 2 dimensions are")
@@ -54,7 +61,7 @@ def generate_conv(
         raise ProblemError(f"dtype {dtype!r} is not covered on a CPU: only 'f32' is")
     axes = {"stride": stride, "padding": padding, "dilation": dilation}
     problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, **axes, groups=groups)
-    return generate(problem, threads=threads, tune=tune, budget=budget, isa=isa)
+    return generate(fused(problem, epilogue), threads=threads, tune=tune, budget=budget, isa=isa)
 
 
 def generate_matmul(
@@ -62,6 +69,7 @@ def generate_matmul(
     m: int,
     n: int,
     k: int,
+    epilogue: str | None = None,
     threads: int = 1,
     tune: str = "model",
     budget: float = DEFAULT_BUDGET,
@@ -69,10 +77,10 @@ def generate_matmul(
 ) -> Kernel:
     """A kernel for one matrix product on this machine: c = kernel(a, b).
 
-    a is (M,K) float32, b is (K,N), c is (M,N), all row-major. The other arguments, what is kept, and the errors are
-    those of `generate_conv`.
+    a is (M,K) float32, b is (K,N), c is (M,N), all row-major. In an `epilogue` y is the product and b a bias (N,). The
+    other arguments, what is kept, and the errors are those of `generate_conv`.
     """
-    return generate(matmul(m=m, n=n, k=k), threads=threads, tune=tune, budget=budget, isa=isa)
+    return generate(fused(matmul(m=m, n=n, k=k), epilogue), threads=threads, tune=tune, budget=budget, isa=isa)
 
 
 def load_kernel(path) -> Kernel:

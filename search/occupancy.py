@@ -104,5 +104,12 @@ def _sets(problem: Problem, tensor: Tensor, extents: Mapping[str, int], cache: G
 
 
 def whole(problem: Problem, line: int = 64) -> dict[str, int]:
-    """Bytes of every tensor of the problem, in whole lines."""
-    return {t.name: -(-prod(t.shape) * problem.bytes_per_element // line) * line for t in problem.tensors}
+    """Bytes of every tensor of the problem, in whole lines; those of its epilogue's arrays together as `epilogue`."""
+
+    def lines(shape: tuple[int, ...]) -> int:
+        return -(-prod(shape) * problem.bytes_per_element // line) * line
+
+    return {
+        **{tensor.name: lines(tensor.shape) for tensor in problem.tensors},
+        "epilogue": sum(lines(array.shape) for array in problem.epilogue_arrays),
+    }

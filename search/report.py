@@ -84,9 +84,11 @@ class Report:
             found += f", {self.failed} of them failed"
         if self.interrupted:
             found += ", ended by Ctrl-C"
-        check = "exact on small integers"
+        exact = problem.epilogue is None or problem.epilogue.keeps_integers
+        check = "exact on small integers" + ("" if exact else ", but for what the epilogue rounds")
         if self.max_error is not None:
-            check += f"; largest error on random reals {self.max_error:.2g}, within K·eps"
+            bound = "K·eps as the epilogue carries it on" if problem.epilogue else "K·eps"
+            check += f"; largest error on random reals {self.max_error:.2g}, within {bound}"
         lines = [
             ("problem", f"{problem.op} {canonical(problem)}   ({problem.flops / 1e9:.3g} GFLOP)"),
             ("scheme", self.scheme.text),

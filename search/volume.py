@@ -15,6 +15,8 @@ its neighbours. Inside S(output) the output lives in registers and moves nothing
 
 The output counts twice: a cache reads a line before it is stored to, whether to add to it or only to own it
 (write-allocate), and writes it back later.
+
+The arrays of an epilogue are read once, by the store that uses them: each core's part of them, in any order of loops.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ LOST, REUSED, KEPT = 0, 1, 2
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes moved into one cache for each tensor, the output's both ways; `written` is the part written back."""
+    """Bytes moved into one cache for each tensor, the output's both ways; `written` is the part written back.
+
+    All arrays of an epilogue together are one entry of `moved`, called epilogue.
+    """
 
     level: str
     moved: tuple[tuple[str, int], ...]
@@ -85,22 +90,28 @@ class Volumes:
         self._known: tuple[dict[tuple[int, ...], Occupancy], ...] = tuple({} for _ in problem.tensors)
         nothing = (0.0,) * len(self._caches)
         self._absent = Occupancy(0, nothing, nothing)
+        self._beside = sum(a.elements for a in problem.epilogue_arrays) * problem.bytes_per_element
         self._bodies: dict[tuple[Node, ...], _Piece] = {}
 
     def traffic(self, scheme: Scheme, stream: bool = False) -> tuple[Traffic, ...]:
         """Bytes into each cache, innermost first, that the busiest core moves; streamed outputs pass by all caches."""
         piece = self._walk(of_one_core(lower(scheme), self.threads))
+        count = tasks(scheme)
+        share = -(-count // self.threads) / count
         result = []
         for level, name in enumerate(self._levels):
             volumes = list(piece.volumes[level])
+            beside = round(self._beside * share)
             if self.resident and all(state == KEPT for state in piece.states[level]):
+                beside = 0 if sum(volumes) + beside <= self._caches[level].bytes else beside
                 volumes = [0] * len(volumes)
             written = volumes[self._output]
             if not stream:
                 volumes[self._output] *= 2  # a line is read before it is written
             elif level + 1 < len(self._levels):
                 written = volumes[self._output] = 0
-            result.append(Traffic(name, tuple((t.name, v) for t, v in zip(self._tensors, volumes)), written))
+            moved = tuple((t.name, v) for t, v in zip(self._tensors, volumes))
+            result.append(Traffic(name, moved + ((("epilogue", beside),) if self._beside else ()), written))
         return tuple(result)
 
     def _walk(self, nodes: tuple[Node, ...]) -> _Piece:

@@ -19,7 +19,6 @@ from tiling.problem import Problem
 PLACES = ("after", "before", "unaligned")
 
 _SLACK = np.uint32(0x7FC0BEEF)  # a NaN: what lies between an array and a page; used, it spoils the result
-_ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
 _PACK = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)
 
 
@@ -57,11 +56,13 @@ def check_guarded(kernel: Kernel, place: str) -> None:
     """Packs and computes through the C functions alone, every array at `place`. Raises WrongResult."""
     problem = kernel.problem
     values, expected = _case(problem)
-    x, w = (Guarded(tensor.shape, place) for tensor in (problem.broadcast, problem.vector))
+    x, w, *more = inputs = [Guarded(value.shape, place) for value in values]
     packed, y = Guarded((kernel.emitted.packed_floats,), place), Guarded(problem.output.shape, place)
-    x.array[...], w.array[...] = values
+    for operand, value in zip(inputs, values):
+        operand.array[...] = value
     _PACK(kernel.pack_address)(w.pointer, packed.pointer)
-    _ENTRY(kernel.address)(x.pointer, packed.pointer, y.pointer)
+    arguments = [operand.pointer for operand in (x, packed, y, *more)]
+    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arguments))(kernel.address)(*arguments)
     wrong = np.argwhere(y.array != expected)
     if len(wrong):
         at = tuple(int(i) for i in wrong[0])

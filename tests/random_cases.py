@@ -15,6 +15,7 @@ from random import Random
 
 from microkernels.isa import Isa, isa_named
 from tiling.compose import divisors
+from tiling.epilogue import fused
 from tiling.nest import Loop, Node, Register, lower
 from tiling.problem import Problem, conv2d, matmul
 from tiling.scheme import Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector
@@ -23,6 +24,8 @@ from tiling.shapes import canonical
 EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 24, 31)
 # Enough for every loop to have its say; more only takes the reference longer.
 MOST_FLOPS = 4_000_000
+# What may follow the sum: exact on integers, with arrays of every shape; most often nothing.
+EPILOGUES = (*[None] * 5, "relu(y + b)", "relu(y*scale - z)", "min(max(y, b), 6) + z", "abs(y) - t[{row}] * z")
 # FMAs written into one step of a tile function: more only takes the compiler longer.
 MOST_UNROLLED = 160
 
@@ -51,7 +54,7 @@ class Case:
 def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1, 2, 3)) -> Case:
     """A random problem, scheme, instruction set and number of threads."""
     isa = isa_named(random.choice(isas))
-    found = scheme(random, problem(random), isa)
+    found = scheme(random, followed(random, problem(random)), isa)
     return Case(found, isa.name, random.choice(threads), random.random() < 0.3)
 
 
@@ -64,6 +67,12 @@ def problem(random: Random, most_flops: int = MOST_FLOPS) -> Problem:
         found = _matmul(random) if random.random() < 0.25 else _conv2d(random)
         if found.flops <= most_flops:
             return found
+
+
+def followed(random: Random, problem: Problem) -> Problem:
+    """The problem, with an epilogue now and then."""
+    text = random.choice(EPILOGUES)
+    return fused(problem, text and text.format(row=problem.row_dims[-1]))
 
 
 def _matmul(random: Random) -> Problem:

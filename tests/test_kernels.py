@@ -16,6 +16,7 @@ from cpu.emit import emit
 from cpu.oracle import error_bound, integers, reals, reference
 from cpu.toolchain import BASE_FLAGS, ToolchainError, find_compiler
 from microkernels.isa import ISAS
+from tiling.epilogue import fused
 from tiling.notation import parse
 from tiling.problem import conv2d, matmul
 from tiling.scheme import SchemeError
@@ -251,6 +252,12 @@ GOLDENS = {
     "depthwise2d_masked_avx2": (CASES["depthwise, taps looped"], "avx2", {}),
     "depthwise2d_unrolled_avx512f": (CASES["depthwise, taps unrolled"], "avx512f", {}),
     "matmul_composed_avx512f": (CASES["matrix product"], "avx512f", {}),
+    "conv2d_epilogue_accumulated_avx2": (
+        (fused(TAIL, "gelu(y*scale + b)"), CASES["masked and accumulated"][1]), "avx2", {}
+    ),
+    "conv2d_epilogue_streaming_avx512f": (
+        (fused(POINTWISE, "min(relu(y + b + z), 6)"), CASES["strided pointwise"][1]), "avx512f", {"stream": True}
+    ),
 }
 
 

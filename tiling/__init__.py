@@ -3,6 +3,7 @@
 Read in this order:
 
     problem    what to compute: dims, tensors, affine index expressions (conv2d, matmul)
+    epilogue   what follows the operator: an expression of its result, fused into the stores
     suite      lists of real networks' layers, and how often each network has them
     shapes     the text forms of a problem: suite names, key=value lists, benchdnn descriptors
     scheme     how it is tiled: specifiers, and the rules that make them a valid scheme

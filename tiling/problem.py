@@ -17,6 +17,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from operator import index as whole_number
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tiling.epilogue import Epilogue
 
 # Of the inputs. What f16 and bf16 products are summed in is f32, and tf32 is an f32 of which a matrix instruction reads
 # 19 bits; only a GPU computes with these three.
@@ -113,7 +117,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Problem:
-    """An operator with its extents. Build one with `conv2d` or `matmul`."""
+    """An operator with its extents. Build one with `conv2d` or `matmul`, and `epilogue.fused` for what follows it."""
 
     op: str
     dims: tuple[tuple[str, int], ...]
@@ -122,6 +126,7 @@ class Problem:
     vector_dim: str
     dtype: str = "f32"
     output_dtype: str = "f32"
+    epilogue: Epilogue | None = None
 
     def __post_init__(self):
         if self.dtype not in DTYPE_BYTES:
@@ -167,6 +172,27 @@ class Problem:
             if tensor.name == name:
                 return tensor
         raise KeyError(name)
+
+    @cached_property
+    def epilogue_arrays(self) -> tuple[Tensor, ...]:
+        """The arrays that the epilogue names, in the order of first use; their axes are axes of the output."""
+        axes = {name: place for place, name in enumerate(self.output_axes)}
+        indices, shape = self.output.indices, self.output.shape
+        return tuple(
+            Tensor(
+                array.name,
+                "epilogue",
+                tuple(indices[axes[name]] for name in array.axes),
+                tuple(shape[axes[name]] for name in array.axes),
+            )
+            for array in (self.epilogue.arrays if self.epilogue else ())
+        )
+
+    @property
+    def output_axes(self) -> tuple[str, ...]:
+        """A name for each axis of the output: the dim that moves along it by single elements."""
+        # Of a group's channels, g·(K/groups) + k, that is k: it stands last.
+        return tuple([dim for dim, step in index.terms if step == 1][-1] for index in self.output.indices)
 
     @cached_property
     def row_dims(self) -> tuple[str, ...]:
@@ -226,7 +252,8 @@ class Problem:
         return prod(self.extents[d] for d in self.reductions)
 
     def __str__(self) -> str:
-        return f"{self.op} " + " ".join(f"{dim}={extent}" for dim, extent in self.dims)
+        fused = f" epilogue={self.epilogue}" if self.epilogue else ""
+        return f"{self.op} " + " ".join(f"{dim}={extent}" for dim, extent in self.dims) + fused
 
 
 def conv2d(

@@ -4,7 +4,8 @@
     c=64,h=56,w=56,k=64,r=3,s=3,pad=1            key=value, with commas or spaces between
     mb1ic64ih56oc64oh56kh3ph1                    a oneDNN benchdnn descriptor
 
-A matrix product may be written in the first two: `gpt2:QKV`, `m=128,n=2304,k=768`. `canonical` prints the key=value
+A matrix product may be written in the first two: `gpt2:QKV`, `m=128,n=2304,k=768`. Each form may end
+with `,epilogue=relu(y + b)`, which takes the rest of the text (`tiling.epilogue`). `canonical` prints the key=value
 form, so a line of output is enough to run a case again.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from tiling.epilogue import fused
 from tiling.problem import Problem, ProblemError, ShapeError, conv2d, matmul
 from tiling.suite import Layer, find, read
 
@@ -26,6 +28,7 @@ LARGEST = 2**31 - 1  # what a C int holds
 
 _A = {"conv2d": "a convolution", "depthwise2d": "a convolution", "matmul": "a matrix product"}
 _SIDES = {"h": ("pad_top", "pad_bottom"), "w": ("pad_left", "pad_right")}
+_EPILOGUE = re.compile(r"[,\s]*\bepilogue\s*=")
 _DESCRIPTOR_KEYS = "g|mb|[io]c|[ioksdp][dhw]"
 _DESCRIPTOR = re.compile(rf"_*(?:(?:{_DESCRIPTOR_KEYS})[0-9]+_*)+(?:n.*)?")
 _DESCRIPTOR_PAIR = re.compile(rf"({_DESCRIPTOR_KEYS})([0-9]+)_*")
@@ -33,8 +36,12 @@ _DESCRIPTOR_START = re.compile(rf"_*(?:{_DESCRIPTOR_KEYS})[0-9]")
 
 
 def parse_shape(text: str) -> Problem:
-    """The convolution that `text` stands for, in any of the three forms. Raises ShapeError."""
-    text = text.strip()
+    """The convolution that `text` stands for, in any of the three forms. Raises ShapeError, EpilogueError."""
+    shape, epilogue = _split(text)
+    return fused(_convolution(shape), epilogue)
+
+
+def _convolution(text: str) -> Problem:
     if _DESCRIPTOR_START.match(text):
         return _conv2d(_descriptor(text))
     if "=" in text:
@@ -48,9 +55,15 @@ def parse_shape(text: str) -> Problem:
 
 
 def parse_matmul_shape(text: str) -> Problem:
-    """The matrix product that `gpt2:QKV` or `m=…,n=…,k=…` stands for. Raises ShapeError."""
-    text = text.strip()
-    return _layer(text, "matmul") if ":" in text and "=" not in text else _matmul(text)
+    """The matrix product that `gpt2:QKV` or `m=…,n=…,k=…` stands for. Raises ShapeError, EpilogueError."""
+    shape, epilogue = _split(text)
+    return fused(_layer(shape, "matmul") if ":" in shape and "=" not in shape else _matmul(shape), epilogue)
+
+
+def _split(text: str) -> tuple[str, str | None]:
+    """The shape, and the epilogue where there is one: it stands last, since it may hold commas and spaces itself."""
+    found = _EPILOGUE.search(text)
+    return (text[: found.start()].strip(), text[found.end() :].strip()) if found else (text.strip(), None)
 
 
 def suite(name: str) -> tuple[Layer, ...]:
@@ -70,6 +83,10 @@ _PARSERS = {"conv2d": parse_shape, "depthwise2d": parse_shape, "matmul": parse_m
 
 def canonical(problem: Problem) -> str:
     """The shortest key=value form that parses back to an equal problem; what is 1 or 0 by default is left out."""
+    return _canonical(problem) + (f",epilogue={problem.epilogue}" if problem.epilogue else "")
+
+
+def _canonical(problem: Problem) -> str:
     extents = problem.extents
     if problem.op == "matmul":
         return ",".join(f"{key}={extents[key]}" for key in MATMUL_KEYS)

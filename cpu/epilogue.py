@@ -1,0 +1,106 @@
+"""An epilogue in C: one function of the vector of sums and a vector of each array, built of the functions it calls.
+
+    relu(y*scale + b)   ->   static inline __m512 epilogue(__m512 y, __m512 e_scale, __m512 e_b)
+                             { return relu_of(y * e_scale + e_b); }
+
+Arrays are called e_NAME in C, so that no name can clash with the file's own; whole ones E_NAME.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microkernels.isa import Isa
+from tiling.epilogue import Apply, Array, Epilogue, Number, Sum, Value
+from tiling.problem import Problem, Tensor
+
+# What the C text of each function calls; `epilogue.c.j2` has the texts.
+_CALLS = {
+    "relu": ("max",),
+    "relu6": ("clamp",),
+    "leaky_relu": (),
+    "hardsigmoid": ("relu6",),
+    "hardswish": ("hardsigmoid",),
+    "clamp": ("min", "max"),
+    "exp": ("exp_of_sum",),
+    "exp_of_sum": ("expm1_near_0", "min", "max"),
+    "tanh": ("expm1_near_0", "max", "abs"),
+    "sigmoid": ("exp", "abs"),
+    "silu": ("sigmoid",),
+    "gelu": ("exp_of_sum", "abs", "min"),
+    "gelu_tanh": ("sigmoid",),
+}
+_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+_PRECEDENCE = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3}
+
+
+@dataclass(frozen=True)
+class EpilogueText:
+    """What the template needs: the expression as a comment and as C, its parameters, the functions to define."""
+
+    text: str
+    value: str
+    parameters: tuple[str, ...]
+    functions: frozenset[str]
+
+
+def epilogue_text(epilogue: Epilogue, isa: Isa) -> EpilogueText:
+    """The epilogue as the file's own C function."""
+    functions = set(epilogue.operations)
+    waiting = list(functions)
+    while waiting:
+        for called in _CALLS.get(waiting.pop(), ()):
+            if called not in functions:
+                functions.add(called)
+                waiting.append(called)
+    parameters = tuple(f"{isa.vector_type} e_{array.name}" for array in epilogue.arrays)
+    return EpilogueText(str(epilogue), _c(epilogue.value), parameters, frozenset(functions))
+
+
+def pointers(problem: Problem, prefix: str) -> tuple[str, ...]:
+    """C parameters for the epilogue's arrays: `const float *e_b` of a tile (prefix e), `const float *E_b` of all."""
+    return tuple(f"const float *{prefix}_{array.name}" for array in problem.epilogue_arrays)
+
+
+def operand(isa: Isa, problem: Problem, array: Tensor, address: str, v: int, tail: bool) -> str:
+    """Vector `v` of an array at a row that starts at `address`; one value spread where k does not index the array."""
+    if problem.vector_dim not in array.dims:
+        return isa.broadcast.format(p=address)
+    form = isa.load_tail if tail else isa.load
+    return form.format(p=f"{address} + {v * isa.lanes}" if v else address)
+
+
+def may_be_output(problem: Problem, array: Tensor) -> bool:
+    """Whether `array` may be the output itself: of its shape, each element is read by the store that replaces it."""
+    return array.indices == problem.output.indices
+
+
+def _c(value: Value) -> str:
+    """A value as C: infix operations keep C's own precedence, everything else is a call."""
+    if isinstance(value, Sum):
+        return "y"
+    if isinstance(value, Number):
+        return f"constant({value.value!r}f)"
+    if isinstance(value, Array):
+        return f"e_{value.name}"
+    if value.operation == "neg":
+        return f"-{_grouped(value.arguments[0], 'neg')}"
+    if value.operation not in _SYMBOLS:
+        return f"{value.operation}_of({', '.join(_ordered(value))})"
+    left, right = _grouped(value.arguments[0], value.operation), _grouped(value.arguments[1], value.operation, True)
+    return f"{left} {_SYMBOLS[value.operation]} {right}"
+
+
+def _grouped(value: Value, around: str, right: bool = False) -> str:
+    """`value` as an operand of `around`, in parentheses where C would read it otherwise."""
+    inside = _PRECEDENCE.get(value.operation, 4) if isinstance(value, Apply) else 4
+    loose = inside < _PRECEDENCE[around] or inside == _PRECEDENCE[around] and (right or around == "neg")
+    return f"({_c(value)})" if loose else _c(value)
+
+
+def _ordered(value: Apply) -> list[str]:
+    """The arguments; a number first in min and max, where it cannot be NaN and the compiler leaves that test out."""
+    arguments = value.arguments
+    if value.operation in ("min", "max"):
+        arguments = tuple(sorted(arguments, key=lambda argument: not isinstance(argument, Number)))
+    return [_c(argument) for argument in arguments]

@@ -1,0 +1,327 @@
+/*
+ * conv2d c=5,h=7,w=7,k=37,r=3,s=3,pad=1,epilogue=gelu(y*scale[k]+b[k])
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     T(c,5) R(k) T(h,7) S(y) T(r,3) T(s,3) U(w,7) V(k,8)
+ *
+ *     for c in 5 steps of 1:
+ *       for k in 5 steps of 8:
+ *         for h in 7 steps of 1:
+ *           with the tile of y in registers:
+ *             for r in 3 steps of 1:
+ *               for s in 3 steps of 1:
+ *                 register tile 8k × 7w
+ *
+ * Microkernels:
+ *     f32_conv2d_ukernel_7wx8k_s1__avx2: 7 FMAs, 8 loads and no stores per step, 9 of 16 registers (7 accumulators)
+ *
+ * Operands, row-major f32:
+ *     X: x[n, h + r - 1, w + s - 1, c] of 1 x 7 x 7 x 5
+ *     W: w[k, c, r, s] of 37 x 5 x 3 x 3
+ *     Y: y[n, h, w, k] of 1 x 7 x 7 x 37
+ *     E_scale: scale[k] of 37
+ *     E_b: b[k] of 37
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+#include <immintrin.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Floats that the address of X, Y or E_NAME moves when a dim grows by one; X_PAD is how far the first tap stands before X,
+ * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+static const long X_n = 245;
+static const long X_c = 1;
+static const long X_h = 35;
+static const long X_w = 5;
+static const long X_r = 35;
+static const long X_s = 5;
+static const long Y_n = 1813;
+static const long Y_k = 1;
+static const long Y_h = 259;
+static const long Y_w = 37;
+static const long E_scale_k = 1;
+static const long E_b_k = 1;
+static const long X_PAD = 40;
+static const long W_PANEL = 45;
+static const long PANEL_1 = 8;
+/* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
+static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
+#define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
+
+/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+#define KEEP_APART __asm__ volatile("" ::: "memory")
+
+/* The epilogue, applied to each vector as it is stored:
+ *
+ *     gelu(y*scale[k]+b[k])
+ *
+ * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
+ * results that come of an exponential below e^-87, which counts as 0, are off by at most 2^-119. */
+typedef int bits __attribute__((vector_size(32)));
+static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
+static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
+static inline __m256 max_of(__m256 a, __m256 b) { return choose(a != a, a, _mm256_max_ps(a, b)); }
+static inline __m256 min_of(__m256 a, __m256 b) { return choose(a != a, a, _mm256_min_ps(a, b)); }
+static inline __m256 abs_of(__m256 v) { return (__m256)((bits)v & ~(bits)constant(-0.0f)); }
+
+/* Of a sum v + low with |low| <= 2^-10 |v|: the whole number n nearest to (v + low) / ln 2, and what is left of the
+ * sum. Beside 1.5 * 2^23 an f32 has no place for a fraction, so adding that number rounds, and its last bits are n.
+ * ln 2 is split in two: n times the first part, 355 / 512, is exact. */
+static inline __m256 rest_of(__m256 v, __m256 low, bits *n)
+{
+    const __m256 shift = constant(12582912.0f), shifted = (v + low) * constant(1.44269504f) + shift;
+    const __m256 whole = shifted - shift;
+    *n = (bits)shifted - (bits)shift;
+    return ((v - whole * constant(0.693359375f)) + whole * constant(2.12194440e-4f)) + low;
+}
+
+/* 2^n for -127 < n < 128: n is the exponent itself. */
+static inline __m256 power_of_2(bits n) { return (__m256)((n + 127) << 23); }
+
+/* e^r - 1 for |r| <= ln 2 / 2: r + r^2 times a polynomial, fitted minimax to a relative error of 2^-31. */
+static inline __m256 expm1_near_0(__m256 r)
+{
+    __m256 p = constant(1.98458998e-4f);
+    p = p * r + constant(1.39408259e-3f);
+    p = p * r + constant(8.33338980e-3f);
+    p = p * r + constant(4.16663586e-2f);
+    p = p * r + constant(1.66666664e-1f);
+    p = p * r + constant(5.00000004e-1f);
+    return (r * r) * p + r;
+}
+
+/* e^(v + low) = 2^n e^r; 2^n is applied in two halves, since 2^128 is no f32. From v = 89 on the result is infinite;
+ * below -87 it is 0, for subnormal numbers begin soon after and many CPUs are slow to make them. Error: below 1.1 ulp. */
+static inline __m256 exp_of_sum(__m256 v, __m256 low)
+{
+    const __m256 least = constant(-87.0f);
+    bits n;
+    const __m256 r = rest_of(min_of(constant(89.0f), max_of(least, v)), low, &n);
+    const bits half = n >> 1;
+    const __m256 power = (expm1_near_0(r) + constant(1.0f)) * power_of_2(half) * power_of_2(n - half);
+    return choose(v < least, constant(0.0f), power);
+}
+
+/* v times P, the probability of a normal deviate below v. The tail P(-|v|) = e^(-v^2/2) q(|v|), where q is a polynomial
+ * of t = 1 / (1 + 0.3 |v|), fitted minimax on 0 <= |v| <= 15 to a relative error of 2^-28; P(|v|) = 1 - P(-|v|). For
+ * large |v| the rounding of v^2 would show in e^(-v^2/2), so v is split: the square of its upper 12 bits is exact.
+ * Error: below 8 ulp. */
+static inline __m256 gelu_of(__m256 v)
+{
+    const __m256 a = min_of(constant(15.0f), abs_of(v)), upper = (__m256)((bits)a & -4096), half = constant(-0.5f);
+    const __m256 t = constant(1.0f) / (constant(0.3f) * a + constant(1.0f));
+    __m256 q = constant(-2.06285099e-2f);
+    q = q * t + constant(1.12464014e-1f);
+    q = q * t + constant(-2.28283058e-1f);
+    q = q * t + constant(1.91881120e-1f);
+    q = q * t + constant(-7.95074725e-2f);
+    q = q * t + constant(9.62040784e-2f);
+    q = q * t + constant(7.83724923e-2f);
+    q = q * t + constant(1.10239294e-1f);
+    q = q * t + constant(1.19571323e-1f);
+    q = q * t + constant(1.19686716e-1f);
+    const __m256 tail = exp_of_sum(half * (upper * upper), half * ((a - upper) * (a + upper))) * (q * t);
+    return v * choose(v < constant(0.0f), tail, constant(1.0f) - tail);
+}
+
+static inline __m256 epilogue(__m256 y, __m256 e_scale, __m256 e_b)
+{
+    return gelu_of(y * e_scale + e_b);
+}
+
+/* 7 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3; padding along w: rows on the image for each tap of s are 0:1-6 1:0-6 2:0-5. */
+static void tile0_7wx8k_wpad0(const float *x, const float *w, float *y, const float *e_scale, const float *e_b, long r_begin, long r_end, int first, int last)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    __m256 acc_3_0 = _mm256_setzero_ps();
+    __m256 acc_4_0 = _mm256_setzero_ps();
+    __m256 acc_5_0 = _mm256_setzero_ps();
+    __m256 acc_6_0 = _mm256_setzero_ps();
+    if (!first) {
+        acc_0_0 = _mm256_loadu_ps(y);
+        acc_1_0 = _mm256_loadu_ps(y + Y_w);
+        acc_2_0 = _mm256_loadu_ps(y + 2 * Y_w);
+        acc_3_0 = _mm256_loadu_ps(y + 3 * Y_w);
+        acc_4_0 = _mm256_loadu_ps(y + 4 * Y_w);
+        acc_5_0 = _mm256_loadu_ps(y + 5 * Y_w);
+        acc_6_0 = _mm256_loadu_ps(y + 6 * Y_w);
+    }
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_r;
+        const float *w_r = w + r * 3 * PANEL_1;
+        { /* s = 0 */
+            const float *x_s = x_r + 0 * X_s;
+            const float *w_s = w_r + 0 * PANEL_1;
+            const __m256 w_0 = _mm256_loadu_ps(w_s);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_s + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_s + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_s + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_4, w_0, acc_5_0); }
+            { const __m256 x_5 = _mm256_broadcast_ss(x_s + 6 * X_w); acc_6_0 = _mm256_fmadd_ps(x_5, w_0, acc_6_0); }
+        }
+        { /* s = 1 */
+            const float *x_s = x_r + 1 * X_s;
+            const float *w_s = w_r + 1 * PANEL_1;
+            const __m256 w_0 = _mm256_loadu_ps(w_s);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_s + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_s + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+            { const __m256 x_5 = _mm256_broadcast_ss(x_s + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_5, w_0, acc_5_0); }
+            { const __m256 x_6 = _mm256_broadcast_ss(x_s + 6 * X_w); acc_6_0 = _mm256_fmadd_ps(x_6, w_0, acc_6_0); }
+        }
+        { /* s = 2 */
+            const float *x_s = x_r + 2 * X_s;
+            const float *w_s = w_r + 2 * PANEL_1;
+            const __m256 w_0 = _mm256_loadu_ps(w_s);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_s + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_s + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+            { const __m256 x_5 = _mm256_broadcast_ss(x_s + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_5, w_0, acc_5_0); }
+        }
+    }
+    if (last) {
+        _mm256_storeu_ps(y, epilogue(acc_0_0, _mm256_loadu_ps(e_scale), _mm256_loadu_ps(e_b)));
+        _mm256_storeu_ps(y + Y_w, epilogue(acc_1_0, _mm256_loadu_ps(e_scale), _mm256_loadu_ps(e_b)));
+        _mm256_storeu_ps(y + 2 * Y_w, epilogue(acc_2_0, _mm256_loadu_ps(e_scale), _mm256_loadu_ps(e_b)));
+        _mm256_storeu_ps(y + 3 * Y_w, epilogue(acc_3_0, _mm256_loadu_ps(e_scale), _mm256_loadu_ps(e_b)));
+        _mm256_storeu_ps(y + 4 * Y_w, epilogue(acc_4_0, _mm256_loadu_ps(e_scale), _mm256_loadu_ps(e_b)));
+        _mm256_storeu_ps(y + 5 * Y_w, epilogue(acc_5_0, _mm256_loadu_ps(e_scale), _mm256_loadu_ps(e_b)));
+        _mm256_storeu_ps(y + 6 * Y_w, epilogue(acc_6_0, _mm256_loadu_ps(e_scale), _mm256_loadu_ps(e_b)));
+    } else {
+        _mm256_storeu_ps(y, acc_0_0);
+        _mm256_storeu_ps(y + Y_w, acc_1_0);
+        _mm256_storeu_ps(y + 2 * Y_w, acc_2_0);
+        _mm256_storeu_ps(y + 3 * Y_w, acc_3_0);
+        _mm256_storeu_ps(y + 4 * Y_w, acc_4_0);
+        _mm256_storeu_ps(y + 5 * Y_w, acc_5_0);
+        _mm256_storeu_ps(y + 6 * Y_w, acc_6_0);
+    }
+}
+
+/* 7 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3; padding along w: rows on the image for each tap of s are 0:1-6 1:0-6 2:0-5; the last vector is masked. */
+static void tile0_7wx8k_wpad0_tail(const float *x, const float *w, float *y, const float *e_scale, const float *e_b, long r_begin, long r_end, int first, int last)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    __m256 acc_3_0 = _mm256_setzero_ps();
+    __m256 acc_4_0 = _mm256_setzero_ps();
+    __m256 acc_5_0 = _mm256_setzero_ps();
+    __m256 acc_6_0 = _mm256_setzero_ps();
+    if (!first) {
+        acc_0_0 = _mm256_maskload_ps(y, TAIL);
+        acc_1_0 = _mm256_maskload_ps(y + Y_w, TAIL);
+        acc_2_0 = _mm256_maskload_ps(y + 2 * Y_w, TAIL);
+        acc_3_0 = _mm256_maskload_ps(y + 3 * Y_w, TAIL);
+        acc_4_0 = _mm256_maskload_ps(y + 4 * Y_w, TAIL);
+        acc_5_0 = _mm256_maskload_ps(y + 5 * Y_w, TAIL);
+        acc_6_0 = _mm256_maskload_ps(y + 6 * Y_w, TAIL);
+    }
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_r;
+        const float *w_r = w + r * 3 * PANEL_1;
+        { /* s = 0 */
+            const float *x_s = x_r + 0 * X_s;
+            const float *w_s = w_r + 0 * PANEL_1;
+            const __m256 w_0 = _mm256_loadu_ps(w_s);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_s + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_s + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_s + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_4, w_0, acc_5_0); }
+            { const __m256 x_5 = _mm256_broadcast_ss(x_s + 6 * X_w); acc_6_0 = _mm256_fmadd_ps(x_5, w_0, acc_6_0); }
+        }
+        { /* s = 1 */
+            const float *x_s = x_r + 1 * X_s;
+            const float *w_s = w_r + 1 * PANEL_1;
+            const __m256 w_0 = _mm256_loadu_ps(w_s);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_s + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_s + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+            { const __m256 x_5 = _mm256_broadcast_ss(x_s + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_5, w_0, acc_5_0); }
+            { const __m256 x_6 = _mm256_broadcast_ss(x_s + 6 * X_w); acc_6_0 = _mm256_fmadd_ps(x_6, w_0, acc_6_0); }
+        }
+        { /* s = 2 */
+            const float *x_s = x_r + 2 * X_s;
+            const float *w_s = w_r + 2 * PANEL_1;
+            const __m256 w_0 = _mm256_loadu_ps(w_s);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_s + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_s + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+            { const __m256 x_5 = _mm256_broadcast_ss(x_s + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_5, w_0, acc_5_0); }
+        }
+    }
+    if (last) {
+        _mm256_maskstore_ps(y, TAIL, epilogue(acc_0_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+        _mm256_maskstore_ps(y + Y_w, TAIL, epilogue(acc_1_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+        _mm256_maskstore_ps(y + 2 * Y_w, TAIL, epilogue(acc_2_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+        _mm256_maskstore_ps(y + 3 * Y_w, TAIL, epilogue(acc_3_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+        _mm256_maskstore_ps(y + 4 * Y_w, TAIL, epilogue(acc_4_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+        _mm256_maskstore_ps(y + 5 * Y_w, TAIL, epilogue(acc_5_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+        _mm256_maskstore_ps(y + 6 * Y_w, TAIL, epilogue(acc_6_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+    } else {
+        _mm256_maskstore_ps(y, TAIL, acc_0_0);
+        _mm256_maskstore_ps(y + Y_w, TAIL, acc_1_0);
+        _mm256_maskstore_ps(y + 2 * Y_w, TAIL, acc_2_0);
+        _mm256_maskstore_ps(y + 3 * Y_w, TAIL, acc_3_0);
+        _mm256_maskstore_ps(y + 4 * Y_w, TAIL, acc_4_0);
+        _mm256_maskstore_ps(y + 5 * Y_w, TAIL, acc_5_0);
+        _mm256_maskstore_ps(y + 6 * Y_w, TAIL, acc_6_0);
+    }
+}
+
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_supported(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
+ * for a register that holds one meanwhile is taken from the accumulators. */
+void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2(const float *restrict X, const float *restrict W, float *Y, const float *E_scale, const float *E_b)
+{
+    if (!conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_supported()) {
+        fputs("conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
+    for (long c = 0; c < 5; ++c) {
+        for (long k = 0; k < 40; k += 8) {
+            for (long h = 0; h < 7; ++h) {
+                {
+                    const long h_in = h - 1;
+                    const long r_begin = h_in < 0 ? -h_in : 0;
+                    const long r_end = 7 - h_in < 3 ? 7 - h_in : 3;
+                    if (k < 32) {
+                        tile0_7wx8k_wpad0(X + c * X_c + h * X_h - X_PAD, W + k * W_PANEL + c * 9 * PANEL_1, Y + k * Y_k + h * Y_h, E_scale + k * E_scale_k, E_b + k * E_b_k, r_begin, r_end, c == 0, c == 4);
+                    } else {
+                        tile0_7wx8k_wpad0_tail(X + c * X_c + h * X_h - X_PAD, W + k * W_PANEL + c * 9 * PANEL_1, Y + k * Y_k + h * Y_h, E_scale + k * E_scale_k, E_b + k * E_b_k, r_begin, r_end, c == 0, c == 4);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */
+__attribute__((target("no-avx"))) void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_pack(const float *restrict W, float *restrict packed)
+{
+    for (long k = 0; k <= 32; k += 8)
+        for (long c = 0; c < 5; c += 1)
+            for (long r = 0; r < 3; r += 1)
+                for (long s = 0; s < 3; s += 1)
+                    for (long lane = 0; lane < 8; ++lane)
+                        *packed++ = k + lane < 37 ? W[(k + lane) * 45 + c * 9 + r * 3 + s * 1] : 0;
+}

@@ -1,0 +1,138 @@
+/*
+ * conv2d c=24,h=9,w=9,k=32,r=1,s=1,stride=2,epilogue=min(relu(y+b[k]+z[n,h,w,k]),6)
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     R(k) T(h,5) S(y) T(c,24) U(w,5) V(k,16)
+ *
+ *     for k in 2 steps of 16:
+ *       for h in 5 steps of 1:
+ *         with the tile of y in registers:
+ *           for c in 24 steps of 1:
+ *             register tile 16k × 5w
+ *
+ * Microkernels:
+ *     f32_conv2d_ukernel_5wx16k_s2__avx512f: 5 FMAs, 6 loads and no stores per step, 6 of 32 registers (5 accumulators)
+ *
+ * Operands, row-major f32:
+ *     X: x[n, 2*h + r, 2*w + s, c] of 1 x 9 x 9 x 24
+ *     W: w[k, c, r, s] of 32 x 24 x 1 x 1
+ *     Y: y[n, h, w, k] of 1 x 5 x 5 x 32
+ *     E_b: b[k] of 32
+ *     E_z: z[n, h, w, k] of 1 x 5 x 5 x 32
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+#include <immintrin.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Floats that the address of X, Y or E_NAME moves when a dim grows by one; X_PAD is how far the first tap stands before X,
+ * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+static const long X_n = 1944;
+static const long X_c = 1;
+static const long X_h = 432;
+static const long X_w = 48;
+static const long X_r = 216;
+static const long X_s = 24;
+static const long Y_n = 800;
+static const long Y_k = 1;
+static const long Y_h = 160;
+static const long Y_w = 32;
+static const long E_b_k = 1;
+static const long E_z_n = 800;
+static const long E_z_k = 1;
+static const long E_z_h = 160;
+static const long E_z_w = 32;
+static const long X_PAD = 0;
+static const long W_PANEL = 24;
+static const long PANEL_1 = 16;
+
+/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+#define KEEP_APART __asm__ volatile("" ::: "memory")
+
+/* The epilogue, applied to each vector as it is stored:
+ *
+ *     min(relu(y+b[k]+z[n,h,w,k]),6)
+ *
+ * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
+ * results that come of an exponential below e^-87, which counts as 0, are off by at most 2^-119. */
+typedef int bits __attribute__((vector_size(64)));
+static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
+static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
+static inline __m512 max_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_max_ps(a, b)); }
+static inline __m512 min_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_min_ps(a, b)); }
+static inline __m512 relu_of(__m512 v) { return max_of(constant(0.0f), v); }
+
+static inline __m512 epilogue(__m512 y, __m512 e_b, __m512 e_z)
+{
+    return min_of(constant(6.0f), relu_of(y + e_b + e_z));
+}
+
+/* 5 rows x 1 vectors, summed over c by 1 to 24. */
+static void tile0_5wx16k(const float *x, const float *w, float *y, const float *e_b, const float *e_z, int stream)
+{
+    __m512 acc_0_0 = _mm512_setzero_ps();
+    __m512 acc_1_0 = _mm512_setzero_ps();
+    __m512 acc_2_0 = _mm512_setzero_ps();
+    __m512 acc_3_0 = _mm512_setzero_ps();
+    __m512 acc_4_0 = _mm512_setzero_ps();
+    for (long c = 0; c < 24; ++c) {
+        const float *x_c = x + c * X_c;
+        const float *w_c = w + c * PANEL_1;
+        const __m512 w_0 = _mm512_loadu_ps(w_c);
+        { const __m512 x_0 = _mm512_set1_ps(*(x_c)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); }
+        { const __m512 x_1 = _mm512_set1_ps(*(x_c + X_w)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); }
+        { const __m512 x_2 = _mm512_set1_ps(*(x_c + 2 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_2, w_0, acc_2_0); }
+        { const __m512 x_3 = _mm512_set1_ps(*(x_c + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_3, w_0, acc_3_0); }
+        { const __m512 x_4 = _mm512_set1_ps(*(x_c + 4 * X_w)); acc_4_0 = _mm512_fmadd_ps(x_4, w_0, acc_4_0); }
+    }
+    if (stream) {
+        _mm512_stream_ps(y, epilogue(acc_0_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z)));
+        _mm512_stream_ps(y + Y_w, epilogue(acc_1_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + E_z_w)));
+        _mm512_stream_ps(y + 2 * Y_w, epilogue(acc_2_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 2 * E_z_w)));
+        _mm512_stream_ps(y + 3 * Y_w, epilogue(acc_3_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 3 * E_z_w)));
+        _mm512_stream_ps(y + 4 * Y_w, epilogue(acc_4_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 4 * E_z_w)));
+    } else {
+        _mm512_storeu_ps(y, epilogue(acc_0_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z)));
+        _mm512_storeu_ps(y + Y_w, epilogue(acc_1_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + E_z_w)));
+        _mm512_storeu_ps(y + 2 * Y_w, epilogue(acc_2_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 2 * E_z_w)));
+        _mm512_storeu_ps(y + 3 * Y_w, epilogue(acc_3_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 3 * E_z_w)));
+        _mm512_storeu_ps(y + 4 * Y_w, epilogue(acc_4_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 4 * E_z_w)));
+    }
+}
+
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_supported(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
+ * for a register that holds one meanwhile is taken from the accumulators. */
+void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_z)
+{
+    if (!conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_supported()) {
+        fputs("conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
+        abort();
+    }
+    const int stream = (uintptr_t)Y % 64 == 0;
+    for (long k = 0; k < 32; k += 16) {
+        for (long h = 0; h < 5; ++h) {
+            tile0_5wx16k(X + h * X_h, W + k * W_PANEL, Y + k * Y_k + h * Y_h, E_b + k * E_b_k, E_z + k * E_z_k + h * E_z_h, stream);
+        }
+    }
+    _mm_sfence();
+}
+
+/* Packs weights that lie as w[k, c, r, s] of 32 x 24 x 1 x 1. */
+__attribute__((target("no-avx"))) void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_pack(const float *restrict W, float *restrict packed)
+{
+    for (long k = 0; k <= 16; k += 16)
+        for (long c = 0; c < 24; c += 1)
+            for (long r = 0; r < 1; r += 1)
+                for (long s = 0; s < 1; s += 1)
+                    for (long lane = 0; lane < 16; ++lane)
+                        *packed++ = W[(k + lane) * 24 + c * 1 + r * 1 + s * 1];
+}
