@@ -69,6 +69,8 @@ class Source(Program):
 
 def emit(scheme: Scheme) -> Source:
     """The CUDA text of a scheme. Raises SchemeError for a valid scheme that is no portable pipeline."""
+    if scheme.problem.epilogue:
+        raise SchemeError(f"the epilogue {scheme.problem.epilogue} runs on a CPU only so far: leave it out")
     pipeline = pipeline_of(scheme)
     inputs = (Operand(pipeline, 0), Operand(pipeline, 1))
     for operand in inputs:
