@@ -23,7 +23,7 @@ from cpu.toolchain import BASE_FLAGS, find_compiler
 from cpu.worker import Worker
 from gpu.emit import emit as emit_cuda
 from microkernels.isa import ISAS
-from search import generate_conv, load_kernel, store
+from search import generate_conv, generate_matmul, load_kernel, store
 from search.volume import traffic
 from search.workshop import workshop
 from tests import exactness
@@ -463,6 +463,20 @@ def test_generate_conv_fuses_and_remembers():
     assert kernel.scheme.text == generate_conv(**arguments).scheme.text  # the same nest, whatever follows
     with pytest.raises(EpilogueError, match="is no function"):
         generate_conv(**arguments, epilogue="softmax(y)")
+
+
+@pytest.mark.parametrize(
+    "generated",
+    [
+        lambda: generate_matmul(m=7, n=37, k=5, isa="portable", epilogue="relu(y + b) - z"),
+        lambda: generate_conv(c=10, k=10, groups=10, h=6, w=6, r=3, s=3, isa="portable", epilogue="relu6(y*scale + b)"),
+        lambda: generate_conv(c=6, k=9, groups=3, w=20, s=3, isa="portable", epilogue="max(y, b) * t[n,w]"),
+    ],
+)
+def test_every_operator_takes_one(generated):
+    kernel = generated()
+    inputs = integers(kernel.problem)
+    assert np.array_equal(kernel(*inputs), reference(kernel.problem, *inputs))
 
 
 def test_the_command_line_takes_an_epilogue(capsys):
