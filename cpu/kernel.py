@@ -20,6 +20,7 @@ from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme
 from tiling.shapes import canonical
 
+_FLOAT32 = np.dtype(np.float32)
 _ALIGNMENT = 64  # a cache line, and the widest vector: streaming stores need it
 # A peak measured for less than this is at the mercy of one interrupt.
 _PEAK_SECONDS = 0.004
@@ -183,6 +184,8 @@ class Kernel:
     def _epilogue_arrays(self, given: tuple, named: dict) -> list[np.ndarray]:
         """The epilogue's arrays in order, checked."""
         tensors = self.problem.epilogue_arrays
+        if not (tensors or given or named):
+            return []  # most calls: a small layer takes no longer than looking at this would
         if len(given) > len(tensors):
             follow = "1 array follows" if len(given) == 1 else f"{len(given)} arrays follow"
             takes = f"epilogue takes {' and '.join(tensor.name for tensor in tensors) or 'no array'}"
@@ -246,7 +249,7 @@ def _checked(array, tensor: Tensor, name: str | None = None) -> np.ndarray:
     name = name or tensor.name
     if not isinstance(array, np.ndarray):
         array = _adopt(array, name)
-    if array.dtype != np.float32 or not array.dtype.isnative:
+    if array.dtype != _FLOAT32:  # a dtype beside a dtype: NumPy compares the other byte order as different, and fast
         raise ArgumentError(f"{name} is {array.dtype}, but this kernel takes float32: convert it first")
     if array.shape != tensor.shape:
         raise ArgumentError(

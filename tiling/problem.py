@@ -151,15 +151,15 @@ class Problem:
         """Extent of every dim, output sizes for `h` and `w`."""
         return dict(self.dims)
 
-    @property
+    @cached_property
     def broadcast(self) -> Tensor:
         return self._role("broadcast")
 
-    @property
+    @cached_property
     def vector(self) -> Tensor:
         return self._role("vector")
 
-    @property
+    @cached_property
     def output(self) -> Tensor:
         return self._role("output")
 
