@@ -8,7 +8,7 @@ import pytest
 from gpu.devices import DEVICES, device_named
 from gpu.pipeline import pipeline_of
 from gpu.predict import predict, rank
-from gpu.space import candidates, limits, scheme_of, schedules
+from gpu.space import candidates, limits, schedules, scheme_of
 from tests.gpu_cases import check_on_twin, product_scheme
 from tiling.notation import parse
 from tiling.problem import ProblemError, conv2d, matmul

@@ -121,9 +121,9 @@ def test_no_barrier_commit_or_wait_can_be_left_out(op, depth):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("cp_async_wait(SLOTS - 2)", "cp_async_wait(SLOTS - 1)"),
-        ("slot = 0, next = SLOTS - 1", "slot = 0, next = 0"),
-        ("step + SLOTS - 1 < STEPS", "step + SLOTS < STEPS"),
+        ("cp_async_wait(AHEAD - 1)", "cp_async_wait(AHEAD)"),
+        ("slot = 0, next = AHEAD", "slot = 0, next = 0"),
+        ("step + AHEAD < STEPS", "step + AHEAD + 1 < STEPS"),
         ("const unsigned m_warp = (warp / 2) * 32", "const unsigned m_warp = (warp / 2) * 16"),
         ("m < 70 && k < 200", "m < 71 && k < 200"),
         ("k < 200 && n < 40", "k < 201 && n < 40"),
