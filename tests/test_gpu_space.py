@@ -12,6 +12,7 @@ from gpu.space import candidates, limits, schedules, scheme_of
 from tests.gpu_cases import check_on_twin, product_scheme
 from tiling.notation import parse
 from tiling.problem import ProblemError, conv2d, matmul
+from tiling.scheme import SchemeError
 
 A100, H200 = DEVICES["A100"], DEVICES["H200"]
 LARGE = matmul(m=4096, n=4096, k=4096, dtype="bf16")
@@ -24,6 +25,11 @@ def test_the_space_is_small_and_knows_no_sizes(dtype):
         problem = matmul(m=extent, n=extent, k=extent, dtype=dtype)
         found = [scheme_of(problem, schedule) for schedule in schedules(dtype)]
         assert all(parse(s.problem, s.text) == s for s in found)
+
+
+def test_a_dtype_without_a_matrix_instruction_is_refused():
+    with pytest.raises(SchemeError, match="no matrix instruction reads f32; a GPU kernel takes f16, bf16 or tf32"):
+        candidates(matmul(m=8, n=8, k=8), H200)
 
 
 def sampled(problem, device, count):
