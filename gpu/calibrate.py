@@ -43,7 +43,7 @@ class Probe:
         lines = ["const unsigned lane = threadIdx.x, shared = shared_base();", *self.body.strip().splitlines()]
         body = "\n".join(f"    {line}" for line in lines)
         text = f"{_AS_FLOAT}\nKERNEL({self.threads}, 1) probe(const unsigned *a, const unsigned *b, unsigned *c)\n{{\n{body}\n}}\n"
-        return Program("probe", text, 1, self.threads, self.shared_bytes)
+        return Program("probe", text, 1, self.threads, self.shared_bytes, 3)
 
 
 def probes() -> tuple[Probe, ...]:
@@ -66,6 +66,9 @@ def probes() -> tuple[Probe, ...]:
     for instruction in (i for i in INSTRUCTIONS if i.worker == "warpgroup"):
         first, second = (_integers(rng, instruction.dtype) for _ in "ab")
         found.append(Probe(instruction.call, _wgmma(instruction), first, second, 128, 128 * (64 + instruction.columns)))
+    for size, dtype in ((1, "f32"), (2, "f16"), (2, "bf16")):
+        load = f"load_{dtype}({'a' if size == 1 else '(const unsigned short *)a'} + i)"
+        found.append(Probe(f"load_{dtype}", _loop(WORDS, f"store_f32(c + i, {load});"), _no_f16_nan(floats), floats))
     for store in ("f16", "bf16"):
         single = _loop(2 * WORDS, f"store_{store}((unsigned short *)c + i, as_float(a[i / 2]));")
         pair = _loop(WORDS, f"store_{store}_pair(c + i, as_float(a[i]), as_float(b[i]));")
@@ -164,6 +167,12 @@ def _integers(rng: np.random.Generator, dtype: str) -> np.ndarray:
     each = 4 if dtype == "tf32" else 2
     values = rng.integers(-8, 9, WORDS * 4 // each).astype(np.float32)
     return to_bits(values, dtype).view(np.uint32)
+
+
+def _no_f16_nan(words: np.ndarray) -> np.ndarray:
+    """Words whose halves are no NaN as f16: what becomes of a NaN's bits is nobody's business."""
+    halves = words.view(np.uint16)
+    return np.where(halves & 0x7C00 == 0x7C00, halves & np.uint16(0xBFFF), halves).view(np.uint32)
 
 
 def _spread_floats(rng: np.random.Generator) -> np.ndarray:

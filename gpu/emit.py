@@ -14,6 +14,7 @@ from pathlib import Path
 
 import jinja2
 
+from gpu.epilogue import epilogue_lines
 from gpu.operand import Operand, check_operand, copy_lines, fragment_lines
 from gpu.pipeline import Pipeline, pipeline_of
 from tiling.problem import Problem, Tensor
@@ -43,9 +44,9 @@ TEMPLATES = jinja2.Environment(
 
 @dataclass(frozen=True)
 class Program:
-    """Kernel text that defines `symbol(first, second, output)`, pointers to contiguous arrays that begin at 16-byte bounds.
+    """Kernel text that defines `symbol`, a function of so many pointers to contiguous arrays, each on a 16-byte boundary.
 
-    It is to be launched on `grid` blocks of `threads` threads with `shared_bytes` of dynamic shared memory.
+    The last one is the output. It is to be launched on `grid` blocks of `threads` threads with `shared_bytes` of dynamic shared memory.
     """
 
     symbol: str
@@ -53,6 +54,7 @@ class Program:
     grid: int
     threads: int
     shared_bytes: int
+    arrays: int
 
     @property
     def uses_wgmma(self) -> bool:
@@ -62,15 +64,13 @@ class Program:
 
 @dataclass(frozen=True)
 class Source(Program):
-    """The kernel that a scheme stands for; its arguments are the problem's two inputs and its output."""
+    """The kernel that a scheme stands for. Arguments: the problem's two inputs, its epilogue's arrays, its output."""
 
     scheme: Scheme
 
 
 def emit(scheme: Scheme) -> Source:
     """The CUDA text of a scheme. Raises SchemeError for a valid scheme that is no portable pipeline."""
-    if scheme.problem.epilogue:
-        raise SchemeError(f"the epilogue {scheme.problem.epilogue} runs on a CPU only so far: leave it out")
     pipeline = pipeline_of(scheme)
     inputs = (Operand(pipeline, 0), Operand(pipeline, 1))
     for operand in inputs:
@@ -90,7 +90,8 @@ def emit(scheme: Scheme) -> Source:
         scheme=scheme.text,
         loops=show(scheme).splitlines(),
         operands=[
-            f"{t.name}[{', '.join(map(str, t.indices))}] of {' x '.join(map(str, t.shape))}" for t in problem.tensors
+            f"{name}[{', '.join(map(str, t.indices))}] of {' x '.join(map(str, t.shape))}"
+            for name, t in _pointers(problem)
         ],
         p=pipeline,
         worker=pipeline.instruction.worker,
@@ -107,15 +108,25 @@ def emit(scheme: Scheme) -> Source:
             _times(pipeline.warp_map.index(i, pipeline.instruction.worker), pipeline.warp_tile[i]) for i in (0, 1)
         ],
         outside=_outside(pipeline),
-        batch=[(t.name, t.stride("l")) for t in problem.tensors if "l" in t.dims],
+        batch=[(name, t.stride("l")) for name, t in _pointers(problem) if "l" in t.dims],
+        epilogue=epilogue_lines(pipeline) if problem.epilogue else [],
+        epilogue_arrays=[f"e_{array.name}" for array in problem.epilogue_arrays],
         store=_store(pipeline),
+        finish=_finish(problem),
     )
-    return Source(symbol, text, pipeline.grid, pipeline.threads, pipeline.shared_bytes, scheme)
+    return Source(
+        symbol, text, pipeline.grid, pipeline.threads, pipeline.shared_bytes, 3 + len(problem.epilogue_arrays), scheme
+    )
 
 
 def symbol_of(problem: Problem) -> str:
     """The kernel's C name, such as `matmul_f16_m128_n64_k256`."""
     return f"{problem.op}_{problem.dtype}_" + "_".join(f"{dim}{extent}" for dim, extent in problem.dims)
+
+
+def _pointers(problem: Problem) -> list[tuple[str, Tensor]]:
+    """What the kernel's text calls each array."""
+    return [(t.name, t) for t in problem.tensors] + [(f"e_{t.name}", t) for t in problem.epilogue_arrays]
 
 
 def _operand(operand: Operand) -> dict:
@@ -175,15 +186,32 @@ def _store(pipeline: Pipeline) -> dict:
     pairs = extents[columns] % 2 == 0
     row_inside = [f"row < {extents[rows]}"] if pipeline.over_the_edge(rows) else []
     over = pipeline.over_the_edge(columns)
+
+    def inside(element: int) -> str:
+        last = [f"column{' + 1' if element else ''} < {extents[columns]}"] if over else []
+        return " && ".join(row_inside + last) or "1"
+
     wide = "(long)" if pipeline.problem.output.elements >= 1 << 31 else ""
     return {
         "row": row,
         "column": column,
         "offset": f"{wide}row * {extents[columns]} + column",
-        "pairs": pairs,
-        "inside": " && ".join(row_inside + ([f"column < {extents[columns]}"] if over else [])) or "1",
-        "second_inside": " && ".join(row_inside + ([f"column + 1 < {extents[columns]}"] if over else [])) or "1",
+        "suffix": "_pair" if pairs else "",
+        "elements": (0, 1) if pairs else (0,),
+        # (first element, condition) of each store: one of a pair, or two of an element each.
+        "parts": [(e, inside(e)) for e in ((0,) if pairs else (0, 1))],
     }
+
+
+def _finish(problem: Problem):
+    """The text of one of a lane's two elements, given its number, once the epilogue is done with it."""
+    arrays = "".join(f", e_{array.name}" for array in problem.epilogue_arrays)
+
+    def finish(element: int) -> str:
+        value = f"sum[i][j][2 * half{' + 1' if element else ''}]"
+        return f"epilogue({value}, row, column{' + 1' if element else ''}{arrays})" if problem.epilogue else value
+
+    return finish
 
 
 def _check_output(output: Tensor, axes: tuple[str, str, str]) -> None:

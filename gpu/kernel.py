@@ -61,7 +61,7 @@ class Kernel:
     def scheme(self) -> Scheme:
         return self.source.scheme
 
-    def __call__(self, first, second, out=None):
+    def __call__(self, first, second, *arrays, out=None):
         """c or y. It returns before the kernel has ended; what follows on the same stream sees the result.
 
         The arrays are the problem's, contiguous, on the kernel's device. The result is `out`, or a new array of the kind
@@ -69,8 +69,15 @@ class Kernel:
         """
         import cupy
 
-        tensors = (self.problem.broadcast, self.problem.vector)
-        inputs = [self._array(given, tensor, self.problem.dtype) for given, tensor in zip((first, second), tensors)]
+        problem = self.problem
+        if len(arrays) != len(problem.epilogue_arrays):
+            names = ", ".join(t.name for t in problem.epilogue_arrays) or "none"
+            raise ArgumentError(f"this kernel's epilogue reads {names}: {len(arrays)} arrays were given for it")
+        inputs = [
+            self._array(first, problem.broadcast, problem.dtype),
+            self._array(second, problem.vector, problem.dtype),
+        ]
+        inputs += [self._array(a, t, problem.output_dtype) for a, t in zip(arrays, problem.epilogue_arrays)]
         if out is None:
             with cupy.cuda.Device(self.loaded.device):
                 output = cupy.empty(self.problem.output.shape, _dtype(self.problem.output_dtype))

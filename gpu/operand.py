@@ -145,7 +145,8 @@ def copy_lines(operand: Operand) -> list[str]:
     starts = {operand.axis: "first", operand.reduction: f"step * {pipeline.block_tile[2]}"}
     body += [f"const unsigned {axis} = {starts[axis]} + {name};" for axis, name in ((rows, "row"), (columns, "column"))]
     inside = [f"{axis} < {pipeline.scheme.extents[axis]}" for axis in (rows, columns) if pipeline.over_the_edge(axis)]
-    found, checks, offset = global_offset(operand)
+    windows = pipeline.problem.windows if operand.side == 0 else ()
+    found, checks, offset = global_offset(pipeline.problem, tensor, operand.axes, windows)
     body += found
     condition = " && ".join(inside + checks) or "1"
     place = f"{tensor.name}_at(row, {_quotient('column', CHUNK // pipeline.element_bytes)})"
@@ -159,12 +160,14 @@ def copy_lines(operand: Operand) -> list[str]:
     return lines
 
 
-def global_offset(operand: Operand) -> tuple[list[str], list[str], str]:
-    """Lines that find a point's dims and indices, conditions that keep the point on the tensor, its offset in elements."""
-    pipeline, tensor = operand.pipeline, operand.tensor
-    extents, lines, checks, terms = pipeline.problem.extents, [], [], []
+def global_offset(
+    problem: Problem, tensor: Tensor, axes: tuple[str, str], windows: tuple[Window, ...] = ()
+) -> tuple[list[str], list[str], str]:
+    """Where in `tensor` the point is that the variables `axes` name: the lines that find its dims and indices, the
+    conditions that keep it on the tensor, and its offset in elements. A batch is left to the pointer."""
+    lines, checks, terms = [], [], []
     indices = list(zip(tensor.indices, tensor.strides))
-    for axis in operand.axes:
+    for axis in axes:
         together = _together(tensor, axis)
         if together is not None:
             # The tensor has these dims one after the other as well: one index will do.
@@ -172,9 +175,9 @@ def global_offset(operand: Operand) -> tuple[list[str], list[str], str]:
             terms.append((axis, tensor.strides[last]))
             indices[together : last + 1] = [None] * len(axis)
         else:
-            digits = spatial(*(extents[dim] for dim in axis))
-            lines += [f"const int {dim} = {digits.index(i, axis)};" for i, dim in enumerate(axis)]
-    windowed = {(w.dim, w.tap): w for w in pipeline.problem.windows} if operand.side == 0 else {}
+            digits = spatial(*(problem.extents[dim] for dim in axis))
+            lines += [f"const int {d} = {digits.index(i, axis)};" for i, d in enumerate(axis) if d in tensor.dims]
+    windowed = {(w.dim, w.tap): w for w in windows}
     for index, stride in filter(None, indices):
         dims = tuple(dim for dim, _ in index.terms)
         if dims == ("l",):
@@ -183,7 +186,7 @@ def global_offset(operand: Operand) -> tuple[list[str], list[str], str]:
         if dims in windowed:
             name = f"{tensor.name}_{dims[0]}"
             lines.append(f"const int {name} = {text};")
-            if _leaves(pipeline.problem, windowed[dims]):
+            if _leaves(problem, windowed[dims]):
                 checks.append(f"(unsigned){name} < {windowed[dims].extent}")
             text = name
         terms.append((text, stride))

@@ -38,18 +38,18 @@ class Twin:
 
     program: Program
 
-    def launch(self, first: np.ndarray, second: np.ndarray, output: np.ndarray, seed: int = 0) -> Run:
-        """One launch on arrays of bits. The order of the threads and the delays of copies are drawn from `seed`.
+    def launch(self, *arrays: np.ndarray, seed: int = 0) -> Run:
+        """One launch on arrays of bits, the last of them the output. The order of the threads and the delays of copies are drawn from `seed`.
 
         Raises TwinError with what went wrong.
         """
-        arrays = [_aligned(array) for array in (first, second, output)]
-        pointers = (ctypes.c_void_p * 3)(*(array.ctypes.data for array in arrays))
-        sizes = (ctypes.c_long * 3)(*(array.nbytes for array in arrays))
+        placed = [_aligned(array) for array in arrays]
+        pointers = (ctypes.c_void_p * len(placed))(*(array.ctypes.data for array in placed))
+        sizes = (ctypes.c_long * len(placed))(*(array.nbytes for array in placed))
         report = _Report()
         if self._entry(pointers, sizes, ctypes.c_uint64(seed), ctypes.byref(report)):
             raise TwinError(report.message.decode())
-        return Run(arrays[2], report.conflicts)
+        return Run(placed[-1], report.conflicts)
 
     @cached_property
     def _entry(self):
@@ -57,18 +57,18 @@ class Twin:
         return load(twin_text(self.program), ("-O1", "-ffp-contract=off"), ctypes.CDLL).tilewright_twin
 
 
-def run_on_twin(source: Source, first: np.ndarray, second: np.ndarray, seed: int = 0) -> Run:
+def run_on_twin(source: Source, *inputs: np.ndarray, seed: int = 0) -> Run:
     """An emitted kernel on float inputs, rounded to the problem's dtype; the output as float32.
 
     Raises TwinError with what is wrong with the kernel, ValueError for an array of another shape.
     """
     problem = source.scheme.problem
-    for array, tensor in ((first, problem.broadcast), (second, problem.vector)):
+    for array, tensor in zip(inputs, (problem.broadcast, problem.vector, *problem.epilogue_arrays), strict=True):
         if array.shape != tensor.shape:
             raise ValueError(f"{tensor.name} has shape {array.shape}, but this kernel takes {tensor.shape}")
-    inputs = [to_bits(array, problem.dtype) for array in (first, second)]
+    bits = [to_bits(array, problem.dtype if i < 2 else problem.output_dtype) for i, array in enumerate(inputs)]
     output = to_bits(np.zeros(problem.output.shape, np.float32), problem.output_dtype)
-    run = Twin(source).launch(*inputs, output, seed)
+    run = Twin(source).launch(*bits, output, seed=seed)
     return Run(from_bits(run.output, problem.output_dtype), run.conflicts)
 
 
@@ -76,7 +76,7 @@ def twin_text(program: Program) -> str:
     """The C program of a kernel's twin: the layer, the kernel as it is, and an entry that launches it."""
     parts = ("twin.h", "twin_wgmma.h") if program.uses_wgmma else ("twin.h",)
     layer = "\n".join(files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in parts)
-    call = f"{program.symbol}((const void *)arguments[0], (const void *)arguments[1], (void *)arguments[2])"
+    call = f"{program.symbol}({', '.join(f'(void *)arguments[{i}]' for i in range(program.arrays))})"
     return f"""{layer}
 {program.text}
 static char **arguments;
@@ -86,7 +86,8 @@ static void launch(void) {{ {call}; }}
 int tilewright_twin(char **arrays, const long *bytes, uint64_t seed, struct twin_report *report)
 {{
     arguments = arrays;
-    return twin_run(launch, {program.grid}, {program.threads}, {program.shared_bytes}, arrays, bytes, 3, seed, report);
+    return twin_run(launch, {program.grid}, {program.threads}, {program.shared_bytes}, arrays, bytes, {program.arrays},
+                    seed, report);
 }}
 """
 

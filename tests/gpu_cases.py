@@ -31,10 +31,11 @@ def product_scheme(problem, *, warps=(2, 2), unrolled=(2, 2, 2), depth=3, group=
 def integers(problem, seed=0):
     """Inputs whose sums are exact in f32, whatever their order, and in the problem's own dtypes."""
     rng = np.random.default_rng(seed)
-    return tuple(rng.integers(-4, 5, t.shape).astype(np.float32) for t in (problem.broadcast, problem.vector))
+    tensors = (problem.broadcast, problem.vector, *problem.epilogue_arrays)
+    return tuple(rng.integers(-4, 5, t.shape).astype(np.float32) for t in tensors)
 
 
-def expected(problem, first, second):
+def expected(problem, first, second, *arrays):
     """The exact result rounded once to the output's dtype. The oracle takes a (M,K), b (K,N) and w (K,C,R,S)."""
     if problem.op == "matmul":
         dims = ["".join(d for index in t.indices for d, _ in index.terms) for t in (problem.broadcast, problem.vector)]
@@ -42,7 +43,7 @@ def expected(problem, first, second):
         second = second.swapaxes(-1, -2) if dims[1].endswith("nk") else second
     else:
         second = second.transpose(0, 3, 1, 2)
-    exact = reference(problem, first, second).astype(np.float32)
+    exact = reference(problem, first, second, *arrays).astype(np.float32)
     return from_bits(to_bits(exact, problem.output_dtype), problem.output_dtype)
 
 
@@ -52,6 +53,6 @@ def check_on_twin(scheme, seeds=(1,)):
     inputs = integers(problem)
     wanted, source = expected(problem, *inputs), emit(scheme)
     for seed in seeds:
-        run = run_on_twin(source, *inputs, seed)
+        run = run_on_twin(source, *inputs, seed=seed)
         np.testing.assert_array_equal(run.output, wanted)
     return run.conflicts

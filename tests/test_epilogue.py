@@ -21,13 +21,11 @@ from cpu.oracle import beyond, error_bound, exact_bound, integers, reals, refere
 from cpu.timer import time_calls
 from cpu.toolchain import BASE_FLAGS, find_compiler
 from cpu.worker import Worker
-from gpu.emit import emit as emit_cuda
 from microkernels.isa import ISAS
 from search import generate_conv, generate_matmul, load_kernel, store
 from search.volume import traffic
 from search.workshop import workshop
 from tests import exactness
-from tests.gpu_cases import product_scheme
 from tests.random_cases import Case
 from tests.test_kernels import CASES, ON_EVERY_ISA, POINTWISE, PRODUCT, kernel_of, nearly_full, spills_of
 from tests.test_search import SCHEME, SHAPE, conv
@@ -35,7 +33,6 @@ from tiling.epilogue import FUNCTIONS, Apply, Array, Epilogue, EpilogueError, Nu
 from tiling.machine import CacheLevel, Machine
 from tiling.notation import parse as parse_scheme
 from tiling.problem import conv2d, matmul
-from tiling.scheme import SchemeError
 from tiling.shapes import canonical, parse_matmul_shape, parse_shape
 
 CONV = conv2d(n=2, c=3, h=5, w=6, k=7, r=3, s=3, padding=1)
@@ -424,12 +421,6 @@ def test_a_saved_kernel_names_its_arrays(tmp_path):
     x, w = ramp(problem.broadcast.shape, 5, -2), ramp(problem.vector.shape, 7, -3)
     y = reference(problem, x, w, *(ramp(array.shape, 3, -1) for array in problem.epilogue_arrays)).ravel()
     assert f"checksum {np.sum(y * (np.arange(y.size) % 3 + 1)):.0f}" in printed
-
-
-def test_a_gpu_kernel_says_that_it_has_none_yet():
-    problem = fused(matmul(m=64, n=64, k=64, dtype="f16"), "relu(y)")
-    with pytest.raises(SchemeError, match=r"the epilogue relu\(y\) runs on a CPU only so far"):
-        emit_cuda(product_scheme(problem))
 
 
 # ---- the search

@@ -50,6 +50,11 @@ def expected_words(probe):
         units[::3] = 0
         return units.reshape(-1).view(np.uint32)
     floats, others = a.view(np.float32), probe.second.view(np.float32)
+    if name == "load_f32":
+        return a
+    if name.startswith("load"):
+        halves = a.view(np.float16 if name == "load_f16" else np.uint16)[:WORDS]
+        return from_bits(halves, name.removeprefix("load_")).view(np.uint32)
     if name == "store_f32_pair":
         return np.stack([a[: WORDS // 2], probe.second[: WORDS // 2]], axis=1).reshape(-1)
     if name.startswith("store"):

@@ -15,6 +15,7 @@ from gpu.numbers import from_bits, to_bits
 from gpu.twin import run_on_twin
 from tests.gpu_cases import check_on_twin, expected, integers, product_scheme
 from tests.test_gpu_compile import needs_nvrtc
+from tiling.epilogue import fused
 from tiling.problem import conv2d, matmul
 
 PROBLEM = matmul(m=40, n=24, k=56, dtype="f16")
@@ -77,8 +78,8 @@ def fake_device(monkeypatch):
 
         def __call__(self, grid, block, arguments, shared):
             launches.append((self.symbol, grid, block, shared))
-            first, second, output = arguments
-            output[...] = run_on_twin(emit(launches_of.scheme), first, second).output
+            *inputs, output = arguments
+            output[...] = run_on_twin(emit(launches_of.scheme), *inputs).output
 
     class Module:
         def load(self, code):
@@ -152,6 +153,18 @@ def test_arrays_that_a_kernel_cannot_take(fake_device):
         kernel(a, fake_array(np.ascontiguousarray(b.T)))
     with pytest.raises(ArgumentError, match="b is not contiguous"):
         kernel(a, fake_array(np.ascontiguousarray(b.T)).T)
+
+
+def test_the_epilogues_arrays_follow_the_inputs(fake_device):
+    problem = fused(PROBLEM, "relu(y + b)")
+    scheme = fake_device.scheme = product_scheme(problem)
+    inputs = integers(problem)
+    arrays = [fake_array(to_bits(array, "f16")) for array in inputs]
+    np.testing.assert_array_equal(load(scheme)(*arrays), expected(problem, *inputs))
+    with pytest.raises(ArgumentError, match="epilogue reads b: 0 arrays were given for it"):
+        load(scheme)(*arrays[:2])
+    with pytest.raises(ArgumentError, match=r"b has shape \(23,\), but this kernel takes \(24,\)"):
+        load(scheme)(*arrays[:2], fake_array(np.zeros(23, np.float16)))
 
 
 def test_misaligned_arrays_are_refused():

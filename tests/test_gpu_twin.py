@@ -145,7 +145,7 @@ def survives(source, seeds=range(4)):
     inputs = integers(problem)
     wanted = expected(problem, *inputs)
     try:
-        return all((run_on_twin(source, *inputs, seed).output == wanted).all() for seed in seeds)
+        return all((run_on_twin(source, *inputs, seed=seed).output == wanted).all() for seed in seeds)
     except TwinError:
         return False
 

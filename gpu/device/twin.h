@@ -555,7 +555,26 @@ DEVICE void mma_m16n8k8_tf32(float *d, const unsigned *a, const unsigned *b)
     twin_collective("mma_m16n8k8_tf32", twin_mma_tf32, d, (void *)a, (void *)b);
 }
 
-/* ---- results ---- */
+/* ---- single elements ---- */
+
+DEVICE float load_f32(const void *from)
+{
+    float value;
+    twin_global(from, 4, "load_f32");
+    memcpy(&value, from, 4);
+    return value;
+}
+
+static unsigned twin_load_16(const void *from, const char *what)
+{
+    uint16_t bits;
+    twin_global(from, 2, what);
+    memcpy(&bits, from, 2);
+    return bits;
+}
+
+DEVICE float load_f16(const void *from) { return twin_half_of(twin_load_16(from, "load_f16")); }
+DEVICE float load_bf16(const void *from) { return twin_bf16_of(twin_load_16(from, "load_bf16")); }
 
 static void twin_store(void *to, const void *value, int bytes, const char *what)
 {

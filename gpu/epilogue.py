@@ -1,0 +1,83 @@
+"""An epilogue as a device function of the sum at one point of the output: it loads the arrays it names, all in f32.
+
+    relu(y + b)   ->   DEVICE float epilogue(float y, unsigned m, unsigned n, const output_t *e_b)
+
+The text is C and CUDA alike. Functions are PyTorch's, a NaN included, as they are on a CPU.
+"""
+
+from __future__ import annotations
+
+from gpu.operand import global_offset
+from gpu.pipeline import Pipeline
+from tiling.epilogue import Apply, Array, Epilogue, Number, Sum, Value
+
+# Each function: parameters, its value in C, the functions that this calls.
+_FUNCTIONS = {
+    "max": ("float a, float b", "a != a ? a : a > b ? a : b", ()),
+    "min": ("float a, float b", "a != a ? a : a < b ? a : b", ()),
+    "clamp": ("float v, float low, float high", "min_of(high, max_of(low, v))", ("min", "max")),
+    "relu": ("float v", "max_of(0.0f, v)", ("max",)),
+    "relu6": ("float v", "clamp_of(v, 0.0f, 6.0f)", ("clamp",)),
+    "leaky_relu": ("float v, float slope", "v < 0.0f ? v * slope : v", ()),
+    "hardsigmoid": ("float v", "relu6_of(v + 3.0f) * (1.0f / 6.0f)", ("relu6",)),
+    "hardswish": ("float v", "v * hardsigmoid_of(v)", ("hardsigmoid",)),
+    "abs": ("float v", "fabsf(v)", ()),
+    "exp": ("float v", "expf(v)", ()),
+    "tanh": ("float v", "tanhf(v)", ()),
+    "sigmoid": ("float v", "1.0f / (1.0f + expf(-v))", ()),
+    "silu": ("float v", "v * sigmoid_of(v)", ("sigmoid",)),
+    "gelu": ("float v", "0.5f * v * erfcf(v * -0.707106781f)", ()),
+    "gelu_tanh": ("float v", "v * sigmoid_of(v * (1.59576912f + 0.0713548163f * (v * v)))", ("sigmoid",)),
+}
+_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+
+
+def epilogue_lines(pipeline: Pipeline) -> list[str]:
+    """The functions that the problem's epilogue calls, then `epilogue` itself."""
+    problem, (rows, columns, _) = pipeline.problem, pipeline.axes
+    epilogue = problem.epilogue
+    lines = []
+    for name in _called(epilogue):
+        parameters, value, _ = _FUNCTIONS[name]
+        lines.append(f"DEVICE float {name}_of({parameters}) {{ return {value}; }}")
+    lines += [
+        "",
+        f"/* {epilogue}: what becomes of the sum y at a point of {problem.output.name} before it is rounded. */",
+    ]
+    pointers = "".join(f", const output_t *e_{array.name}" for array in problem.epilogue_arrays)
+    lines += [f"DEVICE float epilogue(float y, unsigned {rows}, unsigned {columns}{pointers})", "{"]
+    dims: dict[str, None] = {}
+    loads = []
+    for array in problem.epilogue_arrays:
+        found, _, offset = global_offset(problem, array, (rows, columns))
+        dims |= dict.fromkeys(found)
+        loads.append(f"const float v_{array.name} = load_{problem.output_dtype}(e_{array.name} + ({offset or '0'}));")
+    lines += [f"    {line}" for line in (*dims, *loads, f"return {_c(epilogue.value)};")]
+    return [*lines, "}"]
+
+
+def _called(epilogue: Epilogue) -> list[str]:
+    """The functions an epilogue needs, each after those that it calls."""
+    needed, waiting = set(), list(epilogue.operations & set(_FUNCTIONS))
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += _FUNCTIONS[name][2]
+    return [name for name in _FUNCTIONS if name in needed]
+
+
+def _c(value: Value) -> str:
+    if isinstance(value, Sum):
+        return "y"
+    if isinstance(value, Number):
+        return f"{value.value!r}f" if value.value >= 0 else f"({value.value!r}f)"
+    if isinstance(value, Array):
+        return f"v_{value.name}"
+    assert isinstance(value, Apply)
+    arguments = [_c(argument) for argument in value.arguments]
+    if value.operation == "neg":
+        return f"(-{arguments[0]})"
+    if value.operation in _SYMBOLS:
+        return f"({arguments[0]} {_SYMBOLS[value.operation]} {arguments[1]})"
+    return f"{value.operation}_of({', '.join(arguments)})"
