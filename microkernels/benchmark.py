@@ -9,7 +9,8 @@ from __future__ import annotations
 from microkernels.isa import isa_named
 from microkernels.microkernel import OPERATOR_DIMS, Microkernel
 from tiling.footprint import footprint
-from tiling.problem import Problem, conv2d
+from tiling.operators import conv2d
+from tiling.problem import Problem
 from tiling.scheme import Scheme, Stage, Tile, Unroll, Vector
 
 LONGEST_TRIP = 512  # TTile's

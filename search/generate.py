@@ -11,7 +11,8 @@ from search.workshop import DEFAULT_BUDGET, Workshop, workshop
 from tiling.epilogue import fused
 from tiling.machine import Timing
 from tiling.notation import parse
-from tiling.problem import Problem, ProblemError, conv2d, matmul
+from tiling.operators import conv2d, matmul
+from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme, SchemeError
 
 __all__ = ["fold_batch_norm", "generate", "generate_conv", "generate_matmul", "load_kernel"]
@@ -43,7 +44,7 @@ def generate_conv(
 
     x is (N,H,W,C) float32, w is (K,C/groups,R,S) float32 as PyTorch has it, y is (N,OH,OW,K). `stride` and `dilation`
     are a number or (h, w); `padding` is a number, (h, w), ((top, bottom), (left, right)), "same" or "valid". Without
-    `h` and `r`, both 1, it is one-dimensional along w (`tiling.problem.conv2d`). `epilogue` is what the stores do to
+    `h` and `r`, both 1, it is one-dimensional along w (`tiling.operators.conv2d`). `epilogue` is what the stores do to
     each sum, such as "relu(y + b + z)" (`tiling.epilogue`); the arrays that it names follow: kernel(x, w, b, z), b (K,)
     and z (N,OH,OW,K). tune="model" trusts the model and measures nothing; "measure" tries the most promising schemes
     for about `budget` seconds. What was chosen is kept, and the next call with the same arguments returns at once,

@@ -17,7 +17,8 @@ from microkernels.isa import Isa, isa_named
 from tiling.compose import divisors
 from tiling.epilogue import fused
 from tiling.nest import Loop, Node, Register, lower
-from tiling.problem import Problem, conv2d, matmul
+from tiling.operators import conv2d, matmul
+from tiling.problem import Problem
 from tiling.scheme import Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector
 from tiling.shapes import canonical
 

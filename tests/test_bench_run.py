@@ -29,7 +29,7 @@ from cpu.worker import CandidateError
 from search.tune import Measured, Outcome
 from search.workshop import workshop
 from tiling.machine import CacheLevel, Machine, Timing
-from tiling.problem import conv2d
+from tiling.operators import conv2d
 from tiling.shapes import canonical, suite
 from tiling.suite import Layer
 

@@ -15,7 +15,7 @@ from search.sample import random_schemes
 from tests.cache_simulator import moved_bytes
 from tiling.machine import CacheLevel, Machine
 from tiling.notation import parse
-from tiling.problem import conv2d, matmul
+from tiling.operators import conv2d, matmul
 
 SMALL = [
     conv2d(c=8, h=10, w=9, k=32, r=3, s=3),

@@ -23,7 +23,7 @@ from cpu.toolchain import ToolchainError, find_compiler
 from microkernels.isa import PORTABLE
 from tests.cache_race import source
 from tiling.notation import parse
-from tiling.problem import conv2d
+from tiling.operators import conv2d
 
 ROOT = Path(__file__).parents[1]
 ANSWER = "int answer(void) { return 42; }\n"

@@ -32,7 +32,7 @@ from tests.test_search import SCHEME, SHAPE, conv
 from tiling.epilogue import FUNCTIONS, Apply, Array, Epilogue, EpilogueError, Number, Sum, fused, parse
 from tiling.machine import CacheLevel, Machine
 from tiling.notation import parse as parse_scheme
-from tiling.problem import conv2d, matmul
+from tiling.operators import conv2d, matmul
 from tiling.shapes import canonical, parse_matmul_shape, parse_shape
 
 CONV = conv2d(n=2, c=3, h=5, w=6, k=7, r=3, s=3, padding=1)

@@ -12,7 +12,7 @@ from gpu.emit import emit
 from gpu.pipeline import REGISTERS, pipeline_of
 from gpu.space import candidates
 from tests.gpu_cases import product_scheme
-from tiling.problem import conv2d, matmul
+from tiling.operators import conv2d, matmul
 
 
 def nvrtc_missing() -> str:

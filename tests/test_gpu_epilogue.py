@@ -12,7 +12,7 @@ from tests.gpu_cases import check_on_twin, product_scheme
 from tests.test_gpu_compile import needs_nvrtc
 from tests.test_gpu_wgmma import wgmma_scheme
 from tiling.epilogue import FUNCTIONS, fused
-from tiling.problem import conv2d, matmul
+from tiling.operators import conv2d, matmul
 
 CONV = conv2d(n=2, c=8, h=9, w=9, k=23, r=3, s=3, padding=1, dtype="f16", filters="krsc")
 ARGUMENTS = {"leaky_relu": "y, 0.25", "min": "y, z", "max": "z, y", "clamp": "y, -2, b"}

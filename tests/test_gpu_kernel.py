@@ -16,7 +16,7 @@ from gpu.twin import run_on_twin
 from tests.gpu_cases import check_on_twin, expected, integers, product_scheme
 from tests.test_gpu_compile import needs_nvrtc
 from tiling.epilogue import fused
-from tiling.problem import conv2d, matmul
+from tiling.operators import conv2d, matmul
 
 PROBLEM = matmul(m=40, n=24, k=56, dtype="f16")
 H200_TELLS = {

@@ -10,7 +10,8 @@ from gpu.space import schedules, scheme_of
 from microkernels.isa import isa_named
 from tests.gpu_cases import product_scheme
 from tiling.notation import parse
-from tiling.problem import ProblemError, conv2d, matmul
+from tiling.operators import conv2d, matmul
+from tiling.problem import ProblemError
 from tiling.scheme import SchemeError
 from tiling.show import show
 from tiling.taskmap import repeat, spatial

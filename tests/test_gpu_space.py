@@ -11,7 +11,8 @@ from gpu.predict import predict, rank
 from gpu.space import candidates, limits, schedules, scheme_of
 from tests.gpu_cases import check_on_twin, product_scheme
 from tiling.notation import parse
-from tiling.problem import ProblemError, conv2d, matmul
+from tiling.operators import conv2d, matmul
+from tiling.problem import ProblemError
 from tiling.scheme import SchemeError
 
 A100, H200 = DEVICES["A100"], DEVICES["H200"]

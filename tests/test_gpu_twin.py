@@ -14,7 +14,7 @@ from gpu.emit import emit
 from gpu.numbers import from_bits, to_bits
 from gpu.twin import TwinError, run_on_twin
 from tests.gpu_cases import check_on_twin, expected, integers, product_scheme
-from tiling.problem import conv2d, matmul
+from tiling.operators import conv2d, matmul
 
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="needs a C compiler")
 

@@ -14,7 +14,7 @@ from tests.gpu_cases import check_on_twin
 from tests.test_gpu_compile import check_compiles, needs_nvrtc
 from tests.test_gpu_twin import survives
 from tiling.notation import parse
-from tiling.problem import conv2d, matmul
+from tiling.operators import conv2d, matmul
 from tiling.scheme import SchemeError
 
 H200 = DEVICES["H200"]

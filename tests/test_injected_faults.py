@@ -24,7 +24,7 @@ from search.tune import TuningError
 from search.workshop import Workshop, workshop
 from tiling.machine import Timing
 from tiling.notation import parse
-from tiling.problem import conv2d
+from tiling.operators import conv2d
 
 ROOT = Path(__file__).parents[1]
 # Each fault with how its recorded reason begins, or a part of it.

@@ -18,7 +18,7 @@ from cpu.toolchain import BASE_FLAGS, ToolchainError, find_compiler
 from microkernels.isa import ISAS
 from tiling.epilogue import fused
 from tiling.notation import parse
-from tiling.problem import conv2d, matmul
+from tiling.operators import conv2d, matmul
 from tiling.scheme import SchemeError
 
 GOLDEN = Path(__file__).with_name("golden")

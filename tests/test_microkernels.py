@@ -28,7 +28,7 @@ from microkernels.space import most_rows, quick, space
 from tiling import notation
 from tiling.footprint import footprint
 from tiling.machine import Timing
-from tiling.problem import matmul
+from tiling.operators import matmul
 
 ROOT = Path(__file__).parent.parent
 SPACES = [(isa, op) for isa in ISAS.values() for op in ("conv2d", "depthwise2d")]

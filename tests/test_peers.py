@@ -18,7 +18,7 @@ from bench.peers.tvm_library import SearchFailed, search
 from bench.peers.verbose import parse
 from bench.peers.xtc import Xtc
 from cpu.oracle import integers, reference
-from tiling.problem import conv2d, matmul
+from tiling.operators import conv2d, matmul
 
 # These search for half a minute before they compute, so they get few layers.
 SEARCHING = {"xtc": Xtc(trials=1), "tvm": Tvm(trials=1)}
@@ -203,13 +203,3 @@ def test_onednn_tells_the_time_of_its_kernel(capfd):
     print("after", flush=True)
     assert len(samples) == 5 and min(samples) > 0
     assert capfd.readouterr().out.splitlines()[-2:] == ["before", "after"]
-
-
-@pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch")
-def test_onednn_keeps_its_threads_when_others_change_them():
-    import torch
-
-    prepared, _, _ = computed(PEERS["onednn"], PROBLEMS["same"])
-    torch.set_num_threads(2)
-    prepared.run()
-    assert torch.get_num_threads() == 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cpu.oracle import reference
 from microkernels.isa import ISAS
 from search import generate_conv
-from tiling.problem import conv2d
+from tiling.operators import conv2d
 
 torch = pytest.importorskip("torch", reason="PyTorch, an independent reference, is not installed")
 

@@ -27,7 +27,8 @@ from search.workshop import workshop
 from search.tune import Measured, Outcome, TuningError, complexity, tune
 from tiling.machine import Timing
 from tiling.notation import parse
-from tiling.problem import ProblemError, conv2d
+from tiling.operators import conv2d
+from tiling.problem import ProblemError
 
 PROBLEM = conv2d(c=8, h=12, w=12, k=16, r=3, s=3, padding=1)
 SCHEME = "R(k) T(h,12) T(w,3) S(y) T(r,3) T(s,3) T(c,8) U(w,4) V(k,4)"

@@ -25,7 +25,7 @@ from tiling.footprint import footprint
 from tiling.machine import CacheLevel, Machine
 from tiling.nest import Loop, Register, lower
 from tiling.notation import parse
-from tiling.problem import conv2d, matmul
+from tiling.operators import conv2d, matmul
 from tiling.scheme import Stage, Tile, Unroll
 
 L1 = CacheLevel("L1", 48 << 10, 64, 12, 500e9)

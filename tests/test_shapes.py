@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.test_tiling import problems
-from tiling.problem import conv2d, matmul
+from tiling.operators import conv2d, matmul
 from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape
 
 

@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from tiling.problem import conv2d, matmul
+from tiling.operators import conv2d, matmul
 from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape, suite
 from tiling.suite import Layer, layers, suites
 

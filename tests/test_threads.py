@@ -22,7 +22,7 @@ from cpu.toolchain import find_compiler
 from microkernels.isa import ISAS
 from tests.test_kernels import CASES, SAME_3X3, kernel_of
 from tiling.notation import parse
-from tiling.problem import conv2d
+from tiling.operators import conv2d
 
 SPLIT = CASES["loops for cores"]  # 6 tasks
 # A child that has not answered by then waits for threads that it does not have.

@@ -14,7 +14,8 @@ from tiling.footprint import axis_points, footprint, inside_rows, unclipped
 from tiling.machine import Timing
 from tiling.nest import Loop, Register, lower, starts
 from tiling.notation import parse
-from tiling.problem import ProblemError, Window, conv2d, matmul
+from tiling.operators import conv2d, matmul
+from tiling.problem import ProblemError, Window
 from tiling.scheme import Lambda, Rest, Scheme, SchemeError, Stage, Tile, Unroll, Vector
 from tiling.shapes import canonical, parse_shape
 from tiling.show import show

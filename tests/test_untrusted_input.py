@@ -31,7 +31,7 @@ from search.conv import main as conv_command
 from search.workshop import workshop
 from tiling.machine import Timing
 from tiling.notation import parse
-from tiling.problem import conv2d
+from tiling.operators import conv2d
 from tiling.scheme import SchemeError
 from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape, suite
 

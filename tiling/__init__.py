@@ -2,7 +2,8 @@
 
 Read in this order:
 
-    problem    what to compute: dims, tensors, affine index expressions (conv2d, matmul)
+    problem    what to compute: dims, tensors, affine index expressions
+    operators  the problems there are: conv2d (grouped and depthwise too), matmul
     epilogue   what follows the operator: an expression of its result, fused into the stores
     suite      lists of real networks' layers, and how often each network has them
     shapes     the text forms of a problem: suite names, key=value lists, benchdnn descriptors

@@ -15,7 +15,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tiling.epilogue import fused
-from tiling.problem import Problem, ProblemError, ShapeError, conv2d, matmul
+from tiling.operators import conv2d, matmul
+from tiling.problem import Problem, ProblemError, ShapeError
 from tiling.suite import Layer, find, read
 
 REQUIRED = ("c", "h", "w", "k", "r", "s")
