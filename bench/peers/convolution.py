@@ -41,10 +41,11 @@ class Convolution:
 
 
 def convolution(problem: Problem) -> Convolution:
-    """The parameters of a `conv2d` or `depthwise2d` problem."""
+    """The parameters of a `conv2d` or `depthwise2d` problem, in whichever order its weights lie."""
     n, h, w, c = problem.broadcast.shape
-    k, per_group, r, s = problem.vector.shape
-    _, out_h, out_w, _ = problem.output.shape
+    r, s = problem.extents["r"], problem.extents["s"]
+    _, out_h, out_w, k = problem.output.shape
+    per_group = problem.vector.elements // (k * r * s)
     windows = problem.windows
     outputs = (out_h, out_w)
     return Convolution(

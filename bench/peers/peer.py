@@ -34,12 +34,14 @@ class Prepared:
 class Peer(ABC):
     """A library as somebody who knows it well would call it. Stateless: what a layer needs is in its `Prepared`.
 
-    `packages` maps the modules it imports to the names pip knows them by.
+    `packages` maps the modules it imports to the names pip knows them by. `target` is what computes: "cpu", or "cuda"
+    for an NVIDIA GPU; only peers of one target are compared.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     packages: ClassVar[Mapping[str, str]]
+    target: ClassVar[str] = "cpu"
     patience: float = 60.0  # seconds that preparing a layer may take at most
 
     def missing(self) -> str | None:

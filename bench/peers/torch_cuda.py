@@ -1,0 +1,142 @@
+"""PyTorch on an NVIDIA GPU: is there one, which precision, a call that is waited for, the kernel's time by events.
+
+What is proven without a device: every adapter takes `device="cpu"`, and the same calls of PyTorch then give exact
+results on small integers, in all dtypes, layouts and paddings; the search for a GPU and the timing by events are tested
+against stand-ins for the driver and for `torch.cuda`. What waits for a device: that PyTorch obeys the switches of
+`settle` there (on a CPU they do nothing), which kernels its libraries choose, and every speed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from bench.peers.peer import Peer, Prepared
+from bench.peers.torch_cpu import Calls
+from bench.peers.versions import installed
+from tiling.problem import OUTPUT_DTYPE, Problem
+
+DTYPES = {"f32": "float32", "tf32": "float32", "f16": "float16", "bf16": "bfloat16"}
+# Before each sample the GPU idles for this many of its clock ticks, some 0.2 ms: longer than Python needs to queue a
+# call, so that the events stand right before and after the kernel and no launch is timed.
+HEAD_START = 400_000
+
+
+class CudaPeer(Peer):
+    """A library on the GPU; with `device` "cpu" the same calls of PyTorch on the CPU, to try them where there is none."""
+
+    target = "cuda"
+    packages = {"torch": "torch"}
+    operators: ClassVar[tuple[str, ...]]
+    widens: ClassVar[bool] = False  # whether it can write f32 from f16 or bf16
+
+    def __init__(self, device: str = "cuda"):
+        self.device = device
+
+    def missing(self) -> str | None:
+        reasons = [super().missing()]
+        if self.device == "cuda" and installed("torch").endswith("+cpu"):
+            reasons.append("this PyTorch is built without CUDA: see https://pytorch.org/get-started")
+        reasons.append(no_gpu() if self.device == "cuda" else None)
+        return "; ".join(filter(None, reasons)) or None
+
+    def environment(self, threads: int) -> dict[str, str]:
+        return {}
+
+    def refuses(self, problem: Problem) -> str | None:
+        if problem.op not in self.operators:
+            return f"{self.name} is compared on {' and '.join(self.operators)} only, not on {problem.op}"
+        if not self.widens and problem.output_dtype != OUTPUT_DTYPE[problem.dtype]:
+            return f"PyTorch's {self.name} writes {problem.dtype} from {problem.dtype}, not {problem.output_dtype}"
+        return None
+
+
+def no_gpu() -> str | None:
+    """Why no NVIDIA GPU can be used here, one sentence; None if one can. Asks the driver and touches no GPU.
+
+    A process that has asked cannot hand CUDA to a fork of itself; one that it starts afresh, as a worker, may use it.
+    """
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "no NVIDIA GPU here: there is no driver (libcuda.so.1)"
+    count = ctypes.c_int()
+    error = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    if error:
+        return f"no NVIDIA GPU here: the driver says error {error}"
+    return None if count.value else "no NVIDIA GPU here: the driver counts none"
+
+
+def version(library: str) -> str:
+    """`library`, which comes with PyTorch's CUDA, and the versions of both."""
+    import torch
+
+    return f"{library} (PyTorch {torch.__version__}, CUDA {torch.version.cuda or 'none'})"
+
+
+def settle(dtype: str) -> None:
+    """Sets PyTorch's switches, global and until another problem is prepared: true f32, f16 and bf16 summed in f32."""
+    import torch
+
+    torch.set_grad_enabled(False)
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    matmul.allow_tf32 = cudnn.allow_tf32 = dtype == "tf32"
+    # By default cuBLAS may add the parts of a split sum in f16, which the kernels it is compared with do not.
+    matmul.allow_fp16_reduced_precision_reduction = matmul.allow_bf16_reduced_precision_reduction = False
+    cudnn.benchmark = True
+
+
+def tensor(array: np.ndarray, dtype: str, device: str):
+    """float32 as a tensor on the device, rounded to the nearest value of a smaller dtype."""
+    import torch
+
+    return torch.from_numpy(array).to(device, getattr(torch, DTYPES[dtype]))
+
+
+def matrices(problem: Problem, a: np.ndarray, b: np.ndarray, device: str) -> tuple:
+    """a (M,K), b (K,N) and c (M,N) on the device, with L before them in a batch; a transposed one is a view."""
+    import torch
+
+    a, b = tensor(a, problem.dtype, device), tensor(b, problem.dtype, device)
+    c = torch.empty(problem.output.shape, dtype=getattr(torch, DTYPES[problem.output_dtype]), device=device)
+    columns_of_a, columns_of_b = str(problem.broadcast.indices[-1]), str(problem.vector.indices[-1])
+    return a.mT if columns_of_a == "m" else a, b.mT if columns_of_b == "k" else b, c
+
+
+def prepared(operator: Callable[[], object], layout: str, device: str, axes: tuple[int, ...] | None = None) -> Prepared:
+    """An operator, called once for what it tries out; `axes` bring its output into the problem's order."""
+    import torch
+
+    calls, on_gpu = Calls(operator), device == "cuda"
+
+    def run() -> None:
+        calls.run()
+        if on_gpu:
+            torch.cuda.synchronize()
+
+    def result() -> np.ndarray:
+        y = calls.output.permute(axes) if axes else calls.output
+        return y.float().cpu().numpy()
+
+    run()
+    return Prepared(run, result, layout, partial(event_seconds, calls.run) if on_gpu else None)
+
+
+def event_seconds(call: Callable[[], object], count: int) -> list[float]:
+    """Seconds of all that one call has the GPU do, `count` times, by events on its stream."""
+    import torch
+
+    samples = []
+    for _ in range(count):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda._sleep(HEAD_START)
+        start.record()
+        call()
+        end.record()
+        torch.cuda.synchronize()
+        samples.append(start.elapsed_time(end) / 1e3)
+    return samples
