@@ -18,6 +18,7 @@ from bench.peers.torch_cuda import event_seconds, no_gpu, prepared, settle
 from bench.peers.triton import TILINGS, Triton
 from cpu.oracle import reference
 from gpu.devices import DEVICES
+from tests.guard import PLACES, Guarded
 from tiling.problem import DTYPE_BYTES, conv2d, matmul
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch")
@@ -61,9 +62,14 @@ def signs(problem):
     return [rng.integers(-1, 2, t.shape).astype(np.float32) for t in (problem.broadcast, problem.vector)]
 
 
-def wrong(peer, problem) -> str:
-    """What is wrong with a peer's result of the problem; nothing where it is exact."""
+def wrong(peer, problem, place: str = "") -> str:
+    """What is wrong with a peer's result of the problem; nothing where it is exact.
+
+    With one of tests.guard's PLACES the inputs lie beside pages that end the process when they are read.
+    """
     first, second = signs(problem)
+    if place:
+        first, second = beside_a_page(first, place), beside_a_page(second, place)
     ready = peer.prepare(problem, first, second, threads=1)
     ready.run()
     y = ready.result()
@@ -76,6 +82,12 @@ def wrong(peer, problem) -> str:
         return f"{peer.name}: {y.dtype} {y.shape}"
     equal = np.array_equal(y, reference(problem, first, second))
     return "" if equal else f"{peer.name} computes {problem} in {problem.dtype} wrongly"
+
+
+def beside_a_page(array: np.ndarray, place: str) -> np.ndarray:
+    guarded = Guarded(array.shape, place).array
+    guarded[...] = array
+    return guarded
 
 
 @needs_torch
@@ -112,7 +124,7 @@ def test_results_on_a_gpu_are_exact(name):
 
 
 def interpret_triton() -> None:
-    """In a process with TRITON_INTERPRET=1: all dtypes, layouts and tilings. Raises AssertionError."""
+    """In a process with TRITON_INTERPRET=1: all dtypes, layouts and tilings. Raises AssertionError, or crashes."""
     small = (16, 16, 64, 2, 1, 1)
     cases = [(small, matmul(**PRODUCTS[name], dtype=dtype)) for name in PRODUCTS for dtype in INTERPRETED]
     cases += [(small, matmul(m=20, n=17, k=21, dtype="f16", output_dtype="f32"))]
@@ -122,7 +134,7 @@ def interpret_triton() -> None:
     for tiling, problem in cases:
         peer = Triton(device="cpu", tilings=[tiling])
         assert peer.refuses(problem) is None
-        found.append(wrong(peer, problem))
+        found += [wrong(peer, problem, place) for place in ("", *PLACES)]
     assert not any(found), "\n".join(filter(None, found))
     print(f"{len(cases)} exact")
 
@@ -160,9 +172,12 @@ def compile_triton() -> None:
 def in_a_process(function: str, **environment: str) -> str:
     script = f"from tests.test_gpu_peers import {function}; {function}()"
     told = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, **environment}
+        [sys.executable, "-X", "faulthandler", "-c", script],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
     )
-    assert told.returncode == 0, told.stderr
+    assert told.returncode == 0, f"exit status {told.returncode}: {told.stderr}"
     return told.stdout
 
 
