@@ -19,7 +19,9 @@ from bench.peers.triton import TILINGS, Triton
 from cpu.oracle import reference
 from gpu.devices import DEVICES
 from tests.guard import PLACES, Guarded
-from tiling.problem import DTYPE_BYTES, conv2d, matmul
+from tiling.epilogue import fused
+from tiling.operators import conv2d, matmul
+from tiling.problem import DTYPE_BYTES
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch")
 needs_triton = pytest.mark.skipif(
@@ -206,6 +208,7 @@ def test_what_a_gpu_peer_cannot_take_is_said_in_a_sentence():
     assert PEERS["cudnn"].refuses(product) == "cudnn is compared on conv2d only, not on matmul"
     assert PEERS["cublas"].refuses(conv) == "cublas is compared on matmul only, not on conv2d"
     assert PEERS["triton"].refuses(conv) == "triton is compared on matmul only, not on conv2d"
+    assert PEERS["triton"].refuses(fused(product, "relu(y)")) == "triton is compared without an epilogue only"
     depthwise = conv2d(c=8, h=5, w=5, k=8, r=3, s=3, groups=8)
     assert PEERS["cudnn"].refuses(depthwise) == "cudnn is compared on conv2d only, not on depthwise2d"
     widened = matmul(m=8, n=8, k=8, dtype="f16", output_dtype="f32")
