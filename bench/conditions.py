@@ -37,6 +37,8 @@ def available(asked: Sequence[str] | None) -> tuple[dict[str, str], list[tuple[s
     for name in asked:
         if name not in PEERS:
             raise ProblemError(f"there is no peer {name!r}; there are {' '.join(PEERS)}, or none")
+        if PEERS[name].target != "cpu":
+            raise ProblemError(f"{name} computes on a GPU: beside kernels of the CPU it would compare two machines")
     versions, missing = {}, []
     for name in asked:
         reason = PEERS[name].missing()

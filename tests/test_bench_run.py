@@ -444,6 +444,13 @@ def test_an_unknown_suite_exits_2_with_a_sentence(no_work, capsys, main):
     assert said.startswith("there is no suite 'resnet81'") and said.count("\n") == 1
 
 
+def test_a_peer_of_a_gpu_is_not_compared_with_kernels_of_the_cpu(no_work, capsys):
+    assert command.main(["--peers", "ort", "cublas"]) == 2
+    assert capsys.readouterr().err == (
+        "cublas computes on a GPU: beside kernels of the CPU it would compare two machines\n"
+    )
+
+
 def test_an_unknown_peer_exits_2_with_a_sentence(no_work, capsys):
     assert command.main(["--peers", "onednnn"]) == 2
     said = capsys.readouterr().err
