@@ -31,6 +31,10 @@ class CompileError(RuntimeError):
     """NVRTC is missing, does not know the architecture, or refuses the text."""
 
 
+class CompilerMissing(CompileError):
+    """NVRTC is not installed or cannot be loaded: what to install."""
+
+
 @dataclass(frozen=True)
 class Cubin:
     """Machine code of one kernel. `registers` are a thread's; `spilled` bytes are its stores and loads of those it lacks."""
@@ -85,7 +89,7 @@ def _nvrtc():
     except (ImportError, RuntimeError) as error:
         # CuPy's own class for a library it cannot load is no part of its interface; it is a RuntimeError.
         what = "CuPy is not installed" if isinstance(error, ImportError) else "NVRTC cannot be loaded"
-        raise CompileError(f"{what}, which compiles CUDA kernels: pip install 'tilewright[gpu]'") from error
+        raise CompilerMissing(f"{what}, which compiles CUDA kernels: pip install 'tilewright[gpu]'") from error
     return nvrtc
 
 

@@ -20,6 +20,14 @@ then what stands at the edge:
     generate      `generate_conv`, `generate_matmul`: a problem in, a kernel out; `load_kernel`: one that was saved
     options       what the command lines have in common
     command       the command line that `python -m search.conv` and `python -m search.matmul` are
+
+and, for a GPU (`gpu/` has the space and the model), loaded only when asked for:
+
+    gpu_target    the problem in a GPU's dtype, the device, the choice, the callable
+    gpu_check     a kernel's outputs compared with the reference
+    gpu_explain   the predicted time of every pipe, as a table and a sentence
+    gpu_report    what the command line prints
+    gpu_command   the command line with `--target cuda` and `--target cuda-twin`
 """
 
 __all__ = ["fold_batch_norm", "generate_conv", "generate_matmul", "load_kernel"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +24,7 @@ from microkernels.offline import machine_catalog
 from microkernels.progress import shown
 from search import store
 from search.explain import explain
-from search.options import FAILURES, INTERRUPTED, natural, seconds, whole
+from search.options import FAILURES, INTERRUPTED, TARGETS, check_target, given, natural, repeated, seconds, whole
 from search.report import Report
 from search.tune import Measured, Outcome
 from search.workshop import DEFAULT_BUDGET, DEFAULT_TRIALS, Workshop, workshop
@@ -42,9 +41,12 @@ VERDICT_SECONDS = 0.5
 
 def main(program: str, parse_shape: Callable[[str], Problem], shape_help: str, arguments: list[str] | None = None) -> int:
     """Runs the command line; the exit code. 2: what was asked for cannot be; 1: it went wrong; 130: Ctrl-C."""
-    options = _parser(program, shape_help).parse_args(arguments)
+    parser = _parser(program, shape_help)
+    options = parser.parse_args(arguments)
     try:
-        report = _run(program, fused(parse_shape(options.shape), options.epilogue), options)
+        check_target(options.target, options.dtype, given(parser, arguments))
+        search = _run if options.target == "cpu" else _gpu_search()
+        report = search(program, fused(parse_shape(options.shape), options.epilogue), options)
         print(json.dumps(report.as_json()) if options.json else report.as_text(), flush=True)
         return INTERRUPTED if report.interrupted else 0
     except BrokenPipeError:
@@ -63,6 +65,12 @@ def main(program: str, parse_shape: Callable[[str], Problem], shape_help: str, a
     except FAILURES as error:
         print(error, file=sys.stderr)
         return 1
+
+
+def _gpu_search():
+    from search.gpu_command import run  # a search for the CPU does not wait for what only a GPU needs
+
+    return run
 
 
 def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
@@ -148,14 +156,11 @@ def _verdict(
 
 
 def _repeat(program: str, problem: Problem, scheme: Scheme, options: argparse.Namespace) -> str:
-    # The interpreter as it can be typed here: `make run` has one of its own in the project's folder.
-    here = os.path.relpath(sys.executable)
-    python = "python" if here.startswith("..") else here
-    words = [python, *program.split()[1:], "--shape", canonical(problem), "--scheme", scheme.text]
+    words = ["--shape", canonical(problem), "--scheme", scheme.text]
     words += [] if options.threads == 1 else ["--threads", str(options.threads)]
     words += ["--isa", options.isa] if options.isa else []
     words += [] if options.seed == 0 else ["--seed", str(options.seed)]
-    return shlex.join(words)
+    return repeated(program, words)
 
 
 def _rank_first(shop: Workshop, problem: Problem, console: Console) -> None:
@@ -195,6 +200,13 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(program, description="Finds, checks and explains a fast kernel for one problem.")
     parser.add_argument("--shape", required=True, help=shape_help)
     parser.add_argument("--epilogue", metavar="TEXT", help="what the stores do to each sum, such as 'relu(y + b)'")
+    parser.add_argument(
+        "--target", choices=TARGETS, default="cpu", help="default cpu; cuda-twin runs a GPU kernel on this CPU"
+    )
+    parser.add_argument("--dtype", metavar="NAME", help="f16, bf16 or tf32 on a GPU, default f16; f32 on the CPU")
+    parser.add_argument(
+        "--device", metavar="NAME", help="A100, L40S, H100 or H200; default: the GPU that is here, else H200"
+    )
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
     parser.add_argument(
         "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS", help="for the whole search; default 30"
@@ -206,7 +218,7 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser.add_argument("--model-only", action="store_true", help="trust the model: measure no candidate")
     parser.add_argument("--scheme", metavar="TEXT", help="run exactly this scheme")
     parser.add_argument("--explain", action="store_true", help="predicted parts of the choice and of the runners-up")
-    parser.add_argument("--emit", type=Path, metavar="DIR", help="write .c, .h, .so and an example program there")
+    parser.add_argument("--emit", type=Path, metavar="DIR", help="write the kernel there: .c, .h, .so, an example; .cu, .cubin")
     parser.add_argument("--isa", metavar="NAME", help="avx512f, avx2 or portable; default: the widest this CPU runs")
     parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the random data and the explored schemes")
     parser.add_argument(

@@ -19,7 +19,7 @@ def explain(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine
     for place, candidate in enumerate(candidates):
         rows.append(_row("chosen" if place == 0 else f"#{place + 1}", candidate.prediction, flops))
     schemes = [f"{row[0]:>6}  {candidate.scheme.text}" for row, candidate in zip(rows[1:], candidates)]
-    return "\n".join([*_aligned(rows), "", *schemes, "", reason(chosen, runners_up, machine)])
+    return "\n".join([*aligned(rows), "", *schemes, "", reason(chosen, runners_up, machine)])
 
 
 def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine) -> str:
@@ -84,16 +84,18 @@ def _header(machine: Machine) -> list[str]:
 
 def _row(name: str, prediction: Prediction, flops: int) -> list[str]:
     rate = f"{flops / prediction.seconds / 1e9:.0f} GFLOP/s"
-    cells = [name, _us(prediction.seconds), rate, _us(prediction.compute), _us(prediction.overhead)]
+    cells = [name, microseconds(prediction.seconds), rate, microseconds(prediction.compute), microseconds(prediction.overhead)]
     for moved, seconds in zip(prediction.traffic, prediction.movement):
-        cells += [f"{moved.total / 1e6:.2f} MB", _us(seconds)]
+        cells += [f"{moved.total / 1e6:.2f} MB", microseconds(seconds)]
     return [*cells, prediction.bottleneck]
 
 
-def _us(seconds: float) -> str:
+def microseconds(seconds: float) -> str:
+    """A cell of the table: a time."""
     return f"{seconds * 1e6:.1f} µs"
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
+def aligned(rows: list[list[str]]) -> list[str]:
+    """The lines of a table, every column as wide as its widest cell."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cpu.batch_norm import fold_batch_norm
 from cpu.export import load
 from cpu.kernel import Kernel
 from microkernels.database import ignore
 from search import store
+from search.options import TARGETS
 from search.workshop import DEFAULT_BUDGET, Workshop, workshop
 from tiling.epilogue import fused
 from tiling.machine import Timing
@@ -14,6 +17,10 @@ from tiling.notation import parse
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme, SchemeError
+
+if TYPE_CHECKING:
+    from gpu.kernel import Kernel as GpuKernel
+    from search.gpu_target import TwinKernel
 
 __all__ = ["fold_batch_norm", "generate", "generate_conv", "generate_matmul", "load_kernel"]
 
@@ -33,13 +40,14 @@ def generate_conv(
     groups: int = 1,
     transposed: bool = False,
     d: int | None = None,
-    dtype: str = "f32",
+    dtype: str | None = None,
     epilogue: str | None = None,
     threads: int = 1,
     tune: str = "model",
     budget: float = DEFAULT_BUDGET,
     isa: str | None = None,
-) -> Kernel:
+    target: str = "cpu",
+) -> Kernel | GpuKernel | TwinKernel:
     """A kernel for one 2-D convolution on this machine: y = kernel(x, w).
 
     x is (N,H,W,C) float32, w is (K,C/groups,R,S) float32 as PyTorch has it, y is (N,OH,OW,K). `stride` and `dilation`
@@ -50,19 +58,25 @@ def generate_conv(
     for about `budget` seconds. What was chosen is kept, and the next call with the same arguments returns at once,
     until the machine is ranked anew or the compiler changes.
 
-    Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), a `dtype` but f32.
+    target="cuda" gives a `gpu.kernel.Kernel` for this process's GPU: CuPy arrays or DLPack tensors of `dtype`, "f16",
+    "bf16" or "tf32" (float32 arrays), f16 by default, with w (K,R,S,C), channels last. target="cuda-twin" gives the
+    same kernel as a function of NumPy arrays, which a CPU computes thread by thread: small shapes, no speed. Both take
+    the model's choice; threads, tune, budget and isa are the CPU's.
+
+    Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), on a CPU a `dtype`
+    but f32, on a GPU groups.
     Raises ProblemError for these and for a shape or epilogue that cannot be computed, ToolchainError without a C
-    compiler, CacheError or StoreError where files cannot be kept, TuningError where no candidate runs.
+    compiler, CacheError or StoreError where files cannot be kept, TuningError where no candidate runs; for a GPU what
+    `search.gpu_target.generate_gpu` says.
     """
     if transposed:
         raise ProblemError("a transposed convolution is not covered: only forward ones of 1 or 2 dimensions are")
     if d is not None or any(isinstance(each, (tuple, list)) and len(each) == 3 for each in (stride, padding, dilation)):
         raise ProblemError("a 3-D convolution is not covered: only forward ones of 1 or 2 dimensions are")
-    if dtype != "f32":
-        raise ProblemError(f"dtype {dtype!r} is not covered on a CPU: only 'f32' is")
     axes = {"stride": stride, "padding": padding, "dilation": dilation}
     problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, **axes, groups=groups)
-    return generate(fused(problem, epilogue), threads=threads, tune=tune, budget=budget, isa=isa)
+    ours = {"threads": threads, "tune": tune, "budget": budget, "isa": isa}
+    return _generated(fused(problem, epilogue), target, dtype, ours)
 
 
 def generate_matmul(
@@ -70,18 +84,21 @@ def generate_matmul(
     m: int,
     n: int,
     k: int,
+    dtype: str | None = None,
     epilogue: str | None = None,
     threads: int = 1,
     tune: str = "model",
     budget: float = DEFAULT_BUDGET,
     isa: str | None = None,
-) -> Kernel:
+    target: str = "cpu",
+) -> Kernel | GpuKernel | TwinKernel:
     """A kernel for one matrix product on this machine: c = kernel(a, b).
 
     a is (M,K) float32, b is (K,N), c is (M,N), all row-major. In an `epilogue` y is the product and b a bias (N,). The
     other arguments, what is kept, and the errors are those of `generate_conv`.
     """
-    return generate(fused(matmul(m=m, n=n, k=k), epilogue), threads=threads, tune=tune, budget=budget, isa=isa)
+    ours = {"threads": threads, "tune": tune, "budget": budget, "isa": isa}
+    return _generated(fused(matmul(m=m, n=n, k=k), epilogue), target, dtype, ours)
 
 
 def load_kernel(path) -> Kernel:
@@ -91,6 +108,25 @@ def load_kernel(path) -> Kernel:
     without the kernel's instruction set.
     """
     return load(path)
+
+
+_CPU_ONLY = {"threads": 1, "tune": "model", "budget": DEFAULT_BUDGET, "isa": None}
+
+
+def _generated(problem: Problem, target: str, dtype: str | None, ours: dict) -> Kernel | GpuKernel | TwinKernel:
+    """`ours` are the arguments that only a CPU has a use for."""
+    if target not in TARGETS:
+        raise ProblemError(f"target={target!r} must be one of {', '.join(TARGETS)}")
+    if target == "cpu":
+        if dtype not in (None, "f32"):
+            raise ProblemError(f"dtype {dtype!r} is not covered on a CPU: only 'f32' is")
+        return generate(problem, **ours)
+    for name, value in ours.items():
+        if value != _CPU_ONLY[name]:
+            raise ProblemError(f"{name}={value!r} means nothing to target={target!r}: leave it out")
+    from search.gpu_target import generate_gpu  # a kernel for the CPU does not wait for what only a GPU needs
+
+    return generate_gpu(problem, dtype, target)
 
 
 def generate(problem: Problem, *, threads: int, tune: str, budget: float, isa: str | None = None) -> Kernel:

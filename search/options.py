@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import shlex
+import sys
+from collections.abc import Sequence
 
 from cpu.cache import CacheError
 from cpu.export import ExportError
@@ -13,11 +17,48 @@ from cpu.worker import WorkerError
 from microkernels.database import StoreError
 from microkernels.rank import RankingError
 from search.tune import TuningError
+from tiling.problem import ProblemError
+
+
+class TargetError(RuntimeError):
+    """A GPU kernel cannot be compiled, run or trusted here: the sentence of whichever part of `gpu` said so."""
+
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
+TARGETS = ("cpu", "cuda", "cuda-twin")
+# Options that one kind of target has no use for, by the attribute of the parsed options.
+_OF_THE_CPU = ("threads", "budget", "trials", "forget", "isa", "cache_limit")
+_OF_A_GPU = ("device",)
+
 # What can go wrong through no fault of the command: exit code 1 and the error's own sentence.
-FAILURES = (CacheError, CpuError, ExportError, RankingError, StoreError, ToolchainError, TuningError, WorkerError)
+FAILURES = (
+    *(CacheError, CpuError, ExportError, RankingError, StoreError),
+    *(TargetError, ToolchainError, TuningError, WorkerError),
+)
+
+
+def given(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> frozenset[str]:
+    """The options that stand on the command line, even where they say what holds by default."""
+    blank = argparse.Namespace(**dict.fromkeys(vars(parser.parse_args(arguments))))
+    return frozenset(name for name, value in vars(parser.parse_args(arguments, blank)).items() if value is not None)
+
+
+def check_target(target: str, dtype: str | None, found: frozenset[str]) -> None:
+    """Raises ProblemError for an option, of those `found` on the command line, or a dtype the target cannot use."""
+    for name in _OF_A_GPU if target == "cpu" else _OF_THE_CPU:
+        if name in found:
+            raise ProblemError(f"--{name.replace('_', '-')} means nothing to --target {target}: leave it out")
+    if target == "cpu" and dtype not in (None, "f32"):
+        raise ProblemError(f"dtype {dtype!r} is not covered on a CPU: only 'f32' is")
+
+
+def repeated(program: str, words: Sequence[str]) -> str:
+    """A command line of `program`, `python -m …`, that can be typed here."""
+    # The interpreter as it can be typed here: `make run` has one of its own in the project's folder.
+    here = os.path.relpath(sys.executable)
+    python = "python" if here.startswith("..") else here
+    return shlex.join([python, *program.split()[1:], *words])
 
 
 def whole(text: str) -> int:

@@ -19,8 +19,13 @@ MAY_IMPORT = {
 }
 # Entry points wire packages together, so that no other module has to.
 ENTRY_POINTS = {
-    "search/generate.py": {"cpu"},
+    "search/generate.py": {"cpu", "gpu"},
     "search/command.py": {"cpu"},
+    "search/gpu_check.py": {"cpu", "gpu"},
+    "search/gpu_command.py": {"cpu", "gpu"},
+    "search/gpu_explain.py": {"gpu"},
+    "search/gpu_report.py": {"gpu"},
+    "search/gpu_target.py": {"gpu"},
     "search/options.py": {"cpu"},
     "search/report.py": {"cpu"},
     "search/workshop.py": {"cpu"},

@@ -1,0 +1,103 @@
+"""What a search for a GPU found, as text for people and as one JSON object for programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu.emit import VERSION
+from search.gpu_target import Choice
+from tiling.shapes import canonical
+
+
+@dataclass(frozen=True)
+class GpuReport:
+    """One choice for a GPU: predicted, compiled where NVRTC is, checked where it ran. No time is measured.
+
+    unchecked: why the kernel was not run, empty where it was and is right. conflicts: the extra cycles that bank
+    conflicts cost on the twin, None where it did not run there.
+    """
+
+    choice: Choice
+    target: str
+    unchecked: str
+    conflicts: int | None
+    search_seconds: float
+    repeat: str
+    explanation: str
+    emitted: tuple[Path, ...]
+    interrupted: bool = False
+
+    def as_json(self) -> dict:
+        """One object; seconds a call as predicted, parts of them by pipe; null where something was not found out."""
+        choice, source, cubin = self.choice, self.choice.source, self.choice.cubin
+        problem, prediction = choice.scheme.problem, choice.predictions[0]
+        return {
+            "shape": canonical(problem),
+            "scheme": choice.scheme.text,
+            "target": self.target,
+            "dtype": problem.dtype,
+            "device": choice.device.name,
+            "architecture": choice.device.architecture,
+            "predicted_seconds": prediction.seconds,
+            "parts": {**dict(prediction.parts), "unhidden": prediction.unhidden},
+            "bottleneck": prediction.bottleneck,
+            "symbol": source.symbol,
+            "grid": source.grid,
+            "block": source.threads,
+            "shared_bytes": source.shared_bytes,
+            "registers": cubin.registers if cubin else None,
+            "spilled_bytes": cubin.spilled if cubin else None,
+            "compiler": cubin.compiler if cubin else None,
+            "correct": None if self.unchecked else True,  # a kernel that is not exact ends in an error, not in a report
+            "check": self.check,
+            "conflicts": self.conflicts,
+            "ranked": len(choice.predictions),
+            "search_seconds": self.search_seconds,
+            "interrupted": self.interrupted,
+            "version": VERSION,
+            "repeat": self.repeat,
+            "explanation": self.explanation,
+            "emitted": [str(path) for path in self.emitted],
+        }
+
+    @property
+    def check(self) -> str:
+        """Whether the kernel was run, where, and what was seen."""
+        if self.unchecked:
+            return f"not run: {self.unchecked}"
+        epilogue = self.choice.scheme.problem.epilogue
+        rounded = epilogue is not None and not epilogue.keeps_integers
+        exact = "exact on small integers" + (", but for what the epilogue rounds" if rounded else "")
+        if self.conflicts is None:
+            return f"{exact}, on {self.choice.device.name}"
+        return f"{exact}, on the twin; bank conflicts cost {self.conflicts} cycles"
+
+    def as_text(self) -> str:
+        """A line a fact."""
+        choice, source, cubin = self.choice, self.choice.source, self.choice.cubin
+        problem, prediction = choice.scheme.problem, choice.predictions[0]
+        speed = problem.flops / prediction.seconds / 1e12
+        compiled = f"not compiled: {choice.uncompiled}"
+        if cubin:
+            compiled = f"{cubin.registers} registers a thread, {cubin.spilled} bytes spilled, {cubin.compiler}"
+        launch = f"{source.grid} blocks of {source.threads} threads, {source.shared_bytes} bytes of shared memory each"
+        schedules = f"{len(choice.predictions)} schedules" if len(choice.predictions) > 1 else "one scheme"
+        lines = [
+            ("problem", f"{problem.op} {canonical(problem)} in {problem.dtype}   ({problem.flops / 1e9:.3g} GFLOP)"),
+            ("scheme", choice.scheme.text),
+            ("launch", launch),
+            ("compiled", compiled),
+            (
+                "predicted",
+                f"{prediction.seconds * 1e3:.4g} ms a call, {speed:.1f} TFLOP/s, limited by its "
+                f"{prediction.bottleneck}; not measured",
+            ),
+            ("check", self.check),
+            ("search", f"{self.search_seconds:.1f} s, {schedules} ranked by the model"),
+            ("device", f"{choice.device.name}, {choice.device.architecture}"),
+            ("repeat with", self.repeat),
+        ]
+        lines += [("wrote", str(path)) for path in self.emitted]
+        text = "\n".join(f"{name:<12} {value}" for name, value in lines)
+        return f"{text}\n\n{self.explanation}" if self.explanation else text
