@@ -42,7 +42,9 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> GpuRepo
     if twin:
         check_size_for_twin(problem)
     elif absent and not (options.emit or options.explain or options.model_only):
-        raise TargetError(f"{absent}: give --model-only, --explain or --emit, or --target cuda-twin to run it on a CPU")
+        raise TargetError(
+            f"{absent}; without it --model-only, --explain and --emit work, and --target cuda-twin runs the kernel on a CPU"
+        )
     if options.emit:
         writable(options.emit)
     started = time.monotonic()

@@ -50,7 +50,7 @@ def check_target(target: str, dtype: str | None, found: frozenset[str]) -> None:
         if name in found:
             raise ProblemError(f"--{name.replace('_', '-')} means nothing to --target {target}: leave it out")
     if target == "cpu" and dtype not in (None, "f32"):
-        raise ProblemError(f"dtype {dtype!r} is not covered on a CPU: only 'f32' is")
+        raise ProblemError(f"dtype {dtype!r:.40} is not covered on a CPU: only 'f32' is")
 
 
 def repeated(program: str, words: Sequence[str]) -> str:
