@@ -30,6 +30,7 @@ from search.gpu_target import chosen, on_gpu
 from search.matmul import main as matmul_command
 from tests.gpu_cases import expected, integers, product_scheme
 from tests.test_gpu_compile import needs_nvrtc
+from tests.test_gpu_kernel import fake_array, fake_device  # noqa: F401, a fixture
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError
@@ -37,6 +38,7 @@ from tiling.scheme import SchemeError
 from tiling.shapes import canonical
 
 CONV, PRODUCT = "c=8,h=9,w=9,k=16,r=3,s=3,pad=1", "m=40,n=24,k=56"
+CURRENT, CURRENT_DEVICE = gpu.kernel._current, gpu.kernel.current_device
 KEYS = {"shape", "scheme", "correct", "search_seconds", "interrupted", "version", "repeat", "explanation", "emitted"}
 
 
@@ -122,6 +124,33 @@ def test_running_without_a_device_is_refused(capsys):
     printed = capsys.readouterr()
     assert printed.out == "" and printed.err.count("\n") == 1
     assert "there is no CUDA device here" in printed.err and "--target cuda-twin" in printed.err
+
+
+@pytest.fixture
+def device(fake_device, no_device, monkeypatch):  # noqa: F811
+    """A stand-in for CuPy on an H200, whose launches run the twin."""
+    monkeypatch.setattr(gpu.kernel, "_current", CURRENT)
+    monkeypatch.setattr(search.gpu_target, "current_device", CURRENT_DEVICE)
+    cupy = sys.modules["cupy"]
+    cupy.asarray, cupy.asnumpy = fake_array, np.asarray
+    return fake_device
+
+
+@pytest.mark.parametrize("option", [[], ["--model-only"], ["--device", "H200"]])
+def test_on_a_device_the_choice_is_loaded_launched_and_checked(device, option, capsys):
+    device.scheme = chosen(matmul(m=40, n=24, k=56, dtype="f16"), CURRENT_DEVICE()).scheme
+    found = reported(matmul_command, capsys, "--target", "cuda", "--shape", PRODUCT, *option)
+    assert found["scheme"] == device.scheme.text and len(device.launches) == 1
+    assert found["correct"] is True and found["check"] == "exact on small integers, on NVIDIA H200"
+    assert "--model-only" not in found["repeat"] and found["registers"] == 64
+
+
+def test_another_device_than_the_one_that_is_here(device, capsys):
+    arguments = ["--target", "cuda", "--device", "A100", "--shape", PRODUCT]
+    assert matmul_command(arguments) == 1
+    assert "the GPU here is NVIDIA H200, not A100" in capsys.readouterr().err
+    assert reported(matmul_command, capsys, *arguments, "--model-only")["architecture"] == "sm_80"
+    assert not device.launches
 
 
 @pytest.mark.parametrize(
