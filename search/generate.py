@@ -9,7 +9,7 @@ from cpu.export import load
 from cpu.kernel import Kernel
 from microkernels.database import ignore
 from search import store
-from search.options import TARGETS
+from search.options import TARGETS, check_cpu_dtype
 from search.workshop import DEFAULT_BUDGET, Workshop, workshop
 from tiling.epilogue import fused
 from tiling.machine import Timing
@@ -75,8 +75,8 @@ def generate_conv(
         raise ProblemError("a 3-D convolution is not covered: only forward ones of 1 or 2 dimensions are")
     axes = {"stride": stride, "padding": padding, "dilation": dilation}
     problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, **axes, groups=groups)
-    ours = {"threads": threads, "tune": tune, "budget": budget, "isa": isa}
-    return _generated(fused(problem, epilogue), target, dtype, ours)
+    of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa}
+    return _generated(fused(problem, epilogue), target, dtype, of_the_cpu)
 
 
 def generate_matmul(
@@ -97,8 +97,8 @@ def generate_matmul(
     a is (M,K) float32, b is (K,N), c is (M,N), all row-major. In an `epilogue` y is the product and b a bias (N,). The
     other arguments, what is kept, and the errors are those of `generate_conv`.
     """
-    ours = {"threads": threads, "tune": tune, "budget": budget, "isa": isa}
-    return _generated(fused(matmul(m=m, n=n, k=k), epilogue), target, dtype, ours)
+    of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa}
+    return _generated(fused(matmul(m=m, n=n, k=k), epilogue), target, dtype, of_the_cpu)
 
 
 def load_kernel(path) -> Kernel:
@@ -110,19 +110,18 @@ def load_kernel(path) -> Kernel:
     return load(path)
 
 
-_CPU_ONLY = {"threads": 1, "tune": "model", "budget": DEFAULT_BUDGET, "isa": None}
+_CPU_DEFAULTS = {"threads": 1, "tune": "model", "budget": DEFAULT_BUDGET, "isa": None}
 
 
-def _generated(problem: Problem, target: str, dtype: str | None, ours: dict) -> Kernel | GpuKernel | TwinKernel:
-    """`ours` are the arguments that only a CPU has a use for."""
+def _generated(problem: Problem, target: str, dtype: str | None, of_the_cpu: dict) -> Kernel | GpuKernel | TwinKernel:
+    """As `generate_conv`, for any problem of f32; `of_the_cpu` are the arguments that a GPU has no use for."""
     if target not in TARGETS:
         raise ProblemError(f"target={target!r} must be one of {', '.join(TARGETS)}")
     if target == "cpu":
-        if dtype not in (None, "f32"):
-            raise ProblemError(f"dtype {dtype!r} is not covered on a CPU: only 'f32' is")
-        return generate(problem, **ours)
-    for name, value in ours.items():
-        if value != _CPU_ONLY[name]:
+        check_cpu_dtype(dtype)
+        return generate(problem, **of_the_cpu)
+    for name, value in of_the_cpu.items():
+        if value != _CPU_DEFAULTS[name]:
             raise ProblemError(f"{name}={value!r} means nothing to target={target!r}: leave it out")
     from search.gpu_target import generate_gpu  # a kernel for the CPU does not wait for what only a GPU needs
 

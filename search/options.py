@@ -49,7 +49,13 @@ def check_target(target: str, dtype: str | None, found: frozenset[str]) -> None:
     for name in _OF_A_GPU if target == "cpu" else _OF_THE_CPU:
         if name in found:
             raise ProblemError(f"--{name.replace('_', '-')} means nothing to --target {target}: leave it out")
-    if target == "cpu" and dtype not in (None, "f32"):
+    if target == "cpu":
+        check_cpu_dtype(dtype)
+
+
+def check_cpu_dtype(dtype: str | None) -> None:
+    """Raises ProblemError for a dtype that no kernel of a CPU computes in."""
+    if dtype not in (None, "f32"):
         raise ProblemError(f"dtype {dtype!r:.40} is not covered on a CPU: only 'f32' is")
 
 
