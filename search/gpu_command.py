@@ -43,7 +43,8 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> GpuRepo
         check_size_for_twin(problem)
     elif absent and not (options.emit or options.explain or options.model_only):
         raise TargetError(
-            f"{absent}; without it --model-only, --explain and --emit work, and --target cuda-twin runs the kernel on a CPU"
+            f"no device to run on: {absent}; without one --model-only, --explain and --emit work, and --target cuda-twin "
+            "runs the kernel on a CPU"
         )
     if options.emit:
         writable(options.emit)

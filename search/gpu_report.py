@@ -81,7 +81,8 @@ class GpuReport:
         compiled = f"not compiled: {choice.uncompiled}"
         if cubin:
             compiled = f"{cubin.registers} registers a thread, {cubin.spilled} bytes spilled, {cubin.compiler}"
-        launch = f"{source.grid} blocks of {source.threads} threads, {source.shared_bytes} bytes of shared memory each"
+        blocks = f"{source.grid} block{'s' if source.grid > 1 else ''}"
+        launch = f"{blocks} of {source.threads} threads, {source.shared_bytes} bytes of shared memory each"
         schedules = f"{len(choice.predictions)} schedules" if len(choice.predictions) > 1 else "one scheme"
         lines = [
             ("problem", f"{problem.op} {canonical(problem)} in {problem.dtype}   ({problem.flops / 1e9:.3g} GFLOP)"),
