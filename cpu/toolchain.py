@@ -49,12 +49,14 @@ class CompileError(ToolchainError):
 
 @dataclass(frozen=True)
 class Compiler:
-    """One C compiler. ``kind`` is "gcc", "clang" or "other"; ``arguments`` are
-    those that CC gave after the path."""
+    """One C compiler. ``kind`` is "gcc", "clang" or "other"; ``banner`` is the first
+    line of ``--version``, which tells a distribution's revisions apart; ``arguments``
+    are those that CC gave after the path."""
 
     path: str
     kind: str
     version: str
+    banner: str
     arguments: tuple[str, ...] = ()
 
     @property
@@ -64,7 +66,7 @@ class Compiler:
 
     @property
     def openmp(self) -> bool:
-        """Whether ``-fopenmp`` compiles and links; tried once per process, when first asked."""
+        """Whether ``-fopenmp`` compiles and links; tried once per process, when first asked. Raises ToolchainError."""
         return _has_openmp(self.command)
 
 
@@ -141,6 +143,7 @@ def _examine(command: tuple[str, ...]) -> Compiler:
         path=command[0],
         kind=kind,
         version=numbers[-1] if numbers else banner,
+        banner=banner,
         arguments=command[1:],
     )
 
@@ -148,11 +151,16 @@ def _examine(command: tuple[str, ...]) -> Compiler:
 @functools.cache
 def _has_openmp(command: tuple[str, ...]) -> bool:
     """Debian's clang takes -fopenmp but has no libomp unless it is installed: link to see."""
-    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
-        try:
+    try:
+        with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
             _compile(command, _OPENMP_PROGRAM, Path(folder) / "program", ("-fopenmp",))
-        except ToolchainError:
-            return False
+    except CompileError:
+        return False
+    except OSError as error:
+        raise ToolchainError(
+            f"{command[0]} cannot be tried out in the folder for temporary files ({error.strerror or error}): "
+            "make room there, or set TMPDIR to another"
+        ) from error
     return True
 
 

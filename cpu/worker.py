@@ -175,10 +175,15 @@ class _Child:
     """A started child process with its two pipes and what it prints."""
 
     def __init__(self, memory_bytes: int, env: Mapping[str, str], packages: tuple[str, ...]) -> None:
-        # Appended to by the child, emptied by us before each call.
-        self._printed = tempfile.TemporaryFile("ab+")
-        requests, self._requests = os.pipe()
-        self._answers, answers = os.pipe()
+        with contextlib.ExitStack() as undo:
+            try:
+                # Appended to by the child, emptied by us before each call.
+                self._printed = undo.enter_context(tempfile.TemporaryFile("ab+"))
+                requests, self._requests = _pipe(undo)
+                self._answers, answers = _pipe(undo)
+            except OSError as error:
+                raise WorkerError(f"no worker process could be started: {error}") from error
+            undo.pop_all()
         # The kernel's signal on a parent's death is sent when the *thread* that
         # started the child ends: only the main thread ends with the process.
         die_with_starter = threading.current_thread() is threading.main_thread()
@@ -271,6 +276,13 @@ class _Child:
         os.close(self._requests)
         os.close(self._answers)
         self._printed.close()
+
+
+def _pipe(undo: contextlib.ExitStack) -> tuple[int, int]:
+    ends = os.pipe()
+    for end in ends:
+        undo.callback(os.close, end)
+    return ends
 
 
 def _python_path() -> dict[str, str]:

@@ -6,6 +6,7 @@ No test needs AVX or asserts how long anything takes.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import math
 import os
@@ -13,9 +14,11 @@ import platform
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import cffi
 import numpy as np
@@ -250,6 +253,16 @@ def test_openmp_is_used_only_where_it_links(tmp_path, monkeypatch):
         assert ctypes.CDLL(str(tmp_path / name)).openmp() == can
 
 
+def test_a_full_folder_for_temporary_files_is_no_missing_openmp(monkeypatch, tmp_path):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    compiler = replace(find_compiler(), path=script(tmp_path / "cc", "exit 0"), arguments=())
+    with monkeypatch.context() as patch, pytest.raises(ToolchainError, match="No space left.* set TMPDIR") as raised:
+        patch.setattr(toolchain.tempfile, "TemporaryDirectory", MagicMock(side_effect=full))
+        compiler.openmp
+    assert raised.type is ToolchainError, "the source is not at fault"
+    assert compiler.openmp, "asked once more, where there is room"
+
+
 # timer
 
 
@@ -443,6 +456,31 @@ def test_a_child_that_cannot_start(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with Worker() as worker, pytest.raises(WorkerError, match="did not start: ended with status 1"):
         worker.call("cpu.host:supports", timeout=PATIENCE, flags_needed=[])
+
+
+@pytest.mark.parametrize("allowed", range(3))
+def test_no_room_and_no_descriptors_for_a_child(monkeypatch, allowed):
+    """Refused a file, the first pipe or the second: one sentence, nothing left open, and a child once there is room."""
+    refused = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    real, opened = (tempfile.TemporaryFile, os.pipe), []
+
+    def counted(make):
+        def made(*arguments):
+            if len(opened) == allowed:
+                raise refused
+            opened.append(make)
+            return make(*arguments)
+
+        return made
+
+    with Worker() as worker:
+        before = len(os.listdir("/proc/self/fd"))
+        with monkeypatch.context() as patch, pytest.raises(WorkerError, match="could be started: .*Too many open files"):
+            patch.setattr(tempfile, "TemporaryFile", counted(real[0]))
+            patch.setattr(os, "pipe", counted(real[1]))
+            worker.call("cpu.host:supports", timeout=PATIENCE, flags_needed=[])
+        assert len(os.listdir("/proc/self/fd")) == before
+        assert worker.call("cpu.host:supports", timeout=PATIENCE, flags_needed=[]) is True
 
 
 @pytest.mark.parametrize("starter", ["main", "thread"])
