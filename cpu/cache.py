@@ -2,9 +2,10 @@
 
 No lock is taken anywhere. An entry's name is a hash of everything that decides its content, each process builds in a
 folder of its own, and `os.replace` puts the finished file in place in one step: two processes that build the same
-entry at once both publish the same thing, and a reader sees all of it or none. An entry ends with a hash of what
-precedes it, so that one that a full disk, a power cut or a stray hand damaged is built again and never loaded: code
-cut off in the middle would load, and crash when it is run.
+entry at once both publish the same thing, and a reader sees all of it or none. An entry ends with a hash of its name
+and of what precedes it, so that one that a full disk, a power cut or a stray hand damaged or renamed is built again and
+never loaded: code cut off in the middle would load, and crash when it is run. What was checked is itself what is loaded
+(`cpu.library`), not the file once more.
 """
 
 from __future__ import annotations
@@ -21,21 +22,20 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import platformdirs
 
+from cpu.library import Opened, load_bytes
 from cpu.toolchain import BASE_FLAGS, Compiler, compile_shared, find_compiler
 
 DEFAULT_LIMIT_BYTES = 512 << 20
 # No compilation takes as long: a build folder that old was left by a process that was killed.
 _BUILD_SECONDS = 3600
 _BUILD_PREFIX = "build-"
-_ENTRY_NAME = re.compile(r"[0-9a-f]{64}\.so")
-_LIMIT = re.compile("[0-9]{1,18}")
+_ENTRY_NAME = re.compile(r"[0-9a-f]{64}\.(so|c)")
+_LIMIT = re.compile("[0-9]{1,40}")  # more than the largest size of the command line has
 _SEAL = hashlib.sha256
-
-Opened = TypeVar("Opened")
+_SEAL_BYTES = _SEAL().digest_size
 
 
 class CacheError(RuntimeError):
@@ -44,7 +44,10 @@ class CacheError(RuntimeError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A compiled kernel on disk: bytes together with its source, and when it was last used, in seconds since 1970."""
+    """A compiled kernel on disk: bytes together with its source, and when it was last used, in seconds since 1970.
+
+    Of one that a process was killed over, storing or deleting it, only the source may be there.
+    """
 
     path: Path
     bytes: int
@@ -65,29 +68,22 @@ def kernel_folder() -> Path:
 def load(source: str, flags: tuple[str, ...], opened: Callable[[str], Opened], openmp: bool = False) -> Opened:
     """What ``opened(path)`` makes of C ``source`` compiled with ``flags``, compiled now if it never was.
 
-    ``opened`` is a way to load a shared object and raises OSError where it cannot. A new one is opened before others
-    see it, so that nobody can delete it in between. Raises ToolchainError if there is no compiler or it fails,
-    CacheError if the cache folder cannot be written or programs may not be loaded from it.
+    ``opened`` is a way to load a shared object and raises OSError where it cannot; the path is valid during the call
+    only. Raises ToolchainError if there is no compiler or it fails, CacheError if the cache folder cannot be written or
+    programs can be loaded neither from memory nor from the folder for temporary files.
     """
-    compiler = find_compiler()
-    entry = _entry(compiler, source, flags, openmp)
-    if _intact(entry):
-        # Another process may have deleted it since.
-        with contextlib.suppress(OSError):
-            found = opened(str(entry))
-            _touch(entry)
-            return found
-    with _private(entry.parent) as private:
-        built = _build(compiler, source, private / entry.name, flags, openmp)
-        try:
-            found = opened(str(built))
-        except OSError as error:
-            raise CacheError(
-                f"a compiled kernel cannot be loaded from {entry.parent} ({error}): set TILEWRIGHT_CACHE to a folder that "
-                "programs may be loaded from"
-            ) from error
-        _publish(built, entry)
-    return found
+    content = compiled(source, flags, openmp)
+    try:
+        return load_bytes(content, opened)
+    except OSError as error:
+        raise CacheError(
+            f"a compiled kernel cannot be loaded ({error}): set TMPDIR to a folder that programs may be loaded from"
+        ) from error
+
+
+def compiled(source: str, flags: tuple[str, ...], openmp: bool = False) -> bytes:
+    """The shared object that C ``source`` is with ``flags``, compiled now if it never was. Raises as ``load`` does."""
+    return _found(source, flags, openmp)[1]
 
 
 def shared_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> Path:
@@ -95,14 +91,20 @@ def shared_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> 
 
     The file stays until the cache is full: to load it, use ``load``. Raises as ``load`` does.
     """
+    return _found(source, flags, openmp)[0]
+
+
+def _found(source: str, flags: tuple[str, ...], openmp: bool) -> tuple[Path, bytes]:
     compiler = find_compiler()
     entry = _entry(compiler, source, flags, openmp)
-    if _intact(entry):
-        _touch(entry)
-    else:
+    content = _unsealed(entry)
+    if content is None:
         with _private(entry.parent) as private:
-            _publish(_build(compiler, source, private / entry.name, flags, openmp), entry)
-    return entry
+            content = _build(compiler, source, private / entry.name, flags, openmp)
+            _publish(private / entry.name, entry)
+    else:
+        _touch(entry)
+    return entry, content
 
 
 def entries() -> list[Entry]:
@@ -128,12 +130,10 @@ def limit_bytes() -> int:
 
 def keep_limit(limit: int) -> list[Entry]:
     """Holds the compiled kernels within ``limit`` bytes from now on; those it deleted for it. Raises CacheError."""
-    with _errors(cache_folder()):
-        cache_folder().mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="limit-", dir=cache_folder()) as private:
-            written = Path(private) / "limit"
-            written.write_text(f"{limit}\n", encoding="ascii")
-            os.replace(written, _limit_file())
+    with _private(kernel_folder()) as private:
+        written = private / "limit"
+        written.write_text(f"{limit}\n", encoding="ascii")
+        os.replace(written, _limit_file())
         return _trim(kernel_folder(), limit)
 
 
@@ -142,19 +142,23 @@ def _limit_file() -> Path:
 
 
 def _entry(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool) -> Path:
-    identity = [platform.machine(), compiler.command, compiler.version, BASE_FLAGS, flags, openmp and compiler.openmp]
+    identity = [platform.machine(), compiler.command, compiler.banner, BASE_FLAGS, flags, openmp and compiler.openmp]
     key = hashlib.sha256(json.dumps([identity, source]).encode()).hexdigest()
     return kernel_folder() / f"{key}.so"
 
 
-def _intact(entry: Path) -> bool:
-    """Whether an entry is there and is what its builder sealed."""
+def _unsealed(entry: Path) -> bytes | None:
+    """An entry's shared object; none where there is no entry or it is not what its builder sealed under this name."""
     try:
         content = entry.read_bytes()
     except OSError:
-        return False
-    size = _SEAL().digest_size
-    return len(content) > size and _SEAL(content[:-size]).digest() == content[-size:]
+        return None
+    content, seal = content[:-_SEAL_BYTES], content[-_SEAL_BYTES:]
+    return content if content and seal == _seal(entry, content) else None
+
+
+def _seal(entry: Path, content: bytes) -> bytes:
+    return _SEAL(entry.name.encode() + content).digest()
 
 
 def _touch(entry: Path) -> None:
@@ -172,14 +176,14 @@ def _private(folder: Path) -> Iterator[Path]:
             yield Path(private)
 
 
-def _build(compiler: Compiler, source: str, output: Path, flags: tuple[str, ...], openmp: bool) -> Path:
-    """Compiles and seals: loaders read what an ELF file's own header speaks of and ignore what follows it."""
+def _build(compiler: Compiler, source: str, output: Path, flags: tuple[str, ...], openmp: bool) -> bytes:
+    """Compiles and seals; the shared object. Loaders read what its header speaks of and ignore what follows it."""
     compile_shared(compiler, source, output, flags, openmp)
     output.with_suffix(".c").write_text(source, encoding="utf-8")
-    seal = _SEAL(output.read_bytes()).digest()
+    content = output.read_bytes()
     with output.open("ab") as file:
-        file.write(seal)
-    return output
+        file.write(_seal(output, content))
+    return content
 
 
 def _publish(built: Path, entry: Path) -> None:
@@ -209,15 +213,15 @@ def _trim(folder: Path, limit: int, spared: Path | None = None) -> list[Entry]:
 
 
 def _entries(folder: Path) -> list[Entry]:
+    files: dict[str, dict[str, os.stat_result]] = {}
+    for path in folder.glob("*"):
+        if _ENTRY_NAME.fullmatch(path.name):  # else none of ours to count or delete
+            with contextlib.suppress(FileNotFoundError):
+                files.setdefault(path.stem, {})[path.suffix] = path.stat()
     found = []
-    for path in folder.glob("*.so"):
-        with contextlib.suppress(FileNotFoundError):
-            if not _ENTRY_NAME.fullmatch(path.name):
-                continue  # none of ours to count or delete
-            status = path.stat()
-            source = path.with_suffix(".c")
-            size = status.st_size + (source.stat().st_size if source.exists() else 0)
-            found.append(Entry(path, size, status.st_mtime))
+    for stem, status in files.items():
+        used = status.get(".so", status.get(".c"))  # use is noted on the library
+        found.append(Entry(folder / f"{stem}.so", sum(one.st_size for one in status.values()), used.st_mtime))
     return sorted(found, key=lambda entry: (entry.used, entry.path.name))
 
 

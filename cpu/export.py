@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import tempfile
 from pathlib import Path
 
 import jinja2
 
-from cpu.cache import load as load_compiled
+from cpu.cache import compiled
 from cpu.emit import TEMPLATES, VERSION, Source, single_pass, symbol_of
 from cpu.epilogue import may_be_output
 from cpu.kernel import Kernel
@@ -64,34 +65,35 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
         "packed_floats": source.packed_floats,
         "compile_flags": " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ()))),
     }
-    written = []
+    library = kernel.saved
+    if library is None:
+        library = compiled(source.text, source.compiler_flags, source.openmp)
+    # The record comes last: it vouches for what is there before it.
+    files = {
+        f"{source.symbol}.c": source.text.encode(),
+        f"{source.symbol}.h": _render("kernel.h.j2", facts).encode(),
+        "example.c": _render("example.c.j2", facts).encode(),
+        f"{source.symbol}.so": library,
+        f"{source.symbol}.json": (json.dumps(_record(kernel, library), indent=1, ensure_ascii=False) + "\n").encode(),
+    }
     try:
-        library = _library(kernel)
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in (
-            (f"{source.symbol}.c", source.text),
-            (f"{source.symbol}.h", _render("kernel.h.j2", facts)),
-            ("example.c", _render("example.c.j2", facts)),
-        ):
-            (folder / name).write_text(text, encoding="utf-8")
-            written.append(folder / name)
-        saved = folder / f"{source.symbol}.so"
-        # Never written in place: a program may have the older one loaded.
-        saved.unlink(missing_ok=True)
-        saved.write_bytes(library)
-        record = folder / f"{source.symbol}.json"
-        record.write_text(json.dumps(_record(kernel, saved), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        written += [saved, record]
+        # Written beside and put in place whole: a program may have the older library loaded, and the disk may fill up.
+        with tempfile.TemporaryDirectory(prefix=".saving-", dir=folder) as private:
+            for name, content in files.items():
+                (Path(private) / name).write_bytes(content)
+            for name in files:
+                os.replace(Path(private) / name, folder / name)
     except OSError as error:
         raise _cannot(folder, error) from error
-    return tuple(written)
+    return tuple(folder / name for name in files)
 
 
 def load(path: str | Path) -> Kernel:
     """The kernel that `save` wrote: `path` is its folder, or its SYMBOL.json where a folder holds several.
 
-    The record and the library beside it are checked before the library is loaded: a library is code, and one that the
-    record does not describe would run with the wrong arrays. Raises ExportError, and CpuError on a CPU that lacks the
+    The record and the library and source beside it are checked before the library is loaded: a library is code, and one
+    that the record does not describe would run with the wrong arrays. Raises ExportError, and CpuError on a CPU that lacks the
     kernel's instruction set.
     """
     path = Path(path)
@@ -108,37 +110,32 @@ def load(path: str | Path) -> Kernel:
     # With these two the sizes of all arrays follow from the record.
     if record["symbol"] != symbol_of(scheme.problem, isa, record["threads"]) or scheme.lanes != isa.lanes:
         raise ExportError(f"{found[0]} is no record of a saved kernel: its symbol is not of its shape, isa and scheme")
-    library, text = folder / f"{record['symbol']}.so", folder / f"{record['symbol']}.c"
+    files = [folder / f"{record['symbol']}{suffix}" for suffix in (".c", ".so")]
     try:
-        if _sha256(library) != record["sha256"]:
-            raise ExportError(f"{library} is not the library that {found[0].name} was written with: save the kernel again")
-        source = Source(
-            symbol=record["symbol"],
-            text=text.read_text(encoding="utf-8"),
-            isa=isa.name,
-            threads=record["threads"],
-            microkernels=tuple(dict.fromkeys(microkernel_of(scheme.problem, tile, isa.name) for tile in scheme.tiles)),
-            packed_floats=packed_elements(scheme),
-        )
+        text, library = (path.read_bytes() for path in files)
     except OSError as error:
         raise ExportError(f"{error.filename} cannot be read ({error.strerror}): save the kernel again") from error
+    if record["sha256"] != _sha256(record, text, library):
+        raise ExportError(
+            f"{found[0]} was not written together with {files[0].name} and {files[1].name} beside it: save the kernel again"
+        )
+    source = Source(
+        symbol=record["symbol"],
+        text=text.decode(),
+        isa=isa.name,
+        threads=record["threads"],
+        microkernels=tuple(dict.fromkeys(microkernel_of(scheme.problem, tile, isa.name) for tile in scheme.tiles)),
+        packed_floats=packed_elements(scheme),
+    )
     try:
-        return Kernel(scheme, source, library.absolute())
+        return Kernel(scheme, source, library)
     except OSError as error:
-        raise ExportError(f"{library} cannot be loaded: {error}") from error
+        raise ExportError(f"{files[1]} cannot be loaded: {error}") from error
 
 
-def _library(kernel: Kernel) -> bytes:
-    """The compiled kernel: of one that was loaded from a folder the file there, else what the compile cache has."""
+def _record(kernel: Kernel, library: bytes) -> dict[str, str | int]:
     source = kernel.emitted
-    if kernel.saved:
-        return kernel.saved.read_bytes()
-    return load_compiled(source.text, source.compiler_flags, lambda path: Path(path).read_bytes(), source.openmp)
-
-
-def _record(kernel: Kernel, library: Path) -> dict[str, str | int]:
-    source = kernel.emitted
-    return {
+    record = {
         "version": VERSION,
         "symbol": source.symbol,
         "op": kernel.problem.op,
@@ -146,8 +143,15 @@ def _record(kernel: Kernel, library: Path) -> dict[str, str | int]:
         "scheme": kernel.scheme.text,
         "isa": source.isa,
         "threads": source.threads,
-        "sha256": _sha256(library),
     }
+    return record | {"sha256": _sha256(record, source.text.encode(), library)}
+
+
+def _sha256(record: dict[str, str | int], text: bytes, library: bytes) -> str:
+    """Of all that belongs together: the record's other fields, the C text and the library."""
+    fields = json.dumps([record[name] for name in _RECORD if name != "sha256"]).encode()
+    parts = (hashlib.sha256(part).digest() for part in (fields, text, library))
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def _read(path: Path) -> dict:
@@ -164,10 +168,6 @@ def _read(path: Path) -> dict:
     if not re.fullmatch("[a-z][a-z0-9_]{0,400}", record["symbol"]) or record["threads"] < 1:
         raise ExportError(f"{path} is no record of a saved kernel: its symbol or its number of threads cannot be")
     return record
-
-
-def _sha256(library: Path) -> str:
-    return hashlib.sha256(library.read_bytes()).hexdigest()
 
 
 def _cannot(folder: Path, error: OSError) -> ExportError:

@@ -12,6 +12,7 @@ import numpy as np
 from cpu.cache import load
 from cpu.emit import Source, emit, single_pass
 from cpu.epilogue import may_be_output, pointers
+from cpu.library import load_bytes
 from cpu.timer import peak_gflops, time_calls
 from cpu.toolchain import ToolchainError, find_compiler
 from microkernels.isa import Isa
@@ -50,8 +51,8 @@ class Packed:
 class Kernel:
     """A compiled scheme. `kernel(x, w)` gives y; see `__call__`, `pack`, and `cpu.export`."""
 
-    def __init__(self, scheme: Scheme, source: Source, saved: Path | None = None):
-        """Loads the shared object `saved`; without one what the compile cache has, compiled now if it never was.
+    def __init__(self, scheme: Scheme, source: Source, saved: bytes | None = None):
+        """Loads the shared object `saved`, its bytes; else what the compile cache has, compiled now if it never was.
 
         Raises CpuError; OSError for one that cannot be loaded, and what `cpu.cache.load` raises.
         """
@@ -70,10 +71,14 @@ class Kernel:
         self._ffi = ffi
         # OpenMP's threads go on running its code: unloading it with the last kernel that uses it would crash them.
         how = os.RTLD_NOW | (os.RTLD_NODELETE if source.openmp else 0)
-        if saved:
-            self._loaded = ffi.dlopen(str(saved), how)
+
+        def opened(path: str):
+            return ffi.dlopen(path, how)
+
+        if saved is not None:
+            self._loaded = load_bytes(saved, opened)
         else:
-            self._loaded = load(source.text, source.compiler_flags, lambda path: ffi.dlopen(path, how), source.openmp)
+            self._loaded = load(source.text, source.compiler_flags, opened, source.openmp)
         # The kernel's own word, since /proc/cpuinfo may speak of another CPU: an emulator shows its host's.
         if not getattr(self._loaded, source.symbol + "_supported")():
             raise CpuError(

@@ -1,6 +1,7 @@
 """One process of a race for the compile cache: `python -m tests.cache_race KERNELS ROUNDS SEED`; see test_compile_cache.
 
-It loads KERNELS kernels ROUNDS times, each time in another order, and prints how many loads gave a wrong answer. With
+It loads KERNELS kernels ROUNDS times, each time in another order, and prints how many loads gave a wrong answer. A
+library goes by its content, so a load of a later round finds one that is open only where it read the same bytes. With
 `--spoil SECONDS` it does not load but keeps damaging entries, each as a fault would leave it, for that long.
 """
 
@@ -31,15 +32,16 @@ def wrong_answers(kernels: int, rounds: int, rng: random.Random) -> int:
 
 
 def spoil(seconds: float, rng: random.Random) -> int:
-    """Cuts entries off, flips a bit in them, empties or deletes them; how many."""
+    """Cuts entries off, flips a bit in them, empties, deletes them or puts one in another's place; how many."""
     until, spoiled = time.monotonic() + seconds, 0
     while time.monotonic() < until:
-        for entry in rng.sample(found := list(kernel_folder().glob("*.so")), len(found) // 2):
+        for entry in rng.sample(found := list(kernel_folder().glob("*.so")), -(-len(found) // 2)):
             try:
-                content = bytearray(entry.read_bytes())
-                fault = rng.choice(("cut", "flip", "empty", "delete"))
+                fault = rng.choice(("cut", "flip", "empty", "delete", "other"))
+                content = bytearray((rng.choice(found) if fault == "other" else entry).read_bytes())
                 if fault == "delete":
                     entry.unlink()
+                    spoiled += 1
                     continue
                 if fault == "flip":
                     content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)

@@ -10,15 +10,17 @@ import random
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cpu import cache
-from cpu.cache import CacheError, cache_folder, clear, entries, keep_limit, limit_bytes, load, shared_object
+from cpu.cache import CacheError, cache_folder, clear, compiled, entries, keep_limit, limit_bytes, load, shared_object
 from cpu.cache_command import main, size
 from cpu.export import save
 from cpu.kernel import build
+from cpu.library import load_bytes
 from cpu.toolchain import ToolchainError, find_compiler
 from microkernels.isa import PORTABLE
 from tests.cache_race import source
@@ -60,9 +62,13 @@ def test_shared_object_is_compiled_once(kernels, monkeypatch):
 
 def test_key_follows_source_flags_and_compiler(monkeypatch):
     entries = [shared_object(ANSWER, ()), shared_object(ANSWER, ("-DX",)), shared_object(ANSWER + " ", ())]
-    monkeypatch.setenv("CC", f"{find_compiler().path} -DX")
+    compiler = find_compiler()
+    monkeypatch.setenv("CC", f"{compiler.path} -DX")
     entries.append(shared_object(ANSWER, ()))
-    assert len(set(entries)) == 4
+    # A distribution's own revision, which the version does not tell.
+    monkeypatch.setattr(cache, "find_compiler", lambda: replace(compiler, banner=compiler.banner + " 2"))
+    entries.append(shared_object(ANSWER, ()))
+    assert len(set(entries)) == 5
 
 
 def test_a_failed_build_leaves_nothing(kernels):
@@ -87,31 +93,39 @@ def test_a_damaged_file_is_noticed_and_rebuilt(damage):
     if damage == "flipped bit":
         content[len(content) // 2] ^= 16
     spoiled = {"empty": b"", "cut": content[: len(content) // 2], "flipped bit": content, "seal only": content[-32:]}
-    entry.unlink()  # a process that has it loaded keeps the old file
-    entry.write_bytes(spoiled.get(damage, b"another file altogether" * 99))
+    other = shared_object(ANSWER.replace("42", "43"), ()).read_bytes()  # whole, and sealed under a name of its own
+    clear()
+    entry.write_bytes(spoiled.get(damage, other))
     assert answer() == 42
     assert entry.read_bytes() == shared_object(ANSWER, ()).read_bytes() and len(entries()) == 1
 
 
-def test_what_another_process_deletes_before_it_is_loaded_is_built_again(monkeypatch):
-    shared_object(ANSWER, ())
-    opened = []
+@pytest.mark.parametrize("meanwhile", ["deleted", "replaced"])
+def test_what_was_checked_is_what_is_loaded(meanwhile):
+    entry = shared_object(ANSWER, ())
 
     def open_late(path):
-        if not opened:
-            clear()
-        opened.append(path)
+        entry.unlink()
+        if meanwhile == "replaced":
+            entry.write_bytes(b"cut off")
         return ctypes.CDLL(path)
 
     assert load(ANSWER, (), open_late).answer() == 42
-    assert len(opened) == 2 and len(entries()) == 1
 
 
-def test_a_folder_that_programs_may_not_be_loaded_from_is_one_sentence():
+def test_each_content_is_a_library_of_its_own():
+    """However often the same few descriptors are used again, while all libraries stay loaded."""
+    texts = {number: f"int answer(void) {{ static int n = {number}; return n++; }}\n" for number in range(5)}
+    contents = {number: compiled(text, ()) for number, text in texts.items()}
+    held = [(number, load_bytes(contents[number], ctypes.CDLL)) for number in (0, 1, 2, 0, 3, 4, 1)]
+    assert [library.answer() - number for number, library in held] == [0, 0, 0, 1, 0, 0, 1], "the same content is shared"
+
+
+def test_where_no_program_may_be_loaded_one_sentence_says_so():
     def refuse(path):
         raise OSError("failed to map segment from shared object")
 
-    with pytest.raises(CacheError, match="cannot be loaded from .*failed to map.* set TILEWRIGHT_CACHE"):
+    with pytest.raises(CacheError, match="cannot be loaded .*failed to map.* set TMPDIR"):
         load(ANSWER, (), refuse)
 
 
@@ -213,6 +227,39 @@ def test_nothing_but_entries_is_deleted(kernels):
         os.utime(kernels / name, (time.time() - age,) * 2)
     assert len(clear()) == 1
     assert {path.name for path in kernels.iterdir()} == {"mine.so", "build-live"}
+
+
+@pytest.mark.parametrize("suffix", [".so", ".c"])
+def test_what_a_kill_left_of_an_entry_is_counted_and_deleted(kernels, suffix):
+    """Two files make an entry, and a process may be killed between them."""
+    filled(kernels, {"a": 60, "b": 30})
+    (kernels / ("a" * 64 + suffix)).unlink()
+    assert [entry.bytes for entry in entries()] == [50, 100]
+    assert len(keep_limit(149)) == 1
+    assert sorted(path.name[0] for path in kernels.iterdir()) == ["b", "b"]
+    assert len(clear()) == 1 and list(kernels.iterdir()) == []
+
+
+def test_a_kill_between_the_two_files_of_an_entry_leaves_nothing_that_is_not_counted(kernels, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def replace_one(written, place):
+        os.rename(written, place)
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(cache.os, "replace", replace_one)
+        shared_object(ANSWER, ())
+    assert len(list(kernels.iterdir())) == len(entries()) == 1
+    assert answer() == 42 and len(list(kernels.iterdir())) == 2
+
+
+@pytest.mark.parametrize("text", ["999999999999999T", "1000000T", "0", "512M"])
+def test_any_size_that_the_command_line_takes_is_kept(text):
+    keep_limit(size(text))
+    assert limit_bytes() == size(text)
+    assert [path.name for path in cache_folder().iterdir() if path.name != "kernels"] == ["limit"]
 
 
 @pytest.mark.parametrize("text", ["", "lots", "-5", "\0"])
