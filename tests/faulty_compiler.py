@@ -48,15 +48,15 @@ def fail_as_compiler(fault: str) -> None:
     elif fault == "compiler killed":
         os.kill(os.getpid(), signal.SIGKILL)
     elif fault == "compiler allocates":
-        sys.exit("out of memory" if len(str(_allocate())) else 0)
+        sys.exit("out of memory" if _runs_out_of_memory() else "6 GiB could be had: nothing limits a compiler")
     sys.exit("kernel.c: error: unknown type name 'no_such_type'")
 
 
-def _allocate() -> bytes:
+def _runs_out_of_memory() -> bool:
     try:
-        return bytes(6 << 30)
+        return not bytes(6 << 30)
     except MemoryError:
-        return b""
+        return True
 
 
 def main() -> None:
