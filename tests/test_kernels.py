@@ -77,6 +77,18 @@ CASES = {
     "matrix product": (PRODUCT, "L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,{v})"),
     "matrix product, k unrolled": (matmul(m=24, n=50, k=18), "T(m,4) R(n) S(c) T(k,9) U(k,2) U(m,6) V(n,{v})"),
 }
+# With an epilogue: arrays of every shape, after sums in one part and in several.
+EPILOGUE_CASES = {
+    "accumulated, then gelu": (fused(TAIL, "gelu(y*scale + b)"), CASES["masked and accumulated"][1]),
+    "strided, then a residual": (fused(POINTWISE, "min(relu(y + b + z), 6)"), CASES["strided pointwise"][1]),
+    "composed, then arrays of every shape": (
+        fused(SAME_3X3, "relu(y*scale - z) + t[h] * u[n,w]"), CASES["composed rows in two dims"][1]
+    ),
+    "groups, then silu": (fused(GROUPED, "silu(y + b)"), CASES["groups and accumulated"][1]),
+    "depthwise, then a residual": (fused(DEPTHWISE, "relu(y + b) + z"), CASES["depthwise, composed rows"][1]),
+    "product, then arrays of every shape": (fused(PRODUCT, "abs(y + b) - t[m] * z"), CASES["matrix product"][1]),
+}
+ALL_CASES = CASES | EPILOGUE_CASES
 
 
 def kernel_of(problem, text, isa, **options):
@@ -252,12 +264,8 @@ GOLDENS = {
     "depthwise2d_masked_avx2": (CASES["depthwise, taps looped"], "avx2", {}),
     "depthwise2d_unrolled_avx512f": (CASES["depthwise, taps unrolled"], "avx512f", {}),
     "matmul_composed_avx512f": (CASES["matrix product"], "avx512f", {}),
-    "conv2d_epilogue_accumulated_avx2": (
-        (fused(TAIL, "gelu(y*scale + b)"), CASES["masked and accumulated"][1]), "avx2", {}
-    ),
-    "conv2d_epilogue_streaming_avx512f": (
-        (fused(POINTWISE, "min(relu(y + b + z), 6)"), CASES["strided pointwise"][1]), "avx512f", {"stream": True}
-    ),
+    "conv2d_epilogue_accumulated_avx2": (EPILOGUE_CASES["accumulated, then gelu"], "avx2", {}),
+    "conv2d_epilogue_streaming_avx512f": (EPILOGUE_CASES["strided, then a residual"], "avx512f", {"stream": True}),
 }
 
 
