@@ -1,7 +1,8 @@
 """`python -m tests.exactness --cases 2000`: random kernels, each compared with the definition, exactly, beside guard pages.
 
 Every case is built and run in a worker, so one that crashes or hangs is a finding and not the end of the run. The seed
-is printed; a case that fails prints the one line that repeats it. With --shape and --scheme it runs that case alone.
+is printed; a case that fails prints the one line that repeats it. With --shape and --scheme it runs that case alone, an
+epilogue being part of the shape; with --place at one place, which a failure names.
 """
 
 from __future__ import annotations
@@ -31,10 +32,14 @@ from tiling.shapes import canonical, problem_of
 CASE_SECONDS = 300
 
 
-def check(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool) -> None:
-    """In a worker: one kernel with its arrays at every place of `tests.guard`. Raises WrongResult, or crashes."""
+def check(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool, places=PLACES) -> None:
+    """In a worker: one kernel with its arrays at `places` of `tests.guard`. Raises WrongResult, or crashes.
+
+    It prints each place beforehand: what a worker printed last is told of its crash.
+    """
     kernel = build(parse(problem_of(op, shape), scheme), isa_named(isa), threads, stream)
-    for place in PLACES:
+    for place in places:
+        print(f"--place {place}", flush=True)
         check_guarded(kernel, place)
 
 
@@ -125,13 +130,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--isa", choices=ISAS, default="portable")
     parser.add_argument("--threads", type=whole, default=1)
     parser.add_argument("--stream", action="store_true", help="that case with streaming stores")
+    parser.add_argument("--place", choices=PLACES, help="that case with its arrays there only; default: at each in turn")
     options = parser.parse_args(arguments)
     if (options.shape is None) != (options.scheme is None):
         parser.error("--shape and --scheme belong together")
     if options.shape is not None:
-        check(
-            op=options.op, shape=options.shape, scheme=options.scheme, isa=options.isa, threads=options.threads, stream=options.stream
-        )  # fmt: skip
+        named = {name: getattr(options, name) for name in ("op", "shape", "scheme", "isa", "threads", "stream")}
+        check(**named, places=(options.place,) if options.place else PLACES)
         print("exact")
         return 0
     seed = options.seed if options.seed is not None else time.time_ns() % 2**31

@@ -42,13 +42,10 @@ class Case:
 
     @property
     def command(self) -> str:
-        """One line that builds and checks this kernel again: the program itself, where its options reach the case."""
+        """The line that builds this kernel again and checks it at every place beside guard pages."""
         problem = self.scheme.problem
-        words = ["--shape", canonical(problem), "--scheme", self.scheme.text, "--isa", self.isa, "--threads", str(self.threads)]
-        if not self.stream:
-            program = "search.matmul" if problem.op == "matmul" else "search.conv"
-            return shlex.join(["python", "-m", program, *words])
-        words += ["--op", problem.op, *(["--stream"] if self.stream else [])]
+        words = ["--op", problem.op, "--shape", canonical(problem), "--scheme", self.scheme.text]
+        words += ["--isa", self.isa, "--threads", str(self.threads), *(["--stream"] if self.stream else [])]
         return shlex.join(["python", "-m", "tests.exactness", *words])
 
 
