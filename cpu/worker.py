@@ -27,8 +27,11 @@ from cpu.worker_child import checked_name
 
 PACKAGES = ("cpu", "microkernels", "search")
 
-# How the reason begins where a candidate was killed for taking too long: the one that a slow moment may be at fault for.
+# How a reason begins, or what it says, where the machine may be at fault: a slow moment, or memory that ran out, for
+# which Linux ends a worker or its compiler first.
 NO_ANSWER = "no answer within"
+KILLED = "killed with SIGKILL"
+COMPILER_KILLED = "the compiler was ended by SIGKILL"
 _START_SECONDS = 60.0
 
 
@@ -42,6 +45,11 @@ class CandidateError(RuntimeError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+def is_worth_another_try(reason: str) -> bool:
+    """Whether the machine may be at fault for a CandidateError's reason, not the candidate."""
+    return reason.startswith((NO_ANSWER, KILLED)) or COMPILER_KILLED in reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +270,7 @@ class _Child:
         self.kill()
         status = self.process.wait()
         if status == -signal.SIGKILL:
-            how = "killed with SIGKILL, as the system does when memory runs out"
+            how = f"{KILLED}, as the system does when memory runs out"
         elif status < 0:
             how = f"crashed with {signal.Signals(-status).name}"
         else:

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from cpu.host import fingerprint, host
 from cpu.toolchain import find_compiler
-from cpu.worker import CandidateError, Task, run_all
+from cpu.worker import CandidateError, Task, is_worth_another_try, run_all
 from microkernels.catalog import Catalog
 from microkernels.isa import Isa, best_isa, isa_named
 from microkernels.microkernel import RANKED_AS, Microkernel, parse
@@ -73,7 +73,8 @@ def rank_machine(
     find_compiler()  # asked here once: its absence is no kernel's fault
     l1_bytes = host().caches[0].bytes
     measure_all = measure_in_workers(jobs or default_jobs(), l1_bytes)
-    return rank(kernels, measure_all, fingerprint(host()), l1_bytes, resume=resume, progress=progress)
+    again = is_worth_another_try
+    return rank(kernels, measure_all, fingerprint(host()), l1_bytes, resume=resume, again=again, progress=progress)
 
 
 def machine_catalog(

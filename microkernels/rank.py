@@ -65,11 +65,13 @@ def rank(
     l1_bytes: int,
     *,
     resume: bool = False,
+    again: Callable[[str], bool] = lambda reason: False,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
     """Measure `kernels` on the machine `fingerprint` and record each outcome at once; how it went.
 
-    With `resume`, kernels that the current ranking is done with are left out, failed ones too. Without it they are all
+    With `resume`, kernels that the current ranking is done with are left out, failed ones too unless again(reason):
+    those for which the machine may have been at fault. Without it they are all
     measured anew; should that be cut short, a resumed ranking continues with what has no outcome yet or only a doubtful one, so that
     no kernel loses its further looks, and until then earlier scores hold. Kernels slower than they ought to be are measured up
     to LOOKS times and the best counts; a failure counts only where there is no score. `l1_bytes` is the L1 data cache
@@ -78,7 +80,7 @@ def rank(
     """
     todo = tuple(kernels)
     if resume:
-        done = measured(fingerprint)
+        done = measured(fingerprint, again)
         todo = tuple(kernel for kernel in todo if kernel.name not in done)
     else:
         start_over(fingerprint, todo)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 
 from microkernels.catalog import Catalog, Entry, Failure
@@ -105,15 +105,17 @@ def settle(fingerprint: str, kernels: Iterable[Microkernel]) -> None:
     _mark(fingerprint, kernels, stale=False)
 
 
-def measured(fingerprint: str) -> frozenset[str]:
-    """The names of the kernels whose outcome is settled, failed ones too. Raises StoreError."""
+def measured(fingerprint: str, again: Callable[[str], bool] = lambda reason: False) -> frozenset[str]:
+    """The names of the kernels whose outcome is settled, failed ones too unless again(reason). Raises StoreError."""
     with connect(_SCHEMA) as connection:
         rows = connection.execute(
             "SELECT kernel, isa, op, score, samples, peak_gflops, reason FROM microkernels"
             " WHERE fingerprint = ? AND emitter = ? AND NOT stale",
             (fingerprint, EMITTER_VERSION),
         ).fetchall()
-    return frozenset(outcome.kernel.name for outcome in _outcomes(rows))
+    return frozenset(
+        found.kernel.name for found in _outcomes(rows) if isinstance(found, Entry) or not again(found.reason)
+    )
 
 
 def revision(fingerprint: str, isa: str, op: str) -> str:

@@ -16,7 +16,7 @@ from cpu.host import fingerprint, host
 from cpu.kernel import Kernel, build
 from cpu.probe import probe
 from cpu.toolchain import find_compiler
-from cpu.worker import NO_ANSWER, CandidateError, Task, Worker, run_all
+from cpu.worker import CandidateError, Task, Worker, is_worth_another_try, run_all
 from microkernels.catalog import Catalog
 from microkernels.isa import Isa, best_isa, isa_named
 from microkernels.records import load, revision
@@ -126,11 +126,12 @@ class Workshop:
     ) -> Outcome:
         """Measures the most promising of `schemes` in isolated workers and settles on one; everything is recorded.
 
-        What earlier searches found out takes part, failures too, unless `forget`. Raises TuningError, ToolchainError without a
+        What earlier searches found out takes part, failures too unless the machine may have been at fault for them; with
+        `forget` nothing does. Raises TuningError, ToolchainError without a
         compiler, StoreError, and WorkerError where this machine is at fault and not a candidate.
         """
         key = self.key(schemes[0].problem)
-        known = {} if forget else {t: o for t, o in store.measured(key).items() if not _unfinished(o)}
+        known = {} if forget else {t: o for t, o in store.measured(key).items() if _stands(o)}
         kept = None if forget else store.choice(key, "measure")
         with closing(Worker(env=self.environment)) as worker:
 
@@ -190,9 +191,9 @@ class Workshop:
         return {"OMP_WAIT_POLICY": "active"} if self.threads > 1 else {}
 
 
-def _unfinished(outcome: Timing | str) -> bool:
-    """Whether a measurement was given up over its time: the next search tries again."""
-    return isinstance(outcome, str) and outcome.startswith(NO_ANSWER)
+def _stands(outcome: Timing | str) -> bool:
+    """Whether the next search need not try again: not where a time-out or a lack of memory ended the measurement."""
+    return isinstance(outcome, Timing) or not is_worth_another_try(outcome)
 
 
 def workshop(isa: str | None = None, threads: int = 1) -> Workshop:
