@@ -19,7 +19,7 @@ from cpu.toolchain import ToolchainError
 from cpu.worker import WorkerError
 from microkernels import plot
 from microkernels.catalog import Catalog, Entry, Failure
-from microkernels.database import StoreError
+from microkernels.database import StoreError, readable
 from microkernels.isa import ISAS
 from microkernels.microkernel import RANKED_AS, Microkernel
 from microkernels.offline import UsageError, rank_machine, usable_isa
@@ -115,7 +115,7 @@ def _print_failures(failures: Iterable[Failure]) -> None:
         by_reason[failure.reason].append(failure.kernel)
     for reason, kernels in sorted(by_reason.items(), key=lambda group: -len(group[1])):
         more = f" and {len(kernels) - 1} more" if len(kernels) > 1 else ""
-        print(f"failed: {kernels[0]}{more}: {reason}")
+        print(f"failed: {kernels[0]}{more}: {readable(reason)}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -133,7 +133,8 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--resume",
         action="store_true",
-        help="leave out what is measured already, also what failed; without it everything asked for is measured anew",
+        help="leave out what is measured already, also what failed unless it took too long or memory ran out; without it "
+        "everything asked for is measured anew",
     )
     command.add_argument(
         "--cache-limit", type=size, metavar="SIZE", help="of all compiled kernels on disk, such as 512M; kept for later runs"

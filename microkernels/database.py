@@ -75,6 +75,11 @@ def stored_timing(samples: object, peak_gflops: object) -> Timing:
         raise RecordError(str(error)) from None
 
 
+def readable(text: str) -> str:
+    """A text as a terminal may show it: what a crashed program printed last may hold anything."""
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+
+
 def ignore(wrong: list[str]) -> None:
     """Warns of records that were ignored, each given as a name and why it is none of ours."""
     if wrong:
@@ -93,9 +98,9 @@ def connect(schema: str) -> Iterator[sqlite3.Connection]:
 
     The connection commits each statement by itself; several processes may use the file at once. A file of another
     schema version or with other tables, or one that a process finds corrupt when it first connects, is renamed to
-    `tilewright.sqlite.set-aside-TIME` with a RuntimeWarning, and a new one is begun. Raises StoreError where the
-    folder cannot be written, the disk is full, the file turns out corrupt later, or another process holds it for
-    longer than BUSY_SECONDS.
+    `tilewright.sqlite.set-aside-TIME` with a RuntimeWarning, and a new one is begun. What reads does not write: it waits
+    for no writer, and works on a full disk and in a folder that cannot be written. Raises StoreError where what has to be
+    written cannot be, the file turns out corrupt later, or another process holds it for longer than BUSY_SECONDS.
     """
     path = data_folder() / FILE_NAME
     try:
@@ -125,27 +130,56 @@ def _open(path: Path, schema: str) -> sqlite3.Connection:
                     stacklevel=4,
                 )
                 return _prepared(path, schema)
-    except (OSError, filelock.Timeout) as error:
+    except filelock.Timeout as error:
         raise _store_error(path, error) from error
+    except (OSError, sqlite3.OperationalError) as error:
+        readable_only = _read_only(path, schema)
+        if readable_only is None:
+            raise _store_error(path, error) from error
+        return readable_only
+
+
+def _read_only(path: Path, schema: str) -> sqlite3.Connection | None:
+    """The file where nothing can be written, not even SQLite's own files beside it; None where it has a log, or is none of
+    ours: without a log nobody is writing, and the file is whole."""
+    log = Path(f"{path}-wal")
+    if not os.access(path, os.R_OK) or log.exists() and log.stat().st_size:
+        return None
+    connection = _connected(f"{path.as_uri()}?immutable=1")
+    try:
+        _check(connection, path)
+        _check_tables(connection, schema)
+    except (_Unusable, sqlite3.DatabaseError):
+        connection.close()
+        return None
+    return connection
+
+
+def _connected(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, timeout=BUSY_SECONDS, isolation_level=None, uri=True)
+    # The precautions for a file that others may have written: https://sqlite.org/security.html.
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    # Text that is none is a record to ignore, not an error of the file.
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    return connection
 
 
 def _prepared(path: Path, schema: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    connection = _connected(path.as_uri())
     try:
-        # The precautions for a file that others may have written: https://sqlite.org/security.html.
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA cell_size_check = ON")
-        # Text that is none is a record to ignore, not an error of the file.
-        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        _check(connection, path)
+        version = _check(connection, path)
         # Readers do not wait for the writer. NORMAL: a killed process loses nothing, a power cut the last records.
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.executescript(schema)
+        # Written only where it is missing: whoever reads needs neither the write lock nor room on the disk.
+        if not _has_tables(connection, schema):
+            connection.executescript(schema)
         if (path, schema) not in _fitting:
             _check_tables(connection, schema)
             _fitting.add((path, schema))
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        if version != SCHEMA_VERSION:
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except BaseException as error:
         connection.close()
         if isinstance(error, sqlite3.DatabaseError) and _is_corruption(error):
@@ -154,25 +188,36 @@ def _prepared(path: Path, schema: str) -> sqlite3.Connection:
     return connection
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Reads only: a file that is not ours to write stays as it is."""
+def _check(connection: sqlite3.Connection, path: Path) -> int:
+    """The schema version, 0 of a new file. Reads only: a file that is not ours to write stays as it is."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if version != SCHEMA_VERSION and (version or tables):
         raise _Unusable(f"has schema version {version} where this Tilewright reads {SCHEMA_VERSION}")
     if path in _sound:
-        return
+        return version
     verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if verdict != "ok":
         raise _Unusable(f"is damaged ({verdict})")
     _sound.add(path)
+    return version
+
+
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
+
+
+def _has_tables(connection: sqlite3.Connection, schema: str) -> bool:
+    """Whether no table of `schema` is missing."""
+    with closing(sqlite3.connect(":memory:")) as ours:
+        ours.executescript(schema)
+        return set(ours.execute(_TABLES)) <= set(connection.execute(_TABLES))
 
 
 def _check_tables(connection: sqlite3.Connection, schema: str) -> None:
     """Whether what bears the names of our tables are tables, and have our columns."""
     with closing(sqlite3.connect(":memory:")) as ours:
         ours.executescript(schema)
-        for (table,) in ours.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        for (table,) in ours.execute(_TABLES).fetchall():
             columns = "SELECT name FROM pragma_table_info(?)"
             found = connection.execute(columns, (table,)).fetchall()
             kind = connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchone()
