@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -85,8 +86,8 @@ def check_early_kernel(**job: Any) -> None:
 
     def emit(*arguments: Any) -> Any:
         source = right(*arguments)
-        early = source.text.replace("restrict Y)\n{", "restrict Y)\n{\n    Y -= 1;", 1)
-        assert early != source.text
+        early, found = re.subn(rf"(void {source.symbol}\([^)]*\)\n{{\n)", r"\1    Y -= 1;\n", source.text)
+        assert found == 1
         return replace(source, text=early)
 
     right, cpu.kernel.emit = cpu.kernel.emit, emit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from contextlib import closing
 from dataclasses import replace
 from itertools import product
@@ -156,6 +157,7 @@ def test_a_kernel_that_writes_beside_its_output_is_a_finding():
     passed, failed = exactness.run(3, enough, 1, found.append, function="tests.faults:check_early_kernel")
     assert failed == 4 and not passed
     assert all("python -m tests.exactness " in line and "--scheme" in line for line in found)
+    assert all(re.search("guard page|SIGSEGV", line) for line in found), found
 
 
 # ---- guard pages
