@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -16,9 +17,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from cpu.cache import keep_limit
 from cpu.cache_command import size
+from cpu.emit import emit
 from cpu.export import writable
 from cpu.host import host
-from cpu.worker import CandidateError
+from cpu.worker import CandidateError, is_worth_another_try
+from microkernels.database import readable
 from microkernels.isa import lacking
 from microkernels.offline import machine_catalog
 from microkernels.progress import shown
@@ -26,7 +29,7 @@ from search import store
 from search.explain import explain
 from search.options import FAILURES, INTERRUPTED, TARGETS, check_target, given, natural, repeated, seconds, whole
 from search.report import Report
-from search.tune import Measured, Outcome
+from search.tune import Outcome
 from search.workshop import DEFAULT_BUDGET, DEFAULT_TRIALS, Workshop, workshop
 from tiling.epilogue import fused
 from tiling.machine import Timing
@@ -60,10 +63,10 @@ def main(program: str, parse_shape: Callable[[str], Problem], shape_help: str, a
         print(error, file=sys.stderr)
         return 2
     except CandidateError as error:
-        print(f"the kernel failed: {error.reason}", file=sys.stderr)
+        print(f"the kernel failed: {readable(error.reason)}", file=sys.stderr)
         return 1
     except FAILURES as error:
-        print(error, file=sys.stderr)
+        print(readable(str(error)), file=sys.stderr)
         return 1
 
 
@@ -97,13 +100,26 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
             outcome = _tuned(shop, candidates, options, console, options.budget - (time.monotonic() - started))
             scheme = outcome.best.scheme
     search_seconds = time.monotonic() - started
-    kernel = shop.build(scheme)
-    timing, max_error, interrupted = _verdict(shop, scheme, outcome, options.seed)
-    if outcome:
-        _keep(shop, problem, outcome)  # only now: a kernel that fails its last check is nobody's choice
-    explanation = ""
-    if options.explain:
-        explanation = _explain(shop, scheme, [c for c in candidates if c != scheme][:RUNNERS_UP])
+    timing, max_error, explanation, emitted = outcome and outcome.best.timing, None, "", ()
+    interrupted = outcome is not None and outcome.interrupted
+    try:
+        if outcome is None:
+            shop.build(scheme)  # before the worker: here a scheme that cannot be emitted is refused as such
+            timing, max_error = shop.verdict(scheme, VERDICT_SECONDS, options.seed)
+        else:
+            outcome, timing, max_error = _verified(shop, outcome, options.seed)
+            scheme, interrupted = outcome.best.scheme, outcome.interrupted or max_error is None
+            _keep(shop, problem, outcome)  # only now: a kernel that fails its last check is nobody's choice
+        if options.explain:
+            explanation = _explain(shop, scheme, [c for c in candidates if c != scheme][:RUNNERS_UP])
+        if options.emit:
+            emitted = shop.build(scheme).save(options.emit)
+    except KeyboardInterrupt:
+        if outcome is None:
+            raise
+        # What was tuned is a result, whichever of the steps after it is cut short.
+        scheme, interrupted = outcome.best.scheme, True
+        _keep(shop, problem, outcome)
     return Report(
         scheme=scheme,
         threads=options.threads,
@@ -117,10 +133,10 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
         machine=shop.fingerprint,
         isa=shop.isa.name,
         lacking=lacking(shop.isa, host().flags) if options.isa is None else (),
-        microkernels=tuple(str(m) for m in kernel.emitted.microkernels),
+        microkernels=tuple(str(m) for m in emit(scheme, shop.isa, shop.threads).microkernels),
         repeat=_repeat(program, problem, scheme, options),
         explanation=explanation,
-        emitted=kernel.save(options.emit) if options.emit else (),
+        emitted=emitted,
     )
 
 
@@ -141,18 +157,25 @@ def _keep(shop: Workshop, problem: Problem, outcome: Outcome) -> None:
         store.choose(key, "measure", outcome.best.scheme.text, outcome.best.timing)
 
 
-def _verdict(
-    shop: Workshop, scheme: Scheme, outcome: Outcome | None, seed: int
-) -> tuple[Timing, float | None, bool]:
-    """The final timing and largest error of a scheme, and whether a Ctrl-C came; one that comes here costs only them."""
-    try:
-        timing, max_error = shop.verdict(scheme, VERDICT_SECONDS, seed)
-        return timing, max_error, outcome is not None and outcome.interrupted
-    except KeyboardInterrupt:
-        if outcome is None:
-            raise
-        best: Measured = outcome.best
-        return best.timing, None, True
+def _verified(shop: Workshop, outcome: Outcome, seed: int) -> tuple[Outcome, Timing, float | None]:
+    """The outcome with the first of its finalists that passes the last check as its best; the final timing and error.
+
+    One that fails is recorded as failed, so that no later search picks it, unless the machine may be at fault. A Ctrl-C
+    costs only these: the tuner's timing, and None. Raises CandidateError, the first one's, where all fail.
+    """
+    first: CandidateError | None = None
+    finalists = (outcome.best, *outcome.runners_up)
+    for place, finalist in enumerate(finalists):
+        passed = replace(outcome, best=finalist, runners_up=finalists[place + 1 :], failed=outcome.failed + place)
+        try:
+            return passed, *shop.verdict(finalist.scheme, VERDICT_SECONDS, seed)
+        except CandidateError as error:
+            first = first or error
+            if not is_worth_another_try(error.reason):
+                store.reject(shop.key(finalist.scheme.problem), finalist.scheme.text, error.reason)
+        except KeyboardInterrupt:
+            return passed, finalist.timing, None
+    raise first
 
 
 def _repeat(program: str, problem: Problem, scheme: Scheme, options: argparse.Namespace) -> str:

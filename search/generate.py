@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cpu.batch_norm import fold_batch_norm
 from cpu.export import load
 from cpu.kernel import Kernel
+from cpu.toolchain import CompileError
 from microkernels.database import ignore
 from search import store
 from search.options import TARGETS, check_cpu_dtype
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from search.gpu_target import TwinKernel
 
 __all__ = ["fold_batch_norm", "generate", "generate_conv", "generate_matmul", "load_kernel"]
+
+# Of the model's candidates, until one compiles: where so many do not, it is the compiler that is at fault.
+MOST_BUILDS = 4
 
 
 def generate_conv(
@@ -140,14 +145,26 @@ def generate(problem: Problem, *, threads: int, tune: str, budget: float, isa: s
     if kernel:
         return kernel
     candidates = shop.candidates(problem)
-    scheme, timing = candidates[0], None
+    wanted: list[tuple[Scheme, Timing | None]] = [(scheme, None) for scheme in candidates[:MOST_BUILDS]]
     if tune == "measure":
         outcome = shop.tune(candidates, budget=budget)
         if outcome.interrupted:
             raise KeyboardInterrupt  # what was measured is in the store, and the next call goes on from there
-        scheme, timing = outcome.best.scheme, outcome.best.timing
-    store.choose(key, kind, scheme.text, timing)
-    return _built(shop, scheme, timing)
+        wanted = [(measured.scheme, measured.timing) for measured in (outcome.best, *outcome.runners_up)]
+    kernel, timing = _first_built(shop, wanted)
+    store.choose(key, kind, kernel.scheme.text, timing)  # only now: what does not compile is nobody's choice
+    return kernel
+
+
+def _first_built(shop: Workshop, wanted: Sequence[tuple[Scheme, Timing | None]]) -> tuple[Kernel, Timing | None]:
+    """The first of `wanted` that compiles. Raises the first one's CompileError where none does."""
+    refused: CompileError | None = None
+    for scheme, timing in wanted:
+        try:
+            return _built(shop, scheme, timing), timing
+        except CompileError as error:
+            refused = refused or error
+    raise refused
 
 
 def _built(shop: Workshop, scheme: Scheme, timing: Timing | None) -> Kernel:
@@ -158,10 +175,12 @@ def _built(shop: Workshop, scheme: Scheme, timing: Timing | None) -> Kernel:
 
 
 def _kept(shop: Workshop, key: store.Key, tune: str, problem: Problem) -> Kernel | None:
-    """What an earlier search settled on, unless the record is no scheme of this problem on this CPU."""
+    """What an earlier search settled on, unless it is no scheme of this problem on this CPU or does not compile."""
     found = store.choice(key, tune)
     try:
         return _built(shop, parse(problem, found[0]), found[1]) if found else None
     except SchemeError as error:
         ignore([f"the choice for {key.shape}: {error}"])
         return None
+    except CompileError:
+        return None  # no fault of the record's: the compiler's options or limits have changed since

@@ -39,6 +39,8 @@ CREATE TABLE IF NOT EXISTS choices (
     PRIMARY KEY (fingerprint, isa, compiler, version, op, shape, threads, tune)
 );
 """
+_OF_PROBLEM = "fingerprint = ? AND isa = ? AND compiler = ? AND version = ? AND op = ? AND shape = ? AND threads = ?"
+_OF_SCHEME = f"{_OF_PROBLEM} AND scheme = ?"
 
 
 @dataclass(frozen=True)
@@ -91,23 +93,31 @@ def keep_facts(fingerprint: str, isa: str, found: dict) -> None:
 
 
 def record(key: Key, scheme: str, outcome: Timing | str) -> None:
-    """Keeps one measurement, or the reason why there is none, at once. Raises StoreError."""
+    """Keeps one measurement, or the reason why there is none, at once. Raises StoreError.
+
+    A failure takes no timing's place: the scheme was seen to work, so the machine was at fault (but see `reject`).
+    """
     found = (None, None, outcome) if isinstance(outcome, str) else (*_columns(outcome), None)
     with connect(_SCHEMA) as connection:
         connection.execute(
             "INSERT OR REPLACE INTO schemes (fingerprint, isa, compiler, version, op, shape, threads, scheme, samples,"
-            " peak_gflops, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*key.columns, scheme, *found),
+            " peak_gflops, reason) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ? OR NOT EXISTS (SELECT * FROM schemes"
+            f" WHERE {_OF_SCHEME} AND samples IS NOT NULL)",
+            (*key.columns, scheme, *found, isinstance(outcome, Timing), *key.columns, scheme),
         )
+
+
+def reject(key: Key, scheme: str, reason: str) -> None:
+    """Has a scheme that was timed count as failed, since its last check failed; the timing stays in the file. Raises StoreError."""
+    with connect(_SCHEMA) as connection:
+        connection.execute(f"UPDATE schemes SET reason = ? WHERE {_OF_SCHEME}", (reason, *key.columns, scheme))
 
 
 def measured(key: Key) -> dict[str, Timing | str]:
     """Every scheme measured for `key`: its timing, or the reason why it has none. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         rows = connection.execute(
-            "SELECT scheme, samples, peak_gflops, reason FROM schemes WHERE fingerprint = ? AND isa = ?"
-            " AND compiler = ? AND version = ? AND op = ? AND shape = ? AND threads = ?",
-            key.columns,
+            f"SELECT scheme, samples, peak_gflops, reason FROM schemes WHERE {_OF_PROBLEM}", key.columns
         ).fetchall()
     found, wrong = {}, []
     for scheme, *columns in rows:
@@ -141,9 +151,7 @@ def choice(key: Key, tune: str) -> tuple[str, Timing | None] | None:
     """The scheme an earlier search settled on, with its timing where it was measured. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         row = connection.execute(
-            "SELECT scheme, samples, peak_gflops FROM choices WHERE fingerprint = ? AND isa = ? AND compiler = ? AND version = ?"
-            " AND op = ? AND shape = ? AND threads = ? AND tune = ?",
-            (*key.columns, tune),
+            f"SELECT scheme, samples, peak_gflops FROM choices WHERE {_OF_PROBLEM} AND tune = ?", (*key.columns, tune)
         ).fetchone()
     try:
         return (str(row[0]), stored_timing(row[1], row[2]) if row[1] is not None else None) if row else None

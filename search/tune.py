@@ -55,14 +55,15 @@ class Measured:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The best scheme, how many were tried, how many failed, whether a Ctrl-C ended the search early, and every scheme
-    with a timing, as first measured."""
+    """The best scheme, how many were tried, how many failed, whether a Ctrl-C ended the search early, every scheme
+    with a timing, as first measured, and those that may take the best one's place, fastest first."""
 
     best: Measured
     trials: int
     failed: int
     interrupted: bool
     tried: tuple[Measured, ...] = ()
+    runners_up: tuple[Measured, ...] = ()
 
 
 def tune(
@@ -103,8 +104,10 @@ def tune(
     if not search.found:
         reasons = list(search.failed.values())
         raise TuningError(f"none of {len(reasons)} candidates could be measured: {max(set(reasons), key=reasons.count)}")
-    best = _settle(search, candidates, incumbent)
-    return Outcome(best, search.trials, len(search.failed), interrupted, tuple(search.found.values()))
+    contenders = search.contenders(incumbent)
+    best = _settle(contenders, candidates, incumbent)
+    runners_up = tuple(sorted((m for m in contenders.values() if m is not best), key=lambda m: m.work))
+    return Outcome(best, search.trials, len(search.failed), interrupted, tuple(search.found.values()), runners_up)
 
 
 @dataclass
@@ -174,6 +177,11 @@ class _Search:
                     rounds[text].append(timing)
                     self.finalists[text] = Measured(leader.scheme, _pooled(rounds[text]))
 
+    def contenders(self, incumbent: str | None) -> dict[str, Measured]:
+        """The finalists, where there are none all; with the choice of an earlier search even if its turn never came."""
+        earlier = {incumbent: self.found[incumbent]} if incumbent in self.found else {}
+        return earlier | (self.finalists or self.found)
+
 
 def _trials(candidates: list[Scheme], trials: int, seed: int) -> list[Scheme]:
     """The first ones in order, and spread among them some drawn from those that follow."""
@@ -194,9 +202,8 @@ def _pooled(timings: list[Timing]) -> Timing:
     return Timing(samples, median(timing.peak_gflops for timing in timings))
 
 
-def _settle(search: _Search, candidates: Sequence[Scheme], incumbent: str | None) -> Measured:
-    """The fastest finalist; or, of those within its spread, the incumbent, else the simplest, else the first candidate."""
-    contenders = search.finalists or search.found
+def _settle(contenders: Mapping[str, Measured], candidates: Sequence[Scheme], incumbent: str | None) -> Measured:
+    """The fastest contender; or, of those within its spread, the incumbent, else the simplest, else the first candidate."""
     best = min(contenders.values(), key=lambda m: m.work)
     near = best.work * (1 + min(best.timing.spread, NEAR))
     level = [m for s in candidates if (m := contenders.get(s.text)) and m.work <= near]

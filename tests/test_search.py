@@ -18,12 +18,13 @@ import numpy as np
 import pytest
 
 from cpu.oracle import integers, reference
+from cpu.toolchain import CompileError
 from cpu.worker import CandidateError
 from microkernels.database import data_folder
-from search import generate_conv, generate_matmul, store
+from search import command, generate_conv, generate_matmul, store
 from search.conv import main as conv_command
 from search.matmul import main as matmul_command
-from search.workshop import workshop
+from search.workshop import Workshop, workshop
 from search.tune import Measured, Outcome, TuningError, complexity, tune
 from tiling.machine import Timing
 from tiling.notation import parse
@@ -184,6 +185,22 @@ def test_a_finalist_that_fails_is_out():
     assert outcome.best.scheme.text != flaky and outcome.failed == 1
 
 
+def test_an_earlier_choice_stays_where_the_finals_end_before_its_turn():
+    """It is known and within the spread of the fastest, and the budget is over after the first finalist."""
+    known = {c.text: Timing((1.0 - place * 0.0005,) * 5, 100.0) for place, c in enumerate(CANDIDATES)}
+    bench = Bench({c.text: 1.0 - place * 0.0005 for place, c in enumerate(CANDIDATES)}, each=10.0, jitter=0.01)
+    outcome = bench.tune(known=known, incumbent=CANDIDATES[0].text, budget=1.0)
+    assert bench.calls == [CANDIDATES[5].text] and outcome.best.scheme == CANDIDATES[0]
+    slow = known | {CANDIDATES[0].text: Timing((1.1,) * 5, 100.0)}
+    assert bench.tune(known=slow, incumbent=CANDIDATES[0].text, budget=1.0).best.scheme == CANDIDATES[5]
+
+
+def test_runners_up_are_the_other_finalists_fastest_first():
+    outcome = Bench({c.text: 1.0 + abs(place - 3) for place, c in enumerate(CANDIDATES)}).tune()
+    works = [m.work for m in (outcome.best, *outcome.runners_up)]
+    assert works == sorted(works) and len(outcome.runners_up) == 3 and outcome.best not in outcome.runners_up
+
+
 def test_known_results_are_not_measured_again_before_the_finals():
     known = {c.text: Timing((1.0 + place,) * 5, 100.0) for place, c in enumerate(CANDIDATES)}
     bench = Bench({c.text: 1.0 + place for place, c in enumerate(CANDIDATES)})
@@ -256,6 +273,30 @@ def test_the_store_keeps_and_separates():
     store.choose(KEY, "measure", "other", Timing((1.0,), 2.0))
     assert store.choice(KEY, "model") == (SCHEME, None)
     assert store.choice(KEY, "measure") == ("other", Timing((1.0,), 2.0))
+
+
+def test_a_failure_takes_no_timing_s_place():
+    key, timing = replace(KEY, fingerprint="another"), Timing((1.0, 2.0), 99.0)
+    store.record(key, SCHEME, "no answer within 5 s: killed")
+    store.record(key, SCHEME, timing)
+    store.record(key, SCHEME, "killed with SIGKILL, as the system does when memory runs out")
+    assert store.measured(key) == {SCHEME: timing}
+    store.record(key, "other", "crashed with SIGSEGV")
+    store.record(key, "other", "crashed with SIGILL")
+    assert store.measured(key)["other"] == "crashed with SIGILL"
+
+
+def test_a_rejected_scheme_has_failed_until_it_is_measured_anew():
+    key, timing = replace(KEY, fingerprint="a third"), Timing((1.0, 2.0), 99.0)
+    store.record(key, SCHEME, timing)
+    store.reject(key, SCHEME, "wrong result")
+    store.record(key, SCHEME, "no answer within 5 s: killed")
+    assert store.measured(key) == {SCHEME: "wrong result"}
+    with sqlite3.connect(data_folder() / "tilewright.sqlite") as connection:
+        kept = connection.execute("SELECT samples FROM schemes WHERE fingerprint = 'a third'").fetchall()
+    assert kept == [("[1.0, 2.0]",)]
+    store.record(key, SCHEME, timing)
+    assert store.measured(key) == {SCHEME: timing}
 
 
 def test_another_version_starts_afresh(monkeypatch):
@@ -521,22 +562,122 @@ def test_a_broken_environment_is_no_candidates_fault(tmp_path):
     assert ended.returncode == 0, ended.stderr
 
 
-def test_a_kernel_that_fails_its_last_check_is_nobodys_choice(monkeypatch, capsys):
-    shape = "c=8,h=7,w=7,k=16,r=3,s=3"
-    shop = workshop("portable")
-    problem = conv2d(c=8, h=7, w=7, k=16, r=3, s=3)
-    best = Measured(parse(problem, "R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,8) V(k,4)"), Timing((1.0,), 70.0))
+LAST_SHAPE = "c=8,h=7,w=7,k=16,r=3,s=3"
+LAST_PROBLEM = conv2d(c=8, h=7, w=7, k=16, r=3, s=3)
+FINALISTS = [
+    Measured(parse(LAST_PROBLEM, text), Timing((seconds,), 70.0))
+    for text, seconds in [
+        ("R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,8) V(k,4)", 1.0),
+        ("R(k) R(w) R(h) S(y) T(r,3) T(s,3) T(c,8) V(k,4)", 2.0),
+        ("R(h) R(k) R(w) S(y) T(r,3) T(s,3) T(c,8) V(k,4)", 3.0),
+    ]
+]
 
-    def fails(*_):
-        raise CandidateError("wrong result")
 
+@pytest.fixture
+def made_up_shop(monkeypatch, tmp_path):
+    """Every search ends with FINALISTS; call with what a scheme's last check does, by place: raise, or pass."""
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path))
+    checked = []
+
+    def shop(faults):
+        def verdict(self, scheme, *_):
+            place = [m.scheme for m in FINALISTS].index(scheme)
+            checked.append(place)
+            if place in faults:
+                raise faults[place]
+            return Timing((9.0,), 70.0), 0.0
+
+        monkeypatch.setattr("search.workshop.Workshop.verdict", verdict)
+        return checked
+
+    best, *others = FINALISTS
     monkeypatch.setattr("search.command._rank_first", lambda *_: None)
-    monkeypatch.setattr("search.workshop.Workshop.tune", lambda *_, **__: Outcome(best, 1, 0, False))
-    verdict = workshop("portable").verdict.__func__
-    monkeypatch.setattr("search.workshop.Workshop.verdict", fails)
-    assert conv("--shape", shape, "--isa", "portable") == 1
-    assert "the kernel failed: wrong result" in capsys.readouterr().err
-    assert store.choice(shop.key(problem), "measure") is None
-    monkeypatch.setattr("search.workshop.Workshop.verdict", verdict)
-    assert conv("--shape", shape, "--isa", "portable") == 0
-    assert store.choice(shop.key(problem), "measure")[0] == best.scheme.text
+    monkeypatch.setattr("search.workshop.Workshop.candidates", lambda *_: [m.scheme for m in FINALISTS])
+    monkeypatch.setattr("search.workshop.Workshop.tune", lambda *_, **__: Outcome(best, 3, 0, False, (), tuple(others)))
+    return shop
+
+
+def choice() -> str | None:
+    kept = store.choice(workshop("portable").key(LAST_PROBLEM), "measure")
+    return kept and kept[0]
+
+
+def search(*arguments):
+    return conv("--shape", LAST_SHAPE, "--isa", "portable", *arguments)
+
+
+def test_a_kernel_that_fails_its_last_check_is_nobodys_choice(made_up_shop, capsys):
+    made_up_shop({place: CandidateError(f"wrong result {place} \x1b[31m") for place in range(3)})
+    assert search() == 1
+    assert capsys.readouterr().err == "the kernel failed: wrong result 0 \\x1b[31m\n"
+    assert choice() is None
+
+
+def test_where_the_winner_fails_its_last_check_the_next_finalist_takes_its_place(made_up_shop, capsys):
+    key = workshop("portable").key(LAST_PROBLEM)
+    for finalist in FINALISTS:
+        store.record(key, finalist.scheme.text, finalist.timing)
+    checked = made_up_shop({0: CandidateError("wrong result"), 1: CandidateError("no answer within 60 s: killed")})
+    assert search("--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert checked == [0, 1, 2] and report["scheme"] == choice() == FINALISTS[2].scheme.text
+    assert report["failed"] == 2 and report["seconds"] == 9.0 and not report["interrupted"]
+    found = [store.measured(key)[finalist.scheme.text] for finalist in FINALISTS]
+    assert found == ["wrong result", FINALISTS[1].timing, FINALISTS[2].timing], "a slow moment condemns no scheme"
+
+
+@pytest.mark.parametrize("step", ["verdict", "_keep", "_explain", "build"])
+def test_a_ctrl_c_after_the_tuning_costs_only_what_was_to_follow(step, made_up_shop, monkeypatch, tmp_path, capsys):
+    made_up_shop({0: KeyboardInterrupt()} if step == "verdict" else {})
+    owner = "search.workshop.Workshop" if step == "build" else "search.command"
+    interrupts = [KeyboardInterrupt()]
+    if step != "verdict":
+        real = getattr(Workshop, step) if step == "build" else getattr(command, step)
+
+        def once(*arguments):
+            if interrupts:
+                raise interrupts.pop()
+            return real(*arguments)
+
+        monkeypatch.setattr(f"{owner}.{step}", once)
+    monkeypatch.setattr("search.command.explain", lambda *_: "because")
+    assert search("--json", "--explain", "--emit", str(tmp_path / "out")) == 130
+    report = json.loads(capsys.readouterr().out)
+    assert report["interrupted"] and report["scheme"] == choice() == FINALISTS[0].scheme.text
+    assert report["seconds"] == (1.0 if step == "verdict" else 9.0)
+
+
+# ---- generate
+
+
+def refuse(monkeypatch, refused):
+    """No kernel of these schemes compiles any more."""
+    real = Workshop.build
+
+    def build(self, scheme):
+        if scheme in refused:
+            raise CompileError("the compiler failed with status 1")
+        return real(self, scheme)
+
+    monkeypatch.setattr("search.workshop.Workshop.build", build)
+
+
+@pytest.mark.parametrize("tune", ["model", "measure"])
+def test_what_does_not_compile_is_nobodys_choice(tune, made_up_shop, monkeypatch):
+    arguments = dict(c=8, h=7, w=7, k=16, r=3, s=3, isa="portable", tune=tune)
+    refuse(monkeypatch, [m.scheme for m in FINALISTS])
+    with pytest.raises(CompileError, match="status 1"):
+        generate_conv(**arguments)
+    shop = workshop("portable")
+    assert store.choice(shop.key(LAST_PROBLEM), shop.kind(tune, "conv2d")) is None
+
+
+@pytest.mark.parametrize("tune", ["model", "measure"])
+def test_the_next_scheme_is_built_where_one_or_the_kept_one_does_not_compile(tune, made_up_shop, monkeypatch):
+    arguments = dict(c=8, h=7, w=7, k=16, r=3, s=3, isa="portable", tune=tune)
+    shop = workshop("portable")
+    for count in (1, 2):
+        refuse(monkeypatch, [m.scheme for m in FINALISTS[:count]])
+        assert generate_conv(**arguments).scheme == FINALISTS[count].scheme
+        assert store.choice(shop.key(LAST_PROBLEM), shop.kind(tune, "conv2d"))[0] == FINALISTS[count].scheme.text
