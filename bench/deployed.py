@@ -20,6 +20,7 @@ from bench.files import ReportError
 from bench.journal import alone
 from cpu.toolchain import CompileError, find_compiler
 from cpu.worker import CandidateError, Worker
+from microkernels.database import readable
 from search.generate import generate
 from search.options import FAILURES, INTERRUPTED, seconds, whole
 from search.workshop import DEFAULT_BUDGET, Workshop, workshop
@@ -109,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     except CandidateError as error:
-        print(f"the kernel failed: {error.reason}", file=sys.stderr)
+        print(f"the kernel failed: {readable(error.reason)}", file=sys.stderr)
         return 1
     except (ReportError, *FAILURES) as error:
         print(error, file=sys.stderr)

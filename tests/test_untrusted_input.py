@@ -21,7 +21,8 @@ from cpu.cache import kernel_folder, shared_object
 from cpu.emit import emit, symbol_of
 from cpu.toolchain import BASE_FLAGS, find_compiler
 from microkernels import records
-from microkernels.catalog import Entry
+from microkernels.catalog import Entry, Failure
+from microkernels.command import _print_failures
 from microkernels.database import FILE_NAME, data_folder
 from microkernels.isa import ISAS, PORTABLE
 from microkernels.microkernel import Microkernel, parse as parse_microkernel
@@ -143,6 +144,14 @@ def test_a_step_that_would_fill_megabytes_of_c_is_refused():
     large = conv2d(c=1 << 20, h=4, w=4, k=4, r=1, s=1)
     with pytest.raises(SchemeError, match="unrolls 1048576 FMAs into one step, 4096 are the most"):
         emit(parse(large, "R(h) R(w) S(y) U(c,1048576) V(k,4)"), PORTABLE)
+
+
+def test_a_stored_reason_is_printed_readably(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path))
+    kernel = quick(PORTABLE)[0]
+    records.record("here", Failure(kernel, "printed: \x1b[31m\x9b\u202e λ\nand more"), settled=True)
+    _print_failures(records.load("here", "portable").failures)
+    assert capsys.readouterr().out == f"failed: {kernel}: printed: \\x1b[31m\\x9b\\u202e λ\nand more\n"
 
 
 # The environment
