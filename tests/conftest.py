@@ -5,6 +5,7 @@ itself once that time is over; `soak_seed` is where its random numbers start. Wh
 """
 
 import random
+import signal
 import time
 
 import pytest
@@ -22,6 +23,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # A shell that starts a command in the background has it ignore Ctrl-C, and so would every program that a test starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.soak_seed is None:
         config.option.soak_seed = random.randrange(2**32)
     if config.option.soak is not None and config.option.soak <= 0:
