@@ -81,8 +81,12 @@ def main(arguments: list[str] | None = None) -> int:
     missing = found.missing(ended)
     try:
         show(sections(found.results), missing)
-        for sentence in publish(Run(known, tuple(found.results), tuple(missing)), options.report, STEM, options.readme):
+        # A part of a run belongs into a report, which says so, but not in the place of the last whole one.
+        readme = None if ended else options.readme
+        for sentence in publish(Run(known, tuple(found.results), tuple(missing)), options.report, STEM, readme):
             print(sentence, file=sys.stderr)
+        if options.readme and ended:
+            print(f"{options.readme} stays as it was: the run has not ended", file=sys.stderr)
         # Layers that failed are tried again by the same command.
         if not missing:
             unfinished.discard()
@@ -121,7 +125,10 @@ def _collect(found: Finding, unfinished: Journal, known: Conditions, options: ar
     if options.json and not (options.json.exists() and options.json.stat().st_size):
         append(options.json, conditions_line(known))
     measured = {"peers": [name for name, _, _ in known.peers], "cache": options.cache, "budget": options.budget}
-    for result in run(found.visits, unfinished.results(), keep, fail, **measured):
+    known_before = unfinished.results()
+    if known_before:
+        print(f"going on: {len(known_before)} of {len(found.visits)} layers were measured before", file=sys.stderr)
+    for result in run(found.visits, known_before, keep, fail, **measured):
         found.results.append(result)
 
 

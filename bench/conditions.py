@@ -33,6 +33,8 @@ def available(asked: Sequence[str] | None) -> tuple[dict[str, str], list[tuple[s
     Raises ProblemError for a name that is no peer's.
     """
     asked = list(dict.fromkeys(USUAL_PEERS if asked is None else asked))
+    if "none" in asked and len(asked) > 1:
+        raise ProblemError("--peers none stands for no peer: leave the others out")
     asked = [] if asked == ["none"] else asked
     for name in asked:
         if name not in PEERS:
@@ -46,7 +48,8 @@ def available(asked: Sequence[str] | None) -> tuple[dict[str, str], list[tuple[s
             try:
                 versions[name] = PEERS[name].version()
             except Exception as error:  # whatever a foreign library raises when it is loaded
-                reason = f"it is installed and does not load ({type(error).__name__}: {str(error).partition(chr(10))[0]})"
+                said = str(error).partition("\n")[0]
+                reason = f"it is installed and does not load ({type(error).__name__}: {said})"
         if reason:
             missing.append((name, reason))
     return versions, missing

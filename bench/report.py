@@ -13,7 +13,7 @@ from bench import html, markdown, plots
 from bench.files import write
 from bench.formats import Run, to_csv, to_json_lines
 from bench.results import MODEL, OURS, Conditions, LayerResult
-from bench.sections import Section, layer_name, sections
+from bench.sections import Section, sections
 from bench.summary import incomplete, summary
 
 SUFFIXES = (".md", ".html", ".csv", ".jsonl")
@@ -27,10 +27,10 @@ def table(section: Section) -> Table:
     columns = ("layer", "call", "kernel", *(["model"] if model else []), "limit", *section.peers)
     for column in columns:
         shown.add_column(column, justify="left" if column == "layer" else "right", overflow="fold")
-    for r in section.results:
+    for label, r in zip(section.labels, section.results):
         alone = [_percent(r, MODEL)] if model else []
         peers = [_percent(r, name) + _ratio(r, name) for name in section.peers]
-        shown.add_row(layer_name(r), _percent(r, OURS), _kernel(r), *alone, f"{r.limit_percent:.0f}", *peers)
+        shown.add_row(label, _percent(r, OURS), _kernel(r), *alone, f"{r.limit_percent:.0f}", *peers)
     return shown
 
 

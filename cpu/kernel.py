@@ -258,8 +258,7 @@ def _checked(array, tensor: Tensor, name: str | None = None) -> np.ndarray:
         raise ArgumentError(f"{name} is {array.dtype}, but this kernel takes float32: convert it first")
     if array.shape != tensor.shape:
         raise ArgumentError(
-            f"{name} has shape {array.shape}, but this kernel was made for {tensor.shape} "
-            f"({', '.join(map(str, tensor.indices))})"
+            f"{name} has shape {array.shape}, but this kernel was made for {tensor.shape}"
         )
     if not array.flags.c_contiguous:
         raise ArgumentError(f"{name} is not C-contiguous: pass numpy.ascontiguousarray({name})")

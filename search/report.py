@@ -11,6 +11,10 @@ from tiling.scheme import Scheme
 from tiling.shapes import canonical
 
 
+# On an idle machine the middle half of the samples lies within some percent; beyond this it was not idle.
+BUSY_SPREAD = 0.2
+
+
 @dataclass(frozen=True)
 class Report:
     """One search: its scheme, checked and timed.
@@ -108,6 +112,8 @@ class Report:
             ("machine", f"{self.machine}, {self.isa}" + (f", since this CPU lacks {', '.join(self.lacking)}" if self.lacking else "")),
             ("repeat with", self.repeat),
         ]
+        if timing.spread > BUSY_SPREAD:
+            lines.append(("remark", "the samples differ a lot: other programs kept this machine busy, so measure again when it is idle"))
         lines += [("wrote", str(path)) for path in self.emitted]
         text = "\n".join(f"{name:<12} {value}" for name, value in lines)
         return f"{text}\n\n{self.explanation}" if self.explanation else text
