@@ -2,6 +2,7 @@
 
     results   what a run finds, as records
     peers     other libraries behind one interface
+    conditions  what a run is measured under, and which peers are there
     contest   one layer in one process: ours and the peers checked, then timed in turns
     layers    one layer: the search, then its contest
     journal   results of a run that has not ended, so that it can go on
@@ -18,8 +19,9 @@
     model     how honest the model is over random schemes: rank correlation, top-1 loss, traffic error, docs/model.md
     traffic   the bytes of a scheme: predicted, and from the addresses of its own kernel
     counters  the bytes as the CPU counts them, where it does
+    deployed  a saved kernel called from C, beside its tuned speed
     latency   how long a user waits: first call, cached call, rankings, docs/latency.md
 
-`python -m bench` runs suites of layers; `python -m bench.model`, `python -m bench.latency` and `python -m bench.render`
-are commands of their own.
+`python -m bench` runs suites of layers; `bench.model`, `bench.latency`, `bench.deployed` and `bench.render` are commands of
+their own.
 """

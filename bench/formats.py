@@ -17,7 +17,7 @@ from bench.results import MODEL, OURS, Conditions, Contender, LayerResult
 COLUMNS = (
     *("suite", "layer", "count", "op", "shape", "flops", "flops_on_image", "compulsory_bytes"),
     *("threads", "dtype", "cache", "limit_percent", "memory_bandwidth", "contender", "layout"),
-    *("call_seconds", "call_spread", "call_peak_gflops", "percent"),
+    *("call_seconds", "call_quartile_1", "call_quartile_3", "call_spread", "call_peak_gflops", "percent"),
     *("kernel_seconds", "kernel_spread", "kernel_peak_gflops", "kernel_percent"),
     *("ratio_to_ours", "max_error", "scheme", "search_seconds", "total_seconds", "skipped"),
 )
@@ -104,6 +104,8 @@ def _row(result: LayerResult, contender: Contender) -> dict:
         "contender": contender.name,
         "layout": contender.layout,
         "call_seconds": call.seconds,
+        "call_quartile_1": call.quartiles[0],
+        "call_quartile_3": call.quartiles[1],
         "call_spread": call.spread,
         "call_peak_gflops": call.peak_gflops,
         "percent": result.percent(contender),

@@ -256,6 +256,12 @@ def test_csv_has_a_row_a_layer_and_contender_and_one_for_what_was_skipped():
     assert found[7]["skipped"] == WHY and found[7]["call_seconds"] == "" and found[7]["layer"] == "B"
 
 
+def test_csv_states_the_quartiles_of_a_call():
+    varied = replace(RESULTS[0].ours, call=Timing((8.0, 1.0, 5.0, 3.0, 2.0, 7.0, 4.0, 6.0), 1.0))
+    row = next(csv.DictReader(StringIO(to_csv([replace(RESULTS[0], contenders=(varied,))]))))
+    assert [float(row[f"call_{name}"]) for name in ("quartile_1", "seconds", "quartile_3")] == [3.0, 4.5, 6.0]
+
+
 # Markdown
 
 

@@ -68,11 +68,17 @@ class Timing:
         return median(self.samples)
 
     @property
-    def spread(self) -> float:
-        """Interquartile range over the median: how far two runs may differ without meaning anything."""
+    def quartiles(self) -> tuple[float, float]:
+        """The samples that a quarter of them, and three quarters, do not exceed."""
         ordered = sorted(self.samples)
         quarter = len(ordered) // 4
-        return (ordered[-1 - quarter] - ordered[quarter]) / self.seconds
+        return ordered[quarter], ordered[-1 - quarter]
+
+    @property
+    def spread(self) -> float:
+        """Interquartile range over the median: how far two runs may differ without meaning anything."""
+        low, high = self.quartiles
+        return (high - low) / self.seconds
 
     def fraction_of_peak(self, flops: int, threads: int = 1) -> float:
         """FLOP/s over the peak of `threads` cores."""
