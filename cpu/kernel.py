@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 import cffi
@@ -21,6 +22,8 @@ from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme
 from tiling.shapes import canonical
 
+_FFI = cffi.FFI()
+_FLOATS = _FFI.typeof("float[]")
 _FLOAT32 = np.dtype(np.float32)
 _ALIGNMENT = 64  # a cache line, and the widest vector: streaming stores need it
 # A peak measured for less than this is at the mercy of one interrupt.
@@ -151,7 +154,7 @@ class Kernel:
         """The weights, (K,C/groups,R,S) float32 (b of a product: (K,N)), packed once for many calls of this kernel."""
         raw = _checked(w, self.problem.vector)
         packed = aligned_empty((self.emitted.packed_floats,))
-        self._pack(self._pointer(raw), self._pointer(packed, writable=True))
+        self._pack(_pointer(raw), _pointer(packed))
         return Packed(packed, self.scheme)
 
     def __call__(self, x, w, *arrays, out: np.ndarray | None = None, **named) -> np.ndarray:
@@ -166,31 +169,31 @@ class Kernel:
         x = _checked(x, self.problem.broadcast)
         if isinstance(w, Packed):
             # The scheme's text alone would not do: it may be the same for two problems, its problem is part of it.
-            if w.scheme != self.scheme:
+            if w.scheme is not self.scheme and w.scheme != self.scheme:
                 raise ArgumentError(
                     f"these packed weights belong to another kernel ({w.scheme.problem}, {w.scheme}): call this one's pack(w)"
                 )
-            packed = w.data
         else:
-            packed = self.pack(w).data
-        arrays = self._epilogue_arrays(arrays, named)
+            w = self.pack(w)
+        if arrays or named or self.problem.epilogue:
+            arrays = self._epilogue_arrays(arrays, named)
         if out is None:
             y = aligned_empty(self.problem.output.shape)
         else:
             y = _checked(out, self.problem.output, "out")
             if not y.flags.writeable:
                 raise ArgumentError("out is read-only: pass an array that can be written")
-            if np.may_share_memory(y, x) or np.may_share_memory(y, packed):
-                raise ArgumentError("out overlaps an input: pass memory of its own")
-            arrays = [self._beside(y, array, tensor) for array, tensor in zip(arrays, self.problem.epilogue_arrays)]
-        self._run(self._pointer(x), self._pointer(packed), self._pointer(y, writable=True), *map(self._pointer, arrays))
+        at_x, at_w, at_y = _pointer(x), _pointer(w.data), _pointer(y)
+        if out is not None and (_overlap(at_y, at_x) or _overlap(at_y, at_w)):
+            raise ArgumentError("out overlaps an input: pass memory of its own")
+        if arrays:
+            arrays = [self._beside(at_y, *each) for each in zip(arrays, self.problem.epilogue_arrays)]
+        self._run(at_x, at_w, at_y, *arrays)
         return y
 
     def _epilogue_arrays(self, given: tuple, named: dict) -> list[np.ndarray]:
         """The epilogue's arrays in order, checked."""
         tensors = self.problem.epilogue_arrays
-        if not (tensors or given or named):
-            return []  # most calls: a small layer takes no longer than looking at this would
         if len(given) > len(tensors):
             follow = "1 array follows" if len(given) == 1 else f"{len(given)} arrays follow"
             takes = f"epilogue takes {' and '.join(tensor.name for tensor in tensors) or 'no array'}"
@@ -210,25 +213,23 @@ class Kernel:
             raise ArgumentError(f"this kernel has no argument {min(unknown)!r}; the arrays of its epilogue: {arrays}")
         return [_checked(found[tensor.name], tensor) for tensor in tensors]
 
-    def _beside(self, y: np.ndarray, array: np.ndarray, tensor: Tensor) -> np.ndarray:
-        """An array of the epilogue as the kernel may read it while it writes y."""
-        if not np.may_share_memory(y, array):
-            return array
-        if not may_be_output(self.problem, tensor) or array.ctypes.data != y.ctypes.data:
+    def _beside(self, at_y, array: np.ndarray, tensor: Tensor):
+        """A pointer to an array of the epilogue as the kernel may read it while it writes y."""
+        at = _pointer(array)
+        if not _overlap(at_y, at):
+            return at
+        if not may_be_output(self.problem, tensor) or at != at_y:
             raise ArgumentError(
                 f"out overlaps {tensor.name}: pass memory of its own, or for a residual the very same array"
             )
         # Sums that wait in y for a later pass would overwrite what the last one reads.
-        return array if single_pass(self.scheme) else array.copy()
+        return at if single_pass(self.scheme) else _pointer(array.copy())
 
     def save(self, folder) -> tuple[Path, ...]:
         """Writes the kernel as C that needs no Python: .c, .h, .so and a small program that calls it; their paths."""
         from cpu.export import save
 
         return save(self, Path(folder))
-
-    def _pointer(self, array: np.ndarray, writable: bool = False):
-        return self._ffi.from_buffer("float[]", array, require_writable=writable)
 
 
 def build(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> Kernel:
@@ -244,10 +245,21 @@ def build(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> K
 
 def aligned_empty(shape: tuple[int, ...]) -> np.ndarray:
     """An uninitialised float32 array that starts on a cache line."""
-    elements = int(np.prod(shape))
-    raw = np.empty(elements + _ALIGNMENT // 4, np.float32)
-    skip = -raw.ctypes.data % _ALIGNMENT // 4
-    return raw[skip : skip + elements].reshape(shape)
+    raw = np.empty(prod(shape) + _ALIGNMENT // 4, np.float32)
+    address = int(_FFI.cast("uintptr_t", _pointer(raw)))
+    return np.ndarray(shape, np.float32, raw, -address % _ALIGNMENT)
+
+
+# Every small layer waits for these two on each call; through cffi they take a fifth of what NumPy's `ctypes.data` and
+# `may_share_memory` do.
+def _pointer(array: np.ndarray):
+    """A C-contiguous float32 array as C has it: a `float[]`, which keeps it alive."""
+    return _FFI.from_buffer(_FLOATS, array)
+
+
+def _overlap(a, b) -> bool:
+    """Whether two `float[]` share memory."""
+    return a < b + len(b) and b < a + len(a)
 
 
 def _checked(array, tensor: Tensor, name: str | None = None) -> np.ndarray:
