@@ -89,6 +89,14 @@ def isolated_folders(tmp_path_factory):
         yield
 
 
+@pytest.fixture
+def data_folder(tmp_path, monkeypatch):
+    """Folders of this test's own; the one of measurements."""
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "data"
+
+
 def pytest_runtest_setup(item):
     for marker in item.iter_markers("isa"):
         _skip_without(*marker.args)

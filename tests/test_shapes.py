@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.test_tiling import problems
+from tests.test_scheme import problems
 from tiling.operators import conv2d, matmul
 from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape
 

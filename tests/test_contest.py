@@ -1,0 +1,208 @@
+"""A contest with made-up peers, and a layer that is run with one."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import bench.contest as contests
+import bench.layers as layers
+from bench.contest import contest
+from bench.layers import run_layer
+from bench.peers.peer import Peer, Prepared
+from bench.results import MODEL, OURS
+from cpu.oracle import reference
+from cpu.worker import CandidateError
+from search.tune import Measured, Outcome
+from search.workshop import workshop
+from tiling.machine import CacheLevel, Machine, Timing
+from tiling.operators import conv2d
+from tiling.shapes import canonical
+
+MACHINE = Machine("box-1", "avx2", 8, 16, 50e9, 4, (CacheLevel("L1", 32768, 64, 8, 200e9),), 10e9, 5e9, 8e9)
+PROBLEM = conv2d(c=4, h=6, w=8, k=8, r=3, s=3, padding=1)
+SCHEME = "T(h,6) T(w,2) S(y) T(c,4) T(r,3) T(s,3) U(w,4) U(k,2) V(k,4)"
+
+
+class Made(Peer):
+    """A peer that computes with the reference, and is wrong, late or absent on demand."""
+
+    name, title = "made", "made up"
+
+    def __init__(self, spoil=lambda y: y, absent=None, refusal=None, broken=None, calls=None):
+        self.spoil, self.absent, self.refusal, self.broken, self.calls = spoil, absent, refusal, broken, calls
+
+    def missing(self):
+        return self.absent
+
+    def version(self):
+        return "made 1"
+
+    def environment(self, threads):
+        return {"MADE_THREADS": str(threads)}
+
+    def refuses(self, problem):
+        return self.refusal
+
+    def prepare(self, problem, x, w, threads):
+        if self.broken:
+            raise self.broken
+        y = self.spoil(reference(problem, x, w)).astype(np.float32)
+        return Prepared(lambda: self.calls is None or self.calls.append(time.perf_counter()), lambda: y, "NHWC")
+
+
+@pytest.fixture
+def enter(monkeypatch):
+    """Runs a contest of the portable kernel with peers that are given by name."""
+
+    def entered(cache="warm", **peers):
+        monkeypatch.setattr(contests, "PEERS", peers)
+        return contest(
+            op="conv2d", shape=canonical(PROBLEM), schemes={OURS: SCHEME, MODEL: SCHEME}, isa="portable", threads=1,
+            stream=False, peers=list(peers), cache=cache, rounds=2, seconds=0.005, seed=1,
+        )  # fmt: skip
+
+    return entered
+
+
+def test_a_contest_times_everyone_in_turns(enter):
+    first, second = [], []
+    found = enter(one=Made(calls=first), two=Made(calls=second))
+    assert [c["name"] for c in found["contenders"]] == [OURS, MODEL, "one", "two"]
+    for contender in found["contenders"]:
+        assert contender["call"]["samples"] and min(contender["call"]["samples"]) > 0
+        assert contender["call"]["peak_gflops"] > 0 and contender["max_error"] < 1e-4
+    assert all(c["kernel"]["samples"] for c in found["contenders"][:2]) and found["contenders"][2]["kernel"] is None
+    # A B A B: each of the two has calls before and after the other's.
+    assert min(first) < min(second) < max(first) < max(second)
+    assert found["skipped"] == [] and found["memory_bandwidth"] > 0
+
+
+def test_cold_caches_are_swept_before_each_call(enter, monkeypatch):
+    swept = []
+    monkeypatch.setattr(contests, "_sweeper", lambda: lambda: swept.append(1))
+    found = enter(cache="cold", one=Made())
+    assert len(swept) == sum(len(c["call"]["samples"]) for c in found["contenders"])
+    assert all(c["kernel"] is None for c in found["contenders"])
+
+
+@pytest.mark.parametrize(
+    "peer, reason",
+    [
+        (Made(spoil=lambda y: y + 1), "wrong result: an error of 1"),
+        (Made(spoil=lambda y: y * np.nan), "wrong result: an error of nan"),
+        (Made(spoil=lambda y: y[:, 1:]), "wrong result: shape (1, 5, 8, 8) instead of (1, 6, 8, 8)"),
+        (Made(absent="not installed"), "not installed"),
+        (Made(refusal="takes no padding"), "takes no padding"),
+        (Made(broken=RuntimeError("could not create a primitive\nat line 7")), "RuntimeError: could not create a primitive"),
+        (Made(broken=KeyError()), "KeyError: no reason given"),
+    ],
+)
+def test_a_peer_that_fails_is_skipped_with_its_reason(enter, peer, reason):
+    found = enter(bad=peer, good=Made())
+    assert [c["name"] for c in found["contenders"]] == [OURS, MODEL, "good"]
+    ((name, why),) = found["skipped"]
+    assert name == "bad" and why.startswith(reason) and "\n" not in why
+
+
+def made_up_shop():
+    class Shop:
+        isa, threads, machine = None, 1, MACHINE
+
+        def candidates(self, problem):
+            from tiling.notation import parse
+
+            return [parse(problem, SCHEME)]
+
+        def tune(self, schemes, **options):
+            return Outcome(Measured(schemes[0], Timing((1.0,), 1.0)), 1, 0, False)
+
+        def predicted(self, schemes):
+            return []
+
+        def job(self, scheme):
+            return {
+                **{"op": "conv2d", "shape": canonical(PROBLEM), "scheme": scheme.text, "isa": "portable"},
+                **{"threads": 1, "stream": False},
+            }
+
+    return Shop()
+
+
+def test_a_peer_that_kills_the_process_is_found_and_left_out(monkeypatch):
+    calls = []
+
+    def call(peers, job):
+        calls.append((list(job["schemes"]), list(peers)))
+        if "deadly" in peers:
+            raise CandidateError("crashed with SIGSEGV")
+        timing = {"samples": [1.0], "peak_gflops": 1.0}
+        ours = {"name": OURS, "layout": "NHWC", "call": timing, "kernel": timing, "max_error": 0.0}
+        return {"contenders": [ours], "skipped": [], "memory_bandwidth": 1.0} 
+
+    monkeypatch.setattr(layers, "_call", call)
+    found = run_layer(made_up_shop(), "made_up", "A", 1, PROBLEM, peers=["harmless", "deadly"], budget=1.0)
+    assert found.skipped == (("deadly", "crashed with SIGSEGV"),)
+    assert calls == [
+        ([OURS, MODEL], ["harmless", "deadly"]), ([], ["harmless"]), ([], ["deadly"]), ([OURS, MODEL], ["harmless"])
+    ]  # fmt: skip
+
+
+def test_peers_that_only_die_together_leave_ours_alone(monkeypatch):
+    def call(peers, job):
+        if len(peers) > 1:
+            raise CandidateError("no answer within 1 s: killed")
+        timing = {"samples": [1.0], "peak_gflops": 1.0}
+        ours = {"name": OURS, "layout": "NHWC", "call": timing, "kernel": timing, "max_error": 0.0}
+        return {"contenders": [ours], "skipped": [], "memory_bandwidth": 1.0}
+
+    monkeypatch.setattr(layers, "_call", call)
+    found = run_layer(made_up_shop(), "made_up", "A", 1, PROBLEM, peers=["one", "two"], budget=1.0)
+    assert [name for name, _ in found.skipped] == ["one", "two"]
+    assert all("no contest with all peers in one process: no answer" in why for _, why in found.skipped)
+
+
+def test_a_kernel_of_ours_that_kills_the_process_is_no_peers_fault(monkeypatch):
+    def call(peers, job):
+        if job["schemes"]:
+            raise CandidateError("crashed with SIGILL")
+
+    monkeypatch.setattr(layers, "_call", call)
+    with pytest.raises(CandidateError, match="SIGILL"):
+        run_layer(made_up_shop(), "made_up", "A", 1, PROBLEM, peers=["harmless"], budget=1.0)
+
+
+def test_an_interrupted_search_is_no_result():
+    class Interrupted:
+        def candidates(self, problem):
+            return ["scheme"]
+
+        def tune(self, schemes, **options):
+            assert options["forget"] is True
+            return Outcome(Measured(None, Timing((1.0,), 1.0)), 1, 0, True)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_layer(Interrupted(), "made_up", "A", 1, PROBLEM, budget=1.0)
+
+
+def test_the_contests_process_keeps_freed_memory_and_has_what_each_peer_wants(monkeypatch):
+    monkeypatch.setattr(layers, "PEERS", {"made": Made()})
+    chosen = layers.environment(["made"], 3)
+    assert chosen["MADE_THREADS"] == "3" and int(chosen["MALLOC_MMAP_THRESHOLD_"]) > 1 << 30
+
+
+def test_a_layer_run_for_real_has_both_timings_and_errors():
+    shop = workshop("portable")
+    found = run_layer(shop, "tiny", "T", 2, PROBLEM, budget=1.0)
+    assert found.shape == canonical(PROBLEM) and found.flops == PROBLEM.flops > found.flops_on_image
+    assert found.threads == 1 and found.count == 2 and found.cache == "warm"
+    assert [c.name for c in found.contenders] == [OURS, MODEL]
+    for contender in found.contenders:
+        for timing in (contender.call, contender.kernel):
+            assert timing.samples and min(timing.samples) > 0 and timing.peak_gflops > 0
+        assert 0 <= contender.max_error < 1e-4
+    assert len(found.tried) >= 1 and all(p > 0 and m > 0 for p, m in found.tried)
+    assert 0 < found.search_seconds < found.total_seconds
+    assert found.model_scheme == shop.candidates(PROBLEM)[0].text

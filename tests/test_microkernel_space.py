@@ -1,0 +1,110 @@
+"""Which register tiles there are, and the loop each is timed in."""
+
+from dataclasses import replace
+
+import pytest
+
+from microkernels.benchmark import SHARE_OF_L1, benchmark_scheme
+from microkernels.isa import AVX2, AVX512F, ISAS
+from microkernels.microkernel import Microkernel, parse
+from microkernels.space import most_rows, quick, space
+from tiling import notation
+from tiling.footprint import footprint
+
+SPACES = [(isa, op) for isa in ISAS.values() for op in ("conv2d", "depthwise2d")]
+TILE = Microkernel("conv2d", "avx2", (("w", 6),), 2)
+L1 = 32 << 10
+
+
+@pytest.mark.parametrize("isa, op", SPACES)
+def test_every_tile_has_a_name_that_parses_back_and_fits_the_registers(isa, op):
+    kernels = space(isa, op)
+    assert len(set(kernels)) == len(kernels) > 0
+    for kernel in kernels:
+        assert parse(kernel.name) == kernel
+        assert kernel.registers <= isa.registers
+        assert kernel.isa == isa.name and kernel.op == op
+
+
+@pytest.mark.parametrize("isa", ISAS.values())
+def test_plain_rows_are_complete_up_to_the_budget(isa):
+    kernels = set(space(isa, "conv2d", (1,)))
+    for vectors in range(1, isa.registers):
+        for w in range(1, isa.registers):
+            tile = Microkernel("conv2d", isa.name, (("w", w),) if w > 1 else (), vectors)
+            assert (tile in kernels) == (tile.registers <= isa.registers)
+            assert (w <= most_rows(isa, vectors)) == (tile.registers <= isa.registers)
+
+
+def test_strides_differ_in_nothing_but_the_stride():
+    one, two = space(AVX512F, strides=(1,)), space(AVX512F, strides=(2,))
+    assert space(AVX512F) == one + two
+    assert tuple(replace(kernel, stride=2) for kernel in one) == two
+
+
+def test_the_space_can_be_ranked_in_minutes_and_the_quick_part_in_two():
+    assert 600 <= len(space(AVX512F, strides=(1,))) <= 1200
+    for isa, op in SPACES:
+        assert 0 < len(quick(isa, op)) <= 120
+        assert set(quick(isa, op)) <= set(space(isa, op, (1,)))
+
+
+def test_the_tiles_that_won_for_ttile_are_in_the_space():
+    kernels = set(space(AVX512F, strides=(1,)))
+    for vectors, unrolled, rows in (
+        (1, (("r", 3),), range(9, 15)),
+        (2, (), range(8, 16)),
+        (2, (("r", 3),), range(9, 13)),
+        (3, (), range(5, 10)),
+        (4, (("s", 3),), range(4, 8)),
+    ):
+        for w in rows:
+            assert Microkernel("conv2d", "avx512f", (("w", w),), vectors, unrolled) in kernels
+
+
+@pytest.mark.parametrize("isa", ISAS.values())
+def test_depthwise_tiles_hold_the_weights_of_a_step(isa):
+    kernels = space(isa, "depthwise2d", (1,))
+    for kernel in kernels:
+        if kernel.unrolled:
+            assert kernel.accumulators + kernel.steps * kernel.vectors + 1 < isa.registers
+    assert Microkernel("depthwise2d", isa.name, (("w", 4),), 1, (("r", 3), ("s", 3))) in kernels
+
+
+def test_an_unknown_operator_is_refused():
+    with pytest.raises(ValueError, match="unknown operator 'fft'"):
+        space(AVX2, "fft")
+
+
+@pytest.mark.parametrize("isa, op", SPACES)
+@pytest.mark.parametrize("l1_bytes", [L1, 48 << 10])
+def test_every_tile_has_a_benchmark_that_stays_in_l1(isa, op, l1_bytes):
+    for kernel in space(isa, op):
+        scheme = benchmark_scheme(kernel, l1_bytes)
+        problem = scheme.problem
+        assert notation.parse(problem, scheme.text) == scheme
+        (tile,) = scheme.tiles
+        assert tile.pop(problem.vector_dim) == kernel.vectors
+        assert {dim: n for dim, n in tile.items() if n > 1} == dict(kernel.rows + kernel.unrolled)
+        total = sum(footprint(problem, tensor, problem.extents) for tensor in problem.tensors)
+        assert total <= SHARE_OF_L1 * l1_bytes
+
+
+def test_the_benchmark_in_its_text_form():
+    tile = Microkernel("conv2d", "avx512f", (("h", 2), ("w", 7)), 2, (("s", 3),))
+    # 64 c: weights 24 KiB, x 4.5 KiB, y 1.75 KiB; 128 c would need 59 KiB.
+    assert str(benchmark_scheme(tile, 48 << 10)) == "S(y) T(c,64) U(h,2) U(w,7) U(s,3) U(k,2) V(k,16)"
+    depthwise = Microkernel("depthwise2d", "avx512f", (("h", 2), ("w", 7)), 1, (("r", 3), ("s", 3)))
+    scheme = benchmark_scheme(depthwise, 48 << 10)
+    assert str(scheme) == "S(y) T(r,8) U(h,2) U(w,7) U(r,3) U(s,3) V(c,16)"
+    assert scheme.problem.extents == {"n": 1, "c": 16, "h": 2, "w": 7, "r": 24, "s": 3}
+    assert str(benchmark_scheme(TILE, 1 << 20)) == "S(y) T(c,512) U(w,6) U(k,2) V(k,8)"
+
+
+def test_the_stride_spreads_the_input():
+    tile = Microkernel("conv2d", "avx2", (("h", 2), ("w", 3)), 1, (("r", 3),), stride=2)
+    assert benchmark_scheme(tile, L1).problem.broadcast.shape[1:3] == (5, 5)
+
+
+def test_a_cache_too_small_for_anything_still_gets_one_iteration():
+    assert "T(c,1) " in str(benchmark_scheme(TILE, 64))

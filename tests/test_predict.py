@@ -1,0 +1,107 @@
+"""Predicted seconds, loop orders and tile sizes."""
+
+from dataclasses import replace
+
+import pytest
+
+from microkernels.estimate import estimate
+from microkernels.microkernel import microkernel_of
+from microkernels.microkernel import parse as kernel_named
+from search.permutations import CLASSES, orders, parse_class
+from search.predict import predict
+from search.sizes import ROOM, Block, Sizer
+from tests.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
+from tiling.footprint import footprint
+from tiling.notation import parse
+from tiling.operators import conv2d, matmul
+
+# --- predictions ---------------------------------------------------------------------------------------------------
+
+
+def test_microkernel_of_a_tile():
+    problem = layer("R1")
+    scheme = parse(problem, "T(h,112) T(w,8) T(k,2) S(y) T(r,7) U(c,3) U(s,7) U(w,14) U(k,2) V(k,16)")
+    kernel = microkernel_of(problem, scheme.tiles[0], "avx512f")
+    assert kernel == kernel_named("f32_conv2d_ukernel_14wx32kx3cx7s_s2__avx512f")
+
+
+def test_parts_of_a_prediction():
+    problem = layer("R3")
+    scheme = parse(problem, "T(h,56) T(w,4) T(k,2) S(y) T(c,64) U(w,14) U(k,2) V(k,16)")
+    found = predict(scheme, MACHINE, lambda kernel: 0.5)
+    assert found.compute == pytest.approx(problem.flops / (0.5 * MACHINE.peak))
+    assert found.seconds >= max(found.compute + found.overhead, *found.movement)
+    assert found.seconds <= found.compute + found.overhead + sum(found.movement)
+    assert sum(part.visits for part in found.parts) == 56 * 4 * 2
+    assert found.bottleneck == "compute"
+
+
+def test_a_faster_microkernel_a_second_core_and_fewer_passes_help():
+    problem = layer("Y8")
+    text = "T(h,68) T(k,8) L(w, 1x12 + 4x14) S(y) T(r,3) T(s,3) T(c,128) U(w,λ) U(k,2) V(k,16)"
+    shared = text.replace("T(h,68)", "T(h,2)@core T(h,34)")
+    cut = text.replace("T(h,68)", "T(c,8) T(h,68)").replace("T(c,128)", "T(c,16)")
+    base = predict(parse(problem, text), MACHINE, estimate)
+    assert predict(parse(problem, text), MACHINE, lambda kernel: estimate(kernel) / 2).seconds > 1.5 * base.seconds
+    two = predict(parse(problem, shared), MACHINE, estimate, threads=2)
+    assert 0.5 < two.seconds / base.seconds < 0.6
+    assert two.imbalance == 1.0
+    assert predict(parse(problem, cut), MACHINE, estimate).overhead > base.overhead
+
+
+def test_an_uneven_share_costs_what_its_busiest_core_does():
+    problem = layer("Y18")
+    text = "T(h,17)@core T(k,64) S(y) T(r,3) T(s,3) T(c,512) U(w,17) V(k,16)"
+    assert predict(parse(problem, text), MACHINE, estimate, threads=2).imbalance == pytest.approx(18 / 17)
+
+
+# --- orders and sizes ----------------------------------------------------------------------------------------------
+
+
+def test_every_class_orders_every_dim_once():
+    for problem in (layer("R2"), DEPTHWISE, matmul(m=4, n=16, k=4)):
+        for text in CLASSES[problem.op]:
+            assert sorted("".join(parse_class(text))) == sorted(problem.extents)
+
+
+def test_orders_collapse_to_the_dims_that_loop():
+    problem = layer("R2")
+    assert len(orders(problem, problem.extents)) == 8
+    assert orders(problem, ()) == ((),)
+    assert orders(problem, ("h",)) == (("h",),)
+    assert set(orders(problem, ("k", "w"))) == {("k", "w"), ("w", "k")}
+    assert set(orders(matmul(m=4, n=16, k=4), ("m", "n"))) == {("n", "m"), ("m", "n")}
+
+
+def test_groups_loop_outermost_or_innermost():
+    problem = conv2d(c=64, h=56, w=56, k=64, r=3, s=3, padding=1, groups=8)
+    plain = orders(layer("R2"), layer("R2").extents)
+    found = orders(problem, problem.extents)
+    assert found[:-1] == tuple(("g", *order) for order in plain) and found[-1] == (*plain[0], "g")
+    assert set(orders(problem, ("g",))) == {("g",)}
+
+
+def test_sizes_respect_capacity_and_divide():
+    problem = layer("Y12")
+    blocks = (Block("h", 1, 34), Block("k", 32, 16), Block("w", 34, 1))
+    inside = {**dict.fromkeys(problem.extents, 1), "c": 256, "r": 3, "s": 3}
+    sizer = Sizer(problem, MACHINE, blocks, inside)
+    assert sizer.tiled == 1
+    for order in orders(problem, ("h", "k")):
+        for chain in sizer.choose((order,)):
+            assert len(chain) == 2 and chain[1] == (34, 16, 1)
+            tile = {**inside, **{b.dim: b.points * n for b, n in zip(blocks, chain[0])}}
+            assert all(b.count % n == 0 for b, n in zip(blocks, chain[0]))
+            assert sum(footprint(problem, t, tile) for t in problem.tensors) <= 1.02 * ROOM * L2.bytes
+
+
+def test_levels_of_sizes_follow_the_machine():
+    problem = layer("Y12")
+    blocks = (Block("h", 1, 34), Block("k", 32, 16))
+    inside = {**dict.fromkeys(problem.extents, 1), "c": 256, "r": 3, "s": 3, "w": 34}
+    for caches, tiled in (((L1,), 0), ((L1, L2), 1), ((L1, L2, replace(L3, bytes=2 << 20)), 2)):
+        sizer = Sizer(problem, replace(MACHINE, caches=caches), blocks, inside)
+        assert sizer.tiled == tiled
+        (first, *_) = sizer.choose((("k", "h"),) * tiled)
+        for inner, outer in zip(first, first[1:]):
+            assert all(b % a == 0 for a, b in zip(inner, outer))
