@@ -7,9 +7,7 @@ Arithmetic happens here and in `cpu.nest`; the template only lays out names.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
-from hashlib import sha256
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
 from pathlib import Path
@@ -27,6 +25,7 @@ from tiling.problem import Problem
 from tiling.scheme import Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll
 from tiling.shapes import canonical
 from tiling.show import show
+from tiling.symbol import symbol_of as problem_symbol
 
 try:
     VERSION = version("tilewright")
@@ -112,17 +111,8 @@ def emit(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> So
 
 
 def symbol_of(problem: Problem, isa: Isa, threads: int) -> str:
-    """The C name of a kernel, `conv2d_f32_c64_h56_w56_k64_r3_s3_pad1__avx512f`: letters, digits and `_` only.
-
-    Made of the canonical shape, so that kernels of different problems can be saved and linked side by side.
-    """
-    shape = canonical(replace(problem, epilogue=None)).replace("=", "").replace(",", "_")
-    if problem.epilogue:
-        # Its words can be read, and the digest tells apart what has the same words.
-        text = str(problem.epilogue)
-        words = re.sub("[^a-z0-9]+", "_", text.lower()).strip("_")[:40].strip("_")
-        shape += f"_{words}_{sha256(text.encode()).hexdigest()[:8]}"
-    return f"{problem.op}_{problem.dtype}_{shape}__{isa.name}" + (f"_t{threads}" if threads > 1 else "")
+    """The C name of a kernel, `conv2d_f32_c64_h56_w56_k64_r3_s3_pad1__avx512f`."""
+    return f"{problem_symbol(problem)}__{isa.name}" + (f"_t{threads}" if threads > 1 else "")
 
 
 def describe(kernel: Microkernel, isa: Isa) -> str:
@@ -141,8 +131,6 @@ def _check(scheme: Scheme, isa: Isa) -> None:
     output = problem.output.name
     if problem.dtype != "f32":
         raise SchemeError(f"{problem.op} of {problem.dtype} runs on a GPU only: a CPU kernel computes in f32")
-    if "l" in problem.extents:
-        raise SchemeError("batched products run on a GPU only: call the kernel of one product for each of the batch")
     if scheme.lanes != isa.lanes:
         raise SchemeError(
             f"V({problem.vector_dim},{scheme.lanes}): {isa.name} has vectors of {isa.lanes} lanes; "

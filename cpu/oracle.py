@@ -9,11 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from cpu.epilogue_oracle import finished
+from tiling.operators import transposed
 from tiling.problem import Problem
 
 
 def reference(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
-    """What the operator gives for x (N,H,W,C) and w (K,C/groups,R,S), or a (M,K) and b (K,N): float64, in y's shape.
+    """What the operator gives for x (N,H,W,C) and w (K,C/groups,R,S), or a and b as the problem has them: float64, in
+    y's shape.
 
     The arrays of the problem's epilogue follow, in the order of `epilogue_arrays`.
     """
@@ -24,7 +26,8 @@ def reference(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarra
 def _sums(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     x, w = x.astype(np.float64), w.astype(np.float64)
     if problem.op == "matmul":
-        return x @ w
+        turned = {t.name for t in transposed(problem)}
+        return (x.swapaxes(-1, -2) if "a" in turned else x) @ (w.swapaxes(-1, -2) if "b" in turned else w)
     y = np.zeros(problem.output.shape)
     _, out_h, out_w, _ = y.shape
     (_, rows, cols, _) = problem.broadcast.indices

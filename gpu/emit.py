@@ -20,6 +20,7 @@ from gpu.pipeline import Pipeline, pipeline_of
 from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme, SchemeError
 from tiling.show import show
+from tiling.symbol import symbol_of
 from tiling.taskmap import repeat
 
 try:
@@ -117,11 +118,6 @@ def emit(scheme: Scheme) -> Source:
     return Source(
         symbol, text, pipeline.grid, pipeline.threads, pipeline.shared_bytes, 3 + len(problem.epilogue_arrays), scheme
     )
-
-
-def symbol_of(problem: Problem) -> str:
-    """The kernel's C name, such as `matmul_f16_m128_n64_k256`."""
-    return f"{problem.op}_{problem.dtype}_" + "_".join(f"{dim}{extent}" for dim, extent in problem.dims)
 
 
 def _pointers(problem: Problem) -> list[tuple[str, Tensor]]:

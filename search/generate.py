@@ -89,6 +89,9 @@ def generate_matmul(
     m: int,
     n: int,
     k: int,
+    batch: int = 1,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
     dtype: str | None = None,
     epilogue: str | None = None,
     threads: int = 1,
@@ -99,11 +102,13 @@ def generate_matmul(
 ) -> Kernel | GpuKernel | TwinKernel:
     """A kernel for one matrix product on this machine: c = kernel(a, b).
 
-    a is (M,K) float32, b is (K,N), c is (M,N), all row-major. In an `epilogue` y is the product and b a bias (N,). The
-    other arguments, what is kept, and the errors are those of `generate_conv`.
+    a is (M,K) float32, b is (K,N), c is (M,N), all row-major; with `transpose_a` a lies as (K,M), with `transpose_b` b as
+    (N,K). A `batch` of products, each of its own a and b, lies one after the other: a (L,M,K), b (L,K,N), c (L,M,N). In
+    an `epilogue` y is the product and b a bias (N,). The other arguments, what is kept, and the errors are those of `generate_conv`.
     """
     of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa}
-    return _generated(fused(matmul(m=m, n=n, k=k), epilogue), target, dtype, of_the_cpu)
+    problem = matmul(m=m, n=n, k=k, batch=batch, transpose_a=transpose_a, transpose_b=transpose_b)
+    return _generated(fused(problem, epilogue), target, dtype, of_the_cpu)
 
 
 def load_kernel(path) -> Kernel:

@@ -36,12 +36,8 @@ def integers(problem, seed=0):
 
 
 def expected(problem, first, second, *arrays):
-    """The exact result rounded once to the output's dtype. The oracle takes a (M,K), b (K,N) and w (K,C,R,S)."""
-    if problem.op == "matmul":
-        dims = ["".join(d for index in t.indices for d, _ in index.terms) for t in (problem.broadcast, problem.vector)]
-        first = first.swapaxes(-1, -2) if dims[0].endswith("km") else first
-        second = second.swapaxes(-1, -2) if dims[1].endswith("nk") else second
-    else:
+    """The exact result rounded once to the output's dtype. The oracle takes w (K,C,R,S)."""
+    if problem.windows:
         second = second.transpose(0, 3, 1, 2)
     exact = reference(problem, first, second, *arrays).astype(np.float32)
     return from_bits(to_bits(exact, problem.output_dtype), problem.output_dtype)

@@ -189,5 +189,3 @@ def test_a_cpu_refuses_what_only_a_gpu_computes():
     scheme = "T(m,16) T(n,2) S(c) T(k,20) V(n,8)"
     with pytest.raises(SchemeError, match="f16 runs on a GPU only"):
         emit_c(parse(matmul(m=16, n=16, k=20, dtype="f16"), scheme), isa)
-    with pytest.raises(SchemeError, match="batched products run on a GPU only"):
-        emit_c(parse(matmul(m=16, n=16, k=20, batch=2), "T(l,2) " + scheme), isa)

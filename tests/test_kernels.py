@@ -37,6 +37,8 @@ ODD_DEPTHWISE = conv2d(
 )
 POINTWISE = conv2d(c=24, h=9, w=9, k=32, r=1, s=1, stride=2)
 PRODUCT = matmul(m=23, n=50, k=19)
+TURNED = matmul(m=23, n=50, k=19, transpose_a=True, transpose_b=True)
+BATCHED = matmul(m=8, n=13, k=10, batch=3, transpose_a=True)
 
 # {k}: the loop over vectors of the vectorised dim that is left; {v}: lanes. Each line exercises what it names.
 CASES = {
@@ -75,6 +77,9 @@ CASES = {
     "depthwise, for cores": (DEPTHWISE, "T(n,2)@core T(h,3)@core T(h,3) T(w,8) R(c) S(y) T(s,3) U(r,3) V(c,{v})"),
     "depthwise, everything odd": (ODD_DEPTHWISE, "R(c) R(h) T(w,2) S(y) T(s,3) U(r,2) U(w,5) V(c,{v})"),
     "matrix product": (PRODUCT, "L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,{v})"),
+    "matrix product, both transposed": (TURNED, "L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,{v})"),
+    "matrix products in a batch": (BATCHED, "T(l,3) T(m,2) R(n) S(c) T(k,10) U(m,4) V(n,{v})"),
+    "matrix products in a batch, for cores": (BATCHED, "T(l,3)@core T(k,2) T(m,2) R(n) S(c) T(k,5) U(m,4) V(n,{v})"),
     "matrix product, k unrolled": (matmul(m=24, n=50, k=18), "T(m,4) R(n) S(c) T(k,9) U(k,2) U(m,6) V(n,{v})"),
 }
 # With an epilogue: arrays of every shape, after sums in one part and in several.

@@ -100,7 +100,8 @@ def test_white_space_is_free_and_lambda_has_an_ascii_form():
 @st.composite
 def problems(draw):
     if draw(st.booleans()):
-        return matmul(m=draw(st.integers(1, 12)), n=draw(st.integers(1, 20)), k=draw(st.integers(1, 12)))
+        sizes = {dim: draw(st.integers(1, most)) for dim, most in (("m", 12), ("n", 20), ("k", 12), ("batch", 3))}
+        return matmul(**sizes, transpose_a=draw(st.booleans()), transpose_b=draw(st.booleans()))
     small = st.integers(1, 3)
     r, s = draw(small), draw(small)
     return conv2d(

@@ -45,7 +45,7 @@ def test_a_model_only_matrix_product_is_explained(capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     "shape, message",
-    [("m=4,n=4", "the shape lacks k"), ("m=0,n=4,k=4", "m=0 must be"), ("c=4", "unknown key 'c'; known are m n k")],
+    [("m=4,n=4", "the shape lacks k"), ("m=4,n=4,k=4,trans_a=2", "trans_a=2: expected 0 or 1"), ("m=0,n=4,k=4", "m=0 must be"), ("c=4", "unknown key 'c'; known are m n k")],
 )
 def test_a_bad_matmul_shape_gets_one_sentence(shape, message, capsys):
     assert matmul_command(["--shape", shape]) == 2

@@ -38,6 +38,7 @@ from tiling.scheme import SchemeError
 from tiling.shapes import canonical
 
 CONV, PRODUCT = "c=8,h=9,w=9,k=16,r=3,s=3,pad=1", "m=40,n=24,k=56"
+TURNED = PRODUCT + ",batch=3,trans_a=1,trans_b=1"
 CURRENT, CURRENT_DEVICE = gpu.kernel._current, gpu.kernel.current_device
 KEYS = {"shape", "scheme", "correct", "search_seconds", "interrupted", "version", "repeat", "explanation", "emitted"}
 
@@ -67,7 +68,16 @@ def reported(command, capsys, *arguments) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("command, shape", [(conv_command, CONV), (matmul_command, PRODUCT)])
+def test_files_of_different_problems_have_different_names(tmp_path, capsys):
+    shapes = [CONV, CONV + ",stride=2", CONV + ",epilogue=relu(y+b)"]
+    products = [PRODUCT, PRODUCT + ",trans_b=1", PRODUCT + ",batch=2,trans_b=1"]
+    for command, shape in [*((conv_command, s) for s in shapes), *((matmul_command, s) for s in products)]:
+        reported(command, capsys, "--target", "cuda", "--model-only", "--shape", shape, "--emit", str(tmp_path))
+    assert len(list(tmp_path.glob("*.cu"))) == 6
+    assert (tmp_path / "matmul_f16_m40_n24_k56_batch2_trans_b1.cu").exists()
+
+
+@pytest.mark.parametrize("command, shape", [(conv_command, CONV), (matmul_command, PRODUCT), (matmul_command, TURNED)])
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
 def test_the_models_choice_without_a_device(command, shape, dtype, capsys):
     found = reported(command, capsys, "--target", "cuda", "--dtype", dtype, "--model-only", "--shape", shape)

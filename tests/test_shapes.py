@@ -122,10 +122,18 @@ def test_canonical_of_any_problem_parses_back(problem, stride, dilation):
 
 @pytest.mark.parametrize(
     "text, named",
-    [("m=1,n=2", "lacks k"), ("m=1,n=2,k=3,c=4", "unknown key 'c'; known are m n k"), ("m=0 n=2 k=3", "m=0 must be")],
+    [
+        ("m=1,n=2", "lacks k"),
+        ("m=1,n=2,k=3,c=4", "unknown key 'c'; known are m n k"),
+        ("m=0 n=2 k=3", "m=0 must be"),
+        ("m=1 n=2 k=3 batch=0", "batch=0 must be at least 1"),
+        ("m=1 n=2 k=3 trans_b=yes", "trans_b=yes: expected 0 or 1"),
+    ],
 )
 def test_a_matmul_shape_that_cannot_be_read(text, named):
-    assert parse_matmul_shape("m=1 n=2,k=3") == matmul(m=1, n=2, k=3)
+    assert parse_matmul_shape("m=1 n=2,k=3,trans_a=0,batch=1") == matmul(m=1, n=2, k=3)
+    turned = matmul(m=1, n=2, k=3, batch=4, transpose_b=True)
+    assert canonical(turned) == "m=1,n=2,k=3,batch=4,trans_b=1" and parse_matmul_shape(canonical(turned)) == turned
     with pytest.raises(ShapeError) as raised:
         parse_matmul_shape(text)
     assert named in str(raised.value)

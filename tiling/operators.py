@@ -121,7 +121,7 @@ def matmul(
     after the other: a (L,M,K), b (L,K,N), c (L,M,N); with batch 1 there is no such axis.
     """
     given = {"m": m, "n": n, "k": k, "l": batch}
-    extents = {name: _positive("matmul", name, value) for name, value in given.items()}
+    extents = {name: _positive("matmul", "batch" if name == "l" else name, value) for name, value in given.items()}
 
     def tensor(name: str, role: str, dims: str) -> Tensor:
         dims = dims if extents["l"] == 1 else "l" + dims
@@ -132,6 +132,13 @@ def matmul(
     dims = tuple((d, extents[d]) for d in ("mnk" if extents["l"] == 1 else "lmnk"))
     tensors = (a, b, tensor("c", "output", "mn"))
     return Problem("matmul", dims, ("k",), tensors, "n", dtype, _output_dtype(dtype, output_dtype))
+
+
+def transposed(product: Problem) -> tuple[Tensor, ...]:
+    """The inputs of a matrix product that lie transposed: a as (K,M), b as (N,K)."""
+    axes = {"a": ("m", "k"), "b": ("k", "n")}
+    inputs = (product.broadcast, product.vector)
+    return tuple(t for t in inputs if t.indices[-1] == Affine(((axes[t.name][0], 1),)))
 
 
 def _output_dtype(dtype: str, chosen: str | None) -> str:

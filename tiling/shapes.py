@@ -4,8 +4,8 @@
     c=64,h=56,w=56,k=64,r=3,s=3,pad=1            key=value, with commas or spaces between
     mb1ic64ih56oc64oh56kh3ph1                    a oneDNN benchdnn descriptor
 
-A matrix product may be written in the first two: `gpt2:QKV`, `m=128,n=2304,k=768`. Each form may end
-with `,epilogue=relu(y + b)`, which takes the rest of the text (`tiling.epilogue`). `canonical` prints the key=value
+A matrix product may be written in the first two: `gpt2:QKV`, `m=128,n=2304,k=768`, the latter also with `batch=8` and,
+for an a of (K,M) or a b of (N,K), `trans_a=1` or `trans_b=1`. Each form may end with `,epilogue=relu(y + b)`, which takes the rest of the text (`tiling.epilogue`). `canonical` prints the key=value
 form, so a line of output is enough to run a case again.
 """
 
@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tiling.epilogue import fused
-from tiling.operators import conv2d, matmul
+from tiling.operators import conv2d, matmul, transposed
 from tiling.problem import Problem, ProblemError, ShapeError
 from tiling.suite import Layer, find, read
 
@@ -24,7 +24,8 @@ KEYS = (
     *("n", *REQUIRED, "stride", "stride_h", "stride_w", "dilation", "dilation_h", "dilation_w", "pad", "padding"),
     *("pad_h", "pad_w", "pad_top", "pad_bottom", "pad_left", "pad_right", "groups"),
 )
-MATMUL_KEYS = ("m", "n", "k")
+MATMUL_REQUIRED = ("m", "n", "k")
+MATMUL_KEYS = (*MATMUL_REQUIRED, "batch", "trans_a", "trans_b")
 LARGEST = 2**31 - 1  # what a C int holds
 
 _A = {"conv2d": "a convolution", "depthwise2d": "a convolution", "matmul": "a matrix product"}
@@ -90,7 +91,10 @@ def canonical(problem: Problem) -> str:
 def _canonical(problem: Problem) -> str:
     extents = problem.extents
     if problem.op == "matmul":
-        return ",".join(f"{key}={extents[key]}" for key in MATMUL_KEYS)
+        sizes = {key: extents[key] for key in MATMUL_REQUIRED}
+        options = {"batch": extents["l"]} if "l" in extents else {}
+        options |= {f"trans_{t.name}": 1 for t in transposed(problem)}
+        return ",".join(f"{key}={value}" for key, value in (sizes | options).items())
     if problem.op not in ("conv2d", "depthwise2d"):
         raise ShapeError(f"{problem.op} has no text form")
     n, h, w, c = problem.broadcast.shape
@@ -132,9 +136,11 @@ def _of_either_operator(text: str) -> Problem:
 
 def _matmul(text: str) -> Problem:
     pairs = _pairs(text, MATMUL_KEYS)
-    _require(pairs, MATMUL_KEYS)
+    _require(pairs, MATMUL_REQUIRED)
+    sizes = {key: _number(key, value) for key, value in pairs.items() if not key.startswith("trans")}
+    turned = {f"transpose_{name}": _switch(pairs, f"trans_{name}") for name in "ab"}
     try:
-        return matmul(**{key: _number(key, value) for key, value in pairs.items()})
+        return matmul(**sizes, **turned)
     except ProblemError as error:
         raise ShapeError(str(error)) from error
 
@@ -267,6 +273,13 @@ def _descriptor_axis(pairs: Mapping[str, int], axis: str) -> tuple[int, int, tup
         least = (size + before + after - (taps - 1) * dilation - 1) // stride + 1
         raise ShapeError(f"o{axis}{out} does not fit: the other sizes give at least {least} outputs along {axis}")
     return stride, dilation, (before, after)
+
+
+def _switch(pairs: Mapping[str, str], key: str) -> bool:
+    value = pairs.get(key, "0")
+    if value not in ("0", "1"):
+        raise ShapeError(f"{key}={repr(value[:40])[1:-1]}: expected 0 or 1")
+    return value == "1"
 
 
 def _number(key: str, value: str, words: str = "") -> int:
