@@ -15,7 +15,7 @@ from types import MappingProxyType
 import cffi
 import numpy as np
 
-from cpu.cache import load
+from cpu.library import load
 from cpu.emit import emit
 from cpu.kernel import aligned_empty
 from microkernels.isa import Isa

@@ -1,20 +1,19 @@
 """Compiled kernels kept on disk, so that each is compiled once per machine. `python -m cpu.cache` looks after them.
 
-No lock is taken anywhere. An entry's name is a hash of everything that decides its content, each process builds in a
-folder of its own, and `os.replace` puts the finished file in place in one step: two processes that build the same
-entry at once both publish the same thing, and a reader sees all of it or none. An entry ends with a hash of its name
-and of what precedes it, so that one that a full disk, a power cut or a stray hand damaged or renamed is built again and
-never loaded: code cut off in the middle would load, and crash when it is run. What was checked is itself what is loaded
-(`cpu.library`), not the file once more.
+Libraries of a CPU (`cpu.library`) and cubins of a GPU (`gpu.compile`) lie in one folder, under one limit. No lock is
+taken anywhere. An entry's name is a hash of everything that decides its content, each process builds in a folder of its
+own, and `os.replace` puts the finished file in place in one step: two processes that build the same entry at once both
+publish the same thing, and a reader sees all of it or none. An entry ends with a hash of its name and of what precedes
+it, so that one that a full disk, a power cut or a stray hand damaged or renamed is built again and never loaded: code
+cut off in the middle would load, and crash when it is run.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
+import math
 import os
-import platform
 import re
 import shutil
 import tempfile
@@ -25,15 +24,14 @@ from pathlib import Path
 
 import platformdirs
 
-from cpu.library import Opened, load_bytes
-from cpu.toolchain import BASE_FLAGS, Compiler, compile_shared, find_compiler
-
 DEFAULT_LIMIT_BYTES = 512 << 20
 # No compilation takes as long: a build folder that old was left by a process that was killed.
 _BUILD_SECONDS = 3600
 _BUILD_PREFIX = "build-"
-_ENTRY_NAME = re.compile(r"[0-9a-f]{64}\.(so|c)")
-_LIMIT = re.compile("[0-9]{1,40}")  # more than the largest size of the command line has
+# What an entry holds, and beside it the text that it was made of.
+_SOURCES = {".so": ".c", ".cubin": ".cu"}
+_FILE_NAME = re.compile(r"[0-9a-f]{64}\.(so|cubin|cu?)")
+_LIMIT = re.compile("[0-9]{1,40}|none")  # more than the largest size of the command line has
 _SEAL = hashlib.sha256
 _SEAL_BYTES = _SEAL().digest_size
 
@@ -65,46 +63,27 @@ def kernel_folder() -> Path:
     return cache_folder() / "kernels"
 
 
-def load(source: str, flags: tuple[str, ...], opened: Callable[[str], Opened], openmp: bool = False) -> Opened:
-    """What ``opened(path)`` makes of C ``source`` compiled with ``flags``, compiled now if it never was.
+def kept(name: str, source: str, make: Callable[[Path], bytes]) -> bytes:
+    """What is kept under `name`, made now if it never was: found whole, else what `make(path)` gives.
 
-    ``opened`` is a way to load a shared object and raises OSError where it cannot; the path is valid during the call
-    only. Raises ToolchainError if there is no compiler or it fails, CacheError if the cache folder cannot be written or
-    programs can be loaded neither from memory nor from the folder for temporary files.
+    name: a hash of all that decides the content, ending with .so or .cubin. `source`, the text it is made of, is kept
+    beside. `make` may build at `path`, a file of that name in a folder of this call's own. Raises CacheError if the folder
+    cannot be written, and what `make` raises.
     """
-    content = compiled(source, flags, openmp)
-    try:
-        return load_bytes(content, opened)
-    except OSError as error:
-        raise CacheError(
-            f"a compiled kernel cannot be loaded ({error}): set TMPDIR to a folder that programs may be loaded from"
-        ) from error
-
-
-def compiled(source: str, flags: tuple[str, ...], openmp: bool = False) -> bytes:
-    """The shared object that C ``source`` is with ``flags``, compiled now if it never was. Raises as ``load`` does."""
-    return _found(source, flags, openmp)[1]
-
-
-def shared_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> Path:
-    """The path of C ``source`` compiled with ``flags``, compiled now if it never was; its source lies beside it.
-
-    The file stays until the cache is full: to load it, use ``load``. Raises as ``load`` does.
-    """
-    return _found(source, flags, openmp)[0]
-
-
-def _found(source: str, flags: tuple[str, ...], openmp: bool) -> tuple[Path, bytes]:
-    compiler = find_compiler()
-    entry = _entry(compiler, source, flags, openmp)
+    entry = entry_path(name)
     content = _unsealed(entry)
     if content is None:
         with _private(entry.parent) as private:
-            content = _build(compiler, source, private / entry.name, flags, openmp)
-            _publish(private / entry.name, entry)
+            content = make(private / name)
+            _publish(private / name, entry, source, content)
     else:
         _touch(entry)
-    return entry, content
+    return content
+
+
+def entry_path(name: str) -> Path:
+    """Where the entry of that name lies, until the cache is full."""
+    return kernel_folder() / name
 
 
 def entries() -> list[Entry]:
@@ -119,20 +98,25 @@ def clear() -> list[Entry]:
         return _trim(kernel_folder(), 0)
 
 
-def limit_bytes() -> int:
-    """How large the compiled kernels may become together: what ``keep_limit`` was told last, else 512 MiB."""
+def limit_bytes() -> int | float:
+    """How large the compiled kernels may become together: what ``keep_limit`` was told last, else 512 MiB; or infinite."""
     try:
         kept = _limit_file().read_text(encoding="ascii").strip()
     except (OSError, ValueError):
         return DEFAULT_LIMIT_BYTES
-    return int(kept) if _LIMIT.fullmatch(kept) else DEFAULT_LIMIT_BYTES
+    if not _LIMIT.fullmatch(kept):
+        return DEFAULT_LIMIT_BYTES
+    return math.inf if kept == "none" else int(kept)
 
 
-def keep_limit(limit: int) -> list[Entry]:
-    """Holds the compiled kernels within ``limit`` bytes from now on; those it deleted for it. Raises CacheError."""
+def keep_limit(limit: int | float) -> list[Entry]:
+    """Holds the compiled kernels within ``limit`` bytes from now on, without a limit where that is infinite.
+
+    Returns those it deleted for it. Raises CacheError.
+    """
     with _private(kernel_folder()) as private:
         written = private / "limit"
-        written.write_text(f"{limit}\n", encoding="ascii")
+        written.write_text("none\n" if limit == math.inf else f"{limit}\n", encoding="ascii")
         os.replace(written, _limit_file())
         return _trim(kernel_folder(), limit)
 
@@ -141,14 +125,8 @@ def _limit_file() -> Path:
     return cache_folder() / "limit"
 
 
-def _entry(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool) -> Path:
-    identity = [platform.machine(), compiler.command, compiler.banner, BASE_FLAGS, flags, openmp and compiler.openmp]
-    key = hashlib.sha256(json.dumps([identity, source]).encode()).hexdigest()
-    return kernel_folder() / f"{key}.so"
-
-
 def _unsealed(entry: Path) -> bytes | None:
-    """An entry's shared object; none where there is no entry or it is not what its builder sealed under this name."""
+    """An entry's content; none where there is no entry or it is not what its builder sealed under this name."""
     try:
         content = entry.read_bytes()
     except OSError:
@@ -176,23 +154,17 @@ def _private(folder: Path) -> Iterator[Path]:
             yield Path(private)
 
 
-def _build(compiler: Compiler, source: str, output: Path, flags: tuple[str, ...], openmp: bool) -> bytes:
-    """Compiles and seals; the shared object. Loaders read what its header speaks of and ignore what follows it."""
-    compile_shared(compiler, source, output, flags, openmp)
-    output.with_suffix(".c").write_text(source, encoding="utf-8")
-    content = output.read_bytes()
-    with output.open("ab") as file:
-        file.write(_seal(output, content))
-    return content
-
-
-def _publish(built: Path, entry: Path) -> None:
-    os.replace(built.with_suffix(".c"), entry.with_suffix(".c"))
+def _publish(built: Path, entry: Path, source: str, content: bytes) -> None:
+    """Seals what was built. Loaders read what its header speaks of and ignore what follows it."""
+    beside = _SOURCES[entry.suffix]
+    built.with_suffix(beside).write_text(source, encoding="utf-8")
+    built.write_bytes(content + _seal(entry, content))
+    os.replace(built.with_suffix(beside), entry.with_suffix(beside))
     os.replace(built, entry)
     _trim(entry.parent, limit_bytes(), spared=entry)
 
 
-def _trim(folder: Path, limit: int, spared: Path | None = None) -> list[Entry]:
+def _trim(folder: Path, limit: int | float, spared: Path | None = None) -> list[Entry]:
     """Deletes the entries used longest ago until the rest is within ``limit`` bytes; those it deleted.
 
     Others may trim at the same time, so any file may already be gone. A process that has an entry loaded keeps it:
@@ -206,22 +178,24 @@ def _trim(folder: Path, limit: int, spared: Path | None = None) -> list[Entry]:
             break
         if entry.path != spared:
             entry.path.unlink(missing_ok=True)
-            entry.path.with_suffix(".c").unlink(missing_ok=True)
+            entry.path.with_suffix(_SOURCES[entry.path.suffix]).unlink(missing_ok=True)
             deleted.append(entry)
             total -= entry.bytes
     return deleted
 
 
 def _entries(folder: Path) -> list[Entry]:
-    files: dict[str, dict[str, os.stat_result]] = {}
+    kept_as = {beside: suffix for suffix, beside in _SOURCES.items()}
+    files: dict[Path, dict[str, os.stat_result]] = {}
     for path in folder.glob("*"):
-        if _ENTRY_NAME.fullmatch(path.name):  # else none of ours to count or delete
+        if _FILE_NAME.fullmatch(path.name):  # else none of ours to count or delete
             with contextlib.suppress(FileNotFoundError):
-                files.setdefault(path.stem, {})[path.suffix] = path.stat()
+                entry = path.with_suffix(kept_as.get(path.suffix, path.suffix))
+                files.setdefault(entry, {})[path.suffix] = path.stat()
     found = []
-    for stem, status in files.items():
-        used = status.get(".so", status.get(".c"))  # use is noted on the library
-        found.append(Entry(folder / f"{stem}.so", sum(one.st_size for one in status.values()), used.st_mtime))
+    for entry, status in files.items():
+        used = status.get(entry.suffix) or status[_SOURCES[entry.suffix]]  # use is noted on what is kept
+        found.append(Entry(entry, sum(one.st_size for one in status.values()), used.st_mtime))
     return sorted(found, key=lambda entry: (entry.used, entry.path.name))
 
 

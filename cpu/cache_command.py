@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import sys
 import time
@@ -13,11 +14,13 @@ from cpu.cache import CacheError, Entry, clear, entries, keep_limit, kernel_fold
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-def size(text: str) -> int:
-    """Bytes in a size such as `512M` or `2G`; units are powers of 1024."""
+def size(text: str) -> int | float:
+    """Bytes in a size such as `512M` or `2G`; units are powers of 1024. Infinite for `none`."""
+    if text.strip().lower() == "none":
+        return math.inf
     match = re.fullmatch(r"([0-9]{1,15})([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not match:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a size such as 512M or 2G")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a size such as 512M or 2G, nor none")
     return int(match[1]) * _UNITS[match[2].upper()]
 
 
@@ -34,14 +37,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _status(options: argparse.Namespace) -> str:
     found, now = entries(), time.time()
-    total = sum(entry.bytes for entry in found)
+    total, limit = sum(entry.bytes for entry in found), limit_bytes()
+    of_gpus = sum(entry.path.suffix == ".cubin" for entry in found)
     if options.json:
-        facts = {"folder": str(kernel_folder()), "kernels": len(found), "bytes": total, "limit_bytes": limit_bytes()}
-        return json.dumps(facts)
+        facts = {"folder": str(kernel_folder()), "kernels": len(found), "of_gpus": of_gpus, "bytes": total}
+        return json.dumps(facts | {"limit_bytes": None if limit == math.inf else limit})
     lines = [
         ("folder", str(kernel_folder())),
-        ("kernels", f"{len(found)}, {_shown(total)} with their sources"),
-        ("limit", f"{_shown(limit_bytes())}; beyond it those go that were used longest ago"),
+        ("kernels", f"{len(found)}, {f'{of_gpus} of them for GPUs, ' if of_gpus else ''}{_shown(total)} with their sources"),
+        ("limit", "none" if limit == math.inf else f"{_shown(limit)}; beyond it those go that were used longest ago"),
     ]
     if found:
         lines.append(("last used", f"{_ago(now - found[-1].used)} to {_ago(now - found[0].used)} ago"))
@@ -53,7 +57,10 @@ def _clear(_: argparse.Namespace) -> str:
 
 
 def _limit(options: argparse.Namespace) -> str:
-    return f"compiled kernels are kept within {_shown(options.size)}; {_deleted(keep_limit(options.size))}"
+    gone = keep_limit(options.size)
+    if options.size == math.inf:
+        return "compiled kernels are kept without a limit"
+    return f"compiled kernels are kept within {_shown(options.size)}; {_deleted(gone)}"
 
 
 def _deleted(gone: list[Entry]) -> str:
@@ -85,6 +92,6 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("clear", help="delete all of them; each is compiled again when it is needed")
     command.set_defaults(run=_clear)
     command = commands.add_parser("limit", help="how large they may become together; kept until it is changed")
-    command.add_argument("size", metavar="SIZE", type=size, help="such as 512M or 2G")
+    command.add_argument("size", metavar="SIZE", type=size, help="such as 512M or 2G, or none")
     command.set_defaults(run=_limit)
     return parser

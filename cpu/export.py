@@ -15,7 +15,7 @@ from pathlib import Path
 
 import jinja2
 
-from cpu.cache import compiled
+from cpu.library import compiled
 from cpu.emit import TEMPLATES, VERSION, Source, single_pass, symbol_of
 from cpu.epilogue import may_be_output
 from cpu.kernel import Kernel

@@ -10,7 +10,7 @@ from pathlib import Path
 import cffi
 import numpy as np
 
-from cpu.cache import load
+from cpu.library import load
 from cpu.emit import Source, emit, single_pass
 from cpu.epilogue import may_be_output, pointers
 from cpu.library import load_bytes

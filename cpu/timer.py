@@ -16,7 +16,7 @@ from typing import Any
 import cffi
 import numpy as np
 
-from cpu.cache import load
+from cpu.library import load
 
 _LANES = (4, 8, 16)
 _MOST_MORE = 4  # arrays of a kernel beside x, w and y: what timer.c has a case for

@@ -5,17 +5,13 @@ NVRTC comes with CuPy's and NVIDIA's wheels, the extra `gpu`. The device layer i
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 import re
-import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.resources import files
-from pathlib import Path
 
-from cpu.cache import CacheError, cache_folder
+from cpu.cache import kept
 from gpu.emit import Program
 
 OPTIONS = ("--std=c++17", "-default-device", "--ptxas-options=-v", "--diag-suppress=177")
@@ -47,6 +43,9 @@ class Cubin:
     compiler: str
 
 
+_FACTS = [field.name for field in fields(Cubin) if field.name != "code"]
+
+
 def compile_cubin(program: Program, architecture: str) -> Cubin:
     """Compiles for an architecture such as "sm_90a", once for each text. Raises CompileError, CacheError."""
     found = _ARCHITECTURE.match(architecture)
@@ -57,20 +56,34 @@ def compile_cubin(program: Program, architecture: str) -> Cubin:
     nvrtc = _nvrtc()
     text = cuda_text(program)
     compiler = "NVRTC " + ".".join(map(str, nvrtc.getVersion()))
-    key = hashlib.sha256(json.dumps([compiler, architecture, OPTIONS, text]).encode()).hexdigest()
-    entry = cache_folder() / "cubins" / f"{key}.cubin"
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        return Cubin(code=entry.read_bytes(), **json.loads(entry.with_suffix(".json").read_text()))
-    code, log = _compile(nvrtc, text, architecture)
+    key = hashlib.sha256(json.dumps([compiler, architecture, OPTIONS, _FACTS, text]).encode()).hexdigest()
+
+    def make(_) -> bytes:
+        return _packed(_described(program, architecture, compiler, *_compile(nvrtc, text, architecture)))
+
+    return _unpacked(kept(f"{key}.cubin", text, make))
+
+
+def _described(program: Program, architecture: str, compiler: str, code: bytes, log: str) -> Cubin:
     if _SERIALIZED in log:
         raise CompileError(f"ptxas would run the wgmma of {program.symbol} one after the other: {log.strip()[-400:]}")
     spills = _SPILLS.search(log)
     registers = _REGISTERS.search(log)
     if not spills or not registers:
         raise CompileError(f"{compiler} did not say how many registers {program.symbol} takes: {log.strip()[-400:]}")
-    cubin = Cubin(program.symbol, architecture, code, int(registers[1]), int(spills[1]) + int(spills[2]), compiler)
-    _keep(entry, cubin)
-    return cubin
+    return Cubin(program.symbol, architecture, code, int(registers[1]), int(spills[1]) + int(spills[2]), compiler)
+
+
+def _packed(cubin: Cubin) -> bytes:
+    """The code with a last line of what is known of it, which tools that read an ELF file pass over."""
+    known = asdict(cubin)
+    facts = {name: known[name] for name in _FACTS}
+    return cubin.code + b"\n" + json.dumps(facts).encode()
+
+
+def _unpacked(content: bytes) -> Cubin:
+    code, _, facts = content.rpartition(b"\n")
+    return Cubin(code=code, **json.loads(facts))
 
 
 def cuda_text(program: Program) -> str:
@@ -108,21 +121,3 @@ def _compile(nvrtc, text: str, architecture: str) -> tuple[bytes, str]:
         raise CompileError(f"NVRTC refused the kernel ({error}): {last}") from error
     finally:
         nvrtc.destroyProgram(handle)
-
-
-def _keep(entry: Path, cubin: Cubin) -> None:
-    """Each file is put in place in one step, the code first: whoever finds the facts finds the code they are of."""
-    facts = {name: value for name, value in asdict(cubin).items() if name != "code"}
-    try:
-        entry.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="build-", dir=entry.parent) as private:
-            code, described = Path(private) / "code", Path(private) / "facts"
-            code.write_bytes(cubin.code)
-            described.write_text(json.dumps(facts))
-            os.replace(code, entry)
-            os.replace(described, entry.with_suffix(".json"))
-    except OSError as error:
-        raise CacheError(
-            f"compiled kernels cannot be kept in {entry.parent} ({error.strerror or error}): "
-            "set TILEWRIGHT_CACHE to a folder that can be written"
-        ) from error

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from cpu.cache import load
+from cpu.library import load
 from gpu.emit import Program, Source
 from gpu.numbers import from_bits, to_bits
 

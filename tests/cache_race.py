@@ -13,7 +13,8 @@ import random
 import sys
 import time
 
-from cpu.cache import kernel_folder, load
+from cpu.cache import kernel_folder
+from cpu.library import load
 
 
 def source(number: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import math
 import os
 import random
 import subprocess
@@ -15,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from cpu import cache
-from cpu.cache import CacheError, cache_folder, clear, compiled, entries, keep_limit, limit_bytes, load, shared_object
+from cpu import cache, library
+from cpu.cache import CacheError, cache_folder, clear, entries, keep_limit, kept, limit_bytes
 from cpu.cache_command import main, size
 from cpu.export import save
 from cpu.kernel import build
-from cpu.library import load_bytes
+from cpu.library import compiled, load, load_bytes, shared_object
 from cpu.toolchain import ToolchainError, find_compiler
 from microkernels.isa import PORTABLE
 from tests.cache_race import source
@@ -55,7 +56,7 @@ def test_shared_object_is_compiled_once(kernels, monkeypatch):
     assert sorted(kernels.iterdir()) == [entry.with_suffix(".c"), entry]
     assert entry.with_suffix(".c").read_text() == ANSWER
     os.utime(entry, (0, 0))
-    monkeypatch.setattr(cache, "compile_shared", None)
+    monkeypatch.setattr(library, "compile_shared", None)
     assert shared_object(ANSWER, ()) == entry
     assert entry.stat().st_mtime > 0
 
@@ -66,7 +67,7 @@ def test_key_follows_source_flags_and_compiler(monkeypatch):
     monkeypatch.setenv("CC", f"{compiler.path} -DX")
     entries.append(shared_object(ANSWER, ()))
     # A distribution's own revision, which the version does not tell.
-    monkeypatch.setattr(cache, "find_compiler", lambda: replace(compiler, banner=compiler.banner + " 2"))
+    monkeypatch.setattr(library, "find_compiler", lambda: replace(compiler, banner=compiler.banner + " 2"))
     entries.append(shared_object(ANSWER, ()))
     assert len(set(entries)) == 5
 
@@ -255,7 +256,7 @@ def test_a_kill_between_the_two_files_of_an_entry_leaves_nothing_that_is_not_cou
     assert answer() == 42 and len(list(kernels.iterdir())) == 2
 
 
-@pytest.mark.parametrize("text", ["999999999999999T", "1000000T", "0", "512M"])
+@pytest.mark.parametrize("text", ["999999999999999T", "1000000T", "0", "512M", "none"])
 def test_any_size_that_the_command_line_takes_is_kept(text):
     keep_limit(size(text))
     assert limit_bytes() == size(text)
@@ -283,10 +284,40 @@ def test_status_limit_and_clear(capsys, kernels):
     assert main(["limit", "1M"]) == 0
     assert capsys.readouterr().out == "compiled kernels are kept within 1 MiB; deleted 1 compiled kernel, 1 MiB\n"
     assert main(["status", "--json"]) == 0
-    facts = {"folder": str(kernels), "kernels": 1, "bytes": 1 << 20, "limit_bytes": 1 << 20}
+    facts = {"folder": str(kernels), "kernels": 1, "of_gpus": 0, "bytes": 1 << 20, "limit_bytes": 1 << 20}
     assert json.loads(capsys.readouterr().out) == facts
     assert main(["clear"]) == 0
     assert capsys.readouterr().out == "deleted 1 compiled kernel, 1 MiB\n" and names(kernels) == ""
+
+
+def test_a_limit_is_lifted(capsys, kernels):
+    filled(kernels, {"a": 60, "b": 4000})
+    keep_limit(250)
+    assert main(["limit", "none"]) == 0
+    assert capsys.readouterr().out == "compiled kernels are kept without a limit\n"
+    filled(kernels, {name: 60 for name in "cdef"})
+    assert answer() == 42 and len(entries()) == 7
+    assert main(["status"]) == 0 and "limit        none\n" in capsys.readouterr().out
+    assert main(["status", "--json"]) == 0 and json.loads(capsys.readouterr().out)["limit_bytes"] is None
+
+
+def test_cubins_lie_under_the_same_limit(capsys, kernels):
+    """Sealed, within the limit, counted and cleared as libraries are."""
+    made = []
+
+    def make(path):
+        made.append(path)
+        return b"\x7fELF of a GPU"
+
+    name = "f" * 64 + ".cubin"
+    assert kept(name, "__global__ void k();", make) == kept(name, "__global__ void k();", make) == b"\x7fELF of a GPU"
+    assert len(made) == 1 and (kernels / name).with_suffix(".cu").read_text() == "__global__ void k();"
+    (kernels / name).write_bytes(b"\x7fELF, cut")
+    assert kept(name, "__global__ void k();", make) == b"\x7fELF of a GPU" and len(made) == 2
+    filled(kernels, {"a": 4000})
+    assert main(["status"]) == 0 and "kernels      2, 1 of them for GPUs, " in capsys.readouterr().out
+    assert [entry.path.suffix for entry in keep_limit(99)] == [".so"]
+    assert [entry.path.name for entry in clear()] == [name] and list(kernels.iterdir()) == []
 
 
 def test_the_module_is_the_command(tmp_path):
@@ -294,7 +325,7 @@ def test_the_module_is_the_command(tmp_path):
     assert str(tmp_path / "cache") in subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.parametrize("text, count", [("0", 0), ("512M", 512 << 20), ("2g", 2 << 30), ("3 KiB", None), ("10kB", 10240)])
+@pytest.mark.parametrize("text, count", [("0", 0), ("512M", 512 << 20), ("2g", 2 << 30), ("3 KiB", None), ("10kB", 10240), (" None", math.inf)])
 def test_sizes(text, count):
     if count is None:
         with pytest.raises(argparse.ArgumentTypeError, match="is not a size such as"):

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from cpu.cache import clear, entries
 from gpu.compile import CompileError, compile_cubin
 from gpu.devices import DEVICES
 from gpu.emit import emit
@@ -103,3 +104,12 @@ def test_without_cupy_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy.cuda", None)
     with pytest.raises(CompileError, match=r"CuPy is not installed.*tilewright\[gpu\]"):
         compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_80")
+
+
+@needs_nvrtc
+def test_cubins_are_kept_where_libraries_are(data_folder):
+    cubin = compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_80")
+    (entry,) = entries()
+    assert entry.path.suffix == ".cubin" and entry.path.read_bytes().startswith(cubin.code)
+    assert cubin.symbol in entry.path.with_suffix(".cu").read_text()
+    assert clear() == [entry]

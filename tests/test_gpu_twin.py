@@ -9,7 +9,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from cpu.cache import shared_object
+from cpu.library import shared_object
 from gpu.emit import emit
 from gpu.numbers import from_bits, to_bits
 from gpu.twin import TwinError, run_on_twin

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cpu.cache import shared_object
+from cpu.library import shared_object
 from cpu.emit import emit
 from cpu.export import ExportError, _sha256, load
 from cpu.kernel import CpuError, build

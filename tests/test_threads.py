@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cpu.cache import shared_object
+from cpu.library import shared_object
 from cpu.kernel import build
 from cpu.oracle import integers, reals, reference
 from cpu.toolchain import find_compiler

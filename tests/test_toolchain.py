@@ -12,7 +12,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from cpu import toolchain
-from cpu.cache import shared_object
+from cpu.library import shared_object
 from cpu.toolchain import Compiler, ToolchainError, compile_shared, find_compiler
 
 ANSWER = "int answer(void) { return 42; }\n"

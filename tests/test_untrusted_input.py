@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from cpu.cache import kernel_folder, shared_object
+from cpu.cache import kernel_folder
+from cpu.library import shared_object
 from cpu.emit import emit, symbol_of
 from cpu.toolchain import BASE_FLAGS, find_compiler
 from microkernels import records
