@@ -13,6 +13,7 @@ Read in this order:
     space         under 200 schedules for each dtype, whatever the problem's size, as schemes
     predict       the time of a scheme, with its parts
     kernel        the callable on a device
+    arrays timer  NumPy's arrays to it and back; how long the device takes
     twin          running the text on a CPU, thread by thread, with every access checked
     calibrate     whether a device does what the twin does
 """

@@ -55,7 +55,7 @@ def compile_cubin(program: Program, architecture: str) -> Cubin:
         )
     nvrtc = _nvrtc()
     text = cuda_text(program)
-    compiler = "NVRTC " + ".".join(map(str, nvrtc.getVersion()))
+    compiler = compiler_name()
     key = hashlib.sha256(json.dumps([compiler, architecture, OPTIONS, _FACTS, text]).encode()).hexdigest()
 
     def make(_) -> bytes:
@@ -84,6 +84,11 @@ def _packed(cubin: Cubin) -> bytes:
 def _unpacked(content: bytes) -> Cubin:
     code, _, facts = content.rpartition(b"\n")
     return Cubin(code=code, **json.loads(facts))
+
+
+def compiler_name() -> str:
+    """NVRTC's name and version. Raises CompilerMissing."""
+    return "NVRTC " + ".".join(map(str, _nvrtc().getVersion()))
 
 
 def cuda_text(program: Program) -> str:

@@ -30,6 +30,11 @@ class Device:
     shared_bandwidth: int = 128  # bytes a cycle
     wgmma_flops: int = 0  # of 16-bit types, as `matrix_flops`; 0 where there is no wgmma
 
+    def peak_flops(self, dtype: str) -> float:
+        """FLOP/s of all its matrix units at the boost clock, dense: what a data sheet calls its tensor-core rate."""
+        sixteen = self.wgmma_flops or self.matrix_flops["f16"]
+        return self.multiprocessors * self.clock * (sixteen // 2 if dtype == "tf32" else sixteen)
+
 
 def _rates(sixteen: int) -> dict[str, int]:
     return {"f16": sixteen, "bf16": sixteen, "tf32": sixteen // 2}

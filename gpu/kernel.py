@@ -13,6 +13,7 @@ from gpu.compile import Cubin, compile_cubin
 from gpu.devices import DEVICES, Device
 from gpu.emit import Program, Source, emit
 from gpu.predict import rank
+from tiling.machine import Timing
 from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme
 
@@ -48,10 +49,14 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Kernel:
-    """`kernel(a, b)` gives c, or `kernel(x, w)` gives y, on the device that the kernel was loaded on."""
+    """`kernel(a, b)` gives c, or `kernel(x, w)` gives y, on the device that the kernel was loaded on.
+
+    `timing` is what a search measured, by events on the device; None where it measured nothing.
+    """
 
     source: Source
     loaded: Loaded
+    timing: Timing | None = None
 
     @property
     def problem(self) -> Problem:
@@ -80,7 +85,7 @@ class Kernel:
         inputs += [self._array(a, t, problem.output_dtype) for a, t in zip(arrays, problem.epilogue_arrays)]
         if out is None:
             with cupy.cuda.Device(self.loaded.device):
-                output = cupy.empty(self.problem.output.shape, _dtype(self.problem.output_dtype))
+                output = cupy.empty(self.problem.output.shape, array_dtype(self.problem.output_dtype))
         else:
             output = self._array(out, self.problem.output, self.problem.output_dtype)
         self.loaded.launch(*inputs, output)
@@ -170,6 +175,12 @@ def current_device() -> Device:
     return _current()[2]
 
 
+def driver_version() -> str:
+    """The newest CUDA that the driver knows, such as 13.0. Raises DeviceError."""
+    found = _current()[0].cuda.runtime.driverGetVersion()
+    return f"{found // 1000}.{found % 1000 // 10}"
+
+
 def _current():
     try:
         import cupy
@@ -206,7 +217,7 @@ def _capability(device: Device) -> int:
     return int(device.architecture.removeprefix("sm_").removesuffix("a"))
 
 
-def _dtype(dtype: str):
+def array_dtype(dtype: str):
     """A CuPy dtype; bf16 is the one of ml_dtypes, which CuPy takes for its own."""
     if dtype != "bf16":
         return CUPY_DTYPES[dtype]

@@ -97,7 +97,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
         candidates = shop.candidates(problem)
         scheme, outcome = candidates[0], None
         if not options.model_only:
-            outcome = _tuned(shop, candidates, options, console, options.budget - (time.monotonic() - started))
+            outcome = tuned(shop, candidates, options, console, options.budget - (time.monotonic() - started))
             scheme = outcome.best.scheme
     search_seconds = time.monotonic() - started
     timing, max_error, explanation, emitted = outcome and outcome.best.timing, None, "", ()
@@ -107,9 +107,9 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
             shop.build(scheme)  # before the worker: here a scheme that cannot be emitted is refused as such
             timing, max_error = shop.verdict(scheme, VERDICT_SECONDS, options.seed)
         else:
-            outcome, timing, max_error = _verified(shop, outcome, options.seed)
+            outcome, timing, max_error = verified(shop, outcome, options.seed)
             scheme, interrupted = outcome.best.scheme, outcome.interrupted or max_error is None
-            _keep(shop, problem, outcome)  # only now: a kernel that fails its last check is nobody's choice
+            keep(shop, problem, outcome)  # only now: a kernel that fails its last check is nobody's choice
         if options.explain:
             explanation = _explain(shop, scheme, [c for c in candidates if c != scheme][:RUNNERS_UP])
         if options.emit:
@@ -119,7 +119,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
             raise
         # What was tuned is a result, whichever of the steps after it is cut short.
         scheme, interrupted = outcome.best.scheme, True
-        _keep(shop, problem, outcome)
+        keep(shop, problem, outcome)
     return Report(
         scheme=scheme,
         threads=options.threads,
@@ -140,7 +140,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     )
 
 
-def _tuned(shop: Workshop, candidates: list[Scheme], options, console: Console, budget: float) -> Outcome:
+def tuned(shop: Workshop, candidates: list[Scheme], options, console: Console, budget: float) -> Outcome:
     """The tuner's outcome, with a bar meanwhile."""
     problem = candidates[0].problem
     with _progress(console, problem, options.threads) as progress:
@@ -150,14 +150,14 @@ def _tuned(shop: Workshop, candidates: list[Scheme], options, console: Console, 
     return outcome
 
 
-def _keep(shop: Workshop, problem: Problem, outcome: Outcome) -> None:
+def keep(shop: Workshop, problem: Problem, outcome: Outcome) -> None:
     """Makes the outcome this problem's choice, unless it was cut short and there is an earlier one."""
     key = shop.key(problem)
     if not outcome.interrupted or store.choice(key, "measure") is None:
         store.choose(key, "measure", outcome.best.scheme.text, outcome.best.timing)
 
 
-def _verified(shop: Workshop, outcome: Outcome, seed: int) -> tuple[Outcome, Timing, float | None]:
+def verified(shop: Workshop, outcome: Outcome, seed: int) -> tuple[Outcome, Timing, float | None]:
     """The outcome with the first of its finalists that passes the last check as its best; the final timing and error.
 
     One that fails is recorded as failed, so that no later search picks it, unless the machine may be at fault. A Ctrl-C

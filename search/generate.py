@@ -65,8 +65,8 @@ def generate_conv(
 
     target="cuda" gives a `gpu.kernel.Kernel` for this process's GPU: CuPy arrays or DLPack tensors of `dtype`, "f16",
     "bf16" or "tf32" (float32 arrays), f16 by default, with w (K,R,S,C), channels last. target="cuda-twin" gives the
-    same kernel as a function of NumPy arrays, which a CPU computes thread by thread: small shapes, no speed. Both take
-    the model's choice; threads, tune, budget and isa are the CPU's.
+    same kernel as a function of NumPy arrays, which a CPU computes thread by thread: small shapes, no speed, the model's
+    choice. threads and isa are the CPU's.
 
     Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), on a CPU a `dtype`
     but f32, on a GPU groups.
@@ -130,20 +130,20 @@ def _generated(problem: Problem, target: str, dtype: str | None, of_the_cpu: dic
     if target == "cpu":
         check_cpu_dtype(dtype)
         return generate(problem, **of_the_cpu)
+    meant = ("tune", "budget") if target == "cuda" else ()
     for name, value in of_the_cpu.items():
-        if value != _CPU_DEFAULTS[name]:
+        if value != _CPU_DEFAULTS[name] and name not in meant:
             raise ProblemError(f"{name}={value!r} means nothing to target={target!r}: leave it out")
+    tune, budget = of_the_cpu["tune"], of_the_cpu["budget"]
+    _check_tuning(tune, budget)
     from search.gpu_target import generate_gpu  # a kernel for the CPU does not wait for what only a GPU needs
 
-    return generate_gpu(problem, dtype, target)
+    return generate_gpu(problem, dtype, target, tune, budget)
 
 
 def generate(problem: Problem, *, threads: int, tune: str, budget: float, isa: str | None = None) -> Kernel:
     """As `generate_conv`, for any problem."""
-    if tune not in ("model", "measure"):
-        raise ProblemError(f'tune={tune!r} must be "model" or "measure"')
-    if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not 0 < budget < 1e6:
-        raise ProblemError(f"budget={budget!r} must be a number of seconds above 0")
+    _check_tuning(tune, budget)
     shop = workshop(isa, threads)
     key, kind = shop.key(problem), shop.kind(tune, problem.op)
     kernel = _kept(shop, key, kind, problem)
@@ -159,6 +159,13 @@ def generate(problem: Problem, *, threads: int, tune: str, budget: float, isa: s
     kernel, timing = _first_built(shop, wanted)
     store.choose(key, kind, kernel.scheme.text, timing)  # only now: what does not compile is nobody's choice
     return kernel
+
+
+def _check_tuning(tune: object, budget: object) -> None:
+    if tune not in ("model", "measure"):
+        raise ProblemError(f'tune={tune!r} must be "model" or "measure"')
+    if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not 0 < budget < 1e6:
+        raise ProblemError(f"budget={budget!r} must be a number of seconds above 0")
 
 
 def _first_built(shop: Workshop, wanted: Sequence[tuple[Scheme, Timing | None]]) -> tuple[Kernel, Timing | None]:

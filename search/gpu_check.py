@@ -1,72 +1,86 @@
-"""Is a GPU kernel right? Small integers in, compared with a reference that NumPy computes from the definition.
+"""Is a GPU kernel right? What its output must lie between, from a reference that NumPy computes from the definition.
 
-Their sums are exact in f32 in any order, so the output is the exact sum rounded once to its own dtype, and the check is
-`==`. What an epilogue rounds may lie anywhere between its error bounds, both rounded to the output's dtype: rounding
-keeps the order of numbers.
+Of small integers every sum is exact in f32 in any order, so the output is the exact sum rounded once to its own dtype, and
+the check is `==`. What an epilogue rounds, and sums of reals, may lie anywhere between their error bounds, both rounded
+to the output's dtype: rounding keeps the order of numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from cpu.oracle import exact_bound, integers, reference
-from gpu.kernel import Kernel
+from cpu.oracle import error_bound, exact_bound, integers, reals, reference
 from gpu.numbers import from_bits, to_bits
 from tiling.problem import Problem
 
-# CUDA's expf, tanhf and erfcf are off by up to 2, 2 and 4 units in the last place (CUDA C++ programming guide,
-# mathematical functions), at most twice what the oracle grants the CPU's.
-_CUDA_FUNCTIONS = 2
+# Twice what the oracle grants the CPU. Matrix units add by truncation, which errs by up to a unit in the last place where
+# rounding errs by half of one (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, 2021).
+# CUDA's expf, tanhf and erfcf are off by up to 2, 2 and 4 units (CUDA C++ programming guide, mathematical functions).
+_GRANTED = 2
+_TF32_DROPPED = 13  # of the 23 bits of a float's fraction
 
 
 class WrongResult(RuntimeError):
     """A kernel that does not compute its problem: how many outputs differ, and where the first one is."""
 
 
-def check_exact(problem: Problem, run: Callable[[Sequence[np.ndarray]], np.ndarray], seed: int = 0) -> None:
-    """Runs a kernel once on small integers, float32 arrays in and out. Raises WrongResult."""
-    inputs = integers(problem, seed)
-    low, high = _between(problem, inputs)
-    found = run(inputs)
-    wrong = np.argwhere(~((low <= found) & (found <= high) | np.isnan(low) & np.isnan(found)))
-    if len(wrong):
-        at = tuple(int(i) for i in wrong[0])
-        raise WrongResult(
-            f"wrong result: {len(wrong)} of {found.size} outputs differ from the reference, the first at {at}: "
-            f"{found[at]:g} instead of {low[at]:g}" + (f" to {high[at]:g}" if high[at] != low[at] else "")
-        )
+@dataclass(frozen=True)
+class Case:
+    """Inputs, float32 numbers that the problem's dtype holds, and what the output must lie between, bounds included."""
+
+    inputs: tuple[np.ndarray, ...]
+    expected: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def check(self, found: np.ndarray) -> float:
+        """The largest error of an output. Raises WrongResult."""
+        if found.shape != self.expected.shape:
+            raise WrongResult(f"wrong result: shape {found.shape} instead of {self.expected.shape}")
+        with np.errstate(invalid="ignore"):
+            right = (self.low <= found) & (found <= self.high) | np.isnan(self.low) & np.isnan(found)
+            error = np.abs(found - self.expected)
+        wrong = np.argwhere(~right)
+        if len(wrong):
+            at = tuple(int(i) for i in wrong[0])
+            low, high = self.low[at], self.high[at]
+            raise WrongResult(
+                f"wrong result: {len(wrong)} of {found.size} outputs differ from the reference, the first at {at}: "
+                f"{found[at]:g} instead of {low:g}" + (f" to {high:g}" if high != low else "")
+            )
+        return float(error[np.isfinite(error)].max(initial=0))
 
 
-def run_on_device(kernel: Kernel, inputs: Sequence[np.ndarray]) -> np.ndarray:
-    """One call of a loaded kernel on float32 arrays of this CPU, rounded to its dtypes; the output as float32."""
-    import cupy
-
-    problem = kernel.problem
-    dtypes = (problem.dtype, problem.dtype, *(problem.output_dtype for _ in problem.epilogue_arrays))
-    arrays = [_as_float(cupy.asarray(to_bits(array, dtype)), dtype) for array, dtype in zip(inputs, dtypes)]
-    output = kernel(*arrays)
-    bits = output.view(np.uint16) if problem.output_dtype == "bf16" else output
-    return from_bits(cupy.asnumpy(bits), problem.output_dtype)
+def exact_case(problem: Problem, seed: int = 0) -> Case:
+    """Small integers: but for what an epilogue rounds, one result is right."""
+    return _case(problem, integers(problem, seed), exact_bound)
 
 
-def _as_float(bits, dtype: str):
-    if dtype != "bf16":
-        return bits
-    import ml_dtypes
+def real_case(problem: Problem, seed: int = 0) -> Case:
+    """Random reals of the problem's dtype, and the error bound of sums in f32."""
+    first, second, *arrays = reals(problem, seed)
+    held = (_held(first, problem.dtype), _held(second, problem.dtype))
+    return _case(problem, (*held, *(_held(a, problem.output_dtype) for a in arrays)), error_bound)
 
-    return bits.view(ml_dtypes.bfloat16)
 
-
-def _between(problem: Problem, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest and largest value each output may have."""
+def _case(problem: Problem, inputs: Sequence[np.ndarray], bound_of) -> Case:
     first, second, *arrays = inputs
     if problem.windows:  # the reference takes weights (K,C,R,S)
         second = second.transpose(0, 3, 1, 2)
     exact = reference(problem, first, second, *arrays)
-    bound = _CUDA_FUNCTIONS * exact_bound(problem, first, second, *arrays)
-    return tuple(_rounded(limit, problem.output_dtype) for limit in (exact - bound, exact + bound))
+    bound = _GRANTED * bound_of(problem, first, second, *arrays)
+    low, high = (_rounded(limit, problem.output_dtype) for limit in (exact - bound, exact + bound))
+    return Case(tuple(inputs), exact, low, high)
+
+
+def _held(array: np.ndarray, dtype: str) -> np.ndarray:
+    """Numbers that a dtype holds, near those of `array`."""
+    if dtype == "tf32":
+        return (array.view(np.uint32) >> _TF32_DROPPED << _TF32_DROPPED).view(np.float32)
+    return from_bits(to_bits(array, dtype), dtype)
 
 
 def _rounded(values: np.ndarray, dtype: str) -> np.ndarray:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
+
+from rich.console import Console
 
 from cpu.export import ExportError, writable
 from gpu.compile import CompileError, cuda_text
-from gpu.kernel import ArgumentError, DeviceError, load
+from gpu.kernel import ArgumentError, DeviceError
+from gpu.predict import rank
 from gpu.twin import TwinError, run_on_twin
-from search.gpu_check import WrongResult, check_exact, run_on_device
+from search.command import VERDICT_SECONDS, keep, tuned, verified
+from search.gpu_check import WrongResult, exact_case
 from search.gpu_explain import explain
-from search.gpu_report import GpuReport
+from search.gpu_report import GpuReport, Measurement
 from search.gpu_target import Choice, check_size_for_twin, chosen, device_for, exactly, on_gpu
+from search.gpu_workshop import GpuWorkshop, gpu_workshop
 from search.options import TargetError, repeated
 from tiling.notation import parse
 from tiling.problem import Problem
@@ -23,10 +29,12 @@ RUNNERS_UP = 4
 
 
 def run(program: str, problem: Problem, options: argparse.Namespace) -> GpuReport:
-    """Chooses, emits and, where it can, compiles and checks a GPU kernel for an f32 problem in the dtype asked for.
+    """Chooses, emits and, where it can, compiles, checks and times a GPU kernel for an f32 problem in the dtype asked for.
 
+    On a GPU the schedules that the model ranks first are measured, unless `--model-only` or `--scheme` names the one.
     Without a GPU it ends after emission where `--emit`, `--explain` or `--model-only` asks for no more. Raises
-    TargetError with what the parts of `gpu` say, ProblemError, SchemeError, ExportError, CacheError, ToolchainError.
+    TargetError with what the parts of `gpu` say, CandidateError for a kernel that fails on the device, ProblemError,
+    SchemeError, TuningError, ExportError, StoreError, CacheError, ToolchainError.
     """
     try:
         return _run(program, on_gpu(problem, options.dtype), options)
@@ -49,40 +57,59 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> GpuRepo
     if options.emit:
         writable(options.emit)
     started = time.monotonic()
+    measured = conflicts = None
+    interrupted = False
     if options.scheme is not None:
         choice = exactly(parse(problem, options.scheme), device)
-    else:
+    elif twin or absent or options.model_only:
         choice = chosen(problem, device)
+    else:
+        choice, measured, interrupted = _measured(gpu_workshop(problem.dtype), problem, options)
     search_seconds = time.monotonic() - started
-    conflicts = None
     if twin:
         conflicts = _check_on_twin(choice, options.seed)
-    elif not absent:
-        kernel = load(choice.scheme)
-        check_exact(problem, lambda inputs: run_on_device(kernel, inputs), options.seed)
+    elif not absent and measured is None:
+        measured = Measurement(*gpu_workshop(problem.dtype).verdict(choice.scheme, VERDICT_SECONDS, options.seed))
     best, *others = choice.predictions
+    why_not = "it was measured slower, or failed" if measured and measured.trials else "ptxas spills its registers"
     return GpuReport(
         choice=choice,
         target=options.target,
         unchecked="" if twin else absent,
         conflicts=conflicts,
+        measured=measured,
         search_seconds=search_seconds,
         repeat=_repeat(program, choice, options, model_only=bool(absent) and not twin),
-        explanation=explain(best, others[:RUNNERS_UP]) if options.explain else "",
+        explanation=explain(best, others[:RUNNERS_UP], why_not) if options.explain else "",
         emitted=_save(choice, options.emit) if options.emit else (),
+        interrupted=interrupted,
     )
+
+
+def _measured(
+    shop: GpuWorkshop, problem: Problem, options: argparse.Namespace
+) -> tuple[Choice, Measurement, bool]:
+    """The choice of a search on the device, its last timing, and whether a Ctrl-C cut the search short."""
+    started = time.monotonic()
+    ranked = rank(problem, shop.device)
+    if not ranked:
+        raise DeviceError(f"no schedule of {problem} fits {shop.device.name}")
+    schemes = [prediction.scheme for prediction in ranked]
+    left = options.budget - (time.monotonic() - started)
+    outcome, timing, error = verified(shop, tuned(shop, schemes, options, Console(stderr=True), left), options.seed)
+    keep(shop, problem, outcome)
+    best = outcome.best.scheme
+    choice = exactly(best, shop.device)
+    choice = replace(choice, predictions=(*choice.predictions, *(p for p in ranked if p.scheme != best)))
+    return choice, Measurement(timing, error, outcome.trials, outcome.failed), outcome.interrupted or error is None
 
 
 def _check_on_twin(choice: Choice, seed: int) -> int:
     """Runs a choice on the twin; the cycles that bank conflicts cost. Raises TwinError, WrongResult."""
-    runs = []
-
-    def output(inputs):
-        runs.append(run_on_twin(choice.source, *inputs, seed=seed))
-        return runs[0].output
-
-    check_exact(choice.scheme.problem, output, seed)
-    return runs[0].conflicts
+    case = exact_case(choice.scheme.problem, seed)
+    run = run_on_twin(choice.source, *case.inputs, seed=seed)
+    case.check(run.output)
+    return run.conflicts
 
 
 def _save(choice: Choice, folder: Path) -> tuple[Path, ...]:

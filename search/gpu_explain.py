@@ -8,31 +8,34 @@ from gpu.predict import Prediction
 from search.explain import aligned, microseconds
 
 
-def explain(chosen: Prediction, runners_up: Sequence[Prediction]) -> str:
-    """A plain-text report: one row per candidate, their schemes, and one sentence on the chosen one."""
+def explain(chosen: Prediction, runners_up: Sequence[Prediction], why_not: str = "ptxas spills its registers") -> str:
+    """A plain-text report: one row per candidate, their schemes, and one sentence on the chosen one.
+
+    `why_not` says why a runner-up that the model ranks before the chosen one is not chosen.
+    """
     names = ["chosen", *(f"#{place}" for place in range(2, 2 + len(runners_up)))]
     predictions = (chosen, *runners_up)
     parts = (name for name, _ in chosen.parts)
     header = ["", "time", "speed", *parts, "unhidden", "blocks at once", "waves", "limited by"]
     rows = [header, *(_row(name, prediction) for name, prediction in zip(names, predictions))]
     schemes = [f"{name:>6}  {prediction.scheme.text}" for name, prediction in zip(names, predictions)]
-    return "\n".join([*aligned(rows), "", *schemes, "", reason(chosen, runners_up)])
+    return "\n".join([*aligned(rows), "", *schemes, "", reason(chosen, runners_up, why_not)])
 
 
-def reason(chosen: Prediction, runners_up: Sequence[Prediction]) -> str:
+def reason(chosen: Prediction, runners_up: Sequence[Prediction], why_not: str) -> str:
     """What limits the chosen scheme, how it fills the device, and what the next best one does worse."""
     share = dict(chosen.parts)[chosen.bottleneck] / chosen.seconds
     text = (
         f"Its {chosen.bottleneck} limits it ({share:.0%} of the time); a multiprocessor holds {chosen.resident} of its "
         f"blocks at once, in {chosen.waves:.2f} waves"
     )
-    return f"{text}. {_difference(chosen, runners_up[0])}." if runners_up else f"{text}."
+    return f"{text}. {_difference(chosen, runners_up[0], why_not)}." if runners_up else f"{text}."
 
 
-def _difference(best: Prediction, other: Prediction) -> str:
+def _difference(best: Prediction, other: Prediction, why_not: str) -> str:
     slower = other.seconds / best.seconds - 1
     if slower < -0.001:
-        return f"The model would have taken the next one, predicted {-slower:.1%} faster; ptxas spills its registers"
+        return f"The model would have taken the next one, predicted {-slower:.1%} faster; {why_not}"
     if slower < 0.001:
         return "The next candidate is predicted equal, so only a measurement can tell them apart"
     theirs = (*other.parts, ("unhidden", other.unhidden))

@@ -16,6 +16,10 @@ from gpu.kernel import ArgumentError, DeviceError, Kernel, choose, current_devic
 from gpu.predict import Prediction, predict, rank
 from gpu.space import limits
 from gpu.twin import run_on_twin
+from microkernels.database import ignore
+from search import store
+from search.gpu_workshop import gpu_workshop
+from tiling.notation import parse
 from tiling.problem import OUTPUT_DTYPE, Problem, ProblemError, Tensor
 from tiling.scheme import Scheme, SchemeError
 
@@ -75,17 +79,40 @@ class TwinKernel:
             raise ArgumentError(str(error)) from error
 
 
-def generate_gpu(problem: Problem, dtype: str | None, target: str) -> Kernel | TwinKernel:
-    """The model's choice for an f32 problem, callable: on this process's GPU for "cuda", for "cuda-twin" on this CPU.
+def generate_gpu(problem: Problem, dtype: str | None, target: str, tune: str, budget: float) -> Kernel | TwinKernel:
+    """A kernel for an f32 problem: on this process's GPU for "cuda", for "cuda-twin" on this CPU.
 
-    Raises ProblemError for a dtype no GPU kernel takes or a problem too large for the twin, SchemeError for an operator
-    that is no matrix product, DeviceError without a GPU, CompileError without NVRTC (the twin needs neither).
+    It is the model's choice, or with tune="measure" that of a search on the GPU, which is kept. Raises ProblemError for a
+    dtype no GPU kernel takes or a problem too large for the twin, SchemeError for an operator that is no matrix product,
+    DeviceError without a GPU, CompileError without NVRTC (the twin needs neither); a search also TuningError, StoreError,
+    and WorkerError where the device fails.
     """
     problem = on_gpu(problem, dtype)
     if target == "cuda":
-        return load(chosen(problem, current_device()).scheme)
+        return _tuned(problem, budget) if tune == "measure" else load(chosen(problem, current_device()).scheme)
     check_size_for_twin(problem)
     return TwinKernel(chosen(problem, device_for(None)[0]).source)
+
+
+def _tuned(problem: Problem, budget: float) -> Kernel:
+    """What an earlier search on this GPU settled on, or one now."""
+    shop = gpu_workshop(problem.dtype)
+    key = shop.key(problem)
+    kept = store.choice(key, "measure")
+    try:
+        if kept:
+            return replace(load(parse(problem, kept[0])), timing=kept[1])
+    except (SchemeError, DeviceError) as error:
+        ignore([f"the choice for {key.shape}: {error}"])
+    schemes = shop.candidates(problem)
+    if not schemes:
+        raise DeviceError(f"no schedule of {problem} fits {shop.device.name}")
+    outcome = shop.tune(schemes, budget=budget)
+    if outcome.interrupted:
+        raise KeyboardInterrupt  # what was measured is in the store, and the next call goes on from there
+    kernel = load(outcome.best.scheme)
+    store.choose(key, "measure", kernel.scheme.text, outcome.best.timing)
+    return replace(kernel, timing=outcome.best.timing)
 
 
 def on_gpu(problem: Problem, dtype: str | None) -> Problem:

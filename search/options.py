@@ -27,9 +27,12 @@ class TargetError(RuntimeError):
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 TARGETS = ("cpu", "cuda", "cuda-twin")
-# Options that one kind of target has no use for, by the attribute of the parsed options.
-_OF_THE_CPU = ("threads", "budget", "trials", "forget", "isa", "cache_limit")
-_OF_A_GPU = ("device",)
+# Options that a target has no use for, by the attribute of the parsed options.
+_FOREIGN = {
+    "cpu": ("device",),
+    "cuda": ("threads", "isa", "cache_limit"),
+    "cuda-twin": ("threads", "isa", "cache_limit", "budget", "trials", "forget"),
+}
 
 # What can go wrong through no fault of the command: exit code 1 and the error's own sentence.
 FAILURES = (
@@ -46,7 +49,7 @@ def given(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> f
 
 def check_target(target: str, dtype: str | None, found: frozenset[str]) -> None:
     """Raises ProblemError for an option, of those `found` on the command line, or a dtype the target cannot use."""
-    for name in _OF_A_GPU if target == "cpu" else _OF_THE_CPU:
+    for name in _FOREIGN[target]:
         if name in found:
             raise ProblemError(f"--{name.replace('_', '-')} means nothing to --target {target}: leave it out")
     if target == "cpu":

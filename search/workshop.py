@@ -131,7 +131,7 @@ class Workshop:
         compiler, StoreError, and WorkerError where this machine is at fault and not a candidate.
         """
         key = self.key(schemes[0].problem)
-        known = {} if forget else {t: o for t, o in store.measured(key).items() if _stands(o)}
+        known = {} if forget else {t: o for t, o in store.measured(key).items() if stands(o)}
         kept = None if forget else store.choice(key, "measure")
         with closing(Worker(env=self.environment)) as worker:
 
@@ -191,7 +191,7 @@ class Workshop:
         return {"OMP_WAIT_POLICY": "active"} if self.threads > 1 else {}
 
 
-def _stands(outcome: Timing | str) -> bool:
+def stands(outcome: Timing | str) -> bool:
     """Whether the next search need not try again: not where a time-out or a lack of memory ended the measurement."""
     return isinstance(outcome, Timing) or not is_worth_another_try(outcome)
 

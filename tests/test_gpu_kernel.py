@@ -237,7 +237,7 @@ def test_on_the_device_kernels_are_exact(problem, dtype):
     kernel = load(choose(problem, current_device())[0].scheme)
     bits = [cupy.asarray(to_bits(array, dtype)) for array in inputs]
     if dtype == "bf16":
-        bits = [array.view(gpu.kernel._dtype("bf16")) for array in bits]
+        bits = [array.view(gpu.kernel.array_dtype("bf16")) for array in bits]
     output = kernel(*bits)
     found = cupy.asnumpy(output.view(np.uint16) if problem.output_dtype == "bf16" else output)
     np.testing.assert_array_equal(from_bits(found, problem.output_dtype), expected(problem, *inputs))

@@ -81,7 +81,7 @@ def test_where_the_winner_fails_its_last_check_the_next_finalist_takes_its_place
     assert found == ["wrong result", FINALISTS[1].timing, FINALISTS[2].timing], "a slow moment condemns no scheme"
 
 
-@pytest.mark.parametrize("step", ["verdict", "_keep", "_explain", "build"])
+@pytest.mark.parametrize("step", ["verdict", "keep", "_explain", "build"])
 def test_a_ctrl_c_after_the_tuning_costs_only_what_was_to_follow(step, made_up_shop, monkeypatch, tmp_path, capsys):
     made_up_shop({0: KeyboardInterrupt()} if step == "verdict" else {})
     owner = "search.workshop.Workshop" if step == "build" else "search.command"

@@ -14,6 +14,7 @@ import gpu.compile
 import gpu.kernel
 import search.gpu_command
 import search.gpu_target
+import search.gpu_workshop
 from cpu.oracle import reference
 from gpu.compile import CompilerMissing
 from gpu.devices import DEVICES
@@ -24,13 +25,13 @@ from gpu.space import candidates
 from gpu.twin import Run
 from search import generate_conv, generate_matmul
 from search.conv import main as conv_command
-from search.gpu_check import WrongResult, check_exact
+from search.gpu_check import WrongResult, exact_case
 from search.gpu_explain import reason
 from search.gpu_target import chosen, on_gpu
 from search.matmul import main as matmul_command
 from tests.gpu_cases import expected, integers, product_scheme
 from tests.test_gpu_compile import needs_nvrtc
-from tests.test_gpu_kernel import fake_array, fake_device  # noqa: F401, a fixture
+from tests.test_gpu_kernel import fake_device  # noqa: F401, a fixture
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError
@@ -54,6 +55,7 @@ def no_device(monkeypatch):
         raise CompilerMissing("CuPy is not installed, which compiles CUDA kernels: pip install 'tilewright[gpu]'")
 
     monkeypatch.setattr(search.gpu_target, "current_device", absent)
+    monkeypatch.setattr(search.gpu_workshop, "current_device", absent)
     monkeypatch.setattr(gpu.kernel, "_current", absent)
     monkeypatch.setattr(gpu.compile, "_nvrtc", missing)
 
@@ -108,8 +110,8 @@ def test_the_explanation_shows_every_pipe_of_the_choice_and_of_four_runners_up(c
 def test_a_choice_that_the_model_would_not_have_made_is_explained():
     first, second, *_ = chosen(matmul(m=4096, n=4096, k=4096, dtype="f16"), DEVICES["H200"]).predictions
     slower = replace(second, unhidden=second.unhidden + first.seconds)
-    assert "most of all by its unhidden" in reason(first, [slower])
-    assert "faster; ptxas spills" in reason(slower, [first])
+    assert "most of all by its unhidden" in reason(first, [slower], "")
+    assert "faster; ptxas spills" in reason(slower, [first], "ptxas spills its registers")
 
 
 def test_emission_without_nvrtc_writes_the_text(capsys, tmp_path):
@@ -136,31 +138,14 @@ def test_running_without_a_device_is_refused(capsys):
     assert "there is no CUDA device here" in printed.err and "--target cuda-twin" in printed.err
 
 
-@pytest.fixture
-def device(fake_device, no_device, monkeypatch):  # noqa: F811
-    """A stand-in for CuPy on an H200, whose launches run the twin."""
+def test_another_device_than_the_one_that_is_here(fake_device, no_device, monkeypatch, capsys):  # noqa: F811
     monkeypatch.setattr(gpu.kernel, "_current", CURRENT)
     monkeypatch.setattr(search.gpu_target, "current_device", CURRENT_DEVICE)
-    cupy = sys.modules["cupy"]
-    cupy.asarray, cupy.asnumpy = fake_array, np.asarray
-    return fake_device
-
-
-@pytest.mark.parametrize("option", [[], ["--model-only"], ["--device", "H200"]])
-def test_on_a_device_the_choice_is_loaded_launched_and_checked(device, option, capsys):
-    device.scheme = chosen(matmul(m=40, n=24, k=56, dtype="f16"), CURRENT_DEVICE()).scheme
-    found = reported(matmul_command, capsys, "--target", "cuda", "--shape", PRODUCT, *option)
-    assert found["scheme"] == device.scheme.text and len(device.launches) == 1
-    assert found["correct"] is True and found["check"] == "exact on small integers, on NVIDIA H200"
-    assert "--model-only" not in found["repeat"] and found["registers"] == 64
-
-
-def test_another_device_than_the_one_that_is_here(device, capsys):
     arguments = ["--target", "cuda", "--device", "A100", "--shape", PRODUCT]
     assert matmul_command(arguments) == 1
     assert "the GPU here is NVIDIA H200, not A100" in capsys.readouterr().err
     assert reported(matmul_command, capsys, *arguments, "--model-only")["architecture"] == "sm_80"
-    assert not device.launches
+    assert not fake_device.launches
 
 
 @pytest.mark.parametrize(
@@ -194,8 +179,8 @@ def test_exactly_the_scheme_that_is_given(capsys):
         (["--target", "cuda", "--threads", "1"], "--threads means nothing to --target cuda: leave it out"),
         (["--target", "cuda", "--isa", "avx2"], "--isa means nothing"),
         (["--target", "cuda-twin", "--budget", "30"], "--budget means nothing to --target cuda-twin"),
-        (["--target", "cuda", "--trials", "3"], "--trials means nothing"),
-        (["--target", "cuda", "--forget"], "--forget means nothing"),
+        (["--target", "cuda-twin", "--trials", "3"], "--trials means nothing"),
+        (["--target", "cuda-twin", "--forget"], "--forget means nothing"),
         (["--target", "cuda", "--cache-limit", "1G"], "--cache-limit means nothing"),
         (["--device", "H200"], "--device means nothing to --target cpu"),
         (["--dtype", "f16"], "dtype 'f16' is not covered on a CPU"),
@@ -241,18 +226,16 @@ def test_a_wrong_kernel_is_nobodys_choice(monkeypatch, capsys):
 def test_the_check_sees_a_single_wrong_output(error, caught):
     problem = on_gpu(fused(conv2d(c=8, h=5, w=5, k=8, r=3, s=3, padding=1), "relu(y + b)"), "bf16")
 
-    def run(inputs):
-        x, w, b = inputs
-        found = reference(problem, x, w.transpose(0, 3, 1, 2), b).astype(np.float32)
-        found = from_bits(to_bits(found, "bf16"), "bf16")
-        found[0, 2, 3, 1] += error
-        return found
-
+    case = exact_case(problem)
+    x, w, b = case.inputs
+    found = reference(problem, x, w.transpose(0, 3, 1, 2), b).astype(np.float32)
+    found = from_bits(to_bits(found, "bf16"), "bf16")
+    found[0, 2, 3, 1] += error
     if caught:
         with pytest.raises(WrongResult, match=r"1 of 200 outputs differ from the reference, the first at \(0, 2, 3, 1\)"):
-            check_exact(problem, run)
+            case.check(found)
     else:
-        check_exact(problem, run)
+        case.check(found)
 
 
 def test_generate_on_the_twin_takes_numpy_arrays():
@@ -286,6 +269,9 @@ def test_generate_for_the_device_loads_the_choice(monkeypatch):
         (dict(target="cuda-twin", dtype="f64"), ProblemError, "dtype 'f64' is not covered on a GPU"),
         (dict(target="cuda-twin", threads=2), ProblemError, "threads=2 means nothing to target='cuda-twin'"),
         (dict(target="cuda-twin", tune="measure"), ProblemError, "tune='measure' means nothing"),
+        (dict(target="cuda", tune="guess"), ProblemError, "tune='guess' must be"),
+        (dict(target="cuda", tune="measure", budget=0), ProblemError, "budget=0 must be a number of seconds above 0"),
+        (dict(target="cuda", tune="measure"), DeviceError, "there is no CUDA device here"),
         (dict(target="cuda-twin", isa="avx2"), ProblemError, "isa='avx2' means nothing"),
         (dict(target="cuda-twin", groups=2), SchemeError, "no matrix product"),
         (dict(target="cuda-twin", n=9999), ProblemError, "too many for the twin"),

@@ -1,0 +1,183 @@
+"""A GPU, ready to choose and measure schedules for: what `search.workshop` is for the CPU, with the same methods.
+
+    the model's order ──► compiled by NVRTC, spills are out ──► exact? timed by events ──► the best few in turns ──► one
+
+The tuner, the store and their rules are those of the CPU; only what prepares and measures a candidate differs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib.resources import files
+
+from cpu.worker import CandidateError, Worker, WorkerError
+from gpu.compile import compiler_name
+from gpu.devices import Device
+from gpu.kernel import current_device, driver_version
+from gpu.pipeline import REGISTERS
+from gpu.predict import Prediction, predict, rank
+from search import store
+from search.tune import Outcome, tune
+from search.workshop import CANDIDATE_SECONDS, DEFAULT_BUDGET, DEFAULT_TRIALS, stands
+from tiling.machine import CacheLevel, Machine, Timing
+from tiling.problem import Problem
+from tiling.scheme import Scheme
+from tiling.shapes import canonical
+
+# CUDA reserves addresses for all memory of the GPU and of the host at once, whatever is used of them: no limit below
+# the largest address there is would let it start.
+ADDRESSES = 1 << 47
+# Until a worker has opened the device and computed what candidates are compared with: the largest products take a
+# CPU some seconds.
+READY_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class GpuWorkshop:
+    """This process's GPU and a dtype. Problems are the GPU's (`search.gpu_target.on_gpu`)."""
+
+    device: Device
+    dtype: str
+    threads: int = 1  # of the host: the one that launches
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return f"{self.device.name}, {self.device.multiprocessors} multiprocessors, {self.device.architecture}"
+
+    @cached_property
+    def compiler(self) -> str:
+        """NVRTC, the driver that loads what it compiles, and a digest of all that decides a kernel's text."""
+        return f"{compiler_name()}, driver {driver_version()}, kernels {_digest()}"
+
+    @cached_property
+    def machine(self) -> Machine:
+        """The GPU in the words of a CPU: a multiprocessor for a core, the data sheet's rates."""
+        device = self.device
+        l2 = CacheLevel("L2", device.l2_bytes, 128, 0, device.l2_bandwidth, device.multiprocessors)
+        memory = device.memory_bandwidth
+        peak = device.peak_flops(self.dtype) / device.multiprocessors
+        return Machine(
+            *(self.fingerprint, device.architecture, 32, REGISTERS, peak, device.multiprocessors, (l2,)),
+            *(memory, memory, memory),
+        )
+
+    def key(self, problem: Problem) -> store.Key:
+        """Under which the store keeps this problem."""
+        shape = f"{canonical(problem)} in {problem.dtype}"
+        return store.Key(self.fingerprint, self.device.architecture, self.compiler, problem.op, shape, self.threads)
+
+    def job(self, scheme: Scheme) -> dict:
+        """The arguments that the functions of `search.gpu_measure` take for a scheme."""
+        return {**_job(scheme.problem), "scheme": scheme.text}
+
+    def candidates(self, problem: Problem) -> list[Scheme]:
+        """Every schedule that fits, in the order to try them. Raises SchemeError for an operator that is no product."""
+        return [prediction.scheme for prediction in rank(problem, self.device)]
+
+    def predicted(self, schemes: Sequence[Scheme]) -> list[Prediction]:
+        return [predict(scheme, self.device) for scheme in schemes]
+
+    def tune(
+        self,
+        schemes: Sequence[Scheme],
+        *,
+        budget: float = DEFAULT_BUDGET,
+        trials: int = DEFAULT_TRIALS,
+        seed: int = 0,
+        forget: bool = False,
+        progress: Callable[[int, int, float], None] = lambda tried, of, best: None,
+    ) -> Outcome:
+        """As `search.workshop.Workshop.tune`. Raises TuningError, StoreError, CacheError, and WorkerError where the
+        device, and not a candidate, is at fault."""
+        key = self.key(schemes[0].problem)
+        known = {} if forget else {text: found for text, found in store.measured(key).items() if stands(found)}
+        kept = None if forget else store.choice(key, "measure")
+        with closing(_worker()) as worker, closing(_worker()) as compilers:
+
+            def measure(scheme: Scheme, seconds: float, patience: float) -> Timing | str:
+                _make_ready(worker, scheme.problem)
+                outcome = self._measured(worker, scheme, seconds, patience)
+                store.record(key, scheme.text, outcome)
+                return outcome
+
+            def prepare(schemes: Sequence[Scheme], patience: float) -> dict[str, str]:
+                failed = self._compiled(compilers, schemes, patience)
+                for text, reason in failed.items():
+                    store.record(key, text, reason)
+                return failed
+
+            return tune(
+                schemes,
+                measure,
+                prepare,
+                budget=budget,
+                trials=trials,
+                clock=time.monotonic,
+                seed=seed,
+                known=known,
+                incumbent=kept[0] if kept else None,
+                progress=progress,
+            )
+
+    def verdict(self, scheme: Scheme, seconds: float, seed: int) -> tuple[Timing, float]:
+        """The scheme checked and timed in a worker of its own: timing and largest error. Raises CandidateError."""
+        with closing(_worker()) as worker:
+            job = {**self.job(scheme), "seconds": seconds, "seed": seed}
+            found = worker.call("search.gpu_measure:verdict", timeout=READY_SECONDS, **job)
+        return Timing(tuple(found["samples"]), found["peak_gflops"]), found["max_error"]
+
+    def _measured(self, worker: Worker, scheme: Scheme, seconds: float, patience: float) -> Timing | str:
+        patience = min(patience, CANDIDATE_SECONDS)
+        try:
+            found = worker.call("search.gpu_measure:scheme", timeout=patience, seconds=seconds, **self.job(scheme))
+        except CandidateError as error:
+            return error.reason
+        return Timing(tuple(found["samples"]), found["peak_gflops"])
+
+    def _compiled(self, worker: Worker, schemes: Sequence[Scheme], patience: float) -> dict[str, str]:
+        texts = [scheme.text for scheme in schemes]
+        job = {**_job(schemes[0].problem), "schemes": texts, "architecture": self.device.architecture}
+        try:
+            return worker.call("search.gpu_measure:compiled", timeout=min(patience, CANDIDATE_SECONDS), **job)
+        except CandidateError as error:
+            return dict.fromkeys(texts, error.reason)
+
+
+def gpu_workshop(dtype: str) -> GpuWorkshop:
+    """The workshop of this process's GPU. Raises DeviceError without one, CompileError without NVRTC."""
+    shop = GpuWorkshop(current_device(), dtype)
+    _ = shop.compiler  # what is missing is said before anything is tried
+    return shop
+
+
+def _worker() -> Worker:
+    return Worker(memory_bytes=ADDRESSES, packages=("search",))
+
+
+def _job(problem: Problem) -> dict:
+    return {"op": problem.op, "shape": canonical(problem), "dtype": problem.dtype}
+
+
+def _make_ready(worker: Worker, problem: Problem) -> None:
+    """Has the worker's device open before a candidate's time begins; after a crash that is a new worker's."""
+    try:
+        worker.call("search.gpu_measure:ready", timeout=READY_SECONDS, **_job(problem))
+    except CandidateError as error:
+        raise WorkerError(f"the device cannot be used: {error.reason}") from error
+
+
+@lru_cache(maxsize=1)
+def _digest() -> str:
+    """Of the text of `gpu`: what another version of it emitted is measured anew."""
+    texts = sorted(
+        (path.name, path.read_bytes())
+        for folder in (files("gpu"), *(files("gpu").joinpath(name) for name in ("device", "templates")))
+        for path in folder.iterdir()
+        if path.is_file()
+    )
+    return hashlib.sha256(repr(texts).encode()).hexdigest()[:8]
