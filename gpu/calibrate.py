@@ -65,7 +65,10 @@ def probes() -> tuple[Probe, ...]:
         found.append(Probe(instruction.call, _mma(instruction.call), first, second))
     for instruction in (i for i in INSTRUCTIONS if i.worker == "warpgroup"):
         first, second = (_integers(rng, instruction.dtype) for _ in "ab")
-        found.append(Probe(instruction.call, _wgmma(instruction), first, second, 128, 128 * (64 + instruction.columns)))
+        for a_across, b_across in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            name = instruction.call + f"_across_{a_across}{b_across}" * (a_across | b_across)
+            body = _wgmma(instruction, a_across, b_across)
+            found.append(Probe(name, body, first, second, 128, 128 * (64 + instruction.columns)))
     for size, dtype in ((1, "f32"), (2, "f16"), (2, "bf16")):
         load = f"load_{dtype}({'a' if size == 1 else '(const unsigned short *)a'} + i)"
         found.append(Probe(f"load_{dtype}", _loop(WORDS, f"store_f32(c + i, {load});"), _no_f16_nan(floats), floats))
@@ -143,12 +146,17 @@ def _mma(call: str) -> str:
     )
 
 
-def _wgmma(instruction: Instruction) -> str:
-    """A depth of 64: a's tile is the words of `a`, b's those of `b` over and over, turned by a chunk every 8 KiB.
+def _wgmma(instruction: Instruction, a_across: int, b_across: int) -> str:
+    """A depth of 64, each matrix along or across it: a's tile is the words of `a`, b's those of `b` over and over, turned by a chunk every 8 KiB.
 
     Each thread stores sixteen of its sums, others for each of its neighbours.
     """
     columns, every = instruction.columns, instruction.columns // 32
+    a, b = (
+        f"wgmma_descriptor_across({tile} + 2048 * part, 8192)" if across else f"wgmma_descriptor({tile} + 32 * part)"
+        for tile, across in (("shared", a_across), ("shared + 8192", b_across))
+    )
+    orientation = f"_across(d, {a}, {b}, {a_across}, {b_across})" if a_across or b_across else f"(d, {a}, {b})"
     return (
         f"float d[{columns // 2}];\nfor (unsigned r = 0; r < {columns // 2}; ++r) {{\n    d[r] = 0;\n    pin(d + r);\n}}\n"
         f"for (unsigned i = lane; i < 512; i += 128)\n    cp_async_16(shared + 16 * i, a + 4 * i, 1);\n"
@@ -156,7 +164,7 @@ def _wgmma(instruction: Instruction) -> str:
         "    cp_async_16(shared + 8192 + 16 * i, b + 4 * ((i + i / 512) % 512), 1);\n"
         "cp_async_commit();\ncp_async_wait(0);\nfence_proxy_async();\n__syncthreads();\nwgmma_fence();\n"
         "#pragma unroll\nfor (unsigned part = 0; part < 4; ++part)\n"
-        f"    {instruction.call}(d, wgmma_descriptor(shared + 32 * part), wgmma_descriptor(shared + 8192 + 32 * part));\n"
+        f"    {instruction.call}{orientation};\n"
         f"wgmma_commit();\nwgmma_wait(0);\n#pragma unroll\nfor (unsigned r = 0; r < {columns // 2}; ++r) {{\n    pin(d + r);\n"
         f"    if (r % {every} == lane % {every})\n        store_f32(c + 16 * lane + r / {every}, d[r]);\n}}"
     )

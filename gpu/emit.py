@@ -103,6 +103,7 @@ def emit(scheme: Scheme) -> Source:
         inputs=described,
         a=described[0],
         b=described[1],
+        wgmma=_wgmma_lines(pipeline, inputs) if pipeline.asynchronous else [],
         output=problem.output.name,
         block_starts=_block_starts(pipeline),
         warp_starts=[
@@ -133,11 +134,24 @@ def _operand(operand: Operand) -> dict:
         "columns": operand.tile[1],
         "row_axis": operand.axes[0],
         "column_axis": operand.axes[1],
-        "row_bytes": operand.tile[1] * operand.pipeline.element_bytes,
-        "swizzle": operand.swizzle,
+        "place": operand.place,
         "copy_lines": copy_lines(operand),
         "fragment_lines": [] if operand.pipeline.asynchronous else fragment_lines(operand),
     }
+
+
+def _wgmma_lines(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> list[str]:
+    """The call that multiplies row tile `i` at depth `part` of the slot. Its last arguments say which input lies across."""
+    a, b = inputs
+    rows, columns, _ = pipeline.axes
+    slot = "shared + slot * SLOT_BYTES"
+    across = any(o.in_blocks for o in inputs)
+    orientation = f", {int(a.in_blocks)}, {int(b.in_blocks)}" if across else ""
+    return [
+        f"{pipeline.instruction.call}{'_across' if across else ''}(sum[i][0],",
+        f"    {a.descriptor(slot, f'({rows}_warpgroup + 64 * i)')},",
+        f"    {b.descriptor(f'{slot} + {b.tensor.name.upper()}_TILE', f'{columns}_warpgroup')}{orientation});",
+    ]
 
 
 def _facts(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict[str, int]:

@@ -85,6 +85,32 @@ class Operand:
         return f"row % {pattern}" if every == 1 else f"row / {every} % {pattern}"
 
     @property
+    def in_blocks(self) -> bool:
+        """Whether the tile lies in blocks of 128 bytes of its columns, one after the other: across the depth wgmma reads such."""
+        return self.transposed and self.pipeline.asynchronous
+
+    @property
+    def block_bytes(self) -> int:
+        """Of one of these blocks."""
+        return self.tile[0] * CHUNK * BANK_CHUNKS
+
+    @property
+    def place(self) -> str:
+        """The byte of the tile at which 16-byte chunk `chunk` of row `row` lies, as C."""
+        if self.in_blocks:
+            swizzled = f"(chunk % {BANK_CHUNKS} ^ row % {BANK_CHUNKS}) * {CHUNK}"
+            return f"chunk / {BANK_CHUNKS} * {self.block_bytes} + row * {CHUNK * BANK_CHUNKS} + {swizzled}"
+        return f"row * {self.tile[1] * self.pipeline.element_bytes} + (chunk ^ ({self.swizzle})) * {CHUNK}"
+
+    def descriptor(self, tile: str, first: str) -> str:
+        """What tells wgmma of the matrix from point `first` of the tile's `axis` on, a multiple of 64, and depth `part`."""
+        depth, row_bytes = self.pipeline.instruction.depth, CHUNK * BANK_CHUNKS
+        if self.in_blocks:
+            start = f"{tile} + {first} / 64 * {self.block_bytes} + {depth * row_bytes} * part"
+            return f"wgmma_descriptor_across({start}, {self.block_bytes})"
+        return f"wgmma_descriptor({tile} + {first} * {row_bytes} + {depth * self.pipeline.element_bytes} * part)"
+
+    @property
     def unit_bytes(self) -> int:
         """Bytes copied at once: the most, up to 16, that divides every distance between runs in global memory."""
         run = 1

@@ -178,7 +178,7 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
         )
     unrolled = tuple(prod(u.factor for u in unrolls if u.dim == axis) for axis in axes)
     if instruction.a is None:
-        _check_asynchronous(problem, stages, unrolled, axes)
+        _check_asynchronous(stages, unrolled, axes)
     elif unrolled[1] % 2:
         raise SchemeError(
             f"U({axes[1]},{unrolled[1]}): ldmatrix loads two instructions' columns at once: use an even factor"
@@ -189,16 +189,11 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
     return pipeline
 
 
-def _check_asynchronous(problem: Problem, stages, unrolled: tuple[int, int, int], axes: tuple[str, str, str]) -> None:
+def _check_asynchronous(stages, unrolled: tuple[int, int, int], axes: tuple[str, str, str]) -> None:
     if stages[0].depth < 3:
         raise SchemeError(f"{stages[0]} {stages[1]}: wgmma still reads one slot while another fills: use at least 3")
     if unrolled[1] != 1 or unrolled[2] != 4:
         raise SchemeError(f"wgmma reads rows of 128 bytes of one tile of columns: use U({axes[2]},4) U({axes[1]},1)")
-    for tensor in (problem.broadcast, problem.vector):
-        if tensor.indices[-1].terms[-1][0] not in axes[2]:
-            raise SchemeError(
-                f"S({tensor.name}, …): wgmma reads {tensor.name} along {axes[2]}, but {tensor.name} lies across it"
-            )
 
 
 def _take(left: list, fits) -> tuple:

@@ -73,10 +73,13 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
 
 
 def rank(problem: Problem, device: Device) -> tuple[Prediction, ...]:
-    """Every candidate of the space on a device, the fastest by prediction first."""
-    return tuple(
-        sorted((predict(s, device) for s in candidates(problem, device)), key=lambda p: (p.seconds, p.scheme.text))
-    )
+    """Every candidate of the space on a device, the fastest by prediction first; of equals the one whose other pipes idle
+    more."""
+
+    def order(p: Prediction):
+        return p.seconds, sorted((time for _, time in p.parts), reverse=True), p.scheme.text
+
+    return tuple(sorted((predict(s, device) for s in candidates(problem, device)), key=order))
 
 
 def _fragment_bytes(pipeline: Pipeline) -> int:

@@ -62,9 +62,10 @@ def expected_words(probe):
         pair = np.stack([floats, others if name.endswith("pair") else floats], axis=1)
         with np.errstate(over="ignore"):
             return to_bits(pair, dtype).reshape(-1).view(np.uint32)
-    instruction = next(i for i in INSTRUCTIONS if i.call == name)
+    call, _, across = name.partition("_across_")
+    instruction = next(i for i in INSTRUCTIONS if i.call == call)
     if instruction.worker == "warpgroup":
-        return expected_wgmma(probe, instruction)
+        return expected_wgmma(probe, instruction, *(digit == "1" for digit in across or "00"))
     dtype = {"f16": np.float16, "bf16": np.uint16, "tf32": np.float32}[instruction.dtype]
     total, found = np.zeros((16, 8), np.float32), np.empty((WORDS // 128, 32, 4), np.float32)
     for i in range(WORDS // 128):
@@ -82,18 +83,23 @@ def expected_words(probe):
     return found.reshape(-1).view(np.uint32)
 
 
-def expected_wgmma(probe, instruction):
-    """Chunk c of row r of a tile lies at place c ^ r % 8 of the row's eight; sums from their places in the document."""
+def expected_wgmma(probe, instruction, a_across, b_across):
+    """Chunk c of row r of a tile lies at place c ^ r % 8 of the row's eight; sums from their places in the document.
+
+    A tile along the depth has a row of 64 depths for each point; across it a row of 64 points for each of 64 depths,
+    and a block of such rows for every 64 points.
+    """
     dtype = np.float16 if instruction.dtype == "f16" else np.uint16
 
-    def tile(words, rows):
+    def tile(words, points, across, turned):
         chunks = from_bits(words.view(dtype), instruction.dtype).reshape(512, 8)
+        rows = 64 * (points // 64) if across else points
         places = [[8 * r + (c ^ r % 8) for c in range(8)] for r in range(rows)]
-        return np.array([[chunks[(p + p // 512) % 512] for p in row] for row in places]).reshape(rows, 64)
+        found = np.array([[chunks[(p + p // 512 * turned) % 512] for p in row] for row in places]).reshape(rows, 64)
+        return np.concatenate([block.T for block in np.split(found, points // 64)]) if across else found
 
-    a = from_bits(probe.first.view(dtype), instruction.dtype).reshape(512, 8)
-    a = np.array([[a[8 * r + (c ^ r % 8)] for c in range(8)] for r in range(64)]).reshape(64, 64)
-    sums = a @ tile(probe.second, instruction.columns).T
+    a, b = tile(probe.first, 64, a_across, 0), tile(probe.second, instruction.columns, b_across, 1)
+    sums = a @ b.T
     every, found = instruction.columns // 32, np.empty((128, 16), np.float32)
     for lane in range(128):
         places = instruction.c.tasks(lane)

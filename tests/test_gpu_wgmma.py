@@ -42,6 +42,10 @@ def wgmma_scheme(problem, *, groups=(2, 1), rows=1, columns=64, depth=4):
         (matmul(m=130, n=300, k=150, dtype="bf16", transpose_b=True), {"columns": 256, "groups": (1, 1), "depth": 3}),
         (matmul(m=150, n=101, k=201, dtype="bf16", transpose_b=True), {"columns": 128, "groups": (1, 1), "rows": 2}),
         (matmul(m=70, n=65, k=128, dtype="f16", transpose_b=True, batch=2), {"groups": (1, 2), "depth": 5}),
+        (matmul(m=200, n=104, k=300, dtype="f16"), {}),
+        (matmul(m=72, n=300, k=150, dtype="bf16", transpose_a=True), {"columns": 256, "groups": (1, 1), "depth": 3}),
+        (matmul(m=150, n=101, k=201, dtype="f16", transpose_a=True, transpose_b=True), {"rows": 2, "groups": (1, 2)}),
+        (matmul(m=70, n=130, k=128, dtype="bf16", batch=2), {"columns": 128, "groups": (1, 1), "rows": 2, "depth": 5}),
         (CONV, {}),
         (conv2d(c=3, h=17, w=17, k=20, r=5, s=5, stride=2, padding=2, dtype="f16", filters="krsc"), {"groups": (1, 1)}),
     ],
@@ -57,9 +61,9 @@ SYNCHRONISATION = re.compile(
 )
 
 
-@pytest.mark.parametrize("depth", [3, 5])
-def test_no_barrier_fence_commit_or_wait_can_be_left_out(depth):
-    problem = matmul(m=100, n=64, k=600, dtype="f16", transpose_b=True)
+@pytest.mark.parametrize("depth, along", [(3, True), (5, True), (4, False)])
+def test_no_barrier_fence_commit_or_wait_can_be_left_out(depth, along):
+    problem = matmul(m=100, n=64, k=600, dtype="f16", transpose_a=not along, transpose_b=along)
     source = emit(wgmma_scheme(problem, depth=depth))
     found = list(SYNCHRONISATION.finditer(source.text))
     assert len(found) == 9
@@ -86,11 +90,29 @@ def test_other_mistakes_are_found(old, new):
 
 
 @pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (", 1, 1);", ", 0, 1);"),
+        (", 1, 1);", ", 1, 0);"),
+        ("+ 2048 * part", "+ 1024 * part"),
+        ("part, 8192)", "part, 4096)"),
+        ("/ 64 * 8192", "/ 64 * 4096"),
+        ("chunk % 8 ^ row % 8", "chunk % 8 ^ row % 4"),
+        ("chunk / 8 * 8192", "chunk / 8 * 4096"),
+    ],
+)
+def test_mistakes_across_the_depth_are_found(old, new):
+    problem = matmul(m=128, n=128, k=150, dtype="f16", transpose_a=True)
+    source = emit(wgmma_scheme(problem, columns=128))
+    assert old in source.text
+    assert not survives(replace(source, text=source.text.replace(old, new)), seeds=range(1))
+
+
+@pytest.mark.parametrize(
     ("problem", "old", "new", "message"),
     [
         (PRODUCT, "S(a, 4) S(b, 4)", "S(a, 2) S(b, 2)", "use at least 3"),
         (PRODUCT, "T(k,5)", "T(k,10)", "use U.k,4. U.n,1."),
-        (matmul(m=200, n=100, k=300, dtype="f16"), "", "", "wgmma reads b along k, but b lies across it"),
         (PRODUCT, "@warpgroup", "@warp", "out of place"),
     ],
 )
@@ -124,7 +146,9 @@ def test_sums_lie_as_the_ptx_isa_says(instruction):
 
 @needs_nvrtc
 @pytest.mark.parametrize(
-    "problem", [PRODUCT, matmul(m=4096, n=4096, k=4096, dtype="bf16", transpose_b=True), CONV], ids=str
+    "problem",
+    [PRODUCT, matmul(m=4096, n=4096, k=4096, dtype="bf16"), matmul(m=512, n=96, k=999, dtype="f16", transpose_a=True), CONV],
+    ids=str,
 )
 def test_wgmma_schedules_compile_without_spills_and_stay_asynchronous(problem):
     for scheme in [s for s in candidates(problem, H200) if "@warpgroup" in s.text][::5]:

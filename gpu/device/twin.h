@@ -45,7 +45,7 @@ struct twin_buffer { char *base; long bytes; unsigned char *written; };
 struct twin_copy { unsigned to; const char *from; int bytes, inside, done; long group; };
 
 /* A wgmma under way, seen by one lane: its sums, and the matrices of its warp. */
-struct twin_product { float *sums; uint64_t a, b; int columns, done; long group; float (*decode)(unsigned); };
+struct twin_product { float *sums; uint64_t a, b; int a_across, b_across, columns, done; long group; float (*decode)(unsigned); };
 
 enum twin_state { TWIN_READY, TWIN_AT_BARRIER, TWIN_IN_WARP, TWIN_DONE };
 

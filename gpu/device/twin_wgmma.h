@@ -31,6 +31,11 @@ DEVICE uint64_t wgmma_descriptor(unsigned tile)
     return (uint64_t)((tile & 0x3ffff) >> 4) | 1ull << 16 | (uint64_t)(1024 >> 4) << 32 | 1ull << 62;
 }
 
+DEVICE uint64_t wgmma_descriptor_across(unsigned tile, unsigned every_64)
+{
+    return (uint64_t)((tile & 0x3ffff) >> 4) | (uint64_t)(every_64 >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 | 1ull << 62;
+}
+
 /* The 16 bytes of `row` from byte 16 `chunk` of the instruction's depth on: the swizzle XORs bits 4 to 6 of the whole
  * address with bits 7 to 9. */
 static unsigned twin_described(uint64_t descriptor, int row, int chunk)
@@ -42,33 +47,57 @@ static unsigned twin_described(uint64_t descriptor, int row, int chunk)
     return address ^ (address >> 7 & 7) << 4;
 }
 
-/* Counts a product of the lane's warp in or out of the bytes it reads: 16 rows of a, all rows of b. */
-static void twin_count_product(const struct twin_product *p, int warp_row, int by)
+/* Of a matrix across the depth the 16 bytes of depth `k` from `point`, a multiple of 8, on. */
+static unsigned twin_described_across(uint64_t descriptor, int point, int k)
 {
-    for (int row = 0; row < 16 + p->columns; ++row)
-        for (int chunk = 0; chunk < 2; ++chunk) {
-            const unsigned address =
-                row < 16 ? twin_described(p->a, warp_row + row, chunk) : twin_described(p->b, row - 16, chunk);
-            twin_shared(address, 16, "wgmma");
-            if (by > 0)
-                twin_note_read(address, 16, twin_self(), "wgmma");
-            for (int i = 0; i < 8; ++i) {
-                struct twin_history *h = twin_history_of(address) + i;
-                if (by > 0 && h->hidden)
-                    twin_fail("wgmma reads byte %u of shared memory, after which no fence_proxy_async came",
-                              address - TWIN_BASE);
-                h->products = (uint16_t)(h->products + by);
-            }
-        }
+    const unsigned start = (unsigned)(descriptor & 0x3fff) << 4;
+    const unsigned every_64 = (unsigned)(descriptor >> 16 & 0x3fff) << 4, every_8 = (unsigned)(descriptor >> 32 & 0x3fff) << 4;
+    const unsigned address = start + (unsigned)(point / 64) * every_64 + (unsigned)(k / 8) * every_8 + (unsigned)(k % 8) * 128 +
+                             (unsigned)(point % 64) * 2;
+    if (descriptor >> 62 != 1)
+        twin_fail("wgmma: the twin knows the swizzle of 128 bytes only");
+    return address ^ (address >> 7 & 7) << 4;
 }
 
-static void twin_elements(uint64_t descriptor, int row, float (*decode)(unsigned), float *values)
+/* Counts a product in or out of 16 bytes that it reads. */
+static void twin_count_chunk(unsigned address, int by)
 {
-    uint16_t bits[16];
-    for (int chunk = 0; chunk < 2; ++chunk)
-        memcpy(bits + 8 * chunk, twin_shared(twin_described(descriptor, row, chunk), 16, "wgmma"), 16);
-    for (int k = 0; k < 16; ++k)
-        values[k] = decode(bits[k]);
+    twin_shared(address, 16, "wgmma");
+    if (by > 0)
+        twin_note_read(address, 16, twin_self(), "wgmma");
+    for (int i = 0; i < 8; ++i) {
+        struct twin_history *h = twin_history_of(address) + i;
+        if (by > 0 && h->hidden)
+            twin_fail("wgmma reads byte %u of shared memory, after which no fence_proxy_async came", address - TWIN_BASE);
+        h->products = (uint16_t)(h->products + by);
+    }
+}
+
+static void twin_count_matrix(uint64_t descriptor, int across, int first, int points, int by)
+{
+    for (int i = 0; i < 2 * points; ++i)
+        twin_count_chunk(across ? twin_described_across(descriptor, first + i / 16 * 8, i % 16)
+                                : twin_described(descriptor, first + i / 2, i % 2), by);
+}
+
+/* Counts a product of the lane's warp in or out of the bytes it reads: 16 rows of a, all columns of b. */
+static void twin_count_product(const struct twin_product *p, int warp_row, int by)
+{
+    twin_count_matrix(p->a, p->a_across, warp_row, 16, by);
+    twin_count_matrix(p->b, p->b_across, 0, p->columns, by);
+}
+
+/* The 16 elements of each of `points` points, a multiple of 8, from `first` on. */
+static void twin_elements(uint64_t descriptor, int across, int first, int points, float (*decode)(unsigned), float (*values)[16])
+{
+    uint16_t bits[8];
+    for (int i = 0; i < 2 * points; ++i) {
+        const unsigned address = across ? twin_described_across(descriptor, first + i / 16 * 8, i % 16)
+                                        : twin_described(descriptor, first + i / 2, i % 2);
+        memcpy(bits, twin_shared(address, 16, "wgmma"), 16);
+        for (int e = 0; e < 8; ++e)
+            *(across ? &values[i / 16 * 8 + e][i % 16] : &values[i / 2][i % 2 * 8 + e]) = decode(bits[e]);
+    }
 }
 
 /* Carries out product `index` of each lane of a warp. */
@@ -77,10 +106,8 @@ static void twin_multiply(struct twin_thread *lanes, int index)
     static float a[16][16], b[TWIN_WIDEST][16];
     struct twin_product *p = lanes[0].products + index;
     const int warp_row = (int)(lanes - twin.threads) % 128 / 32 * 16;
-    for (int row = 0; row < 16; ++row)
-        twin_elements(p->a, warp_row + row, p->decode, a[row]);
-    for (int column = 0; column < p->columns; ++column)
-        twin_elements(p->b, column, p->decode, b[column]);
+    twin_elements(p->a, p->a_across, warp_row, 16, p->decode, a);
+    twin_elements(p->b, p->b_across, 0, p->columns, p->decode, b);
     for (int lane = 0; lane < 32; ++lane)
         for (int i = 0; i < p->columns / 2; ++i) {
             const int row = lane / 4 + (i / 2 % 2) * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
@@ -110,18 +137,25 @@ static void twin_start_product(struct twin_thread *lanes)
         twin_multiply(lanes, index);
 }
 
-static void twin_wgmma(float *d, uint64_t a, uint64_t b, int columns, float (*decode)(unsigned))
+static void twin_wgmma(float *d, uint64_t a, uint64_t b, int a_across, int b_across, int columns, float (*decode)(unsigned))
 {
-    struct twin_product product = {d, a, b, columns, 0, -1, decode};
+    struct twin_product product = {d, a, b, a_across, b_across, columns, 0, -1, decode};
     twin_collective("wgmma", twin_start_product, &product, NULL, NULL);
 }
 
-DEVICE void wgmma_m64n64k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 64, twin_half_of); }
-DEVICE void wgmma_m64n128k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 128, twin_half_of); }
-DEVICE void wgmma_m64n256k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 256, twin_half_of); }
-DEVICE void wgmma_m64n64k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 64, twin_bf16_of); }
-DEVICE void wgmma_m64n128k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 128, twin_bf16_of); }
-DEVICE void wgmma_m64n256k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 256, twin_bf16_of); }
+DEVICE void wgmma_m64n64k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 64, twin_half_of); }
+DEVICE void wgmma_m64n128k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 128, twin_half_of); }
+DEVICE void wgmma_m64n256k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 256, twin_half_of); }
+DEVICE void wgmma_m64n64k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 64, twin_bf16_of); }
+DEVICE void wgmma_m64n128k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 128, twin_bf16_of); }
+DEVICE void wgmma_m64n256k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 256, twin_bf16_of); }
+
+DEVICE void wgmma_m64n64k16_f16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 64, twin_half_of); }
+DEVICE void wgmma_m64n128k16_f16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 128, twin_half_of); }
+DEVICE void wgmma_m64n256k16_f16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 256, twin_half_of); }
+DEVICE void wgmma_m64n64k16_bf16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 64, twin_bf16_of); }
+DEVICE void wgmma_m64n128k16_bf16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 128, twin_bf16_of); }
+DEVICE void wgmma_m64n256k16_bf16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 256, twin_bf16_of); }
 
 DEVICE void wgmma_commit(void)
 {

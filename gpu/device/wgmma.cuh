@@ -25,40 +25,48 @@ DEVICE unsigned long long wgmma_descriptor(unsigned tile)
     return (unsigned long long)((tile & 0x3ffff) >> 4) | 1ull << 16 | (unsigned long long)(1024 >> 4) << 32 | 1ull << 62;
 }
 
+/* A matrix that lies across the depth: blocks of 64 points, `every_64` bytes apart, in which each depth is a row of 128
+ * bytes; eight depths, 1024 bytes, repeat the swizzle. `tile` + any multiple of 2048 bytes starts at another depth. */
+DEVICE unsigned long long wgmma_descriptor_across(unsigned tile, unsigned every_64)
+{
+    return (unsigned long long)((tile & 0x3ffff) >> 4) | (unsigned long long)(every_64 >> 4) << 16 |
+           (unsigned long long)(1024 >> 4) << 32 | 1ull << 62;
+}
+
 /* d += a·b for a (64,16) and b (16,64); lanes hold d as 8 tiles of mma's (16,8), a warp 16 rows. */
-DEVICE void wgmma_m64n64k16_f16(float *d, unsigned long long a, unsigned long long b)
+template <int a_across, int b_across> DEVICE void wgmma_m64n64k16_f16_of(float *d, unsigned long long a, unsigned long long b)
 {
     asm volatile(
         "{ .reg .pred sum; setp.ne.b32 sum, %34, 0;"
         "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
         "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-        "}, %32, %33, sum, 1, 1, 0, 0; }"
+        "}, %32, %33, sum, 1, 1, %35, %36; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
           "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
           "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "l"(a), "l"(b), "r"(1));
+        : "l"(a), "l"(b), "r"(1), "n"(a_across), "n"(b_across));
 }
 
 /* d += a·b for a (64,16) and b (16,64); lanes hold d as 8 tiles of mma's (16,8), a warp 16 rows. */
-DEVICE void wgmma_m64n64k16_bf16(float *d, unsigned long long a, unsigned long long b)
+template <int a_across, int b_across> DEVICE void wgmma_m64n64k16_bf16_of(float *d, unsigned long long a, unsigned long long b)
 {
     asm volatile(
         "{ .reg .pred sum; setp.ne.b32 sum, %34, 0;"
         "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
         "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-        "}, %32, %33, sum, 1, 1, 0, 0; }"
+        "}, %32, %33, sum, 1, 1, %35, %36; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
           "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
           "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "l"(a), "l"(b), "r"(1));
+        : "l"(a), "l"(b), "r"(1), "n"(a_across), "n"(b_across));
 }
 
 /* d += a·b for a (64,16) and b (16,128); lanes hold d as 16 tiles of mma's (16,8), a warp 16 rows. */
-DEVICE void wgmma_m64n128k16_f16(float *d, unsigned long long a, unsigned long long b)
+template <int a_across, int b_across> DEVICE void wgmma_m64n128k16_f16_of(float *d, unsigned long long a, unsigned long long b)
 {
     asm volatile(
         "{ .reg .pred sum; setp.ne.b32 sum, %66, 0;"
@@ -67,7 +75,7 @@ DEVICE void wgmma_m64n128k16_f16(float *d, unsigned long long a, unsigned long l
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
         "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-        "}, %64, %65, sum, 1, 1, 0, 0; }"
+        "}, %64, %65, sum, 1, 1, %67, %68; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
           "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
@@ -76,11 +84,11 @@ DEVICE void wgmma_m64n128k16_f16(float *d, unsigned long long a, unsigned long l
           "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
           "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
           "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-        : "l"(a), "l"(b), "r"(1));
+        : "l"(a), "l"(b), "r"(1), "n"(a_across), "n"(b_across));
 }
 
 /* d += a·b for a (64,16) and b (16,128); lanes hold d as 16 tiles of mma's (16,8), a warp 16 rows. */
-DEVICE void wgmma_m64n128k16_bf16(float *d, unsigned long long a, unsigned long long b)
+template <int a_across, int b_across> DEVICE void wgmma_m64n128k16_bf16_of(float *d, unsigned long long a, unsigned long long b)
 {
     asm volatile(
         "{ .reg .pred sum; setp.ne.b32 sum, %66, 0;"
@@ -89,7 +97,7 @@ DEVICE void wgmma_m64n128k16_bf16(float *d, unsigned long long a, unsigned long 
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
         "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-        "}, %64, %65, sum, 1, 1, 0, 0; }"
+        "}, %64, %65, sum, 1, 1, %67, %68; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
           "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
@@ -98,11 +106,11 @@ DEVICE void wgmma_m64n128k16_bf16(float *d, unsigned long long a, unsigned long 
           "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
           "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
           "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-        : "l"(a), "l"(b), "r"(1));
+        : "l"(a), "l"(b), "r"(1), "n"(a_across), "n"(b_across));
 }
 
 /* d += a·b for a (64,16) and b (16,256); lanes hold d as 32 tiles of mma's (16,8), a warp 16 rows. */
-DEVICE void wgmma_m64n256k16_f16(float *d, unsigned long long a, unsigned long long b)
+template <int a_across, int b_across> DEVICE void wgmma_m64n256k16_f16_of(float *d, unsigned long long a, unsigned long long b)
 {
     asm volatile(
         "{ .reg .pred sum; setp.ne.b32 sum, %130, 0;"
@@ -115,7 +123,7 @@ DEVICE void wgmma_m64n256k16_f16(float *d, unsigned long long a, unsigned long l
         "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
         "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
         "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-        "}, %128, %129, sum, 1, 1, 0, 0; }"
+        "}, %128, %129, sum, 1, 1, %131, %132; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
           "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
@@ -132,11 +140,11 @@ DEVICE void wgmma_m64n256k16_f16(float *d, unsigned long long a, unsigned long l
           "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
           "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
           "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
-        : "l"(a), "l"(b), "r"(1));
+        : "l"(a), "l"(b), "r"(1), "n"(a_across), "n"(b_across));
 }
 
 /* d += a·b for a (64,16) and b (16,256); lanes hold d as 32 tiles of mma's (16,8), a warp 16 rows. */
-DEVICE void wgmma_m64n256k16_bf16(float *d, unsigned long long a, unsigned long long b)
+template <int a_across, int b_across> DEVICE void wgmma_m64n256k16_bf16_of(float *d, unsigned long long a, unsigned long long b)
 {
     asm volatile(
         "{ .reg .pred sum; setp.ne.b32 sum, %130, 0;"
@@ -149,7 +157,7 @@ DEVICE void wgmma_m64n256k16_bf16(float *d, unsigned long long a, unsigned long 
         "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
         "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
         "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-        "}, %128, %129, sum, 1, 1, 0, 0; }"
+        "}, %128, %129, sum, 1, 1, %131, %132; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
           "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
@@ -166,5 +174,21 @@ DEVICE void wgmma_m64n256k16_bf16(float *d, unsigned long long a, unsigned long 
           "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
           "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
           "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
-        : "l"(a), "l"(b), "r"(1));
+        : "l"(a), "l"(b), "r"(1), "n"(a_across), "n"(b_across));
 }
+
+/* With both matrices along the depth. */
+#define wgmma_m64n64k16_f16(d, a, b) wgmma_m64n64k16_f16_of<0, 0>(d, a, b)
+#define wgmma_m64n64k16_bf16(d, a, b) wgmma_m64n64k16_bf16_of<0, 0>(d, a, b)
+#define wgmma_m64n128k16_f16(d, a, b) wgmma_m64n128k16_f16_of<0, 0>(d, a, b)
+#define wgmma_m64n128k16_bf16(d, a, b) wgmma_m64n128k16_bf16_of<0, 0>(d, a, b)
+#define wgmma_m64n256k16_f16(d, a, b) wgmma_m64n256k16_f16_of<0, 0>(d, a, b)
+#define wgmma_m64n256k16_bf16(d, a, b) wgmma_m64n256k16_bf16_of<0, 0>(d, a, b)
+
+/* `a_across`, `b_across`: 1 for a matrix that lies across the depth, 0 for one along it. */
+#define wgmma_m64n64k16_f16_across(d, a, b, a_across, b_across) wgmma_m64n64k16_f16_of<a_across, b_across>(d, a, b)
+#define wgmma_m64n64k16_bf16_across(d, a, b, a_across, b_across) wgmma_m64n64k16_bf16_of<a_across, b_across>(d, a, b)
+#define wgmma_m64n128k16_f16_across(d, a, b, a_across, b_across) wgmma_m64n128k16_f16_of<a_across, b_across>(d, a, b)
+#define wgmma_m64n128k16_bf16_across(d, a, b, a_across, b_across) wgmma_m64n128k16_bf16_of<a_across, b_across>(d, a, b)
+#define wgmma_m64n256k16_f16_across(d, a, b, a_across, b_across) wgmma_m64n256k16_f16_of<a_across, b_across>(d, a, b)
+#define wgmma_m64n256k16_bf16_across(d, a, b, a_across, b_across) wgmma_m64n256k16_bf16_of<a_across, b_across>(d, a, b)
