@@ -7,6 +7,7 @@ Read in this order:
     operand       how one input's tile gets to shared memory and from there to registers
     epilogue      what is done to each sum before it is stored
     emit          the kernel's text
+    tensor_map    what a bulk copy moves: an array's shape and a box of it, as the hardware reads it
     device/       the layer that the text calls: PTX for NVRTC, and its twin in C
     compile       compiling the text by NVRTC: machine code, registers and spills
     devices       what the limits and the model need to know of a GPU
@@ -14,6 +15,8 @@ Read in this order:
     predict       the time of a scheme, with its parts
     kernel        the callable on a device
     arrays timer  NumPy's arrays to it and back; how long the device takes
+    driver        tensor maps as the CUDA driver makes them
     twin          running the text on a CPU, thread by thread, with every access checked
+    probe         a small kernel of one call, and in bulk_probes those of bulk copies, mbarriers and clusters
     calibrate     whether a device does what the twin does
 """

@@ -11,39 +11,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import dataclass
 
 import numpy as np
 
 from cpu.cache import CacheError
 from cpu.toolchain import ToolchainError
+from gpu.bulk_probes import bulk_probes
 from gpu.compile import CompileError
-from gpu.emit import Program
 from gpu.instructions import INSTRUCTIONS, Instruction
 from gpu.kernel import DeviceError, current_device, load_program
 from gpu.numbers import to_bits
+from gpu.probe import FILL, WORDS, Probe, copy_out, each_word, loop
 from gpu.twin import Twin
-
-WORDS = 2048  # 32-bit words of every array
-
-
-@dataclass(frozen=True)
-class Probe:
-    """One call, as the body of a kernel of one warp: `a` and `b` are words to read, `c` words to write, each once."""
-
-    name: str
-    body: str
-    first: np.ndarray
-    second: np.ndarray
-    threads: int = 32
-    shared_bytes: int = 4 * WORDS
-
-    @property
-    def program(self) -> Program:
-        lines = ["const unsigned lane = threadIdx.x, shared = shared_base();", *self.body.strip().splitlines()]
-        body = "\n".join(f"    {line}" for line in lines)
-        text = f"{_AS_FLOAT}\nKERNEL({self.threads}, 1) probe(const unsigned *a, const unsigned *b, unsigned *c)\n{{\n{body}\n}}\n"
-        return Program("probe", text, 1, self.threads, self.shared_bytes, 3)
 
 
 def probes() -> tuple[Probe, ...]:
@@ -52,10 +31,10 @@ def probes() -> tuple[Probe, ...]:
     words = rng.integers(0, 2**32, WORDS, np.uint64).astype(np.uint32)
     floats = _spread_floats(rng)
     found = [
-        Probe("ldmatrix_x4", _FILL + _ldmatrix("ldmatrix_x4"), words, words),
-        Probe("ldmatrix_x4_trans", _FILL + _ldmatrix("ldmatrix_x4_trans"), words, words),
-        Probe("load_shared", _FILL + _each("load_shared(shared + 4 * ((i * 37 + lane) % 2048))"), words, words),
-        Probe("round_tf32", _each("round_tf32(a[i])"), floats, floats),
+        Probe("ldmatrix_x4", FILL + _ldmatrix("ldmatrix_x4"), words, words),
+        Probe("ldmatrix_x4_trans", FILL + _ldmatrix("ldmatrix_x4_trans"), words, words),
+        Probe("load_shared", FILL + each_word("load_shared(shared + 4 * ((i * 37 + lane) % 2048))"), words, words),
+        Probe("round_tf32", each_word("round_tf32(a[i])"), floats, floats),
     ]
     for size, words_each in ((16, 4), (8, 2), (4, 1)):
         found.append(Probe(f"cp_async_{size}", _copy(f"cp_async_{size}", words_each), words, words))
@@ -71,39 +50,15 @@ def probes() -> tuple[Probe, ...]:
             found.append(Probe(name, body, first, second, 128, 128 * (64 + instruction.columns)))
     for size, dtype in ((1, "f32"), (2, "f16"), (2, "bf16")):
         load = f"load_{dtype}({'a' if size == 1 else '(const unsigned short *)a'} + i)"
-        found.append(Probe(f"load_{dtype}", _loop(WORDS, f"store_f32(c + i, {load});"), _no_f16_nan(floats), floats))
+        found.append(Probe(f"load_{dtype}", loop(WORDS, f"store_f32(c + i, {load});"), _no_f16_nan(floats), floats))
     for store in ("f16", "bf16"):
-        single = _loop(2 * WORDS, f"store_{store}((unsigned short *)c + i, as_float(a[i / 2]));")
-        pair = _loop(WORDS, f"store_{store}_pair(c + i, as_float(a[i]), as_float(b[i]));")
+        single = loop(2 * WORDS, f"store_{store}((unsigned short *)c + i, as_float(a[i / 2]));")
+        pair = loop(WORDS, f"store_{store}_pair(c + i, as_float(a[i]), as_float(b[i]));")
         found.append(Probe(f"store_{store}", single, floats, floats))
         found.append(Probe(f"store_{store}_pair", pair, floats, floats[::-1].copy()))
-    pair = _loop(WORDS // 2, "store_f32_pair(c + 2 * i, as_float(a[i]), as_float(b[i]));")
+    pair = loop(WORDS // 2, "store_f32_pair(c + 2 * i, as_float(a[i]), as_float(b[i]));")
     found.append(Probe("store_f32_pair", pair, floats, floats[::-1].copy()))
-    return tuple(found)
-
-
-_AS_FLOAT = """DEVICE float as_float(unsigned word)
-{
-    union { unsigned word; float value; } as;
-    as.word = word;
-    return as.value;
-}"""
-
-# Fills shared memory with the words of a, by copies that the whole warp then waits for.
-_FILL = f"""for (unsigned i = lane; i < {WORDS // 4}; i += 32)
-    cp_async_16(shared + 16 * i, a + 4 * i, 1);
-cp_async_commit();
-cp_async_wait(0);
-__syncthreads();
-"""
-
-
-def _loop(count: int, statement: str, start: int = 0) -> str:
-    return f"for (unsigned i = {start} + lane; i < {count}; i += 32)\n    {statement}\n"
-
-
-def _each(value: str) -> str:
-    return _loop(WORDS, f"store_f32(c + i, as_float({value}));")
+    return (*found, *bulk_probes(words, floats))
 
 
 def _ldmatrix(call: str) -> str:
@@ -122,18 +77,14 @@ def _copy(call: str, words: int) -> str:
         f"for (unsigned i = lane; i < {count}; i += 32) {{\n"
         f"    if (i >= {count // 2} && i - 32 < {count // 2})\n        cp_async_commit();\n"
         f"    {call}(shared + {4 * words} * i, a + {words} * i, i % 3 != 0);\n}}\n"
-        f"cp_async_commit();\ncp_async_wait(1);\n__syncthreads();\n{_copy_out(0, WORDS // 2)}"
-        f"cp_async_wait(0);\n__syncthreads();\n{_copy_out(WORDS // 2, WORDS)}"
+        f"cp_async_commit();\ncp_async_wait(1);\n__syncthreads();\n{copy_out(0, WORDS // 2)}"
+        f"cp_async_wait(0);\n__syncthreads();\n{copy_out(WORDS // 2, WORDS)}"
     )
 
 
 def _copy_halves() -> str:
-    copies = _loop(2 * WORDS, "copy_2(shared + 2 * i, (const unsigned short *)a + i, i % 3 != 0);")
-    return f"{copies}__syncthreads();\n{_copy_out(0, WORDS)}"
-
-
-def _copy_out(start: int, end: int) -> str:
-    return _loop(end, "store_f32(c + i, as_float(load_shared(shared + 4 * i)));", start)
+    copies = loop(2 * WORDS, "copy_2(shared + 2 * i, (const unsigned short *)a + i, i % 3 != 0);")
+    return f"{copies}__syncthreads();\n{copy_out(0, WORDS)}"
 
 
 def _mma(call: str) -> str:

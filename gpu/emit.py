@@ -7,7 +7,7 @@ Arithmetic happens in `gpu.pipeline` and `gpu.operand`; the template only lays o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
 from pathlib import Path
@@ -17,6 +17,7 @@ import jinja2
 from gpu.epilogue import epilogue_lines
 from gpu.operand import Operand, check_operand, copy_lines, fragment_lines
 from gpu.pipeline import Pipeline, pipeline_of
+from gpu.tensor_map import TensorMap
 from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme, SchemeError
 from tiling.show import show
@@ -48,6 +49,8 @@ class Program:
     """Kernel text that defines `symbol`, a function of so many pointers to contiguous arrays, each on a 16-byte boundary.
 
     The last one is the output. It is to be launched on `grid` blocks of `threads` threads with `shared_bytes` of dynamic shared memory.
+    Arrays that `maps` name are passed as tensor maps instead. Blocks come in clusters of `cluster`. A `persistent` program
+    needs no more blocks than that many for every multiprocessor: each then takes several tiles, one after the other.
     """
 
     symbol: str
@@ -56,11 +59,26 @@ class Program:
     threads: int
     shared_bytes: int
     arrays: int
+    maps: tuple[TensorMap, ...] = field(default=(), kw_only=True)
+    cluster: int = field(default=1, kw_only=True)
+    persistent: int = field(default=0, kw_only=True)
+
+    @property
+    def uses_bulk(self) -> bool:
+        """Whether the text needs bulk copies, mbarriers or clusters."""
+        return any(call in self.text for call in ("TENSOR_MAP", "mbarrier_", "cluster_", "registers_", "stage_"))
 
     @property
     def uses_wgmma(self) -> bool:
         """Whether the text needs the part of the device layer that only Hopper has."""
-        return "wgmma_" in self.text
+        return "wgmma_" in self.text or self.uses_bulk
+
+    def blocks_on(self, multiprocessors: int) -> int:
+        """Blocks to launch on a device of so many multiprocessors."""
+        if not self.persistent:
+            return self.grid
+        at_once = multiprocessors * self.persistent // self.cluster
+        return min(self.grid, max(at_once, 1) * self.cluster)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from gpu.compile import Cubin, compile_cubin
 from gpu.devices import DEVICES, Device
+from gpu.driver import DriverError, encoded
 from gpu.emit import Program, Source, emit
 from gpu.predict import rank
 from tiling.machine import Timing
@@ -36,15 +37,25 @@ class Loaded:
     program: Program
     cubin: Cubin
     device: int
+    blocks: int
     function: Any
     module: Any  # keeps the code loaded
 
     def launch(self, *arrays) -> None:
-        """One launch on CuPy's current stream; it returns before the kernel has ended."""
+        """One launch on CuPy's current stream; it returns before the kernel has ended.
+
+        Raises DeviceError where the driver refuses a tensor map.
+        """
         import cupy
 
+        parameters = list(arrays)
         with cupy.cuda.Device(self.device):
-            self.function((self.program.grid,), (self.program.threads,), arrays, self.program.shared_bytes)
+            for tensor in self.program.maps:
+                try:
+                    parameters[tensor.array] = encoded(tensor, arrays[tensor.array].data.ptr)
+                except DriverError as error:
+                    raise DeviceError(str(error)) from error
+            self.function((self.blocks,), (self.program.threads,), tuple(parameters), self.program.shared_bytes)
 
 
 @dataclass(frozen=True)
@@ -151,7 +162,7 @@ def load_program(program: Program) -> Loaded:
     function = module.get_function(program.symbol)
     driver = cupy.cuda.driver
     driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, program.shared_bytes)
-    return Loaded(program, cubin, number, function, module)
+    return Loaded(program, cubin, number, program.blocks_on(device.multiprocessors), function, module)
 
 
 def choose(problem: Problem, device: Device) -> tuple[Source, Cubin]:

@@ -12,6 +12,11 @@ import numpy as np
 from cpu.library import load
 from gpu.emit import Program, Source
 from gpu.numbers import from_bits, to_bits
+from gpu.tensor_map import TensorMap
+from tiling.problem import DTYPE_BYTES
+
+# Of the device that a twin stands for: so few that a persistent kernel's blocks have several tiles.
+_MULTIPROCESSORS = 2
 
 
 class TwinError(RuntimeError):
@@ -22,6 +27,26 @@ class _Report(ctypes.Structure):
     _fields_ = [("message", ctypes.c_char * 512)] + [
         (name, ctypes.c_long) for name in ("conflicts", "switches", "blocks")
     ]
+
+
+class _Map(ctypes.Structure):
+    """`tensor_map` of device/twin_bulk.h."""
+
+    _fields_ = [
+        ("base", ctypes.c_void_p),
+        ("dims", ctypes.c_int64 * 5),
+        ("strides", ctypes.c_int64 * 5),
+        ("box", ctypes.c_int32 * 5),
+        *((name, ctypes.c_int32 * 2) for name in ("lower", "upper", "steps")),
+        *((name, ctypes.c_int32) for name in ("rank", "element_bytes", "swizzled", "pixels")),
+    ]
+
+    @classmethod
+    def of(cls, tensor: TensorMap, pointer: int) -> "_Map":
+        pixels = tensor.pixels
+        windows = (pixels.lower, pixels.upper, pixels.steps) if pixels else ((), (), ())
+        counts = (len(tensor.dims), DTYPE_BYTES[tensor.dtype], 1, pixels.count if pixels else 0)
+        return cls(pointer, tensor.dims, (0, *tensor.strides), tensor.box, *windows, *counts)
 
 
 @dataclass(frozen=True)
@@ -45,9 +70,12 @@ class Twin:
         """
         placed = [_aligned(array) for array in arrays]
         pointers = (ctypes.c_void_p * len(placed))(*(array.ctypes.data for array in placed))
+        maps = (_Map * max(1, len(self.program.maps)))(
+            *(_Map.of(tensor, placed[tensor.array].ctypes.data) for tensor in self.program.maps)
+        )
         sizes = (ctypes.c_long * len(placed))(*(array.nbytes for array in placed))
         report = _Report()
-        if self._entry(pointers, sizes, ctypes.c_uint64(seed), ctypes.byref(report)):
+        if self._entry(pointers, sizes, maps, ctypes.c_uint64(seed), ctypes.byref(report)):
             raise TwinError(report.message.decode())
         return Run(placed[-1], report.conflicts)
 
@@ -74,20 +102,25 @@ def run_on_twin(source: Source, *inputs: np.ndarray, seed: int = 0) -> Run:
 
 def twin_text(program: Program) -> str:
     """The C program of a kernel's twin: the layer, the kernel as it is, and an entry that launches it."""
-    parts = ("twin.h", "twin_wgmma.h") if program.uses_wgmma else ("twin.h",)
+    parts = ["twin.h", *["twin_wgmma.h"] * program.uses_wgmma, *["twin_bulk.h"] * program.uses_bulk]
     layer = "\n".join(files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in parts)
-    call = f"{program.symbol}({', '.join(f'(void *)arguments[{i}]' for i in range(program.arrays))})"
+    parameters = [f"(void *)arguments[{i}]" for i in range(program.arrays)]
+    for i, tensor in enumerate(program.maps):
+        parameters[tensor.array] = f"((tensor_map *)tensor_maps)[{i}]"
+    call = f"{program.symbol}({', '.join(parameters)})"
     return f"""{layer}
 {program.text}
 static char **arguments;
+static void *tensor_maps;
 
 static void launch(void) {{ {call}; }}
 
-int tilewright_twin(char **arrays, const long *bytes, uint64_t seed, struct twin_report *report)
+int tilewright_twin(char **arrays, const long *bytes, void *maps, uint64_t seed, struct twin_report *report)
 {{
     arguments = arrays;
-    return twin_run(launch, {program.grid}, {program.threads}, {program.shared_bytes}, arrays, bytes, {program.arrays},
-                    seed, report);
+    tensor_maps = maps;
+    return twin_run(launch, {program.blocks_on(_MULTIPROCESSORS)}, {program.cluster}, {program.threads}, {program.shared_bytes},
+                    arrays, bytes, {program.arrays}, seed, report);
 }}
 """
 

@@ -8,10 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gpu.calibrate import WORDS, main, on_device, on_twin, probes
+from gpu.bulk_probes import LOADS
+from gpu.calibrate import main, on_device, on_twin, probes
 from gpu.compile import compile_cubin
 from gpu.instructions import INSTRUCTIONS
 from gpu.numbers import from_bits, to_bits
+from gpu.probe import WORDS
 from tests.test_gpu_compile import needs_nvrtc
 from tests.test_gpu_kernel import device_missing
 
@@ -21,9 +23,9 @@ PROBES = {probe.name: probe for probe in probes()}
 def test_every_call_of_the_layer_has_a_probe():
     ptx, twin = (
         "\n".join(files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in parts)
-        for parts in (("ptx.cuh", "wgmma.cuh"), ("twin.h", "twin_wgmma.h"))
+        for parts in (("ptx.cuh", "wgmma.cuh", "bulk.cuh"), ("twin.h", "twin_wgmma.h", "twin_bulk.h"))
     )
-    calls = set(re.findall(r"^(?:DEVICE [\w ]+ |#define )(\w+)\(", ptx, re.M)) - {"KERNEL"}
+    calls = set(re.findall(r"^(?:DEVICE [\w ]+ |#define )(\w+)\(", ptx, re.M)) - {"KERNEL", "CLUSTER_KERNEL"}
     bodies = "\n".join(probe.program.text for probe in PROBES.values())
     assert len(calls) > 15
     assert [call for call in sorted(calls) if f"{call}(" not in bodies] == []
@@ -55,6 +57,22 @@ def expected_words(probe):
     if name.startswith("load"):
         halves = a.view(np.float16 if name == "load_f16" else np.uint16)[:WORDS]
         return from_bits(halves, name.removeprefix("load_")).view(np.uint32)
+    if name.startswith(("copy_box", "copy_pixels")):
+        return expected_boxes(name.removesuffix("_multicast"), a)
+    if name.startswith("store_box"):
+        return expected_stores(int(name[-2]), a)
+    if name.startswith("stage"):
+        dtype = name.split("_")[1]
+        count = WORDS // 2 if dtype == "f32" else WORDS
+        pair = np.stack([a.view(np.float32)[:count], probe.second.view(np.float32)[:count]], axis=1)
+        with np.errstate(over="ignore"):
+            return to_bits(pair, dtype).reshape(-1).view(np.uint32)
+    if name == "mbarrier_arrive":
+        return a + words.astype(np.uint32) // 128
+    if name == "mbarrier_arrive_at":
+        return np.concatenate([a[: WORDS // 2], a[: WORDS // 2] + np.uint32(1)])
+    if name == "registers_take":
+        return a
     if name == "store_f32_pair":
         return np.stack([a[: WORDS // 2], probe.second[: WORDS // 2]], axis=1).reshape(-1)
     if name.startswith("store"):
@@ -105,6 +123,44 @@ def expected_wgmma(probe, instruction, a_across, b_across):
         places = instruction.c.tasks(lane)
         found[lane] = [sums[places[s * every + lane % every]] for s in range(16)]
     return found.reshape(-1).view(np.uint32)
+
+
+def swizzled(rows):
+    """Rows of 64 elements as they lie in shared memory: chunk c of row r at place c ^ r % 8."""
+    chunks = rows.reshape(-1, 8, 8)
+    return np.stack([chunks[r, [c ^ r % 8 for c in range(8)]] for r in range(len(chunks))]).reshape(-1, 64)
+
+
+def expected_boxes(name, words):
+    """Each box of an image that zeros surround on all sides, row by row."""
+    tensor, *places = LOADS[name]
+    shape = tensor.dims[::-1]
+    image = np.pad(words.view(np.uint16)[: np.prod(shape)].reshape(shape), 64)
+    boxes = []
+    for place in places:
+        if tensor.pixels is None:
+            box = tuple(slice(64 + x, 64 + x + size) for x, size in zip(place[::-1], tensor.box[::-1]))
+            boxes.append(image[box].reshape(-1, 64))
+            continue
+        (channel, w, h, n, right, down), pixels = place, tensor.pixels
+        windows = [
+            (n_at, h_at, w_at)
+            for n_at in range(4 + 32)
+            for h_at in range(pixels.lower[1], 5 + pixels.upper[1], pixels.steps[1])
+            for w_at in range(pixels.lower[0], 5 + pixels.upper[0], pixels.steps[0])
+        ]
+        first = windows.index((n, h, w))
+        at = [(n + 64, h + down + 64, w + right + 64) for n, h, w in windows[first : first + pixels.count]]
+        boxes.append(np.array([image[(*point, slice(64 + channel, 128 + channel))] for point in at]))
+    return np.concatenate([swizzled(box) for box in boxes]).reshape(-1).view(np.uint32)
+
+
+def expected_stores(rank, words):
+    """Two boxes of 48 rows; of the second a part is left out."""
+    shared = np.concatenate([words, words[: WORDS // 2]]).view(np.uint16).reshape(2, 48, 64)
+    first, second = (swizzled(box).reshape((8, 6, 64) if rank == 3 else (48, 64)) for box in shared)
+    whole = np.concatenate([first, second], axis=rank - 2)
+    return np.ascontiguousarray(whole[:, :8] if rank == 3 else whole[:64]).reshape(-1).view(np.uint32)
 
 
 @pytest.mark.parametrize("name", PROBES)

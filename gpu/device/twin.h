@@ -1,6 +1,6 @@
 /*
  * The device layer on a CPU: the twin of ptx.cuh, in C. It runs a kernel's text with one fibre for each CUDA thread,
- * block after block, and stops at the first thing that would be wrong on a GPU, with a sentence that says what.
+ * cluster after cluster (most have one block), and stops at the first thing that would be wrong on a GPU, with a sentence that says what.
  *
  *   order     Which warp goes on is drawn from a seed: priorities, drawn anew now and then, so that one warp runs as
  *             far ahead of the others as barriers let it.
@@ -12,6 +12,7 @@
  *             written once.
  *   wgmma     Products are carried out at once or at the wait, as copies are; till then no one may write what they read.
  *             A copy that no proxy fence has made visible to them is an error.
+ *   clusters  The threads of all blocks of a cluster run side by side; each block has a shared memory of its own.
  *   banks     Extra cycles that ldmatrix and 32-bit loads cost through bank conflicts are counted.
  *
  * Fragment layouts are those of the PTX ISA, section "Matrix fragments for mma.m16n8k16 / m16n8k8", written out as
@@ -28,8 +29,9 @@
 #define DEVICE static inline __attribute__((unused))
 #define threadIdx (twin_thread_index())
 #define blockIdx (twin_block_index())
+#define gridDim (twin_grid())
 
-enum { TWIN_LARGEST_BLOCK = 1024, TWIN_STACK = 64 << 10, TWIN_COPIES = 512, TWIN_PRODUCTS = 64, TWIN_WIDEST = 256, TWIN_WRITES = 1024, TWIN_BASE = 1024, TWIN_BUFFERS = 8 };
+enum { TWIN_LARGEST_BLOCK = 1024, TWIN_STACK = 64 << 10, TWIN_COPIES = 512, TWIN_PRODUCTS = 64, TWIN_WIDEST = 256, TWIN_WRITES = 1024, TWIN_BASE = 1024, TWIN_BUFFERS = 8, TWIN_LARGEST_CLUSTER = 2 };
 
 struct twin_index { unsigned x, y, z; };
 
@@ -47,7 +49,7 @@ struct twin_copy { unsigned to; const char *from; int bytes, inside, done; long 
 /* A wgmma under way, seen by one lane: its sums, and the matrices of its warp. */
 struct twin_product { float *sums; uint64_t a, b; int a_across, b_across, columns, done; long group; float (*decode)(unsigned); };
 
-enum twin_state { TWIN_READY, TWIN_AT_BARRIER, TWIN_IN_WARP, TWIN_DONE };
+enum twin_state { TWIN_READY, TWIN_AT_BARRIER, TWIN_IN_WARP, TWIN_AT_CLUSTER, TWIN_AT_MBARRIER, TWIN_DONE };
 
 struct twin_thread {
     void *stack_pointer;
@@ -62,26 +64,34 @@ struct twin_thread {
     long product_groups;
     const char *collective;          /* the instruction at which it waits for the rest of its warp */
     void *arguments[3];
+    const void *awaited;             /* the mbarrier that it waits for */
+    long bulk_groups;
+    int at_cluster;                  /* whether it has arrived at the cluster's barrier and not yet waited */
+    unsigned cluster_turn;
 };
 
 /* Who touched two bytes of shared memory, and between which barriers; `reader` is -1 where there were several. How many
- * copies to them and products of them are under way; whether the last write is still hidden from wgmma. */
-struct twin_history { uint32_t write_epoch, read_epoch; int16_t writer, reader; uint16_t copies, products; uint8_t hidden; };
+ * copies to them, products of them and bulk stores of them are under way; whether the last write is still hidden from those. */
+struct twin_history { uint32_t write_epoch, read_epoch; int16_t writer, reader; uint16_t copies, products, stores; uint8_t hidden; };
+
+/* A block of the cluster that runs. Barriers divide its time into epochs. */
+struct twin_block { char *shared; struct twin_history *history; int live, at_barrier; uint32_t epoch; };
 
 static struct {
     struct twin_thread *threads;
     struct twin_thread *current;
     void *scheduler;
-    char *stacks, *shared;
-    struct twin_history *history;
-    int thread_count, shared_bytes, live, at_barrier, failed, lateness;
-    uint32_t epoch;
-    unsigned block;
+    char *stacks;
+    struct twin_block blocks[TWIN_LARGEST_CLUSTER];
+    int thread_count, cluster, shared_bytes, failed, lateness, at_cluster;
+    unsigned first_block, grid, cluster_turn;
     uint64_t random;
-    int priority[TWIN_LARGEST_BLOCK / 32];
+    int priority[TWIN_LARGEST_CLUSTER * TWIN_LARGEST_BLOCK / 32];
     struct twin_buffer buffers[TWIN_BUFFERS];
     int buffer_count;
     void (*body)(void);
+    int (*arrival)(void);            /* lets one bulk copy under way arrive; whether there was one. NULL without any */
+    void (*leaving)(void);           /* what is to be checked when a thread ends */
     struct twin_report *report;
 } twin;
 
@@ -130,7 +140,11 @@ static void *twin_prepare(char *stack, void (*entry)(void))
 
 static void twin_yield(void) { twin_switch(&twin.current->stack_pointer, twin.scheduler); }
 
+/* The number of the current thread among all of its cluster. */
 static int twin_self(void) { return (int)(twin.current - twin.threads); }
+
+/* The block of the current thread. */
+static struct twin_block *twin_here(void) { return twin.blocks + twin_self() / twin.thread_count; }
 
 /* Ends the run with a sentence. A thread that fails never goes on. */
 __attribute__((format(printf, 1, 2), noreturn)) static void twin_fail(const char *format, ...)
@@ -140,7 +154,8 @@ __attribute__((format(printf, 1, 2), noreturn)) static void twin_fail(const char
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    snprintf(twin.report->message, sizeof twin.report->message, "block %u, thread %d: %s", twin.block, twin_self(), what);
+    snprintf(twin.report->message, sizeof twin.report->message, "block %u, thread %d: %s",
+             twin.first_block + (unsigned)(twin_self() / twin.thread_count), twin_self() % twin.thread_count, what);
     twin.failed = 1;
     for (;;)
         twin_yield();
@@ -154,7 +169,7 @@ static unsigned twin_random(unsigned below)
 
 static void twin_draw_priorities(void)
 {
-    const int warps = (twin.thread_count + 31) / 32;
+    const int warps = twin.cluster * twin.thread_count / 32;
     for (int i = 0; i < warps; ++i) {
         const int j = (int)twin_random((unsigned)i + 1);
         twin.priority[i] = twin.priority[j];
@@ -164,52 +179,92 @@ static void twin_draw_priorities(void)
 
 DEVICE struct twin_index twin_thread_index(void)
 {
-    struct twin_index index = {(unsigned)twin_self(), 0, 0};
+    struct twin_index index = {(unsigned)(twin_self() % twin.thread_count), 0, 0};
     return index;
 }
 
 DEVICE struct twin_index twin_block_index(void)
 {
-    struct twin_index index = {twin.block, 0, 0};
+    struct twin_index index = {twin.first_block + (unsigned)(twin_self() / twin.thread_count), 0, 0};
+    return index;
+}
+
+DEVICE struct twin_index twin_grid(void)
+{
+    struct twin_index index = {twin.grid, 1, 1};
     return index;
 }
 
 /* ---- barriers ---- */
 
-static void twin_release_barrier(void)
+static void twin_release_barrier(struct twin_block *block)
 {
+    struct twin_thread *threads = twin.threads + (block - twin.blocks) * twin.thread_count;
     for (int t = 0; t < twin.thread_count; ++t)
-        if (twin.threads[t].state == TWIN_AT_BARRIER)
-            twin.threads[t].state = TWIN_READY;
-    twin.at_barrier = 0;
-    twin.epoch++;
+        if (threads[t].state == TWIN_AT_BARRIER)
+            threads[t].state = TWIN_READY;
+    block->at_barrier = 0;
+    block->epoch++;
     twin_draw_priorities();
 }
 
 DEVICE void __syncthreads(void)
 {
+    struct twin_block *block = twin_here();
     twin.current->state = TWIN_AT_BARRIER;
-    if (++twin.at_barrier == twin.live)
-        twin_release_barrier();
+    if (++block->at_barrier == block->live)
+        twin_release_barrier(block);
     twin_yield();
+}
+
+static int twin_live(void)
+{
+    int live = 0;
+    for (int b = 0; b < twin.cluster; ++b)
+        live += twin.blocks[b].live;
+    return live;
+}
+
+/* Lets the threads of the cluster pass its barrier if all that live have arrived. */
+static void twin_release_cluster(void)
+{
+    if (twin.at_cluster < twin_live())
+        return;
+    for (int t = 0; t < twin.cluster * twin.thread_count; ++t)
+        if (twin.threads[t].state == TWIN_AT_CLUSTER)
+            twin.threads[t].state = TWIN_READY;
+    for (int b = 0; b < twin.cluster; ++b)
+        twin.blocks[b].epoch++;
+    twin.at_cluster = 0;
+    twin.cluster_turn++;
+    twin_draw_priorities();
 }
 
 /* ---- shared memory ---- */
 
 DEVICE unsigned shared_base(void) { return TWIN_BASE; }
 
+/* Another block's shared memory is seen at 1 + its rank in the top byte of an address. */
+static struct twin_block *twin_block_at(unsigned address)
+{
+    return address >> 24 ? twin.blocks + (address >> 24) - 1 : twin_here();
+}
+
 static char *twin_shared(unsigned address, int bytes, const char *what)
 {
-    const long offset = (long)address - TWIN_BASE;
+    const long offset = (long)(address & 0xffffff) - TWIN_BASE;
     if (offset < 0 || offset + bytes > twin.shared_bytes)
         twin_fail("%s touches bytes %ld to %ld of the %d bytes of shared memory", what, offset, offset + bytes - 1,
                   twin.shared_bytes);
     if (address % (unsigned)bytes)
         twin_fail("%s needs a shared address that is a multiple of %d, not byte %ld", what, bytes, offset);
-    return twin.shared + offset;
+    return twin_block_at(address)->shared + offset;
 }
 
-static struct twin_history *twin_history_of(unsigned address) { return twin.history + (address - TWIN_BASE) / 2; }
+static struct twin_history *twin_history_of(unsigned address)
+{
+    return twin_block_at(address)->history + ((address & 0xffffff) - TWIN_BASE) / 2;
+}
 
 static void twin_note_read(unsigned address, int bytes, int reader, const char *what)
 {
@@ -218,11 +273,11 @@ static void twin_note_read(unsigned address, int bytes, int reader, const char *
         if (h->copies)
             twin_fail("%s reads byte %u of shared memory, to which a copy is under way: a wait is missing", what,
                       address - TWIN_BASE + 2 * (unsigned)i);
-        if (h->write_epoch == twin.epoch && h->writer != reader)
+        if (h->write_epoch == twin_here()->epoch && h->writer != reader)
             twin_fail("%s reads byte %u of shared memory, which thread %d wrote since the last barrier", what,
-                      address - TWIN_BASE + 2 * (unsigned)i, h->writer);
-        h->reader = (int16_t)(h->read_epoch == twin.epoch && h->reader != reader ? -1 : reader);
-        h->read_epoch = twin.epoch;
+                      address - TWIN_BASE + 2 * (unsigned)i, h->writer % twin.thread_count);
+        h->reader = (int16_t)(h->read_epoch == twin_here()->epoch && h->reader != reader ? -1 : reader);
+        h->read_epoch = twin_here()->epoch;
     }
 }
 
@@ -236,19 +291,22 @@ static void twin_note_write(unsigned address, int bytes, const char *what)
     self->write_count++;             /* more than are kept matter only if a fence comes */
     struct twin_history *h = twin_history_of(address);
     for (int i = 0; i < bytes / 2; ++i, ++h) {
-        if (h->read_epoch == twin.epoch && h->reader != twin_self())
+        if (h->read_epoch == twin_here()->epoch && h->reader != twin_self())
             twin_fail("%s overwrites byte %u of shared memory, which another thread read since the last barrier", what,
                       address - TWIN_BASE + 2 * (unsigned)i);
         if (h->products)
             twin_fail("%s overwrites byte %u of shared memory, which a wgmma under way reads", what,
                       address - TWIN_BASE + 2 * (unsigned)i);
+        if (h->stores)
+            twin_fail("%s overwrites byte %u of shared memory, which a bulk store under way reads", what,
+                      address - TWIN_BASE + 2 * (unsigned)i);
         if (h->copies)
             twin_fail("%s overwrites byte %u of shared memory, to which a copy is under way", what,
                       address - TWIN_BASE + 2 * (unsigned)i);
-        if (h->write_epoch == twin.epoch && h->writer != twin_self())
+        if (h->write_epoch == twin_here()->epoch && h->writer != twin_self())
             twin_fail("%s overwrites byte %u of shared memory, which thread %d wrote since the last barrier", what,
-                      address - TWIN_BASE + 2 * (unsigned)i, h->writer);
-        h->write_epoch = twin.epoch;
+                      address - TWIN_BASE + 2 * (unsigned)i, h->writer % twin.thread_count);
+        h->write_epoch = twin_here()->epoch;
         h->writer = (int16_t)twin_self();
         h->hidden = 1;
     }
@@ -273,7 +331,7 @@ static struct twin_buffer *twin_global(const void *address, int bytes, const cha
 
 static void twin_carry_out(struct twin_copy *c)
 {
-    char *to = twin.shared + (c->to - TWIN_BASE);
+    char *to = twin_here()->shared + (c->to - TWIN_BASE);
     if (c->inside)
         memcpy(to, c->from, (size_t)c->bytes);
     else
@@ -344,7 +402,7 @@ DEVICE void cp_async_wait(int pending)
         struct twin_history *h = twin_history_of(c.to);
         for (int k = 0; k < c.bytes / 2; ++k) {
             h[k].copies--;
-            h[k].write_epoch = twin.epoch;
+            h[k].write_epoch = twin_here()->epoch;
             h[k].writer = (int16_t)twin_self();
         }
     }
@@ -376,6 +434,10 @@ static void twin_collective(const char *what, void (*act)(struct twin_thread *la
         twin_draw_priorities();
     twin_yield();
 }
+
+static void twin_nothing(struct twin_thread *lanes) { (void)lanes; }
+
+DEVICE void __syncwarp(void) { twin_collective("__syncwarp", twin_nothing, NULL, NULL, NULL); }
 
 /* Extra cycles of one access by `count` lanes to `bytes` each: 32 banks of 4 bytes, one word a bank and cycle. */
 static void twin_count_conflicts(const unsigned *addresses, int count, int bytes)
@@ -623,10 +685,15 @@ DEVICE void store_bf16_pair(void *to, float first, float second)
 
 static void twin_thread_main(void)
 {
+    struct twin_block *block = twin_here();
     twin.body();
+    if (twin.leaving)
+        twin.leaving();
     twin.current->state = TWIN_DONE;
-    if (--twin.live && twin.at_barrier == twin.live)
-        twin_release_barrier();
+    if (--block->live && block->at_barrier == block->live)
+        twin_release_barrier(block);
+    if (twin.at_cluster)
+        twin_release_cluster();
     for (;;)
         twin_yield();
 }
@@ -634,7 +701,7 @@ static void twin_thread_main(void)
 /* The next thread to run: of the warp of highest priority that can go on, a lane drawn at random. NULL if none can. */
 static struct twin_thread *twin_next(void)
 {
-    for (int i = 0; i < (twin.thread_count + 31) / 32; ++i) {
+    for (int i = 0; i < twin.cluster * twin.thread_count / 32; ++i) {
         struct twin_thread *lanes = twin.threads + 32 * twin.priority[i];
         const unsigned first = twin_random(32);
         for (unsigned k = 0; k < 32; ++k)
@@ -644,31 +711,50 @@ static struct twin_thread *twin_next(void)
     return NULL;
 }
 
-static void twin_run_block(void)
+static void twin_say_stuck(void)
 {
-    memset(twin.shared, 0xff, (size_t)twin.shared_bytes);
-    memset(twin.history, 0, (size_t)(twin.shared_bytes / 2 + 1) * sizeof *twin.history);
-    twin.epoch = 1;                  /* 0 stands for never */
-    twin.live = twin.thread_count;
-    twin.at_barrier = 0;
+    int waiting[TWIN_DONE + 1] = {0};
+    for (int t = 0; t < twin.cluster * twin.thread_count; ++t)
+        waiting[twin.threads[t].state]++;
+    snprintf(twin.report->message, sizeof twin.report->message,
+             "block %u: no thread can go on: of %d, %d wait at a barrier, %d at the cluster's, %d at an mbarrier",
+             twin.first_block, twin_live(), waiting[TWIN_AT_BARRIER], waiting[TWIN_AT_CLUSTER], waiting[TWIN_AT_MBARRIER]);
+    twin.failed = 1;
+}
+
+static void twin_start_block(struct twin_block *block)
+{
+    memset(block->shared, 0xff, (size_t)twin.shared_bytes);
+    memset(block->history, 0, (size_t)(twin.shared_bytes / 2 + 1) * sizeof *block->history);
+    block->epoch = 1;                /* 0 stands for never */
+    block->live = twin.thread_count;
+    block->at_barrier = 0;
+}
+
+static void twin_run_cluster(void)
+{
+    for (int b = 0; b < twin.cluster; ++b)
+        twin_start_block(twin.blocks + b);
+    twin.at_cluster = 0;
     twin.lateness = (int)twin_random(5);
-    for (int t = 0; t < twin.thread_count; ++t) {
+    for (int t = 0; t < twin.cluster * twin.thread_count; ++t) {
         struct twin_thread *thread = twin.threads + t;
         thread->state = TWIN_READY;
         thread->copy_count = 0;
-        thread->groups = 0;
-        thread->product_count = thread->fenced = thread->write_count = 0;
+        thread->groups = thread->bulk_groups = 0;
+        thread->product_count = thread->fenced = thread->write_count = thread->at_cluster = 0;
         thread->product_groups = 0;
         thread->stack_pointer = twin_prepare(twin.stacks + (size_t)t * TWIN_STACK, twin_thread_main);
     }
     twin_draw_priorities();
-    while (twin.live && !twin.failed) {
+    while (twin_live() && !twin.failed) {
+        if (twin.arrival && (int)twin_random(256) >= 64 * twin.lateness)
+            twin.arrival();
         struct twin_thread *next = twin_next();
         if (!next) {
-            snprintf(twin.report->message, sizeof twin.report->message,
-                     "block %u: no thread can go on: %d of %d wait at a barrier", twin.block, twin.at_barrier, twin.live);
-            twin.failed = 1;
-            return;
+            if (!twin.failed && !(twin.arrival && twin.arrival()))
+                twin_say_stuck();
+            continue;
         }
         twin.current = next;
         twin.report->switches++;
@@ -686,9 +772,9 @@ static void twin_check_written(void)
             }
 }
 
-/* Runs `blocks` blocks of `body`. The last of the `count` arrays is the output. Returns 0, or 1 with a message. */
-static int twin_run(void (*body)(void), unsigned blocks, int threads, int shared_bytes, char **arrays, const long *bytes,
-                    int count, uint64_t seed, struct twin_report *report)
+/* Runs `blocks` blocks of `body` in clusters. The last of the `count` arrays is the output. Returns 0, or 1 with a message. */
+static int twin_run(void (*body)(void), unsigned blocks, int cluster, int threads, int shared_bytes, char **arrays,
+                    const long *bytes, int count, uint64_t seed, struct twin_report *report)
 {
     memset(report, 0, sizeof *report);
     memset(&twin, 0, sizeof twin);
@@ -697,26 +783,35 @@ static int twin_run(void (*body)(void), unsigned blocks, int threads, int shared
     twin.body = body;
     twin.report = report;
     twin.thread_count = threads;
+    twin.cluster = cluster;
+    twin.grid = blocks;
     twin.shared_bytes = shared_bytes;
     twin.random = seed;
-    twin.threads = calloc((size_t)threads, sizeof *twin.threads);
-    twin.stacks = aligned_alloc(64, (size_t)threads * TWIN_STACK);
-    twin.shared = aligned_alloc(64, ((size_t)shared_bytes + 63) / 64 * 64);
-    twin.history = calloc((size_t)shared_bytes / 2 + 1, sizeof *twin.history);
+    const size_t fibres = (size_t)(cluster * threads);
+    int missing = 0;
+    twin.threads = calloc(fibres, sizeof *twin.threads);
+    twin.stacks = aligned_alloc(64, fibres * TWIN_STACK);
+    for (int b = 0; b < cluster; ++b) {
+        twin.blocks[b].shared = aligned_alloc(64, ((size_t)shared_bytes + 63) / 64 * 64);
+        twin.blocks[b].history = calloc((size_t)shared_bytes / 2 + 1, sizeof *twin.blocks[b].history);
+        missing |= !twin.blocks[b].shared || !twin.blocks[b].history;
+    }
     twin.buffer_count = count;
     for (int i = 0; i < count; ++i)
         twin.buffers[i] = (struct twin_buffer){arrays[i], bytes[i], i == count - 1 ? calloc((size_t)bytes[i], 1) : NULL};
     unsigned char *written = twin.buffers[count - 1].written;
-    if (!twin.threads || !twin.stacks || !twin.shared || !twin.history || !written)
-        snprintf(report->message, sizeof report->message, "the twin has no memory for %d threads", threads);
-    for (twin.block = 0; twin.block < blocks && !*report->message; ++twin.block, ++report->blocks)
-        twin_run_block();
+    if (missing || !twin.threads || !twin.stacks || !written)
+        snprintf(report->message, sizeof report->message, "the twin has no memory for %d threads", cluster * threads);
+    for (; twin.first_block < blocks && !*report->message; twin.first_block += (unsigned)cluster, report->blocks += cluster)
+        twin_run_cluster();
     if (!*report->message)
         twin_check_written();
     free(twin.threads);
     free(twin.stacks);
-    free(twin.shared);
-    free(twin.history);
+    for (int b = 0; b < cluster; ++b) {
+        free(twin.blocks[b].shared);
+        free(twin.blocks[b].history);
+    }
     free(written);
     return *report->message != 0;
 }

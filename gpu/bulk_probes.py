@@ -1,0 +1,125 @@
+"""Probes of Hopper's bulk copies, mbarriers and clusters, for `gpu.calibrate`.
+
+A load's probe copies two boxes that leave the tensor, each of 32 rows of 128 bytes, and writes out what lies in shared
+memory then. Its twin with _multicast has two blocks: each copies one box to both, and writes out the other's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu.probe import FILL, WORDS, Probe, copy_out, each_word, loop
+from gpu.tensor_map import Pixels, TensorMap
+
+BARRIER = 4 * WORDS  # where a probe's mbarrier lies: behind the words
+_SHARED = BARRIER + 8
+_HALF = BARRIER // 2
+
+
+def bulk_probes(words: np.ndarray, floats: np.ndarray) -> tuple[Probe, ...]:
+    """Every call of bulk.cuh at least once."""
+    found = []
+    for name, (tensor, *places) in LOADS.items():
+        found.append(Probe(name, _load(name, places), words, words, 32, _SHARED, (tensor,)))
+        body = _multicast(f"{name}_multicast", places)
+        found.append(Probe(f"{name}_multicast", body, words, words, 32, _SHARED, (tensor,), 2))
+    for rank, tensor in STORES.items():
+        found.append(Probe(f"store_box_{rank}d", _store(rank), words, words, 32, 12288, (tensor,)))
+    for dtype, size in (("f32", 8), ("f16", 4), ("bf16", 4)):
+        pairs = loop(WORDS * 4 // size, f"stage_{dtype}_pair(shared + {size} * i, as_float(a[i]), as_float(b[i]));")
+        found.append(Probe(f"stage_{dtype}_pair", f"{pairs}__syncthreads();\n{copy_out(0, WORDS)}", floats, floats[::-1].copy()))
+    found.append(Probe("mbarrier_arrive", _arrivals(), words, words, 32, _SHARED))
+    found.append(Probe("mbarrier_arrive_at", _remote_arrivals(), words, words, 32, _SHARED, (), 2))
+    found.append(Probe("registers_take", _registers(), words, words, 256))
+    return tuple(found)
+
+
+def _map(dims, strides, box, pixels=None, array=0) -> TensorMap:
+    return TensorMap("ac"[array > 0], array, "bf16", dims, strides, box, pixels)
+
+
+_IMAGE = ((40, 5, 5, 4), (80, 400, 2000))
+_WINDOWS = Pixels((-1, -2), (0, -1), (2, 1), 32)
+# For each load a map of the words as 16-bit elements, and where its two boxes begin.
+LOADS = {
+    "copy_box_2d": (_map((72, 56), (144,), (64, 32)), (-8, -3), (40, 40)),
+    "copy_box_3d": (_map((40, 10, 10), (80, 800), (64, 8, 4)), (8, -1, 7), (-40, 5, -2)),
+    "copy_box_4d": (_map(*_IMAGE, (64, 4, 4, 2)), (3, -1, 2, -1), (0, 3, -2, 3)),
+    "copy_pixels": (_map(*_IMAGE, (64,), _WINDOWS), (0, 1, -2, 0, 0, 1), (8, -1, 0, 2, 2, 3)),
+}
+# The whole output in two boxes, the second of which leaves it.
+STORES = {
+    2: _map((64, 64), (128,), (64, 48), array=2),
+    3: _map((64, 8, 8), (128, 1024), (64, 6, 8), array=2),
+}
+
+_START = f"""if (lane == 0) {{
+    mbarrier_init(shared + {BARRIER}, 1);
+    mbarrier_fence_init();
+}}
+"""
+
+
+def _load(call: str, places) -> str:
+    copies = "\n".join(
+        f"    {call}(shared + {_HALF * i}, &a, shared + {BARRIER}, {', '.join(map(str, at))});" for i, at in enumerate(places)
+    )
+    return (
+        f"{_START}__syncthreads();\nif (lane == 0) {{\n    mbarrier_expect(shared + {BARRIER}, {BARRIER});\n{copies}\n}}\n"
+        f"__syncwarp();\nmbarrier_wait(shared + {BARRIER}, 0);\n{copy_out(0, WORDS)}"
+    )
+
+
+def _multicast(call: str, places) -> str:
+    copies = "\n".join(
+        f"    if (cluster_rank() == {i})\n"
+        f"        {call}(shared + {_HALF * i}, &a, shared + {BARRIER}, {', '.join(map(str, at))}, 3);"
+        for i, at in enumerate(places)
+    )
+    other = "const unsigned start = cluster_rank() ? 0 : WORDS / 2;\n".replace("WORDS", str(WORDS))
+    words = loop(WORDS // 2, "store_f32(c + start + i, as_float(load_shared(shared + 4 * (start + i))));")
+    return (
+        f"{_START}cluster_arrive();\ncluster_wait();\nif (lane == 0) {{\n    mbarrier_expect(shared + {BARRIER}, {BARRIER});\n"
+        f"{copies}\n}}\n__syncwarp();\nmbarrier_wait(shared + {BARRIER}, 0);\n{other}{words}cluster_arrive();\ncluster_wait();\n"
+    )
+
+
+def _store(rank: int) -> str:
+    along = STORES[rank].box[1]
+    rest = ", 0" * (rank - 2)
+    fill = loop(768, "cp_async_16(shared + 16 * i, a + 4 * (i % 512), 1);")
+    return (
+        f"{fill}cp_async_commit();\ncp_async_wait(0);\nfence_proxy_async();\n__syncthreads();\nif (lane == 0) {{\n"
+        f"    store_box_{rank}d(&c, shared, 0, 0{rest});\n    bulk_commit();\n"
+        f"    store_box_{rank}d(&c, shared + 6144, 0, {along}{rest});\n    bulk_commit();\n"
+        "    bulk_wait_read(1);\n    bulk_wait_read(0);\n}\n"
+    )
+
+
+def _arrivals() -> str:
+    """Sixteen phases that each lane ends with its arrival, a fresh value in shared memory each time."""
+    return (
+        f"if (lane == 0)\n    mbarrier_init(shared + {BARRIER}, 32);\n__syncthreads();\n"
+        f"for (unsigned p = 0; p < 16; ++p) {{\n    mbarrier_arrive(shared + {BARRIER});\n"
+        f"    mbarrier_wait(shared + {BARRIER}, p % 2);\n"
+        f"    for (unsigned i = 128 * p + lane; i < 128 * p + 128; i += 32)\n        store_f32(c + i, as_float(a[i] + p));\n}}\n"
+    )
+
+
+def _remote_arrivals() -> str:
+    """Two phases that end when both blocks have arrived; each block writes half of the words."""
+    half = WORDS // 2
+    words = loop(half, f"store_f32(c + {half} * cluster_rank() + i, as_float(a[i] + cluster_rank()));")
+    turn = (
+        f"if (lane < 2)\n    mbarrier_arrive_at(shared + {BARRIER}, lane);\n__syncwarp();\nmbarrier_wait(shared + {BARRIER}, TURN);\n"
+    )
+    return (
+        f"if (lane == 0) {{\n    mbarrier_init(shared + {BARRIER}, 2);\n    mbarrier_fence_init();\n}}\ncluster_arrive();\n"
+        f"cluster_wait();\n{turn.replace('TURN', '0')}{turn.replace('TURN', '1')}{words}cluster_arrive();\ncluster_wait();\n"
+    )
+
+
+def _registers() -> str:
+    """Two warpgroups: one gives registers away, the other takes them."""
+    words = each_word("a[i]").replace("+ lane", "+ lane % 128").replace("i += 32", "i += 128")
+    return f"if (lane < 128)\n    registers_give(40);\nelse {{\n    registers_take(232);\n{words}}}\n"

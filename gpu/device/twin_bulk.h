@@ -1,0 +1,450 @@
+/*
+ * Hopper's bulk copies, mbarriers and clusters on a CPU: the twin of bulk.cuh, behind twin.h and twin_wgmma.h.
+ *
+ * A bulk copy goes on by itself: it arrives at a time and in an order drawn from the seed, at the latest when no thread can
+ * go on otherwise. Till then nobody may touch the bytes that it writes, nor write those that it reads.
+ */
+
+enum { TWIN_BULK = 256, TWIN_MAGIC = 0x2a5f };
+
+#define CLUSTER_KERNEL(threads, blocks, cluster) static void
+#define TENSOR_MAP const tensor_map
+
+/* As `gpu.twin` fills it in: bytes, elements, innermost first. `pixels` is 0 for boxes. */
+typedef struct
+{
+    char *base;
+    int64_t dims[5], strides[5];
+    int32_t box[5], lower[2], upper[2], steps[2], rank, element_bytes, swizzled, pixels;
+} tensor_map;
+
+/* A bulk copy under way; a store keeps its place until its thread has waited for it. `group` is as of cp.async. */
+struct twin_bulk {
+    tensor_map map;
+    struct twin_block *block;
+    unsigned place, barrier;
+    int at[5], offsets[2], store, done;
+    struct twin_thread *owner;
+    long group;
+};
+
+static struct twin_bulk twin_bulk[TWIN_BULK];
+static int twin_bulk_count;
+
+/* An mbarrier in its 8 bytes. `visible`: a fence has shown that it is initialised. */
+struct twin_mbarrier { uint64_t phase : 1, visible : 1, expected : 12, pending : 12, magic : 14; int64_t bytes : 24; };
+
+/* ---- clusters ---- */
+
+DEVICE unsigned cluster_rank(void) { return (unsigned)(twin_self() / twin.thread_count); }
+
+DEVICE void cluster_arrive(void)
+{
+    struct twin_thread *self = twin.current;
+    if (self->at_cluster)
+        twin_fail("cluster_arrive comes a second time before cluster_wait");
+    self->at_cluster = 1;
+    self->cluster_turn = twin.cluster_turn;
+    twin.at_cluster++;
+    twin_release_cluster();
+}
+
+DEVICE void cluster_wait(void)
+{
+    struct twin_thread *self = twin.current;
+    if (!self->at_cluster)
+        twin_fail("cluster_wait comes before cluster_arrive");
+    while (self->cluster_turn == twin.cluster_turn) {
+        self->state = TWIN_AT_CLUSTER;
+        twin_yield();
+    }
+    self->at_cluster = 0;
+}
+
+/* Only hardware has to share registers out. */
+DEVICE void registers_take(int count) { (void)count; }
+DEVICE void registers_give(int count) { (void)count; }
+
+/* ---- mbarriers ---- */
+
+static struct twin_mbarrier *twin_mbarrier_at(unsigned barrier, const char *what)
+{
+    if (!twin_block_at(barrier)->live)
+        twin_fail("%s reaches for the mbarrier of a block that has ended", what);
+    struct twin_mbarrier *m = (struct twin_mbarrier *)twin_shared(barrier, 8, what);
+    if (m->magic != TWIN_MAGIC)
+        twin_fail("%s: nobody has initialised an mbarrier at byte %u", what, (barrier & 0xffffff) - TWIN_BASE);
+    return m;
+}
+
+/* Ends the phase if everything has come, and lets those go on who wait for it. */
+static void twin_end_phase(struct twin_mbarrier *m)
+{
+    if (m->pending || m->bytes)
+        return;
+    m->phase ^= 1;
+    m->pending = m->expected;
+    for (int t = 0; t < twin.cluster * twin.thread_count; ++t)
+        if (twin.threads[t].state == TWIN_AT_MBARRIER && twin.threads[t].awaited == m)
+            twin.threads[t].state = TWIN_READY;
+}
+
+DEVICE void mbarrier_init(unsigned barrier, unsigned arrivals)
+{
+    struct twin_mbarrier *m = (struct twin_mbarrier *)twin_shared(barrier, 8, "mbarrier_init");
+    *m = (struct twin_mbarrier){0, 0, arrivals, arrivals, TWIN_MAGIC, 0};
+    twin_note_write(barrier, 8, "mbarrier_init");
+}
+
+DEVICE void mbarrier_fence_init(void)
+{
+    struct twin_thread *self = twin.current;
+    for (int i = 0; i < self->write_count && i < TWIN_WRITES; ++i) {
+        if (self->writes[i].bytes != 8)
+            continue;
+        struct twin_mbarrier *m = (struct twin_mbarrier *)twin_shared(self->writes[i].address, 8, "mbarrier_fence_init");
+        if (m->magic == TWIN_MAGIC)
+            m->visible = 1;
+    }
+}
+
+static void twin_arrive(struct twin_mbarrier *m, int bytes, const char *what)
+{
+    if (!m->pending)
+        twin_fail("%s: all arrivals of this phase of the mbarrier have come", what);
+    m->pending--;
+    m->bytes += bytes;
+    twin_end_phase(m);
+    if (!twin_random(4))
+        twin_yield();
+}
+
+DEVICE void mbarrier_arrive(unsigned barrier) { twin_arrive(twin_mbarrier_at(barrier, "mbarrier_arrive"), 0, "mbarrier_arrive"); }
+
+DEVICE void mbarrier_arrive_at(unsigned barrier, unsigned rank)
+{
+    if (rank >= (unsigned)twin.cluster)
+        twin_fail("mbarrier_arrive_at: the cluster has no block %u", rank);
+    struct twin_mbarrier *m = twin_mbarrier_at(barrier | (rank + 1) << 24, "mbarrier_arrive_at");
+    if (!m->visible)
+        twin_fail("mbarrier_arrive_at: no mbarrier_fence_init followed the mbarrier's initialisation");
+    twin_arrive(m, 0, "mbarrier_arrive_at");
+}
+
+DEVICE void mbarrier_expect(unsigned barrier, unsigned bytes)
+{
+    twin_arrive(twin_mbarrier_at(barrier, "mbarrier_expect"), (int)bytes, "mbarrier_expect");
+}
+
+DEVICE void mbarrier_wait(unsigned barrier, unsigned parity)
+{
+    const struct twin_mbarrier *m = twin_mbarrier_at(barrier, "mbarrier_wait");
+    while (m->phase == parity) {
+        twin.current->state = TWIN_AT_MBARRIER;
+        twin.current->awaited = m;
+        twin_yield();
+    }
+}
+
+/* ---- bulk copies ---- */
+
+static int twin_bulk_rows(const tensor_map *map)
+{
+    int rows = map->pixels ? map->pixels : 1;
+    for (int d = 1; d < map->rank && !map->pixels; ++d)
+        rows *= map->box[d];
+    return rows;
+}
+
+/* The coordinates at which row `row` of the box begins; whether they are inside but for the innermost. */
+static int twin_bulk_row(const struct twin_bulk *c, int row, int64_t *at)
+{
+    const tensor_map *map = &c->map;
+    at[0] = c->at[0];
+    if (map->pixels) {
+        const int64_t wide = (map->dims[1] + map->upper[0] - map->lower[0] + map->steps[0] - 1) / map->steps[0];
+        const int64_t high = (map->dims[2] + map->upper[1] - map->lower[1] + map->steps[1] - 1) / map->steps[1];
+        const int64_t window = ((int64_t)c->at[3] * high + (c->at[2] - map->lower[1]) / map->steps[1]) * wide +
+                               (c->at[1] - map->lower[0]) / map->steps[0] + row;
+        at[1] = map->lower[0] + window % wide * map->steps[0] + c->offsets[0];
+        at[2] = map->lower[1] + window / wide % high * map->steps[1] + c->offsets[1];
+        at[3] = window / wide / high;
+    } else
+        for (int d = 1; d < map->rank; row /= map->box[d], ++d)
+            at[d] = c->at[d] + row % map->box[d];
+    for (int d = 1; d < map->rank; ++d)
+        if (at[d] < 0 || at[d] >= map->dims[d])
+            return 0;
+    return 1;
+}
+
+static char *twin_bulk_global(const tensor_map *map, const int64_t *at)
+{
+    char *p = map->base + at[0] * map->element_bytes;
+    for (int d = 1; d < map->rank; ++d)
+        p += at[d] * map->strides[d];
+    return p;
+}
+
+/* Writes an element to the output; says so where it was written before. */
+static void twin_bulk_store(const char *from, char *to, int bytes)
+{
+    struct twin_buffer *b = twin.buffers + twin.buffer_count - 1;
+    for (int i = 0; i < bytes; ++i)
+        if (b->written[to - b->base + i]++ && !twin.failed) {
+            snprintf(twin.report->message, sizeof twin.report->message,
+                     "a bulk store writes byte %ld of the output a second time", (long)(to - b->base + i));
+            twin.failed = 1;
+        }
+    memcpy(to, from, (size_t)bytes);
+}
+
+/* Moves the bytes of one copy. May run outside every thread. */
+static void twin_bulk_move(struct twin_bulk *c)
+{
+    const tensor_map *map = &c->map;
+    const int rows = twin_bulk_rows(map), bytes = map->element_bytes;
+    for (int row = 0; row < rows; ++row) {
+        int64_t at[5];
+        const int inside = twin_bulk_row(c, row, at);
+        for (int x = 0; x < map->box[0]; ++x, ++at[0]) {
+            unsigned place = c->place + (unsigned)((row * map->box[0] + x) * bytes);
+            if (map->swizzled)
+                place ^= (place >> 7 & 7) << 4;
+            char *here = c->block->shared + (place - TWIN_BASE);
+            if (!inside || at[0] < 0 || at[0] >= map->dims[0]) {
+                if (!c->store)
+                    memset(here, 0, (size_t)bytes);
+            } else if (c->store)
+                twin_bulk_store(here, twin_bulk_global(map, at), bytes);
+            else
+                memcpy(here, twin_bulk_global(map, at), (size_t)bytes);
+        }
+    }
+    c->done = 1;
+}
+
+/* The bytes of shared memory that a copy touches: a run, since the swizzle stays within rows of 128 bytes. */
+static int twin_bulk_bytes(const tensor_map *map) { return twin_bulk_rows(map) * map->box[0] * map->element_bytes; }
+
+static struct twin_history *twin_bulk_history(const struct twin_bulk *c) { return c->block->history + (c->place - TWIN_BASE) / 2; }
+
+static void twin_bulk_drop(int index) { twin_bulk[index] = twin_bulk[--twin_bulk_count]; }
+
+/* Lets one copy under way arrive, drawn at random. */
+static int twin_bulk_arrival(void)
+{
+    int waiting[TWIN_BULK], count = 0;
+    for (int i = 0; i < twin_bulk_count; ++i)
+        if (!twin_bulk[i].done)
+            waiting[count++] = i;
+    if (!count)
+        return 0;
+    const int index = waiting[twin_random((unsigned)count)];
+    struct twin_bulk *c = twin_bulk + index;
+    twin_bulk_move(c);
+    if (c->store)
+        return 1;
+    struct twin_history *h = twin_bulk_history(c);
+    const int bytes = twin_bulk_bytes(&c->map);
+    for (int i = 0; i < bytes / 2; ++i) {
+        h[i].copies--;
+        h[i].hidden = 0;
+        h[i].write_epoch = 0;
+    }
+    struct twin_mbarrier *m = (struct twin_mbarrier *)(c->block->shared + (c->barrier - TWIN_BASE));
+    m->bytes -= bytes;
+    twin_end_phase(m);
+    twin_bulk_drop(index);
+    return 1;
+}
+
+/* A thread that ends: its stores have read their bytes, and no copy to a block that ends is under way. */
+static void twin_bulk_leaving(void)
+{
+    const struct twin_block *here = twin_here();
+    for (int i = 0; i < twin_bulk_count; ++i) {
+        if (twin_bulk[i].store && twin_bulk[i].owner == twin.current)
+            twin_fail("ends before it has waited for its bulk stores to have read shared memory");
+        if (!twin_bulk[i].store && twin_bulk[i].block == here && here->live == 1)
+            twin_fail("its block ends while a copy to its shared memory is under way");
+    }
+}
+
+/* What both directions need of a map and a place. */
+static void twin_bulk_check(const tensor_map *map, unsigned place, int rank, int pixels, const char *what)
+{
+    if (map->rank != rank || (map->pixels != 0) != pixels)
+        twin_fail("%s: the tensor map is of %d dims%s", what, map->rank, map->pixels ? ", of pixels" : "");
+    if (place % (map->swizzled ? 1024 : 128))
+        twin_fail("%s needs a place in shared memory that is a multiple of %d, not byte %u", what, map->swizzled ? 1024 : 128,
+                  place - TWIN_BASE);
+    char *last = twin_shared(place, 2, what) + twin_bulk_bytes(map);
+    if (last > twin_here()->shared + twin.shared_bytes)
+        twin_fail("%s touches bytes past the %d of shared memory", what, twin.shared_bytes);
+    int64_t end[5];
+    for (int d = 0; d < rank; ++d)
+        end[d] = map->dims[d] - 1;
+    twin_global(map->base, map->element_bytes, what);
+    twin_global(twin_bulk_global(map, end), map->element_bytes, what);
+}
+
+static void twin_bulk_begin(struct twin_bulk c)
+{
+    if (twin_bulk_count == TWIN_BULK)
+        twin_fail("more than %d bulk copies are under way", TWIN_BULK);
+    if (!twin.arrival)
+        twin_bulk_count = 0;         /* an earlier run may have ended early */
+    twin_bulk[twin_bulk_count++] = c;
+    twin.arrival = twin_bulk_arrival;
+    twin.leaving = twin_bulk_leaving;
+}
+
+static void twin_bulk_load(const char *what, unsigned to, const tensor_map *map, unsigned barrier, const int *at, int rank,
+                           const int *offsets, unsigned blocks)
+{
+    twin_bulk_check(map, to, rank, offsets != NULL, what);
+    for (int d = 0; offsets && d < 2; ++d)
+        if ((at[1 + d] - map->lower[d]) % map->steps[d])
+            twin_fail("%s begins at no window: %d along dim %d", what, at[1 + d], 1 + d);
+    if (!blocks || blocks >> twin.cluster)
+        twin_fail("%s: the cluster has %d blocks, the mask is %u", what, twin.cluster, blocks);
+    for (unsigned rank_to = 0; rank_to < (unsigned)twin.cluster; ++rank_to) {
+        if (!(blocks >> rank_to & 1))
+            continue;
+        struct twin_bulk c = {*map, twin.blocks + rank_to, to, barrier, {0}, {0}, 0, 0, twin.current, -1};
+        memcpy(c.at, at, (size_t)rank * sizeof *at);
+        if (offsets)
+            memcpy(c.offsets, offsets, sizeof c.offsets);
+        if (!twin_mbarrier_at(barrier | (rank_to + 1) << 24, what)->visible)
+            twin_fail("%s: no mbarrier_fence_init followed the mbarrier's initialisation", what);
+        struct twin_history *h = twin_bulk_history(&c);
+        for (int i = 0; i < twin_bulk_bytes(map) / 2; ++i, ++h) {
+            if (h->products || h->stores || h->copies)
+                twin_fail("%s overwrites byte %u of block %u's shared memory, which %s", what, to - TWIN_BASE + 2 * (unsigned)i,
+                          twin.first_block + rank_to,
+                          h->products ? "a wgmma under way reads" : h->stores ? "a bulk store under way reads"
+                                                                              : "a copy under way writes");
+            h->copies++;
+        }
+        twin_bulk_begin(c);
+    }
+}
+
+static void twin_bulk_save(const char *what, const tensor_map *map, unsigned from, const int *at, int rank)
+{
+    twin_bulk_check(map, from, rank, 0, what);
+    if (twin_global(map->base, 1, what) != twin.buffers + twin.buffer_count - 1)
+        twin_fail("%s writes to an input", what);
+    struct twin_bulk c = {*map, twin_here(), from, 0, {0}, {0}, 1, 0, twin.current, -1};
+    memcpy(c.at, at, (size_t)rank * sizeof *at);
+    struct twin_history *h = twin_bulk_history(&c);
+    for (int i = 0; i < twin_bulk_bytes(map) / 2; ++i, ++h) {
+        if (h->hidden)
+            twin_fail("%s reads byte %u of shared memory, after which no fence_proxy_async came", what,
+                      from - TWIN_BASE + 2 * (unsigned)i);
+        h->stores++;
+    }
+    twin_bulk_begin(c);
+}
+
+static unsigned twin_only_here(void) { return 1u << cluster_rank(); }
+
+DEVICE void copy_box_2d(unsigned to, const tensor_map *map, unsigned barrier, int x0, int x1)
+{
+    twin_bulk_load("copy_box_2d", to, map, barrier, (int[]){x0, x1}, 2, NULL, twin_only_here());
+}
+
+DEVICE void copy_box_2d_multicast(unsigned to, const tensor_map *map, unsigned barrier, int x0, int x1, unsigned short blocks)
+{
+    twin_bulk_load("copy_box_2d_multicast", to, map, barrier, (int[]){x0, x1}, 2, NULL, blocks);
+}
+
+DEVICE void copy_box_3d(unsigned to, const tensor_map *map, unsigned barrier, int x0, int x1, int x2)
+{
+    twin_bulk_load("copy_box_3d", to, map, barrier, (int[]){x0, x1, x2}, 3, NULL, twin_only_here());
+}
+
+DEVICE void copy_box_3d_multicast(unsigned to, const tensor_map *map, unsigned barrier, int x0, int x1, int x2,
+                                  unsigned short blocks)
+{
+    twin_bulk_load("copy_box_3d_multicast", to, map, barrier, (int[]){x0, x1, x2}, 3, NULL, blocks);
+}
+
+DEVICE void copy_box_4d(unsigned to, const tensor_map *map, unsigned barrier, int x0, int x1, int x2, int x3)
+{
+    twin_bulk_load("copy_box_4d", to, map, barrier, (int[]){x0, x1, x2, x3}, 4, NULL, twin_only_here());
+}
+
+DEVICE void copy_box_4d_multicast(unsigned to, const tensor_map *map, unsigned barrier, int x0, int x1, int x2, int x3,
+                                  unsigned short blocks)
+{
+    twin_bulk_load("copy_box_4d_multicast", to, map, barrier, (int[]){x0, x1, x2, x3}, 4, NULL, blocks);
+}
+
+DEVICE void copy_pixels(unsigned to, const tensor_map *map, unsigned barrier, int c, int w, int h, int n, unsigned short right,
+                        unsigned short down)
+{
+    twin_bulk_load("copy_pixels", to, map, barrier, (int[]){c, w, h, n}, 4, (int[]){right, down}, twin_only_here());
+}
+
+DEVICE void copy_pixels_multicast(unsigned to, const tensor_map *map, unsigned barrier, int c, int w, int h, int n,
+                                  unsigned short right, unsigned short down, unsigned short blocks)
+{
+    twin_bulk_load("copy_pixels_multicast", to, map, barrier, (int[]){c, w, h, n}, 4, (int[]){right, down}, blocks);
+}
+
+DEVICE void store_box_2d(const tensor_map *map, unsigned from, int x0, int x1)
+{
+    twin_bulk_save("store_box_2d", map, from, (int[]){x0, x1}, 2);
+}
+
+DEVICE void store_box_3d(const tensor_map *map, unsigned from, int x0, int x1, int x2)
+{
+    twin_bulk_save("store_box_3d", map, from, (int[]){x0, x1, x2}, 3);
+}
+
+DEVICE void bulk_commit(void)
+{
+    for (int i = 0; i < twin_bulk_count; ++i)
+        if (twin_bulk[i].owner == twin.current && twin_bulk[i].store && twin_bulk[i].group < 0)
+            twin_bulk[i].group = twin.current->bulk_groups;
+    twin.current->bulk_groups++;
+}
+
+DEVICE void bulk_wait_read(int pending)
+{
+    struct twin_thread *self = twin.current;
+    for (int i = twin_bulk_count - 1; i >= 0; --i) {
+        struct twin_bulk *c = twin_bulk + i;
+        if (!c->store || c->owner != self || c->group < 0 || c->group >= self->bulk_groups - pending)
+            continue;
+        if (!c->done)
+            twin_bulk_move(c);
+        for (int k = 0; k < twin_bulk_bytes(&c->map) / 2; ++k)
+            twin_bulk_history(c)[k].stores--;
+        twin_bulk_drop(i);
+    }
+}
+
+static void twin_stage(unsigned to, const void *value, int bytes, const char *what)
+{
+    char *at = twin_shared(to, bytes, what);
+    twin_note_write(to, bytes, what);
+    memcpy(at, value, (size_t)bytes);
+}
+
+DEVICE void stage_f32_pair(unsigned to, float first, float second)
+{
+    twin_stage(to, (float[]){first, second}, 8, "stage_f32_pair");
+}
+
+DEVICE void stage_f16_pair(unsigned to, float first, float second)
+{
+    twin_stage(to, (uint16_t[]){twin_to_half(first), twin_to_half(second)}, 4, "stage_f16_pair");
+}
+
+DEVICE void stage_bf16_pair(unsigned to, float first, float second)
+{
+    twin_stage(to, (uint16_t[]){twin_to_bf16(first), twin_to_bf16(second)}, 4, "stage_bf16_pair");
+}

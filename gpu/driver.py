@@ -1,0 +1,58 @@
+"""Tensor maps as the driver makes them, through its C interface: CuPy has no call for it."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+from gpu.tensor_map import TensorMap
+
+# Values of CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion in cuda.h; all other options are 0.
+_TYPES = {"f16": 6, "bf16": 9, "tf32": 7, "f32": 7}
+_SWIZZLE_128 = 3
+_PROMOTE_TO_128 = 2
+_BYTES, _ALIGNMENT = 128, 64
+
+
+class DriverError(RuntimeError):
+    """The CUDA driver is missing or refuses a tensor map."""
+
+
+def encoded(tensor: TensorMap, pointer: int) -> np.ndarray:
+    """The map of an array at `pointer` on the current device, as one element of 128 bytes: what a kernel takes by value.
+
+    Raises DriverError.
+    """
+    room = np.zeros(_BYTES + _ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % _ALIGNMENT
+    place = room[start : start + _BYTES]
+    call, arguments = _call(tensor)
+    front = (ctypes.c_void_p(place.ctypes.data), _TYPES[tensor.dtype], len(tensor.dims), ctypes.c_void_p(pointer))
+    result = getattr(_driver(), call)(*front, *arguments, 0, _SWIZZLE_128, _PROMOTE_TO_128, 0)
+    if result:
+        raise DriverError(f"the CUDA driver refuses the tensor map of {tensor.name} (error {result} of {call})")
+    return place.view(f"V{_BYTES}")
+
+
+def _call(tensor: TensorMap) -> tuple[str, tuple]:
+    """The driver's function, and its arguments between the array and the options."""
+    shape = (_array(ctypes.c_uint64, tensor.dims), _array(ctypes.c_uint64, tensor.strides))
+    if tensor.pixels is None:
+        ones = _array(ctypes.c_uint32, (1,) * len(tensor.dims))
+        return "cuTensorMapEncodeTiled", (*shape, _array(ctypes.c_uint32, tensor.box), ones)
+    pixels = tensor.pixels
+    corners = (_array(ctypes.c_int, pixels.lower), _array(ctypes.c_int, pixels.upper))
+    steps = _array(ctypes.c_uint32, (1, *pixels.steps, 1))
+    return "cuTensorMapEncodeIm2col", (*shape, *corners, tensor.box[0], pixels.count, steps)
+
+
+def _array(kind, numbers: tuple[int, ...]):
+    return (kind * len(numbers))(*numbers)
+
+
+def _driver() -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        raise DriverError(f"the CUDA driver cannot be loaded: {error}") from error

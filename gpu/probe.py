@@ -1,0 +1,69 @@
+"""A probe: one call of the device layer as a small kernel, and the texts that probes share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu.emit import Program
+from gpu.tensor_map import TensorMap
+
+WORDS = 2048  # 32-bit words of every array
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One call, as the body of a kernel of one warp: `a` and `b` are words to read, `c` words to write, each once.
+
+    A kernel with more warps has `threads`, one with two blocks a `cluster` of them; those that `maps` name are tensor maps.
+    """
+
+    name: str
+    body: str
+    first: np.ndarray
+    second: np.ndarray
+    threads: int = 32
+    shared_bytes: int = 4 * WORDS
+    maps: tuple[TensorMap, ...] = ()
+    cluster: int = 1
+
+    @property
+    def program(self) -> Program:
+        lines = ["const unsigned lane = threadIdx.x, shared = shared_base();", *self.body.strip().splitlines()]
+        body = "\n".join(f"    {line}" for line in lines)
+        parameters = ["const unsigned *a", "const unsigned *b", "unsigned *c"]
+        for tensor in self.maps:
+            parameters[tensor.array] = f"TENSOR_MAP {tensor.name}"
+        kernel = f"KERNEL({self.threads}, 1)" if self.cluster == 1 else f"CLUSTER_KERNEL({self.threads}, 1, {self.cluster})"
+        text = f"{_AS_FLOAT}\n{kernel} probe({', '.join(parameters)})\n{{\n{body}\n}}\n"
+        sizes = (self.cluster, self.threads, self.shared_bytes, 3)
+        return Program("probe", text, *sizes, maps=self.maps, cluster=self.cluster)
+
+
+_AS_FLOAT = """DEVICE float as_float(unsigned word)
+{
+    union { unsigned word; float value; } as;
+    as.word = word;
+    return as.value;
+}"""
+
+# Fills shared memory with the words of a, by copies that the whole warp then waits for.
+FILL = f"""for (unsigned i = lane; i < {WORDS // 4}; i += 32)
+    cp_async_16(shared + 16 * i, a + 4 * i, 1);
+cp_async_commit();
+cp_async_wait(0);
+__syncthreads();
+"""
+
+
+def loop(count: int, statement: str, start: int = 0) -> str:
+    return f"for (unsigned i = {start} + lane; i < {count}; i += 32)\n    {statement}\n"
+
+
+def each_word(value: str) -> str:
+    return loop(WORDS, f"store_f32(c + i, as_float({value}));")
+
+
+def copy_out(start: int, end: int) -> str:
+    return loop(end, "store_f32(c + i, as_float(load_shared(shared + 4 * i)));", start)

@@ -1,0 +1,123 @@
+"""Tensor maps: what no bulk copy can move is refused in a sentence; what the driver is asked for; what the twin finds wrong."""
+
+import ctypes
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import gpu.driver
+from gpu.bulk_probes import BARRIER, LOADS
+from gpu.driver import DriverError, encoded
+from gpu.probe import WORDS, Probe
+from gpu.tensor_map import Pixels, TensorMap, TensorMapError
+from gpu.twin import Twin, TwinError
+
+GOOD = {"name": "a", "array": 0, "dtype": "f16", "dims": (72, 56), "strides": (144,), "box": (64, 32)}
+PIXELS = {**GOOD, "dims": (64, 9, 9, 2), "strides": (128, 1152, 10368), "box": (64,)}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"strides": (140,)}, "a: rows 140 bytes apart .* needs a multiple of 16"),
+        ({"box": (64, 257)}, "no other side is longer than 256"),
+        ({"box": (32, 32)}, "rows are 64 elements"),
+        ({"dtype": "f32"}, "rows are 32 elements"),
+        ({"dims": (72, (1 << 32) + 1)}, "is too large for bulk copies"),
+        ({**PIXELS, "pixels": Pixels((-129, 0), (0, 0), (1, 1), 64)}, "more than 128 pixels"),
+        ({**PIXELS, "pixels": Pixels((0, 0), (0, 0), (9, 1), 64)}, "a stride of 9 .* only up to 8"),
+        ({**PIXELS, "pixels": Pixels((0, 0), (0, 0), (1, 1), 512)}, "no other side is longer than 256"),
+    ],
+)
+def test_what_cannot_be_copied_in_bulk(changed, message):
+    TensorMap(**GOOD)
+    with pytest.raises(TensorMapError, match=message):
+        TensorMap(**GOOD | changed)
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    """A driver that notes what it is asked for, fills in the map and answers `result`."""
+    fake = SimpleNamespace(calls=[], result=0)
+
+    def encode(name):
+        def call(place, *arguments):
+            ctypes.memset(place, 7, 128)
+            found = [list(a) if isinstance(a, ctypes.Array) else getattr(a, "value", a) for a in arguments]
+            fake.calls.append((name, place.value % 64, *found))
+            return fake.result
+
+        return call
+
+    for name in ("cuTensorMapEncodeTiled", "cuTensorMapEncodeIm2col"):
+        setattr(fake, name, encode(name))
+    monkeypatch.setattr(gpu.driver, "_driver", lambda: fake)
+    return fake
+
+
+def test_the_driver_is_asked_for_a_swizzled_map_without_interleaving(driver):
+    found = encoded(TensorMap(**GOOD), 4096)
+    assert found.dtype == "V128" and found.shape == (1,) and set(found.view(np.uint8)) == {7}
+    assert driver.calls == [("cuTensorMapEncodeTiled", 0, 6, 2, 4096, [72, 56], [144], [64, 32], [1, 1], 0, 3, 2, 0)]
+
+
+def test_the_driver_is_asked_for_runs_of_windows(driver):
+    windows = Pixels((-1, -2), (0, -1), (2, 1), 128)
+    encoded(TensorMap(**PIXELS | {"dtype": "bf16", "pixels": windows}), 1 << 40)
+    shape = ([64, 9, 9, 2], [128, 1152, 10368])
+    corners = ([-1, -2], [0, -1])
+    assert driver.calls == [
+        ("cuTensorMapEncodeIm2col", 0, 9, 4, 1 << 40, *shape, *corners, 64, 128, [1, 2, 1, 1], 0, 3, 2, 0)
+    ]
+
+
+def test_a_map_that_the_driver_refuses(driver):
+    driver.result = 1
+    with pytest.raises(DriverError, match="refuses the tensor map of a .error 1 of cuTensorMapEncodeTiled"):
+        encoded(TensorMap(**GOOD), 4096)
+
+
+def test_without_a_driver_it_is_said(monkeypatch):
+    def missing(name):
+        raise OSError("libcuda.so.1: cannot open shared object file")
+
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+    with pytest.raises(DriverError, match="the CUDA driver cannot be loaded: libcuda"):
+        encoded(TensorMap(**GOOD), 4096)
+
+
+INIT = f"if (lane == 0) {{ mbarrier_init(shared + {BARRIER}, 1); mbarrier_fence_init(); }} __syncthreads(); "
+COPY = f"if (lane == 0) copy_box_2d(shared, &a, shared + {BARRIER}, 0, 0);"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (f"mbarrier_arrive(shared + {BARRIER});", "nobody has initialised an mbarrier at byte 8192"),
+        (f"{INIT} mbarrier_wait(shared + {BARRIER}, 0);", "no thread can go on: of 32, .* 32 at an mbarrier"),
+        (f"{INIT} mbarrier_arrive_at(shared + {BARRIER}, 1);", "the cluster has no block 1"),
+        (f"{INIT} if (lane == 0) {{ mbarrier_expect(shared + {BARRIER}, 8); mbarrier_arrive(shared + {BARRIER}); }}", "all arrivals"),
+        (f"{INIT.replace('mbarrier_fence_init();', '')} {COPY}", "no mbarrier_fence_init followed"),
+        (f"{INIT} {COPY} load_shared(shared);", "to which a copy is under way"),
+        (f"{INIT} {COPY}", "block ends while a copy"),
+        (f"{INIT} {COPY} {COPY}", "which a copy under way writes"),
+        (f"{INIT} {COPY.replace('shared, &a', 'shared + 512, &a')}", "a multiple of 1024, not byte 512"),
+        (f"{INIT} {COPY.replace('shared, &a', 'shared + 6144, &a')}", "past the 8200 of shared memory"),
+        (f"{INIT} {COPY.replace('2d', '3d').replace('0, 0)', '0, 0, 0)')}", "the tensor map is of 2 dims"),
+        (f"{INIT} {COPY.replace('2d', '2d_multicast').replace('0, 0)', '0, 0, 2)')}", "the cluster has 1 blocks, the mask is 2"),
+        ("if (lane == 0) store_box_2d(&a, shared, 0, 0);", "writes to an input"),
+        ("cluster_wait();", "comes before cluster_arrive"),
+        ("cluster_arrive(); cluster_arrive();", "a second time"),
+    ],
+)
+def test_the_twin_says_what_is_wrong(body, message):
+    words = np.zeros(WORDS, np.uint32)
+    probe = Probe("wrong", body, words, words, 32, BARRIER + 8, (LOADS["copy_box_2d"][0],))
+    twin, said = Twin(probe.program), []
+    for seed in range(8):  # in some orders a copy arrives before it is missed
+        with pytest.raises(TwinError) as error:
+            twin.launch(words, words, words, seed=seed)
+        said.append(str(error.value))
+    assert any(re.search(message, what) for what in said), said
