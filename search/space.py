@@ -33,8 +33,8 @@ MOST_ORDERS = 48
 UNMEASURED = 0.95
 # Pieces of a cut reduction are at least this long, so that the innermost loop stays worth entering.
 SHORTEST = 16
-# Core splits whose busiest thread has this much more to do than the best split's are not tried.
-SLACK = 0.05
+# A core split is balanced up to so much more for its busiest thread than the best split's; beyond SLACK it is not tried.
+BALANCED, SLACK = 0.005, 0.05
 # How many ways to share the work between cores are tried for a register tile.
 SPLITS = 3
 
@@ -236,7 +236,8 @@ def _cuts(plan: Plan, machine: Machine, threads: int) -> Iterator[Plan]:
 def core_splits(problem: Problem, tile: RegisterTile, threads: int) -> tuple[tuple[tuple[str, int], ...], ...]:
     """@core loops over one or two output dims that give the threads equal work; () where one thread is enough.
 
-    Of equally balanced splits the one of fewest tasks is best: each task starts with cold caches.
+    Of splits over the same dims the one of fewest tasks is best, since each task starts with cold caches; where that
+    is not balanced, one that is comes before it.
     """
     if threads == 1:
         return ((),)
@@ -254,11 +255,12 @@ def core_splits(problem: Problem, tile: RegisterTile, threads: int) -> tuple[tup
         return -(-count // threads) / count
 
     least = min(map(busiest, splits))
-    ranked = sorted((s for s in splits if busiest(s) <= least * (1 + SLACK)), key=lambda s: prod(n for _, n in s))
-    kinds: dict[tuple[str, ...], tuple[tuple[str, int], ...]] = {}
-    for split in ranked:
-        kinds.setdefault(tuple(dim for dim, _ in split), split)
-    return tuple(kinds.values())[:SPLITS]
+    kinds: dict[tuple, tuple[tuple[str, int], ...]] = {}
+    for slack in (BALANCED, SLACK):
+        even = (split for split in splits if busiest(split) <= least * (1 + slack))
+        for split in sorted(even, key=lambda split: prod(n for _, n in split)):
+            kinds.setdefault((slack, *(dim for dim, _ in split)), split)
+    return tuple(dict.fromkeys(kinds.values()))[:SPLITS]
 
 
 def _orders(plan: Plan, tiled: int) -> list[tuple[tuple[str, ...], ...]]:

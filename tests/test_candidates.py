@@ -12,11 +12,12 @@ from microkernels.estimate import estimate
 from microkernels.microkernel import parse as kernel_named
 from search.explain import explain
 from search.predict import Predictor
-from search.registers import register_tiles
+from search.registers import RegisterTile, register_tiles
 from search.sample import random_schemes
 from search.space import candidates, core_splits, shortlist
 from search.volume import tasks
 from tests.model_cases import CATALOG, DEPTHWISE, L1, LAYERS, MACHINE, check_scheme, layer
+from tiling.compose import Composition
 from tiling.operators import conv2d, matmul
 
 
@@ -109,6 +110,15 @@ def test_core_splits_balance():
     for split in core_splits(problem, tile, 2):
         count = prod(n for _, n in split)
         assert -(-count // 2) / count < 0.55
+
+
+def test_a_balanced_split_comes_before_those_of_fewer_tasks():
+    """Y23 has 1767 = 3·19·31 vectors of outputs and 17 rows of 17: nothing small is even for two threads."""
+    problem = layer("Y23")
+    rows = {dim: Composition(((extent, 1),), 1) for dim, extent in problem.dims if dim in "nw"}
+    covers = rows | {"h": Composition(((1, 1),), 17), "k": Composition(((1, 3),), 589)}
+    tile = RegisterTile(tuple(covers.items()), (), 1.0)
+    assert core_splits(problem, tile, 2) == ((("k", 589),), (("k", 31),))
 
 
 def test_the_shortlist_begins_with_different_bodies():
