@@ -68,8 +68,8 @@ def turns(shop: Workshop, problem: Problem, budget: float) -> Turns:
 
 
 def _example(folder: Path, library: Path) -> Path:
-    command = [*find_compiler().command, "-O2", "example.c", library.name, "-Wl,-rpath,$ORIGIN", "-o", "example"]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    command = [*find_compiler().command, "-O2", f"{library.stem}_example.c", library.name, "-Wl,-rpath,$ORIGIN"]
+    ended = subprocess.run([*command, "-o", "example"], cwd=folder, capture_output=True, text=True)
     if ended.returncode:
         raise CompileError(f"the example program does not compile: {ended.stderr.strip()}")
     return folder / "example"

@@ -46,7 +46,7 @@ def writable(folder: Path) -> None:
 
 
 def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
-    """Writes SYMBOL.c, .h, .so and .json, and example.c, into `folder`; returns their paths. Raises ExportError.
+    """Writes SYMBOL.c, .h, .so and .json, and SYMBOL_example.c, into `folder`; returns their paths. Raises ExportError.
 
     Where the compile cache has lost the kernel meanwhile it is compiled again: raises ToolchainError and CacheError too.
     """
@@ -61,7 +61,7 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
         "tensors": (problem.broadcast, problem.vector, problem.output),
         "arrays": problem.epilogue_arrays,
         "epilogue": problem.epilogue,
-        "in_place": single_pass(kernel.scheme) and any(may_be_output(problem, a) for a in problem.epilogue_arrays),
+        "in_place": [a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and single_pass(kernel.scheme)],
         "packed_floats": source.packed_floats,
         "compile_flags": " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ()))),
     }
@@ -72,7 +72,7 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
     files = {
         f"{source.symbol}.c": source.text.encode(),
         f"{source.symbol}.h": _render("kernel.h.j2", facts).encode(),
-        "example.c": _render("example.c.j2", facts).encode(),
+        f"{source.symbol}_example.c": _render("example.c.j2", facts).encode(),
         f"{source.symbol}.so": library,
         f"{source.symbol}.json": (json.dumps(_record(kernel, library), indent=1, ensure_ascii=False) + "\n").encode(),
     }

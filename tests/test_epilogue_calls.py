@@ -92,7 +92,8 @@ def test_a_saved_kernel_names_its_arrays(tmp_path):
     header = written[".h"].read_text()
     assert "float *output, const float *e_b, const float *e_new);" in header
     assert "e_new: 7 x 7, 49 floats, new of the epilogue" in header and str(problem.epilogue) in header
-    command = [*find_compiler().command, "-O1", "example.c", written[".so"].name, "-Wl,-rpath,$ORIGIN", "-o", "example"]
+    source, library = f"{written['.so'].stem}_example.c", written[".so"].name
+    command = [*find_compiler().command, "-O1", source, library, "-Wl,-rpath,$ORIGIN", "-o", "example"]
     subprocess.run(command, cwd=tmp_path, check=True)
     printed = subprocess.run([tmp_path / "example"], check=True, capture_output=True, text=True).stdout
 
@@ -102,6 +103,21 @@ def test_a_saved_kernel_names_its_arrays(tmp_path):
     x, w = ramp(problem.broadcast.shape, 5, -2), ramp(problem.vector.shape, 7, -3)
     y = reference(problem, x, w, *(ramp(array.shape, 3, -1) for array in problem.epilogue_arrays)).ravel()
     assert f"checksum {np.sum(y * (np.arange(y.size) % 3 + 1)):.0f}" in printed
+
+
+@pytest.mark.parametrize(
+    "place, text, said",
+    [
+        ("one window looped, one clipped", "y + b", "The output overlaps no other of them:"),
+        ("one window looped, one clipped", "y + z + b + old[n,h,w,k]", "but may be e_z or e_old itself:"),
+        ("channels split around the tile", "y + z", "The output overlaps no other of them:"),  # it waits in y
+    ],
+)
+def test_a_saved_header_says_what_may_overlap(tmp_path, place, text, said):
+    problem, scheme = CASES[place]
+    written = kernel_of(fused(problem, text), scheme, "portable").save(tmp_path)
+    header = next(path for path in written if path.suffix == ".h").read_text()
+    assert said in header and header.count("overlap") == 1
 
 
 # ---- the search

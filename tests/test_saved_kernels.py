@@ -33,13 +33,14 @@ LACKED = replace(ISAS["portable"], cpu_flags=("avx9",), supported="0")
 @pytest.fixture
 def saved(tmp_path):
     """The paths of a saved kernel by suffix."""
-    return {path.suffix: path for path in kernel_of(PROBLEM, TEXT, "portable").save(tmp_path / "saved") if path.stem != "example"}
+    written = kernel_of(PROBLEM, TEXT, "portable").save(tmp_path / "saved")
+    return {path.suffix: path for path in written if not path.stem.endswith("_example")}
 
 
 def example(folder, library):
     """Compiles the example program that `save` wrote; its path."""
-    command = [*find_compiler().command, "-O1", "example.c", library.name, "-Wl,-rpath,$ORIGIN", "-o", "example"]
-    subprocess.run(command, cwd=folder, check=True)
+    command = [*find_compiler().command, "-O1", f"{library.stem}_example.c", library.name, "-Wl,-rpath,$ORIGIN"]
+    subprocess.run([*command, "-o", "example"], cwd=folder, check=True)
     return folder / "example"
 
 
@@ -53,6 +54,18 @@ def test_a_saved_kernel_needs_no_python(saved):
     for arguments in ([], ["0.05"]):
         printed = subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout
         assert f"checksum {np.sum(y * (np.arange(y.size) % 3 + 1)):.0f}" in printed
+
+
+def test_kernels_saved_side_by_side_keep_their_examples(saved):
+    """A second kernel in the folder changes nothing of the first: each has its own example, which calls it."""
+    before = {path.name: path.read_bytes() for path in saved[".so"].parent.iterdir()}
+    folder = saved[".so"].parent
+    others = kernel_of(*CASES["strided pointwise"], "portable").save(folder)
+    assert not {path.name for path in others} & set(before)
+    assert all((folder / name).read_bytes() == content for name, content in before.items())
+    for library in (saved[".so"], next(path for path in others if path.suffix == ".so")):
+        example(folder, library).rename(folder / library.stem)
+        assert "checksum" in subprocess.run([folder / library.stem], check=True, capture_output=True, text=True).stdout
 
 
 def test_a_saved_kernel_loads_without_a_compiler(saved, monkeypatch):

@@ -103,6 +103,15 @@ def test_memory_is_limited():
         assert worker.call("tests.faults:allocate", timeout=PATIENCE, count=1000) == 1000
 
 
+@pytest.mark.skipif(not Path("/proc/self/oom_score_adj").exists(), reason="needs Linux's /proc")
+def test_a_worker_is_the_first_to_go_where_memory_runs_out(worker):
+    """Before the program that measures, whose own place in the system's order stays what it was."""
+    own = Path("/proc/self/oom_score_adj").read_text()
+    pid = worker.call("tests.faults:process", timeout=PATIENCE)
+    assert int(Path(f"/proc/{pid}/oom_score_adj").read_text()) == 1000
+    assert Path("/proc/self/oom_score_adj").read_text() == own != "1000\n"
+
+
 def test_environment_and_path(monkeypatch):
     monkeypatch.setenv("FROM_PARENT", "a")
     with Worker(packages=("tests",), env={"OMP_NUM_THREADS": "3"}) as worker:
