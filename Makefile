@@ -44,7 +44,7 @@ test: setup ## run the tests
 soak: setup ## run the long tests, which share MINUTES
 	$(VENV_PYTHON) -m pytest --soak '$(MINUTES)' -rfEP $(PYTEST_FLAGS)
 
-bench: setup ## a short comparison with other libraries on ResNet-18; rewrites the table in README.md
+bench: setup ## a short comparison with other libraries on ResNet-18; rewrites the table in README.md where there are any
 	$(VENV_PYTHON) -m bench --suite resnet18 --budget 5 --readme README.md
 
 clean: ## remove .venv and what builds and tests leave behind

@@ -18,7 +18,7 @@ from bench.peers import PEERS
 from bench.peers.peer import Prepared
 from cpu.host import host
 from cpu.kernel import Kernel, aligned_empty, build
-from cpu.measure import WrongResult, check_exact
+from cpu.measure import WrongResult, check_exact, largest_error
 from cpu.oracle import error_bound, reals, reference
 from cpu.timer import peak_gflops, read_bandwidth
 from microkernels.isa import isa_named
@@ -122,7 +122,7 @@ def _ours(name: str, kernel: Kernel, x, w, expected, bound, warm: bool) -> _Entr
     check_exact(kernel)
     packed, y = kernel.pack(w), aligned_empty(kernel.problem.output.shape)
     kernel(x, packed, out=y)
-    error = _largest_error(y, expected, bound)
+    error = largest_error(y, expected, bound)
 
     def alone(seconds: float) -> Timing:
         return kernel.measure(x, packed.data, y, seconds)
@@ -138,7 +138,7 @@ def _peer(name: str, problem: Problem, x, w, threads: int, expected, bound, peak
         raise Refused(refusal)
     prepared = peer.prepare(problem, x, w, threads)
     prepared.run()
-    error = _largest_error(np.asarray(prepared.result()), expected, bound)
+    error = largest_error(np.asarray(prepared.result()), expected, bound)
 
     def alone(seconds: float) -> Timing:
         time.sleep(PAUSE_SECONDS)
@@ -156,15 +156,6 @@ def _aligned(array: np.ndarray) -> np.ndarray:
     copy = aligned_empty(array.shape)
     copy[:] = array
     return copy
-
-
-def _largest_error(y: np.ndarray, expected: np.ndarray, bound: np.ndarray) -> float:
-    if y.shape != expected.shape:
-        raise WrongResult(f"wrong result: shape {y.shape} instead of {expected.shape}")
-    error = np.abs(y - expected)
-    if not np.all(error <= bound):
-        raise WrongResult(f"wrong result: an error of {error.max():g} on random reals is beyond the bound K·eps")
-    return float(error.max())
 
 
 def _turn(run: Callable[[], object], seconds: float, peak: Callable[[], float], sweep: Callable[[], None] | None) -> Timing:

@@ -70,22 +70,27 @@ def readme_table(
 
 def rewrite_between_markers(path: Path, text: str) -> None:
     """Puts `text` between the markers of the file at `path`. Raises ReportError, also where it lacks one of them."""
-    head, tail = around_markers(path)
+    head, _, tail = around_markers(path)
     write(path, f"{head}{BEGIN}\n{text.strip()}\n{END}{tail}")
 
 
-def around_markers(path: Path) -> tuple[str, str]:
-    """What stands before and after the marked part of a file. Raises ReportError: ask before a long run."""
+def compares(path: Path) -> bool:
+    """Whether the table between the markers of a file has a column of a peer. Raises ReportError."""
+    return " / ours |" in around_markers(path)[1]
+
+
+def around_markers(path: Path) -> tuple[str, str, str]:
+    """What stands before the marked part of a file, it, and what follows. Raises ReportError: ask before a long run."""
     with reported(path):
         try:
             whole = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise ReportError(f"cannot write {path}: it is no UTF-8 text") from None
     head, begin, rest = whole.partition(BEGIN)
-    _, end, tail = rest.partition(END)
+    inside, end, tail = rest.partition(END)
     if not begin or not end:
         raise ReportError(f"cannot write {path}: it needs a line {BEGIN} and after it a line {END}")
-    return head, tail
+    return head, inside, tail
 
 
 def _layer(r: LayerResult) -> tuple[str, ...]:

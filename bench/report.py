@@ -44,10 +44,15 @@ def show(found: Sequence[Section], missing: Sequence[tuple[str, str]]) -> None:
 
 
 def publish(run: Run, folder: Path | None, name: str, readme: Path | None) -> list[str]:
-    """Writes what is asked for: the report into `folder`, the table into `readme`; says so. Raises ReportError."""
+    """Writes what is asked for: the report into `folder`, the table into `readme`; says so. Raises ReportError.
+
+    A table that compares with peers stays where this run has none.
+    """
     found = sections(run.results)
     said = write_report(folder, name, found, run.conditions, run.missing) if folder else []
-    if readme:
+    if readme and markdown.compares(readme) and not any(r.peers for r in run.results):
+        said.append(f"{readme} stays as it was: its table has peers and this run none (pip install -e '.[peers]')")
+    elif readme:
         markdown.rewrite_between_markers(readme, markdown.readme_table(found, run.conditions, run.missing))
         said.append(f"wrote the table in {readme}")
     return said

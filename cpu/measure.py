@@ -43,12 +43,20 @@ def verdict(
     kernel = build(parse(problem, scheme), isa_named(isa), threads, stream)
     x, packed, out, *arrays = check_exact(kernel)
     inputs = reals(problem, seed)
-    y, expected = kernel(*inputs), reference(problem, *inputs)
-    error = np.abs(y - expected)
-    if np.any(beyond(y, expected, error_bound(problem, *inputs))):
-        raise WrongResult(f"wrong result: an error of {error.max():g} on random reals is beyond the bound K·eps")
-    largest = float(error[np.isfinite(error)].max(initial=0))
+    largest = largest_error(kernel(*inputs), reference(problem, *inputs), error_bound(problem, *inputs))
     return {**_as_json(kernel.measure(x, packed, out, seconds, arrays)), "max_error": largest}
+
+
+def largest_error(y: np.ndarray, expected: np.ndarray, bound: np.ndarray) -> float:
+    """Of a result on random reals; raises WrongResult where it has another shape or an error exceeds its `bound`."""
+    if y.shape != expected.shape:
+        raise WrongResult(f"wrong result: shape {y.shape} instead of {expected.shape}")
+    with np.errstate(all="ignore"):
+        error = np.abs(y - expected)
+    wrong = beyond(y, expected, bound)
+    if np.any(wrong):
+        raise WrongResult(f"wrong result: an error of {error[wrong].max():g} on random reals is beyond the bound K·eps")
+    return float(error[np.isfinite(error)].max(initial=0))
 
 
 def compiled(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool) -> None:

@@ -6,6 +6,7 @@ Importing this module needs no GPU and no CuPy; a kernel is loaded onto a device
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from gpu.compile import Cubin, compile_cubin
 from gpu.devices import DEVICES, Device
 from gpu.driver import DriverError, encoded
 from gpu.emit import Program, Source, emit
-from gpu.predict import rank
+from gpu.predict import Prediction
 from tiling.machine import Timing
 from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme
@@ -165,12 +166,12 @@ def load_program(program: Program) -> Loaded:
     return Loaded(program, cubin, number, program.blocks_on(device.multiprocessors), function, module)
 
 
-def choose(problem: Problem, device: Device) -> tuple[Source, Cubin]:
-    """The scheme that the model ranks first among those that ptxas compiles without spills. Needs no GPU.
+def choose(ranked: Sequence[Prediction], problem: Problem, device: Device) -> tuple[Source, Cubin]:
+    """The first of the schemes that `gpu.predict.rank` gives which ptxas compiles without spills. Needs no GPU.
 
     Raises CompileError without NVRTC, DeviceError where no schedule fits.
     """
-    for prediction in rank(problem, device):
+    for prediction in ranked:
         source = emit(prediction.scheme)
         cubin = compile_cubin(source, device.architecture)
         if not cubin.spilled:

@@ -39,6 +39,8 @@ from tiling.scheme import Scheme, SchemeError
 from tiling.shapes import canonical
 
 RUNNERS_UP = 4
+# A search that takes this many times its budget could not keep it: the tuner stops in time wherever it can.
+OVERRUN = 1.2
 VERDICT_SECONDS = 0.5
 
 
@@ -100,6 +102,12 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
             outcome = tuned(shop, candidates, options, console, options.budget - (time.monotonic() - started))
             scheme = outcome.best.scheme
     search_seconds = time.monotonic() - started
+    if outcome and search_seconds > OVERRUN * options.budget:
+        print(
+            f"the search took {search_seconds:.1f} s: to list the candidates and measure one takes longer than --budget "
+            f"{options.budget:g}",
+            file=sys.stderr,
+        )
     timing, max_error, explanation, emitted = outcome and outcome.best.timing, None, "", ()
     interrupted = outcome is not None and outcome.interrupted
     try:
@@ -232,7 +240,8 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
     parser.add_argument(
-        "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS", help="for the whole search; default 30"
+        "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS",
+        help="for the whole search; default 30; at least a few, which the candidates and one measurement take",
     )
     parser.add_argument(
         "--trials", type=whole, default=DEFAULT_TRIALS, metavar="N", help=f"schemes to measure at most; default {DEFAULT_TRIALS}"

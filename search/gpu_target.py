@@ -157,10 +157,8 @@ def chosen(problem: Problem, device: Device) -> Choice:
     Raises SchemeError for an operator that is no matrix product, DeviceError where no schedule fits, CompileError.
     """
     ranked = rank(problem, device)
-    if not ranked:
-        raise DeviceError(f"no schedule of {problem} fits {device.name}")
     try:
-        source, cubin = choose(problem, device)
+        source, cubin = choose(ranked, problem, device)
     except CompilerMissing as error:
         return Choice(device, ranked, emit(ranked[0].scheme), None, str(error))
     best = next(p for p in ranked if p.scheme == source.scheme)

@@ -18,7 +18,7 @@ from bench import html, markdown, plots, render
 from bench.files import ReportError, append, check_writable, write
 from bench.formats import FormatError, Run, from_json, from_json_lines, to_csv, to_json, to_json_lines
 from bench.markdown import BEGIN, END, readme_table, rewrite_between_markers
-from bench.report import table, write_report
+from bench.report import publish, table, write_report
 from bench.results import MODEL, OURS, Conditions, Contender, LayerResult
 from bench.sections import sections
 from bench.summary import facts, geometric_mean, incomplete, summary, totals
@@ -363,6 +363,16 @@ def test_pictures_of_sections_at_the_edge():
 
 
 # Files
+
+
+def test_a_run_without_peers_takes_no_comparison_s_place(tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
+    alone, compared = Run(CONDITIONS, (layer("A", 50, {}),), ()), Run(CONDITIONS, RESULTS, ())
+    for run, stays in ((alone, False), (alone, False), (compared, False), (alone, True), (compared, False)):
+        before = readme.read_text(encoding="utf-8")
+        (said,) = publish(run, None, "performance", readme)
+        assert (readme.read_text(encoding="utf-8") == before and "stays as it was" in said) is stays, said
 
 
 @needs_matplotlib

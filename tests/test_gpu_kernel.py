@@ -12,6 +12,7 @@ from gpu.devices import DEVICES
 from gpu.emit import emit
 from gpu.kernel import ArgumentError, DeviceError, check_array, choose, current_device, described, load
 from gpu.numbers import from_bits, to_bits
+from gpu.predict import rank
 from gpu.twin import run_on_twin
 from tests.gpu_cases import check_on_twin, expected, integers, product_scheme
 from tests.test_gpu_compile import needs_nvrtc
@@ -211,7 +212,7 @@ def test_without_a_device_it_is_said(monkeypatch):
     ids=str,
 )
 def test_the_models_choice_compiles_and_is_exact_on_the_twin(problem):
-    source, cubin = choose(problem, DEVICES["H200"])
+    source, cubin = choose(rank(problem, DEVICES["H200"]), problem, DEVICES["H200"])
     assert cubin.spilled == 0 and cubin.architecture == "sm_90a"
     assert check_on_twin(source.scheme) == 0
 
@@ -234,7 +235,8 @@ def test_on_the_device_kernels_are_exact(problem, dtype):
 
     problem = conv2d(**problem, dtype=dtype, filters="krsc") if "c" in problem else matmul(**problem, dtype=dtype)
     inputs = integers(problem)
-    kernel = load(choose(problem, current_device())[0].scheme)
+    device = current_device()
+    kernel = load(choose(rank(problem, device), problem, device)[0].scheme)
     bits = [cupy.asarray(to_bits(array, dtype)) for array in inputs]
     if dtype == "bf16":
         bits = [array.view(gpu.kernel.array_dtype("bf16")) for array in bits]

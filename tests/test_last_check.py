@@ -61,6 +61,13 @@ def search(*arguments):
     return conv("--shape", LAST_SHAPE, "--isa", "portable", *arguments)
 
 
+@pytest.mark.parametrize("budget, told", [("1e-09", True), ("1000", False)])
+def test_a_budget_that_cannot_be_kept_is_told(budget, told, made_up_shop, capsys):
+    made_up_shop({})
+    assert search("--budget", budget) == 0
+    assert (f"measure one takes longer than --budget {budget}" in capsys.readouterr().err) is told
+
+
 def test_a_kernel_that_fails_its_last_check_is_nobodys_choice(made_up_shop, capsys):
     made_up_shop({place: CandidateError(f"wrong result {place} \x1b[31m") for place in range(3)})
     assert search() == 1

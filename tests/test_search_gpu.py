@@ -12,6 +12,7 @@ import pytest
 
 import gpu.compile
 import gpu.kernel
+import gpu.predict
 import search.gpu_command
 import search.gpu_target
 import search.gpu_workshop
@@ -68,6 +69,13 @@ def with_nvrtc(monkeypatch, no_device):
 def reported(command, capsys, *arguments) -> dict:
     assert command([*arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
+
+
+def test_the_space_is_ranked_once(monkeypatch):
+    listed = []
+    monkeypatch.setattr(gpu.predict, "candidates", lambda *of: listed.append(of) or candidates(*of))
+    choice = chosen(on_gpu(matmul(m=64, n=64, k=64), "f16"), DEVICES["A100"])
+    assert len(listed) == 1 and choice.predictions[0].scheme == choice.source.scheme
 
 
 def test_files_of_different_problems_have_different_names(tmp_path, capsys):
