@@ -18,8 +18,9 @@ from cpu.epilogue import epilogue_text, pointers
 from cpu.nest import Nest
 from cpu.pack import pack_lines, packed_elements
 from microkernels.estimate import loads_per_step
-from microkernels.isa import Isa, isa_named, tail_definition
+from microkernels.isa import Isa, block_definition, isa_named, tail_definition
 from microkernels.microkernel import Microkernel, microkernel_of
+from microkernels.transpose import definitions
 from tiling.nest import lower
 from tiling.problem import Problem
 from tiling.scheme import Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll
@@ -100,6 +101,7 @@ def emit(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> So
         strides=_strides(problem, packed_elements(scheme)),
         panels=sorted({site.vectors for site in nest.sites}),
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if nest.masked else "",
+        transposition=_transposition(nest) if problem.crosswise else [],
         functions=nest.functions,
         body=body,
         pack=pack_lines(scheme),
@@ -108,6 +110,16 @@ def emit(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> So
         arrays=pointers(problem, "E"),
     )
     return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
+
+
+def _transposition(nest: Nest) -> list[str]:
+    """The C text that transposed stores need: a function for each number of rows there is, and its lanes' name."""
+    isa = nest.isa
+    rows = {block.count for site in nest.sites for block in site.blocks}
+    # A tile that goes on from stored sums turns vectors of rows, one for each point of the vectorised dim.
+    whole = set() if all(site.single_pass for site in nest.sites) else {isa.lanes}
+    masks = [line for n in sorted(rows - {isa.lanes}) for line in block_definition(isa, n).splitlines()]
+    return [*masks, *definitions(isa, sorted(rows | whole))]
 
 
 def symbol_of(problem: Problem, isa: Isa, threads: int) -> str:
@@ -171,7 +183,7 @@ def _check(scheme: Scheme, isa: Isa) -> None:
 def _streamable(scheme: Scheme) -> bool:
     """Streaming stores need whole, aligned vectors and a tile that is written exactly once."""
     problem = scheme.problem
-    return problem.extents[problem.vector_dim] % scheme.lanes == 0 and single_pass(scheme)
+    return problem.extents[problem.vector_dim] % scheme.lanes == 0 and not problem.crosswise and single_pass(scheme)
 
 
 def single_pass(scheme: Scheme) -> bool:

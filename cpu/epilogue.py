@@ -8,9 +8,11 @@ Arrays are called e_NAME in C, so that no name can clash with the file's own; wh
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from microkernels.isa import Isa
+from microkernels.transpose import Block
 from tiling.epilogue import Apply, Array, Epilogue, Number, Sum, Value
 from tiling.problem import Problem, Tensor
 
@@ -67,7 +69,16 @@ def operand(isa: Isa, problem: Problem, array: Tensor, address: str, v: int, tai
     if problem.vector_dim not in array.dims:
         return isa.broadcast.format(p=address)
     form = isa.load_tail if tail else isa.load
-    return form.format(p=f"{address} + {v * isa.lanes}" if v else address)
+    return form.format(p=f"{address} + {v * isa.lanes}" if v else address, lanes="TAIL")
+
+
+def block_operand(isa: Isa, array: Tensor, address: str, rows: Sequence[Mapping[str, int]], block: Block) -> str:
+    """A vector of an array along the rows of a transposed block; one value spread where it is the same for all of them."""
+    first, last = rows[block.first], rows[block.first + block.count - 1]
+    if all(array.stride(dim) * (last[dim] - first[dim]) == 0 for dim in first):
+        return isa.broadcast.format(p=address)
+    form = isa.load if block.count == isa.lanes else isa.load_tail
+    return form.format(p=address, lanes=f"FIRST_{block.count}")
 
 
 def may_be_output(problem: Problem, array: Tensor) -> bool:

@@ -158,7 +158,8 @@ class Kernel:
         return Packed(packed, self.scheme)
 
     def __call__(self, x, w, *arrays, out: np.ndarray | None = None, **named) -> np.ndarray:
-        """y = x * w. x is (N,H,W,C) float32, w (K,C/groups,R,S) float32 or what `pack` gave; y is (N,OH,OW,K) float32.
+        """y = x * w. x is (N,H,W,C) float32, w (K,C/groups,R,S) float32 or what `pack` gave; y is (N,OH,OW,K) float32; in layout
+        nchw x is (N,C,H,W) and y (N,K,OH,OW).
 
         The arrays of the problem's epilogue follow, in the order of their first use or by name: k(x, w, b, z) or
         k(x, w, z=z, b=b). One of the output's shape may be `out` itself, so that y is added to it in place.

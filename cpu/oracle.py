@@ -28,9 +28,16 @@ def _sums(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     if problem.op == "matmul":
         turned = {t.name for t in transposed(problem)}
         return (x.swapaxes(-1, -2) if "a" in turned else x) @ (w.swapaxes(-1, -2) if "b" in turned else w)
-    y = np.zeros(problem.output.shape)
-    _, out_h, out_w, _ = y.shape
-    (_, rows, cols, _) = problem.broadcast.indices
+    if problem.layout == "nchw":
+        return np.ascontiguousarray(np.moveaxis(_channels_last(problem, np.moveaxis(x, 1, -1), w), -1, 1))
+    return _channels_last(problem, x, w)
+
+
+def _channels_last(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The sums of a convolution of x (N,H,W,C) as (N,OH,OW,K), whatever the problem's layout."""
+    n, out_h, out_w, k = (dict(zip(problem.layout, problem.output.shape))[axis] for axis in "nhwc")
+    rows, cols = (dict(zip(problem.layout, problem.broadcast.indices))[axis] for axis in "hw")
+    y = np.zeros((n, out_h, out_w, k))
     stride_h, stride_w = rows.coefficient("h"), cols.coefficient("w")
     dilation_h, dilation_w = rows.coefficient("r"), cols.coefficient("s")
     taps_r, taps_s = w.shape[2:]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, product
 
+from microkernels.transpose import Block, blocks
 from tiling.footprint import inside_rows, unclipped
 from tiling.nest import Loop, Register, starts
 from tiling.problem import Problem, Window
@@ -75,6 +76,11 @@ class Site:
         """The offsets of every row of the tile from its first one, in row-major order of the row dims."""
         dims = self.problem.row_dims
         return tuple(dict(zip(dims, at)) for at in product(*(range(self.extents[d]) for d in dims)))
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The rows in runs that are transposed together, where the output needs that."""
+        return blocks(self.problem, self.extents, self.register.lanes)
 
     @cached_property
     def points(self) -> tuple[dict[str, int], ...]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from cpu.epilogue import operand, pointers
+from cpu.epilogue import block_operand, operand, pointers
 from cpu.site import Clip, Site
 from microkernels.emit import Read, TileEmitter, unchanged
 from microkernels.isa import Isa
+from microkernels.transpose import Block
 from tiling.nest import Loop
+from tiling.problem import Tensor
 
 INDENT = "    "
 
@@ -36,20 +38,18 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
     """Writes the function of `variant`. x, w and y point at the tile's first row, panel and output."""
     emitter = TileEmitter(isa, len(site.rows), site.vectors, site.problem.lanewise)
     writer = _Writer(site, emitter, variant)
-    outputs = [_sum("y", writer.row_terms("Y", row, site.problem.output)) for row in site.rows]
     body = emitter.declare()
     if not site.single_pass:
-        body += ["if (!first) {", *_indent(emitter.resume(outputs, variant.tail)), "}"]
+        body += ["if (!first) {", *_indent(writer.resume()), "}"]
     body += writer.loops(0, "x", "w", {})
-    finish = writer.finish if site.problem.epilogue else unchanged
+    epilogue = site.problem.epilogue is not None
     if stream:
-        body += ["if (stream) {", *_indent(emitter.store(outputs, variant.tail, True, finish)), "} else {"]
-        body += [*_indent(emitter.store(outputs, variant.tail, False, finish)), "}"]
-    elif site.problem.epilogue and not site.single_pass:
-        body += ["if (last) {", *_indent(emitter.store(outputs, variant.tail, False, finish)), "} else {"]
-        body += [*_indent(emitter.store(outputs, variant.tail)), "}"]
+        body += ["if (stream) {", *_indent(writer.store(epilogue, True)), "} else {"]
+        body += [*_indent(writer.store(epilogue)), "}"]
+    elif epilogue and not site.single_pass:
+        body += ["if (last) {", *_indent(writer.store(True)), "} else {", *_indent(writer.store(False)), "}"]
     else:
-        body += emitter.store(outputs, variant.tail, False, finish)
+        body += writer.store(epilogue)
     return TileFunction(name, parameters(site, stream), tuple(body), comment)
 
 
@@ -62,7 +62,7 @@ def parameters(site: Site, stream: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Recursion over the reduction loops of one site, for one variant."""
+    """Recursion over the reduction loops of one site, and what is before and after them, for one variant."""
 
     site: Site
     emitter: TileEmitter
@@ -106,6 +106,71 @@ class _Writer:
                 lines += [head, *self._body(level, name, name if run > 1 else str(first), x, w, here), "}"]
             i += run
         return lines
+
+    def resume(self) -> list[str]:
+        """Accumulators go on from what an earlier pass stored."""
+        if not self.site.problem.crosswise:
+            return self.emitter.resume(self._outputs(), self.variant.tail)
+        isa, lines = self.emitter.isa, []
+        for v, block in self._blocks():
+            loads = []
+            for place in range(isa.lanes):
+                address = self._place("y", "Y", self.site.problem.output, block, v, place)
+                form = isa.load if block.count == isa.lanes else isa.load_tail
+                used = place < self._points(v)
+                loads.append(form.format(p=address, lanes=f"FIRST_{block.count}") if used else isa.zero)
+            lines += ["{", *_indent(self._turned(loads))]
+            lines += [f"{INDENT}{self.emitter.acc(block.first + i, v)} = t[{i}];" for i in range(block.count)]
+            lines.append("}")
+        return lines
+
+    def store(self, epilogue: bool, stream: bool = False) -> list[str]:
+        """Accumulators go to the output, transposed where it needs that; with `epilogue`, what that makes of them."""
+        if not self.site.problem.crosswise:
+            return self.emitter.store(self._outputs(), self.variant.tail, stream, self.finish if epilogue else unchanged)
+        isa, output, lines = self.emitter.isa, self.site.problem.output, []
+        for v, block in self._blocks():
+            rows = [self.emitter.acc(block.first + i, v) for i in range(block.count)]
+            lines += ["{", *_indent(self._turned(rows))]
+            form = isa.store if block.count == isa.lanes else isa.store_tail
+            for place in range(self._points(v)):
+                value = self._finished_point(f"t[{place}]", block, v, place) if epilogue else f"t[{place}]"
+                address = self._place("y", "Y", output, block, v, place)
+                lines.append(f"{INDENT}{form.format(p=address, lanes=f'FIRST_{block.count}', v=value)};")
+            lines.append("}")
+        return lines
+
+    def _outputs(self) -> list[str]:
+        return [_sum("y", self.row_terms("Y", row, self.site.problem.output)) for row in self.site.rows]
+
+    def _blocks(self) -> list[tuple[int, Block]]:
+        """(vector, rows) of every block that is transposed."""
+        return [(v, block) for v in range(self.site.vectors) for block in self.site.blocks]
+
+    def _points(self, v: int) -> int:
+        """How many points of the vectorised dim vector `v` stores."""
+        if self.variant.tail and v == self.site.vectors - 1:
+            return self.site.problem.extents[self.site.problem.vector_dim] % self.emitter.isa.lanes
+        return self.emitter.isa.lanes
+
+    def _turned(self, vectors: list[str]) -> list[str]:
+        return [
+            f"{self.emitter.isa.vector_type} t[{self.emitter.isa.lanes}];",
+            f"transpose_{len(vectors)}(t, {', '.join(vectors)});",
+        ]
+
+    def _place(self, base: str, prefix: str, tensor: Tensor, block: Block, v: int, place: int) -> str:
+        """The address of the first row of a block at point `place` of vector `v`."""
+        point = {self.site.problem.vector_dim: v * self.emitter.isa.lanes + place}
+        return _sum(base, self.row_terms(prefix, self.site.rows[block.first] | point, tensor))
+
+    def _finished_point(self, value: str, block: Block, v: int, place: int) -> str:
+        """As `finish`, of the rows of a block at one point of the vectorised dim."""
+        operands = [value]
+        for array in self.site.problem.epilogue_arrays:
+            address = self._place(f"e_{array.name}", f"E_{array.name}", array, block, v, place)
+            operands.append(block_operand(self.emitter.isa, array, address, self.site.rows, block))
+        return f"epilogue({', '.join(operands)})"
 
     def finish(self, acc: str, row: int, v: int) -> str:
         """The epilogue of one accumulator, as C text: each array is read where the store needs it."""

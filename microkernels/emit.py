@@ -49,7 +49,7 @@ class TileEmitter:
         """The declaration of all accumulators, one register each, starting from zero."""
         return [
             f"{self.isa.vector_type} "
-            + ", ".join(f"{self._acc(row, v)} = {self.isa.zero}" for v in range(self.vectors))
+            + ", ".join(f"{self.acc(row, v)} = {self.isa.zero}" for v in range(self.vectors))
             + ";"
             for row in range(self.rows)
         ]
@@ -61,7 +61,7 @@ class TileEmitter:
             loads = []
             for v in range(self.vectors):
                 form = self.isa.load_tail if tail and v == self.vectors - 1 else self.isa.load
-                loads.append(f"{self._acc(row, v)} = {form.format(p=self._vector_at(address, v))};")
+                loads.append(f"{self.acc(row, v)} = {form.format(p=self._vector_at(address, v), lanes='TAIL')};")
             lines.append(" ".join(loads))
         return lines
 
@@ -82,7 +82,7 @@ class TileEmitter:
             for v in range(self.vectors):
                 whole = self.isa.stream if stream else self.isa.store
                 form = self.isa.store_tail if tail and v == self.vectors - 1 else whole
-                stores.append(form.format(p=self._vector_at(address, v), v=finish(self._acc(row, v), row, v)) + ";")
+                stores.append(form.format(p=self._vector_at(address, v), lanes="TAIL", v=finish(self.acc(row, v), row, v)) + ";")
             lines.append(" ".join(stores))
         return lines
 
@@ -132,7 +132,7 @@ class TileEmitter:
         for v in range(self.vectors):
             form = self.isa.load_tail if tail and v == self.vectors - 1 else self.isa.load
             name = f"x_{number}_{v}" if self.vectors > 1 else f"x_{number}"
-            load = form.format(p=self._vector_at(read.address, v))
+            load = form.format(p=self._vector_at(read.address, v), lanes="TAIL")
             lines.append(self._block(name, load, read, points, range(v, v + 1)))
         return lines
 
@@ -140,7 +140,7 @@ class TileEmitter:
         fmas = []
         for row, point in read.uses:
             for v in vectors:
-                acc = self._acc(row, v)
+                acc = self.acc(row, v)
                 fmas.append(f"{acc} = {self.isa.fma.format(x=x, w=self._w(point, v, points), acc=acc)};")
         return f"{{ const {self.isa.vector_type} {x} = {value}; {' '.join(fmas)} }}"
 
@@ -148,7 +148,7 @@ class TileEmitter:
         return address if v == 0 else f"{address} + {v * self.isa.lanes}"
 
     @staticmethod
-    def _acc(row: int, v: int) -> str:
+    def acc(row: int, v: int) -> str:
         return f"acc_{row}_{v}"
 
     @staticmethod

@@ -1,10 +1,11 @@
 """One row per instruction set: everything the emitters need to know about it, as text.
 
 A new instruction set is a new row. The emitters fill the `{…}` fields of these forms and never ask which row it is.
-Forms: `p` is a pointer to floats, `acc`, `x`, `w`, `v` are names of vector variables. `TAIL` stands for the lanes of
-the last, partly used vector and is defined by `tail_definition`. `constant` spreads the number `s`; `larger` and
-`smaller` of the vectors `a` and `b` give b where either is no number. For everything else the vector types of all rows
-have C's own operators, which gcc and clang define: + - * / lane by lane, < giving lanes of all bits or none.
+Forms: `p` is a pointer to floats, `acc`, `x`, `w`, `v` are names of vector variables. `lanes` names the first lanes of a
+partly used vector, such as TAIL, and is defined by `lanes_definition`. `constant` spreads the number `s`; `larger` and
+`smaller` of the vectors `a` and `b` give b where either is no number; `shuffle` takes the lanes `places` of both, those of
+`b` counted on, by the macro of `transpose`. For everything else the vector types of all rows have C's own operators, which
+gcc and clang define: + - * / lane by lane, < giving lanes of all bits or none.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Isa:
     embedded_broadcast: bool
     vector_type: str
     prologue: str
-    tail_definition: str
+    lanes_definition: str
     zero: str
     load: str
     load_tail: str
@@ -45,6 +46,7 @@ class Isa:
     constant: str
     larger: str
     smaller: str
+    shuffle: str = "PICK({a}, {b}, {places})"
 
 
 AVX512F = Isa(
@@ -58,12 +60,12 @@ AVX512F = Isa(
     embedded_broadcast=True,
     vector_type="__m512",
     prologue="#include <immintrin.h>",
-    tail_definition="#define TAIL ((__mmask16){mask:#06x}) /* the {lanes} lanes used of the last vector */",
+    lanes_definition="#define {name} ((__mmask16){mask:#06x}) /* the {lanes} lanes used of {what} */",
     zero="_mm512_setzero_ps()",
     load="_mm512_loadu_ps({p})",
-    load_tail="_mm512_maskz_loadu_ps(TAIL, {p})",
+    load_tail="_mm512_maskz_loadu_ps({lanes}, {p})",
     store="_mm512_storeu_ps({p}, {v})",
-    store_tail="_mm512_mask_storeu_ps({p}, TAIL, {v})",
+    store_tail="_mm512_mask_storeu_ps({p}, {lanes}, {v})",
     stream="_mm512_stream_ps({p}, {v})",
     stream_fence="_mm_sfence()",
     broadcast="_mm512_set1_ps(*({p}))",
@@ -84,16 +86,16 @@ AVX2 = Isa(
     embedded_broadcast=False,
     vector_type="__m256",
     prologue="#include <immintrin.h>",
-    tail_definition=(
-        "/* The {lanes} lanes used of the last vector: a lane counts where its sign bit is set. */\n"
-        "static const int tail_lanes[8] = {{{lane_list}}};\n"
-        "#define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)"
+    lanes_definition=(
+        "/* The {lanes} lanes used of {what}: a lane counts where its sign bit is set. */\n"
+        "static const int {array}[8] = {{{lane_list}}};\n"
+        "#define {name} _mm256_loadu_si256((const __m256i *){array})"
     ),
     zero="_mm256_setzero_ps()",
     load="_mm256_loadu_ps({p})",
-    load_tail="_mm256_maskload_ps({p}, TAIL)",
+    load_tail="_mm256_maskload_ps({p}, {lanes})",
     store="_mm256_storeu_ps({p}, {v})",
-    store_tail="_mm256_maskstore_ps({p}, TAIL, {v})",
+    store_tail="_mm256_maskstore_ps({p}, {lanes}, {v})",
     stream="_mm256_stream_ps({p}, {v})",
     stream_fence="_mm_sfence()",
     broadcast="_mm256_broadcast_ss({p})",
@@ -130,12 +132,12 @@ static inline void store_lanes(float *p, vec v, int lanes)
     for (int lane = 0; lane < lanes; ++lane)
         p[lane] = v[lane];
 }""",
-    tail_definition="#define TAIL {lanes} /* lanes used of the last vector */",
+    lanes_definition="#define {name} {lanes} /* lanes used of {what} */",
     zero="((vec){0, 0, 0, 0})",
     load="((vec)*(const vec_at *)({p}))",
-    load_tail="load_lanes({p}, TAIL)",
+    load_tail="load_lanes({p}, {lanes})",
     store="*(vec_at *)({p}) = {v}",
-    store_tail="store_lanes({p}, {v}, TAIL)",
+    store_tail="store_lanes({p}, {v}, {lanes})",
     stream="*(vec_at *)({p}) = {v}",
     stream_fence="(void)0",
     broadcast="spread(*({p}))",
@@ -169,5 +171,15 @@ def lacking(isa: Isa, cpu_flags: frozenset[str]) -> tuple[str, ...]:
 
 def tail_definition(isa: Isa, lanes: int) -> str:
     """The C text that defines TAIL for a last vector of which `lanes` lanes are used."""
+    return _lanes_definition(isa, "TAIL", lanes, "the last vector")
+
+
+def block_definition(isa: Isa, rows: int) -> str:
+    """The C text that defines FIRST_n for a transposed block of n `rows`."""
+    return _lanes_definition(isa, f"FIRST_{rows}", rows, f"a block of {rows} rows")
+
+
+def _lanes_definition(isa: Isa, name: str, lanes: int, what: str) -> str:
     lane_list = ", ".join("-1" if lane < lanes else "0" for lane in range(isa.lanes))
-    return isa.tail_definition.format(lanes=lanes, mask=(1 << lanes) - 1, lane_list=lane_list)
+    words = {"name": name, "array": f"{name.lower()}_lanes", "what": what}
+    return isa.lanes_definition.format(**words, lanes=lanes, mask=(1 << lanes) - 1, lane_list=lane_list)

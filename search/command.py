@@ -34,6 +34,7 @@ from search.workshop import DEFAULT_BUDGET, DEFAULT_TRIALS, Workshop, workshop
 from tiling.epilogue import fused
 from tiling.machine import Timing
 from tiling.notation import parse
+from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme, SchemeError
 from tiling.shapes import canonical
@@ -44,14 +45,14 @@ OVERRUN = 1.2
 VERDICT_SECONDS = 0.5
 
 
-def main(program: str, parse_shape: Callable[[str], Problem], shape_help: str, arguments: list[str] | None = None) -> int:
+def main(program: str, parse_shape: Callable[[str, str | None], Problem], shape_help: str, arguments: list[str] | None = None) -> int:
     """Runs the command line; the exit code. 2: what was asked for cannot be; 1: it went wrong; 130: Ctrl-C."""
     parser = _parser(program, shape_help)
     options = parser.parse_args(arguments)
     try:
         check_target(options.target, options.dtype, given(parser, arguments))
         search = _run if options.target == "cpu" else _gpu_search()
-        report = search(program, fused(parse_shape(options.shape), options.epilogue), options)
+        report = search(program, fused(parse_shape(options.shape, options.layout), options.epilogue), options)
         print(json.dumps(report.as_json()) if options.json else report.as_text(), flush=True)
         return INTERRUPTED if report.interrupted else 0
     except BrokenPipeError:
@@ -231,6 +232,7 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(program, description="Finds, checks and explains a fast kernel for one problem.")
     parser.add_argument("--shape", required=True, help=shape_help)
     parser.add_argument("--epilogue", metavar="TEXT", help="what the stores do to each sum, such as 'relu(y + b)'")
+    parser.add_argument("--layout", choices=LAYOUTS, help="of a convolution's x and y; default: nhwc")
     parser.add_argument(
         "--target", choices=TARGETS, default="cpu", help="default cpu; cuda-twin runs a GPU kernel on this CPU"
     )

@@ -43,6 +43,7 @@ def generate_conv(
     padding=0,
     dilation=1,
     groups: int = 1,
+    layout: str = "nhwc",
     transposed: bool = False,
     d: int | None = None,
     dtype: str | None = None,
@@ -55,7 +56,8 @@ def generate_conv(
 ) -> Kernel | GpuKernel | TwinKernel:
     """A kernel for one 2-D convolution on this machine: y = kernel(x, w).
 
-    x is (N,H,W,C) float32, w is (K,C/groups,R,S) float32 as PyTorch has it, y is (N,OH,OW,K). `stride` and `dilation`
+    x is (N,H,W,C) float32, w is (K,C/groups,R,S) float32 as PyTorch has it, y is (N,OH,OW,K); with layout="nchw", which
+    depthwise convolutions do not have, x is (N,C,H,W) and y (N,K,OH,OW), as PyTorch has them. `stride` and `dilation`
     are a number or (h, w); `padding` is a number, (h, w), ((top, bottom), (left, right)), "same" or "valid". Without
     `h` and `r`, both 1, it is one-dimensional along w (`tiling.operators.conv2d`). `epilogue` is what the stores do to
     each sum, such as "relu(y + b + z)" (`tiling.epilogue`); the arrays that it names follow: kernel(x, w, b, z), b (K,)
@@ -69,7 +71,7 @@ def generate_conv(
     choice. threads and isa are the CPU's.
 
     Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), on a CPU a `dtype`
-    but f32, on a GPU groups.
+    but f32, on a GPU groups and layout="nchw".
     Raises ProblemError for these and for a shape or epilogue that cannot be computed, ToolchainError without a C
     compiler, CacheError or StoreError where files cannot be kept, TuningError where no candidate runs; for a GPU what
     `search.gpu_target.generate_gpu` says.
@@ -79,7 +81,7 @@ def generate_conv(
     if d is not None or any(isinstance(each, (tuple, list)) and len(each) == 3 for each in (stride, padding, dilation)):
         raise ProblemError("a 3-D convolution is not covered: only forward ones of 1 or 2 dimensions are")
     axes = {"stride": stride, "padding": padding, "dilation": dilation}
-    problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, **axes, groups=groups)
+    problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, **axes, groups=groups, layout=layout)
     of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa}
     return _generated(fused(problem, epilogue), target, dtype, of_the_cpu)
 

@@ -118,9 +118,12 @@ def _tuned(problem: Problem, budget: float) -> Kernel:
 def on_gpu(problem: Problem, dtype: str | None) -> Problem:
     """An f32 problem in a GPU's dtype, f16 by default, and layout: weights lie channels last too, (K,R,S,C).
 
-    y or c is of the same dtype, of f32 for tf32. Raises ProblemError for a dtype that no matrix instruction reads.
+    y or c is of the same dtype, of f32 for tf32. Raises ProblemError for a dtype that no matrix instruction reads, and
+    for channels first.
     """
     dtype = dtype or DEFAULT_DTYPE
+    if problem.op != "matmul" and problem.layout != "nhwc":
+        raise ProblemError(f"layout={problem.layout!r} is not covered on a GPU: use 'nhwc'")
     if dtype not in DTYPES:
         raise ProblemError(f"dtype {dtype!r:.40} is not covered on a GPU: {', '.join(DTYPES)} are")
     tensors = tuple(_channels_last(t) if t is problem.vector and problem.windows else t for t in problem.tensors)

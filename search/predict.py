@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from microkernels.microkernel import Microkernel, microkernel_of
+from microkernels.transpose import blocks, transposition
 from search.volume import Traffic, Volumes, streams, tasks
 from tiling.machine import Machine
 from tiling.problem import Problem
@@ -39,6 +40,8 @@ class Costs:
         and pointers are set up.
     step: an iteration of the innermost loop, beyond its FMAs; two of these hide behind each FMA cycle.
     exposed: the fraction of the faster parts that is not hidden behind the slowest.
+    shuffle: cycles of one shuffle of two vectors, where tiles are transposed as they are stored: 1 on Intel's cores with
+        AVX-512, 1/2 on Zen (uops.info); the arithmetic around the stores hides a part.
     start: seconds to start and join a team of threads (OpenMP, threads already running).
     """
 
@@ -50,6 +53,7 @@ class Costs:
     entry: float = 5.0
     step: float = 1.0
     exposed: float = 0.15
+    shuffle: float = 0.5
     start: float = 4e-6
 
 
@@ -105,7 +109,7 @@ class Predictor:
         self._volumes = Volumes(problem, machine, threads)
         self._kernels: dict[tuple[int, ...], tuple[Microkernel, float]] = {}
         self._inside = problem.inside_fraction
-        whole_vectors = problem.extents[problem.vector_dim] % machine.lanes == 0
+        whole_vectors = problem.extents[problem.vector_dim] % machine.lanes == 0 and not problem.crosswise
         self._streams = whole_vectors and streams(problem, machine.caches[-1].bytes)
         # peak FLOP/s = pipes · lanes · 2 · clock
         self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
@@ -160,11 +164,22 @@ class Predictor:
         The stores of one tile overlap the arithmetic of the next only as far as registers are free, so they count.
         """
         costs = self.costs
-        outputs = kernel.accumulators * (costs.store + costs.load * (passes - 1) / passes)
+        shuffles, vectors = self._stored(kernel)
+        outputs = shuffles * costs.shuffle + vectors * costs.store
+        outputs += (shuffles * costs.shuffle + vectors * costs.load) * (passes - 1) / passes
         entries = steps / last * costs.entry if last > 1 else 0.0
         # An iteration whose FMAs take many cycles hides its own counting; a short one does not.
         control = steps * max(0.0, costs.step - kernel.fmas / costs.pipes / 2)
         return (outputs + costs.drain + costs.tile + entries + control) * self._cycle
+
+    def _stored(self, kernel: Microkernel) -> tuple[int, int]:
+        """Shuffles and stores that bring a tile's accumulators to memory."""
+        if not self.problem.crosswise:
+            return 0, kernel.accumulators
+        lanes = self.machine.lanes
+        found = blocks(self.problem, {dim: 1 for dim in self.problem.row_dims} | dict(kernel.rows), lanes)
+        shuffles = sum(len(transposition(lanes, block.count).shuffles) for block in found)
+        return kernel.vectors * shuffles, kernel.vectors * len(found) * lanes
 
 
 def predict(

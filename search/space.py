@@ -200,10 +200,14 @@ def plans(
 
 
 def _reduction_loops(problem: Problem, tile: RegisterTile) -> tuple[tuple[str, int], ...]:
-    """Loops over the reductions that are not unrolled, the contiguous one of the broadcast tensor innermost."""
+    """Loops over the reductions that are not unrolled: taps by falling stride in x, then channels, of which there are most.
+
+    In a layout whose channels are contiguous that is the order of x.
+    """
     looped = [dim for dim in problem.reductions if dim not in dict(tile.unrolled) and problem.extents[dim] > 1]
-    # Sorted by falling stride in x; equal strides keep the order of the problem.
-    looped.sort(key=problem.broadcast.stride, reverse=True)
+    taps = {window.tap for window in problem.windows}
+    # Equal strides keep the order of the problem.
+    looped.sort(key=lambda dim: (dim in taps, problem.broadcast.stride(dim)), reverse=True)
     return tuple((dim, problem.extents[dim]) for dim in looped)
 
 

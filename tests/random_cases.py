@@ -17,7 +17,7 @@ from microkernels.isa import Isa, isa_named
 from tiling.compose import divisors
 from tiling.epilogue import fused
 from tiling.nest import Loop, Node, Register, lower
-from tiling.operators import conv2d, matmul
+from tiling.operators import LAYOUTS, conv2d, matmul
 from tiling.problem import Problem
 from tiling.scheme import Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector
 from tiling.shapes import canonical
@@ -100,6 +100,7 @@ def _conv2d(random: Random) -> Problem:
         padding=padding,
         dilation=dilation,
         groups=groups,
+        layout="nhwc" if groups > 1 == c == k else random.choice(LAYOUTS),  # depthwise convolutions have no other
     )
 
 

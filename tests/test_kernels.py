@@ -18,7 +18,7 @@ from cpu.toolchain import BASE_FLAGS, ToolchainError, find_compiler
 from microkernels.isa import ISAS
 from tiling.epilogue import fused
 from tiling.notation import parse
-from tiling.operators import conv2d, matmul
+from tiling.operators import conv2d, in_layout, matmul
 from tiling.scheme import SchemeError
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -82,6 +82,18 @@ CASES = {
     "matrix products in a batch, for cores": (BATCHED, "T(l,3)@core T(k,2) T(m,2) R(n) S(c) T(k,5) U(m,4) V(n,{v})"),
     "matrix product, k unrolled": (matmul(m=24, n=50, k=18), "T(m,4) R(n) S(c) T(k,9) U(k,2) U(m,6) V(n,{v})"),
 }
+# The same with the channels of x and y before their pixels: tiles are transposed as they are stored and read back.
+_CHANNELS_FIRST = (
+    *("both windows clipped", "unrolled taps with a register full", "composed rows in two dims", "masked and accumulated"),
+    *("stem", "the same, rows over h", "groups and accumulated", "loops for cores"),
+)
+LONG_ROWS = conv2d(n=2, c=3, h=6, w=13, k=19, r=1, s=1, layout="nchw")
+SHORT_ROWS = conv2d(n=2, c=3, h=6, w=6, k=19, r=1, s=1, layout="nchw")
+CASES |= {f"{name}, channels first": (in_layout(CASES[name][0], "nchw"), CASES[name][1]) for name in _CHANNELS_FIRST}
+CASES |= {
+    "more rows than lanes": (LONG_ROWS, "R(n) R(k) T(h,6) S(y) T(c,3) U(w,13) V(k,{v})"),
+    "rows of two lines that are neighbours": (SHORT_ROWS, "T(c,3) R(n) R(k) T(h,3) S(y) U(h,2) U(w,6) V(k,{v})"),
+}
 # With an epilogue: arrays of every shape, after sums in one part and in several.
 EPILOGUE_CASES = {
     "accumulated, then gelu": (fused(TAIL, "gelu(y*scale + b)"), CASES["masked and accumulated"][1]),
@@ -91,6 +103,15 @@ EPILOGUE_CASES = {
     ),
     "groups, then silu": (fused(GROUPED, "silu(y + b)"), CASES["groups and accumulated"][1]),
     "depthwise, then a residual": (fused(DEPTHWISE, "relu(y + b) + z"), CASES["depthwise, composed rows"][1]),
+    "composed, then arrays of every shape, channels first": (
+        fused(in_layout(SAME_3X3, "nchw"), "relu(y*scale - z) + t[h] * u[n,w]"), CASES["composed rows in two dims"][1]
+    ),
+    "rows of two lines, arrays in one of them, channels first": (
+        fused(SHORT_ROWS, "y*b + t[k,w] - relu(z) * s[n,h]"), CASES["rows of two lines that are neighbours"][1]
+    ),
+    "groups, then silu, channels first": (
+        fused(in_layout(GROUPED, "nchw"), "silu(y + b)"), CASES["groups and accumulated"][1]
+    ),
     "product, then arrays of every shape": (fused(PRODUCT, "abs(y + b) - t[m] * z"), CASES["matrix product"][1]),
 }
 ALL_CASES = CASES | EPILOGUE_CASES
@@ -131,6 +152,14 @@ def test_streaming_stores_and_unaligned_outputs(isa):
     memory = np.empty(SAME_3X3.output.elements + 1, np.float32)
     out = memory[1:].reshape(SAME_3X3.output.shape)
     assert np.array_equal(kernel(x, w, out=out), reference(SAME_3X3, x, w))
+
+
+@pytest.mark.isa("avx512f")
+def test_channels_first_is_stored_plainly():
+    """A block of fewer rows than lanes is no whole line, which a streaming store needs."""
+    problem = in_layout(SAME_3X3, "nchw")
+    source = emit(parse(problem, CASES["one window looped, one clipped"][1].format(v=16)), ISAS["avx512f"], stream=True)
+    assert "stream" not in source.text and "transpose_6(t" in source.text
 
 
 def test_the_oracle_is_the_definition():
@@ -266,6 +295,9 @@ GOLDENS = {
     "conv2d_masked_portable": (CASES["masked last vector"], "portable", {}),
     "conv2d_cores_portable": (CASES["loops for cores"], "portable", {"threads": 2}),
     "conv2d_groups_portable": (CASES["groups and accumulated"], "portable", {}),
+    "conv2d_channels_first_portable": (
+        EPILOGUE_CASES["rows of two lines, arrays in one of them, channels first"], "portable", {}
+    ),
     "depthwise2d_masked_avx2": (CASES["depthwise, taps looped"], "avx2", {}),
     "depthwise2d_unrolled_avx512f": (CASES["depthwise, taps unrolled"], "avx512f", {}),
     "matmul_composed_avx512f": (CASES["matrix product"], "avx512f", {}),
@@ -307,6 +339,14 @@ def test_tiles_of_nearly_all_registers_do_not_spill(rows, vectors, taps, tmp_pat
     assert len(re.findall(r"vfmadd\w+ps", assembly)) >= rows * vectors
     spills = spills_of(assembly)
     assert not spills, f"{len(spills)} spills, such as {spills[0].strip()}"
+
+
+@pytest.mark.isa("avx512f")
+@pytest.mark.parametrize("rows, vectors", [(14, 2), (28, 1), (8, 3), (6, 4)])
+def test_transposing_a_tile_spills_nothing(rows, vectors, tmp_path):
+    problem, text = nearly_full(rows, vectors, taps=1)
+    source = emit(parse(in_layout(problem, "nchw"), text), ISAS["avx512f"])
+    assert not spills_of(assembly_of(source, tmp_path))
 
 
 @pytest.mark.isa("avx512f")

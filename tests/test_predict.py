@@ -13,7 +13,7 @@ from search.sizes import ROOM, Block, Sizer
 from tests.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
 from tiling.footprint import footprint
 from tiling.notation import parse
-from tiling.operators import conv2d, matmul
+from tiling.operators import conv2d, in_layout, matmul
 
 # --- predictions ---------------------------------------------------------------------------------------------------
 
@@ -47,6 +47,20 @@ def test_a_faster_microkernel_a_second_core_and_fewer_passes_help():
     assert 0.5 < two.seconds / base.seconds < 0.6
     assert two.imbalance == 1.0
     assert predict(parse(problem, cut), MACHINE, estimate).overhead > base.overhead
+
+
+def test_stores_that_transpose_cost_shuffles_and_a_store_for_each_point():
+    """Of 14 rows less than twice what plain stores cost; of few rows, where most lanes of a store are idle, more."""
+    last = conv2d(c=64, h=56, w=56, k=64, r=1, s=1)
+
+    def overheads(problem, rows, vectors):
+        text = f"T(h,56) T(w,{56 // rows}) T(k,{4 // vectors}) S(y) T(c,64) U(w,{rows}) U(k,{vectors}) V(k,16)"
+        return predict(parse(problem, text), MACHINE, estimate).overhead
+
+    for rows, vectors, most in ((14, 2, 2.5), (7, 4, 4)):
+        plain, turned = (overheads(in_layout(last, layout), rows, vectors) for layout in ("nhwc", "nchw"))
+        assert plain * 1.2 < turned < plain * most
+    assert overheads(in_layout(last, "nchw"), 14, 2) < overheads(in_layout(last, "nchw"), 7, 4)
 
 
 def test_an_uneven_share_costs_what_its_busiest_core_does():

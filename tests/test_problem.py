@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiling.footprint import inside_rows, unclipped
-from tiling.operators import conv2d, matmul
+from tiling.operators import conv2d, in_layout, matmul
 from tiling.problem import ProblemError, Window
 from tiling.shapes import canonical, parse_shape
 
@@ -20,6 +20,16 @@ def test_output_extents_follow_padding_stride_and_dilation():
     assert (p.broadcast.shape, p.vector.shape, p.output.shape) == ((2, 11, 9, 3), (5, 3, 3, 2), (2, 5, 3, 5))
     assert p.flops == 2 * prod(p.extents.values()) and p.reduction_length == 3 * 3 * 2
     assert p.row_dims == ("n", "h", "w") and p.broadcast.stride("h") == 2 * 9 * 3 and p.broadcast.stride("k") == 0
+
+
+def test_a_layout_is_the_order_of_axes():
+    sizes = dict(n=2, c=6, h=11, w=9, k=4, r=3, s=2, groups=2, padding=1)
+    last, first = conv2d(**sizes), conv2d(**sizes, layout="nchw")
+    assert (first.broadcast.shape, first.vector.shape, first.output.shape) == ((2, 6, 11, 9), (4, 3, 3, 2), (2, 4, 11, 10))
+    assert [str(index) for index in first.output.indices] == ["n", "2*g + k", "h", "w"]
+    assert (last.layout, first.layout) == ("nhwc", "nchw") and in_layout(first, "nhwc") == last
+    assert first.crosswise and not last.crosswise and not conv2d(**sizes | dict(h=1, w=2, padding=(1, 0)), layout="nchw").crosswise
+    assert first.windows == last.windows and first.output_axes == ("n", "k", "h", "w")
 
 
 def test_matmul_is_the_same_kind_of_problem():
@@ -52,6 +62,9 @@ def test_matmul_is_the_same_kind_of_problem():
         ({"r": 8}, "reaches over 8 points along h"),
         ({"s": 4, "dilation": (1, 3)}, "reaches over 10 points along w"),
         ({"dtype": "f64"}, "'f64'"),
+        ({"layout": "nchv"}, "layout='nchv' must be 'nhwc' or 'nchw'"),
+        ({"layout": None}, "layout=None must be"),
+        ({"layout": "nchw", "groups": 3, "k": 3}, "its x and y are channels last: use layout='nhwc'"),
     ],
 )
 def test_a_problem_that_cannot_be_computed_is_refused(change, named):

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cpu.oracle import reference
+from cpu.toolchain import find_compiler
 from microkernels.isa import ISAS
 from search import generate_conv
-from tiling.operators import conv2d
+from tiling.operators import LAYOUTS, conv2d
 
 torch = pytest.importorskip("torch", reason="PyTorch, an independent reference, is not installed")
 
@@ -56,6 +57,10 @@ CASES = {
     "one row": dict(c=6, h=1, w=30, k=8, r=1, s=9, padding=(0, 4)),
     "one column": dict(c=6, h=30, w=1, k=8, r=9, s=1, padding=(4, 0)),
 }
+CHANNELS_FIRST = (
+    *("everything at once", "asymmetric padding", "primes", "one channel", "one output", "pointwise", "one row", "one column"),
+    *("kernel larger than the image", "groups", "depthwise with a channel multiplier"),
+)
 LINES = {
     "plain": dict(c=5, w=40, k=18, s=7),
     "batch, stride, dilation, padding": dict(n=3, c=5, w=41, k=18, s=3, stride=2, dilation=3, padding=4),
@@ -68,9 +73,13 @@ def whole_numbers(shape, seed):
     return np.random.default_rng(seed).integers(-3, 4, shape).astype(np.float32)
 
 
-def by_pytorch(x, w, padding=0, one_dimensional=False, **options):
-    """PyTorch's result for x (N,H,W,C) and w as PyTorch has it, as (N,OH,OW,K); float64, so no sum is rounded."""
-    x = torch.from_numpy(x.astype(np.float64)).permute(0, 3, 1, 2)
+def by_pytorch(x, w, padding=0, one_dimensional=False, layout="nhwc", **options):
+    """PyTorch's result for x (N,H,W,C) and w as PyTorch has it, as (N,OH,OW,K); float64, so no sum is rounded.
+
+    With layout="nchw", which is PyTorch's own, x is (N,C,H,W) and so is the result.
+    """
+    x = torch.from_numpy(x.astype(np.float64))
+    x = x if layout == "nchw" else x.permute(0, 3, 1, 2)
     w = torch.from_numpy(w.astype(np.float64))
     if isinstance(padding, tuple):
         (top, bottom), (left, right) = (side if isinstance(side, tuple) else (side, side) for side in padding)
@@ -79,17 +88,18 @@ def by_pytorch(x, w, padding=0, one_dimensional=False, **options):
         y = torch.nn.functional.conv1d(x[:, :, 0], w[:, :, 0], padding=padding, **options)[:, :, None]
     else:
         y = torch.nn.functional.conv2d(x, w, padding=padding, **options)
-    return y.permute(0, 2, 3, 1).numpy()
+    return (y if layout == "nchw" else y.permute(0, 2, 3, 1)).numpy()
 
 
 def arrays(case):
-    x = whole_numbers((case.get("n", 1), case.get("h", 1), case["w"], case["c"]), seed=1)
+    sizes = {"n": case.get("n", 1), "h": case.get("h", 1), "w": case["w"], "c": case["c"]}
+    x = whole_numbers([sizes[axis] for axis in case.get("layout", "nhwc")], seed=1)
     channels = case["c"] // case.get("groups", 1)
     return x, whole_numbers((case["k"], channels, case.get("r", 1), case["s"]), seed=2)
 
 
 def options_of(case):
-    return {name: case[name] for name in ("stride", "padding", "dilation", "groups") if name in case}
+    return {name: case[name] for name in ("stride", "padding", "dilation", "groups", "layout") if name in case}
 
 
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
@@ -98,6 +108,23 @@ def test_convolutions(name, isa):
     case = CASES[name]
     x, w = arrays(case)
     assert np.array_equal(generate_conv(**case, isa=isa)(x, w), by_pytorch(x, w, **options_of(case)))
+
+
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+@pytest.mark.parametrize("name", CHANNELS_FIRST)
+def test_convolutions_in_the_layout_of_pytorch(name, isa):
+    case = CASES[name] | {"layout": "nchw"}
+    x, w = arrays(case)
+    assert np.array_equal(generate_conv(**case, isa=isa)(x, w), by_pytorch(x, w, **options_of(case)))
+
+
+def test_an_epilogue_in_the_layout_of_pytorch():
+    case = CASES["asymmetric padding"] | {"layout": "nchw"}
+    x, w = arrays(case)
+    y = by_pytorch(x, w, **options_of(case))
+    b, z = whole_numbers(y.shape[1:2], seed=3), whole_numbers(y.shape, seed=4)
+    kernel = generate_conv(**case, epilogue="relu(y + b) - z", threads=2 if find_compiler().openmp else 1)
+    assert np.array_equal(kernel(x, w, b, z), np.maximum(y + b[:, None, None], 0) - z)
 
 
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
@@ -117,6 +144,7 @@ def cases(draw):
         groups, c, k = k, 1, draw(st.integers(1, 2))  # depthwise, or with a channel multiplier
     taps, dilation, stride = (draw(st.tuples(st.integers(1, high), st.integers(1, high))) for high in (5, 3, 3))
     sides = draw(st.tuples(*[st.tuples(st.integers(0, 4), st.integers(0, 4))] * 2))
+    layouts = ("nhwc",) if groups > 1 == c == k else LAYOUTS
     least = [max(1, (t - 1) * d + 1 - sum(side)) for t, d, side in zip(taps, dilation, sides)]
     return dict(
         n=draw(st.integers(1, 3)),
@@ -130,6 +158,7 @@ def cases(draw):
         stride=stride,
         dilation=dilation,
         padding=sides,
+        layout=draw(st.sampled_from(layouts)),
     )
 
 

@@ -81,6 +81,7 @@ def test_the_repeat_command_repeats(capsys):
     "arguments, message",
     [
         (["--shape", "resnet18:R99"], "R99"),
+        (["--shape", SHAPE + ",layout=nchw", "--layout", "nhwc"], "give one of them"),
         (["--shape", "resnet99:R1"], "there is no suite 'resnet99'"),
         (["--shape", "c=8,h=12,w=12,k=16,r=3"], "the shape lacks s"),
         (["--shape", "c=8,h=12,w=12,k=16,r=3,s=3,colour=4"], "colour"),
@@ -104,7 +105,7 @@ def test_bad_input_gets_one_sentence(arguments, message, capsys):
     assert printed.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [["--threads", "0"], ["--budget", "-1"], ["--trials", "none"], ["--seed", "-1"], ["--budget", "nan"], []])
+@pytest.mark.parametrize("arguments", [["--threads", "0"], ["--budget", "-1"], ["--trials", "none"], ["--seed", "-1"], ["--budget", "nan"], ["--layout", "nhcw"], []])
 def test_bad_options_are_refused(arguments, capsys):
     with pytest.raises(SystemExit) as stopped:
         conv(*(["--shape", SHAPE] if arguments else []), *arguments)

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.test_scheme import problems
+from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape
 
@@ -23,6 +24,7 @@ SMALL = dict(c=2, h=11, w=8, k=4, r=3, s=2)
         ("c=2 h=11 w=8 k=4 r=3 s=2 pad=same stride=2", conv2d(**SMALL, stride=2, padding=((1, 1), 0))),
         ("c=2 h=11 w=8 k=4 r=3 s=2 pad=same dilation=2", conv2d(**SMALL, dilation=2, padding=(2, 1))),
         ("c=2 h=11 w=8 k=4 r=3 s=2 pad=valid", conv2d(**SMALL)),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 layout=nchw", conv2d(**SMALL, layout="nchw")),
         ("c=2 h=11 w=8 k=4 r=3 s=2 pad_h=2 pad_left=1", conv2d(**SMALL, padding=(2, (1, 0)))),
         ("c=2 h=11 w=8 k=4 r=3 s=2 pad_bottom=1 pad_w=same", conv2d(**SMALL, padding=((0, 1), (0, 1)))),
         ("c=2 h=11 w=8 k=4 r=3 s=2 stride_h=2 dilation_w=3", conv2d(**SMALL, stride=(2, 1), dilation=(1, 3))),
@@ -52,6 +54,7 @@ def test_every_form_of_a_shape(text, problem):
     "text, named",
     [
         ("", "cannot read the shape ''"),
+        ("c=1,h=4,w=4,k=1,r=1,s=1,layout=chwn", "layout='chwn' must be 'nhwc' or 'nchw'"),
         ("R2", "cannot read the shape 'R2'"),
         ("resnet:R2", "'resnet' (did you mean resnet50 or resnet18"),
         ("vgg:C1", "there is no suite 'vgg' (did you mean vgg16?); there are bert_base convnext_t densenet121"),
@@ -107,8 +110,23 @@ def test_canonical_leaves_out_what_is_default():
     assert canonical(conv2d(**SMALL, n=2, stride=(2, 1), dilation=2)).startswith("n=2,c=2,")
     assert canonical(conv2d(**SMALL, stride=(2, 1), dilation=2)).endswith("s=2,stride_h=2,dilation=2")
     assert canonical(conv2d(**SMALL, groups=2, stride=2)) == "c=2,h=11,w=8,k=4,r=3,s=2,groups=2,stride=2"
+    assert canonical(conv2d(**SMALL, layout="nchw", n=2, stride=2)) == "n=2,c=2,h=11,w=8,k=4,r=3,s=2,stride=2,layout=nchw"
     assert canonical(conv2d(**SMALL, padding=(1, 0))).endswith("s=2,pad_h=1")
     assert canonical(conv2d(**SMALL, padding=(0, (0, 1)))).endswith("s=2,pad_right=1")
+
+
+def test_a_layout_beside_the_text():
+    """As --layout gives it; it is there before the epilogue, whose arrays lie as y does."""
+    channels_first = parse_shape("c=2,h=11,w=8,k=4,r=3,s=2,epilogue=y + z", "nchw")
+    assert channels_first == fused(conv2d(**SMALL, layout="nchw"), "y + z[n,k,h,w]")
+    assert parse_shape(canonical(channels_first)) == parse_shape(canonical(channels_first), "nchw") == channels_first
+    assert parse_shape("resnet18:R2", "nhwc") == R2
+    with pytest.raises(ShapeError, match="says layout=nchw, and nhwc was asked for"):
+        parse_shape("c=2,h=11,w=8,k=4,r=3,s=2,layout=nchw", "nhwc")
+    with pytest.raises(ShapeError, match="a depthwise convolution"):
+        parse_shape("c=4,h=9,w=9,k=4,r=3,s=3,groups=4", "nchw")
+    with pytest.raises(ShapeError, match="a matrix product has no layout"):
+        parse_matmul_shape("m=1,n=2,k=3", "nchw")
 
 
 @settings(max_examples=300)

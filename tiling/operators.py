@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index as whole_number
 
 from tiling.problem import OUTPUT_DTYPE, Affine, Problem, ProblemError, Tensor
+
+# The order of the axes of x and y; c stands for y's k too.
+LAYOUTS = ("nhwc", "nchw")
 
 
 def conv2d(
@@ -24,8 +27,12 @@ def conv2d(
     dtype: str = "f32",
     output_dtype: str | None = None,
     filters: str = "kcrs",
+    layout: str = "nhwc",
 ) -> Problem:
     """A 2-D convolution, channels last: x (N,H,W,C), weights (K,C/groups,R,S), y (N,OH,OW,K).
+
+    `layout="nchw"` has the channels of x and y before their pixels: x (N,C,H,W), y (N,K,OH,OW). Not where each channel is
+    by itself (groups = c = k).
 
     Group g reads the g-th part of the channels and writes the g-th part of the outputs; where there are several, g is a
     dim of the problem, and its dims `c` and `k` are those of one group. With groups = c = k each channel is by itself:
@@ -77,7 +84,27 @@ def conv2d(
     y = Tensor("y", "output", (n_index, h_index, w_index, channels.y), (n, out["h"], out["w"], k))
     dims = (("n", n), *channels.dims, ("h", out["h"]), ("w", out["w"]), ("r", r), ("s", s))
     dtypes = dtype, _output_dtype(dtype, output_dtype)
-    return Problem(channels.op, dims, (*channels.summed, "r", "s"), (x, weights, y), channels.vector_dim, *dtypes)
+    tensors = (x, weights, y)
+    return in_layout(Problem(channels.op, dims, (*channels.summed, "r", "s"), tensors, channels.vector_dim, *dtypes), layout)
+
+
+def in_layout(problem: Problem, layout: str) -> Problem:
+    """The convolution with the axes of x and y in the order of `layout`, before an epilogue is fused. Raises ProblemError."""
+    if layout not in LAYOUTS:
+        raise ProblemError(f"conv2d: layout={layout!r:.40} must be {' or '.join(map(repr, LAYOUTS))}")
+    if layout == "nchw" and problem.op == "depthwise2d":
+        raise ProblemError(
+            "conv2d: a depthwise convolution (groups = c = k) computes neighbouring channels side by side, so its x and y are "
+            "channels last: use layout='nhwc'"
+        )
+    order = [problem.layout.index(axis) for axis in layout]
+
+    def ordered(tensor: Tensor) -> Tensor:
+        if tensor.role == "vector":
+            return tensor
+        return replace(tensor, indices=tuple(tensor.indices[i] for i in order), shape=tuple(tensor.shape[i] for i in order))
+
+    return replace(problem, tensors=tuple(map(ordered, problem.tensors)))
 
 
 @dataclass(frozen=True)

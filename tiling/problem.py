@@ -211,6 +211,16 @@ class Problem:
         return self.vector_dim in self.broadcast.dims
 
     @cached_property
+    def crosswise(self) -> bool:
+        """Whether vectors lie across the contiguous axis of the output, so that a register tile is turned as it is stored."""
+        return self.output.stride(self.vector_dim) != 1
+
+    @property
+    def layout(self) -> str:
+        """Of a convolution's x and y: the order of their axes, "nhwc" or "nchw"."""
+        return "nhwc" if self.output_axes[-1] == self.vector_dim else "nchw"
+
+    @cached_property
     def windows(self) -> tuple[Window, ...]:
         """The axes of the broadcast tensor whose index can leave it, i.e. where padding is."""
         found = []

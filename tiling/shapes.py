@@ -15,17 +15,18 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tiling.epilogue import fused
-from tiling.operators import conv2d, matmul, transposed
+from tiling.operators import conv2d, in_layout, matmul, transposed
 from tiling.problem import Problem, ProblemError, ShapeError
 from tiling.suite import Layer, find, read
 
 REQUIRED = ("c", "h", "w", "k", "r", "s")
 KEYS = (
     *("n", *REQUIRED, "stride", "stride_h", "stride_w", "dilation", "dilation_h", "dilation_w", "pad", "padding"),
-    *("pad_h", "pad_w", "pad_top", "pad_bottom", "pad_left", "pad_right", "groups"),
+    *("pad_h", "pad_w", "pad_top", "pad_bottom", "pad_left", "pad_right", "groups", "layout"),
 )
 MATMUL_REQUIRED = ("m", "n", "k")
 MATMUL_KEYS = (*MATMUL_REQUIRED, "batch", "trans_a", "trans_b")
+DEFAULT_LAYOUT = "nhwc"
 LARGEST = 2**31 - 1  # what a C int holds
 
 _A = {"conv2d": "a convolution", "depthwise2d": "a convolution", "matmul": "a matrix product"}
@@ -37,10 +38,23 @@ _DESCRIPTOR_PAIR = re.compile(rf"({_DESCRIPTOR_KEYS})([0-9]+)_*")
 _DESCRIPTOR_START = re.compile(rf"_*(?:{_DESCRIPTOR_KEYS})[0-9]")
 
 
-def parse_shape(text: str) -> Problem:
-    """The convolution that `text` stands for, in any of the three forms. Raises ShapeError, EpilogueError."""
+def parse_shape(text: str, layout: str | None = None) -> Problem:
+    """The convolution that `text` stands for, in any of the three forms; in `layout` where one is given.
+
+    Raises ShapeError, EpilogueError.
+    """
     shape, epilogue = _split(text)
-    return fused(_convolution(shape), epilogue)
+    problem = _convolution(shape)
+    return fused(problem if layout is None else _in_layout(problem, layout), epilogue)
+
+
+def _in_layout(problem: Problem, layout: str) -> Problem:
+    if problem.layout not in (DEFAULT_LAYOUT, layout):
+        raise ShapeError(f"the shape says layout={problem.layout}, and {layout} was asked for beside it: give one of them")
+    try:
+        return in_layout(problem, layout)
+    except ProblemError as error:
+        raise ShapeError(str(error)) from error
 
 
 def _convolution(text: str) -> Problem:
@@ -56,8 +70,10 @@ def _convolution(text: str) -> Problem:
     return _layer(text, "conv2d")
 
 
-def parse_matmul_shape(text: str) -> Problem:
-    """The matrix product that `gpt2:QKV` or `m=…,n=…,k=…` stands for. Raises ShapeError, EpilogueError."""
+def parse_matmul_shape(text: str, layout: str | None = None) -> Problem:
+    """The matrix product that `gpt2:QKV` or `m=…,n=…,k=…` stands for; it has no `layout`. Raises ShapeError, EpilogueError."""
+    if layout is not None:
+        raise ShapeError(f"a matrix product has no layout {layout!r:.40}: leave it out")
     shape, epilogue = _split(text)
     return fused(_layer(shape, "matmul") if ":" in shape and "=" not in shape else _matmul(shape), epilogue)
 
@@ -97,8 +113,9 @@ def _canonical(problem: Problem) -> str:
         return ",".join(f"{key}={value}" for key, value in (sizes | options).items())
     if problem.op not in ("conv2d", "depthwise2d"):
         raise ShapeError(f"{problem.op} has no text form")
-    n, h, w, c = problem.broadcast.shape
-    sizes = {"n": n, "c": c, "h": h, "w": w, "k": problem.output.shape[-1], "r": extents["r"], "s": extents["s"]}
+    size = dict(zip(problem.layout, problem.broadcast.shape))
+    k = dict(zip(problem.layout, problem.output.shape))["c"]
+    sizes = {**{key: size[key] for key in "nchw"}, "k": k, "r": extents["r"], "s": extents["s"]}
     vertical, horizontal = problem.windows
     (top, bottom), (left, right) = (
         _sides(window, extents[window.dim], extents[window.tap]) for window in (vertical, horizontal)
@@ -108,13 +125,14 @@ def _canonical(problem: Problem) -> str:
     else:
         padding = {"pad_top": top, "pad_bottom": bottom, "pad_left": left, "pad_right": right}
     options = {
-        "groups": c * extents["r"] * extents["s"] * sizes["k"] // problem.vector.elements,
+        "groups": size["c"] * extents["r"] * extents["s"] * k // problem.vector.elements,
         **_per_axis("stride", vertical.stride, horizontal.stride),
         **_per_axis("dilation", vertical.dilation, horizontal.dilation),
     }
     kept = {key: value for key, value in sizes.items() if key != "n" or value != 1}
     kept |= {key: value for key, value in options.items() if value != 1}
     kept |= {key: value for key, value in padding.items() if value != 0}
+    kept |= {"layout": problem.layout} if problem.layout != DEFAULT_LAYOUT else {}
     return ",".join(f"{key}={value}" for key, value in kept.items())
 
 
@@ -165,7 +183,8 @@ def _key_value(text: str) -> Problem:
     dilation = _axes(pairs, "dilation")
     padding = tuple(_padding(pairs, axis) for axis in "hw")
     n, groups = (_number(key, pairs.get(key, "1")) for key in ("n", "groups"))
-    return _conv2d({**sizes, "n": n, "groups": groups, "stride": stride, "dilation": dilation, "padding": padding})
+    options = {"stride": stride, "dilation": dilation, "padding": padding, "layout": pairs.get("layout", DEFAULT_LAYOUT)}
+    return _conv2d({**sizes, "n": n, "groups": groups, **options})
 
 
 def _along_w(pairs: dict[str, str]) -> dict[str, str]:

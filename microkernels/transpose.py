@@ -1,0 +1,156 @@
+"""A block of a register tile turned in registers, for an output whose contiguous axis is not the vectorised one.
+
+Accumulators hold vectors of k, one for each row (a pixel of w). Where y is (N,K,OH,OW) neighbours in memory are pixels, so
+up to `lanes` rows of one vector are transposed, and then there is one store for each point of k:
+
+    acc_0  k0 k1 k2 k3            t[0]  w0 w1 w2 w3
+    acc_1  k0 k1 k2 k3     ──►    t[1]  w0 w1 w2 w3       each stage pairs neighbours: 1 row with 1, 2 with 2, …
+    acc_2  k0 k1 k2 k3            t[2]  w0 w1 w2 w3
+    acc_3  k0 k1 k2 k3            t[3]  w0 w1 w2 w3
+
+The stages are the shuffles that x86 has one instruction for: interleaving single lanes and pairs within 128 bits, then
+moving 128 bits as a whole. They are written for the compiler's own vectors, so every instruction set has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby, product
+
+from microkernels.isa import Isa
+from tiling.problem import Problem
+
+# What a lane holds: (row, point of k); None where nothing was put.
+_Lane = tuple[int, int] | None
+_QUAD = 4  # lanes of 128 bits
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows first … first+count-1 of a register tile, neighbours in the output and in what the epilogue reads."""
+
+    first: int
+    count: int
+
+
+def blocks(problem: Problem, extents: Mapping[str, int], lanes: int) -> tuple[Block, ...]:
+    """The rows of a tile of `extents` points per dim, in runs of neighbours of at most `lanes`.
+
+    Rows are counted in row-major order of the row dims. Along a run the output's address grows by one, and that of each
+    array of the epilogue by one everywhere or nowhere.
+    """
+    dims = problem.row_dims
+    rows = list(product(*(range(extents[dim]) for dim in dims)))
+    tensors = (problem.output, *problem.epilogue_arrays)
+    places = [tuple(sum(t.stride(d) * i for d, i in zip(dims, row)) for t in tensors) for row in rows]
+    found: list[Block] = []
+    first, steps = 0, None
+    for row in range(1, len(rows) + 1):
+        step = row < len(rows) and tuple(b - a for a, b in zip(places[row - 1], places[row]))
+        neighbours = step and step[0] == 1 and set(step) <= {0, 1} and steps in (None, step)
+        if neighbours and row - first < lanes:
+            steps = step
+            continue
+        found.append(Block(first, row - first))
+        first, steps = row, None
+    return tuple(found)
+
+
+@lru_cache(maxsize=None)
+def stages(lanes: int) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
+    """Per stage the two shuffles, of lanes 0 … lanes-1 of one vector and lanes … 2·lanes-1 of another."""
+    quads = range(0, lanes, _QUAD)
+
+    def within(order: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(quad + place % _QUAD + place // _QUAD * lanes for quad in quads for place in order)
+
+    def whole(order: tuple[int, ...]) -> tuple[int, ...]:
+        half = tuple(quad * _QUAD + place for quad in order for place in range(_QUAD))
+        return (*half, *(lanes + lane for lane in half))
+
+    found = [(within((0, 4, 1, 5)), within((2, 6, 3, 7))), (within((0, 1, 4, 5)), within((2, 3, 6, 7)))]
+    if lanes == 8:
+        found += [(whole((0,)), whole((1,)))]
+    if lanes == 16:
+        found += [(whole((0, 1)), whole((2, 3))), (whole((0, 2)), whole((1, 3)))]
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Shuffle:
+    """`name` = the low (or high) shuffle of a stage of the vectors `a` and `b`."""
+
+    name: str
+    stage: int
+    high: bool
+    a: str
+    b: str
+
+
+@dataclass(frozen=True)
+class Transposition:
+    """The shuffles that turn `rows` vectors r0, r1 … of `lanes` points into one vector of rows for each point."""
+
+    shuffles: tuple[Shuffle, ...]
+    columns: tuple[str, ...]
+
+
+@lru_cache(maxsize=None)
+def transposition(lanes: int, rows: int) -> Transposition:
+    """The shuffles for a block of `rows` rows; where a row has no partner, those that would move nothing are left out."""
+    groups: list[list[tuple[str, tuple[_Lane, ...]]]] = [
+        [(f"r{row}", tuple((row, point) for point in range(lanes)))] for row in range(rows)
+    ]
+    shuffles = []
+    for number, orders in enumerate(stages(lanes)):
+        paired = []
+        for at in range(0, len(groups), 2):
+            group = groups[at]
+            partner = groups[at + 1] if at + 1 < len(groups) else [(name, (None,) * lanes) for name, _ in group]
+            vectors = []
+            for (a, held), (b, beside) in zip(group, partner):
+                for high, order in enumerate(orders):
+                    lane = tuple((*held, *beside)[place] for place in order)
+                    name = f"s{number + 1}_{len(shuffles)}"
+                    if all(new is None or new == old for new, old in zip(lane, held)):
+                        name = a
+                    else:
+                        shuffles.append(Shuffle(name, number, bool(high), a, b))
+                    vectors.append((name, lane))
+            paired.append(vectors)
+        groups = paired
+    points = {lane[0][1]: name for name, lane in groups[0]}
+    return Transposition(tuple(shuffles), tuple(points[point] for point in range(lanes)))
+
+
+def definitions(isa: Isa, sizes: list[int]) -> list[str]:
+    """The C functions `transpose_ROWS(t, r0, r1, …)` for blocks of these numbers of rows, and what they call."""
+    v, lanes = isa.vector_type, isa.lanes
+    lines = [
+        "/* Blocks of a tile are transposed before they are stored: t[j] gets point j of every row. Neighbours are interleaved,",
+        " * single lanes and pairs within 128 bits, then 128 bits move as a whole. */",
+        "#ifdef __clang__",
+        "#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)",
+        "#else",
+        f"typedef int places __attribute__((vector_size({lanes * 4})));",
+        "#define PICK(a, b, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})",
+        "#endif",
+    ]
+    for number, orders in enumerate(stages(lanes)):
+        for name, order in zip(("low", "high"), orders):
+            picked = ", ".join(map(str, order))
+            value = isa.shuffle.format(a="a", b="b", places=picked)
+            lines.append(f"static inline {v} {name}_{1 << number}({v} a, {v} b) {{ return {value}; }}")
+    for rows in sizes:
+        found = transposition(lanes, rows)
+        parameters = ", ".join(f"{v} r{row}" for row in range(rows))
+        lines += [f"static inline __attribute__((always_inline)) void transpose_{rows}({v} *t, {parameters})", "{"]
+        for _, pair in groupby(found.shuffles, key=lambda s: (s.a, s.b)):
+            values = (f"{s.name} = {'high' if s.high else 'low'}_{1 << s.stage}({s.a}, {s.b})" for s in pair)
+            lines.append(f"    const {v} {', '.join(values)};")
+        for quad in range(0, lanes, _QUAD):
+            lines.append("    " + " ".join(f"t[{point}] = {found.columns[point]};" for point in range(quad, quad + _QUAD)))
+        lines.append("}")
+    return lines
