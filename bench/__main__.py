@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench import gpu_conditions
+from bench.batch import batched
 from bench.conditions import USUAL_PEERS, available, conditions, identity
 from bench.files import ReportError, append, check_writable
 from bench.formats import Run, conditions_line, to_json
@@ -20,12 +22,17 @@ from bench.results import Conditions, LayerResult
 from bench.run import Visit, plan, run
 from bench.sections import PAPER, sections
 from cpu.host import host
+from gpu.compile import CompileError
+from gpu.kernel import DeviceError
 from microkernels.offline import machine_catalog
+from search.gpu_problem import DEFAULT_DTYPE, DTYPES
+from search.gpu_workshop import gpu_workshop
 from search.options import FAILURES, INTERRUPTED, seconds, whole
 from search.workshop import DEFAULT_BUDGET, workshop
 from tiling.problem import ProblemError
 from tiling.scheme import SchemeError
 from tiling.shapes import suite
+from tiling.suite import Layer
 
 STEM = "performance"  # of the report's files
 
@@ -51,17 +58,16 @@ def main(arguments: list[str] | None = None) -> int:
     found = Finding()
     code, ended = 0, ""
     try:
-        suites = {name: suite(name) for name in dict.fromkeys(options.suite)}
-        versions, absent = available(options.peers)
+        _check_target(options)
+        suites = _suites(options)
+        versions, absent = available(options.peers, options.target)
         _check_files(options)
         threads = list(dict.fromkeys(options.threads))
         for sentence in _remarks(options, absent, threads):
             print(sentence, file=sys.stderr)
-        shops = [workshop(None, count) for count in threads]
-        for op in dict.fromkeys(layer.problem.op for layers in suites.values() for layer in layers if layer.problem):
-            machine_catalog(shops[0].isa, op, announce=lambda sentence: print(sentence, file=sys.stderr))
-        known = conditions(_command(options), shops[0], versions, absent, options.cache, options.budget)
-        unfinished = journal(identity(list(suites), suites, threads, known))
+        shops, described = _shops(options, suites, threads)
+        known = described(_command(options), shops[0], versions, absent, options.cache, options.budget)
+        unfinished = journal(identity(list(suites), suites, threads, options.dtype, known))
         found.visits = plan(suites, shops)
         with alone():
             if options.restart:
@@ -73,7 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (ProblemError, SchemeError) as error:
         print(error, file=sys.stderr)
         code, ended = 2, f"not ended before an error: {error}"
-    except (ReportError, *FAILURES) as error:
+    except (ReportError, DeviceError, CompileError, *FAILURES) as error:
         print(error, file=sys.stderr)
         code, ended = 1, f"not ended before an error: {error}"
     if not found.results:
@@ -94,6 +100,34 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return code or 1
     return code or int(bool(missing))
+
+
+def _check_target(options: argparse.Namespace) -> None:
+    """Fills in the target's dtype. Raises ProblemError for an option that it has no use for."""
+    gpu = options.target == "cuda"
+    options.dtype = options.dtype or (DEFAULT_DTYPE if gpu else "f32")
+    known = DTYPES if gpu else ("f32",)
+    if options.dtype not in known:
+        raise ProblemError(f"dtype {options.dtype!r:.40} is not covered by --target {options.target}: {', '.join(known)}")
+    if gpu and options.threads != [1]:
+        raise ProblemError("--threads means nothing to --target cuda: leave it out")
+
+
+def _suites(options: argparse.Namespace) -> dict[str, tuple[Layer, ...]]:
+    names, images = dict.fromkeys(options.suite), options.batch
+    if images == 1:
+        return {name: suite(name) for name in names}
+    return {f"{name}-b{images}": batched(name, suite(name), images) for name in names}
+
+
+def _shops(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], threads: Sequence[int]):
+    """What searches and builds, one for each number of threads or the GPU's; and what describes the run's conditions."""
+    if options.target == "cuda":
+        return [gpu_workshop(options.dtype)], gpu_conditions.conditions
+    shops = [workshop(None, count) for count in threads]
+    for op in dict.fromkeys(layer.problem.op for layers in suites.values() for layer in layers if layer.problem):
+        machine_catalog(shops[0].isa, op, announce=lambda sentence: print(sentence, file=sys.stderr))
+    return shops, conditions
 
 
 def _check_files(options: argparse.Namespace) -> None:
@@ -133,7 +167,13 @@ def _collect(found: Finding, unfinished: Journal, known: Conditions, options: ar
 
 
 def _command(options: argparse.Namespace) -> str:
-    words = ["python", "-m", "bench", "--suite", *options.suite, "--threads", *map(str, options.threads)]
+    words = ["python", "-m", "bench", "--suite", *options.suite]
+    if options.target == "cpu":
+        words += ["--threads", *map(str, options.threads)]
+    else:
+        words += ["--target", options.target, "--dtype", options.dtype]
+    if options.batch != 1:
+        words += ["--batch", str(options.batch)]
     if options.peers is not None:
         words += ["--peers", *options.peers]
     if options.cache != "warm":
@@ -150,11 +190,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--suite", nargs="+", default=list(PAPER), metavar="NAME", help="default: yolo9000 resnet18")
     parser.add_argument(
         "--peers", nargs="+", metavar="NAME",
-        help=f"of {' '.join(PEERS)}, or none; default: those of {' '.join(USUAL_PEERS)} that are installed",
+        help=f"of {' '.join(PEERS)}, or none; default: those of {' '.join(USUAL_PEERS['cpu'])}, on a GPU "
+        f"{' '.join(USUAL_PEERS['cuda'])}, that are installed",
     )  # fmt: skip
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--cache", choices=("warm", "cold"), default="warm", help="before each call; default: warm")
-    parser.add_argument("--dtype", choices=("f32",), default="f32", help="default: f32")
+    parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu", help="what computes; default: cpu")
+    parser.add_argument("--dtype", metavar="NAME", help="f32 on the CPU; f16 (default), bf16 or tf32 on a GPU")
+    parser.add_argument("--batch", type=whole, default=1, metavar="N", help="images of every convolution; default: 1")
     parser.add_argument("--layout", choices=("nhwc",), default="nhwc", help="of our kernels; default: nhwc")
     parser.add_argument(
         "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS",

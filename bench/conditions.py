@@ -20,27 +20,28 @@ from tiling.problem import ProblemError
 from tiling.suite import Layer
 
 # What a user would pick instead; the others are slow to prepare, or known to be slower, and run when named.
-USUAL_PEERS = ("onednn", "onednn-nchw", "ort", "openvino")
+USUAL_PEERS = {"cpu": ("onednn", "onednn-nchw", "ort", "openvino"), "cuda": ("cudnn", "cublas", "triton")}
 _CACHES = {
     "warm": "warm caches: inputs, weights and output stay where the call before left them",
     "cold": "cold caches: a buffer larger than the last one is read before each call",
 }
 
 
-def available(asked: Sequence[str] | None) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """The version of each peer that can run, and (name, why not) of the others; None asks for the usual ones.
+def available(asked: Sequence[str] | None, target: str = "cpu") -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """The version of each peer that can run, and (name, why not) of the others; None asks for the target's usual ones.
 
     Raises ProblemError for a name that is no peer's.
     """
-    asked = list(dict.fromkeys(USUAL_PEERS if asked is None else asked))
+    asked = list(dict.fromkeys(USUAL_PEERS[target] if asked is None else asked))
     if "none" in asked and len(asked) > 1:
         raise ProblemError("--peers none stands for no peer: leave the others out")
     asked = [] if asked == ["none"] else asked
     for name in asked:
         if name not in PEERS:
             raise ProblemError(f"there is no peer {name!r}; there are {' '.join(PEERS)}, or none")
-        if PEERS[name].target != "cpu":
-            raise ProblemError(f"{name} computes on a GPU: beside kernels of the CPU it would compare two machines")
+        if PEERS[name].target != target:
+            here, ours = ("a GPU", "the CPU") if target == "cpu" else ("the CPU", "a GPU")
+            raise ProblemError(f"{name} computes on {here}: beside kernels of {ours} it would compare two machines")
     versions, missing = {}, []
     for name in asked:
         reason = PEERS[name].missing()
@@ -81,10 +82,13 @@ def conditions(
     )
 
 
-def identity(names: Sequence[str], suites: Mapping[str, Sequence[Layer]], threads: Sequence[int], known: Conditions) -> dict:
+def identity(
+    names: Sequence[str], suites: Mapping[str, Sequence[Layer]], threads: Sequence[int], dtype: str, known: Conditions
+) -> dict:
     """What tells an unfinished run from others: a run continues only what it would have measured itself."""
     return {
         "layers": {name: [(layer.name, layer.shape, layer.count) for layer in suites[name]] for name in names},
+        **{"target": known.target, "dtype": dtype},
         **{"threads": list(threads), "cache": known.cache, "budget": known.budget, "peers": known.peers},
         **{"machine": known.machine.fingerprint, "isa": known.machine.isa, "compiler": known.compiler},
         "versions": [known.tilewright, store.VERSION, _own_text()],

@@ -96,7 +96,7 @@ def contest(
         try:
             entrants.append(_peer(name, problem, x, w, threads, expected, bound, peak if warm else None))
         except Exception as error:  # whatever a foreign library raises is its reason
-            skipped.append([name, _sentence(error)])
+            skipped.append([name, sentence(error)])
 
     sweep = None if warm else _sweeper()
     for _ in range(rounds):
@@ -193,7 +193,7 @@ def _pooled(turns: list[Timing]) -> dict:
     }
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
     """The first line of what a library says, with its type where that is not our own."""
     said = (str(error).strip() or "no reason given").splitlines()[0][:300]
     return said if isinstance(error, (Refused, WrongResult)) else f"{type(error).__name__}: {said}"

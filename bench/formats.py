@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import cache
 from math import isfinite
 from types import NoneType
@@ -16,7 +16,7 @@ from bench.results import MODEL, OURS, Conditions, Contender, LayerResult
 
 COLUMNS = (
     *("suite", "layer", "count", "op", "shape", "flops", "flops_on_image", "compulsory_bytes"),
-    *("threads", "dtype", "cache", "limit_percent", "memory_bandwidth", "contender", "layout"),
+    *("target", "threads", "dtype", "cache", "limit_percent", "memory_bandwidth", "contender", "layout"),
     *("call_seconds", "call_quartile_1", "call_quartile_3", "call_spread", "call_peak_gflops", "percent"),
     *("kernel_seconds", "kernel_spread", "kernel_peak_gflops", "kernel_percent"),
     *("ratio_to_ours", "max_error", "scheme", "search_seconds", "total_seconds", "skipped"),
@@ -150,10 +150,11 @@ def _layer(value: dict) -> LayerResult:
 
 
 def _record(form: type, value: object, where: str):
-    """A dataclass from a JSON object with exactly its fields."""
+    """A dataclass from a JSON object with its fields; one that has a default may be missing, of an earlier version."""
     if not isinstance(value, dict):
         raise FormatError(f"{where} is not a JSON object")
     names = {field.name for field in fields(form)}
+    value = {**{field.name: field.default for field in fields(form) if field.default is not MISSING}, **value}
     if names != set(value):
         odd = ", ".join(sorted(names ^ set(value)))
         raise FormatError(f"{where} is not as this version writes it: missing or unknown are {odd}")

@@ -9,6 +9,8 @@ from contextlib import closing
 from bench.peers import PEERS
 from bench.results import MODEL, OURS, Contender, LayerResult
 from cpu.worker import CandidateError, Worker
+from search.gpu_workshop import ADDRESSES, GpuWorkshop
+from search.tune import TuningError
 from search.workshop import DEFAULT_TRIALS, Workshop
 from tiling.machine import Timing
 from tiling.problem import Problem
@@ -19,6 +21,8 @@ TURN_SECONDS = 0.1
 # A contest's visit to a worker without what preparing a peer takes: references, compilation, every turn.
 _TIMEOUT_SECONDS = 600.0
 PACKAGES = ("bench", "cpu")
+# What a worker runs for each target, and how much address space it may use: CUDA reserves all of the GPU's and the host's.
+CONTESTS = {"cpu": ("bench.contest:contest", None), "cuda": ("bench.gpu_contest:contest", ADDRESSES)}
 
 # glibc gives a large array back to the system when it is freed, and its pages are faulted in anew at the next call: a
 # library that allocates its output would be timed with that. 2^31-1 is as high as these thresholds go.
@@ -38,7 +42,7 @@ WAITING = {"GOMP_SPINCOUNT": "30000", "KMP_BLOCKTIME": "1"}
 
 
 def run_layer(
-    shop: Workshop,
+    shop: Workshop | GpuWorkshop,
     suite: str,
     layer: str,
     count: int,
@@ -55,7 +59,10 @@ def run_layer(
     where a Ctrl-C ended the search with a best so far: that is not what the budget would have found.
     """
     started = time.monotonic()
+    problem = shop.problem(problem)
     candidates = shop.candidates(problem)
+    if not candidates:
+        raise TuningError("no schedule fits")
     left = budget - (time.monotonic() - started)
     # What earlier runs measured is forgotten, so that every run searches anew.
     outcome = shop.tune(candidates, budget=left, trials=DEFAULT_TRIALS, forget=True)
@@ -63,12 +70,12 @@ def run_layer(
         raise KeyboardInterrupt
     search_seconds = time.monotonic() - started
     best, first = outcome.best.scheme, candidates[0]
-    predicted = shop.predicted([measured.scheme for measured in outcome.tried])
+    predicted = shop.predicted_seconds([measured.scheme for measured in outcome.tried])
     job = {
         **{key: value for key, value in shop.job(best).items() if key != "scheme"},
         **{"schemes": {OURS: best.text, MODEL: first.text}, "cache": cache, "seed": seed},
     }
-    found, skipped = _contest(job, peers)
+    found, skipped = _contest(job, peers, shop.target)
     return LayerResult(
         suite=suite,
         layer=layer,
@@ -83,12 +90,13 @@ def run_layer(
         cache=cache,
         scheme=best.text,
         model_scheme=first.text,
-        tried=tuple((p.prediction.seconds, m.timing.seconds) for p, m in zip(predicted, outcome.tried)),
+        tried=tuple((seconds, m.timing.seconds) for seconds, m in zip(predicted, outcome.tried)),
         contenders=tuple(_contender(**contender) for contender in found["contenders"]),
         skipped=(*((peer, reason) for peer, reason in found["skipped"]), *skipped),
         memory_bandwidth=found["memory_bandwidth"],
         search_seconds=search_seconds,
         total_seconds=time.monotonic() - started,
+        target=shop.target,
     )
 
 
@@ -100,12 +108,12 @@ def environment(peers: Sequence[str], threads: int) -> dict[str, str]:
     return chosen
 
 
-def _contest(job: dict, peers: Sequence[str]) -> tuple[dict, list[tuple[str, str]]]:
+def _contest(job: dict, peers: Sequence[str], target: str) -> tuple[dict, list[tuple[str, str]]]:
     """The contest, and (peer, reason) of those left out: where its process dies, it is held again without whoever dies
     in a short contest of his own; without all of them, where nobody does."""
     job = {**job, "rounds": ROUNDS, "seconds": TURN_SECONDS}
     try:
-        return _call(peers, job), []
+        return _call(peers, job, target), []
     except CandidateError as error:
         if not peers:
             raise
@@ -113,17 +121,19 @@ def _contest(job: dict, peers: Sequence[str]) -> tuple[dict, list[tuple[str, str
     skipped = {}
     for peer in peers:
         try:
-            _call([peer], {**job, "schemes": {}, "rounds": 1})
+            _call([peer], {**job, "schemes": {}, "rounds": 1}, target)
         except CandidateError as error:
             skipped[peer] = error.reason
     skipped = skipped or dict.fromkeys(peers, together)
-    return _call([peer for peer in peers if peer not in skipped], job), list(skipped.items())
+    return _call([peer for peer in peers if peer not in skipped], job, target), list(skipped.items())
 
 
-def _call(peers: Sequence[str], job: dict) -> dict:
+def _call(peers: Sequence[str], job: dict, target: str) -> dict:
     timeout = _TIMEOUT_SECONDS + sum(PEERS[peer].patience for peer in peers)
-    with closing(Worker(env=environment(peers, job["threads"]), packages=PACKAGES)) as worker:
-        return worker.call("bench.contest:contest", timeout=timeout, peers=list(peers), **job)
+    function, memory = CONTESTS[target]
+    variables = environment(peers, job.get("threads", 1))
+    with closing(Worker(memory_bytes=memory, env=variables, packages=PACKAGES)) as worker:
+        return worker.call(function, timeout=timeout, peers=list(peers), **job)
 
 
 def _contender(*, name: str, layout: str, call: dict, kernel: dict | None, max_error: float) -> Contender:

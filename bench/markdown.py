@@ -9,6 +9,7 @@ from bench.files import ReportError, reported, write
 from bench.results import MODEL, Conditions, LayerResult
 from bench.sections import Section, layer_name
 from bench.summary import facts, geometric_mean, incomplete, milliseconds, ratios, summary
+from bench.words import WORDS
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 
@@ -61,8 +62,8 @@ def readme_table(
         *([f"**{_text(incomplete(missing))}**", ""] if missing else []),
         *_table(columns, (_section(section, peers) for section in sections)),
         "",
-        f"Geometric means on `{conditions.machine.fingerprint}` ({conditions.machine.isa}, {conditions.compiler}), a "
-        "call as a Python user makes it; a peer's column says how many times as long as ours its call takes, and on "
+        f"Geometric means on `{conditions.machine.fingerprint}` ({conditions.machine.isa}, {conditions.compiler}), "
+        f"{WORDS[conditions.target].call}; a peer's column says how many times as long as ours its call takes, and on "
         f"how many layers it is faster. {_text(versions + '. ') if versions else ''}Written by `{conditions.command}`.",
     ]
     return "\n".join(lines) + "\n"

@@ -103,7 +103,7 @@ def bars(figure, section: Section) -> str:
         part = slice(row * most, (row + 1) * most)
         _bars_of(axes, results[part], names)
         _name_layers(axes, section.labels[part], 0.93 * width * len(results[part]) / (most - 2 * margin))
-        axes.set(xlim=(margin - 0.6, most - margin - 0.4), ylim=(0, top), ylabel="% of the FMA peak")
+        axes.set(xlim=(margin - 0.6, most - margin - 0.4), ylim=(0, top), ylabel=f"% of the {section.words.peak}")
         axes.yaxis.set_major_locator(MultipleLocator(20) if top <= FAR else MaxNLocator())
         axes.grid(axis="y")
         axes.axhline(100, color=INK, linewidth=0.8, clip_on=False, zorder=1)
@@ -112,7 +112,7 @@ def bars(figure, section: Section) -> str:
     labels = [*labels, "the kernel alone", of_limit]
     figure.legend(handles, labels, loc="outside upper left", ncols=min(LEGEND, len(handles)))
     return (
-        f"{section.title}: percent of the FMA peak by layer, calls from Python; paler where the kernel alone is "
+        f"{section.title}: percent of the {section.words.peak} by layer, {section.words.timed}; paler where the kernel alone is "
         "faster, a line at each layer's limit, × where a peer skipped it."
     )
 
@@ -138,13 +138,13 @@ def roofline(figure, section: Section) -> str:
             axes.scatter(*zip(*found), s=30, linewidths=0.4, edgecolors="white", clip_on=False, zorder=3, **style)
     _plain_ticks(axes)
     axes.set(xlabel="FLOP per byte, every tensor moved once", ylabel="GFLOP/s")
-    ceilings = f"FMA peak {peak:.0f} GFLOP/s, memory {bandwidth:.0f} GB/s"
+    ceilings = f"{section.words.peak} {peak:.0f} GFLOP/s, memory {bandwidth:.0f} GB/s"
     axes.set_title(ceilings + (f" ({threads} × one core's)" if threads > 1 else ""), fontsize=9, loc="right")
     axes.grid()
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], loc="outside upper left", ncols=min(LEGEND, len(points)))
     return (
-        f"{section.title}: roofline. FLOPs on the image only, calls from Python; the ceilings are the FMA peak and the "
+        f"{section.title}: roofline. FLOPs on the image only, {section.words.timed}; the ceilings are the {section.words.peak} and the "
         "memory bandwidth measured in the run. What fits the caches may pass the memory's."
     )
 

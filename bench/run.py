@@ -11,10 +11,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench.layers import run_layer
 from bench.results import LayerResult
-from bench.sections import on_threads
+from bench.sections import placed
 from cpu.worker import CandidateError
 from search.tune import TuningError
+from search.gpu_workshop import GpuWorkshop
 from search.workshop import Workshop
+from tiling.scheme import SchemeError
 from tiling.suite import Layer
 
 
@@ -22,15 +24,15 @@ from tiling.suite import Layer
 class Visit:
     """One layer to be run on one number of threads."""
 
-    shop: Workshop
+    shop: Workshop | GpuWorkshop
     suite: str
     layer: Layer
 
     def __str__(self) -> str:
-        return f"{self.suite}:{self.layer.name} {on_threads(self.shop.threads)}"
+        return f"{self.suite}:{self.layer.name} {placed(self.shop.target, self.shop.threads)}"
 
 
-def plan(suites: Mapping[str, Sequence[Layer]], shops: Sequence[Workshop]) -> tuple[Visit, ...]:
+def plan(suites: Mapping[str, Sequence[Layer]], shops: Sequence[Workshop | GpuWorkshop]) -> tuple[Visit, ...]:
     """All suites on the first number of threads, then on the next."""
     return tuple(Visit(shop, suite, layer) for shop in shops for suite, layers in suites.items() for layer in layers)
 
@@ -75,7 +77,7 @@ def _new_result(visit: Visit, fail: Callable[[Visit, str], None], options: dict)
         return None
     try:
         return run_layer(visit.shop, visit.suite, layer.name, layer.count, layer.problem, **options)
-    except (CandidateError, TuningError) as error:
+    except (CandidateError, SchemeError, TuningError) as error:
         fail(visit, f"failed: {error}")
         return None
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench.results import LayerResult
+from bench.words import WORDS, Words
 
 # The two networks of TTile's paper are judged together, as there.
 PAPER = ("yolo9000", "resnet18")
@@ -27,6 +28,11 @@ class Section:
         return tuple(dict.fromkeys(named))
 
     @property
+    def words(self) -> Words:
+        """What its peak and its times are called."""
+        return WORDS[self.results[0].target]
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """A short name for each layer: without its suite where that leaves no two alike."""
         layers = tuple(r.layer for r in self.results)
@@ -34,12 +40,12 @@ class Section:
 
 
 def sections(results: Iterable[LayerResult]) -> tuple[Section, ...]:
-    """The results by number of threads, dtype, cache and suite, in order of first appearance."""
+    """The results by target, number of threads, dtype, cache and suite, in order of first appearance."""
     results = tuple(results)
     groups: dict[tuple, list[LayerResult]] = {}
     for r in results:
-        measured = (r.threads, r.dtype, r.cache)
-        present = {other.suite for other in results if (other.threads, other.dtype, other.cache) == measured}
+        measured = _measured(r)
+        present = {other.suite for other in results if _measured(other) == measured}
         suites = PAPER if r.suite in PAPER and present.issuperset(PAPER) else (r.suite,)
         groups.setdefault((suites, *measured), []).append(r)
     return tuple(_section(suites, tuple(found)) for (suites, *_), found in groups.items())
@@ -55,10 +61,20 @@ def on_threads(threads: int) -> str:
     return f"on {threads} thread{'s' if threads > 1 else ''}"
 
 
+def placed(target: str, threads: int) -> str:
+    """`on the GPU`, or `on 4 threads`."""
+    return "on the GPU" if target == "cuda" else on_threads(threads)
+
+
+def _measured(result: LayerResult) -> tuple:
+    return result.target, result.threads, result.dtype, result.cache
+
+
 def _section(suites: tuple[str, ...], results: tuple[LayerResult, ...]) -> Section:
-    threads, dtype, cache = results[0].threads, results[0].dtype, results[0].cache
+    target, threads, dtype, cache = _measured(results[0])
+    place = "gpu" if target == "cuda" else f"{threads}t"
     what = PAPER_TITLE if suites == PAPER else suites[0]
     special = ([dtype] if dtype != "f32" else []) + ([f"{cache} caches"] if cache != "warm" else [])
-    name = "-".join(["ttile" if suites == PAPER else suites[0], f"{threads}t", *special])
-    title = ", ".join([what, on_threads(threads), *special])
+    name = "-".join(["ttile" if suites == PAPER else suites[0], place, *special])
+    title = ", ".join([what, placed(target, threads), *special])
     return Section(title, "".join(c if c.isalnum() or c == "_" else "-" for c in name), results)

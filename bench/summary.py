@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bench.results import MODEL, OURS, Conditions, LayerResult
 from bench.sections import Section, layer_name
+from bench.words import WORDS
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def summary(section: Section) -> list[str]:
     kernels = [percent for r in results if (percent := r.kernel_percent(r.ours))]
     alone = f", {geometric_mean(kernels):.1f} % the kernel alone" if len(kernels) == len(results) else ""
     return [
-        f"Geometric mean over {_layers(results)}: {calls:.1f} % of peak called from Python{alone}.",
+        f"Geometric mean over {_layers(results)}: {calls:.1f} % of peak {section.words.timed}{alone}.",
         *(_peer(results, name) for name in section.peers),
         f"Slowest layer: {layer_name(worst)} with {worst.percent(worst.ours):.1f} %.",
         *_model(results),
@@ -76,33 +77,25 @@ def incomplete(missing: Iterable[tuple[str, str]]) -> str:
 
 def facts(conditions: Conditions, results: Sequence[LayerResult]) -> list[tuple[str, str]]:
     """(term, sentence) for each condition but the command; what was measured in the run comes from its `results`."""
-    machine = conditions.machine
+    machine, words = conditions.machine, WORDS[conditions.target]
     caches = ", ".join(f"{c.name} {c.bytes // 1024} KiB at {c.bandwidth / 1e9:.0f} GB/s" for c in machine.caches)
     peaks = [r.ours.call.peak_gflops for r in results]
     bandwidths = [r.memory_bandwidth / 1e9 for r in results]
     said = [
-        ("Machine", f"{machine.fingerprint}, {machine.cores} cores, {machine.isa}; per core: {caches}."),
-        (
-            "Measured in the run",
-            f"FMA peak of one core {_range(peaks)} GFLOP/s; memory read by one core {_range(bandwidths)} GB/s.",
-        ),
+        ("Machine", words.machine.format(**vars(machine) | {"caches": caches})),
+        ("Measured in the run", words.measured.format(peaks=_range(peaks), bandwidths=_range(bandwidths))),
         ("Versions", f"Tilewright {conditions.tilewright}, {conditions.compiler}, Python {conditions.python}."),
         *((name, f"{title}; {version}") for name, title, version in conditions.peers),
         *((name, f"Did not run: {why}") for name, why in conditions.missing),
         ("Caches", conditions.cache),
-        ("Threads", conditions.pinned),
+        (words.process, conditions.pinned),
         ("Memory", conditions.allocator),
         ("Turns", conditions.turns),
         ("Search", f"{conditions.budget:g} s a layer."),
-        (
-            "Times",
-            "Medians. A call is what a Python user makes, into memory that is used again, weights packed before; the "
-            "kernel alone is timed without Python. Percents and ratios are of calls where nothing else is said; the "
-            "spread is the interquartile range over the median.",
-        ),
+        ("Times", words.times),
         (
             "FLOPs",
-            "Padding counts, though our kernels never compute it. The limit is what a kernel at the FMA peak reaches "
+            "Padding counts, though our kernels never compute it. The limit is what a kernel at the peak reaches "
             "if it leaves padding out: 100 %, and more on small images.",
         ),
         (

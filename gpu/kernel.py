@@ -193,6 +193,11 @@ def driver_version() -> str:
     return f"{found // 1000}.{found % 1000 // 10}"
 
 
+def bus_address() -> str:
+    """Where on the bus the GPU is, by which the driver's own tools know it. Raises DeviceError."""
+    return _current()[0].cuda.Device().pci_bus_id
+
+
 def _current():
     try:
         import cupy

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cpu.measure import WrongResult
 from cpu.oracle import error_bound, exact_bound, integers, reals, reference
 from gpu.numbers import from_bits, to_bits
 from tiling.problem import Problem
@@ -21,10 +22,6 @@ from tiling.problem import Problem
 # CUDA's expf, tanhf and erfcf are off by up to 2, 2 and 4 units (CUDA C++ programming guide, mathematical functions).
 _GRANTED = 2
 _TF32_DROPPED = 13  # of the 23 bits of a float's fraction
-
-
-class WrongResult(RuntimeError):
-    """A kernel that does not compute its problem: how many outputs differ, and where the first one is."""
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,17 @@ from pathlib import Path
 from rich.console import Console
 
 from cpu.export import ExportError, writable
+from cpu.measure import WrongResult
 from gpu.compile import CompileError, cuda_text
 from gpu.kernel import ArgumentError, DeviceError
 from gpu.predict import rank
 from gpu.twin import TwinError, run_on_twin
 from search.command import VERDICT_SECONDS, keep, tuned, verified
-from search.gpu_check import WrongResult, exact_case
+from search.gpu_check import exact_case
 from search.gpu_explain import explain
+from search.gpu_problem import on_gpu
 from search.gpu_report import GpuReport, Measurement
-from search.gpu_target import Choice, check_size_for_twin, chosen, device_for, exactly, on_gpu
+from search.gpu_target import Choice, check_size_for_twin, chosen, device_for, exactly
 from search.gpu_workshop import GpuWorkshop, gpu_workshop
 from search.options import TargetError, repeated
 from tiling.notation import parse

@@ -21,7 +21,7 @@ from gpu.emit import emit
 from gpu.kernel import Kernel, current_device, load
 from gpu.timer import event_seconds, timed
 from search.gpu_check import Case, exact_case, real_case
-from search.gpu_target import on_gpu
+from search.gpu_problem import on_gpu
 from tiling.notation import parse
 from tiling.problem import Problem
 from tiling.scheme import SchemeError

@@ -18,13 +18,12 @@ from gpu.space import limits
 from gpu.twin import run_on_twin
 from microkernels.database import ignore
 from search import store
+from search.gpu_problem import on_gpu
 from search.gpu_workshop import gpu_workshop
 from tiling.notation import parse
-from tiling.problem import OUTPUT_DTYPE, Problem, ProblemError, Tensor
+from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme, SchemeError
 
-DTYPES = ("f16", "bf16", "tf32")
-DEFAULT_DTYPE = "f16"
 DEFAULT_DEVICE = "H200"  # where there is none here
 # Multiply-adds. The twin takes seconds for so many of a cube, and two minutes where a tile is nearly all edge.
 MOST_ON_TWIN = 1 << 27
@@ -113,27 +112,6 @@ def _tuned(problem: Problem, budget: float) -> Kernel:
     kernel = load(outcome.best.scheme)
     store.choose(key, "measure", kernel.scheme.text, outcome.best.timing)
     return replace(kernel, timing=outcome.best.timing)
-
-
-def on_gpu(problem: Problem, dtype: str | None) -> Problem:
-    """An f32 problem in a GPU's dtype, f16 by default, and layout: weights lie channels last too, (K,R,S,C).
-
-    y or c is of the same dtype, of f32 for tf32. Raises ProblemError for a dtype that no matrix instruction reads, and
-    for channels first.
-    """
-    dtype = dtype or DEFAULT_DTYPE
-    if problem.op != "matmul" and problem.layout != "nhwc":
-        raise ProblemError(f"layout={problem.layout!r} is not covered on a GPU: use 'nhwc'")
-    if dtype not in DTYPES:
-        raise ProblemError(f"dtype {dtype!r:.40} is not covered on a GPU: {', '.join(DTYPES)} are")
-    tensors = tuple(_channels_last(t) if t is problem.vector and problem.windows else t for t in problem.tensors)
-    return replace(problem, tensors=tensors, dtype=dtype, output_dtype=OUTPUT_DTYPE[dtype])
-
-
-def _channels_last(weights: Tensor) -> Tensor:
-    order = (0, 2, 3, 1)
-    indices, shape = (tuple(values[axis] for axis in order) for values in (weights.indices, weights.shape))
-    return replace(weights, indices=indices, shape=shape)
 
 
 def device_for(name: str | None) -> tuple[Device, str]:

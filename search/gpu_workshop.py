@@ -14,14 +14,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.resources import files
+from typing import ClassVar
 
 from cpu.worker import CandidateError, Worker, WorkerError
 from gpu.compile import compiler_name
 from gpu.devices import Device
 from gpu.kernel import current_device, driver_version
 from gpu.pipeline import REGISTERS
-from gpu.predict import Prediction, predict, rank
+from gpu.predict import predict, rank
 from search import store
+from search.gpu_problem import on_gpu
 from search.tune import Outcome, tune
 from search.workshop import CANDIDATE_SECONDS, DEFAULT_BUDGET, DEFAULT_TRIALS, stands
 from tiling.machine import CacheLevel, Machine, Timing
@@ -39,11 +41,12 @@ READY_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class GpuWorkshop:
-    """This process's GPU and a dtype. Problems are the GPU's (`search.gpu_target.on_gpu`)."""
+    """This process's GPU and a dtype. Problems are the GPU's (`search.gpu_problem`)."""
 
     device: Device
     dtype: str
     threads: int = 1  # of the host: the one that launches
+    target: ClassVar[str] = "cuda"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -66,6 +69,10 @@ class GpuWorkshop:
             *(memory, memory, memory),
         )
 
+    def problem(self, problem: Problem) -> Problem:
+        """A problem of f32, channels last, as it is computed here. Raises ProblemError."""
+        return on_gpu(problem, self.dtype)
+
     def key(self, problem: Problem) -> store.Key:
         """Under which the store keeps this problem."""
         shape = f"{canonical(problem)} in {problem.dtype}"
@@ -79,8 +86,8 @@ class GpuWorkshop:
         """Every schedule that fits, in the order to try them. Raises SchemeError for an operator that is no product."""
         return [prediction.scheme for prediction in rank(problem, self.device)]
 
-    def predicted(self, schemes: Sequence[Scheme]) -> list[Prediction]:
-        return [predict(scheme, self.device) for scheme in schemes]
+    def predicted_seconds(self, schemes: Sequence[Scheme]) -> list[float]:
+        return [predict(scheme, self.device).seconds for scheme in schemes]
 
     def tune(
         self,

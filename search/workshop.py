@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from operator import index
+from typing import ClassVar
 
 from cpu.host import fingerprint, host
 from cpu.kernel import Kernel, build
@@ -41,6 +42,7 @@ class Workshop:
 
     isa: Isa
     threads: int = 1
+    target: ClassVar[str] = "cpu"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -98,6 +100,10 @@ class Workshop:
             "stream": streams(scheme.problem, host().caches[-1].bytes),
         }
 
+    def problem(self, problem: Problem) -> Problem:
+        """A problem of f32, channels last, as it is computed here: as it is."""
+        return problem
+
     def candidates(self, problem: Problem) -> list[Scheme]:
         """Candidate schemes in the order to try them; the first is the model's choice (`search.space`)."""
         from search.space import candidates, shortlist  # scipy is only loaded when there is something to search
@@ -113,6 +119,10 @@ class Workshop:
         problem = schemes[0].problem
         predictor = Predictor(problem, self.machine, trusted(self.catalog(problem.op)), self.threads)
         return [Candidate(scheme, predictor.predict(scheme)) for scheme in schemes]
+
+    def predicted_seconds(self, schemes: Sequence[Scheme]) -> list[float]:
+        """Of a call, by the model, in the order given; none for none."""
+        return [candidate.prediction.seconds for candidate in self.predicted(schemes)] if schemes else []
 
     def tune(
         self,

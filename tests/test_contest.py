@@ -109,7 +109,10 @@ def test_a_peer_that_fails_is_skipped_with_its_reason(enter, peer, reason):
 
 def made_up_shop():
     class Shop:
-        isa, threads, machine = None, 1, MACHINE
+        isa, threads, machine, target = None, 1, MACHINE, "cpu"
+
+        def problem(self, problem):
+            return problem
 
         def candidates(self, problem):
             from tiling.notation import parse
@@ -119,7 +122,7 @@ def made_up_shop():
         def tune(self, schemes, **options):
             return Outcome(Measured(schemes[0], Timing((1.0,), 1.0)), 1, 0, False)
 
-        def predicted(self, schemes):
+        def predicted_seconds(self, schemes):
             return []
 
         def job(self, scheme):
@@ -134,7 +137,7 @@ def made_up_shop():
 def test_a_peer_that_kills_the_process_is_found_and_left_out(monkeypatch):
     calls = []
 
-    def call(peers, job):
+    def call(peers, job, target):
         calls.append((list(job["schemes"]), list(peers)))
         if "deadly" in peers:
             raise CandidateError("crashed with SIGSEGV")
@@ -151,7 +154,7 @@ def test_a_peer_that_kills_the_process_is_found_and_left_out(monkeypatch):
 
 
 def test_peers_that_only_die_together_leave_ours_alone(monkeypatch):
-    def call(peers, job):
+    def call(peers, job, target):
         if len(peers) > 1:
             raise CandidateError("no answer within 1 s: killed")
         timing = {"samples": [1.0], "peak_gflops": 1.0}
@@ -165,7 +168,7 @@ def test_peers_that_only_die_together_leave_ours_alone(monkeypatch):
 
 
 def test_a_kernel_of_ours_that_kills_the_process_is_no_peers_fault(monkeypatch):
-    def call(peers, job):
+    def call(peers, job, target):
         if job["schemes"]:
             raise CandidateError("crashed with SIGILL")
 
@@ -176,6 +179,9 @@ def test_a_kernel_of_ours_that_kills_the_process_is_no_peers_fault(monkeypatch):
 
 def test_an_interrupted_search_is_no_result():
     class Interrupted:
+        def problem(self, problem):
+            return problem
+
         def candidates(self, problem):
             return ["scheme"]
 

@@ -4,45 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cpu.measure import WrongResult
 from cpu.worker import WorkerError
 from gpu.compile import compile_cubin
 from gpu.kernel import DeviceError
 from gpu.timer import HEAD_START
 from search import generate_matmul, store
-from search.gpu_check import WrongResult, real_case
-from search.gpu_target import on_gpu
+from search.gpu_check import real_case
+from search.gpu_problem import on_gpu
 from search.gpu_workshop import gpu_workshop
 from search.matmul import main as matmul_command
 from tests.gpu_cases import expected, integers, product_scheme
+from tests.gpu_stand_in import stand_in  # noqa: F401, a fixture
 from tests.test_gpu_compile import needs_nvrtc
 from tiling.machine import Timing
 from tiling.operators import conv2d, matmul
 
 SHAPE = "m=40,n=24,k=56"
 PROBLEM = matmul(m=40, n=24, k=56, dtype="f16")
-
-
-@pytest.fixture
-def stand_in(monkeypatch, tmp_path):
-    """Puts the stand-in where CuPy would be, here and in workers; gives a function that says which kernels fail, and how."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "cupy"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.syspath_prepend(str(Path(__file__).with_name("stand_in")))
-    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("STAND_IN_FAULTS", str(tmp_path / "faults"))
-
-    def fail(faults: dict[str, str]) -> None:
-        (tmp_path / "faults").write_text(json.dumps(faults))
-
-    fail({})
-    yield fail
-    for name in [name for name in sys.modules if name.partition(".")[0] == "cupy"]:
-        del sys.modules[name]
 
 
 def few(count: int):

@@ -17,6 +17,7 @@ import search.gpu_command
 import search.gpu_target
 import search.gpu_workshop
 from cpu.oracle import reference
+from cpu.measure import WrongResult
 from gpu.compile import CompilerMissing
 from gpu.devices import DEVICES
 from gpu.emit import emit
@@ -26,9 +27,10 @@ from gpu.space import candidates
 from gpu.twin import Run
 from search import generate_conv, generate_matmul
 from search.conv import main as conv_command
-from search.gpu_check import WrongResult, exact_case
+from search.gpu_check import exact_case
 from search.gpu_explain import reason
-from search.gpu_target import chosen, on_gpu
+from search.gpu_problem import on_gpu
+from search.gpu_target import chosen
 from search.matmul import main as matmul_command
 from tests.gpu_cases import expected, integers, product_scheme
 from tests.test_gpu_compile import needs_nvrtc

@@ -73,6 +73,7 @@ class Event:
 
 class Device:
     id = 0
+    pci_bus_id = "0000:01:00.0"
 
     def __init__(self, number=0):
         pass

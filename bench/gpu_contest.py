@@ -1,0 +1,114 @@
+"""As `contest`, on a GPU: each contender checked, then all timed in turns by CUDA events. Runs in a worker.
+
+    prepare ──► check against float64 ──► for each round: A, B, C, …, each by events behind a head start
+
+A time is what one call keeps the device busy: no launch, no Python. All contenders are timed in this one way, on the same
+random reals, since a GPU draws less power and runs faster on zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from bench.contest import Refused, sentence
+from bench.peers import PEERS
+from gpu.arrays import from_device, poisoned, to_device
+from gpu.kernel import current_device, load
+from gpu.timer import event_seconds, memory_bandwidth, sweeper, timed
+from search.gpu_check import Case, exact_case, real_case
+from search.gpu_problem import on_gpu
+from tiling.notation import parse
+from tiling.problem import Problem
+from tiling.shapes import problem_of
+
+
+@dataclass
+class _Entrant:
+    """A contender that passed its check; `seconds(count)` times so many calls."""
+
+    name: str
+    layout: str
+    seconds: Callable[[int], list[float]]
+    max_error: float
+    samples: list[float] = field(default_factory=list)
+
+
+def contest(
+    *,
+    op: str,
+    shape: str,
+    dtype: str,
+    schemes: dict[str, str],
+    peers: list[str],
+    cache: str,
+    rounds: int,
+    seconds: float,
+    seed: int,
+) -> dict:
+    """Times `schemes` (name: scheme's text) and `peers` on one problem, `rounds` turns of about `seconds` each.
+
+    Gives what `bench.contest.contest` does; the peak is the data sheet's tensor-core rate, the bandwidth that of a copy
+    within the device, and there is no time of a kernel alone, since every time is one. With a "cold" cache the L2 is
+    swept before each call. Raises WrongResult where one of the schemes is wrong; a peer that fails or is wrong is
+    skipped with the reason.
+    """
+    problem, device = on_gpu(problem_of(op, shape), dtype), current_device()
+    case = real_case(problem, seed)
+    entrants, skipped = [], []
+    exact, inputs = exact_case(problem, seed), to_device(problem, case.inputs)
+    for name, text in schemes.items():
+        entrants.append(_ours(name, problem, text, exact, case, inputs))
+    for name in peers:
+        try:
+            entrants.append(_peer(name, problem, case))
+        except Exception as error:  # whatever a foreign library raises is its reason
+            skipped.append([name, sentence(error)])
+    sweep = sweeper(device.l2_bytes) if cache == "cold" else None
+    for _ in range(rounds):
+        for entrant in entrants:
+            entrant.samples += timed(partial(_swept, entrant.seconds, sweep) if sweep else entrant.seconds, seconds)
+    peak = device.peak_flops(dtype) / 1e9
+    return {
+        "contenders": [
+            {
+                **{"name": e.name, "layout": e.layout, "max_error": e.max_error},
+                **{"call": {"samples": e.samples, "peak_gflops": peak}, "kernel": None},
+            }
+            for e in entrants
+        ],
+        "skipped": skipped,
+        "memory_bandwidth": memory_bandwidth(device.l2_bytes),
+    }
+
+
+def _ours(name: str, problem: Problem, text: str, exact: Case, case: Case, inputs: list) -> _Entrant:
+    kernel, output = load(parse(problem, text)), poisoned(problem)
+    kernel(*to_device(problem, exact.inputs), out=output)
+    exact.check(from_device(problem, output))
+    output = poisoned(problem)
+    kernel(*inputs, out=output)
+    error = case.check(from_device(problem, output))
+    layout = "row-major" if problem.op == "matmul" else "NHWC, weights channels last"
+    return _Entrant(name, layout, partial(event_seconds, lambda: kernel(*inputs, out=output)), error)
+
+
+def _peer(name: str, problem: Problem, case: Case) -> _Entrant:
+    peer = PEERS[name]
+    refusal = peer.missing() or peer.refuses(problem)
+    if refusal:
+        raise Refused(refusal)
+    prepared = peer.prepare(problem, *case.inputs, 1)
+    if prepared.kernel_seconds is None:
+        raise Refused(f"{name} does not tell how long it keeps the device busy")
+    prepared.run()
+    return _Entrant(name, prepared.layout, prepared.kernel_seconds, case.check(prepared.result()))
+
+
+def _swept(call_seconds: Callable[[int], list[float]], sweep: Callable[[], None], count: int) -> list[float]:
+    found = []
+    for _ in range(count):
+        sweep()
+        found += call_seconds(1)
+    return found
