@@ -110,8 +110,9 @@ def _remote_arrivals() -> str:
     """Two phases that end when both blocks have arrived; each block writes half of the words."""
     half = WORDS // 2
     words = loop(half, f"store_f32(c + {half} * cluster_rank() + i, as_float(a[i] + cluster_rank()));")
+    # Two lanes may end the next phase: before they arrive there, all have seen the end of this one.
     turn = (
-        f"if (lane < 2)\n    mbarrier_arrive_at(shared + {BARRIER}, lane);\n__syncwarp();\nmbarrier_wait(shared + {BARRIER}, TURN);\n"
+        f"if (lane < 2)\n    mbarrier_arrive_at(shared + {BARRIER}, lane);\nmbarrier_wait(shared + {BARRIER}, TURN);\n__syncwarp();\n"
     )
     return (
         f"if (lane == 0) {{\n    mbarrier_init(shared + {BARRIER}, 2);\n    mbarrier_fence_init();\n}}\ncluster_arrive();\n"

@@ -94,6 +94,7 @@ def compiler_name() -> str:
 def cuda_text(program: Program) -> str:
     """The whole CUDA file: the device layer, then the kernel."""
     parts = ["ptx.cuh", *["wgmma.cuh"] * program.uses_wgmma, *["bulk.cuh"] * program.uses_bulk]
+    parts += ["split.cuh"] * program.shares_sums
     return "\n".join(
         [*(files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in parts), program.text]
     )

@@ -51,6 +51,8 @@ class Program:
     The last one is the output. It is to be launched on `grid` blocks of `threads` threads with `shared_bytes` of dynamic shared memory.
     Arrays that `maps` name are passed as tensor maps instead. Blocks come in clusters of `cluster`. A `persistent` program
     needs no more blocks than that many for every multiprocessor: each then takes several tiles, one after the other.
+    Where blocks share sums two pointers follow: to so many `tickets`, words that are 0 before and after every launch,
+    and to so many `partial_sums`, floats. No other launch may use them at the same time.
     """
 
     symbol: str
@@ -67,6 +69,8 @@ class Program:
     def uses_bulk(self) -> bool:
         """Whether the text needs bulk copies, mbarriers or clusters."""
         return any(call in self.text for call in ("TENSOR_MAP", "mbarrier_", "cluster_", "registers_", "stage_"))
+    tickets: int = field(default=0, kw_only=True)
+    partial_sums: int = field(default=0, kw_only=True)
 
     @property
     def uses_wgmma(self) -> bool:
@@ -79,6 +83,11 @@ class Program:
             return self.grid
         at_once = multiprocessors * self.persistent // self.cluster
         return min(self.grid, max(at_once, 1) * self.cluster)
+
+    @property
+    def shares_sums(self) -> bool:
+        """Whether several blocks add up one tile of the output."""
+        return self.tickets > 0
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,7 @@ def emit(scheme: Scheme) -> Source:
         ],
         p=pipeline,
         worker=pipeline.instruction.worker,
+        first_step="split * STEPS + " if pipeline.splits > 1 else "",
         facts=_facts(pipeline, inputs),
         rows=rows,
         columns=columns,
@@ -135,7 +145,15 @@ def emit(scheme: Scheme) -> Source:
         finish=_finish(problem),
     )
     return Source(
-        symbol, text, pipeline.grid, pipeline.threads, pipeline.shared_bytes, 3 + len(problem.epilogue_arrays), scheme
+        symbol,
+        text,
+        pipeline.grid,
+        pipeline.threads,
+        pipeline.shared_bytes,
+        3 + len(problem.epilogue_arrays),
+        scheme,
+        tickets=pipeline.tiles if pipeline.splits > 1 else 0,
+        partial_sums=pipeline.partial_sums,
     )
 
 

@@ -6,8 +6,9 @@ Importing this module needs no GPU and no CuPy; a kernel is loaded onto a device
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpu.compile import Cubin, compile_cubin
@@ -41,6 +42,8 @@ class Loaded:
     blocks: int
     function: Any
     module: Any  # keeps the code loaded
+    # Tickets and partial sums of every stream that it was launched on: kernels of one stream run one after the other.
+    workspaces: dict = field(default_factory=dict, compare=False, repr=False)
 
     def launch(self, *arrays) -> None:
         """One launch on CuPy's current stream; it returns before the kernel has ended.
@@ -56,7 +59,19 @@ class Loaded:
                     parameters[tensor.array] = encoded(tensor, arrays[tensor.array].data.ptr)
                 except DriverError as error:
                     raise DeviceError(str(error)) from error
+            if self.program.shares_sums:
+                parameters += self._workspace(cupy)
             self.function((self.blocks,), (self.program.threads,), tuple(parameters), self.program.shared_bytes)
+
+    def _workspace(self, cupy) -> tuple:
+        stream = cupy.cuda.get_current_stream().ptr
+        # One pointer stands for the default streams of all threads.
+        key = (stream, threading.get_ident() if stream == cupy.cuda.Stream.ptds.ptr else 0)
+        found = self.workspaces.get(key)
+        if found is None:
+            tickets = cupy.zeros(self.program.tickets, "uint32")
+            found = self.workspaces.setdefault(key, (tickets, cupy.empty(self.program.partial_sums, "float32")))
+        return found
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@
 
 Blocks share the output's tiles; each holds its tile of c in registers while it loops over k, `depth` slots of shared
 memory hold the tiles of a and b of as many steps, and warps share the block's tile. For a convolution m stands for
-`nhw`, n for `k` and k for `rsc`, with the tensors x, w and y.
+`nhw`, n for `k` and k for `rsc`, with the tensors x, w and y. With `T(k,4)@block` outermost, four blocks share a tile of
+c, each with its part of k, and the last one to finish adds up their sums.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ REGISTERS = 65536  # of a multiprocessor, from sm_80 on
 LARGEST_SHARED = 228 << 10  # bytes of a multiprocessor that has most of it, from sm_80 on
 # What a thread needs besides sums and fragments: addresses, predicates, loop counters. ptxas has the last word.
 _OTHER_REGISTERS = 48
-ORDER = "T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warp or T@warpgroup … U … M"
+ORDER = "T(reduction)@block T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warp or T@warpgroup … U … M"
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Pipeline:
     depth: int
     warps: tuple[Tile, ...]
     unrolled: tuple[int, int, int]
+    splits: int = 1
 
     @property
     def problem(self) -> Problem:
@@ -62,12 +64,12 @@ class Pipeline:
 
     @property
     def grid_axes(self) -> tuple[str, ...]:
-        """The dims that blocks share: rows and columns of the product, and the batch if there is one."""
+        """The dims of the tiles that blocks share: rows and columns of the product, and the batch if there is one."""
         return (*self.axes[:2], *(dim for dim in self.problem.extents if dim == "l"))
 
     @property
     def block_map(self) -> TaskMap:
-        """From the block to its tile along each of `grid_axes`."""
+        """From the block of a part of the reduction to its tile along each of `grid_axes`."""
         return _spread(self.blocks, self.grid_axes)
 
     @property
@@ -76,8 +78,18 @@ class Pipeline:
         return _spread(self.warps, self.axes[:2])
 
     @property
-    def grid(self) -> int:
+    def tiles(self) -> int:
+        """Of the output, those past its edge among them."""
         return self.block_map.workers
+
+    @property
+    def grid(self) -> int:
+        return self.tiles * self.splits
+
+    @property
+    def partial_sums(self) -> int:
+        """What all blocks leave in memory for the last one of each tile to add up."""
+        return self.grid * self.threads * self.accumulators if self.splits > 1 else 0
 
     @property
     def threads(self) -> int:
@@ -138,7 +150,7 @@ class Pipeline:
     def covered(self, axis: str) -> int:
         """Points of `axis` that the scheme covers: its extent, or more where the last tile goes over the edge."""
         if axis == self.axes[2]:
-            return self.steps * self.block_tile[2]
+            return self.splits * self.steps * self.block_tile[2]
         tile = dict(zip(self.axes, self.block_tile)).get(axis, 1)
         return tile * prod(t.trips for t in self.blocks if t.dim == axis)
 
@@ -154,7 +166,8 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
         raise SchemeError(f"{matrix}: a GPU scheme ends with a matrix instruction, such as M(m16n8k16)")
     axes, instruction = tuple(matrix.factors), _instruction(problem, matrix)
     left = list(scheme.specifiers[:-1])
-    blocks = _take(left, lambda s: isinstance(s, Tile) and s.worker == "block")
+    parts = _take(left, lambda s: isinstance(s, Tile) and s.worker == "block" and s.dim == axes[2])
+    blocks = _take(left, lambda s: isinstance(s, Tile) and s.worker == "block" and s.dim != axes[2])
     held = _take(left, lambda s: isinstance(s, Stage) and s.tensor == problem.output.name and s.depth == 1)
     loops = _take(left, lambda s: isinstance(s, Tile) and s.worker is None and s.dim == axes[2])
     stages = _take(left, lambda s: isinstance(s, Stage) and s.tensor != problem.output.name)
@@ -183,7 +196,8 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
         raise SchemeError(
             f"U({axes[1]},{unrolled[1]}): ldmatrix loads two instructions' columns at once: use an even factor"
         )
-    pipeline = Pipeline(scheme, instruction, axes, blocks, loops[0].trips, stages[0].depth, warps, unrolled)
+    steps, splits = loops[0].trips, prod(part.trips for part in parts)
+    pipeline = Pipeline(scheme, instruction, axes, blocks, steps, stages[0].depth, warps, unrolled, splits)
     if pipeline.threads > LARGEST_BLOCK:
         raise SchemeError(f"{warps[-1]}: {pipeline.threads} threads; a block has at most {LARGEST_BLOCK}")
     return pipeline

@@ -22,6 +22,7 @@ from tiling.scheme import Scheme
 _MEMORY_LATENCY = 800
 _PART_LATENCY = 60
 _BARRIER_LATENCY = 30
+_READ_BANDWIDTH = 64  # bytes a cycle that one multiprocessor reads from the L2
 _LAUNCH_SECONDS = 2e-6
 
 
@@ -65,11 +66,12 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
         ("shared", serial * pipeline.steps * (copied + _fragment_bytes(pipeline)) / device.shared_bandwidth * cycle),
         ("latency", ceil(grid / at_once) * pipeline.steps * step_latency * cycle),
         ("copies", serial * pipeline.steps * _copies(pipeline) * cycle),
-        ("l2", (grid * pipeline.steps * copied + _output_bytes(scheme)) / device.l2_bandwidth),
+        ("l2", (grid * pipeline.steps * copied + 8 * pipeline.partial_sums + _output_bytes(scheme)) / device.l2_bandwidth),
         ("memory", _memory_bytes(pipeline, at_once, device) / device.memory_bandwidth),
     )
     stores = rows * columns * DTYPE_BYTES[scheme.problem.output_dtype] * at_once / device.l2_bandwidth
-    return Prediction(scheme, parts, _LAUNCH_SECONDS + 2 * _MEMORY_LATENCY * cycle + stores, resident, grid / at_once)
+    unhidden = _LAUNCH_SECONDS + 2 * _MEMORY_LATENCY * cycle + stores + _adding_up(pipeline, device)
+    return Prediction(scheme, parts, unhidden, resident, grid / at_once)
 
 
 def rank(problem: Problem, device: Device) -> tuple[Prediction, ...]:
@@ -80,6 +82,14 @@ def rank(problem: Problem, device: Device) -> tuple[Prediction, ...]:
         return p.seconds, sorted((time for _, time in p.parts), reverse=True), p.scheme.text
 
     return tuple(sorted((predict(s, device) for s in candidates(problem, device)), key=order))
+
+
+def _adding_up(pipeline: Pipeline, device: Device) -> float:
+    """Seconds in which the last block of every tile, once the others are done, takes its ticket and reads all sums."""
+    if pipeline.splits == 1:
+        return 0.0
+    last = 4 * pipeline.partial_sums / min(pipeline.tiles, device.multiprocessors) / _READ_BANDWIDTH
+    return (2 * _MEMORY_LATENCY + last) / device.clock
 
 
 def _fragment_bytes(pipeline: Pipeline) -> int:
@@ -117,5 +127,5 @@ def _memory_bytes(pipeline: Pipeline, at_once: int, device: Device) -> float:
     waves = ceil(pipeline.grid / at_once)
     share_a = problem.broadcast.elements / extents[row_axis]
     share_b = problem.vector.elements / extents[column_axis]
-    anew = waves * (high * rows * share_a + wide * columns * share_b) * pipeline.element_bytes
+    anew = waves * (high * rows * share_a + wide * columns * share_b) * pipeline.element_bytes / pipeline.splits
     return max(inputs, anew) + output

@@ -63,6 +63,10 @@ _WGMMA_DEPTHS = (3, 4, 5, 6)
 # inputs in the L2. Fewer where there are not as many.
 _GROUP = 8
 _LARGEST_THREAD_REGISTERS = 255
+# Where tiles are fewer than multiprocessors blocks share one, as many as there are multiprocessors for it: none with
+# fewer steps than about fill a ring, and not so many that adding up takes longer than the steps.
+_LEAST_STEPS = 4
+_MOST_SPLITS = 32
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,9 @@ def schedules(dtype: str) -> tuple[Schedule, ...]:
     return tuple(found)
 
 
-def scheme_of(problem: Problem, schedule: Schedule) -> Scheme:
-    """The schedule put onto a problem. Raises SchemeError for an operator that is no product."""
+def scheme_of(problem: Problem, schedule: Schedule, splits: int = 1) -> Scheme:
+    """The schedule put onto a problem, the reduction split among at most `splits` blocks. Raises SchemeError for an
+    operator that is no product."""
     rows, columns, reduction = _axes(problem)
     instruction = schedule.instruction
     (warp_rows, warp_columns), (tile_rows, tile_columns) = schedule.warps, schedule.warp_tile
@@ -100,13 +105,17 @@ def scheme_of(problem: Problem, schedule: Schedule) -> Scheme:
     column_tiles = -(-problem.extent(columns) // (warp_columns * tile_columns))
     group = min(_GROUP, row_tiles)
     batch = [Tile("l", problem.extents["l"], "block")] if "l" in problem.extents else []
+    steps = -(-problem.extent(reduction) // schedule.step)
+    steps_each = -(-steps // splits)
+    shared = [Tile(reduction, -(-steps // steps_each), "block")] if splits > 1 else []
     specifiers = [
+        *shared,
         *batch,
         Tile(rows, -(-row_tiles // group), "block"),
         Tile(columns, column_tiles, "block"),
         Tile(rows, group, "block"),
         Stage(problem.output.name),
-        Tile(reduction, -(-problem.extent(reduction) // schedule.step)),
+        Tile(reduction, steps_each),
         Stage(problem.broadcast.name, schedule.depth),
         Stage(problem.vector.name, schedule.depth),
         Tile(rows, warp_rows, instruction.worker),
@@ -120,15 +129,26 @@ def scheme_of(problem: Problem, schedule: Schedule) -> Scheme:
 
 
 def candidates(problem: Problem, device: Device) -> tuple[Scheme, ...]:
-    """The schedules that fit the problem and the device, as schemes, each once."""
+    """The schedules that fit the problem and the device, as schemes, each once; and those that leave multiprocessors idle
+    a second time, with the reduction split."""
     found = {}
     for schedule in schedules(problem.dtype):
         if schedule.instruction.worker == "warpgroup" and not device.wgmma_flops:
             continue
         scheme = scheme_of(problem, schedule)
-        if not limits(scheme, device):
+        if limits(scheme, device):
+            continue
+        found[scheme.text] = scheme
+        splits = _splits(pipeline_of(scheme), device)
+        if splits > 1:
+            scheme = scheme_of(problem, schedule, splits)
             found[scheme.text] = scheme
     return tuple(found.values())
+
+
+def _splits(pipeline: Pipeline, device: Device) -> int:
+    """Blocks for which there are multiprocessors and steps enough to share one tile."""
+    return min(device.multiprocessors // pipeline.tiles, pipeline.steps // _LEAST_STEPS, _MOST_SPLITS)
 
 
 def limits(scheme: Scheme, device: Device) -> str:

@@ -103,10 +103,16 @@ def run_on_twin(source: Source, *inputs: np.ndarray, seed: int = 0) -> Run:
 def twin_text(program: Program) -> str:
     """The C program of a kernel's twin: the layer, the kernel as it is, and an entry that launches it."""
     parts = ["twin.h", *["twin_wgmma.h"] * program.uses_wgmma, *["twin_bulk.h"] * program.uses_bulk]
+    parts += ["twin_split.h"] * program.shares_sums
     layer = "\n".join(files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in parts)
     parameters = [f"(void *)arguments[{i}]" for i in range(program.arrays)]
     for i, tensor in enumerate(program.maps):
         parameters[tensor.array] = f"((tensor_map *)tensor_maps)[{i}]"
+    begin, end = "", ""
+    if program.shares_sums:
+        parameters += ["twin_split.tickets", "twin_split.partial_sums"]
+        begin = f"    if (!twin_split_begin({program.tickets}, {program.partial_sums}, {program.grid}))\n        abort();\n"
+        end = "    twin_split_end(report);\n"
     call = f"{program.symbol}({', '.join(parameters)})"
     return f"""{layer}
 {program.text}
@@ -119,8 +125,9 @@ int tilewright_twin(char **arrays, const long *bytes, void *maps, uint64_t seed,
 {{
     arguments = arrays;
     tensor_maps = maps;
-    return twin_run(launch, {program.blocks_on(_MULTIPROCESSORS)}, {program.cluster}, {program.threads}, {program.shared_bytes},
-                    arrays, bytes, {program.arrays}, seed, report);
+{begin}    twin_run(launch, {program.blocks_on(_MULTIPROCESSORS)}, {program.cluster}, {program.threads}, {program.shared_bytes},
+             arrays, bytes, {program.arrays}, seed, report);
+{end}    return *report->message != 0;
 }}
 """
 

@@ -1,6 +1,7 @@
 """The callable kernel: what it refuses, what it hands to CuPy, and, where there is a GPU, that it is right."""
 
 import sys
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,9 +18,11 @@ from gpu.twin import run_on_twin
 from tests.gpu_cases import check_on_twin, expected, integers, product_scheme
 from tests.test_gpu_compile import needs_nvrtc
 from tiling.epilogue import fused
+from tiling.notation import parse
 from tiling.operators import conv2d, matmul
 
 PROBLEM = matmul(m=40, n=24, k=56, dtype="f16")
+SPLIT = parse(PROBLEM, "T(k,2)@block " + product_scheme(PROBLEM, unrolled=(2, 2, 1)).text.replace("T(k,4)", "T(k,2)"))
 H200_TELLS = {
     "name": b"NVIDIA H200",
     "major": 9,
@@ -79,7 +82,8 @@ def fake_device(monkeypatch):
 
         def __call__(self, grid, block, arguments, shared):
             launches.append((self.symbol, grid, block, shared))
-            *inputs, output = arguments
+            *inputs, output = arguments[: emit(launches_of.scheme).arrays]
+            launches_of.workspaces.append(arguments[len(inputs) + 1 :])
             output[...] = run_on_twin(emit(launches_of.scheme), *inputs).output
 
     class Module:
@@ -90,13 +94,16 @@ def fake_device(monkeypatch):
             return Function(symbol)
 
     attributes = []
-    launches_of = SimpleNamespace(scheme=None, launches=launches, attributes=attributes)
+    launches_of = SimpleNamespace(scheme=None, launches=launches, attributes=attributes, workspaces=[], stream=0)
     fake = SimpleNamespace(
         ndarray=FakeArray,
         empty=lambda shape, dtype: fake_array(np.zeros(shape, dtype)),
+        zeros=lambda shape, dtype: fake_array(np.zeros(shape, dtype)),
         from_dlpack=lambda given: fake_array(np.asarray(given)) if given.dtype != np.int32 else 1 / 0,
         cuda=SimpleNamespace(
             is_available=lambda: True,
+            get_current_stream=lambda: SimpleNamespace(ptr=launches_of.stream),
+            Stream=SimpleNamespace(ptds=SimpleNamespace(ptr=2)),
             Device=Device,
             runtime=SimpleNamespace(getDeviceProperties=lambda number: H200_TELLS),
             function=SimpleNamespace(Module=Module),
@@ -125,6 +132,27 @@ def test_a_launch_hands_over_the_grid_the_threads_and_the_shared_memory(fake_dev
     source = kernel.source
     assert fake_device.launches == [(source.symbol, (source.grid,), (source.threads,), source.shared_bytes)]
     assert fake_device.attributes == [(7, 8, source.shared_bytes)]
+
+
+def test_every_stream_has_tickets_and_partial_sums_of_its_own(fake_device):
+    fake_device.scheme = SPLIT
+    kernel, arrays = load(SPLIT), [fake_array(to_bits(array, "f16")) for array in integers(PROBLEM)]
+    for stream in (0, 5, 0):
+        fake_device.stream = stream
+        np.testing.assert_array_equal(kernel(*arrays), expected(PROBLEM, *integers(PROBLEM)))
+    first, second, third = fake_device.workspaces
+    assert [a.size for a in first] == [kernel.source.tickets, kernel.source.partial_sums]
+    assert first[0] is third[0] is not second[0] and not first[0].any()
+
+
+def test_in_threads_default_streams_are_different_streams(fake_device):
+    fake_device.scheme, fake_device.stream = SPLIT, 2
+    kernel, arrays = load(SPLIT), [fake_array(to_bits(array, "f16")) for array in integers(PROBLEM)]
+    kernel(*arrays)
+    other = threading.Thread(target=kernel, args=arrays)
+    other.start()
+    other.join()
+    assert len(kernel.loaded.workspaces) == 2
 
 
 def test_the_result_goes_where_it_is_wanted(fake_device):

@@ -3,7 +3,7 @@
  * cluster after cluster (most have one block), and stops at the first thing that would be wrong on a GPU, with a sentence that says what.
  *
  *   order     Which warp goes on is drawn from a seed: priorities, drawn anew now and then, so that one warp runs as
- *             far ahead of the others as barriers let it.
+ *             far ahead of the others as barriers let it. So is the order of the blocks.
  *   copies    A cp.async is carried out at once, or only when its thread waits for it, by a draw for each copy.
  *   races     Every two bytes of shared memory know who wrote and read them since the last barrier, and whether a copy
  *             to them is under way. An access that a barrier or a wait should have come before is an error.
@@ -800,10 +800,19 @@ static int twin_run(void (*body)(void), unsigned blocks, int cluster, int thread
     for (int i = 0; i < count; ++i)
         twin.buffers[i] = (struct twin_buffer){arrays[i], bytes[i], i == count - 1 ? calloc((size_t)bytes[i], 1) : NULL};
     unsigned char *written = twin.buffers[count - 1].written;
-    if (missing || !twin.threads || !twin.stacks || !written)
+    const unsigned clusters = blocks / (unsigned)cluster;
+    unsigned *order = calloc(clusters, sizeof *order);
+    for (unsigned i = 0; order && i < clusters; ++i)
+        order[i] = i;
+    if (missing || !twin.threads || !twin.stacks || !written || !order)
         snprintf(report->message, sizeof report->message, "the twin has no memory for %d threads", cluster * threads);
-    for (; twin.first_block < blocks && !*report->message; twin.first_block += (unsigned)cluster, report->blocks += cluster)
+    for (unsigned done = 0; done < clusters && !*report->message; ++done, report->blocks += cluster) {
+        /* The clusters that have run stand first in `order`. */
+        const unsigned drawn = done + twin_random(clusters - done);
+        twin.first_block = order[drawn] * (unsigned)cluster;
+        order[drawn] = order[done];
         twin_run_cluster();
+    }
     if (!*report->message)
         twin_check_written();
     free(twin.threads);
@@ -813,5 +822,6 @@ static int twin_run(void (*body)(void), unsigned blocks, int cluster, int thread
         free(twin.blocks[b].history);
     }
     free(written);
+    free(order);
     return *report->message != 0;
 }

@@ -20,7 +20,8 @@ PROPERTIES = {
     "sharedMemPerMultiprocessor": 233472,
     "l2CacheSize": 1 << 16,
 }
-LAYERS = [files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in ("ptx.cuh", "wgmma.cuh")]
+PARTS = ("ptx.cuh", "wgmma.cuh", "split.cuh")
+LAYERS = [files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in PARTS]
 
 
 def _fault(text):
@@ -58,7 +59,11 @@ class Function:
         text = self.text
         for layer in LAYERS:
             text = text.removeprefix(f"{layer}\n")
-        program = Program(self.symbol, text, grid[0], block[0], shared, len(arguments))
+        workspace = {}
+        if "partial_sums)" in text:
+            *arguments, tickets, sums = arguments
+            workspace = {"tickets": tickets.size, "partial_sums": sums.size}
+        program = Program(self.symbol, text, grid[0], block[0], shared, len(arguments), **workspace)
         output = Twin(program).launch(*map(np.asarray, arguments)).output
         arguments[-1][...] = output if fault != "wrong" else output + np.ones(1, output.dtype)
 
@@ -86,6 +91,17 @@ class Device:
 
     def synchronize(self):
         pass
+
+
+class Stream:
+    ptr = 0
+
+
+Stream.ptds = SimpleNamespace(ptr=2)
+
+
+def get_current_stream():
+    return Stream()
 
 
 class _Nvrtc:

@@ -1,0 +1,132 @@
+"""Blocks that share a tile: exact, the same in every order, and wrong without any of their barriers and tickets."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpu.devices import DEVICES
+from gpu.emit import emit
+from gpu.pipeline import pipeline_of
+from gpu.predict import rank
+from gpu.space import candidates, schedules, scheme_of
+from gpu.twin import TwinError, run_on_twin
+from tests.gpu_cases import check_on_twin, integers, product_scheme
+from tests.test_gpu_compile import check_compiles, needs_nvrtc
+from tests.test_gpu_twin import survives
+from tests.test_gpu_wgmma import wgmma_scheme
+from tiling.epilogue import fused
+from tiling.notation import parse
+from tiling.operators import conv2d, matmul
+from tiling.scheme import SchemeError
+
+H200, A100 = DEVICES["H200"], DEVICES["A100"]
+PRODUCT = matmul(m=70, n=40, k=500, dtype="f16")
+CONV = conv2d(c=24, h=9, w=9, k=40, r=3, s=3, padding=1, dtype="bf16", filters="krsc")
+LONG = matmul(m=256, n=256, k=8192, dtype="bf16")
+DEEP = conv2d(c=512, h=7, w=7, k=512, r=3, s=3, padding=1, dtype="f16", filters="krsc")
+
+
+def split(scheme, splits):
+    """The same tiles with their reduction shared by so many blocks."""
+    axis = pipeline_of(scheme).axes[2]
+    steps = pipeline_of(scheme).steps
+    each = -(-steps // splits)
+    text = scheme.text.replace(f" T({axis},{steps}) ", f" T({axis},{each}) ")
+    return parse(scheme.problem, f"T({axis},{-(-steps // each)})@block {text}")
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        split(product_scheme(PRODUCT), 4),
+        split(product_scheme(fused(PRODUCT, "relu(y + b) * 2"), group=2), 3),
+        split(product_scheme(matmul(m=33, n=41, k=300, dtype="tf32", batch=2, transpose_a=True)), 5),
+        split(product_scheme(fused(CONV, "max(y, z) + b")), 2),
+        split(wgmma_scheme(matmul(m=70, n=64, k=700, dtype="f16"), depth=3), 5),
+        split(wgmma_scheme(CONV, groups=(1, 1)), 2),
+    ],
+    ids=lambda scheme: scheme.text[:60],
+)
+def test_products_and_convolutions_are_exact(scheme):
+    pipeline = pipeline_of(scheme)
+    assert pipeline.splits > 1 and pipeline.grid == pipeline.splits * pipeline.tiles
+    check_on_twin(scheme, seeds=(1, 2, 3))
+
+
+def test_the_sums_are_added_in_one_order_whichever_block_comes_last():
+    rng = np.random.default_rng(7)
+    source = emit(split(product_scheme(matmul(m=70, n=40, k=500, dtype="f16", output_dtype="f32")), 7))
+    inputs = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((70, 500), (500, 40))]
+    first, *others = (run_on_twin(source, *inputs, seed=seed).output for seed in range(4))
+    assert all((output == first).all() for output in others)
+
+
+def test_no_barrier_can_be_left_out():
+    source = emit(split(product_scheme(PRODUCT), 4))
+    found = list(re.finditer(r"(?<!\w)(?:cp_async_wait\([^)]*\)|cp_async_commit\(\)|__syncthreads\(\));", source.text))
+    assert len(found) == 5
+    for statement in found:
+        broken = replace(source, text=source.text[: statement.start()] + ";" + source.text[statement.end() :])
+        assert not survives(broken), f"without {statement[0]} at {statement.start()} nothing went wrong"
+
+
+UNSEEN = "no block has stored|has not published|no ticket and barrier"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("any_thread(threadIdx.x == 0 && take_ticket(tickets + block, SPLITS) == SPLITS - 1)", "split == 3", UNSEEN),
+        ("== SPLITS - 1)", "== SPLITS - 2)", UNSEEN),
+        ("take_ticket(tickets + block, SPLITS)", "take_ticket(tickets + block, SPLITS + 1)", "is left at 4"),
+        ("take_ticket(tickets + block, SPLITS)", "split", UNSEEN),
+        ("take_ticket(tickets + block", "take_ticket(tickets + TILES + block", "outside the tickets"),
+        ("threadIdx.x == 0 && take", "threadIdx.x % 32 == 0 && take", f"{UNSEEN}|never written"),
+        ("* THREADS * 4,", "* THREADS * 2,", "a second time|not four of them"),
+        ("other < SPLITS", "other < SPLITS - 1", ""),
+        ("split * STEPS + step", "step", ""),
+        ("block = blockIdx.x % TILES", "block = blockIdx.x / SPLITS", ""),
+    ],
+)
+def test_other_mistakes_are_found(old, new, message):
+    source = emit(split(product_scheme(PRODUCT), 4))
+    assert old in source.text
+    broken = replace(source, text=source.text.replace(old, new))
+    assert not survives(broken)
+    if message:
+        with pytest.raises(TwinError, match=message):
+            run_on_twin(broken, *integers(PRODUCT))
+
+
+def test_only_the_reduction_of_a_whole_tile_is_split():
+    scheme = product_scheme(PRODUCT)
+    with pytest.raises(SchemeError, match=r"T\(k,2\)@block: out of place"):
+        pipeline_of(parse(PRODUCT, "T(m,2)@block T(k,2)@block " + split(scheme, 2).text.partition("@block T(m,2)@block ")[2]))
+    with pytest.raises(SchemeError, match="only a GPU's blocks may share it"):
+        parse(PRODUCT, split(scheme, 2).text.replace("T(k,2)@block", "T(k,2)@warp"))
+
+
+def test_the_space_splits_where_tiles_are_fewer_than_multiprocessors():
+    best = pipeline_of(rank(LONG, H200)[0].scheme)
+    assert best.splits > 1 and best.grid <= H200.multiprocessors
+    assert not any(pipeline_of(s).splits > 1 for s in candidates(matmul(m=4096, n=4096, k=4096, dtype="bf16"), A100))
+    short = matmul(m=256, n=256, k=128, dtype="bf16")
+    assert not any(pipeline_of(s).splits > 1 for s in candidates(short, H200))
+    assert pipeline_of(rank(DEEP, H200)[0].scheme).splits > 1
+
+
+def test_every_number_of_splits_covers_the_reduction():
+    for k in (65, 1000, 2039):
+        problem = matmul(m=64, n=64, k=k, dtype="f16")
+        for splits in range(2, 12):
+            pipeline = pipeline_of(scheme_of(problem, schedules("f16")[-1], splits))
+            assert pipeline.splits <= splits and pipeline.covered("k") - pipeline.steps * pipeline.block_tile[2] < k
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("problem", [LONG, DEEP], ids=str)
+def test_split_schedules_compile_without_spills(problem):
+    for scheme in [s for s in candidates(problem, H200) if pipeline_of(s).splits > 1][::31]:
+        check_compiles(scheme, "H200")
