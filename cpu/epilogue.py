@@ -18,8 +18,8 @@ from tiling.problem import Problem, Tensor
 
 # What the C text of each function calls; `epilogue.c.j2` has the texts.
 _CALLS = {
-    "relu": ("max",),
-    "relu6": ("clamp",),
+    "relu": (),
+    "relu6": (),
     "leaky_relu": (),
     "hardsigmoid": ("relu6",),
     "hardswish": ("hardsigmoid",),

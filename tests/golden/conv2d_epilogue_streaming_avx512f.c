@@ -60,9 +60,11 @@ static const long PANEL_1 = 16;
 typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
-static inline __m512 max_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_max_ps(a, b)); }
 static inline __m512 min_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_min_ps(a, b)); }
-static inline __m512 relu_of(__m512 v) { return max_of(constant(0.0f), v); }
+/* Volatile, so read where they are used: a bound that gcc knows it keeps in a register through the inner loops, zero above
+ * all, which also clears the accumulators, and spills an accumulator for it. */
+static const volatile __m512 zero = {0};
+static inline __m512 relu_of(__m512 v) { return _mm512_max_ps(zero, v); }
 
 static inline __m512 epilogue(__m512 y, __m512 e_b, __m512 e_z)
 {
