@@ -17,13 +17,16 @@ def fold_batch_norm(w, gamma, beta, mean, var, eps: float = 1e-5, bias=None) -> 
     Folded in float64 and returned as float32: w' (K,C,R,S), b' (K,), for a kernel with epilogue="relu(y + b)", say.
     Raises ArgumentError.
     """
-    w = np.asarray(w, np.float64)
+    w = _numbers("w", w)
     if w.ndim != 4:
         raise ArgumentError(f"w has shape {w.shape}, but the weights of a convolution are (K, C, R, S)")
     if bias is None:
         bias = np.zeros(w.shape[0])
     given = {"gamma": gamma, "beta": beta, "mean": mean, "var": var, "bias": bias}
-    of = {name: np.asarray(array, np.float64) for name, array in given.items()}
+    of = {name: _numbers(name, array) for name, array in given.items()}
+    eps = _numbers("eps", eps)
+    if eps.shape:
+        raise ArgumentError(f"eps has shape {eps.shape}, but it is one number for all channels")
     for name, array in of.items():
         if array.shape != w.shape[:1]:
             wanted = f"w has {len(w)} output channels: pass ({len(w)},)"
@@ -33,4 +36,19 @@ def fold_batch_norm(w, gamma, beta, mean, var, eps: float = 1e-5, bias=None) -> 
         raise ArgumentError(f"var + eps is not above 0 for channel {channel}: a variance is at least 0")
     scale = of["gamma"] / np.sqrt(of["var"] + eps)
     shifted = of["beta"] + scale * (of["bias"] - of["mean"])
-    return (scale[:, None, None, None] * w).astype(np.float32), shifted.astype(np.float32)
+    with np.errstate(over="ignore"):
+        folded, shifted = (scale[:, None, None, None] * w).astype(np.float32), shifted.astype(np.float32)
+    finite = np.isfinite(folded).all((1, 2, 3)) & np.isfinite(shifted)
+    if not finite.all():
+        raise ArgumentError(f"channel {int(np.argmin(finite))} folds into weights or a bias that are no finite float32")
+    return folded, shifted
+
+
+def _numbers(name: str, given) -> np.ndarray:
+    try:
+        array = np.asarray(given)  # of a tensor that wants its gradient PyTorch says what to call
+        if array.dtype.kind not in "fiu":
+            raise TypeError(f"it is {array.dtype}")
+        return array.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentError(f"{name} cannot be read as real numbers: {error}") from error

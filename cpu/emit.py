@@ -204,7 +204,7 @@ def _operands(problem: Problem) -> list[str]:
 def _strides(problem: Problem, packed: int) -> list[tuple[str, int]]:
     """(name, elements) of every named stride, X_PAD being how far the first tap stands before x."""
     found = []
-    arrays = [(f"E_{array.name}", array) for array in problem.epilogue_arrays]
+    arrays = [(f"STEP_{array.name}", array) for array in problem.epilogue_arrays]
     for prefix, tensor in (("X", problem.broadcast), ("Y", problem.output), *arrays):
         found += [(f"{prefix}_{dim}", tensor.stride(dim)) for dim in problem.extents if dim in tensor.dims]
     before = sum(-index.offset * s for index, s in zip(problem.broadcast.indices, problem.broadcast.strides))

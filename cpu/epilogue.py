@@ -3,13 +3,16 @@
     relu(y*scale + b)   ->   static inline __m512 epilogue(__m512 y, __m512 e_scale, __m512 e_b)
                              { return relu_of(y * e_scale + e_b); }
 
-Arrays are called e_NAME in C, so that no name can clash with the file's own; whole ones E_NAME.
+Arrays are called e_NAME in C, so that no name can clash with the file's own; whole ones E_NAME, their strides
+STEP_NAME_dim.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from microkernels.isa import Isa
 from microkernels.transpose import Block
@@ -91,7 +94,8 @@ def _c(value: Value) -> str:
     if isinstance(value, Sum):
         return "y"
     if isinstance(value, Number):
-        return f"constant({value.value!r}f)"
+        # Its shortest text as an f32: the text of the double would be rounded once more, and now and then elsewhere.
+        return f"constant({np.float32(value.value)!s}f)"
     if isinstance(value, Array):
         return f"e_{value.name}"
     if value.operation == "neg":

@@ -160,7 +160,7 @@ def _read(path: Path) -> dict:
         record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ExportError(f"{path} cannot be read ({error.strerror})") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # broken, or nested without end
         raise ExportError(f"{path} is no record of a saved kernel: {error}") from None
     if not isinstance(record, dict) or {key: type(value) for key, value in record.items()} != _RECORD:
         raise ExportError(f"{path} is no record of a saved kernel: its fields are {', '.join(_RECORD)}")

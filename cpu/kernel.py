@@ -157,7 +157,7 @@ class Kernel:
         self._pack(_pointer(raw), _pointer(packed))
         return Packed(packed, self.scheme)
 
-    def __call__(self, x, w, *arrays, out: np.ndarray | None = None, **named) -> np.ndarray:
+    def __call__(self, /, x, w, *arrays, out: np.ndarray | None = None, **named) -> np.ndarray:
         """y = x * w. x is (N,H,W,C) float32, w (K,C/groups,R,S) float32 or what `pack` gave; y is (N,OH,OW,K) float32; in layout
         nchw x is (N,C,H,W) and y (N,K,OH,OW).
 

@@ -148,7 +148,7 @@ class Nest:
         values = {}
         for array in problem.epilogue_arrays:
             dims = [d for d in problem.extents if d in array.dims]
-            values[f"e_{array.name}"] = address(f"E_{array.name}", f"E_{array.name}", dims)
+            values[f"e_{array.name}"] = address(f"E_{array.name}", f"STEP_{array.name}", dims)
         if not site.single_pass:
             values |= {"first": self._pass(site, at, 0), "last": self._pass(site, at, -1)}
         for parameter in parameters(site, self.stream):

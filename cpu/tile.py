@@ -168,7 +168,7 @@ class _Writer:
         """As `finish`, of the rows of a block at one point of the vectorised dim."""
         operands = [value]
         for array in self.site.problem.epilogue_arrays:
-            address = self._place(f"e_{array.name}", f"E_{array.name}", array, block, v, place)
+            address = self._place(f"e_{array.name}", f"STEP_{array.name}", array, block, v, place)
             operands.append(block_operand(self.emitter.isa, array, address, self.site.rows, block))
         return f"epilogue({', '.join(operands)})"
 
@@ -177,7 +177,7 @@ class _Writer:
         problem, tail = self.site.problem, self.variant.tail and v == self.site.vectors - 1
         operands = [acc]
         for array in problem.epilogue_arrays:
-            address = _sum(f"e_{array.name}", self.row_terms(f"E_{array.name}", self.site.rows[row], array))
+            address = _sum(f"e_{array.name}", self.row_terms(f"STEP_{array.name}", self.site.rows[row], array))
             operands.append(operand(self.emitter.isa, problem, array, address, v, tail))
         return f"epilogue({', '.join(operands)})"
 

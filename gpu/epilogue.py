@@ -7,6 +7,8 @@ The text is C and CUDA alike. Functions are PyTorch's, a NaN included, as they a
 
 from __future__ import annotations
 
+import numpy as np
+
 from gpu.operand import global_offset
 from gpu.pipeline import Pipeline
 from tiling.epilogue import Apply, Array, Epilogue, Number, Sum, Value
@@ -71,7 +73,7 @@ def _c(value: Value) -> str:
     if isinstance(value, Sum):
         return "y"
     if isinstance(value, Number):
-        return f"{value.value!r}f" if value.value >= 0 else f"({value.value!r}f)"
+        return f"{np.float32(value.value)!s}f"  # as an f32: the text of the double would be rounded twice
     if isinstance(value, Array):
         return f"v_{value.name}"
     assert isinstance(value, Apply)

@@ -53,6 +53,16 @@ def test_arrays_follow_by_place_or_by_name():
         bare(x, w, scale)
 
 
+@pytest.mark.parametrize("text", ["y + b[k] + b_k[k]", "y*e_b[k] + E_b[k] - b", "y + self[k] + first[k] + stream[k] + X_w[h]"])
+def test_no_name_of_an_array_clashes(text):
+    """With another array's pointer or stride, the file's own variables, or Python's self."""
+    problem, scheme = CASES["one window looped, one clipped"]
+    kernel = kernel_of(fused(problem, text), scheme, "portable")
+    x, w, *arrays = integers(kernel.problem)
+    named = {tensor.name: array for tensor, array in zip(kernel.problem.epilogue_arrays, arrays)}
+    assert np.array_equal(kernel(x=x, w=w, **named), reference(kernel.problem, x, w, *arrays))
+
+
 def test_as_many_arrays_as_there_may_be():
     problem, scheme = CASES["strided pointwise"]
     kernel = kernel_of(fused(problem, "y*scale + b - z*t[h] + t[h]"), scheme, "portable")
@@ -197,3 +207,23 @@ def test_batch_normalisation_folds_into_weights_and_bias():
         fold_batch_norm(w, gamma, beta, mean, np.where(np.arange(9) == 2, -1, var))
     with pytest.raises(ArgumentError, match="the weights of a convolution are"):
         fold_batch_norm(w[0], gamma, beta, mean, var)
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"w": "weights"}, "w cannot be read as real numbers: it is <U7"),
+        ({"gamma": None}, "gamma cannot be read as real numbers: it is object"),
+        ({"beta": np.ones(4) * 1j}, "beta cannot be read as real numbers: it is complex128"),
+        ({"mean": [[1], [2, 3]]}, "mean cannot be read as real numbers: "),
+        ({"eps": "small"}, "eps cannot be read as real numbers: it is <U5"),
+        ({"eps": np.ones(4)}, r"eps has shape \(4,\), but it is one number"),
+        ({"eps": math.nan}, "var \\+ eps is not above 0 for channel 0"),
+        ({"gamma": np.float32([1, 1, 1e38, 1]), "w": np.full((4, 2, 1, 1), 1e3)}, "channel 2 folds into weights or a bias"),
+        ({"mean": np.float32([1, math.nan, 1, 1])}, "channel 1 folds into weights or a bias"),
+    ],
+)
+def test_a_batch_normalisation_that_cannot_be_folded_is_one_sentence(wrong, message):
+    ones = {name: np.ones(4, np.float32) for name in ("gamma", "beta", "mean", "var")}
+    with pytest.raises(ArgumentError, match=f"^{message}"):
+        fold_batch_norm(**{"w": np.ones((4, 2, 1, 1), np.float32), **ones, **wrong})

@@ -153,6 +153,13 @@ def test_functions_are_a_few_units_from_exact(function, isa):
     assert not wrong.any(), values[wrong][:9]
 
 
+@pytest.mark.parametrize("number", ["1.00000005960464477539", "0.1", "16777217", "1e-50", "3.4e38", "1e-45"])
+def test_a_number_is_rounded_to_f32_once(number):
+    """The first lies halfway between two f32: as a double and as that double's decimal text it falls on either side."""
+    ones = np.ones(4, np.float32)
+    assert through(f"y*{number}", "portable", ones).tolist() == (ones * np.float32(float(number))).tolist()
+
+
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_what_is_no_number_stays_none(isa):
     values = np.array([np.nan, np.inf, -np.inf, 2], np.float32)

@@ -56,6 +56,12 @@ def test_a_saved_kernel_needs_no_python(saved):
         assert f"checksum {np.sum(y * (np.arange(y.size) % 3 + 1)):.0f}" in printed
 
 
+def test_a_record_nested_without_end_is_refused(saved):
+    saved[".json"].write_text("[" * 100_000)
+    with pytest.raises(ExportError, match="is no record of a saved kernel"):
+        load(saved[".json"])
+
+
 def test_kernels_saved_side_by_side_keep_their_examples(saved):
     """A second kernel in the folder changes nothing of the first: each has its own example, which calls it."""
     before = {path.name: path.read_bytes() for path in saved[".so"].parent.iterdir()}

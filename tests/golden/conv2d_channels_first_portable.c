@@ -43,7 +43,7 @@ static inline void store_lanes(float *p, vec v, int lanes)
 }
 
 /* Floats that the address of X, Y or E_NAME moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+ * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. STEP_NAME is of E_NAME. */
 static const long X_n = 108;
 static const long X_c = 36;
 static const long X_h = 6;
@@ -54,15 +54,15 @@ static const long Y_n = 684;
 static const long Y_k = 36;
 static const long Y_h = 6;
 static const long Y_w = 1;
-static const long E_b_k = 1;
-static const long E_t_k = 6;
-static const long E_t_w = 1;
-static const long E_z_n = 684;
-static const long E_z_k = 36;
-static const long E_z_h = 6;
-static const long E_z_w = 1;
-static const long E_s_n = 6;
-static const long E_s_h = 1;
+static const long STEP_b_k = 1;
+static const long STEP_t_k = 6;
+static const long STEP_t_w = 1;
+static const long STEP_z_n = 684;
+static const long STEP_z_k = 36;
+static const long STEP_z_h = 6;
+static const long STEP_z_w = 1;
+static const long STEP_s_n = 6;
+static const long STEP_s_h = 1;
 static const long X_PAD = 0;
 static const long W_PANEL = 3;
 static const long PANEL_1 = 4;
@@ -180,33 +180,33 @@ static void tile0_2hx6wx4k(const float *x, const float *w, float *y, const float
             vec t[4];
             transpose_4(t, acc_0_0, acc_1_0, acc_2_0, acc_3_0);
             *(vec_at *)(y) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z)), spread(*(e_s)));
-            *(vec_at *)(y + Y_k) = epilogue(t[1], spread(*(e_b + E_b_k)), ((vec)*(const vec_at *)(e_t + E_t_k)), ((vec)*(const vec_at *)(e_z + E_z_k)), spread(*(e_s)));
-            *(vec_at *)(y + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * E_b_k)), ((vec)*(const vec_at *)(e_t + 2 * E_t_k)), ((vec)*(const vec_at *)(e_z + 2 * E_z_k)), spread(*(e_s)));
-            *(vec_at *)(y + 3 * Y_k) = epilogue(t[3], spread(*(e_b + 3 * E_b_k)), ((vec)*(const vec_at *)(e_t + 3 * E_t_k)), ((vec)*(const vec_at *)(e_z + 3 * E_z_k)), spread(*(e_s)));
+            *(vec_at *)(y + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_k)), spread(*(e_s)));
+            *(vec_at *)(y + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + 2 * STEP_z_k)), spread(*(e_s)));
+            *(vec_at *)(y + 3 * Y_k) = epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 3 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + 3 * STEP_z_k)), spread(*(e_s)));
         }
         {
             vec t[4];
             transpose_2(t, acc_4_0, acc_5_0);
-            store_lanes(y + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * E_t_w, FIRST_2), load_lanes(e_z + 4 * E_z_w, FIRST_2), spread(*(e_s))), FIRST_2);
-            store_lanes(y + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + E_b_k)), load_lanes(e_t + 4 * E_t_w + E_t_k, FIRST_2), load_lanes(e_z + 4 * E_z_w + E_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
-            store_lanes(y + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * E_b_k)), load_lanes(e_t + 4 * E_t_w + 2 * E_t_k, FIRST_2), load_lanes(e_z + 4 * E_z_w + 2 * E_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
-            store_lanes(y + 4 * Y_w + 3 * Y_k, epilogue(t[3], spread(*(e_b + 3 * E_b_k)), load_lanes(e_t + 4 * E_t_w + 3 * E_t_k, FIRST_2), load_lanes(e_z + 4 * E_z_w + 3 * E_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
+            store_lanes(y + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 4 * STEP_z_w, FIRST_2), spread(*(e_s))), FIRST_2);
+            store_lanes(y + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
+            store_lanes(y + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
+            store_lanes(y + 4 * Y_w + 3 * Y_k, epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 3 * STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + 3 * STEP_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
         }
         {
             vec t[4];
             transpose_4(t, acc_6_0, acc_7_0, acc_8_0, acc_9_0);
-            *(vec_at *)(y + Y_h) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z + E_z_h)), spread(*(e_s + E_s_h)));
-            *(vec_at *)(y + Y_h + Y_k) = epilogue(t[1], spread(*(e_b + E_b_k)), ((vec)*(const vec_at *)(e_t + E_t_k)), ((vec)*(const vec_at *)(e_z + E_z_h + E_z_k)), spread(*(e_s + E_s_h)));
-            *(vec_at *)(y + Y_h + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * E_b_k)), ((vec)*(const vec_at *)(e_t + 2 * E_t_k)), ((vec)*(const vec_at *)(e_z + E_z_h + 2 * E_z_k)), spread(*(e_s + E_s_h)));
-            *(vec_at *)(y + Y_h + 3 * Y_k) = epilogue(t[3], spread(*(e_b + 3 * E_b_k)), ((vec)*(const vec_at *)(e_t + 3 * E_t_k)), ((vec)*(const vec_at *)(e_z + E_z_h + 3 * E_z_k)), spread(*(e_s + E_s_h)));
+            *(vec_at *)(y + Y_h) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z + STEP_z_h)), spread(*(e_s + STEP_s_h)));
+            *(vec_at *)(y + Y_h + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + STEP_z_k)), spread(*(e_s + STEP_s_h)));
+            *(vec_at *)(y + Y_h + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + 2 * STEP_z_k)), spread(*(e_s + STEP_s_h)));
+            *(vec_at *)(y + Y_h + 3 * Y_k) = epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 3 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + 3 * STEP_z_k)), spread(*(e_s + STEP_s_h)));
         }
         {
             vec t[4];
             transpose_2(t, acc_10_0, acc_11_0);
-            store_lanes(y + Y_h + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * E_t_w, FIRST_2), load_lanes(e_z + E_z_h + 4 * E_z_w, FIRST_2), spread(*(e_s + E_s_h))), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + E_b_k)), load_lanes(e_t + 4 * E_t_w + E_t_k, FIRST_2), load_lanes(e_z + E_z_h + 4 * E_z_w + E_z_k, FIRST_2), spread(*(e_s + E_s_h))), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * E_b_k)), load_lanes(e_t + 4 * E_t_w + 2 * E_t_k, FIRST_2), load_lanes(e_z + E_z_h + 4 * E_z_w + 2 * E_z_k, FIRST_2), spread(*(e_s + E_s_h))), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + 3 * Y_k, epilogue(t[3], spread(*(e_b + 3 * E_b_k)), load_lanes(e_t + 4 * E_t_w + 3 * E_t_k, FIRST_2), load_lanes(e_z + E_z_h + 4 * E_z_w + 3 * E_z_k, FIRST_2), spread(*(e_s + E_s_h))), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w + 3 * Y_k, epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 3 * STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + 3 * STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
         }
     } else {
         {
@@ -307,29 +307,29 @@ static void tile0_2hx6wx4k_tail(const float *x, const float *w, float *y, const 
             vec t[4];
             transpose_4(t, acc_0_0, acc_1_0, acc_2_0, acc_3_0);
             *(vec_at *)(y) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z)), spread(*(e_s)));
-            *(vec_at *)(y + Y_k) = epilogue(t[1], spread(*(e_b + E_b_k)), ((vec)*(const vec_at *)(e_t + E_t_k)), ((vec)*(const vec_at *)(e_z + E_z_k)), spread(*(e_s)));
-            *(vec_at *)(y + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * E_b_k)), ((vec)*(const vec_at *)(e_t + 2 * E_t_k)), ((vec)*(const vec_at *)(e_z + 2 * E_z_k)), spread(*(e_s)));
+            *(vec_at *)(y + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_k)), spread(*(e_s)));
+            *(vec_at *)(y + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + 2 * STEP_z_k)), spread(*(e_s)));
         }
         {
             vec t[4];
             transpose_2(t, acc_4_0, acc_5_0);
-            store_lanes(y + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * E_t_w, FIRST_2), load_lanes(e_z + 4 * E_z_w, FIRST_2), spread(*(e_s))), FIRST_2);
-            store_lanes(y + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + E_b_k)), load_lanes(e_t + 4 * E_t_w + E_t_k, FIRST_2), load_lanes(e_z + 4 * E_z_w + E_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
-            store_lanes(y + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * E_b_k)), load_lanes(e_t + 4 * E_t_w + 2 * E_t_k, FIRST_2), load_lanes(e_z + 4 * E_z_w + 2 * E_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
+            store_lanes(y + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 4 * STEP_z_w, FIRST_2), spread(*(e_s))), FIRST_2);
+            store_lanes(y + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
+            store_lanes(y + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
         }
         {
             vec t[4];
             transpose_4(t, acc_6_0, acc_7_0, acc_8_0, acc_9_0);
-            *(vec_at *)(y + Y_h) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z + E_z_h)), spread(*(e_s + E_s_h)));
-            *(vec_at *)(y + Y_h + Y_k) = epilogue(t[1], spread(*(e_b + E_b_k)), ((vec)*(const vec_at *)(e_t + E_t_k)), ((vec)*(const vec_at *)(e_z + E_z_h + E_z_k)), spread(*(e_s + E_s_h)));
-            *(vec_at *)(y + Y_h + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * E_b_k)), ((vec)*(const vec_at *)(e_t + 2 * E_t_k)), ((vec)*(const vec_at *)(e_z + E_z_h + 2 * E_z_k)), spread(*(e_s + E_s_h)));
+            *(vec_at *)(y + Y_h) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z + STEP_z_h)), spread(*(e_s + STEP_s_h)));
+            *(vec_at *)(y + Y_h + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + STEP_z_k)), spread(*(e_s + STEP_s_h)));
+            *(vec_at *)(y + Y_h + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + 2 * STEP_z_k)), spread(*(e_s + STEP_s_h)));
         }
         {
             vec t[4];
             transpose_2(t, acc_10_0, acc_11_0);
-            store_lanes(y + Y_h + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * E_t_w, FIRST_2), load_lanes(e_z + E_z_h + 4 * E_z_w, FIRST_2), spread(*(e_s + E_s_h))), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + E_b_k)), load_lanes(e_t + 4 * E_t_w + E_t_k, FIRST_2), load_lanes(e_z + E_z_h + 4 * E_z_w + E_z_k, FIRST_2), spread(*(e_s + E_s_h))), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * E_b_k)), load_lanes(e_t + 4 * E_t_w + 2 * E_t_k, FIRST_2), load_lanes(e_z + E_z_h + 4 * E_z_w + 2 * E_z_k, FIRST_2), spread(*(e_s + E_s_h))), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
         }
     } else {
         {
@@ -379,9 +379,9 @@ void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_
             for (long k = 0; k < 20; k += 4) {
                 for (long h = 0; h < 6; h += 2) {
                     if (k < 16) {
-                        tile0_2hx6wx4k(X + n * X_n + c * X_c + h * X_h, W + k * W_PANEL + c * 1 * PANEL_1, Y + n * Y_n + k * Y_k + h * Y_h, E_b + k * E_b_k, E_t + k * E_t_k, E_z + n * E_z_n + k * E_z_k + h * E_z_h, E_s + n * E_s_n + h * E_s_h, c == 0, c == 2);
+                        tile0_2hx6wx4k(X + n * X_n + c * X_c + h * X_h, W + k * W_PANEL + c * 1 * PANEL_1, Y + n * Y_n + k * Y_k + h * Y_h, E_b + k * STEP_b_k, E_t + k * STEP_t_k, E_z + n * STEP_z_n + k * STEP_z_k + h * STEP_z_h, E_s + n * STEP_s_n + h * STEP_s_h, c == 0, c == 2);
                     } else {
-                        tile0_2hx6wx4k_tail(X + n * X_n + c * X_c + h * X_h, W + k * W_PANEL + c * 1 * PANEL_1, Y + n * Y_n + k * Y_k + h * Y_h, E_b + k * E_b_k, E_t + k * E_t_k, E_z + n * E_z_n + k * E_z_k + h * E_z_h, E_s + n * E_s_n + h * E_s_h, c == 0, c == 2);
+                        tile0_2hx6wx4k_tail(X + n * X_n + c * X_c + h * X_h, W + k * W_PANEL + c * 1 * PANEL_1, Y + n * Y_n + k * Y_k + h * Y_h, E_b + k * STEP_b_k, E_t + k * STEP_t_k, E_z + n * STEP_z_n + k * STEP_z_k + h * STEP_z_h, E_s + n * STEP_s_n + h * STEP_s_h, c == 0, c == 2);
                     }
                 }
             }

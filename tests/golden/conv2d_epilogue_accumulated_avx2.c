@@ -29,7 +29,7 @@
 #include <stdlib.h>
 
 /* Floats that the address of X, Y or E_NAME moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+ * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. STEP_NAME is of E_NAME. */
 static const long X_n = 245;
 static const long X_c = 1;
 static const long X_h = 35;
@@ -40,8 +40,8 @@ static const long Y_n = 1813;
 static const long Y_k = 1;
 static const long Y_h = 259;
 static const long Y_w = 37;
-static const long E_scale_k = 1;
-static const long E_b_k = 1;
+static const long STEP_scale_k = 1;
+static const long STEP_b_k = 1;
 static const long X_PAD = 40;
 static const long W_PANEL = 45;
 static const long PANEL_1 = 8;
@@ -305,9 +305,9 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2(const 
                     const long r_begin = h_in < 0 ? -h_in : 0;
                     const long r_end = 7 - h_in < 3 ? 7 - h_in : 3;
                     if (k < 32) {
-                        tile0_7wx8k_wpad0(X + c * X_c + h * X_h - X_PAD, W + k * W_PANEL + c * 9 * PANEL_1, Y + k * Y_k + h * Y_h, E_scale + k * E_scale_k, E_b + k * E_b_k, r_begin, r_end, c == 0, c == 4);
+                        tile0_7wx8k_wpad0(X + c * X_c + h * X_h - X_PAD, W + k * W_PANEL + c * 9 * PANEL_1, Y + k * Y_k + h * Y_h, E_scale + k * STEP_scale_k, E_b + k * STEP_b_k, r_begin, r_end, c == 0, c == 4);
                     } else {
-                        tile0_7wx8k_wpad0_tail(X + c * X_c + h * X_h - X_PAD, W + k * W_PANEL + c * 9 * PANEL_1, Y + k * Y_k + h * Y_h, E_scale + k * E_scale_k, E_b + k * E_b_k, r_begin, r_end, c == 0, c == 4);
+                        tile0_7wx8k_wpad0_tail(X + c * X_c + h * X_h - X_PAD, W + k * W_PANEL + c * 9 * PANEL_1, Y + k * Y_k + h * Y_h, E_scale + k * STEP_scale_k, E_b + k * STEP_b_k, r_begin, r_end, c == 0, c == 4);
                     }
                 }
             }

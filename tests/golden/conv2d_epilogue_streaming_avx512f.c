@@ -28,7 +28,7 @@
 #include <stdlib.h>
 
 /* Floats that the address of X, Y or E_NAME moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+ * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. STEP_NAME is of E_NAME. */
 static const long X_n = 1944;
 static const long X_c = 1;
 static const long X_h = 432;
@@ -39,11 +39,11 @@ static const long Y_n = 800;
 static const long Y_k = 1;
 static const long Y_h = 160;
 static const long Y_w = 32;
-static const long E_b_k = 1;
-static const long E_z_n = 800;
-static const long E_z_k = 1;
-static const long E_z_h = 160;
-static const long E_z_w = 32;
+static const long STEP_b_k = 1;
+static const long STEP_z_n = 800;
+static const long STEP_z_k = 1;
+static const long STEP_z_h = 160;
+static const long STEP_z_w = 32;
 static const long X_PAD = 0;
 static const long W_PANEL = 24;
 static const long PANEL_1 = 16;
@@ -91,16 +91,16 @@ static void tile0_5wx16k(const float *x, const float *w, float *y, const float *
     }
     if (stream) {
         _mm512_stream_ps(y, epilogue(acc_0_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z)));
-        _mm512_stream_ps(y + Y_w, epilogue(acc_1_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + E_z_w)));
-        _mm512_stream_ps(y + 2 * Y_w, epilogue(acc_2_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 2 * E_z_w)));
-        _mm512_stream_ps(y + 3 * Y_w, epilogue(acc_3_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 3 * E_z_w)));
-        _mm512_stream_ps(y + 4 * Y_w, epilogue(acc_4_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 4 * E_z_w)));
+        _mm512_stream_ps(y + Y_w, epilogue(acc_1_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + STEP_z_w)));
+        _mm512_stream_ps(y + 2 * Y_w, epilogue(acc_2_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 2 * STEP_z_w)));
+        _mm512_stream_ps(y + 3 * Y_w, epilogue(acc_3_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 3 * STEP_z_w)));
+        _mm512_stream_ps(y + 4 * Y_w, epilogue(acc_4_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 4 * STEP_z_w)));
     } else {
         _mm512_storeu_ps(y, epilogue(acc_0_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z)));
-        _mm512_storeu_ps(y + Y_w, epilogue(acc_1_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + E_z_w)));
-        _mm512_storeu_ps(y + 2 * Y_w, epilogue(acc_2_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 2 * E_z_w)));
-        _mm512_storeu_ps(y + 3 * Y_w, epilogue(acc_3_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 3 * E_z_w)));
-        _mm512_storeu_ps(y + 4 * Y_w, epilogue(acc_4_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 4 * E_z_w)));
+        _mm512_storeu_ps(y + Y_w, epilogue(acc_1_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + STEP_z_w)));
+        _mm512_storeu_ps(y + 2 * Y_w, epilogue(acc_2_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 2 * STEP_z_w)));
+        _mm512_storeu_ps(y + 3 * Y_w, epilogue(acc_3_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 3 * STEP_z_w)));
+        _mm512_storeu_ps(y + 4 * Y_w, epilogue(acc_4_0, _mm512_loadu_ps(e_b), _mm512_loadu_ps(e_z + 4 * STEP_z_w)));
     }
 }
 
@@ -122,7 +122,7 @@ void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc_
     const int stream = (uintptr_t)Y % 64 == 0;
     for (long k = 0; k < 32; k += 16) {
         for (long h = 0; h < 5; ++h) {
-            tile0_5wx16k(X + h * X_h, W + k * W_PANEL, Y + k * Y_k + h * Y_h, E_b + k * E_b_k, E_z + k * E_z_k + h * E_z_h, stream);
+            tile0_5wx16k(X + h * X_h, W + k * W_PANEL, Y + k * Y_k + h * Y_h, E_b + k * STEP_b_k, E_z + k * STEP_z_k + h * STEP_z_h, stream);
         }
     }
     _mm_sfence();
