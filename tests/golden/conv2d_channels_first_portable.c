@@ -80,8 +80,10 @@ static const long PANEL_1 = 4;
 typedef int bits __attribute__((vector_size(16)));
 static inline vec constant(float value) { return spread(value); }
 static inline vec choose(bits lanes, vec a, vec b) { return (vec)((lanes & (bits)a) | (~lanes & (bits)b)); }
-static inline vec max_of(vec a, vec b) { return choose(a != a, a, choose(a > b, a, b)); }
-static inline vec relu_of(vec v) { return max_of(constant(0.0f), v); }
+/* Volatile, so read where they are used: a bound that gcc knows it keeps in a register through the inner loops, zero above
+ * all, which also clears the accumulators, and spills an accumulator for it. */
+static const volatile vec zero = {0};
+static inline vec relu_of(vec v) { return choose(zero > v, zero, v); }
 
 static inline vec epilogue(vec y, vec e_b, vec e_t, vec e_z, vec e_s)
 {
