@@ -15,6 +15,7 @@ from bench.conditions import USUAL_PEERS, available, conditions, identity
 from bench.files import ReportError, append, check_writable
 from bench.formats import Run, conditions_line, to_json
 from bench.journal import Journal, alone, journal
+from bench.layouts import laid_out
 from bench.markdown import around_markers
 from bench.peers import PEERS
 from bench.report import publish, show
@@ -29,6 +30,7 @@ from search.gpu_problem import DEFAULT_DTYPE, DTYPES
 from search.gpu_workshop import gpu_workshop
 from search.options import FAILURES, INTERRUPTED, seconds, whole
 from search.workshop import DEFAULT_BUDGET, workshop
+from tiling.operators import LAYOUTS
 from tiling.problem import ProblemError
 from tiling.scheme import SchemeError
 from tiling.shapes import suite
@@ -109,15 +111,18 @@ def _check_target(options: argparse.Namespace) -> None:
     known = DTYPES if gpu else ("f32",)
     if options.dtype not in known:
         raise ProblemError(f"dtype {options.dtype!r:.40} is not covered by --target {options.target}: {', '.join(known)}")
+    if gpu and options.layout != "nhwc":
+        raise ProblemError(f"--layout {options.layout} is not covered by --target cuda: leave it out")
     if gpu and options.threads != [1]:
         raise ProblemError("--threads means nothing to --target cuda: leave it out")
 
 
 def _suites(options: argparse.Namespace) -> dict[str, tuple[Layer, ...]]:
-    names, images = dict.fromkeys(options.suite), options.batch
+    images = options.batch
+    found = {name: laid_out(suite(name), options.layout) for name in dict.fromkeys(options.suite)}
     if images == 1:
-        return {name: suite(name) for name in names}
-    return {f"{name}-b{images}": batched(name, suite(name), images) for name in names}
+        return found
+    return {f"{name}-b{images}": batched(name, layers, images) for name, layers in found.items()}
 
 
 def _shops(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], threads: Sequence[int]):
@@ -178,6 +183,8 @@ def _command(options: argparse.Namespace) -> str:
         words += ["--peers", *options.peers]
     if options.cache != "warm":
         words += ["--cache", options.cache]
+    if options.layout != "nhwc":
+        words += ["--layout", options.layout]
     words += ["--budget", f"{options.budget:g}"]
     for name in ("report", "readme"):
         if getattr(options, name):
@@ -198,7 +205,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu", help="what computes; default: cpu")
     parser.add_argument("--dtype", metavar="NAME", help="f32 on the CPU; f16 (default), bf16 or tf32 on a GPU")
     parser.add_argument("--batch", type=whole, default=1, metavar="N", help="images of every convolution; default: 1")
-    parser.add_argument("--layout", choices=("nhwc",), default="nhwc", help="of our kernels; default: nhwc")
+    parser.add_argument("--layout", choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc")
     parser.add_argument(
         "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS",
         help=f"of search a layer; default {DEFAULT_BUDGET:g}",

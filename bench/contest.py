@@ -127,7 +127,7 @@ def _ours(name: str, kernel: Kernel, x, w, expected, bound, warm: bool) -> _Entr
     def alone(seconds: float) -> Timing:
         return kernel.measure(x, packed.data, y, seconds)
 
-    layout = "row-major, b packed" if kernel.problem.op == "matmul" else "NHWC, weights packed"
+    layout = "row-major, b packed" if kernel.problem.op == "matmul" else f"{kernel.problem.layout.upper()}, weights packed"
     return _Entrant(name, layout, lambda: kernel(x, packed, out=y), error, alone if warm else None)
 
 

@@ -61,6 +61,11 @@ class LayerResult:
         return next((c for c in self.contenders if c.name == name), None)
 
     @property
+    def layout(self) -> str:
+        """Of a convolution's x and y: "nhwc", or "nchw" where the shape says so."""
+        return "nchw" if "layout=nchw" in self.shape.split(",") else "nhwc"
+
+    @property
     def ours(self) -> Contender:
         """The tuned kernel."""
         return self.contenders[0]

@@ -40,7 +40,7 @@ class Section:
 
 
 def sections(results: Iterable[LayerResult]) -> tuple[Section, ...]:
-    """The results by target, number of threads, dtype, cache and suite, in order of first appearance."""
+    """The results by target, number of threads, dtype, cache, layout and suite, in order of first appearance."""
     results = tuple(results)
     groups: dict[tuple, list[LayerResult]] = {}
     for r in results:
@@ -67,14 +67,15 @@ def placed(target: str, threads: int) -> str:
 
 
 def _measured(result: LayerResult) -> tuple:
-    return result.target, result.threads, result.dtype, result.cache
+    return result.target, result.threads, result.dtype, result.cache, result.layout
 
 
 def _section(suites: tuple[str, ...], results: tuple[LayerResult, ...]) -> Section:
-    target, threads, dtype, cache = _measured(results[0])
+    target, threads, dtype, cache, layout = _measured(results[0])
     place = "gpu" if target == "cuda" else f"{threads}t"
     what = PAPER_TITLE if suites == PAPER else suites[0]
-    special = ([dtype] if dtype != "f32" else []) + ([f"{cache} caches"] if cache != "warm" else [])
+    said = ((layout.upper(), layout != "nhwc"), (dtype, dtype != "f32"), (f"{cache} caches", cache != "warm"))
+    special = [words for words, is_special in said if is_special]
     name = "-".join(["ttile" if suites == PAPER else suites[0], place, *special])
     title = ", ".join([what, placed(target, threads), *special])
     return Section(title, "".join(c if c.isalnum() or c == "_" else "-" for c in name), results)

@@ -127,6 +127,8 @@ def test_sections_are_by_threads_and_suite_and_the_papers_networks_are_one():
         ("resnet18, on 2 threads", "resnet18-2t", 1),
         ("resnet18, on 1 thread, cold caches", "resnet18-1t-cold-caches", 1),
     ]
+    channels_first = replace(results[1], shape=results[1].shape + ",layout=nchw")
+    assert [s.title for s in sections([results[1], channels_first])] == ["mobilenet, on 1 thread", "mobilenet, on 1 thread, NCHW"]
 
 
 def test_a_section_names_all_peers_and_its_layers_as_short_as_they_can_be_told_apart():

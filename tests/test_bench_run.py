@@ -19,6 +19,7 @@ from cpu.worker import CandidateError
 from search.workshop import workshop
 from tests.test_contest import PROBLEM, Made, made_up_shop
 from tiling.machine import Timing
+from tiling.operators import conv2d, in_layout, matmul
 from tiling.shapes import suite
 from tiling.suite import Layer
 
@@ -93,6 +94,19 @@ def test_a_whole_run_writes_report_and_json(made_up, tmp_path, capsys):
     assert text.count("| made_up:A |") == 1  # a suite named twice counts once
     assert "Incomplete" not in text + capsys.readouterr().out
     assert [json.loads(line).get("layer") for line in lines.read_text().splitlines()] == [None, "A", "B", "C"]
+
+
+def test_layers_are_run_in_the_layout_asked_for(made_up, monkeypatch, tmp_path, capsys):
+    """A convolution that has no such layout, and nothing else, is missing with the reason; products have none."""
+    depthwise = conv2d(c=4, k=4, groups=4, h=5, w=5, r=3, s=3)
+    problems = {"A": PROBLEM, "B": depthwise, "C": matmul(m=2, n=3, k=4)}
+    monkeypatch.setattr(command, "suite", lambda name: tuple(Layer(n, "c=4", 1, p) for n, p in problems.items()))
+    ran = {}
+    monkeypatch.setattr(runs, "run_layer", lambda _, __, layer, ___, problem, **____: ran.setdefault(layer, problem) and result(layer))
+    assert command.main([*MADE_UP, "--layout", "nchw", "--report", str(tmp_path)]) == 1
+    assert ran == {"A": in_layout(PROBLEM, "nchw"), "C": problems["C"]}
+    assert "made_up:B on 1 thread: conv2d: a depthwise convolution" in capsys.readouterr().err
+    assert "--layout nchw" in (tmp_path / "performance.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

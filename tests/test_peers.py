@@ -41,6 +41,10 @@ PROBLEMS = {
     ),
     "groups": conv2d(c=12, h=7, w=8, k=6, r=3, s=3, padding=1, stride=2, groups=3),
     "depthwise": conv2d(n=2, c=20, h=9, w=8, k=20, r=3, s=3, padding=((1, 0), (1, 1)), groups=20),
+    "channels first": conv2d(n=2, c=12, h=8, w=9, k=20, r=3, s=3, padding=1, layout="nchw"),
+    "channels first, padded more after, groups": conv2d(
+        c=12, h=8, w=9, k=8, r=4, s=3, padding=((1, 2), (0, 2)), groups=4, stride=2, layout="nchw"
+    ),
     "matrix product": matmul(m=13, n=33, k=21),
 }
 SEARCHED = {"xtc": ("stride per axis", "padded more before", "matrix product"), "tvm": ("all at once", "matrix product")}
@@ -134,6 +138,7 @@ def test_a_convolution_read_from_a_problem_gives_the_problem_back(name):
     again = conv2d(
         **{key: getattr(conv, key) for key in ("n", "c", "h", "w", "k", "r", "s", "stride", "dilation", "groups")},
         padding=((top, bottom), (left, right)),
+        layout=problem.layout,
     )
     assert again == problem
 
@@ -185,6 +190,7 @@ def test_what_a_peer_cannot_take_is_said_in_a_sentence():
     assert PEERS["xtc"].refuses(PROBLEMS["dilated"]) == "XTC's convolution has neither dilation nor groups"
     assert PEERS["tvm"].refuses(PROBLEMS["depthwise"]) == "TVM's NHWC convolution has no groups"
     assert PEERS["xtc"].refuses(PROBLEMS["depthwise"]) == "XTC's convolution has neither dilation nor groups"
+    assert PEERS["numpy"].refuses(PROBLEMS["channels first"]) == "numpy is called in layout nhwc only, not in nchw"
     pooling = replace(PROBLEMS["same"], op="pooling")
     assert all("pooling" in peer.refuses(pooling) for peer in PEERS.values())
     assert all(peer.refuses(PROBLEMS["same"]) is None for peer in PEERS.values() if peer.target == "cpu")

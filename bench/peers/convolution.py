@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from tiling.problem import Problem, Window
 
 
@@ -42,9 +44,9 @@ class Convolution:
 
 def convolution(problem: Problem) -> Convolution:
     """The parameters of a `conv2d` or `depthwise2d` problem, in whichever order its weights lie."""
-    n, h, w, c = problem.broadcast.shape
+    n, h, w, c = (dict(zip(problem.layout, problem.broadcast.shape))[axis] for axis in "nhwc")
     r, s = problem.extents["r"], problem.extents["s"]
-    _, out_h, out_w, k = problem.output.shape
+    _, out_h, out_w, k = (dict(zip(problem.layout, problem.output.shape))[axis] for axis in "nhwc")
     per_group = problem.vector.elements // (k * r * s)
     windows = problem.windows
     outputs = (out_h, out_w)
@@ -56,6 +58,16 @@ def convolution(problem: Problem) -> Convolution:
         after=tuple(_after(window, out, taps) for window, out, taps in zip(windows, outputs, (r, s))),
         groups=c // per_group,
     )
+
+
+def channels_first(problem: Problem, x: np.ndarray) -> np.ndarray:
+    """The input as (N,C,H,W), C-contiguous: itself, or a copy where the problem has it channels last."""
+    return x if problem.layout == "nchw" else x.transpose(0, 3, 1, 2).copy()
+
+
+def as_problem_has_it(problem: Problem, y: np.ndarray) -> np.ndarray:
+    """An output (N,K,OH,OW) with its axes in the problem's order."""
+    return y if problem.layout == "nchw" else y.transpose(0, 2, 3, 1)
 
 
 def _after(window: Window, outputs: int, taps: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bench.peers import torch_cpu
-from bench.peers.convolution import convolution
+from bench.peers.convolution import as_problem_has_it, channels_first, convolution
 from bench.peers.peer import Peer, Prepared
 from bench.peers.torch_cpu import Calls
 from tiling.problem import Problem
@@ -22,6 +22,7 @@ class OneDnnNchw(Peer):
     name = "onednn-nchw"
     title = "oneDNN through PyTorch, the plain NCHW call"
     packages = {"torch": "torch"}
+    layouts = ("nhwc", "nchw")
 
     def version(self) -> str:
         return torch_cpu.version()
@@ -38,7 +39,7 @@ class OneDnnNchw(Peer):
             calls = Calls(lambda: torch.mm(a, b, out=out))
             return Prepared(calls.run, lambda: calls.output.numpy(), "row-major, torch.mm")
         calls = Calls(_conv2d(problem, x, w))
-        return Prepared(calls.run, lambda: calls.output.permute(0, 2, 3, 1).numpy(), "NCHW in and out")
+        return Prepared(calls.run, lambda: as_problem_has_it(problem, calls.output.numpy()), "NCHW in and out")
 
 
 def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray):
@@ -46,7 +47,7 @@ def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray):
 
     conv = convolution(problem)
     conv2d, pad = torch.nn.functional.conv2d, torch.nn.functional.pad
-    image, weights = torch.from_numpy(x.transpose(0, 3, 1, 2).copy()), torch.from_numpy(w)
+    image, weights = torch.from_numpy(channels_first(problem, x)), torch.from_numpy(w)
     options = (conv.stride, conv.before if conv.symmetric else 0, conv.dilation, conv.groups)
     if conv.symmetric:
         return lambda: conv2d(image, weights, None, *options)

@@ -1,4 +1,4 @@
-"""OpenVINO's CPU plugin, with NHWC tensors that are kept."""
+"""OpenVINO's CPU plugin, with tensors in the problem's layout that are kept."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ class OpenVino(Peer):
 
     What was learned. OpenVINO's operations are NCHW, but where the model says through `PrePostProcessor` that its
     tensors are NHWC, the plugin computes in NHWC throughout and reorders nothing: 206 against 122 GFLOP/s on 1x1 64 to
-    64 at 56², 223 against 169 on 3x3. So that is how it is called. `infer` on a request with both tensors set copies
+    64 at 56², 223 against 169 on 3x3. So that is how it is called where the problem is channels last. `infer` on a request with both tensors set copies
     nothing. Threads are TBB's, which go to sleep by themselves soon after a call; pinning them
     is left to whoever starts the process.
     """
 
     name = "openvino"
-    title = "OpenVINO, NHWC in and out, float32"
+    title = "OpenVINO, the problem's layout in and out, float32"
     packages = {"openvino": "openvino"}
+    layouts = ("nhwc", "nchw")
 
     def version(self) -> str:
         import openvino
@@ -36,12 +37,12 @@ class OpenVino(Peer):
         import openvino
 
         matrix = problem.op == "matmul"
-        model = _matmul(x.shape, w) if matrix else _conv2d(convolution(problem), w)
+        model = _matmul(x.shape, w) if matrix else _conv2d(convolution(problem), w, problem.layout)
         request = openvino.Core().compile_model(model, "CPU", _options(threads)).create_infer_request()
         y = aligned_empty(problem.output.shape)
         request.set_input_tensor(openvino.Tensor(x, shared_memory=True))
         request.set_output_tensor(openvino.Tensor(y, shared_memory=True))
-        layout = "row-major, b pre-packed" if matrix else "NHWC, weights pre-packed"
+        layout = "row-major, b pre-packed" if matrix else f"{problem.layout.upper()}, weights pre-packed"
         # The request reads x and w: the result's function keeps them, and the request, as long as it is used.
         return Prepared(request.infer, lambda kept=(x, w, request): y, layout)
 
@@ -57,7 +58,7 @@ def _options(threads: int) -> dict[str, object]:
     }
 
 
-def _conv2d(conv: Convolution, w: np.ndarray):
+def _conv2d(conv: Convolution, w: np.ndarray, layout: str):
     import openvino
     from openvino import opset13
     from openvino.preprocess import PrePostProcessor
@@ -69,11 +70,11 @@ def _conv2d(conv: Convolution, w: np.ndarray):
     else:
         grouped = w.reshape(conv.groups, conv.k // conv.groups, *w.shape[1:])
         y = opset13.group_convolution(x, opset13.constant(grouped), *options)
-    channels_last = PrePostProcessor(openvino.Model([y], [x]))
-    for side in (channels_last.input(), channels_last.output()):
-        side.tensor().set_layout(openvino.Layout("NHWC"))
+    tensors = PrePostProcessor(openvino.Model([y], [x]))
+    for side in (tensors.input(), tensors.output()):
+        side.tensor().set_layout(openvino.Layout(layout.upper()))
         side.model().set_layout(openvino.Layout("NCHW"))
-    return channels_last.build()
+    return tensors.build()
 
 
 def _matmul(shape: tuple[int, ...], b: np.ndarray):

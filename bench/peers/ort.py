@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.peers.convolution import convolution
+from bench.peers.convolution import as_problem_has_it, channels_first, convolution
 from bench.peers.peer import Peer, Prepared
 from cpu.kernel import aligned_empty
 from tiling.problem import Problem
@@ -26,6 +26,7 @@ class OnnxRuntime(Peer):
     name = "ort"
     title = "ONNX Runtime, bound input and output"
     packages = {"onnxruntime": "onnxruntime", "onnx": "onnx"}
+    layouts = ("nhwc", "nchw")
 
     def version(self) -> str:
         import onnxruntime
@@ -39,8 +40,8 @@ class OnnxRuntime(Peer):
         import onnxruntime
 
         matrix = problem.op == "matmul"
-        given = x if matrix else x.transpose(0, 3, 1, 2).copy()
-        shape = problem.output.shape if matrix else tuple(problem.output.shape[axis] for axis in (0, 3, 1, 2))
+        given = x if matrix else channels_first(problem, x)
+        shape = problem.output.shape if matrix else _output_shape(problem)
         y = aligned_empty(shape)
         model = _model(_matmul_node() if matrix else _conv_node(problem), given.shape, w, shape)
         session = onnxruntime.InferenceSession(model, _options(threads), providers=["CPUExecutionProvider"])
@@ -50,9 +51,14 @@ class OnnxRuntime(Peer):
         binding.bind_ortvalue_output("y", bound[1])
         return Prepared(
             run=lambda: session.run_with_iobinding(binding),
-            result=lambda: bound[1].numpy() if matrix else bound[1].numpy().transpose(0, 2, 3, 1),
+            result=lambda: bound[1].numpy() if matrix else as_problem_has_it(problem, bound[1].numpy()),
             layout="row-major, b pre-packed" if matrix else "NCHW in and out, weights pre-packed",
         )
+
+
+def _output_shape(problem: Problem) -> tuple[int, ...]:
+    conv = convolution(problem)
+    return conv.n, conv.k, conv.out_h, conv.out_w
 
 
 def _options(threads: int):

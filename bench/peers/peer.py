@@ -20,7 +20,7 @@ class Prepared:
     """One layer made ready: weights packed, graphs compiled, memory allocated, so that only `run` is timed.
 
     `run` is one call as a Python user makes it; it writes to the same output memory again and again wherever the
-    library allows it. `result` is the output of the last run as the problem has it, (N,OH,OW,K) or (M,N) float32; it
+    library allows it. `result` is the output of the last run as the problem has it, (N,OH,OW,K), (N,K,OH,OW) or (M,N) float32; it
     may copy. `layout` says what the call reads and writes. `kernel_seconds(n)` gives n samples of the kernel alone;
     None where the library does not tell.
     """
@@ -35,13 +35,15 @@ class Peer(ABC):
     """A library as somebody who knows it well would call it. Stateless: what a layer needs is in its `Prepared`.
 
     `packages` maps the modules it imports to the names pip knows them by. `target` is what computes: "cpu", or "cuda"
-    for an NVIDIA GPU; only peers of one target are compared.
+    for an NVIDIA GPU; only peers of one target are compared. `layouts` are those of convolutions that a call takes and gives,
+    conversions included.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     packages: ClassVar[Mapping[str, str]]
     target: ClassVar[str] = "cpu"
+    layouts: ClassVar[tuple[str, ...]] = ("nhwc",)
     patience: float = 60.0  # seconds that preparing a layer may take at most
 
     def missing(self) -> str | None:
@@ -63,12 +65,21 @@ class Peer(ABC):
         """What it cannot take of this problem, one sentence; None if it can compute it."""
         if problem.op not in OPERATORS:
             return f"{self.name} is compared on {' and '.join(OPERATORS)} only, not on {problem.op}"
-        return f"{self.name} is compared in f32 only, not in {problem.dtype}" if problem.dtype != "f32" else None
+        if problem.dtype != "f32":
+            return f"{self.name} is compared in f32 only, not in {problem.dtype}"
+        return self.refuses_layout(problem)
+
+    def refuses_layout(self, problem: Problem) -> str | None:
+        """The sentence of `refuses` for a convolution in a layout that the call does not take."""
+        if problem.op == "matmul" or problem.layout in self.layouts:
+            return None
+        return f"{self.name} is called in layout {' and '.join(self.layouts)} only, not in {problem.layout}"
 
     @abstractmethod
     def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
         """Makes a problem ready that it does not refuse.
 
-        x is (N,H,W,C) and w is (K,C/groups,R,S), of a matrix product a (M,K) and b (K,N); float32, C-contiguous.
+        x is (N,H,W,C), or (N,C,H,W) in layout nchw, and w is (K,C/groups,R,S), of a matrix product a (M,K) and b (K,N);
+        float32, C-contiguous.
         Raises what the library raises.
         """

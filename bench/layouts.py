@@ -1,0 +1,26 @@
+"""A suite's convolutions with the axes of x and y in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tiling.operators import in_layout
+from tiling.problem import ProblemError
+from tiling.shapes import canonical
+from tiling.suite import Layer
+
+
+def laid_out(layers: Iterable[Layer], layout: str) -> tuple[Layer, ...]:
+    """The layers with their convolutions in `layout`; one that has no such form is refused with the reason."""
+    return tuple(_laid_out(layer, layout) for layer in layers)
+
+
+def _laid_out(layer: Layer, layout: str) -> Layer:
+    if layer.problem is None or layer.problem.op == "matmul" or layer.problem.layout == layout:
+        return layer
+    try:
+        problem = in_layout(layer.problem, layout)
+    except ProblemError as error:
+        return replace(layer, problem=None, refused=str(error))
+    return replace(layer, problem=problem, shape=canonical(problem))
