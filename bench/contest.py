@@ -122,7 +122,7 @@ def _ours(name: str, kernel: Kernel, x, w, expected, bound, warm: bool) -> _Entr
     check_exact(kernel)
     packed, y = kernel.pack(w), aligned_empty(kernel.problem.output.shape)
     kernel(x, packed, out=y)
-    error = largest_error(y, expected, bound)
+    error = largest_error(kernel.problem, y, expected, bound)
 
     def alone(seconds: float) -> Timing:
         return kernel.measure(x, packed.data, y, seconds)
@@ -138,7 +138,7 @@ def _peer(name: str, problem: Problem, x, w, threads: int, expected, bound, peak
         raise Refused(refusal)
     prepared = peer.prepare(problem, x, w, threads)
     prepared.run()
-    error = largest_error(np.asarray(prepared.result()), expected, bound)
+    error = largest_error(problem, np.asarray(prepared.result()), expected, bound)
 
     def alone(seconds: float) -> Timing:
         time.sleep(PAUSE_SECONDS)

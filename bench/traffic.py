@@ -75,7 +75,7 @@ def simulate(scheme: Scheme, machine: Machine, isa: Isa) -> tuple[int, ...]:
     problem = scheme.problem
     arrays = [
         aligned_empty((elements,))
-        for elements in (problem.broadcast.elements, source.packed_floats, problem.output.elements)
+        for elements in (problem.broadcast.elements, source.packed, problem.output.elements)
     ]
     caches = geometries(machine, threads=1)
     line = machine.caches[0].line

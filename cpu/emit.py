@@ -16,9 +16,10 @@ import jinja2
 
 from cpu.epilogue import epilogue_text, pointers
 from cpu.nest import Nest
+from cpu.numbers import ELEMENTS, elements_of
 from cpu.pack import pack_lines, packed_elements
 from microkernels.estimate import loads_per_step
-from microkernels.isa import Isa, block_definition, isa_named, tail_definition
+from microkernels.isa import ISAS_OF, Isa, block_definition, isa_named, tail_definition
 from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import definitions
 from tiling.nest import lower
@@ -27,6 +28,7 @@ from tiling.scheme import Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile
 from tiling.shapes import canonical
 from tiling.show import show
 from tiling.symbol import symbol_of as problem_symbol
+from tiling.words import fills_words, is_narrow, scheme_in_words, word_dim
 
 try:
     VERSION = version("tilewright")
@@ -57,6 +59,8 @@ class Source:
 
         void SYMBOL(const float *X, const float *W, float *Y, …)   W packed, everything contiguous; … what an epilogue reads
         void SYMBOL_pack(const float *W, float *packed)            from the problem's own layout, once per weights
+
+    Of other dtypes X, W and Y have their C types (`cpu.numbers`). packed: the numbers of the packed weights.
     """
 
     symbol: str
@@ -64,7 +68,7 @@ class Source:
     isa: str
     threads: int
     microkernels: tuple[Microkernel, ...]
-    packed_floats: int
+    packed: int
 
     @property
     def compiler_flags(self) -> tuple[str, ...]:
@@ -86,19 +90,24 @@ def emit(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> So
     threads = min(threads, prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "core"))
     symbol = symbol_of(problem, isa, threads)
     kernels = tuple(dict.fromkeys(microkernel_of(problem, tile, isa.name) for tile in scheme.tiles))
-    nest = Nest(scheme, isa, threads, stream and _streamable(scheme))
-    body = nest.whole(lower(scheme))
+    words = scheme_in_words(scheme)
+    nest = Nest(words, isa, threads, stream and _streamable(scheme))
+    body = nest.whole(lower(words))
     text = TEMPLATES.get_template("kernel.c.j2").render(
         symbol=symbol,
         version=VERSION,
         problem=f"{problem.op} {canonical(problem)}",
         scheme=scheme.text,
-        loops=show(scheme).splitlines(),
+        loops=show(words).splitlines(),
         microkernels=[describe(kernel, isa) for kernel in kernels],
         isa=isa,
         threads=threads,
+        dtype=", ".join(dict.fromkeys(elements_of(problem))),
         operands=_operands(problem),
-        strides=_strides(problem, packed_elements(scheme)),
+        types=[ELEMENTS[name].c for name in elements_of(problem)],
+        filled=_filled(problem, words.problem),
+        strides=_strides(words.problem, packed_elements(scheme) // words.problem.numbers_per_word),
+        narrow=isa.narrow_to(problem.output_dtype),
         panels=sorted({site.vectors for site in nest.sites}),
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if nest.masked else "",
         transposition=_transposition(nest) if problem.crosswise else [],
@@ -138,11 +147,23 @@ def describe(kernel: Microkernel, isa: Isa) -> str:
     )
 
 
+def _filled(problem: Problem, words: Problem) -> dict | None:
+    """How x is copied where its words would reach into the next pixel or group: so many runs of channels, each of
+    `numbers`, made runs of `whole`."""
+    if not is_narrow(problem) or fills_words(problem):
+        return None
+    numbers = problem.extents[word_dim(problem)]
+    whole = words.extents[word_dim(problem)] * words.numbers_per_word
+    return {"runs": problem.broadcast.elements // numbers, "numbers": numbers, "whole": whole}
+
+
 def _check(scheme: Scheme, isa: Isa) -> None:
     problem = scheme.problem
     output = problem.output.name
-    if problem.dtype != "f32":
-        raise SchemeError(f"{problem.op} of {problem.dtype} runs on a GPU only: a CPU kernel computes in f32")
+    if problem.dtype not in ISAS_OF:
+        raise SchemeError(f"{problem.op} of {problem.dtype} runs on a GPU only: a CPU kernel computes in {', '.join(ISAS_OF)}")
+    if problem.dtype != isa.dtype:
+        raise SchemeError(f"{isa.name} computes in {isa.dtype}, not {problem.dtype}: use {' or '.join(ISAS_OF[problem.dtype])}")
     if scheme.lanes != isa.lanes:
         raise SchemeError(
             f"V({problem.vector_dim},{scheme.lanes}): {isa.name} has vectors of {isa.lanes} lanes; "
@@ -150,6 +171,11 @@ def _check(scheme: Scheme, isa: Isa) -> None:
         )
     if not any(isinstance(s, Stage) and s.tensor == output for s in scheme.specifiers):
         raise SchemeError(f"S({output}) is missing: it marks where the register tile of {output} is held")
+    if not (problem.keeps_sums or single_pass(scheme)):
+        raise SchemeError(
+            f"a reduction loops outside S({output}), so sums of {problem.sum_dtype} would wait in an {output} of "
+            f"{problem.output_dtype}: loop over it inside, or ask for an output of {problem.sum_dtype}"
+        )
     inside = False
     for s in scheme.specifiers:
         inside = inside or (isinstance(s, Stage) and s.tensor == output)

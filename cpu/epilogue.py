@@ -85,8 +85,8 @@ def block_operand(isa: Isa, array: Tensor, address: str, rows: Sequence[Mapping[
 
 
 def may_be_output(problem: Problem, array: Tensor) -> bool:
-    """Whether `array` may be the output itself: of its shape, each element is read by the store that replaces it."""
-    return array.indices == problem.output.indices
+    """Whether `array` may be the output itself: f32 of its shape, each element is read by the store that replaces it."""
+    return array.indices == problem.output.indices and problem.output_dtype == "f32"
 
 
 def _c(value: Value) -> str:

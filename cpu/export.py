@@ -62,7 +62,7 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
         "arrays": problem.epilogue_arrays,
         "epilogue": problem.epilogue,
         "in_place": [a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and single_pass(kernel.scheme)],
-        "packed_floats": source.packed_floats,
+        "packed": source.packed,
         "compile_flags": " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ()))),
     }
     library = kernel.saved
@@ -125,7 +125,7 @@ def load(path: str | Path) -> Kernel:
         isa=isa.name,
         threads=record["threads"],
         microkernels=tuple(dict.fromkeys(microkernel_of(scheme.problem, tile, isa.name) for tile in scheme.tiles)),
-        packed_floats=packed_elements(scheme),
+        packed=packed_elements(scheme),
     )
     try:
         return Kernel(scheme, source, library)

@@ -24,10 +24,13 @@ _SYS_CPU = Path("/sys/devices/system/cpu")
 _VECTOR_FLAG = re.compile(r"(sse|ssse|avx|fma|f16c|xop|amx|asimd|neon|vfp|sve|sme|fphp)")
 
 # Where CPUID has the flags that our instruction sets need: leaf, register (eax, ebx, ecx, edx) and bit.
-# Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2A, CPUID.
-CPUID_FLAGS = {"fma": (1, 2, 12), "avx2": (7, 1, 5), "avx512f": (7, 1, 16), "avx512vl": (7, 1, 31)}
+# Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2A, CPUID. 7.1 is subleaf 1 of leaf 7.
+CPUID_FLAGS = {
+    **{"fma": ("1", 2, 12), "avx2": ("7", 1, 5), "avx512f": ("7", 1, 16), "avx512vl": ("7", 1, 31)},
+    **{"avx512bw": ("7", 1, 30), "avx512_vnni": ("7", 2, 11), "avx512_bf16": ("7.1", 0, 5)},
+}
 # glibc's numbers of those leaves: bits/platform/x86.h.
-_GLIBC_LEAVES = {1: 0, 7: 1}
+_GLIBC_LEAVES = {"1": 0, "7": 1, "7.1": 6}
 
 _VENDORS = {"AuthenticAMD": "amd", "GenuineIntel": "intel", "HygonGenuine": "hygon", "0x41": "arm"}
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

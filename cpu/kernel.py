@@ -10,10 +10,11 @@ from pathlib import Path
 import cffi
 import numpy as np
 
-from cpu.library import load
+from cpu.dlpack import bits_of
 from cpu.emit import Source, emit, single_pass
-from cpu.epilogue import may_be_output, pointers
-from cpu.library import load_bytes
+from cpu.epilogue import may_be_output
+from cpu.library import load, load_bytes
+from cpu.numbers import ELEMENTS, Element, elements_of, stored
 from cpu.timer import peak_gflops, time_calls
 from cpu.toolchain import ToolchainError, find_compiler
 from microkernels.isa import Isa
@@ -23,8 +24,7 @@ from tiling.scheme import Scheme
 from tiling.shapes import canonical
 
 _FFI = cffi.FFI()
-_FLOATS = _FFI.typeof("float[]")
-_FLOAT32 = np.dtype(np.float32)
+_BYTES = _FFI.typeof("char[]")
 _ALIGNMENT = 64  # a cache line, and the widest vector: streaming stores need it
 # A peak measured for less than this is at the mercy of one interrupt.
 _PEAK_SECONDS = 0.004
@@ -64,11 +64,13 @@ class Kernel:
         self.emitted = source
         self.saved = saved
         self._timing: Timing | None = None
+        self._elements = tuple(ELEMENTS[name] for name in elements_of(self.problem))
         ffi = cffi.FFI()
-        parameters = ("const float *X", "const float *W", "float *Y", *pointers(self.problem, "E"))
+        # Pointers to whatever the problem's dtypes are: `_checked` sees to that.
+        parameters = ("const void *X", "const void *W", "void *Y", *["const void *"] * len(self.problem.epilogue_arrays))
         ffi.cdef(
             f"void {source.symbol}({', '.join(parameters)});"
-            f"void {source.symbol}_pack(const float *W, float *packed);"
+            f"void {source.symbol}_pack(const void *W, void *packed);"
             f"int {source.symbol}_supported(void);"
         )
         self._ffi = ffi
@@ -112,11 +114,9 @@ class Kernel:
         if self._timing is None:
             rng = np.random.default_rng(0)
             arrays = [array.elements for array in self.problem.epilogue_arrays]
-            x, packed, *more = (
-                rng.random(elements, np.float32)
-                for elements in (self.problem.broadcast.elements, self.emitted.packed_floats, *arrays)
-            )
-            self._timing = self.measure(x, packed, aligned_empty(self.problem.output.shape), 0.1, more)
+            sizes = (self.problem.broadcast.elements, self.emitted.packed, *arrays)
+            x, packed, *more = stored(self.problem, [rng.random(elements, np.float32) for elements in sizes])
+            self._timing = self.measure(x, packed, self.empty(), 0.1, more)
         return self._timing
 
     @timing.setter
@@ -151,9 +151,9 @@ class Kernel:
         return int(self._ffi.cast("uintptr_t", self._pack))
 
     def pack(self, w) -> Packed:
-        """The weights, (K,C/groups,R,S) float32 (b of a product: (K,N)), packed once for many calls of this kernel."""
-        raw = _checked(w, self.problem.vector)
-        packed = aligned_empty((self.emitted.packed_floats,))
+        """The weights, (K,C/groups,R,S) (b of a product: (K,N)) of the problem's dtype, packed once for many calls."""
+        raw = _checked(w, self.problem.vector, self._elements[1])
+        packed = aligned_empty((self.emitted.packed,), self._elements[1].numpy)
         self._pack(_pointer(raw), _pointer(packed))
         return Packed(packed, self.scheme)
 
@@ -161,13 +161,15 @@ class Kernel:
         """y = x * w. x is (N,H,W,C) float32, w (K,C/groups,R,S) float32 or what `pack` gave; y is (N,OH,OW,K) float32; in layout
         nchw x is (N,C,H,W) and y (N,K,OH,OW).
 
+        Of a bf16 problem x and w are uint16, the bits, or ml_dtypes.bfloat16, or DLPack tensors of bfloat16; y is uint16,
+        or as x is. Of an int8 problem x is uint8, w int8. y is of the problem's `output_dtype`.
         The arrays of the problem's epilogue follow, in the order of their first use or by name: k(x, w, b, z) or
         k(x, w, z=z, b=b). One of the output's shape may be `out` itself, so that y is added to it in place.
         Raw weights are packed on every call. Arrays may be anything with NumPy's array interface or DLPack on the
         CPU, C-contiguous; none is copied. With `out` the result is written there and returned. Raises ArgumentError.
         Safe to call from several threads at once; the GIL is released meanwhile.
         """
-        x = _checked(x, self.problem.broadcast)
+        given, x = x, _checked(x, self.problem.broadcast, self._elements[0])
         if isinstance(w, Packed):
             # The scheme's text alone would not do: it may be the same for two problems, its problem is part of it.
             if w.scheme is not self.scheme and w.scheme != self.scheme:
@@ -179,9 +181,9 @@ class Kernel:
         if arrays or named or self.problem.epilogue:
             arrays = self._epilogue_arrays(arrays, named)
         if out is None:
-            y = aligned_empty(self.problem.output.shape)
+            y = self.empty()
         else:
-            y = _checked(out, self.problem.output, "out")
+            y = _checked(out, self.problem.output, self._elements[2], "out")
             if not y.flags.writeable:
                 raise ArgumentError("out is read-only: pass an array that can be written")
         at_x, at_w, at_y = _pointer(x), _pointer(w.data), _pointer(y)
@@ -190,7 +192,14 @@ class Kernel:
         if arrays:
             arrays = [self._beside(at_y, *each) for each in zip(arrays, self.problem.epilogue_arrays)]
         self._run(at_x, at_w, at_y, *arrays)
+        named = self._elements[2].named
+        if named and out is None and isinstance(given, np.ndarray) and given.dtype.name == named:
+            return y.view(given.dtype)  # as x is
         return y
+
+    def empty(self) -> np.ndarray:
+        """An uninitialised output."""
+        return aligned_empty(self.problem.output.shape, self._elements[2].numpy)
 
     def _epilogue_arrays(self, given: tuple, named: dict) -> list[np.ndarray]:
         """The epilogue's arrays in order, checked."""
@@ -212,7 +221,7 @@ class Kernel:
         if unknown:
             arrays = " ".join(tensor.name for tensor in tensors) or "none"
             raise ArgumentError(f"this kernel has no argument {min(unknown)!r}; the arrays of its epilogue: {arrays}")
-        return [_checked(found[tensor.name], tensor) for tensor in tensors]
+        return [_checked(found[tensor.name], tensor, ELEMENTS["f32"]) for tensor in tensors]
 
     def _beside(self, at_y, array: np.ndarray, tensor: Tensor):
         """A pointer to an array of the epilogue as the kernel may read it while it writes y."""
@@ -244,31 +253,35 @@ def build(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> K
     return Kernel(scheme, source)
 
 
-def aligned_empty(shape: tuple[int, ...]) -> np.ndarray:
-    """An uninitialised float32 array that starts on a cache line."""
-    raw = np.empty(prod(shape) + _ALIGNMENT // 4, np.float32)
+def aligned_empty(shape: tuple[int, ...], dtype: np.dtype = np.dtype(np.float32)) -> np.ndarray:
+    """An uninitialised array that starts on a cache line."""
+    raw = np.empty(prod(shape) * dtype.itemsize + _ALIGNMENT, np.uint8)
     address = int(_FFI.cast("uintptr_t", _pointer(raw)))
-    return np.ndarray(shape, np.float32, raw, -address % _ALIGNMENT)
+    return np.ndarray(shape, dtype, raw, -address % _ALIGNMENT)
 
 
 # Every small layer waits for these two on each call; through cffi they take a fifth of what NumPy's `ctypes.data` and
 # `may_share_memory` do.
 def _pointer(array: np.ndarray):
-    """A C-contiguous float32 array as C has it: a `float[]`, which keeps it alive."""
-    return _FFI.from_buffer(_FLOATS, array)
+    """A C-contiguous array as C has it: a `char[]`, which keeps it alive."""
+    return _FFI.from_buffer(_BYTES, array)
 
 
 def _overlap(a, b) -> bool:
-    """Whether two `float[]` share memory."""
+    """Whether two `char[]` share memory."""
     return a < b + len(b) and b < a + len(a)
 
 
-def _checked(array, tensor: Tensor, name: str | None = None) -> np.ndarray:
+def _checked(array, tensor: Tensor, element: Element, name: str | None = None) -> np.ndarray:
     name = name or tensor.name
     if not isinstance(array, np.ndarray):
-        array = _adopt(array, name)
-    if array.dtype != _FLOAT32:  # a dtype beside a dtype: NumPy compares the other byte order as different, and fast
-        raise ArgumentError(f"{name} is {array.dtype}, but this kernel takes float32: convert it first")
+        array = _adopt(array, name, element)
+    if array.dtype != element.numpy:  # a dtype beside a dtype: NumPy compares the other byte order as different, and fast
+        if array.dtype.name != element.named:
+            takes = f"{element.named}, or its bits as {element.numpy}" if element.named else element.numpy
+            raise ArgumentError(f"{name} is {array.dtype}, but this kernel takes {takes}: convert it first")
+        if array.flags.c_contiguous:
+            array = array.view(element.numpy)
     if array.shape != tensor.shape:
         raise ArgumentError(
             f"{name} has shape {array.shape}, but this kernel was made for {tensor.shape}"
@@ -278,13 +291,13 @@ def _checked(array, tensor: Tensor, name: str | None = None) -> np.ndarray:
     return array
 
 
-def _adopt(array, name: str) -> np.ndarray:
+def _adopt(array, name: str, element: Element) -> np.ndarray:
     """A view of a foreign array, through DLPack or NumPy's array interface; never a copy."""
     try:
         if hasattr(array, "__dlpack__"):
-            return np.from_dlpack(array)
+            return bits_of(array) if element.named else np.from_dlpack(array)
         if hasattr(array, "__array_interface__"):
             return np.asarray(array)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise ArgumentError(f"{name} cannot be read in place ({error}): pass a float32 array on the CPU") from error
-    raise ArgumentError(f"{name} is {type(array).__name__}, not an array: pass a float32 array on the CPU")
+        raise ArgumentError(f"{name} cannot be read in place ({error}): pass a {element.named or element.numpy} array on the CPU") from error
+    raise ArgumentError(f"{name} is {type(array).__name__}, not an array: pass a {element.named or element.numpy} array on the CPU")

@@ -6,8 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from cpu.kernel import Kernel, aligned_empty, build
-from cpu.oracle import beyond, error_bound, exact_bound, integers, reals, reference
+from cpu.kernel import Kernel, build
+from cpu.numbers import from_bits, stored, to_bits
+from cpu.oracle import error_bound, exact_bound, integers, reals, reference, wrong
 from microkernels.benchmark import benchmark_scheme
 from microkernels.isa import isa_named
 from microkernels.microkernel import parse as parse_microkernel
@@ -43,19 +44,20 @@ def verdict(
     kernel = build(parse(problem, scheme), isa_named(isa), threads, stream)
     x, packed, out, *arrays = check_exact(kernel)
     inputs = reals(problem, seed)
-    largest = largest_error(kernel(*inputs), reference(problem, *inputs), error_bound(problem, *inputs))
+    y = kernel(*stored(problem, inputs))
+    largest = largest_error(problem, y, reference(problem, *inputs), error_bound(problem, *inputs))
     return {**_as_json(kernel.measure(x, packed, out, seconds, arrays)), "max_error": largest}
 
 
-def largest_error(y: np.ndarray, expected: np.ndarray, bound: np.ndarray) -> float:
-    """Of a result on random reals; raises WrongResult where it has another shape or an error exceeds its `bound`."""
+def largest_error(problem: Problem, y: np.ndarray, expected: np.ndarray, bound: np.ndarray) -> float:
+    """Of a result on random reals, as it is stored; raises WrongResult where it has another shape or an error exceeds its `bound`."""
     if y.shape != expected.shape:
         raise WrongResult(f"wrong result: shape {y.shape} instead of {expected.shape}")
     with np.errstate(all="ignore"):
-        error = np.abs(y - expected)
-    wrong = beyond(y, expected, bound)
-    if np.any(wrong):
-        raise WrongResult(f"wrong result: an error of {error[wrong].max():g} on random reals is beyond the bound K·eps")
+        error = np.abs(from_bits(y, problem.output_dtype) - expected)
+    beyond = wrong(problem, y, expected, bound)
+    if np.any(beyond):
+        raise WrongResult(f"wrong result: an error of {error[beyond].max():g} on random reals is beyond the bound K·eps")
     return float(error[np.isfinite(error)].max(initial=0))
 
 
@@ -78,15 +80,17 @@ def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:
     """
     (x, w, *arrays), expected, bound = _integer_case(kernel.problem)
     packed = kernel.pack(w)
-    y = aligned_empty(kernel.problem.output.shape)
-    y.fill(np.nan)  # an output that is never written cannot pass
+    y = kernel.empty()
+    dtype = kernel.problem.output_dtype
+    # An output that is never written cannot pass.
+    y[...] = np.nan if dtype == "f32" else ~to_bits(expected, dtype)
     kernel(x, packed, *arrays, out=y)
-    wrong = np.argwhere(beyond(y, expected, bound))
-    if len(wrong):
-        at = tuple(int(i) for i in wrong[0])
+    differ = np.argwhere(wrong(kernel.problem, y, expected, bound))
+    if len(differ):
+        at = tuple(int(i) for i in differ[0])
         raise WrongResult(
-            f"wrong result: {len(wrong)} of {y.size} outputs differ from the reference, the first at {at}: "
-            f"{y[at]} instead of {expected[at]}"
+            f"wrong result: {len(differ)} of {y.size} outputs differ from the reference, the first at {at}: "
+            f"{from_bits(y, dtype)[at]} instead of {expected[at]}"
         )
     return x, packed.data, y, *arrays
 
@@ -95,7 +99,7 @@ def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:
 def _integer_case(problem: Problem):
     inputs = integers(problem)
     expected = reference(problem, *inputs)
-    return inputs, expected if problem.epilogue else expected.astype(np.float32), exact_bound(problem, *inputs)
+    return stored(problem, inputs), expected, exact_bound(problem, *inputs)
 
 
 def _as_json(timing: Timing) -> dict:

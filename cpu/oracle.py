@@ -1,14 +1,16 @@
 """The reference a kernel is checked against: written from the definition, with NumPy, in float64.
 
 It shares nothing with the emitter or with `tiling`'s window arithmetic: the input is padded for real and every tap is
-one matrix product. Small integers make it exact in float32, so the check there is `==`; on reals the bound is K·eps.
+one matrix product. Inputs are values, as float32, of whatever dtype (`cpu.numbers.stored` makes a kernel's arrays of them).
+Small integers make it exact in float32, so the check there is `==`; on reals the bound is K·eps.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from cpu.epilogue_oracle import finished
+from cpu.epilogue_oracle import UNIT, finished
+from cpu.numbers import from_bits, to_bits
 from tiling.operators import transposed
 from tiling.problem import Problem
 
@@ -67,24 +69,30 @@ def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
     """Inputs of small whole numbers, so that every order of summation gives the same float32 result.
 
     Entries lie in [-b, b] with b·b·K < 2^24, K the reduction length; b falls to 1 for the longest reductions. x and w,
-    then the epilogue's arrays, whose entries are -4 … 4 without 0.
+    then the epilogue's arrays, whose entries are -4 … 4 without 0. Of int8 all numbers there are: any sum is exact.
     """
     bound = max(1, min(4, int((2**24 / problem.reduction_length) ** 0.5)))
     rng = np.random.default_rng(seed)
 
-    def draw(shape):
-        return rng.integers(-bound, bound + 1, shape).astype(np.float32)
+    def draw(shape, low, high):
+        return rng.integers(low, high + 1, shape).astype(np.float32)
 
-    x, w = draw(problem.broadcast.shape), draw(problem.vector.shape)
+    limits = ((0, 255), (-128, 127)) if problem.dtype == "int8" else ((-bound, bound),) * 2
+    x, w = (draw(t.shape, *ends) for t, ends in zip((problem.broadcast, problem.vector), limits))
     values = np.array([-4, -3, -2, -1, 1, 2, 3, 4], np.float32)
     return x, w, *(rng.choice(values, t.shape) for t in problem.epilogue_arrays)
 
 
 def reals(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
-    """Inputs drawn evenly from [-1, 1): x and w, then the epilogue's arrays."""
+    """Inputs drawn evenly from [-1, 1), rounded to bf16 where that is the dtype, of int8 from all numbers: x and w, then the epilogue's arrays."""
     rng = np.random.default_rng(seed)
     tensors = (problem.broadcast, problem.vector, *problem.epilogue_arrays)
-    return tuple(rng.random(t.shape, np.float32) * 2 - 1 for t in tensors)
+    x, w, *arrays = (rng.random(t.shape, np.float32) * 2 - 1 for t in tensors)
+    if problem.dtype == "int8":
+        x, w, *_ = integers(problem, seed)
+    elif problem.dtype == "bf16":
+        x, w = (from_bits(to_bits(array, "bf16"), "bf16") for array in (x, w))
+    return x, w, *arrays
 
 
 def error_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
@@ -94,14 +102,37 @@ def error_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndar
     (`cpu.epilogue_oracle`).
     Source: Higham, Accuracy and Stability of Numerical Algorithms, section 3.1: |error| <= gamma_K · Σ|x·w|.
     """
-    eps = np.finfo(np.float32).eps / 2
-    bound = problem.reduction_length * eps * _sums(problem, np.abs(x), np.abs(w))
+    if problem.sum_dtype == "s32":
+        bound = _of_int32(problem, _sums(problem, x, w))
+    else:
+        bound = problem.reduction_length * UNIT * _sums(problem, np.abs(x), np.abs(w))
     return finished(problem, _sums(problem, x, w), arrays, bound).error if problem.epilogue else bound
+
+
+def _of_int32(problem: Problem, sums: np.ndarray) -> np.ndarray | float:
+    """How far the float32 of an exact sum may be from it: what an epilogue starts from, and an output of floats is."""
+    return 0.0 if problem.keeps_sums else np.where(np.abs(sums) > 2**24, UNIT * np.abs(sums), 0.0)
 
 
 def exact_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray | float:
     """As `error_bound` for inputs of `integers`, whose sums are exact: 0 but for what an epilogue rounds."""
-    return finished(problem, _sums(problem, x, w), arrays).error if problem.epilogue else 0.0
+    bound = _of_int32(problem, _sums(problem, x, w)) if problem.sum_dtype == "s32" else 0.0
+    return finished(problem, _sums(problem, x, w), arrays, bound).error if problem.epilogue else bound
+
+
+def wrong(problem: Problem, y: np.ndarray, expected: np.ndarray, bound: np.ndarray | float) -> np.ndarray:
+    """Which elements of an output as a kernel stores it are further from `expected` than `bound` and the store's rounding.
+
+    Rounding keeps the order of numbers, so a narrow output lies between the rounded ends of what is allowed.
+    """
+    dtype = problem.output_dtype
+    if dtype == "f32":
+        return beyond(y, expected, bound)
+    with np.errstate(invalid="ignore"):
+        low, high = (from_bits(to_bits(end, dtype), dtype) for end in (expected - bound, expected + bound))
+    found = from_bits(y, dtype)
+    # Where an epilogue divides by what may be 0 its bound is infinite, and anything is accepted.
+    return ~((low <= found) & (found <= high) | np.isinf(bound) | np.isnan(expected))
 
 
 def beyond(y: np.ndarray, expected: np.ndarray, bound: np.ndarray | float) -> np.ndarray:

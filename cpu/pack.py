@@ -5,7 +5,8 @@
 The panels of one group stand together, group after group.
 
 Panels stand back to back, so a register tile streams its weights from one contiguous run. Lanes past the vectorised
-extent are zero; they are the only padding there is, and no more than one vector wide.
+extent are zero; they are the only padding there is, and no more than one vector wide. Of narrow numbers a lane is a word
+(`tiling.words`): neighbours of the dim that is summed word by word lie side by side in it, zeros in what it lacks.
 """
 
 from __future__ import annotations
@@ -15,26 +16,30 @@ from math import prod
 
 from cpu.site import reduction_order
 from tiling.nest import Loop, Node, Register, lower
+from tiling.problem import Problem
 from tiling.scheme import Scheme
+from tiling.words import in_words, is_narrow, scheme_in_words, word_dim
 
 
 def packed_elements(scheme: Scheme) -> int:
-    """f32 elements of the packed weights: the vectorised dim rounded up to whole vectors, in every group."""
+    """Numbers of the packed weights: the vectorised dim rounded up to whole vectors, in every group."""
+    scheme, narrow = scheme_in_words(scheme), scheme.problem
     problem = scheme.problem
+    numbers = problem.bytes_per_element // narrow.bytes_per_element
     groups = prod(problem.extents[dim] for dim in problem.looped_dims)
-    return groups * scheme.units[problem.vector_dim] * scheme.lanes * problem.reduction_length
+    return groups * scheme.units[problem.vector_dim] * scheme.lanes * problem.reduction_length * numbers
 
 
 def pack_lines(scheme: Scheme) -> list[str]:
     """The body of `void pack(const float *W, float *packed)`; W lies as the problem's tensor does, (K,C/groups,R,S) or
     (K,N)."""
-    problem = scheme.problem
+    problem, numbers = scheme.problem, in_words(scheme.problem).numbers_per_word
+    scheme = scheme_in_words(scheme)
     dim, extent, tensor = problem.vector_dim, problem.extents[problem.vector_dim], problem.vector
-    index = " + ".join(
-        f"({dim} + lane) * {tensor.stride(d)}" if d == dim else f"{d} * {tensor.stride(d)}"
-        for d in problem.extents
-        if d in tensor.dims
-    )
+    points = {d: d for d in problem.extents} | {dim: f"({dim} + lane)"}
+    if numbers > 1:
+        points[word_dim(problem)] = f"({word_dim(problem)} * {numbers} + number)"
+    index = " + ".join(f"{points[d]} * {tensor.stride(d)}" for d in problem.extents if d in tensor.dims)
     lines, loops = [], _reduction_loops(scheme)
     for width, group in groupby(_panels(scheme), key=lambda panel: panel[1]):
         starts = [first for first, _ in group]
@@ -50,14 +55,26 @@ def pack_lines(scheme: Scheme) -> list[str]:
             declared[reduction] = name
             indent += "    "
         lines.append(f"{indent}for (long lane = 0; lane < {width}; ++lane)")
+        if numbers > 1:
+            indent += "    "
+            lines.append(f"{indent}for (long number = 0; number < {numbers}; ++number)")
+        inside = [f"{dim} + lane < {extent}"] if starts[-1] + width > extent else []
+        inside += _in_last_word(problem, numbers)
         value = f"W[{index}]"
-        if starts[-1] + width > extent:
-            value = f"{dim} + lane < {extent} ? {value} : 0"
+        if inside:
+            value = f"{' && '.join(inside)} ? {value} : 0"
         lines.append(f"{indent}    *packed++ = {value};")
     for looped in reversed(problem.looped_dims):
         head = f"for (long {looped} = 0; {looped} < {problem.extents[looped]}; ++{looped}) {{"
         lines = [head, *("    " + line for line in lines), "}"]
     return lines
+
+
+def _in_last_word(problem: Problem, numbers: int) -> list[str]:
+    """The test that a number of a word is one of the weights, where the last word is partly used."""
+    if not is_narrow(problem) or problem.extents[word_dim(problem)] % numbers == 0:
+        return []
+    return [f"{word_dim(problem)} * {numbers} + number < {problem.extents[word_dim(problem)]}"]
 
 
 def _panels(scheme: Scheme) -> list[tuple[int, int]]:

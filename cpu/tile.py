@@ -36,20 +36,20 @@ class TileFunction:
 
 def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: str, stream: bool) -> TileFunction:
     """Writes the function of `variant`. x, w and y point at the tile's first row, panel and output."""
-    emitter = TileEmitter(isa, len(site.rows), site.vectors, site.problem.lanewise)
+    emitter = TileEmitter(isa, len(site.rows), site.vectors, site.problem.lanewise, site.problem.output_dtype)
     writer = _Writer(site, emitter, variant)
     body = emitter.declare()
     if not site.single_pass:
         body += ["if (!first) {", *_indent(writer.resume()), "}"]
     body += writer.loops(0, "x", "w", {})
-    epilogue = site.problem.epilogue is not None
+    finished = site.problem.epilogue is not None or not site.problem.keeps_sums
     if stream:
-        body += ["if (stream) {", *_indent(writer.store(epilogue, True)), "} else {"]
-        body += [*_indent(writer.store(epilogue)), "}"]
-    elif epilogue and not site.single_pass:
+        body += ["if (stream) {", *_indent(writer.store(finished, True)), "} else {"]
+        body += [*_indent(writer.store(finished)), "}"]
+    elif finished and not site.single_pass:
         body += ["if (last) {", *_indent(writer.store(True)), "} else {", *_indent(writer.store(False)), "}"]
     else:
-        body += writer.store(epilogue)
+        body += writer.store(finished)
     return TileFunction(name, parameters(site, stream), tuple(body), comment)
 
 
@@ -124,17 +124,17 @@ class _Writer:
             lines.append("}")
         return lines
 
-    def store(self, epilogue: bool, stream: bool = False) -> list[str]:
-        """Accumulators go to the output, transposed where it needs that; with `epilogue`, what that makes of them."""
+    def store(self, finished: bool, stream: bool = False) -> list[str]:
+        """Accumulators go to the output, transposed where it needs that; with `finished`, what `finish` makes of them."""
         if not self.site.problem.crosswise:
-            return self.emitter.store(self._outputs(), self.variant.tail, stream, self.finish if epilogue else unchanged)
+            return self.emitter.store(self._outputs(), self.variant.tail, stream, self.finish if finished else unchanged)
         isa, output, lines = self.emitter.isa, self.site.problem.output, []
         for v, block in self._blocks():
             rows = [self.emitter.acc(block.first + i, v) for i in range(block.count)]
             lines += ["{", *_indent(self._turned(rows))]
             form = isa.store if block.count == isa.lanes else isa.store_tail
             for place in range(self._points(v)):
-                value = self._finished_point(f"t[{place}]", block, v, place) if epilogue else f"t[{place}]"
+                value = self._finished_point(f"t[{place}]", block, v, place) if finished else f"t[{place}]"
                 address = self._place("y", "Y", output, block, v, place)
                 lines.append(f"{INDENT}{form.format(p=address, lanes=f'FIRST_{block.count}', v=value)};")
             lines.append("}")
@@ -173,9 +173,11 @@ class _Writer:
         return f"epilogue({', '.join(operands)})"
 
     def finish(self, acc: str, row: int, v: int) -> str:
-        """The epilogue of one accumulator, as C text: each array is read where the store needs it."""
+        """The floats to store for one accumulator, as C text: each array of an epilogue is read where it is needed."""
         problem, tail = self.site.problem, self.variant.tail and v == self.site.vectors - 1
-        operands = [acc]
+        operands = [self.emitter.isa.floats.format(v=acc)]
+        if problem.epilogue is None:
+            return operands[0]
         for array in problem.epilogue_arrays:
             address = _sum(f"e_{array.name}", self.row_terms(f"STEP_{array.name}", self.site.rows[row], array))
             operands.append(operand(self.emitter.isa, problem, array, address, v, tail))
@@ -185,8 +187,8 @@ class _Writer:
         loop = self.site.inner[level]
         x_here, w_here = f"x_{name}", f"w_{name}"
         lines = [
-            f"const float *{x_here} = {x} + {at} * X_{loop.dim};",
-            f"const float *{w_here} = {w} + {at} * {panel_stride(self.site, level)};",
+            f"const {self.emitter.isa.word} *{x_here} = {x} + {at} * X_{loop.dim};",
+            f"const {self.emitter.isa.word} *{w_here} = {w} + {at} * {panel_stride(self.site, level)};",
         ]
         return _indent(lines + self.loops(level + 1, x_here, w_here, taps))
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cpu.numbers import from_bits, to_bits
 from gpu.kernel import array_dtype
-from gpu.numbers import from_bits, to_bits
 from tiling.problem import Problem
 
 

@@ -15,12 +15,12 @@ import sys
 import numpy as np
 
 from cpu.cache import CacheError
+from cpu.numbers import to_bits
 from cpu.toolchain import ToolchainError
 from gpu.bulk_probes import bulk_probes
 from gpu.compile import CompileError
 from gpu.instructions import INSTRUCTIONS, Instruction
 from gpu.kernel import DeviceError, current_device, load_program
-from gpu.numbers import to_bits
 from gpu.probe import FILL, WORDS, Probe, copy_out, each_word, loop
 from gpu.twin import Twin
 

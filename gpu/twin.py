@@ -10,8 +10,8 @@ from importlib.resources import files
 import numpy as np
 
 from cpu.library import load
+from cpu.numbers import from_bits, to_bits
 from gpu.emit import Program, Source
-from gpu.numbers import from_bits, to_bits
 from gpu.tensor_map import TensorMap
 from tiling.problem import DTYPE_BYTES
 

@@ -65,7 +65,6 @@ def _problem(kernel: Microkernel, trip: int) -> Problem:
         r=r,
         s=s,
         stride=kernel.stride,
-        dtype=kernel.dtype,
     )
 
 

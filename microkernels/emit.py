@@ -38,12 +38,16 @@ class Read:
 
 @dataclass(frozen=True)
 class TileEmitter:
-    """Writes the statements of a register tile of `rows` rows by `vectors` vectors; lanewise: x is read by vectors."""
+    """Writes the statements of a register tile of `rows` rows by `vectors` vectors; lanewise: x is read by vectors.
+
+    output: the dtype that is stored; one that is narrower than a sum is stored from the floats that `finish` gives.
+    """
 
     isa: Isa
     rows: int
     vectors: int
     lanewise: bool = False
+    output: str = "f32"
 
     def declare(self) -> list[str]:
         """The declaration of all accumulators, one register each, starting from zero."""
@@ -76,12 +80,13 @@ class TileEmitter:
 
         finish(accumulator, row, vector) gives the C text of the value that is stored in its place.
         """
+        forms = self.isa.narrow_to(self.output) or self.isa
+        whole = forms.stream if stream else forms.store
         lines = []
         for row, address in enumerate(addresses):
             stores = []
             for v in range(self.vectors):
-                whole = self.isa.stream if stream else self.isa.store
-                form = self.isa.store_tail if tail and v == self.vectors - 1 else whole
+                form = forms.store_tail if tail and v == self.vectors - 1 else whole
                 stores.append(form.format(p=self._vector_at(address, v), lanes="TAIL", v=finish(self.acc(row, v), row, v)) + ";")
             lines.append(" ".join(stores))
         return lines

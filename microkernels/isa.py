@@ -1,6 +1,8 @@
 """One row per instruction set: everything the emitters need to know about it, as text.
 
-A new instruction set is a new row. The emitters fill the `{…}` fields of these forms and never ask which row it is.
+A new instruction set is a new row; so is one that multiplies narrower numbers, several of them in each 32-bit lane
+(`tiling.words`): to the emitters such a lane is a float whose bits mean something else. The emitters fill the `{…}` fields of
+these forms and never ask which row it is.
 Forms: `p` is a pointer to floats, `acc`, `x`, `w`, `v` are names of vector variables. `lanes` names the first lanes of a
 partly used vector, such as TAIL, and is defined by `lanes_definition`. `constant` spreads the number `s`; `larger` and
 `smaller` of the vectors `a` and `b` give b where either is no number; `shuffle` takes the lanes `places` of both, those of
@@ -10,7 +12,18 @@ gcc and clang define: + - * / lane by lane, < giving lanes of all bits or none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """How a vector of floats `v` is stored as numbers of fewer bits, rounded to nearest even; `definition` comes before."""
+
+    dtype: str
+    definition: str
+    store: str
+    store_tail: str
+    stream: str
 
 
 @dataclass(frozen=True)
@@ -20,7 +33,9 @@ class Isa:
     lanes: f32 per vector; registers: vector registers there are; cpu_flags: what /proc/cpuinfo must list;
     compiler_flags: what makes gcc and clang accept the forms; any_cpu: the attribute of a function that is compiled
     without them, and supported: the C condition that the CPU it runs on has cpu_flags; embedded_broadcast: an FMA can read and spread a scalar
-    from memory by itself, so a broadcast needs no register of its own.
+    from memory by itself, so a broadcast needs no register of its own. dtype: of what `fma` multiplies; word: the C type
+    that x and the weights are read as; floats: the float vector of the sums in `v`; narrow: the stores of other dtypes;
+    ranked_as: the instruction set whose measured tiles stand for this one's, empty for its own.
     """
 
     name: str
@@ -47,6 +62,20 @@ class Isa:
     larger: str
     smaller: str
     shuffle: str = "PICK({a}, {b}, {places})"
+    dtype: str = "f32"
+    word: str = "float"
+    floats: str = "{v}"
+    narrow: tuple[Narrow, ...] = ()
+    ranked_as: str = ""
+
+    @property
+    def ranked(self) -> str:
+        """The instruction set whose measurements, of tiles and of caches, hold for this one."""
+        return self.ranked_as or self.name
+
+    def narrow_to(self, dtype: str) -> Narrow | None:
+        """The stores of this output dtype; None for one that is stored by whole vectors."""
+        return next((row for row in self.narrow if row.dtype == dtype), None)
 
 
 AVX512F = Isa(
@@ -147,25 +176,113 @@ static inline void store_lanes(float *p, vec v, int lanes)
     smaller="choose({a} < {b}, {a}, {b})",
 )
 
-# Widest first: the first one that the CPU has is the default.
+_WORD = """\
+#include <immintrin.h>
+#include <stdint.h>
+
+/* {numbers} side by side, in the 32 bits of a lane, at any address. */
+typedef float word __attribute__((aligned(1), may_alias));
+"""
+
+AVX512BF16 = replace(
+    AVX512F,
+    name="avx512bf16",
+    cpu_flags=(*AVX512F.cpu_flags, "avx512bw", "avx512_bf16"),
+    compiler_flags=(*AVX512F.compiler_flags, "-mavx512bw", "-mavx512bf16"),
+    supported=AVX512F.supported + ' && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512bf16")',
+    embedded_broadcast=False,  # the CPU could, gcc 12 never does
+    prologue=_WORD.format(numbers="Two bf16")
+    + """\
+/* To each lane of acc, a float, the products of its two bf16 of x and of w are added. */
+static inline __m512 dot(__m512 x, __m512 w, __m512 acc) { return _mm512_dpbf16_ps(acc, (__m512bh)x, (__m512bh)w); }""",
+    broadcast="_mm512_set1_ps(*({p}))",
+    fma="dot({x}, {w}, {acc})",
+    dtype="bf16",
+    word="word",
+    narrow=(
+        Narrow(
+            dtype="bf16",
+            definition="static inline __m256i to_bf16(__m512 v) { return (__m256i)_mm512_cvtneps_pbh(v); }",
+            store="_mm256_storeu_si256((__m256i *)({p}), to_bf16({v}))",
+            store_tail="_mm256_mask_storeu_epi16({p}, {lanes}, to_bf16({v}))",
+            stream="_mm256_stream_si256((__m256i *)({p}), to_bf16({v}))",
+        ),
+    ),
+    ranked_as="avx512f",
+)
+
+
+def _bytes(dtype: str, low: int, high: int) -> Narrow:
+    return Narrow(
+        dtype=dtype,
+        definition=f"""\
+/* The nearest whole numbers (of two the even one), those beyond {low} and {high} as these; what is no number as {low}. */
+static inline __m512i to_{dtype}(__m512 v)
+{{
+    const __m512 most = _mm512_min_ps(_mm512_max_ps(v, _mm512_set1_ps({low}.0f)), _mm512_set1_ps({high}.0f));
+    return _mm512_cvtps_epi32(most);
+}}""",
+        store=f"_mm_storeu_si128((__m128i *)({{p}}), _mm512_cvtepi32_epi8(to_{dtype}({{v}})))",
+        store_tail=f"_mm512_mask_cvtepi32_storeu_epi8({{p}}, {{lanes}}, to_{dtype}({{v}}))",
+        stream=f"_mm_stream_si128((__m128i *)({{p}}), _mm512_cvtepi32_epi8(to_{dtype}({{v}})))",
+    )
+
+
+AVX512VNNI = replace(
+    AVX512F,
+    name="avx512vnni",
+    cpu_flags=(*AVX512F.cpu_flags, "avx512_vnni"),
+    compiler_flags=(*AVX512F.compiler_flags, "-mavx512vnni"),
+    supported=AVX512F.supported + ' && __builtin_cpu_supports("avx512vnni")',
+    embedded_broadcast=False,  # of the weights alone: x is the unsigned operand, which comes from a register
+    prologue=_WORD.format(numbers="Four u8 of x or four s8 of the weights")
+    + """\
+/* To each lane of acc, an int32, the products of its four u8 of x and s8 of w are added, exactly. */
+static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
+{
+    return (__m512)_mm512_dpbusd_epi32((__m512i)acc, (__m512i)x, (__m512i)w);
+}""",
+    fma="dot({x}, {w}, {acc})",
+    dtype="int8",
+    word="word",
+    floats="_mm512_cvtepi32_ps((__m512i)({v}))",
+    narrow=(_bytes("u8", 0, 255), _bytes("s8", -128, 127)),
+    ranked_as="avx512f",
+)
+
+# Widest first: the first one that the CPU has is the default. Other dtypes have their own instruction sets.
 ISAS: dict[str, Isa] = {isa.name: isa for isa in (AVX512F, AVX2, PORTABLE)}
+ISAS_OF: dict[str, dict[str, Isa]] = {
+    "f32": ISAS,
+    "bf16": {isa.name: isa for isa in (AVX512BF16,)},
+    "int8": {isa.name: isa for isa in (AVX512VNNI,)},
+}
+_KNOWN = {name: isa for isas in ISAS_OF.values() for name, isa in isas.items()}
 
 
 def isa_named(name: str) -> Isa:
     """The row called `name`. Raises ValueError listing the names there are."""
-    if name not in ISAS:
-        raise ValueError(f"unknown instruction set {name!r}; known are {', '.join(ISAS)}")
-    return ISAS[name]
+    if name not in _KNOWN:
+        raise ValueError(f"unknown instruction set {name!r}; known are {', '.join(_KNOWN)}")
+    return _KNOWN[name]
 
 
-def best_isa(cpu_flags: frozenset[str]) -> Isa:
-    """The widest instruction set that a CPU with these flags runs; `portable` runs everywhere."""
-    return next(isa for isa in ISAS.values() if cpu_flags.issuperset(isa.cpu_flags))
+def best_isa(cpu_flags: frozenset[str], dtype: str = "f32") -> Isa:
+    """The widest instruction set of `dtype` that a CPU with these flags runs; of f32, `portable` runs everywhere.
+
+    Raises ValueError where it runs none.
+    """
+    for isa in ISAS_OF[dtype].values():
+        if cpu_flags.issuperset(isa.cpu_flags):
+            return isa
+    missing = [flag for flag in isa.cpu_flags if flag not in cpu_flags]
+    raise ValueError(f"this CPU computes nothing in {dtype}: it lacks {', '.join(missing)}; dtype='f32' runs everywhere")
 
 
 def lacking(isa: Isa, cpu_flags: frozenset[str]) -> tuple[str, ...]:
     """Of the next wider instruction set, the flags that this CPU has not: why `isa` is its best; empty for the widest."""
-    wider = list(ISAS.values())[: list(ISAS).index(isa.name)]
+    names = list(ISAS_OF[isa.dtype])
+    wider = [isa_named(name) for name in names[: names.index(isa.name)]]
     return tuple(flag for flag in wider[-1].cpu_flags if flag not in cpu_flags) if wider else ()
 
 

@@ -4,6 +4,7 @@
     f32_conv2d_ukernel_2hx7wx32kx3s_s2__avx512f   2×7 outputs × 32, the 3 taps of s unrolled, stride 2
     f32_depthwise2d_ukernel_2hx7wx16cx3rx3s_s1__avx512f   2×7 outputs of 16 channels, all taps of 3×3 unrolled
     f32_matmul_ukernel_12mx32n__avx512f           12 rows × 32 columns
+    bf16_conv2d_ukernel_14wx32k_s1__avx512bf16    14 × 32 of bf16; an unrolled c counts words of 32 bits (`tiling.words`)
 
 `DTYPE_OP_ukernel_TILE[_sSTRIDE]__ISA`, where TILE joins EXTENT+DIM by `x`: output rows first, then the vectorised
 dim, then unrolled reductions. Extents are in points. XNNPACK names its kernels in this spirit.
@@ -30,7 +31,7 @@ OPERATOR_DIMS = {
 RANKED_AS = {"conv2d": "conv2d", "depthwise2d": "depthwise2d", "matmul": "conv2d"}
 # The operators whose x is read by vectors (`Problem.lanewise`).
 _LANEWISE = {"depthwise2d"}
-_NAME = re.compile(r"(f32)_([a-z0-9]+)_ukernel_([0-9a-z]+?)(?:_s([1-9][0-9]{0,5}))?__([a-z0-9]+)\Z")
+_NAME = re.compile(r"(f32|bf16|int8)_([a-z0-9]+)_ukernel_([0-9a-z]+?)(?:_s([1-9][0-9]{0,5}))?__([a-z0-9]+)\Z")
 _MATMUL_AS_CONV = {"m": "w", "k": "c"}
 _FACTOR = re.compile(r"([1-9][0-9]{0,5})([a-z])\Z")
 
@@ -49,7 +50,6 @@ class Microkernel:
     vectors: int
     unrolled: tuple[tuple[str, int], ...] = ()
     stride: int = 1
-    dtype: str = "f32"
 
     def __post_init__(self):
         if self.op not in OPERATOR_DIMS:
@@ -62,6 +62,11 @@ class Microkernel:
                 raise ValueError(f"{factors}: expected factors of at least 2 over {' '.join(dims)}, in this order")
         if self.vectors < 1 or self.stride < 1:
             raise ValueError(f"vectors={self.vectors} and stride={self.stride} must be at least 1")
+
+    @property
+    def dtype(self) -> str:
+        """Of what it multiplies."""
+        return isa_named(self.isa).dtype
 
     @property
     def name(self) -> str:
@@ -77,11 +82,12 @@ class Microkernel:
 
     @property
     def measured_as(self) -> "Microkernel":
-        """The tile whose measurement stands for this one: itself, or the equal tile of the operator in RANKED_AS."""
-        ranked = RANKED_AS[self.op]
+        """The tile whose measurement stands for this one: itself, or the equal tile of the operator in RANKED_AS and of
+        the instruction set whose FMAs take as long."""
+        ranked, isa = RANKED_AS[self.op], isa_named(self.isa).ranked
         if ranked == self.op:
-            return self
-        return replace(self, op=ranked, rows=self._renamed(self.rows), unrolled=self._renamed(self.unrolled))
+            return replace(self, isa=isa)
+        return replace(self, isa=isa, op=ranked, rows=self._renamed(self.rows), unrolled=self._renamed(self.unrolled))
 
     @property
     def row_count(self) -> int:
@@ -149,7 +155,7 @@ def parse(name: str) -> Microkernel:
             raise ValueError(f"{name!r}: {op} has no dim {dim!r}")
     if width == 0 or width % lanes:
         raise ValueError(f"{name!r}: {width} along {vector_dim} is not a whole number of {lanes}-lane vectors")
-    kernel = Microkernel(op, isa_name, tuple(rows), width // lanes, tuple(unrolled), int(stride or 1), dtype)
+    kernel = Microkernel(op, isa_name, tuple(rows), width // lanes, tuple(unrolled), int(stride or 1))
     if kernel.name != name:
         raise ValueError(f"{name!r} is not in canonical form, which is {kernel.name}")
     return kernel
@@ -165,4 +171,4 @@ def microkernel_of(problem: Problem, tile: Mapping[str, int], isa: str) -> Micro
     unrolled = tuple((dim, tile[dim]) for dim in reductions if tile[dim] > 1)
     strides = {window.dim: window.stride for window in problem.windows}
     along = [strides[dim] for dim, _ in reversed(rows) if dim in strides] or list(reversed(strides.values())) or [1]
-    return Microkernel(problem.op, isa, rows, tile[vector_dim], unrolled, along[0], problem.dtype)
+    return Microkernel(problem.op, isa, rows, tile[vector_dim], unrolled, along[0])

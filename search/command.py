@@ -22,12 +22,12 @@ from cpu.export import writable
 from cpu.host import host
 from cpu.worker import CandidateError, is_worth_another_try
 from microkernels.database import readable
-from microkernels.isa import lacking
+from microkernels.isa import isa_named, lacking
 from microkernels.offline import machine_catalog
 from microkernels.progress import shown
 from search import store
 from search.explain import explain
-from search.options import FAILURES, INTERRUPTED, TARGETS, check_target, given, natural, repeated, seconds, whole
+from search.options import FAILURES, INTERRUPTED, TARGETS, check_target, given, natural, on_cpu, repeated, seconds, whole
 from search.report import Report
 from search.tune import Outcome
 from search.workshop import DEFAULT_BUDGET, DEFAULT_TRIALS, Workshop, workshop
@@ -50,7 +50,7 @@ def main(program: str, parse_shape: Callable[[str, str | None], Problem], shape_
     parser = _parser(program, shape_help)
     options = parser.parse_args(arguments)
     try:
-        check_target(options.target, options.dtype, given(parser, arguments))
+        check_target(options.target, given(parser, arguments))
         search = _run if options.target == "cpu" else _gpu_search()
         report = search(program, fused(parse_shape(options.shape, options.layout), options.epilogue), options)
         print(json.dumps(report.as_json()) if options.json else report.as_text(), flush=True)
@@ -80,7 +80,8 @@ def _gpu_search():
 
 
 def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
-    shop = workshop(options.isa, options.threads)
+    problem = on_cpu(problem, options.dtype, options.output_dtype)
+    shop = workshop(options.isa, options.threads, problem.dtype)
     console = Console(stderr=True)
     if options.threads > host().cores:
         print(
@@ -199,7 +200,7 @@ def _rank_first(shop: Workshop, problem: Problem, console: Console) -> None:
     """Ranks the microkernels quickly where this machine never did, and says so; otherwise does nothing."""
     with shown(console) as progress:
         machine_catalog(
-            shop.isa, problem.op, announce=lambda sentence: print(sentence, file=sys.stderr), progress=progress
+            isa_named(shop.isa.ranked), problem.op, announce=lambda sentence: print(sentence, file=sys.stderr), progress=progress
         )
 
 
@@ -236,7 +237,12 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--target", choices=TARGETS, default="cpu", help="default cpu; cuda-twin runs a GPU kernel on this CPU"
     )
-    parser.add_argument("--dtype", metavar="NAME", help="f16, bf16 or tf32 on a GPU, default f16; f32 on the CPU")
+    parser.add_argument(
+        "--dtype", metavar="NAME", help="f32, bf16 or int8 on the CPU, default f32; f16, bf16 or tf32 on a GPU, default f16"
+    )
+    parser.add_argument(
+        "--output-dtype", metavar="NAME", help="bf16 or f32 of bf16; s32, f32, u8 or s8 of int8; default the first"
+    )
     parser.add_argument(
         "--device", metavar="NAME", help="A100, L40S, H100 or H200; default: the GPU that is here, else H200"
     )
@@ -253,7 +259,7 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser.add_argument("--scheme", metavar="TEXT", help="run exactly this scheme")
     parser.add_argument("--explain", action="store_true", help="predicted parts of the choice and of the runners-up")
     parser.add_argument("--emit", type=Path, metavar="DIR", help="write the kernel there: .c, .h, .so, an example; .cu, .cubin")
-    parser.add_argument("--isa", metavar="NAME", help="avx512f, avx2 or portable; default: the widest this CPU runs")
+    parser.add_argument("--isa", metavar="NAME", help="avx512f, avx2 or portable, avx512bf16, avx512vnni; default: the widest this CPU runs")
     parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the random data and the explored schemes")
     parser.add_argument(
         "--cache-limit", type=size, metavar="SIZE", help="of all compiled kernels on disk, such as 512M; kept for later runs"

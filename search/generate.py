@@ -11,7 +11,7 @@ from cpu.kernel import Kernel
 from cpu.toolchain import CompileError
 from microkernels.database import ignore
 from search import store
-from search.options import TARGETS, check_cpu_dtype
+from search.options import TARGETS, on_cpu
 from search.workshop import DEFAULT_BUDGET, Workshop, workshop
 from tiling.epilogue import fused
 from tiling.machine import Timing
@@ -47,6 +47,7 @@ def generate_conv(
     transposed: bool = False,
     d: int | None = None,
     dtype: str | None = None,
+    output_dtype: str | None = None,
     epilogue: str | None = None,
     threads: int = 1,
     tune: str = "model",
@@ -65,13 +66,21 @@ def generate_conv(
     for about `budget` seconds. What was chosen is kept, and the next call with the same arguments returns at once,
     until the machine is ranked anew or the compiler changes.
 
+    dtype="bf16" and "int8" compute in these where the CPU has AVX512-BF16 or AVX512-VNNI, and are refused where not.
+    bf16: x and w as uint16 (the bits), ml_dtypes.bfloat16 or DLPack tensors, summed in f32; y of `output_dtype` "bf16" or
+    "f32". int8: x uint8 times w int8, summed exactly in int32; y is "s32", or of an epilogue of the sum as a float "f32",
+    "u8" or "s8", rounded to nearest even and saturated: epilogue="y*scale[k] + b" with output_dtype="u8" requantises by
+    channel. An epilogue's arrays are float32. x's zero point z is the caller's to fold into b, as -z·scale·Σw, which
+    counts every tap: where there is padding, what is left out is 0 and not z. The channels of each pixel should be a
+    multiple of 2 (bf16) or 4 (int8): others are copied first, with zeros between.
+
     target="cuda" gives a `gpu.kernel.Kernel` for this process's GPU: CuPy arrays or DLPack tensors of `dtype`, "f16",
     "bf16" or "tf32" (float32 arrays), f16 by default, with w (K,R,S,C), channels last. target="cuda-twin" gives the
     same kernel as a function of NumPy arrays, which a CPU computes thread by thread: small shapes, no speed, the model's
     choice. threads and isa are the CPU's.
 
-    Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), on a CPU a `dtype`
-    but f32, on a GPU groups and layout="nchw".
+    Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), on a CPU bf16 and int8
+    where the convolution is depthwise or layout="nchw", on a GPU groups and layout="nchw".
     Raises ProblemError for these and for a shape or epilogue that cannot be computed, ToolchainError without a C
     compiler, CacheError or StoreError where files cannot be kept, TuningError where no candidate runs; for a GPU what
     `search.gpu_target.generate_gpu` says.
@@ -82,7 +91,7 @@ def generate_conv(
         raise ProblemError("a 3-D convolution is not covered: only forward ones of 1 or 2 dimensions are")
     axes = {"stride": stride, "padding": padding, "dilation": dilation}
     problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, **axes, groups=groups, layout=layout)
-    of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa}
+    of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa, "output_dtype": output_dtype}
     return _generated(fused(problem, epilogue), target, dtype, of_the_cpu)
 
 
@@ -95,6 +104,7 @@ def generate_matmul(
     transpose_a: bool = False,
     transpose_b: bool = False,
     dtype: str | None = None,
+    output_dtype: str | None = None,
     epilogue: str | None = None,
     threads: int = 1,
     tune: str = "model",
@@ -108,7 +118,7 @@ def generate_matmul(
     (N,K). A `batch` of products, each of its own a and b, lies one after the other: a (L,M,K), b (L,K,N), c (L,M,N). In
     an `epilogue` y is the product and b a bias (N,). The other arguments, what is kept, and the errors are those of `generate_conv`.
     """
-    of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa}
+    of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa, "output_dtype": output_dtype}
     problem = matmul(m=m, n=n, k=k, batch=batch, transpose_a=transpose_a, transpose_b=transpose_b)
     return _generated(fused(problem, epilogue), target, dtype, of_the_cpu)
 
@@ -122,7 +132,7 @@ def load_kernel(path) -> Kernel:
     return load(path)
 
 
-_CPU_DEFAULTS = {"threads": 1, "tune": "model", "budget": DEFAULT_BUDGET, "isa": None}
+_CPU_DEFAULTS = {"threads": 1, "tune": "model", "budget": DEFAULT_BUDGET, "isa": None, "output_dtype": None}
 
 
 def _generated(problem: Problem, target: str, dtype: str | None, of_the_cpu: dict) -> Kernel | GpuKernel | TwinKernel:
@@ -130,8 +140,7 @@ def _generated(problem: Problem, target: str, dtype: str | None, of_the_cpu: dic
     if target not in TARGETS:
         raise ProblemError(f"target={target!r} must be one of {', '.join(TARGETS)}")
     if target == "cpu":
-        check_cpu_dtype(dtype)
-        return generate(problem, **of_the_cpu)
+        return generate(on_cpu(problem, dtype, of_the_cpu.pop("output_dtype")), **of_the_cpu)
     meant = ("tune", "budget") if target == "cuda" else ()
     for name, value in of_the_cpu.items():
         if value != _CPU_DEFAULTS[name] and name not in meant:
@@ -146,7 +155,7 @@ def _generated(problem: Problem, target: str, dtype: str | None, of_the_cpu: dic
 def generate(problem: Problem, *, threads: int, tune: str, budget: float, isa: str | None = None) -> Kernel:
     """As `generate_conv`, for any problem."""
     _check_tuning(tune, budget)
-    shop = workshop(isa, threads)
+    shop = workshop(isa, threads, problem.dtype)
     key, kind = shop.key(problem), shop.kind(tune, problem.op)
     kernel = _kept(shop, key, kind, problem)
     if kernel:

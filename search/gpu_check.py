@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpu.measure import WrongResult
+from cpu.numbers import from_bits, to_bits
 from cpu.oracle import error_bound, exact_bound, integers, reals, reference
-from gpu.numbers import from_bits, to_bits
 from tiling.problem import Problem
 
 # Twice what the oracle grants the CPU. Matrix units add by truncation, which errs by up to a unit in the last place where

@@ -16,7 +16,7 @@ def on_gpu(problem: Problem, dtype: str | None) -> Problem:
     y or c is of the same dtype, of f32 for tf32. Raises ProblemError for a dtype that no matrix instruction reads, and
     for channels first.
     """
-    dtype = dtype or DEFAULT_DTYPE
+    dtype = dtype or (problem.dtype if problem.dtype != "f32" else DEFAULT_DTYPE)
     if problem.op != "matmul" and problem.layout != "nhwc":
         raise ProblemError(f"layout={problem.layout!r} is not covered on a GPU: use 'nhwc'")
     if dtype not in DTYPES:

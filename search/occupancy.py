@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import gcd, prod
+from math import gcd
 
 from tiling.footprint import axis_points, footprint
 from tiling.machine import CacheLevel, Machine
@@ -85,7 +85,7 @@ def _sets(problem: Problem, tensor: Tensor, extents: Mapping[str, int], cache: G
     The tile is runs of contiguous elements that start at Σ index·stride. Modulo the period P = sets·line, multiples
     of a stride take at most P / gcd(stride, P) values, sums of several strides at most P / gcd(all of them, P).
     """
-    element = problem.bytes_per_element
+    element = problem.bytes_of(tensor)
     period = cache.sets * cache.line
     points = [axis_points(tensor, axis, extents) for axis in range(len(tensor.shape))]
     spacing = [gcd(*(c for dim, c in index.terms if extents[dim] > 1)) for index in tensor.indices]
@@ -106,10 +106,10 @@ def _sets(problem: Problem, tensor: Tensor, extents: Mapping[str, int], cache: G
 def whole(problem: Problem, line: int = 64) -> dict[str, int]:
     """Bytes of every tensor of the problem, in whole lines; those of its epilogue's arrays together as `epilogue`."""
 
-    def lines(shape: tuple[int, ...]) -> int:
-        return -(-prod(shape) * problem.bytes_per_element // line) * line
+    def lines(tensor: Tensor) -> int:
+        return -(-tensor.elements * problem.bytes_of(tensor) // line) * line
 
     return {
-        **{tensor.name: lines(tensor.shape) for tensor in problem.tensors},
-        "epilogue": sum(lines(array.shape) for array in problem.epilogue_arrays),
+        **{tensor.name: lines(tensor) for tensor in problem.tensors},
+        "epilogue": sum(lines(array) for array in problem.epilogue_arrays),
     }

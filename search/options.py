@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cpu.cache import CacheError
 from cpu.export import ExportError
@@ -15,9 +16,11 @@ from cpu.kernel import CpuError
 from cpu.toolchain import ToolchainError
 from cpu.worker import WorkerError
 from microkernels.database import StoreError
+from microkernels.isa import ISAS_OF
 from microkernels.rank import RankingError
 from search.tune import TuningError
-from tiling.problem import ProblemError
+from tiling.problem import OUTPUT_DTYPE, Problem, ProblemError
+from tiling.words import in_words
 
 
 class TargetError(RuntimeError):
@@ -30,8 +33,8 @@ TARGETS = ("cpu", "cuda", "cuda-twin")
 # Options that a target has no use for, by the attribute of the parsed options.
 _FOREIGN = {
     "cpu": ("device",),
-    "cuda": ("threads", "isa", "cache_limit"),
-    "cuda-twin": ("threads", "isa", "cache_limit", "budget", "trials", "forget"),
+    "cuda": ("threads", "isa", "cache_limit", "output_dtype"),
+    "cuda-twin": ("threads", "isa", "cache_limit", "output_dtype", "budget", "trials", "forget"),
 }
 
 # What can go wrong through no fault of the command: exit code 1 and the error's own sentence.
@@ -47,19 +50,28 @@ def given(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> f
     return frozenset(name for name, value in vars(parser.parse_args(arguments, blank)).items() if value is not None)
 
 
-def check_target(target: str, dtype: str | None, found: frozenset[str]) -> None:
-    """Raises ProblemError for an option, of those `found` on the command line, or a dtype the target cannot use."""
+def check_target(target: str, found: frozenset[str]) -> None:
+    """Raises ProblemError for an option, of those `found` on the command line, that the target cannot use."""
     for name in _FOREIGN[target]:
         if name in found:
             raise ProblemError(f"--{name.replace('_', '-')} means nothing to --target {target}: leave it out")
-    if target == "cpu":
-        check_cpu_dtype(dtype)
 
 
-def check_cpu_dtype(dtype: str | None) -> None:
-    """Raises ProblemError for a dtype that no kernel of a CPU computes in."""
-    if dtype not in (None, "f32"):
-        raise ProblemError(f"dtype {dtype!r:.40} is not covered on a CPU: only 'f32' is")
+def on_cpu(problem: Problem, dtype: str | None, output_dtype: str | None) -> Problem:
+    """The problem in the dtypes that a CPU's kernel is asked for; without them it is as it stands.
+
+    Raises ProblemError for dtypes that no kernel of a CPU computes in.
+    """
+    dtype = dtype or problem.dtype
+    if not isinstance(dtype, str) or dtype not in ISAS_OF:
+        raise ProblemError(f"dtype {dtype!r:.40} is not covered on a CPU: {', '.join(ISAS_OF)} are")
+    if problem.dtype not in ("f32", dtype):
+        raise ProblemError(f"the shape is of {problem.dtype}, but dtype={dtype}: give one")
+    if output_dtype is None:
+        output_dtype = problem.output_dtype if dtype == problem.dtype else OUTPUT_DTYPE[dtype]
+    problem = replace(problem, dtype=dtype, output_dtype=output_dtype)
+    in_words(problem)  # what has no words is refused here, before anything is compiled
+    return problem
 
 
 def repeated(program: str, words: Sequence[str]) -> str:

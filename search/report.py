@@ -93,6 +93,7 @@ class Report:
         if self.max_error is not None:
             bound = "K·eps as the epilogue carries it on" if problem.epilogue else "K·eps"
             check += f"; largest error on random reals {self.max_error:.2g}, within {bound}"
+        of_f32 = "" if problem.dtype == "f32" else " of f32"
         lines = [
             ("problem", f"{problem.op} {canonical(problem)}   ({problem.flops / 1e9:.3g} GFLOP)"),
             ("scheme", self.scheme.text),
@@ -104,7 +105,7 @@ class Report:
             ),
             (
                 "speed",
-                f"{self.gflops:.1f} GFLOP/s = {100 * self.gflops / self.peak_gflops:.1f} % of the FMA peak "
+                f"{self.gflops:.1f} GFLOP/s = {100 * self.gflops / self.peak_gflops:.1f} % of the FMA peak{of_f32} "
                 f"{self.peak_gflops:.1f} GFLOP/s measured beside it",
             ),
             ("check", check),

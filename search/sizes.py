@@ -199,7 +199,7 @@ class Sizer:
         """Bytes of a tensor's tile: per axis the span of its index, or the product of its dims where taps leave
         holes."""
         points = np.exp(tile + self._points)
-        size = float(self._problem.bytes_per_element)
+        size = float(self._problem.bytes_of(tensor))
         for index in tensor.indices:
             span, count = 1.0, 1.0
             for dim, coefficient in index.terms:

@@ -230,6 +230,8 @@ def _cuts(plan: Plan, machine: Machine, threads: int) -> Iterator[Plan]:
         fitting = [d for d in pieces if d * window <= first / 2]
         if fitting and trips * window > first / 2:
             yield replace(plan, inner=((dim, trips // fitting[-1]), *plan.inner[:-1], (dim, fitting[-1])))
+    if not problem.keeps_sums:
+        return
     caches = [geometry(machine.caches, level, threads).bytes for level in range(min(2, len(machine.caches)))]
     outside = {max((d for d in pieces if d * panel <= size / 2), default=0) for size in caches} - {0}
     for piece in sorted(outside):

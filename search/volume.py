@@ -226,7 +226,7 @@ def streams(problem: Problem, last_cache: int) -> bool:
 
     Larger outputs would not stay until anyone reads them, and a plain store first reads the line it overwrites.
     """
-    return problem.output.elements * problem.bytes_per_element > last_cache
+    return problem.output.elements * problem.bytes_of(problem.output) > last_cache
 
 
 def tasks(scheme: Scheme) -> int:

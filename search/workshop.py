@@ -19,7 +19,7 @@ from cpu.probe import probe
 from cpu.toolchain import find_compiler
 from cpu.worker import CandidateError, Task, Worker, is_worth_another_try, run_all
 from microkernels.catalog import Catalog
-from microkernels.isa import Isa, best_isa, isa_named
+from microkernels.isa import ISAS_OF, Isa, best_isa, isa_named
 from microkernels.records import load, revision
 from search import store
 from search.tune import Outcome, tune
@@ -28,6 +28,7 @@ from tiling.machine import CacheLevel, Machine, Timing
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme
 from tiling.shapes import canonical
+from tiling.words import in_words, scheme_in_words, scheme_of_words
 
 DEFAULT_BUDGET = 30.0  # seconds
 DEFAULT_TRIALS = 32
@@ -51,10 +52,11 @@ class Workshop:
     @cached_property
     def machine(self) -> Machine:
         """This machine's description; probed once (about two seconds), then kept in the store."""
-        found = store.facts(self.fingerprint, self.isa.name)
+        measured_on = isa_named(self.isa.ranked)
+        found = store.facts(self.fingerprint, measured_on.name)
         if found is None or not {c.name for c in host().caches} <= set(found["read"]):
-            found = probe(self.isa.compiler_flags, self.isa.lanes, host())
-            store.keep_facts(self.fingerprint, self.isa.name, found)
+            found = probe(measured_on.compiler_flags, measured_on.lanes, host())
+            store.keep_facts(self.fingerprint, measured_on.name, found)
         caches = tuple(
             CacheLevel(c.name, c.bytes, c.line, c.ways, found["read"][c.name], c.shared_by) for c in host().caches
         )
@@ -73,11 +75,13 @@ class Workshop:
 
     def catalog(self, op: str) -> Catalog:
         """The ranked microkernels; with none ranked yet, one that estimates every score from the tile's shape."""
-        return load(self.fingerprint, self.isa.name, op)
+        return load(self.fingerprint, self.isa.ranked, op)
 
     def kind(self, tune: str, op: str) -> str:
         """How the store names a choice: the model's own holds for as long as the ranking it was made from."""
-        return tune if tune == "measure" else f"{tune} {revision(self.fingerprint, self.isa.name, op)}"
+        if tune == "measure":
+            return tune
+        return f"{tune} {revision(self.fingerprint, self.isa.ranked, op)}"
 
     def key(self, problem: Problem) -> store.Key:
         """Under which the store keeps this problem."""
@@ -105,11 +109,14 @@ class Workshop:
         return problem
 
     def candidates(self, problem: Problem) -> list[Scheme]:
-        """Candidate schemes in the order to try them; the first is the model's choice (`search.space`)."""
+        """Candidate schemes in the order to try them; the first is the model's choice (`search.space`).
+
+        Of narrow numbers those of the problem of words: to tiles and caches they are the same.
+        """
         from search.space import candidates, shortlist  # scipy is only loaded when there is something to search
 
-        ranked = candidates(problem, self.machine, self.catalog(problem.op), self.threads)
-        return [candidate.scheme for candidate in shortlist(ranked, len(ranked))]
+        ranked = candidates(in_words(problem), self.machine, self.catalog(problem.op), self.threads)
+        return [scheme_of_words(problem, candidate.scheme) for candidate in shortlist(ranked, len(ranked))]
 
     def predicted(self, schemes: Sequence[Scheme]) -> list:
         """Any schemes of one problem with their predictions, in the order given."""
@@ -117,8 +124,8 @@ class Workshop:
         from search.space import Candidate, trusted
 
         problem = schemes[0].problem
-        predictor = Predictor(problem, self.machine, trusted(self.catalog(problem.op)), self.threads)
-        return [Candidate(scheme, predictor.predict(scheme)) for scheme in schemes]
+        predictor = Predictor(in_words(problem), self.machine, trusted(self.catalog(problem.op)), self.threads)
+        return [Candidate(scheme, predictor.predict(scheme_in_words(scheme))) for scheme in schemes]
 
     def predicted_seconds(self, schemes: Sequence[Scheme]) -> list[float]:
         """Of a call, by the model, in the order given; none for none."""
@@ -206,8 +213,8 @@ def stands(outcome: Timing | str) -> bool:
     return isinstance(outcome, Timing) or not is_worth_another_try(outcome)
 
 
-def workshop(isa: str | None = None, threads: int = 1) -> Workshop:
-    """The workshop of this machine; `isa` defaults to the widest this CPU runs. Raises ProblemError."""
+def workshop(isa: str | None = None, threads: int = 1, dtype: str = "f32") -> Workshop:
+    """The workshop of this machine; `isa` defaults to the widest of `dtype` that this CPU runs. Raises ProblemError."""
     try:
         threads = index(threads)
     except TypeError:
@@ -217,10 +224,12 @@ def workshop(isa: str | None = None, threads: int = 1) -> Workshop:
     if isa is not None and not isinstance(isa, str):
         raise ProblemError(f"isa={isa!r} must be the name of an instruction set")
     try:
-        chosen = best_isa(host().flags) if isa is None else isa_named(isa)
+        chosen = best_isa(host().flags, dtype) if isa is None else isa_named(isa)
     except ValueError as error:
         raise ProblemError(str(error)) from None
     missing = [flag for flag in chosen.cpu_flags if flag not in host().flags]
     if missing:
         raise ProblemError(f"this CPU does not run {chosen.name}: it lacks {', '.join(missing)}")
+    if chosen.dtype != dtype:
+        raise ProblemError(f"{chosen.name} computes in {chosen.dtype}, not {dtype}: use {' or '.join(ISAS_OF[dtype])}")
     return Workshop(chosen, threads)

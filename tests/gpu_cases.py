@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from cpu.numbers import from_bits, to_bits
 from cpu.oracle import reference
 from gpu.emit import emit
 from gpu.instructions import instruction_for
-from gpu.numbers import from_bits, to_bits
 from gpu.twin import run_on_twin
 from tiling.notation import parse
 

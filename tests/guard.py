@@ -11,11 +11,12 @@ import numpy as np
 
 from cpu.kernel import Kernel
 from cpu.measure import WrongResult
-from cpu.oracle import beyond, exact_bound, integers, reference
+from cpu.numbers import ELEMENTS, stored
+from cpu.oracle import exact_bound, integers, reference, wrong
 from tiling.problem import Problem
 
 # Where an array lies between its two forbidden pages: it ends at the second, it starts after the first, or it starts
-# one float after the first, so that it is aligned to four bytes and no more.
+# one element after the first, so that it is aligned to that and no more.
 PLACES = ("after", "before", "unaligned")
 
 _SLACK = np.uint32(0x7FC0BEEF)  # a NaN: what lies between an array and a page; used, it spoils the result
@@ -23,24 +24,25 @@ _PACK = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)
 
 
 class Guarded:
-    """float32 of `shape` between two pages that may not be touched, at one of PLACES."""
+    """An array of `shape` between two pages that may not be touched, at one of PLACES."""
 
-    def __init__(self, shape: tuple[int, ...], place: str):
-        elements = prod(shape)
+    def __init__(self, shape: tuple[int, ...], place: str, dtype: np.dtype = np.dtype(np.float32)):
+        elements, size = prod(shape), dtype.itemsize
         first = 1 if place == "unaligned" else 0
-        span = -(-4 * (elements + first) // mmap.PAGESIZE) * mmap.PAGESIZE
+        span = -(-size * (elements + first) // mmap.PAGESIZE) * mmap.PAGESIZE
         if place == "after":
-            first = span // 4 - elements
+            first = span // size - elements
         self._memory = mmap.mmap(-1, span + 2 * mmap.PAGESIZE)
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         for page in (start, start + mmap.PAGESIZE + span):
             nothing_allowed = 0
             if ctypes.CDLL(None).mprotect(ctypes.c_void_p(page), ctypes.c_size_t(mmap.PAGESIZE), nothing_allowed):
                 raise OSError("mprotect refused a page of our own")
-        between = np.frombuffer(self._memory, np.uint32, span // 4, mmap.PAGESIZE)
-        between[:] = _SLACK
-        self._slack = (between[:first], between[first + elements :])
-        self.array = between[first : first + elements].view(np.float32).reshape(shape)
+        np.frombuffer(self._memory, np.uint32, span // 4, mmap.PAGESIZE)[:] = _SLACK
+        between = np.frombuffer(self._memory, np.uint8, span, mmap.PAGESIZE)
+        ends = (slice(0, size * first), slice(size * (first + elements), span))
+        self._slack = tuple((between[end], between[end].copy()) for end in ends)
+        self.array = between[size * first : size * (first + elements)].view(dtype).reshape(shape)
 
     @property
     def pointer(self) -> ctypes.c_void_p:
@@ -49,24 +51,25 @@ class Guarded:
     @property
     def spilled(self) -> bool:
         """Whether something was written between the array and a page."""
-        return any(np.any(part != _SLACK) for part in self._slack)
+        return any(np.any(now != before) for now, before in self._slack)
 
 
 def check_guarded(kernel: Kernel, place: str) -> None:
     """Packs and computes through the C functions alone, every array at `place`. Raises WrongResult."""
     problem = kernel.problem
     values, expected, bound = _case(problem)
-    x, w, *more = inputs = [Guarded(value.shape, place) for value in values]
-    packed, y = Guarded((kernel.emitted.packed_floats,), place), Guarded(problem.output.shape, place)
+    x, w, *more = inputs = [Guarded(value.shape, place, value.dtype) for value in values]
+    packed = Guarded((kernel.emitted.packed,), place, values[1].dtype)
+    y = Guarded(problem.output.shape, place, ELEMENTS[problem.output_dtype].numpy)
     for operand, value in zip(inputs, values):
         operand.array[...] = value
     _PACK(kernel.pack_address)(w.pointer, packed.pointer)
     arguments = [operand.pointer for operand in (x, packed, y, *more)]
     ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arguments))(kernel.address)(*arguments)
-    wrong = np.argwhere(beyond(y.array, expected, bound))
-    if len(wrong):
-        at = tuple(int(i) for i in wrong[0])
-        raise WrongResult(f"guard page {place}: {len(wrong)} outputs are wrong, y{list(at)} is {y.array[at]}, not {expected[at]}")
+    differ = np.argwhere(wrong(problem, y.array, expected, bound))
+    if len(differ):
+        at = tuple(int(i) for i in differ[0])
+        raise WrongResult(f"guard page {place}: {len(differ)} outputs are wrong, y{list(at)} is {y.array[at]}, not {expected[at]}")
     arrays = dict(zip((tensor.name for tensor in problem.epilogue_arrays), more))
     for name, operand in {"x": x, "w": w, "packed w": packed, "y": y, **arrays}.items():
         if operand.spilled:
@@ -77,4 +80,4 @@ def check_guarded(kernel: Kernel, place: str) -> None:
 def _case(problem: Problem):
     """Inputs, what they give, and how far an epilogue may round it: the same at every place."""
     values = integers(problem)
-    return values, reference(problem, *values), exact_bound(problem, *values)
+    return stored(problem, values), reference(problem, *values), exact_bound(problem, *values)

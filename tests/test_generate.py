@@ -80,9 +80,9 @@ def test_a_batch_of_products_in_every_orientation(turn_a, turn_b):
     assert np.array_equal(kernel(*given, bias, z), np.maximum(a @ b + bias + z, 0))
 
 
-def workshop_without_compiler(isa, threads):
+def workshop_without_compiler(isa, threads, dtype):
     """What is refused is refused before anything is compiled."""
-    shop = workshop(isa, threads)
+    shop = workshop(isa, threads, dtype)
     pytest.fail(f"{shop} was asked for a kernel")
 
 
@@ -105,9 +105,15 @@ def workshop_without_compiler(isa, threads):
         (dict(d=4), "a 3-D convolution is not covered"),
         (dict(stride=(1, 1, 1)), "a 3-D convolution is not covered"),
         (dict(padding=[0, 1, 1]), "a 3-D convolution is not covered"),
-        (dict(dtype="complex64"), "dtype 'complex64' is not covered on a CPU: only 'f32' is"),
+        (dict(dtype="complex64"), "dtype 'complex64' is not covered on a CPU: f32, bf16, int8 are"),
         (dict(dtype=np.complex128), "complex128'> is not covered on a CPU"),
-        (dict(dtype="bf16"), "dtype 'bf16' is not covered on a CPU"),
+        (dict(dtype=["bf16"]), "dtype ['bf16'] is not covered on a CPU"),
+        (dict(dtype="bf16", isa="avx2"), "avx2 computes in f32, not bf16: use avx512bf16"),
+        (dict(dtype="bf16", groups=4), "depthwise2d of bf16 is not covered"),
+        (dict(dtype="int8", output_dtype="f16"), "int8 gives an output of s32 or f32 or u8 or s8, not 'f16'"),
+        (dict(dtype="int8", epilogue="relu(y)"), "with int8 ask for an output of f32, u8 or s8"),
+        (dict(output_dtype="bf16"), "f32 gives an output of f32, not 'bf16'"),
+        (dict(output_dtype="s8", target="cuda"), "output_dtype='s8' means nothing to target='cuda'"),
         (dict(groups=3), "groups=3 do not divide c=4"),
         (dict(padding="full"), "padding='full'"),
         (dict(r=None), "r is missing: give h and r, or neither"),

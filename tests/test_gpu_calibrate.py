@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from cpu.numbers import from_bits, to_bits
 from gpu.bulk_probes import LOADS
 from gpu.calibrate import main, on_device, on_twin, probes
 from gpu.compile import compile_cubin
 from gpu.instructions import INSTRUCTIONS
-from gpu.numbers import from_bits, to_bits
 from gpu.probe import WORDS
 from tests.test_gpu_compile import needs_nvrtc
 from tests.test_gpu_kernel import device_missing

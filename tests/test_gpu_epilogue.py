@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from cpu.numbers import from_bits, to_bits
 from cpu.oracle import reference
 from gpu.compile import compile_cubin
 from gpu.emit import emit
-from gpu.numbers import from_bits, to_bits
 from gpu.twin import run_on_twin
 from tests.gpu_cases import check_on_twin, product_scheme
 from tests.test_gpu_compile import needs_nvrtc

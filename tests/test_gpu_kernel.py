@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import gpu.kernel
+from cpu.numbers import from_bits, to_bits
 from gpu.compile import Cubin
 from gpu.devices import DEVICES
 from gpu.emit import emit
 from gpu.kernel import ArgumentError, DeviceError, check_array, choose, current_device, described, load
-from gpu.numbers import from_bits, to_bits
 from gpu.predict import rank
 from gpu.twin import run_on_twin
 from tests.gpu_cases import check_on_twin, expected, integers, product_scheme

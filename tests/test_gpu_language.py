@@ -178,7 +178,7 @@ def test_dtypes_and_what_they_give():
     assert matmul(m=1, n=1, k=1, dtype="bf16").output_dtype == "bf16"
     assert matmul(m=1, n=1, k=1, dtype="tf32").output_dtype == "f32"
     assert matmul(m=1, n=1, k=1, dtype="f16", output_dtype="f32").output_dtype == "f32"
-    with pytest.raises(ProblemError, match="f16 gives an output of f32 or f16, not 'bf16'"):
+    with pytest.raises(ProblemError, match="f16 gives an output of f16 or f32, not 'bf16'"):
         matmul(m=1, n=1, k=1, dtype="f16", output_dtype="bf16")
     with pytest.raises(ProblemError, match="filters='rsck'"):
         conv2d(c=1, h=1, w=1, k=1, r=1, s=1, filters="rsck")

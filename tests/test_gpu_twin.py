@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from cpu.library import shared_object
+from cpu.numbers import from_bits, to_bits
 from gpu.emit import emit
-from gpu.numbers import from_bits, to_bits
 from gpu.twin import TwinError, run_on_twin
 from tests.gpu_cases import check_on_twin, expected, integers, product_scheme
 from tiling.operators import conv2d, matmul

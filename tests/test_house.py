@@ -31,6 +31,7 @@ ENTRY_POINTS = {
     "search/options.py": {"cpu"},
     "search/report.py": {"cpu"},
     "search/workshop.py": {"cpu"},
+    "gpu/arrays.py": {"cpu"},
     "gpu/calibrate.py": {"cpu"},
     "gpu/compile.py": {"cpu"},
     "gpu/twin.py": {"cpu"},

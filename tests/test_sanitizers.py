@@ -113,7 +113,7 @@ def driver(problem: Problem, source: Source) -> str:
         symbol=source.symbol,
         parameters=", ".join(("const float *X", "const float *W", "float *Y", *pointers(problem, "E"))),
         inputs=", *".join(f"{name} = given({elements}, offset)" for name, elements in inputs.items()),
-        packed=source.packed_floats,
+        packed=source.packed,
         y=problem.output.elements,
         arguments=", ".join(("x", "packed", "y", *arrays)),
     )

@@ -230,7 +230,7 @@ def calling_program(scheme, isa, folder):
     source, problem = emit(scheme, isa), scheme.problem
     (folder / "kernel.c").write_text(source.text)
     sizes = {"x": problem.broadcast.elements, "w": problem.vector.elements, "y": problem.output.elements}
-    (folder / "call.c").write_text(CALL.format(symbol=source.symbol, packed=source.packed_floats, **sizes))
+    (folder / "call.c").write_text(CALL.format(symbol=source.symbol, packed=source.packed, **sizes))
     flags = [flag for flag in (*BASE_FLAGS, *isa.compiler_flags) if flag != "-shared"]
     subprocess.run([*find_compiler().command, *flags, "kernel.c", "call.c", "-o", "call"], cwd=folder, check=True)
     return folder / "call"

@@ -16,13 +16,13 @@ import gpu.predict
 import search.gpu_command
 import search.gpu_target
 import search.gpu_workshop
+from cpu.numbers import from_bits, to_bits
 from cpu.oracle import reference
 from cpu.measure import WrongResult
 from gpu.compile import CompilerMissing
 from gpu.devices import DEVICES
 from gpu.emit import emit
 from gpu.kernel import ArgumentError, DeviceError
-from gpu.numbers import from_bits, to_bits
 from gpu.space import candidates
 from gpu.twin import Run
 from search import generate_conv, generate_matmul
@@ -93,7 +93,7 @@ def test_files_of_different_problems_have_different_names(tmp_path, capsys):
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
 def test_the_models_choice_without_a_device(command, shape, dtype, capsys):
     found = reported(command, capsys, "--target", "cuda", "--dtype", dtype, "--model-only", "--shape", shape)
-    assert set(found) >= KEYS and (found["shape"], found["dtype"], found["target"]) == (shape, dtype, "cuda")
+    assert set(found) >= KEYS and (found["shape"], found["dtype"], found["target"]) == (f"{shape},dtype={dtype}", dtype, "cuda")
     assert found["device"] == "H200" and found["architecture"] == "sm_90a"
     assert found["predicted_seconds"] == pytest.approx(
         found["parts"][found["bottleneck"]] + found["parts"]["unhidden"]

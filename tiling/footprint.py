@@ -29,7 +29,7 @@ def footprint(problem: Problem, tensor: Tensor, extents: Mapping[str, int], line
     Tensors of role "vector" are packed in the order they are read, so their tile is one contiguous run.
     """
     points = [axis_points(tensor, axis, extents) for axis in range(len(tensor.shape))]
-    size = problem.bytes_per_element
+    size = problem.bytes_of(tensor)
     if tensor.role == "vector":
         return _lines(prod(points) * size, line)
     run, axis = 1, len(points) - 1

@@ -1,13 +1,14 @@
 """A scheme lowered to the loops it stands for, one immutable node a loop.
 
 Emitters, the data-movement model and the pseudo-code all walk this tree, so none of them interprets specifiers.
-Positions are in points of the dim; a step over the vectorised dim counts `lanes` points a vector.
+Positions are in points of the dim; a step over the vectorised dim counts `lanes` points a vector, one
+over the dim of a D the points of a group.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from tiling.scheme import Lambda, Matrix, Rest, Scheme, Stage, Tile, Unroll, Vector
+from tiling.scheme import Dot, Lambda, Matrix, Rest, Scheme, Stage, Tile, Unroll, Vector
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def lower(scheme: Scheme) -> tuple[Node, ...]:
 
 
 def _lower(scheme: Scheme, position: int, chosen: dict[str, int]) -> tuple[Node, ...]:
-    if position == len(scheme.specifiers) or isinstance(scheme.specifiers[position], (Unroll, Vector, Matrix)):
+    if position == len(scheme.specifiers) or isinstance(scheme.specifiers[position], (Unroll, Dot, Vector, Matrix)):
         return (_register(scheme, position, chosen),)
     specifier = scheme.specifiers[position]
     if isinstance(specifier, Stage):
@@ -91,6 +92,8 @@ def _step(scheme: Scheme, position: int, chosen: dict[str, int], dim: str) -> in
         elif isinstance(s, Unroll):
             # The λ of a dim is summed by its L; below that L the chosen size counts.
             points *= s.factor if s.factor is not None else chosen.get(dim, 1)
+        elif isinstance(s, Dot):
+            points *= s.points
         elif isinstance(s, Vector):
             points *= s.lanes
     return points
@@ -101,6 +104,8 @@ def _register(scheme: Scheme, position: int, chosen: dict[str, int]) -> Register
     for s in scheme.specifiers[position:]:
         if isinstance(s, Unroll):
             points[s.dim] *= chosen[s.dim] if s.factor is None else s.factor
+        elif isinstance(s, Dot):
+            points[s.dim] *= s.points
         elif isinstance(s, Vector):
             points[s.dim] *= s.lanes
         elif isinstance(s, Matrix):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from tiling.problem import Problem
-from tiling.scheme import LAMBDA, Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll, Vector
+from tiling.scheme import LAMBDA, Dot, Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll, Vector
 
 _ITEM = re.compile(r"\s*([A-Z])\s*\(([^()]*)\)\s*(?:@\s*([a-z]+))?")
 _NUMBER = re.compile(r"[0-9]{1,9}\Z")
@@ -52,6 +52,9 @@ def _specifier(letter: str, inside: str, worker: str | None):
     if letter == "V":
         expect(2, "V(dim,lanes)")
         return Vector(arguments[0], _number(text, arguments[1]))
+    if letter == "D":
+        expect(2, "D(dim,points)")
+        return Dot(arguments[0], _number(text, arguments[1]))
     if letter == "L":
         expect(2, "L(dim, 2x11 + 1x12)")
         branches = []
@@ -70,7 +73,7 @@ def _specifier(letter: str, inside: str, worker: str | None):
         if not re.fullmatch(r"([a-z]{1,4}[1-9][0-9]{0,4}){1,6}", arguments[0]):
             raise SchemeError(f"{text}: a matrix instruction is named like m16n8k16")
         return Matrix(arguments[0])
-    raise SchemeError(f"{text}: unknown specifier {letter!r}; known are R T L U V M S")
+    raise SchemeError(f"{text}: unknown specifier {letter!r}; known are R T L U D V M S")
 
 
 def _number(text: str, part: str) -> int:

@@ -22,15 +22,27 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tiling.epilogue import Epilogue
 
-# Of the inputs. What f16 and bf16 products are summed in is f32, and tf32 is an f32 of which a matrix instruction reads
-# 19 bits; only a GPU computes with these three.
-DTYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "tf32": 4}
-OUTPUT_DTYPE = {"f32": "f32", "f16": "f16", "bf16": "bf16", "tf32": "f32"}
+# Of the inputs. tf32 is an f32 of which a matrix instruction reads 19 bits; int8 is u8 for what is spread (x, a) and s8
+# for the weights. f16 and tf32 are a GPU's, int8 a CPU's. bf16x2 and int8x4 are words of so many numbers (`tiling.words`).
+DTYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "tf32": 4, "int8": 1, "bf16x2": 4, "int8x4": 4}
+# The dtypes that an output may have, the default first.
+OUTPUT_DTYPES = {
+    "f32": ("f32",),
+    "f16": ("f16", "f32"),
+    "bf16": ("bf16", "f32"),
+    "tf32": ("f32",),
+    "int8": ("s32", "f32", "u8", "s8"),
+}
+OUTPUT_DTYPE = {dtype: outputs[0] for dtype, outputs in OUTPUT_DTYPES.items()}
+OUTPUT_DTYPES |= {"bf16x2": OUTPUT_DTYPES["bf16"], "int8x4": OUTPUT_DTYPES["int8"]}
+OUTPUT_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "s32": 4, "u8": 1, "s8": 1}
 
 # Beyond these nothing here has a use: positions along a dim are enumerated when a kernel is emitted, and a tensor of
 # more elements than this (32 GiB of f32) is a mistyped shape on any machine of today.
 LARGEST_EXTENT = 1 << 24
 LARGEST_TENSOR = 1 << 33
+# Products of u8 and s8, at most 255 · 128, whose sum fits 32 bits whatever they are.
+LONGEST_INT8 = (2**31 - 1) // (255 * 128)
 
 
 class ProblemError(ValueError):
@@ -130,10 +142,17 @@ class Problem:
 
     def __post_init__(self):
         if self.dtype not in DTYPE_BYTES:
-            raise ProblemError(f"dtype {self.dtype!r} is not supported; supported: {', '.join(DTYPE_BYTES)}")
-        if self.output_dtype not in {"f32", OUTPUT_DTYPE[self.dtype]}:
-            given = OUTPUT_DTYPE[self.dtype]
-            raise ProblemError(f"{self.dtype} gives an output of f32 or {given}, not {self.output_dtype!r}")
+            known = ", ".join(dtype for dtype in DTYPE_BYTES if "x" not in dtype)
+            raise ProblemError(f"dtype {self.dtype!r:.40} is not supported; supported: {known}")
+        outputs = OUTPUT_DTYPES[self.dtype]
+        if self.output_dtype not in outputs:
+            raise ProblemError(f"{self.dtype} gives an output of {' or '.join(outputs)}, not {self.output_dtype!r:.40}")
+        if self.epilogue and self.output_dtype == "s32":
+            raise ProblemError(f"the epilogue {self.epilogue} gives floats: with int8 ask for an output of f32, u8 or s8")
+        if self.sum_dtype == "s32" and self.reduction_length > LONGEST_INT8 // self.numbers_per_word:
+            raise ProblemError(
+                f"{self.op}: a sum of {self.reduction_length} products of int8 may not fit 32 bits; {LONGEST_INT8} at most do"
+            )
         for dim, extent in self.dims:
             if extent < 1:
                 raise ProblemError(f"{self.op}: extent {dim}={extent} must be at least 1")
@@ -211,6 +230,12 @@ class Problem:
         return self.vector_dim in self.broadcast.dims
 
     @cached_property
+    def dot_dim(self) -> str | None:
+        """The dim whose neighbours are summed and lie side by side in the broadcast tensor, one group's beside the next's."""
+        *groups, (dim, step) = self.broadcast.indices[-1].terms
+        return dim if step == 1 and dim in self.reductions and all(d in self.looped_dims for d, _ in groups) else None
+
+    @cached_property
     def crosswise(self) -> bool:
         """Whether vectors lie across the contiguous axis of the output, so that a register tile is turned as it is stored."""
         return self.output.stride(self.vector_dim) != 1
@@ -240,6 +265,25 @@ class Problem:
     def bytes_per_element(self) -> int:
         """Of the inputs."""
         return DTYPE_BYTES[self.dtype]
+
+    def bytes_of(self, tensor: Tensor) -> int:
+        """Of an element of this tensor."""
+        return OUTPUT_BYTES[self.output_dtype] if tensor.role == "output" else self.bytes_per_element
+
+    @property
+    def sum_dtype(self) -> str:
+        """What products are summed in."""
+        return "s32" if self.dtype.startswith("int8") else "f32"
+
+    @property
+    def keeps_sums(self) -> bool:
+        """Whether the output's memory can hold a sum that waits for a later pass."""
+        return self.sum_dtype == self.output_dtype
+
+    @property
+    def numbers_per_word(self) -> int:
+        """How many numbers of an input one element stands for: 1, or those of a word."""
+        return int(self.dtype.partition("x")[2] or 1)
 
     @property
     def flops(self) -> int:

@@ -15,6 +15,7 @@ from tiling.problem import Problem
 
 WORKERS = ("core", "block", "warpgroup", "warp", "lane")
 LAMBDA = "λ"
+WORD_BYTES = 4  # of a vector's lane
 
 
 class SchemeError(ValueError):
@@ -77,6 +78,20 @@ class Vector:
 
 
 @dataclass(frozen=True)
+class Dot:
+    """`D(c,2)`: one instruction sums the products of 2 neighbours along c in every lane; it stands just before V.
+
+    c is then counted in such groups, 32 bits of x each, as V counts vectors; the last group may be partly used.
+    """
+
+    dim: str
+    points: int
+
+    def __str__(self):
+        return f"D({self.dim},{self.points})"
+
+
+@dataclass(frozen=True)
 class Matrix:
     """`M(m16n8k16)`: a matrix instruction, what V is to a CPU; it covers 16 points of m, 8 of n and 16 of k.
 
@@ -109,7 +124,7 @@ class Stage:
         return f"S({self.tensor})" if self.depth == 1 else f"S({self.tensor}, {self.depth})"
 
 
-Specifier = Rest | Tile | Lambda | Unroll | Vector | Matrix | Stage
+Specifier = Rest | Tile | Lambda | Unroll | Dot | Vector | Matrix | Stage
 
 
 @dataclass(frozen=True)
@@ -142,7 +157,7 @@ class Scheme:
 
     @cached_property
     def units(self) -> dict[str, int]:
-        """How many units each dim has: its extent, in vectors for the vectorised dim (the last may be masked)."""
+        """How many units each dim has: its extent, in vectors for the vectorised dim, in groups for that of a D."""
         return _units(self.problem, self.specifiers)
 
     @cached_property
@@ -183,6 +198,8 @@ def _units(problem: Problem, specifiers) -> dict[str, int]:
     for s in specifiers:
         if isinstance(s, Vector):
             units[s.dim] = -(-units[s.dim] // s.lanes)
+        elif isinstance(s, Dot):
+            units[s.dim] = -(-units[s.dim] // s.points)
     return units
 
 
@@ -218,12 +235,16 @@ def _check(problem: Problem, specifiers) -> None:
         if len(rests) > 1:
             raise SchemeError(f"{rests[1]}: at most one R per dim")
         have, covered = _units(problem, specifiers)[dim], _covered(specifiers, dim)
-        unit = "vectors" if any(isinstance(s, Vector) and s.dim == dim for s in specifiers) else "points"
+        unit = next((_UNIT[type(s)] for s in specifiers if type(s) in _UNIT and s.dim == dim), "points")
         named = " ".join(str(s) for s in specifiers if getattr(s, "dim", None) == dim) or f"no specifier on {dim}"
         if rests and have % covered:
             raise SchemeError(f"{named}: {covered} {unit} do not divide the {have} of dim {dim}: no partial tiles")
         if not rests and have != covered and not _only_the_edge(specifiers, dim, have, covered):
             raise SchemeError(f"{named}: cover {covered} {unit} of dim {dim}, which has {have}: cover it exactly")
+
+
+# What a dim with such a specifier is counted in.
+_UNIT = {Vector: "vectors", Dot: "groups"}
 
 
 def _only_the_edge(specifiers, dim: str, have: int, covered: int) -> bool:
@@ -271,6 +292,8 @@ def _check_one(problem, extents, s) -> None:
             raise SchemeError(f"{s}: a vector has at least 1 lane")
         if dim != problem.vector_dim:
             raise SchemeError(f"{s}: {problem.op} is vectorised over {problem.vector_dim}")
+    if isinstance(s, Dot):
+        _check_dot(problem, s)
     if isinstance(s, Lambda) and any(count < 1 or size < 1 for count, size in s.branches):
         raise SchemeError(f"{s}: counts and sizes are at least 1")
     if isinstance(s, Lambda) and not s.branches:
@@ -284,10 +307,21 @@ def _check_one(problem, extents, s) -> None:
             raise SchemeError(f"{s}: the depth is at least 1")
 
 
+def _check_dot(problem, s) -> None:
+    fitting = WORD_BYTES // problem.bytes_per_element
+    if fitting == 1 or s.points != fitting:
+        raise SchemeError(f"{s}: a lane of 32 bits holds {fitting} of {problem.dtype}")
+    if s.dim != problem.dot_dim:
+        x = problem.broadcast.name
+        raise SchemeError(f"{s}: a group is summed over and lies side by side in {x}, which {s.dim} does not")
+
+
 def _check_order(problem, specifiers) -> None:
     for position, s in enumerate(specifiers):
         if isinstance(s, (Vector, Matrix)) and position != len(specifiers) - 1:
             raise SchemeError(f"{s}: V and M stand innermost, and there is at most one")
+        if isinstance(s, Dot) and not (position == len(specifiers) - 2 and isinstance(specifiers[-1], Vector)):
+            raise SchemeError(f"{s}: D stands just before V, and there is at most one")
         inner = specifiers[position + 1 :]
         if isinstance(s, Unroll):
             for t in inner:

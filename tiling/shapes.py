@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_layout, matmul, transposed
-from tiling.problem import Problem, ProblemError, ShapeError
+from tiling.problem import OUTPUT_DTYPE, Problem, ProblemError, ShapeError
 from tiling.suite import Layer, find, read
 
 REQUIRED = ("c", "h", "w", "k", "r", "s")
@@ -27,6 +27,7 @@ KEYS = (
 MATMUL_REQUIRED = ("m", "n", "k")
 MATMUL_KEYS = (*MATMUL_REQUIRED, "batch", "trans_a", "trans_b")
 DEFAULT_LAYOUT = "nhwc"
+DTYPE_KEYS = ("dtype", "out")  # of the inputs, and of the output where it is another than OUTPUT_DTYPE's
 LARGEST = 2**31 - 1  # what a C int holds
 
 _A = {"conv2d": "a convolution", "depthwise2d": "a convolution", "matmul": "a matrix product"}
@@ -101,7 +102,9 @@ _PARSERS = {"conv2d": parse_shape, "depthwise2d": parse_shape, "matmul": parse_m
 
 def canonical(problem: Problem) -> str:
     """The shortest key=value form that parses back to an equal problem; what is 1 or 0 by default is left out."""
-    return _canonical(problem) + (f",epilogue={problem.epilogue}" if problem.epilogue else "")
+    dtype = f",dtype={problem.dtype}" if problem.dtype != "f32" else ""
+    out = f",out={problem.output_dtype}" if problem.output_dtype != OUTPUT_DTYPE.get(problem.dtype) else ""
+    return _canonical(problem) + dtype + out + (f",epilogue={problem.epilogue}" if problem.epilogue else "")
 
 
 def _canonical(problem: Problem) -> str:
@@ -153,14 +156,18 @@ def _of_either_operator(text: str) -> Problem:
 
 
 def _matmul(text: str) -> Problem:
-    pairs = _pairs(text, MATMUL_KEYS)
+    pairs = _pairs(text, (*MATMUL_KEYS, *DTYPE_KEYS))
     _require(pairs, MATMUL_REQUIRED)
-    sizes = {key: _number(key, value) for key, value in pairs.items() if not key.startswith("trans")}
+    sizes = {key: _number(key, pairs[key]) for key in ("batch", *MATMUL_REQUIRED) if key in pairs}
     turned = {f"transpose_{name}": _switch(pairs, f"trans_{name}") for name in "ab"}
     try:
-        return matmul(**sizes, **turned)
+        return matmul(**sizes, **turned, **_dtypes(pairs))
     except ProblemError as error:
         raise ShapeError(str(error)) from error
+
+
+def _dtypes(pairs: Mapping[str, str]) -> dict[str, str | None]:
+    return {"dtype": pairs.get("dtype", "f32"), "output_dtype": pairs.get("out")}
 
 
 def _per_axis(name: str, vertical: int, horizontal: int) -> dict[str, int]:
@@ -176,7 +183,7 @@ def _sides(window, points: int, taps: int) -> tuple[int, int]:
 
 
 def _key_value(text: str) -> Problem:
-    pairs = _along_w(_pairs(text, KEYS))
+    pairs = _along_w(_pairs(text, (*KEYS, *DTYPE_KEYS)))
     _require(pairs, REQUIRED)
     sizes = {key: _number(key, pairs[key]) for key in REQUIRED}
     stride = _axes(pairs, "stride")
@@ -184,7 +191,7 @@ def _key_value(text: str) -> Problem:
     padding = tuple(_padding(pairs, axis) for axis in "hw")
     n, groups = (_number(key, pairs.get(key, "1")) for key in ("n", "groups"))
     options = {"stride": stride, "dilation": dilation, "padding": padding, "layout": pairs.get("layout", DEFAULT_LAYOUT)}
-    return _conv2d({**sizes, "n": n, "groups": groups, **options})
+    return _conv2d({**sizes, "n": n, "groups": groups, **options, **_dtypes(pairs)})
 
 
 def _along_w(pairs: dict[str, str]) -> dict[str, str]:

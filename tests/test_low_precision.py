@@ -1,0 +1,249 @@
+"""bf16 and int8 kernels: words of several numbers, odd channels, narrow outputs; exact on integers, bounded on reals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cpu import dlpack
+from cpu.emit import emit
+from cpu.host import supports
+from cpu.kernel import ArgumentError, build
+from cpu.measure import check_exact
+from cpu.numbers import ELEMENTS, stored
+from cpu.oracle import error_bound, integers, reals, reference, wrong
+from microkernels.isa import best_isa, isa_named
+from tests.guard import PLACES, check_guarded
+from tiling.epilogue import fused
+from tiling.notation import parse
+from tiling.operators import conv2d, matmul
+from tiling.problem import ProblemError
+from tiling.scheme import SchemeError
+from tiling.shapes import canonical, parse_shape
+from tiling.words import in_words, scheme_in_words, scheme_of_words
+
+ISA = {"bf16": "avx512bf16", "int8": "avx512vnni"}
+NUMBERS = {"bf16": 2, "int8": 4}
+ON_BOTH = [pytest.param(dtype, marks=pytest.mark.isa(ISA[dtype])) for dtype in ISA]
+
+# Operator, its extents, and a scheme; {c}: words along the channels, or along k of a product.
+CASES = {
+    "whole words": (conv2d, dict(c=8, h=6, w=6, k=32, r=3, s=3, padding=1), "R(k) T(h,6) S(y) T(r,3) T(s,3) T(c,{c}) U(w,6)"),
+    "one channel": (conv2d, dict(c=1, h=5, w=6, k=16, r=3, s=3, padding=1), "R(k) T(h,5) S(y) T(r,3) T(c,{c}) U(s,3) U(w,6)"),
+    "three channels, strided": (
+        conv2d, dict(c=3, h=9, w=9, k=37, r=5, s=5, padding=2, stride=2), "R(k) T(h,5) S(y) T(r,5) T(s,5) U(c,{c}) U(w,5)"
+    ),
+    "five channels, masked": (
+        conv2d, dict(n=2, c=5, h=7, w=7, k=37, r=3, s=3, padding=1), "R(n) R(k) T(h,7) S(y) T(r,3) T(c,{c}) U(s,3) U(w,7)"
+    ),
+    "six channels, composed": (
+        conv2d, dict(c=6, h=4, w=9, k=48, r=1, s=3, padding=(0, 1), dilation=(1, 2)),
+        "R(h) L(w, 1x2 + 1x5) S(y) T(s,3) T(c,{c}) U(w,λ) U(k,3)",
+    ),
+    "groups of odd channels": (
+        conv2d, dict(c=9, h=5, w=5, k=60, r=3, s=3, padding=1, groups=3), "R(g) R(k) T(h,5) S(y) T(r,3) T(s,3) T(c,{c}) U(w,5)"
+    ),
+    "groups of whole words": (
+        conv2d, dict(c=16, h=5, w=4, k=32, r=3, s=1, padding=(1, 0), groups=2), "T(g,2)@core R(k) T(h,5) S(y) T(r,3) T(c,{c}) U(w,4)"
+    ),
+    "product": (matmul, dict(m=15, n=50, k=19), "L(m, 1x3 + 2x6) R(n) S(c) T(k,{c}) U(m,λ)"),
+    "product, whole words": (matmul, dict(m=12, n=33, k=24), "T(m,2) R(n) S(c) T(k,{c}) U(m,6)"),
+}
+
+
+def problem_of(case, dtype, output_dtype=None):
+    operator, extents, _ = CASES[case]
+    return operator(**extents, dtype=dtype, output_dtype=output_dtype)
+
+
+def kernel_of(case, dtype, output_dtype=None, epilogue=None, **options):
+    problem = fused(problem_of(case, dtype, output_dtype), epilogue)
+    dim = "k" if problem.op == "matmul" else "c"
+    text = CASES[case][2].format(c=in_words(problem).extents[dim])
+    scheme = parse(problem, f"{text} D({dim},{NUMBERS[dtype]}) V({problem.vector_dim},16)")
+    return build(scheme, isa_named(ISA[dtype]), **options)
+
+
+@pytest.mark.parametrize("dtype", ON_BOTH)
+@pytest.mark.parametrize("case", CASES)
+def test_exact_on_integers_and_bounded_on_reals(case, dtype):
+    kernel = kernel_of(case, dtype)
+    check_exact(kernel)
+    values = reals(kernel.problem, seed=1)
+    y = kernel(*stored(kernel.problem, values))
+    assert not np.any(wrong(kernel.problem, y, reference(kernel.problem, *values), error_bound(kernel.problem, *values)))
+
+
+@pytest.mark.parametrize("dtype", ON_BOTH)
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_beside_the_arrays_is_touched(case, dtype):
+    for place in PLACES:
+        check_guarded(kernel_of(case, dtype), place)
+
+
+@pytest.mark.parametrize(
+    "case, dtype, output, epilogue",
+    [
+        ("whole words", "bf16", "f32", None),
+        ("three channels, strided", "bf16", "bf16", "relu(y + b)"),
+        ("product", "bf16", "f32", "y*t[m] + b"),
+        ("groups of odd channels", "bf16", "bf16", "min(y*scale, 6) + z"),
+        ("whole words", "int8", "f32", None),
+        ("five channels, masked", "int8", "f32", "gelu(y/1000 + b)"),
+        ("five channels, masked", "int8", "u8", "y*0.004 + b"),
+        ("groups of whole words", "int8", "s8", "y*0.002*scale[k] + z"),
+        ("product, whole words", "int8", "s8", "y/512"),
+        ("one channel", "int8", "u8", None),
+    ],
+)
+def test_outputs_of_every_dtype(case, dtype, output, epilogue):
+    if not supports(isa_named(ISA[dtype]).cpu_flags):
+        pytest.skip(f"needs {ISA[dtype]}")
+    kernel = kernel_of(case, dtype, output, epilogue)
+    check_exact(kernel)
+    check_guarded(kernel, "after")
+    values = reals(kernel.problem, seed=2)
+    y = kernel(*stored(kernel.problem, values))
+    assert y.dtype == ELEMENTS[output].numpy
+    assert not np.any(wrong(kernel.problem, y, reference(kernel.problem, *values), error_bound(kernel.problem, *values)))
+
+
+@pytest.mark.isa("avx512vnni")
+def test_requantised_sums_are_rounded_to_even_and_saturate():
+    """One product a channel, so that every output is known without a reference: 2·w + b, halved."""
+    problem = fused(matmul(m=1, n=16, k=1, dtype="int8", output_dtype="s8"), "y*0.5 + b")
+    kernel = build(parse(problem, "S(c) D(k,4) V(n,16)"), isa_named("avx512vnni"))
+    w = np.array([[1, 3, 5, -1, -3, 127, -128, 100, -100, 0, 7, 9, 0, 0, 0, 0]], np.int8)
+    b = np.zeros(16, np.float32)
+    b[12:] = 1e30, -1e30, 127.4, -128.6
+    y = kernel(np.array([[1]], np.uint8), w, b)
+    assert y.tolist() == [[0, 2, 2, 0, -2, 64, -64, 50, -50, 0, 4, 4, 127, -128, 127, -128]]
+    y = kernel(np.array([[255]], np.uint8), w, b)
+    assert y[0, :9].tolist() == [127, 127, 127, -128, -128, 127, -128, 127, -128]
+
+
+@pytest.mark.isa("avx512bf16")
+def test_bf16_is_taken_by_its_bits_and_through_dlpack():
+    kernel = kernel_of("five channels, masked", "bf16")
+    x, w = stored(kernel.problem, integers(kernel.problem))
+    expected = kernel(x, w)
+
+    class Bfloat16:
+        """What another library hands over: the bits of NumPy's capsule, said to be bfloat16."""
+
+        def __dlpack__(self):
+            capsule = x.__dlpack__()
+            dlpack._Tensor.from_address(dlpack._POINTER(capsule, b"dltensor")).code = 4
+            return capsule
+
+    assert np.array_equal(kernel(Bfloat16(), w), expected)
+    assert np.shares_memory(dlpack.bits_of(Bfloat16()), x)
+    with pytest.raises(ArgumentError, match="x is float32, but this kernel takes bfloat16, or its bits as uint16"):
+        kernel(x.astype(np.float32), w)
+    out = np.empty(kernel.problem.output.shape, np.uint16)
+    assert kernel(x, w, out=out) is out and np.array_equal(out, expected)
+
+
+@pytest.mark.isa("avx512vnni")
+def test_int8_is_uint8_times_int8():
+    kernel = kernel_of("whole words", "int8")
+    x, w = stored(kernel.problem, integers(kernel.problem))
+    assert kernel(x, kernel.pack(w)).dtype == np.int32
+    for call, message in [
+        (lambda: kernel(x.view(np.int8), w), "x is int8, but this kernel takes uint8"),
+        (lambda: kernel(x, w.view(np.uint8)), "w is uint8, but this kernel takes int8"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            call()
+
+
+@pytest.mark.parametrize("dtype", ON_BOTH)
+def test_threads_share_the_work_and_the_copy_of_x(dtype):
+    problem = conv2d(n=2, c=3, h=8, w=8, k=32, r=3, s=3, padding=1, dtype=dtype)
+    c = in_words(problem).extents["c"]
+    text = f"T(h,4)@core T(n,2) T(h,2) T(k,2) S(y) T(r,3) T(s,3) T(c,{c}) U(w,8) D(c,{NUMBERS[dtype]}) V(k,16)"
+    arrays = stored(problem, integers(problem))
+    one, *others = (build(parse(problem, text), isa_named(ISA[dtype]), threads)(*arrays) for threads in (1, 2, 3))
+    assert all(np.array_equal(one, other) for other in others)
+
+
+@pytest.mark.isa("avx512bf16")
+def test_streaming_stores_of_narrow_outputs():
+    problem = problem_of("whole words", "bf16")
+    text = "R(k) T(h,6) S(y) T(r,3) T(s,3) T(c,4) U(w,6) D(c,2) V(k,16)"
+    kernel = build(parse(problem, text), isa_named("avx512bf16"), stream=True)
+    assert "_mm256_stream_si256" in kernel.source
+    check_exact(kernel)
+
+
+ONE = dict(c=8, h=4, w=4, k=16, r=1, s=1)
+
+
+@pytest.mark.parametrize(
+    "problem, text, message",
+    [
+        (conv2d(**ONE, dtype="bf16"), "T(h,4) S(y) T(c,8) U(w,4) V(k,16)", r"D\(c,2\) is missing before V"),
+        (conv2d(**ONE, dtype="bf16"), "T(c,2) T(h,4) S(y) T(c,2) U(w,4) D(c,2) V(k,16)", "sums of f32 would wait in an y of bf16"),
+        (conv2d(**ONE, dtype="f16"), "T(h,4) S(y) T(c,4) U(w,4) D(c,2) V(k,16)", "of f16 runs on a GPU only"),
+        (conv2d(**ONE), "T(h,4) S(y) T(c,8) U(w,4) V(k,16)", "avx512bf16 computes in bf16, not f32: use avx512f"),
+    ],
+)
+def test_schemes_that_the_emitter_refuses(problem, text, message):
+    with pytest.raises(SchemeError, match=message):
+        emit(parse(problem, text), isa_named("avx512bf16"))
+
+
+@pytest.mark.parametrize(
+    "dtype, dots, message",
+    [
+        ("bf16", "D(c,4)", r"D\(c,4\): a lane of 32 bits holds 2 of bf16"),
+        ("f32", "D(c,2)", r"D\(c,2\): a lane of 32 bits holds 1 of f32"),
+        ("int8", "D(s,4)", r"D\(s,4\): a group is summed over and lies side by side in x, which s does not"),
+        ("bf16", "D(c,2) D(c,2)", r"D\(c,2\): D stands just before V, and there is at most one"),
+    ],
+)
+def test_groups_that_cannot_be(dtype, dots, message):
+    with pytest.raises(SchemeError, match=message):
+        parse(conv2d(**ONE, dtype=dtype), f"T(h,4) S(y) R(c) U(w,4) {dots} V(k,16)")
+
+
+def test_sums_may_wait_where_the_output_holds_them():
+    text = "T(c,2) T(h,4) S(y) T(c,{c}) U(w,4) D(c,{n}) V(k,16)"
+    bf16, int8 = conv2d(**ONE, dtype="bf16", output_dtype="f32"), conv2d(**ONE, dtype="int8")
+    emit(parse(bf16, text.format(c=2, n=2)), isa_named("avx512bf16"))
+    emit(parse(int8, text.format(c=1, n=4)), isa_named("avx512vnni"))
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: conv2d(c=65794, h=1, w=1, k=1, r=1, s=1, dtype="int8"), "a sum of 65794 products of int8 may not fit 32 bits"),
+        (lambda: fused(conv2d(**ONE, dtype="int8"), "relu(y)"), r"the epilogue relu\(y\) gives floats: with int8 ask for"),
+        (lambda: conv2d(**ONE, dtype="bf16", output_dtype="u8"), "bf16 gives an output of bf16 or f32, not 'u8'"),
+        (lambda: in_words(conv2d(c=8, h=4, w=4, k=8, groups=8, r=1, s=1, dtype="bf16")), "depthwise2d of bf16 is not covered"),
+        (lambda: in_words(matmul(m=4, n=4, k=4, transpose_a=True, dtype="int8")), "matmul of int8 is not covered"),
+    ],
+)
+def test_problems_that_cannot_be(make, message):
+    with pytest.raises(ProblemError, match=message):
+        make()
+
+
+def test_words_are_what_register_tiles_and_caches_see():
+    problem = conv2d(c=10, h=4, w=4, k=6, r=3, s=3, groups=2, dtype="int8")
+    words = in_words(problem)
+    assert words.extents["c"] == 2 and words.broadcast.shape == (1, 4, 4, 4) and words.vector.shape == (6, 2, 3, 3)
+    assert words.broadcast.stride("g") == 2 and words.bytes_per_element == 4 and in_words(words) is words
+    scheme = parse(problem, "R(g) R(h) R(w) S(y) T(c,2) T(r,3) T(s,3) D(c,4) V(k,16)")
+    assert parse(problem, scheme.text) == scheme and scheme_of_words(problem, scheme_in_words(scheme)) == scheme
+
+
+@pytest.mark.parametrize("text", ["c=8,h=4,w=4,k=16,r=1,s=1,dtype=bf16", "c=8,h=4,w=4,k=16,r=1,s=1,dtype=int8,out=u8,epilogue=y/4"])
+def test_the_text_of_a_problem_says_its_dtypes(text):
+    assert canonical(parse_shape(text)) == text
+
+
+@pytest.mark.parametrize("dtype", ISA)
+def test_a_cpu_without_the_instructions_is_told_so(dtype):
+    with pytest.raises(ValueError, match=f"this CPU computes nothing in {dtype}: it lacks avx512f.*; dtype='f32' runs everywhere"):
+        best_isa(frozenset({"fma", "avx2"}), dtype)
