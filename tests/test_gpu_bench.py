@@ -22,8 +22,8 @@ from bench.results import MODEL, OURS
 from bench.sections import sections
 from bench.summary import facts
 from cpu.measure import WrongResult
+from cpu.numbers import from_bits, to_bits
 from cpu.oracle import reference
-from gpu.numbers import from_bits, to_bits
 from search.gpu_workshop import gpu_workshop
 from tests.gpu_cases import product_scheme
 from tests.gpu_stand_in import stand_in  # noqa: F401, a fixture
