@@ -9,7 +9,8 @@ from contextlib import closing
 from bench.peers import PEERS
 from bench.results import MODEL, OURS, Contender, LayerResult
 from cpu.worker import CandidateError, Worker
-from search.gpu_workshop import ADDRESSES, GpuWorkshop
+from gpu.isolation import ADDRESSES
+from search.gpu_workshop import GpuWorkshop
 from search.tune import TuningError
 from search.workshop import DEFAULT_TRIALS, Workshop
 from tiling.machine import Timing

@@ -15,6 +15,7 @@ Read in this order:
     predict       the time of a scheme, with its parts
     kernel        the callable on a device
     arrays timer  NumPy's arrays to it and back; how long the device takes
+    isolation     worker processes that use a device, and faults
     driver        tensor maps as the CUDA driver makes them
     twin          running the text on a CPU, thread by thread, with every access checked
     probe         a small kernel of one call, and in bulk_probes those of bulk copies, mbarriers and clusters

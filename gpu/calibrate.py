@@ -2,6 +2,8 @@
 
     python -m gpu.calibrate [--json FILE]
 
+Each probe runs in a worker process: one that faults or waits for ever is a result like any other, and costs no other one.
+
 The twin follows the PTX ISA's text; only a device can confirm it. Each probe hands raw bits to a call, so that a
 fragment laid out otherwise, another rounding or another zero fill shows in the output.
 """
@@ -17,12 +19,17 @@ import numpy as np
 from cpu.cache import CacheError
 from cpu.numbers import to_bits
 from cpu.toolchain import ToolchainError
+from cpu.worker import CandidateError, Worker, WorkerError
 from gpu.bulk_probes import bulk_probes
-from gpu.compile import CompileError
+from gpu.compile import CompileError, compiler_name
 from gpu.instructions import INSTRUCTIONS, Instruction
-from gpu.kernel import DeviceError, current_device, load_program
+from gpu.isolation import ADDRESSES, ending_on_a_fault
+from gpu.kernel import DeviceError, current_device, driver_version, load_program
 from gpu.probe import FILL, WORDS, Probe, copy_out, each_word, loop
 from gpu.twin import Twin
+
+# A probe's visit to a worker, its two compilers included; a wait that never ends is ended then.
+PROBE_SECONDS = 20.0
 
 
 def probes() -> tuple[Probe, ...]:
@@ -176,22 +183,31 @@ def on_device(probe: Probe) -> np.ndarray:
     return cupy.asnumpy(output)
 
 
-def calibrate() -> dict:
-    """For each probe how many words differ between device and twin, and what they were taken on. Raises DeviceError."""
-    device = current_device()
-    import cupy
+def differing(*, name: str) -> int:
+    """In how many words device and twin differ for the probe of that name: what a worker runs."""
+    (probe,) = (probe for probe in probes() if probe.name == name)
+    with ending_on_a_fault():
+        return int((on_device(probe) != on_twin(probe)).sum())
 
-    here = [p for p in probes() if device.wgmma_flops or not p.program.uses_wgmma]
-    differ = {p.name: int((on_device(p) != on_twin(p)).sum()) for p in here}
-    nvrtc = ".".join(map(str, cupy.cuda.nvrtc.getVersion()))
-    driver = cupy.cuda.runtime.driverGetVersion()
-    return {
-        "device": device.name,
-        "architecture": device.architecture,
-        "driver": driver,
-        "nvrtc": nvrtc,
-        "words_differ": differ,
-    }
+
+def calibrate() -> dict:
+    """For each probe how many words differ between device and twin, or why it failed, and what they were taken on.
+
+    Raises DeviceError, CompileError without NVRTC, WorkerError, ToolchainError and CacheError where this machine is at fault.
+    """
+    device = current_device()
+    versions = {"nvrtc": compiler_name(), "driver": driver_version()}
+    differ, failed = {}, {}
+    with Worker(memory_bytes=ADDRESSES, packages=("gpu",)) as worker:
+        for probe in probes():
+            if probe.program.uses_wgmma and not device.wgmma_flops:
+                continue
+            try:
+                differ[probe.name] = worker.call("gpu.calibrate:differing", timeout=PROBE_SECONDS, name=probe.name)
+            except CandidateError as error:
+                failed[probe.name] = error.reason
+    about = {"device": device.name, "architecture": device.architecture, **versions}
+    return {**about, "words_differ": differ, "failed": failed}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -207,12 +223,14 @@ def main(arguments: list[str] | None = None) -> int:
             with open(options.json, "w", encoding="utf-8") as file:
                 json.dump(found, file, indent=2)
                 file.write("\n")
-    except (DeviceError, CompileError, ToolchainError, CacheError, OSError) as error:
+    except (DeviceError, CompileError, ToolchainError, CacheError, WorkerError, OSError) as error:
         print(f"gpu.calibrate: {error}", file=sys.stderr)
         return 2
     for name, words in found["words_differ"].items():
-        print(f"{name:<20} {'as the twin' if not words else f'differs from the twin in {words} of {WORDS} words'}")
-    return int(any(found["words_differ"].values()))
+        print(f"{name:<40} {'as the twin' if not words else f'differs from the twin in {words} of {WORDS} words'}")
+    for name, reason in found["failed"].items():
+        print(f"{name:<40} failed: {reason}")
+    return int(bool(found["failed"]) or any(found["words_differ"].values()))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Importing this module needs no GPU and no CuPy; a kernel is loaded onto a device
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Sequence
@@ -173,10 +174,15 @@ def load_program(program: Program) -> Loaded:
             f"{device.shared_of_block}: use fewer slots or smaller tiles"
         )
     cubin = compile_cubin(program, device.architecture)
-    module = cupy.cuda.function.Module()
-    module.load(cubin.code)
+    module, driver = cupy.cuda.function.Module(), cupy.cuda.driver
+    try:
+        module.load(cubin.code)
+    except driver.CUDADriverError as error:
+        raise DeviceError(
+            f"{device.name} does not load what {cubin.compiler} compiled ({error}): its driver may be older than this CUDA, "
+            "so update the driver or install an older nvidia-cuda-nvrtc"
+        ) from error
     function = module.get_function(program.symbol)
-    driver = cupy.cuda.driver
     driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, program.shared_bytes)
     return Loaded(program, cubin, number, program.blocks_on(device.multiprocessors), function, module)
 
@@ -228,7 +234,7 @@ def _current():
 
 def described(name: str, capability: int, properties: dict) -> Device:
     """A device from what the driver tells and, for rates that it does not tell, the nearest kind that is known."""
-    known = [d for d in DEVICES.values() if d.name in name] or [
+    known = [d for d in DEVICES.values() if re.search(rf"\b{d.name}\b", name)] or [
         d for d in sorted(DEVICES.values(), key=_capability) if _capability(d) <= capability
     ]
     if not known:

@@ -1,16 +1,12 @@
 """What a worker process runs for a GPU: compile candidates, load one, check it, time it. JSON in, JSON out.
 
-A kernel that does what it must not leaves CUDA unusable for the rest of its process. Then the process ends, with the
-driver's words as the last thing that it prints, and the next candidate gets a new one.
+A kernel that faults leaves CUDA unusable in its process, which then ends; the next candidate gets a new one.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import lru_cache
 
 from cpu.host import host
@@ -18,6 +14,7 @@ from cpu.oracle import reals
 from gpu.arrays import from_device, poisoned, to_device
 from gpu.compile import CompileError, compile_cubin
 from gpu.emit import emit
+from gpu.isolation import ending_on_a_fault
 from gpu.kernel import Kernel, current_device, load
 from gpu.timer import event_seconds, timed
 from search.gpu_check import Case, exact_case, real_case
@@ -31,7 +28,7 @@ from tiling.shapes import problem_of
 def ready(*, op: str, shape: str, dtype: str) -> None:
     """Opens the device and computes what every candidate is compared with, so that no candidate waits for it."""
     problem = on_gpu(problem_of(op, shape), dtype)
-    with _faults():
+    with ending_on_a_fault():
         _exact(problem)
         _random(problem)
 
@@ -61,7 +58,7 @@ def scheme(*, op: str, shape: str, dtype: str, scheme: str, seconds: float) -> d
     zeros, or on few different numbers, a GPU draws less power and runs faster.
     """
     problem = on_gpu(problem_of(op, shape), dtype)
-    with _faults():
+    with ending_on_a_fault():
         kernel = load(parse(problem, scheme))
         _check(kernel, *_exact(problem))
         return _timed(kernel, _random(problem), seconds)
@@ -73,7 +70,7 @@ def verdict(*, op: str, shape: str, dtype: str, scheme: str, seconds: float, see
     Raises WrongResult where integers are not exact or an error exceeds its bound (`search.gpu_check`).
     """
     problem = on_gpu(problem_of(op, shape), dtype)
-    with _faults():
+    with ending_on_a_fault():
         kernel = load(parse(problem, scheme))
         exact, real = exact_case(problem, seed), real_case(problem, seed)
         _check(kernel, exact, to_device(problem, exact.inputs))
@@ -107,16 +104,3 @@ def _timed(kernel: Kernel, inputs: Sequence, seconds: float) -> dict:
     samples = timed(lambda count: event_seconds(lambda: kernel(*inputs, out=output), count), seconds)
     peak = current_device().peak_flops(kernel.problem.dtype)
     return {"samples": list(samples), "peak_gflops": peak / 1e9}
-
-
-@contextmanager
-def _faults() -> Iterator[None]:
-    """Ends this process where the driver reports an error, which may be of a launch long returned, and cannot be undone."""
-    import cupy
-
-    try:
-        yield
-        cupy.cuda.Device().synchronize()
-    except cupy.cuda.driver.CUDADriverError as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        os._exit(1)

@@ -19,6 +19,7 @@ from typing import ClassVar
 from cpu.worker import CandidateError, Worker, WorkerError
 from gpu.compile import compiler_name
 from gpu.devices import Device
+from gpu.isolation import ADDRESSES
 from gpu.kernel import current_device, driver_version
 from gpu.pipeline import REGISTERS
 from gpu.predict import predict, rank
@@ -31,9 +32,6 @@ from tiling.problem import Problem
 from tiling.scheme import Scheme
 from tiling.shapes import canonical
 
-# CUDA reserves addresses for all memory of the GPU and of the host at once, whatever is used of them: no limit below
-# the largest address there is would let it start.
-ADDRESSES = 1 << 47
 # Until a worker has opened the device and computed what candidates are compared with: the largest products take a
 # CPU some seconds.
 READY_SECONDS = 120.0

@@ -7,6 +7,7 @@ itself once that time is over; `soak_seed` is where its random numbers start. Wh
 import random
 import signal
 import time
+from functools import cache
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -100,6 +101,20 @@ def data_folder(tmp_path, monkeypatch):
 def pytest_runtest_setup(item):
     for marker in item.iter_markers("isa"):
         _skip_without(*marker.args)
+    if item.get_closest_marker("gpu") and (missing := device_missing()):
+        pytest.skip(f"needs a GPU: {missing}")
+
+
+@cache
+def device_missing() -> str:
+    """Why no GPU can be used here; empty where one can."""
+    from gpu.kernel import DeviceError, current_device
+
+    try:
+        current_device()
+    except DeviceError as error:
+        return str(error)
+    return ""
 
 
 def _skip_without(name: str) -> None:

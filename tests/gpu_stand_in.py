@@ -6,11 +6,17 @@ from pathlib import Path
 
 import pytest
 
+import gpu.timer
+from gpu.kernel import Loaded
+
 
 @pytest.fixture
 def stand_in(monkeypatch, tmp_path):
     """A machine with an H200; gives a function that says which kernels fail, by a part of their text, and how."""
-    _forget_cupy(monkeypatch)
+    for name in _cupy():
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(Loaded, "launch", Loaded.launch)  # the stand-in replaces it
+    gpu.timer._head_start.cache_clear()
     monkeypatch.syspath_prepend(str(Path(__file__).with_name("stand_in")))
     monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("STAND_IN_FAULTS", str(tmp_path / "faults"))
@@ -20,9 +26,10 @@ def stand_in(monkeypatch, tmp_path):
 
     fail({})
     yield fail
-    _forget_cupy(monkeypatch)
+    for name in _cupy():
+        del sys.modules[name]
+    gpu.timer._head_start.cache_clear()
 
 
-def _forget_cupy(monkeypatch):
-    for name in [name for name in sys.modules if name.partition(".")[0] == "cupy"]:
-        monkeypatch.delitem(sys.modules, name)
+def _cupy():
+    return [name for name in sys.modules if name.partition(".")[0] == "cupy"]

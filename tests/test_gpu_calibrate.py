@@ -10,12 +10,12 @@ import pytest
 
 from cpu.numbers import from_bits, to_bits
 from gpu.bulk_probes import LOADS
-from gpu.calibrate import main, on_device, on_twin, probes
+from gpu.calibrate import calibrate, main, on_device, on_twin, probes
 from gpu.compile import compile_cubin
 from gpu.instructions import INSTRUCTIONS
 from gpu.probe import WORDS
+from tests.gpu_stand_in import stand_in  # noqa: F401, a fixture
 from tests.test_gpu_compile import needs_nvrtc
-from tests.test_gpu_kernel import device_missing
 
 PROBES = {probe.name: probe for probe in probes()}
 
@@ -180,7 +180,7 @@ def test_probes_compile(name):
     assert compile_cubin(program, "sm_90a" if program.uses_wgmma else "sm_80").code
 
 
-@pytest.mark.skipif(bool(device_missing()), reason=device_missing() or "-")
+@pytest.mark.gpu
 @pytest.mark.parametrize("name", PROBES)
 def test_the_device_does_what_the_twin_does(name):
     np.testing.assert_array_equal(on_device(PROBES[name]), on_twin(PROBES[name]))
@@ -193,8 +193,20 @@ def test_without_a_device_nothing_is_compared(monkeypatch, capsys):
 
 
 def test_a_difference_is_counted_and_kept(monkeypatch, tmp_path, capsys):
-    found = {"device": "a GPU", "words_differ": {"load_shared": 0, "round_tf32": 3}}
+    found = {"device": "a GPU", "words_differ": {"load_shared": 0, "round_tf32": 3}, "failed": {"mbarrier_wait": "hung"}}
     monkeypatch.setattr("gpu.calibrate.calibrate", lambda: found)
     assert main(["--json", str(tmp_path / "found.json")]) == 1
-    assert "round_tf32           differs from the twin in 3 of 2048 words" in capsys.readouterr().out
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "round_tf32 differs from the twin in 3 of 2048 words" in lines and "mbarrier_wait failed: hung" in lines
     assert '"round_tf32": 3' in (tmp_path / "found.json").read_text()
+
+
+def test_a_probe_that_faults_or_hangs_is_a_result(stand_in, monkeypatch):  # noqa: F811
+    few = tuple(PROBES[name] for name in ("load_shared", "round_tf32", "copy_2", "load_f32"))
+    monkeypatch.setattr("gpu.calibrate.probes", lambda: few)
+    monkeypatch.setattr("gpu.calibrate.PROBE_SECONDS", 6.0)
+    stand_in({"copy_2(": "fault", "round_tf32(": "hang"})
+    found = calibrate()
+    assert found["device"] == "NVIDIA H200" and found["words_differ"] == {"load_shared": 0, "load_f32": 0}
+    assert "an illegal memory access" in found["failed"]["copy_2"]
+    assert found["failed"]["round_tf32"].startswith("no answer within 6 s")

@@ -3,6 +3,7 @@
 import random
 import sys
 import time
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -113,3 +114,15 @@ def test_cubins_are_kept_where_libraries_are(data_folder):
     assert entry.path.suffix == ".cubin" and entry.path.read_bytes().startswith(cubin.code)
     assert cubin.symbol in entry.path.with_suffix(".cu").read_text()
     assert clear() == [entry]
+
+
+def test_an_nvrtc_that_cannot_be_loaded_names_the_extra(monkeypatch):
+    def broken():
+        raise RuntimeError("libnvrtc.so.13: cannot open shared object file")
+
+    cuda = ModuleType("cupy.cuda")
+    cuda.nvrtc = SimpleNamespace(getVersion=broken)
+    monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    with pytest.raises(CompileError, match=r"NVRTC cannot be loaded.*tilewright\[gpu\]"):
+        compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_80")

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,14 +33,6 @@ H200_TELLS = {
     "sharedMemPerMultiprocessor": 233472,
     "l2CacheSize": 60 << 20,
 }
-
-
-def device_missing() -> str:
-    try:
-        current_device()
-    except DeviceError as error:
-        return f"needs a GPU: {error}"
-    return ""
 
 
 class FakeArray(np.ndarray):
@@ -201,6 +194,27 @@ def test_misaligned_arrays_are_refused():
         check_array(PROBLEM.broadcast, "f16", (40, 56), "float16", True, 1 << 20 | 8)
 
 
+def test_arrays_of_another_device_are_refused(fake_device):
+    kernel = load(product_scheme(PROBLEM))
+    elsewhere = replace(kernel, loaded=replace(kernel.loaded, device=1))
+    with pytest.raises(ArgumentError, match="a is on GPU 0, this kernel on GPU 1: move it there"):
+        elsewhere(*(fake_array(to_bits(array, "f16")) for array in integers(PROBLEM)))
+
+
+def test_machine_code_that_the_driver_refuses(fake_device, monkeypatch):
+    class Refused(RuntimeError):
+        pass
+
+    def refuse(self, code):
+        raise Refused("CUDA_ERROR_NO_BINARY_FOR_GPU")
+
+    cuda = sys.modules["cupy"].cuda
+    monkeypatch.setattr(cuda.driver, "CUDADriverError", Refused, raising=False)
+    monkeypatch.setattr(cuda.function.Module, "load", refuse)
+    with pytest.raises(DeviceError, match=r"does not load what fake compiled \(CUDA_ERROR_NO_BINARY_FOR_GPU\).*update the driver"):
+        load(product_scheme(PROBLEM))
+
+
 def test_a_kernel_that_needs_too_much_shared_memory(fake_device, monkeypatch):
     monkeypatch.setitem(H200_TELLS, "sharedMemPerBlockOptin", 1000)
     with pytest.raises(DeviceError, match="needs 24576 bytes of shared memory for a block, NVIDIA H200 has 1000"):
@@ -211,6 +225,8 @@ def test_a_device_is_what_the_driver_tells_and_what_its_kind_is_known_for(fake_d
     device = current_device()
     assert (device.name, device.multiprocessors, device.l2_bytes) == ("NVIDIA H200", 100, 60 << 20)
     assert device.memory_bandwidth == DEVICES["H200"].memory_bandwidth
+    small = described("NVIDIA RTX A1000 Laptop GPU", 86, H200_TELLS)
+    assert small.architecture == "sm_86"
     newer = described("NVIDIA Something", 120, H200_TELLS)
     assert newer.architecture == "sm_120" and newer.matrix_flops == DEVICES["H200"].matrix_flops
     assert device.wgmma_flops and not newer.wgmma_flops
@@ -245,7 +261,7 @@ def test_the_models_choice_compiles_and_is_exact_on_the_twin(problem):
     assert check_on_twin(source.scheme) == 0
 
 
-@pytest.mark.skipif(bool(device_missing()), reason=device_missing() or "-")
+@pytest.mark.gpu
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
 @pytest.mark.parametrize(
     "problem",

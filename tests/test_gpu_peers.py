@@ -113,6 +113,7 @@ def test_products_are_exact(name, dtype):
     assert not wrong(peer, problem)
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("name", GPU_PEERS)
 def test_results_on_a_gpu_are_exact(name):
     peer = PEERS[name]

@@ -77,7 +77,7 @@ def test_the_command_measures_and_reports(stand_in, capsys, monkeypatch, tmp_pat
     stand_in({schemes[0].text: "wrong"})
     monkeypatch.setattr("search.gpu_command.VERDICT_SECONDS", 0.05)
     monkeypatch.setattr("search.command.VERDICT_SECONDS", 0.05)
-    arguments = ["--target", "cuda", "--shape", SHAPE, "--trials", "2", "--budget", "4"]
+    arguments = ["--target", "cuda", "--shape", SHAPE, "--trials", "2", "--budget", "2"]
     assert matmul_command([*arguments, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["trials"] == 2 and found["scheme"] != schemes[0].text

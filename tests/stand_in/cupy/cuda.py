@@ -3,12 +3,11 @@
 import json
 import os
 import time
-from importlib.resources import files
 from types import SimpleNamespace
 
 import numpy as np
 
-from gpu.emit import Program
+import gpu.kernel
 from gpu.twin import Twin
 
 PROPERTIES = {
@@ -21,7 +20,6 @@ PROPERTIES = {
     "l2CacheSize": 1 << 16,
 }
 PARTS = ("ptx.cuh", "wgmma.cuh", "split.cuh")
-LAYERS = [files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in PARTS]
 
 
 def _fault(text):
@@ -36,36 +34,27 @@ class CUDADriverError(RuntimeError):
 
 class Module:
     def load(self, code):
-        self.text = code.decode()
+        pass
 
     def get_function(self, symbol):
-        return Function(symbol, self.text)
+        return SimpleNamespace(ptr=7)
 
 
-class Function:
-    ptr = 7
+def launch(loaded, *arrays):
+    """In the place of `gpu.kernel.Loaded.launch`: what that hands to the driver tests/test_gpu_kernel.py looks at."""
+    program = loaded.program
+    fault = _fault(program.text)
+    if program.symbol == "head_start":
+        return
+    if fault == "hang":
+        time.sleep(1000)
+    if fault == "fault":
+        raise CUDADriverError("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered")
+    output = Twin(program).launch(*map(np.asarray, arrays)).output
+    arrays[-1][...] = output if fault != "wrong" else output + np.ones(1, output.dtype)
 
-    def __init__(self, symbol, text):
-        self.symbol, self.text = symbol, text
 
-    def __call__(self, grid, block, arguments, shared):
-        if self.symbol == "head_start":
-            return
-        fault = _fault(self.text)
-        if fault == "hang":
-            time.sleep(1000)
-        if fault == "fault":
-            raise CUDADriverError("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered")
-        text = self.text
-        for layer in LAYERS:
-            text = text.removeprefix(f"{layer}\n")
-        workspace = {}
-        if "partial_sums)" in text:
-            *arguments, tickets, sums = arguments
-            workspace = {"tickets": tickets.size, "partial_sums": sums.size}
-        program = Program(self.symbol, text, grid[0], block[0], shared, len(arguments), **workspace)
-        output = Twin(program).launch(*map(np.asarray, arguments)).output
-        arguments[-1][...] = output if fault != "wrong" else output + np.ones(1, output.dtype)
+gpu.kernel.Loaded.launch = launch
 
 
 class Event:
