@@ -5,10 +5,13 @@
     tile          one register tile as a C function
     nest          the loops around it, and the choice of the function by position
     pack          the weights in the order the scheme reads them
+    transform     a small constant matrix times a vector of vectors, as C that shares sums
+    winograd      Winograd's algorithm around the products of an ordinary scheme
     emit          the whole C file
     kernel        the file compiled, loaded and callable
     export        the kernel for programs without Python
-    oracle        what it must compute, from the definition; epilogue_oracle what follows the sum
+    oracle        what it must compute, from the definition; epilogue_oracle what follows the sum,
+                  winograd_oracle what float32 may make of it by Winograd's algorithm
     batch_norm    a batch normalisation folded into weights and bias
     measure       what a worker does with a candidate: build, check, time
 

@@ -18,6 +18,7 @@ from cpu.epilogue import epilogue_text, pointers
 from cpu.nest import Nest
 from cpu.numbers import ELEMENTS, elements_of
 from cpu.pack import pack_lines, packed_elements
+from cpu.winograd import facts, packed_floats
 from microkernels.estimate import loads_per_step
 from microkernels.isa import ISAS_OF, Isa, block_definition, isa_named, tail_definition
 from microkernels.microkernel import Microkernel, microkernel_of
@@ -29,6 +30,7 @@ from tiling.shapes import canonical
 from tiling.show import show
 from tiling.symbol import symbol_of as problem_symbol
 from tiling.words import fills_words, is_narrow, scheme_in_words, word_dim
+from tiling.winograd import Winograd
 
 try:
     VERSION = version("tilewright")
@@ -79,17 +81,19 @@ class Source:
         return self.threads > 1
 
 
-def emit(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> Source:
+def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = False) -> Source:
     """The C source of a scheme on `isa`, for `threads` OpenMP threads, at most as many as it has core tasks.
 
     stream: write outputs past the caches where y is aligned; for outputs far larger than the last-level cache.
     Raises SchemeError for a valid scheme that this emitter does not handle, naming the specifier.
     """
+    if isinstance(scheme, Winograd):
+        return _winograd(scheme, isa, threads)
     _check(scheme, isa)
     problem = scheme.problem
     threads = min(threads, prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "core"))
     symbol = symbol_of(problem, isa, threads)
-    kernels = tuple(dict.fromkeys(microkernel_of(problem, tile, isa.name) for tile in scheme.tiles))
+    kernels = microkernels_of(scheme, isa)
     words = scheme_in_words(scheme)
     nest = Nest(words, isa, threads, stream and _streamable(scheme))
     body = nest.whole(lower(words))
@@ -129,6 +133,45 @@ def _transposition(nest: Nest) -> list[str]:
     whole = set() if all(site.single_pass for site in nest.sites) else {isa.lanes}
     masks = [line for n in sorted(rows - {isa.lanes}) for line in block_definition(isa, n).splitlines()]
     return [*masks, *definitions(isa, sorted(rows | whole))]
+
+
+def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
+    """The source of a convolution by Winograd's algorithm: tasks are blocks; it never streams."""
+    product, problem = winograd.product, winograd.problem
+    _check(product, isa)
+    threads = min(threads, winograd.blocks * winograd.parts)
+    symbol = symbol_of(problem, isa, threads)
+    kernels = microkernels_of(winograd, isa)
+    text = TEMPLATES.get_template("winograd.c.j2").render(
+        symbol=symbol,
+        version=VERSION,
+        problem=f"{problem.op} {canonical(problem)}",
+        scheme=winograd.text,
+        microkernels=[describe(kernel, isa) for kernel in kernels],
+        isa=isa,
+        threads=threads,
+        dtype=problem.dtype,
+        operands=_operands(problem),
+        types=[ELEMENTS[name].c for name in elements_of(problem)],
+        filled=None,
+        strides=_strides(product.problem, packed_elements(product)),
+        narrow=None,
+        transposition=[],
+        stream=False,
+        **facts(winograd, isa, threads),
+    )
+    return Source(symbol, text, isa.name, threads, kernels, packed_floats(winograd))
+
+
+def microkernels_of(scheme: Scheme | Winograd, isa: Isa) -> tuple[Microkernel, ...]:
+    """The register tiles that a scheme is composed of."""
+    nest = scheme.product if isinstance(scheme, Winograd) else scheme
+    return tuple(dict.fromkeys(microkernel_of(nest.problem, tile, isa.name) for tile in nest.tiles))
+
+
+def packed_elements_of(scheme: Scheme | Winograd) -> int:
+    """f32 elements of the packed weights."""
+    return packed_floats(scheme) if isinstance(scheme, Winograd) else packed_elements(scheme)
 
 
 def symbol_of(problem: Problem, isa: Isa, threads: int) -> str:
@@ -212,8 +255,10 @@ def _streamable(scheme: Scheme) -> bool:
     return problem.extents[problem.vector_dim] % scheme.lanes == 0 and not problem.crosswise and single_pass(scheme)
 
 
-def single_pass(scheme: Scheme) -> bool:
+def single_pass(scheme: Scheme | Winograd) -> bool:
     """Whether every output is written exactly once and never read back: no reduction loops around S(output)."""
+    if isinstance(scheme, Winograd):
+        return True  # sums are complete before they are transformed
     outside = scheme.specifiers[: next(i for i, s in enumerate(scheme.specifiers) if isinstance(s, Stage))]
     return not any(isinstance(s, (Rest, Tile)) and s.dim in scheme.problem.reductions for s in outside)
 

@@ -16,13 +16,11 @@ from pathlib import Path
 import jinja2
 
 from cpu.library import compiled
-from cpu.emit import TEMPLATES, VERSION, Source, single_pass, symbol_of
+from cpu.emit import TEMPLATES, VERSION, Source, microkernels_of, packed_elements_of, single_pass, symbol_of
 from cpu.epilogue import may_be_output
 from cpu.kernel import Kernel
-from cpu.pack import packed_elements
 from cpu.toolchain import BASE_FLAGS
 from microkernels.isa import isa_named
-from microkernels.microkernel import microkernel_of
 from tiling.notation import parse
 from tiling.problem import ProblemError
 from tiling.scheme import SchemeError
@@ -124,8 +122,8 @@ def load(path: str | Path) -> Kernel:
         text=text.decode(),
         isa=isa.name,
         threads=record["threads"],
-        microkernels=tuple(dict.fromkeys(microkernel_of(scheme.problem, tile, isa.name) for tile in scheme.tiles)),
-        packed=packed_elements(scheme),
+        microkernels=microkernels_of(scheme, isa),
+        packed=packed_elements_of(scheme),
     )
     try:
         return Kernel(scheme, source, library)

@@ -9,13 +9,16 @@ import numpy as np
 from cpu.kernel import Kernel, build
 from cpu.numbers import from_bits, stored, to_bits
 from cpu.oracle import error_bound, exact_bound, integers, reals, reference, wrong
+from cpu.winograd_oracle import winograd_bound, winograd_integers
 from microkernels.benchmark import benchmark_scheme
 from microkernels.isa import isa_named
 from microkernels.microkernel import parse as parse_microkernel
 from tiling.machine import Timing
 from tiling.notation import parse
 from tiling.problem import Problem
+from tiling.scheme import Scheme
 from tiling.shapes import problem_of
+from tiling.winograd import TAPS, Winograd
 
 
 class WrongResult(RuntimeError):
@@ -45,8 +48,16 @@ def verdict(
     x, packed, out, *arrays = check_exact(kernel)
     inputs = reals(problem, seed)
     y = kernel(*stored(problem, inputs))
-    largest = largest_error(problem, y, reference(problem, *inputs), error_bound(problem, *inputs))
+    largest = largest_error(problem, y, reference(problem, *inputs), bound_of(kernel.scheme, *inputs))
     return {**_as_json(kernel.measure(x, packed, out, seconds, arrays)), "max_error": largest}
+
+
+def definition_error(*, op: str, shape: str, isa: str, seed: int) -> dict:
+    """{"max_error"} as `verdict` has it, of the plainest scheme of a 3 x 3 convolution: for its error, not for its speed."""
+    problem, chosen = problem_of(op, shape), isa_named(isa)
+    text = f"R(n) R(h) R(w) R(k) S(y) T(r,{TAPS}) T(s,{TAPS}) T(c,{problem.extents['c']}) V(k,{chosen.lanes})"
+    kernel, inputs = build(parse(problem, text), chosen), reals(problem, seed)
+    return {"max_error": largest_error(problem, kernel(*inputs), reference(problem, *inputs), error_bound(problem, *inputs))}
 
 
 def largest_error(problem: Problem, y: np.ndarray, expected: np.ndarray, bound: np.ndarray) -> float:
@@ -57,7 +68,7 @@ def largest_error(problem: Problem, y: np.ndarray, expected: np.ndarray, bound: 
         error = np.abs(from_bits(y, problem.output_dtype) - expected)
     beyond = wrong(problem, y, expected, bound)
     if np.any(beyond):
-        raise WrongResult(f"wrong result: an error of {error[beyond].max():g} on random reals is beyond the bound K·eps")
+        raise WrongResult(f"wrong result: an error of {error[beyond].max():g} on random reals is beyond its bound")
     return float(error[np.isfinite(error)].max(initial=0))
 
 
@@ -78,7 +89,7 @@ def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:
 
     Returns (x, packed w, y) and the epilogue's arrays. Raises WrongResult.
     """
-    (x, w, *arrays), expected, bound = _integer_case(kernel.problem)
+    (x, w, *arrays), expected, bound = exact_case(kernel.scheme)
     packed = kernel.pack(w)
     y = kernel.empty()
     dtype = kernel.problem.output_dtype
@@ -95,11 +106,22 @@ def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:
     return x, packed.data, y, *arrays
 
 
+def exact_case(scheme: Scheme | Winograd) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray | float]:
+    """Inputs on which the scheme is exact in float32, what they give, and how far an epilogue may round that."""
+    return _exact_case(scheme.problem, scheme.m if isinstance(scheme, Winograd) else None)
+
+
 @lru_cache(maxsize=1)
-def _integer_case(problem: Problem):
-    inputs = integers(problem)
+def _exact_case(problem: Problem, m: int | None):
+    inputs = winograd_integers(problem, m) if m else integers(problem)
     expected = reference(problem, *inputs)
     return stored(problem, inputs), expected, exact_bound(problem, *inputs)
+
+
+def bound_of(scheme: Scheme | Winograd, *inputs: np.ndarray) -> np.ndarray:
+    """The largest error that the scheme's float32 result may have, per output."""
+    problem = scheme.problem
+    return winograd_bound(problem, scheme.m, *inputs) if isinstance(scheme, Winograd) else error_bound(problem, *inputs)
 
 
 def _as_json(timing: Timing) -> dict:

@@ -288,15 +288,16 @@ def lacking(isa: Isa, cpu_flags: frozenset[str]) -> tuple[str, ...]:
 
 def tail_definition(isa: Isa, lanes: int) -> str:
     """The C text that defines TAIL for a last vector of which `lanes` lanes are used."""
-    return _lanes_definition(isa, "TAIL", lanes, "the last vector")
+    return lanes_definition(isa, "TAIL", lanes, "the last vector")
 
 
 def block_definition(isa: Isa, rows: int) -> str:
     """The C text that defines FIRST_n for a transposed block of n `rows`."""
-    return _lanes_definition(isa, f"FIRST_{rows}", rows, f"a block of {rows} rows")
+    return lanes_definition(isa, f"FIRST_{rows}", rows, f"a block of {rows} rows")
 
 
-def _lanes_definition(isa: Isa, name: str, lanes: int, what: str) -> str:
+def lanes_definition(isa: Isa, name: str, lanes: int, what: str) -> str:
+    """The C text that defines `name` for the first `lanes` lanes of a vector, `what` being said in its comment."""
     lane_list = ", ".join("-1" if lane < lanes else "0" for lane in range(isa.lanes))
     words = {"name": name, "array": f"{name.lower()}_lanes", "what": what}
     return isa.lanes_definition.format(**words, lanes=lanes, mask=(1 << lanes) - 1, lane_list=lane_list)

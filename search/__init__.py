@@ -9,6 +9,7 @@ Read in this order, the model first:
     registers     register tiles that cover a problem exactly, best first
     sizes         tile sizes for each cache: scipy first, then the integers beside its answer
     space         candidates for a problem, ranked by predicted time
+    winograd      those of Winograd's algorithm: blocks, the schemes of its products, their time
     sample        random valid schemes over the same grammar
     explain       why an order won, as a table and a sentence
 

@@ -26,11 +26,11 @@ from microkernels.isa import isa_named, lacking
 from microkernels.offline import machine_catalog
 from microkernels.progress import shown
 from search import store
-from search.explain import explain
+from search.explain import explain, microseconds
 from search.options import FAILURES, INTERRUPTED, TARGETS, check_target, given, natural, on_cpu, repeated, seconds, whole
 from search.report import Report
 from search.tune import Outcome
-from search.workshop import DEFAULT_BUDGET, DEFAULT_TRIALS, Workshop, workshop
+from search.workshop import ALGORITHMS, DEFAULT_BUDGET, DEFAULT_TRIALS, Workshop, workshop
 from tiling.epilogue import fused
 from tiling.machine import Timing
 from tiling.notation import parse
@@ -38,6 +38,7 @@ from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme, SchemeError
 from tiling.shapes import canonical
+from tiling.winograd import Winograd
 
 RUNNERS_UP = 4
 # A search that takes this many times its budget could not keep it: the tuner stops in time wherever it can.
@@ -81,7 +82,8 @@ def _gpu_search():
 
 def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     problem = on_cpu(problem, options.dtype, options.output_dtype)
-    shop = workshop(options.isa, options.threads, problem.dtype)
+    shop = workshop(options.isa, options.threads, problem.dtype, options.algorithm)
+    shop.check(problem)
     console = Console(stderr=True)
     if options.threads > host().cores:
         print(
@@ -110,7 +112,9 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
             f"{options.budget:g}",
             file=sys.stderr,
         )
+    kind = shop.kind("measure", problem.op)
     timing, max_error, explanation, emitted = outcome and outcome.best.timing, None, "", ()
+    definition_error = None
     interrupted = outcome is not None and outcome.interrupted
     try:
         if outcome is None:
@@ -119,9 +123,11 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
         else:
             outcome, timing, max_error = verified(shop, outcome, options.seed)
             scheme, interrupted = outcome.best.scheme, outcome.interrupted or max_error is None
-            keep(shop, problem, outcome)  # only now: a kernel that fails its last check is nobody's choice
+            keep(shop, problem, outcome, kind)  # only now: a kernel that fails its last check is nobody's choice
+        if isinstance(scheme, Winograd) and max_error is not None:
+            definition_error = shop.definition_error(problem, options.seed)
         if options.explain:
-            explanation = _explain(shop, scheme, [c for c in candidates if c != scheme][:RUNNERS_UP])
+            explanation = _explain(shop, scheme, [c for c in candidates if c != scheme][: 2 * RUNNERS_UP])
         if options.emit:
             emitted = shop.build(scheme).save(options.emit)
     except KeyboardInterrupt:
@@ -129,13 +135,14 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
             raise
         # What was tuned is a result, whichever of the steps after it is cut short.
         scheme, interrupted = outcome.best.scheme, True
-        keep(shop, problem, outcome)
+        keep(shop, problem, outcome, kind)
     return Report(
         scheme=scheme,
         threads=options.threads,
         cores=min(options.threads, shop.machine.cores),
         timing=timing,
         max_error=max_error,
+        definition_error=definition_error,
         trials=outcome.trials if outcome else 0,
         failed=outcome.failed if outcome else 0,
         search_seconds=search_seconds,
@@ -160,11 +167,11 @@ def tuned(shop: Workshop, candidates: list[Scheme], options, console: Console, b
     return outcome
 
 
-def keep(shop: Workshop, problem: Problem, outcome: Outcome) -> None:
-    """Makes the outcome this problem's choice, unless it was cut short and there is an earlier one."""
+def keep(shop: Workshop, problem: Problem, outcome: Outcome, kind: str = "measure") -> None:
+    """Makes the outcome this problem's choice of that kind, unless it was cut short and there is an earlier one."""
     key = shop.key(problem)
-    if not outcome.interrupted or store.choice(key, "measure") is None:
-        store.choose(key, "measure", outcome.best.scheme.text, outcome.best.timing)
+    if not outcome.interrupted or store.choice(key, kind) is None:
+        store.choose(key, kind, outcome.best.scheme.text, outcome.best.timing)
 
 
 def verified(shop: Workshop, outcome: Outcome, seed: int) -> tuple[Outcome, Timing, float | None]:
@@ -205,8 +212,15 @@ def _rank_first(shop: Workshop, problem: Problem, console: Console) -> None:
 
 
 def _explain(shop: Workshop, scheme: Scheme, runners_up: Sequence[Scheme]) -> str:
+    """The choice beside the runners-up of its own algorithm; of another one the best is named with its predicted time."""
+    from search.winograd import explain_winograd  # scipy is only loaded when there is something to explain
+
     chosen, *others = shop.predicted([scheme, *runners_up])
-    return explain(chosen, others, shop.machine)
+    own = [other for other in others if isinstance(other.scheme, Winograd) == isinstance(scheme, Winograd)]
+    table = (explain_winograd if isinstance(scheme, Winograd) else explain)(chosen, own[:RUNNERS_UP], shop.machine)
+    rest = [other for other in others if other not in own]
+    beside = f"\nThe other algorithm's best, {rest[0].scheme}, is predicted {microseconds(rest[0].prediction.seconds)}." if rest else ""
+    return table + beside
 
 
 @contextmanager
@@ -247,6 +261,9 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
         "--device", metavar="NAME", help="A100, L40S, H100 or H200; default: the GPU that is here, else H200"
     )
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
+    parser.add_argument(
+        "--algorithm", choices=ALGORITHMS, default="direct", help="winograd: 3x3 of stride 1, larger errors; auto: the faster one"
+    )
     parser.add_argument(
         "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS",
         help="for the whole search; default 30; at least a few, which the candidates and one measurement take",

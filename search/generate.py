@@ -54,6 +54,7 @@ def generate_conv(
     budget: float = DEFAULT_BUDGET,
     isa: str | None = None,
     target: str = "cpu",
+    algorithm: str = "direct",
 ) -> Kernel | GpuKernel | TwinKernel:
     """A kernel for one 2-D convolution on this machine: y = kernel(x, w).
 
@@ -74,10 +75,13 @@ def generate_conv(
     counts every tap: where there is padding, what is left out is 0 and not z. The channels of each pixel should be a
     multiple of 2 (bf16) or 4 (int8): others are copied first, with zeros between.
 
+    algorithm="winograd" computes 3 x 3 convolutions of stride 1 with fewer multiplications and larger errors
+    (`tiling.winograd`); "auto" takes whichever of the two is faster.
+
     target="cuda" gives a `gpu.kernel.Kernel` for this process's GPU: CuPy arrays or DLPack tensors of `dtype`, "f16",
     "bf16" or "tf32" (float32 arrays), f16 by default, with w (K,R,S,C), channels last. target="cuda-twin" gives the
     same kernel as a function of NumPy arrays, which a CPU computes thread by thread: small shapes, no speed, the model's
-    choice. threads and isa are the CPU's.
+    choice. threads, isa and algorithm are the CPU's.
 
     Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), on a CPU bf16 and int8
     where the convolution is depthwise or layout="nchw", on a GPU groups and layout="nchw".
@@ -91,7 +95,7 @@ def generate_conv(
         raise ProblemError("a 3-D convolution is not covered: only forward ones of 1 or 2 dimensions are")
     axes = {"stride": stride, "padding": padding, "dilation": dilation}
     problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, **axes, groups=groups, layout=layout)
-    of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa, "output_dtype": output_dtype}
+    of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa, "output_dtype": output_dtype, "algorithm": algorithm}
     return _generated(fused(problem, epilogue), target, dtype, of_the_cpu)
 
 
@@ -132,7 +136,7 @@ def load_kernel(path) -> Kernel:
     return load(path)
 
 
-_CPU_DEFAULTS = {"threads": 1, "tune": "model", "budget": DEFAULT_BUDGET, "isa": None, "output_dtype": None}
+_CPU_DEFAULTS = {"threads": 1, "tune": "model", "budget": DEFAULT_BUDGET, "isa": None, "output_dtype": None, "algorithm": "direct"}
 
 
 def _generated(problem: Problem, target: str, dtype: str | None, of_the_cpu: dict) -> Kernel | GpuKernel | TwinKernel:
@@ -152,10 +156,12 @@ def _generated(problem: Problem, target: str, dtype: str | None, of_the_cpu: dic
     return generate_gpu(problem, dtype, target, tune, budget)
 
 
-def generate(problem: Problem, *, threads: int, tune: str, budget: float, isa: str | None = None) -> Kernel:
+def generate(
+    problem: Problem, *, threads: int, tune: str, budget: float, isa: str | None = None, algorithm: str = "direct"
+) -> Kernel:
     """As `generate_conv`, for any problem."""
     _check_tuning(tune, budget)
-    shop = workshop(isa, threads, problem.dtype)
+    shop = workshop(isa, threads, problem.dtype, algorithm)
     key, kind = shop.key(problem), shop.kind(tune, problem.op)
     kernel = _kept(shop, key, kind, problem)
     if kernel:

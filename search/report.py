@@ -9,6 +9,7 @@ from cpu.emit import VERSION
 from tiling.machine import Timing
 from tiling.scheme import Scheme
 from tiling.shapes import canonical
+from tiling.winograd import Winograd
 
 
 # On an idle machine the middle half of the samples lies within some percent; beyond this it was not idle.
@@ -20,8 +21,9 @@ class Report:
     """One search: its scheme, checked and timed.
 
     cores: how many of the machine's cores the threads can occupy; the peak is theirs together. max_error: the largest on
-    random reals, None where a Ctrl-C came before that check (the integer check precedes every time). lacking: the CPU flags
-    for want of which no wider instruction set was chosen.
+    random reals, None where a Ctrl-C came before that check (the integer check precedes every time); definition_error: on the
+    same data that of a direct convolution, None where the scheme is one. lacking: the CPU flags for want of which no wider
+    instruction set was chosen.
     """
 
     scheme: Scheme
@@ -29,6 +31,7 @@ class Report:
     cores: int
     timing: Timing
     max_error: float | None
+    definition_error: float | None
     trials: int
     failed: int
     search_seconds: float
@@ -51,6 +54,11 @@ class Report:
         """The FMA peak of the cores in use, in GFLOP/s."""
         return self.timing.peak_gflops * self.cores
 
+    @property
+    def transformed(self) -> bool:
+        """Whether this is Winograd's algorithm and not the definition."""
+        return isinstance(self.scheme, Winograd)
+
     def as_json(self) -> dict:
         """One object; seconds a call, GFLOP/s."""
         return {
@@ -66,6 +74,8 @@ class Report:
             "threads": self.threads,
             "correct": True,  # a kernel that is not exact never gets a time, let alone a report
             "max_error": self.max_error,
+            "algorithm": "winograd" if self.transformed else "direct",
+            "direct_error": self.definition_error if self.transformed else self.max_error,
             "trials": self.trials,
             "failed": self.failed,
             "search_seconds": self.search_seconds,
@@ -91,8 +101,11 @@ class Report:
         exact = problem.epilogue is None or problem.epilogue.keeps_integers
         check = "exact on small integers" + ("" if exact else ", but for what the epilogue rounds")
         if self.max_error is not None:
-            bound = "K·eps as the epilogue carries it on" if problem.epilogue else "K·eps"
+            bound = "its bound" if self.transformed else "K·eps"
+            bound += " as the epilogue carries it on" if problem.epilogue else ""
             check += f"; largest error on random reals {self.max_error:.2g}, within {bound}"
+        if self.definition_error is not None:
+            check += f"; a direct convolution's on the same data {self.definition_error:.2g}"
         of_f32 = "" if problem.dtype == "f32" else " of f32"
         lines = [
             ("problem", f"{problem.op} {canonical(problem)}   ({problem.flops / 1e9:.3g} GFLOP)"),

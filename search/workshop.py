@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from operator import index
 from typing import ClassVar
 
@@ -28,8 +29,10 @@ from tiling.machine import CacheLevel, Machine, Timing
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme
 from tiling.shapes import canonical
+from tiling.winograd import Winograd, refusal
 from tiling.words import in_words, scheme_in_words, scheme_of_words
 
+ALGORITHMS = ("direct", "winograd", "auto")
 DEFAULT_BUDGET = 30.0  # seconds
 DEFAULT_TRIALS = 32
 MOST_THREADS = 1024  # beyond it a number of threads is a typing error, and OpenMP may end the process over it
@@ -39,10 +42,14 @@ CANDIDATE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Workshop:
-    """This machine, ready to choose and build schemes for `threads` threads on one instruction set."""
+    """This machine, ready to choose and build schemes for `threads` threads on one instruction set.
+
+    algorithm: "direct", the definition; "winograd" (`tiling.winograd`); "auto", whichever of the two is faster.
+    """
 
     isa: Isa
     threads: int = 1
+    algorithm: str = "direct"
     target: ClassVar[str] = "cpu"
 
     @cached_property
@@ -79,9 +86,8 @@ class Workshop:
 
     def kind(self, tune: str, op: str) -> str:
         """How the store names a choice: the model's own holds for as long as the ranking it was made from."""
-        if tune == "measure":
-            return tune
-        return f"{tune} {revision(self.fingerprint, self.isa.ranked, op)}"
+        name = tune if tune == "measure" else f"{tune} {revision(self.fingerprint, self.isa.ranked, op)}"
+        return name if self.algorithm == "direct" else f"{name} {self.algorithm}"
 
     def key(self, problem: Problem) -> store.Key:
         """Under which the store keeps this problem."""
@@ -108,24 +114,47 @@ class Workshop:
         """A problem of f32, channels last, as it is computed here: as it is."""
         return problem
 
-    def candidates(self, problem: Problem) -> list[Scheme]:
-        """Candidate schemes in the order to try them; the first is the model's choice (`search.space`).
+    def check(self, problem: Problem) -> None:
+        """Raises ProblemError where Winograd's algorithm is asked for and cannot compute the problem."""
+        refused = refusal(problem) if self.algorithm == "winograd" else None
+        if refused:
+            raise ProblemError(refused)
 
-        Of narrow numbers those of the problem of words: to tiles and caches they are the same.
+    def candidates(self, problem: Problem) -> list[Scheme | Winograd]:
+        """Candidate schemes in the order to try them; the first is the model's choice (`search.space`, `search.winograd`).
+
+        Of narrow numbers those of the problem of words: to tiles and caches they are the same. Raises ProblemError as `check` does.
         """
         from search.space import candidates, shortlist  # scipy is only loaded when there is something to search
+        from search.winograd import winograd_candidates
 
-        ranked = candidates(in_words(problem), self.machine, self.catalog(problem.op), self.threads)
-        return [scheme_of_words(problem, candidate.scheme) for candidate in shortlist(ranked, len(ranked))]
+        self.check(problem)
+        transformed, direct = [], []
+        if self.algorithm != "direct" and not refusal(problem):
+            transformed = winograd_candidates(problem, self.machine, self.catalog("matmul"), self.threads)
+        if self.algorithm != "winograd":
+            ranked = candidates(in_words(problem), self.machine, self.catalog(problem.op), self.threads)
+            direct = shortlist(ranked, len(ranked))
+        # Each algorithm's own order is kept: that of `shortlist` is not of predicted time alone.
+        first_transformed = transformed and (not direct or transformed[0].prediction.seconds <= direct[0].prediction.seconds)
+        turns = (transformed, direct) if first_transformed else (direct, transformed)
+        mixed = [candidate for pair in zip_longest(*turns) for candidate in pair if candidate]
+        found = [candidate.scheme for candidate in mixed]
+        return [scheme if isinstance(scheme, Winograd) else scheme_of_words(problem, scheme) for scheme in found]
 
-    def predicted(self, schemes: Sequence[Scheme]) -> list:
+    def predicted(self, schemes: Sequence[Scheme | Winograd]) -> list:
         """Any schemes of one problem with their predictions, in the order given."""
         from search.predict import Predictor
         from search.space import Candidate, trusted
+        from search.winograd import predicted
 
         problem = schemes[0].problem
         predictor = Predictor(in_words(problem), self.machine, trusted(self.catalog(problem.op)), self.threads)
-        return [Candidate(scheme, predictor.predict(scheme_in_words(scheme))) for scheme in schemes]
+        transformed = predicted(
+            [s for s in schemes if isinstance(s, Winograd)], self.machine, self.catalog("matmul"), self.threads
+        )
+        known = {candidate.scheme: candidate for candidate in transformed}
+        return [known[s] if s in known else Candidate(s, predictor.predict(scheme_in_words(s))) for s in schemes]
 
     def predicted_seconds(self, schemes: Sequence[Scheme]) -> list[float]:
         """Of a call, by the model, in the order given; none for none."""
@@ -149,7 +178,7 @@ class Workshop:
         """
         key = self.key(schemes[0].problem)
         known = {} if forget else {t: o for t, o in store.measured(key).items() if stands(o)}
-        kept = None if forget else store.choice(key, "measure")
+        kept = None if forget else store.choice(key, self.kind("measure", key.op))
         with closing(Worker(env=self.environment)) as worker:
 
             def measure(scheme: Scheme, seconds: float, patience: float) -> Timing | str:
@@ -202,6 +231,12 @@ class Workshop:
             )
         return Timing(tuple(found["samples"]), found["peak_gflops"]), found["max_error"]
 
+    def definition_error(self, problem: Problem, seed: int) -> float:
+        """The largest error of a direct convolution on the data of `verdict`, in a worker of its own. Raises CandidateError."""
+        with closing(Worker(env=self.environment)) as worker:
+            job = {"op": problem.op, "shape": canonical(problem), "isa": self.isa.name, "seed": seed}
+            return worker.call("cpu.measure:definition_error", timeout=CANDIDATE_SECONDS, **job)["max_error"]
+
     @property
     def environment(self) -> dict[str, str]:
         """Threads of a kernel under test wait actively between calls, as they do in a program that calls it often."""
@@ -213,8 +248,10 @@ def stands(outcome: Timing | str) -> bool:
     return isinstance(outcome, Timing) or not is_worth_another_try(outcome)
 
 
-def workshop(isa: str | None = None, threads: int = 1, dtype: str = "f32") -> Workshop:
+def workshop(isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct") -> Workshop:
     """The workshop of this machine; `isa` defaults to the widest of `dtype` that this CPU runs. Raises ProblemError."""
+    if algorithm not in ALGORITHMS:
+        raise ProblemError(f"algorithm={algorithm!r} must be one of {', '.join(ALGORITHMS)}")
     try:
         threads = index(threads)
     except TypeError:
@@ -232,4 +269,4 @@ def workshop(isa: str | None = None, threads: int = 1, dtype: str = "f32") -> Wo
         raise ProblemError(f"this CPU does not run {chosen.name}: it lacks {', '.join(missing)}")
     if chosen.dtype != dtype:
         raise ProblemError(f"{chosen.name} computes in {chosen.dtype}, not {dtype}: use {' or '.join(ISAS_OF[dtype])}")
-    return Workshop(chosen, threads)
+    return Workshop(chosen, threads, algorithm)

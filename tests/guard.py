@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from functools import lru_cache
 from math import prod
 
 import numpy as np
 
 from cpu.kernel import Kernel
-from cpu.measure import WrongResult
-from cpu.numbers import ELEMENTS, stored
-from cpu.oracle import exact_bound, integers, reference, wrong
-from tiling.problem import Problem
+from cpu.measure import WrongResult, exact_case
+from cpu.numbers import ELEMENTS
+from cpu.oracle import wrong
 
 # Where an array lies between its two forbidden pages: it ends at the second, it starts after the first, or it starts
 # one element after the first, so that it is aligned to that and no more.
@@ -57,7 +55,7 @@ class Guarded:
 def check_guarded(kernel: Kernel, place: str) -> None:
     """Packs and computes through the C functions alone, every array at `place`. Raises WrongResult."""
     problem = kernel.problem
-    values, expected, bound = _case(problem)
+    values, expected, bound = exact_case(kernel.scheme)
     x, w, *more = inputs = [Guarded(value.shape, place, value.dtype) for value in values]
     packed = Guarded((kernel.emitted.packed,), place, values[1].dtype)
     y = Guarded(problem.output.shape, place, ELEMENTS[problem.output_dtype].numpy)
@@ -74,10 +72,3 @@ def check_guarded(kernel: Kernel, place: str) -> None:
     for name, operand in {"x": x, "w": w, "packed w": packed, "y": y, **arrays}.items():
         if operand.spilled:
             raise WrongResult(f"guard page {place}: something was written beside {name}")
-
-
-@lru_cache(maxsize=1)
-def _case(problem: Problem):
-    """Inputs, what they give, and how far an epilogue may round it: the same at every place."""
-    values = integers(problem)
-    return stored(problem, values), reference(problem, *values), exact_bound(problem, *values)

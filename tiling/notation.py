@@ -1,6 +1,7 @@
 """The text form of a scheme: `T(w,136) L(h, 2x11 + 1x12) S(y) T(c,128) U(h,λ) U(k,2) V(k,16)`.
 
-`parse(problem, scheme.text) == scheme` for every scheme. White space is free; `lambda` and `l` may stand for λ.
+`parse(problem, scheme.text) == scheme` for every scheme. White space is free; `lambda` and `l` may stand for λ. A text that
+begins with `F(4x4,3x3) B(28,64)` is Winograd's algorithm (`tiling.winograd`); the scheme of one of its products follows.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ import re
 
 from tiling.problem import Problem
 from tiling.scheme import LAMBDA, Dot, Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll, Vector
+from tiling.winograd import Winograd, check_block, product_problem
 
 _ITEM = re.compile(r"\s*([A-Z])\s*\(([^()]*)\)\s*(?:@\s*([a-z]+))?")
 _NUMBER = re.compile(r"[0-9]{1,9}\Z")
+_WINOGRAD = re.compile(r"\s*F\(\s*([0-9]{1,4})\s*x\s*\1\s*,\s*3\s*x\s*3\s*\)\s*B\(\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)")
 
 
-def parse(problem: Problem, text: str) -> Scheme:
+def parse(problem: Problem, text: str) -> Scheme | Winograd:
     """The scheme that `text` spells for `problem`. Raises SchemeError naming what does not parse or the rule broken."""
+    if text.lstrip().startswith("F"):
+        return _winograd(problem, text)
     specifiers, position, text = [], 0, text.rstrip()
     while position < len(text):
         match = _ITEM.match(text, position)
@@ -24,6 +29,15 @@ def parse(problem: Problem, text: str) -> Scheme:
         specifiers.append(_specifier(*match.groups()))
         position = match.end()
     return Scheme(problem, tuple(specifiers))
+
+
+def _winograd(problem: Problem, text: str) -> Winograd:
+    head = _WINOGRAD.match(text)
+    if not head:
+        raise SchemeError(f"cannot read {text.strip()[:40]!r}: expected such as F(4x4,3x3) B(28,64) and a product's scheme")
+    m, block, channels = map(int, head.groups())
+    check_block(problem, m, block, channels)
+    return Winograd(problem, m, block, channels, parse(product_problem(problem, block, channels), text[head.end() :]))
 
 
 def _specifier(letter: str, inside: str, worker: str | None):
