@@ -3,11 +3,12 @@
 Read in this order:
 
     instructions  the matrix instructions there are, and which lane holds which element: task maps
-    pipeline      a scheme read as the portable pipeline: tiles, ring of shared-memory slots, who does what
+    pipeline      a scheme read as a pipeline: tiles, ring of shared-memory slots, who does what
     operand       how one input's tile gets to shared memory and from there to registers
     epilogue      what is done to each sum before it is stored
     emit          the kernel's text
     tensor_map    what a bulk copy moves: an array's shape and a box of it, as the hardware reads it
+    bulk          how Hopper's bulk pipeline copies and stores: tensor maps, and the text of one step
     device/       the layer that the text calls: PTX for NVRTC, and its twin in C
     compile       compiling the text by NVRTC: machine code, registers and spills
     devices       what the limits and the model need to know of a GPU

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import jinja2
 
+from gpu.bulk import bulk_context, bulk_maps
 from gpu.epilogue import epilogue_lines
 from gpu.operand import Operand, check_operand, copy_lines, fragment_lines
-from gpu.pipeline import Pipeline, pipeline_of
+from gpu.pipeline import PRODUCER_REGISTERS, Pipeline, pipeline_of
 from gpu.tensor_map import TensorMap
 from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme, SchemeError
@@ -98,16 +99,39 @@ class Source(Program):
 
 
 def emit(scheme: Scheme) -> Source:
-    """The CUDA text of a scheme. Raises SchemeError for a valid scheme that is no portable pipeline."""
+    """The CUDA text of a scheme. Raises SchemeError for a valid scheme that is no pipeline."""
     pipeline = pipeline_of(scheme)
     inputs = (Operand(pipeline, 0), Operand(pipeline, 1))
-    for operand in inputs:
-        check_operand(operand)
+    maps = check_inputs(pipeline, inputs)
     problem = scheme.problem
     symbol = symbol_of(problem)
+    arrays = 3 + len(problem.epilogue_arrays)
+    sizes = (pipeline.grid, pipeline.threads, pipeline.shared_bytes, arrays)
+    context = _context(pipeline, inputs, symbol)
+    if not pipeline.bulk:
+        text = TEMPLATES.get_template("pipeline.cu.j2").render(context | _copying_context(pipeline, inputs))
+        tickets = pipeline.tiles if pipeline.splits > 1 else 0
+        return Source(symbol, text, *sizes, scheme, tickets=tickets, partial_sums=pipeline.partial_sums)
+    context |= bulk_context(pipeline, inputs) | {"producer_registers": PRODUCER_REGISTERS}
+    text = TEMPLATES.get_template("bulk.cu.j2").render(context)
+    cluster, persistent = pipeline.rank_map.workers, pipeline.blocks_at_once
+    return Source(symbol, text, *sizes, scheme, maps=maps, cluster=cluster, persistent=persistent)
+
+
+def check_inputs(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> tuple[TensorMap, ...]:
+    """The tensor maps of a pipeline that copies by them. Raises SchemeError for an array that no kernel can copy so."""
+    if pipeline.bulk:
+        return bulk_maps(pipeline, inputs)
+    for operand in inputs:
+        check_operand(operand)
+    return ()
+
+
+def _context(pipeline: Pipeline, inputs: tuple[Operand, Operand], symbol: str) -> dict:
+    """What the templates of all pipelines name."""
+    problem, scheme = pipeline.problem, pipeline.scheme
     rows, columns, depth = pipeline.block_tile
-    described = [_operand(operand) for operand in inputs]
-    text = TEMPLATES.get_template("pipeline.cu.j2").render(
+    return dict(
         symbol=symbol,
         version=VERSION,
         problem=problem,
@@ -124,37 +148,33 @@ def emit(scheme: Scheme) -> Source:
         p=pipeline,
         worker=pipeline.instruction.worker,
         first_step="split * STEPS + " if pipeline.splits > 1 else "",
-        facts=_facts(pipeline, inputs),
+        facts={"matrix": prod(pipeline.unrolled)},
         rows=rows,
         columns=columns,
         depth=depth,
-        inputs=described,
-        a=described[0],
-        b=described[1],
+        a={"name": inputs[0].tensor.name},
+        b={"name": inputs[1].tensor.name},
         wgmma=_wgmma_lines(pipeline, inputs) if pipeline.asynchronous else [],
         output=problem.output.name,
-        block_starts=_block_starts(pipeline),
         warp_starts=[
             _times(pipeline.warp_map.index(i, pipeline.instruction.worker), pipeline.warp_tile[i]) for i in (0, 1)
         ],
-        outside=_outside(pipeline),
-        batch=[(name, t.stride("l")) for name, t in _pointers(problem) if "l" in t.dims],
         epilogue=epilogue_lines(pipeline) if problem.epilogue else [],
         epilogue_arrays=[f"e_{array.name}" for array in problem.epilogue_arrays],
         store=_store(pipeline),
         finish=_finish(problem),
+        batch=[(name, t.stride("l")) for name, t in _pointers(problem) if "l" in t.dims],
     )
-    return Source(
-        symbol,
-        text,
-        pipeline.grid,
-        pipeline.threads,
-        pipeline.shared_bytes,
-        3 + len(problem.epilogue_arrays),
-        scheme,
-        tickets=pipeline.tiles if pipeline.splits > 1 else 0,
-        partial_sums=pipeline.partial_sums,
-    )
+
+
+def _copying_context(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict:
+    """What only the template names whose threads copy."""
+    return {
+        "inputs": [_operand(operand) for operand in inputs],
+        "facts": _facts(pipeline, inputs),
+        "block_starts": _block_starts(pipeline),
+        "outside": _outside(pipeline),
+    }
 
 
 def _pointers(problem: Problem) -> list[tuple[str, Tensor]]:

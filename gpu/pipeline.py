@@ -4,10 +4,15 @@
 
     … T(m,2)@warpgroup U(k,4) U(m,1) U(n,1) M(m64n256k16)
 
+    T(m,8)@cluster T(n,16)@cluster T(m,4)@cluster T(m,2)@block S(c) T(k,64) S(a, 4) S(b, 4) T(m,2)@warpgroup …
+
 Blocks share the output's tiles; each holds its tile of c in registers while it loops over k, `depth` slots of shared
 memory hold the tiles of a and b of as many steps, and warps share the block's tile. For a convolution m stands for
 `nhw`, n for `k` and k for `rsc`, with the tensors x, w and y. With `T(k,4)@block` outermost, four blocks share a tile of
 c, each with its part of k, and the last one to finish adds up their sums.
+
+Loops over clusters make it Hopper's bulk pipeline: as many clusters as the device runs at once take tiles in turns, the
+`@block` loops are the blocks of a cluster, one more warpgroup copies by tensor maps, and a convolution loops over r and s.
 """
 
 from __future__ import annotations
@@ -25,7 +30,15 @@ REGISTERS = 65536  # of a multiprocessor, from sm_80 on
 LARGEST_SHARED = 228 << 10  # bytes of a multiprocessor that has most of it, from sm_80 on
 # What a thread needs besides sums and fragments: addresses, predicates, loop counters. ptxas has the last word.
 _OTHER_REGISTERS = 48
-ORDER = "T(reduction)@block T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warp or T@warpgroup … U … M"
+_LARGEST_LAUNCH, _LARGEST_TAKEN = 248, 240
+PRODUCERS = 128  # threads of the warpgroup that copies in bulk
+PRODUCER_REGISTERS = 56
+LARGEST_CLUSTER = 2
+STORE_BYTES = 2 * 16 * 128  # a warp's two buffers of 16 rows of the output, in a bulk pipeline
+_BARRIER_BYTES = 16  # a slot's two mbarriers
+ORDER = (
+    "T(reduction)@block T@cluster … T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warp or T@warpgroup … U … M"
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +54,7 @@ class Pipeline:
     warps: tuple[Tile, ...]
     unrolled: tuple[int, int, int]
     splits: int = 1
+    taps: tuple[Tile, ...] = ()
 
     @property
     def problem(self) -> Problem:
@@ -92,8 +106,28 @@ class Pipeline:
         return self.grid * self.threads * self.accumulators if self.splits > 1 else 0
 
     @property
-    def threads(self) -> int:
+    def bulk(self) -> bool:
+        """Whether clusters take tiles in turns, and inputs are copied in bulk."""
+        return any(loop.worker == "cluster" for loop in self.blocks)
+
+    @property
+    def cluster_map(self) -> TaskMap:
+        """From a cluster's turn to the tile of all its blocks, along each of `grid_axes`."""
+        return _spread(tuple(loop for loop in self.blocks if loop.worker == "cluster"), self.grid_axes)
+
+    @property
+    def rank_map(self) -> TaskMap:
+        """From a block's rank in its cluster to its part of the cluster's tile."""
+        return _spread(tuple(loop for loop in self.blocks if self.bulk and loop.worker == "block"), self.grid_axes)
+
+    @property
+    def consumers(self) -> int:
+        """Threads that multiply."""
         return self.warp_map.workers * self.instruction.threads
+
+    @property
+    def threads(self) -> int:
+        return self.consumers + PRODUCERS * self.bulk
 
     @property
     def asynchronous(self) -> bool:
@@ -118,7 +152,8 @@ class Pipeline:
 
     @property
     def shared_bytes(self) -> int:
-        return self.depth * sum(self.tile_bytes)
+        ring = self.depth * sum(self.tile_bytes)
+        return ring + (self.consumers // 32 * STORE_BYTES + self.depth * _BARRIER_BYTES if self.bulk else 0)
 
     @property
     def accumulators(self) -> int:
@@ -134,6 +169,13 @@ class Pipeline:
     @property
     def registers(self) -> int:
         """About how many a thread needs: its sums, one part's fragments, and the rest; in eights, as they are given."""
+        if self.bulk:
+            return min(REGISTERS // (self.threads * self.blocks_at_once) // 8 * 8, _LARGEST_LAUNCH)
+        return self.registers_needed
+
+    @property
+    def registers_needed(self) -> int:
+        """By a thread that multiplies."""
         rows, columns, _ = self.unrolled
         fragments = 0 if self.asynchronous else 4 * rows + 2 * columns
         return -(-(self.accumulators + fragments + _OTHER_REGISTERS) // 8) * 8
@@ -144,13 +186,24 @@ class Pipeline:
 
         ptxas is told, or it would aim at more blocks than shared memory allows and spill registers for them.
         """
-        by_registers = REGISTERS // (self.registers * self.threads)
+        if self.bulk:
+            by_registers = REGISTERS // (self.registers_needed * self.consumers + PRODUCER_REGISTERS * PRODUCERS)
+        else:
+            by_registers = REGISTERS // (self.registers * self.threads)
         return max(1, min(by_registers, LARGEST_SHARED // (self.shared_bytes + 1024)))
+
+    @property
+    def consumer_registers(self) -> int:
+        """Of a thread that multiplies, once those that copy have given theirs away; 0 where that is not worth it."""
+        if not self.bulk or self.registers == _LARGEST_LAUNCH:
+            return 0
+        left = self.registers * self.threads - PRODUCER_REGISTERS * PRODUCERS
+        return min(left // self.consumers // 8 * 8, _LARGEST_TAKEN)
 
     def covered(self, axis: str) -> int:
         """Points of `axis` that the scheme covers: its extent, or more where the last tile goes over the edge."""
         if axis == self.axes[2]:
-            return self.splits * self.steps * self.block_tile[2]
+            return self.splits * (self.steps // prod(tap.trips for tap in self.taps)) * self.block_tile[2]
         tile = dict(zip(self.axes, self.block_tile)).get(axis, 1)
         return tile * prod(t.trips for t in self.blocks if t.dim == axis)
 
@@ -159,7 +212,7 @@ class Pipeline:
 
 
 def pipeline_of(scheme: Scheme) -> Pipeline:
-    """Reads a scheme. Raises SchemeError, naming the specifier, where it is no portable pipeline."""
+    """Reads a scheme. Raises SchemeError, naming the specifier, where it is no pipeline."""
     problem = scheme.problem
     matrix = scheme.specifiers[-1]
     if not isinstance(matrix, Matrix):
@@ -167,8 +220,11 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
     axes, instruction = tuple(matrix.factors), _instruction(problem, matrix)
     left = list(scheme.specifiers[:-1])
     parts = _take(left, lambda s: isinstance(s, Tile) and s.worker == "block" and s.dim == axes[2])
-    blocks = _take(left, lambda s: isinstance(s, Tile) and s.worker == "block" and s.dim != axes[2])
+    blocks = _take(left, lambda s: isinstance(s, Tile) and s.worker == "cluster")
+    blocks += _take(left, lambda s: isinstance(s, Tile) and s.worker == "block" and s.dim != axes[2])
     held = _take(left, lambda s: isinstance(s, Stage) and s.tensor == problem.output.name and s.depth == 1)
+    bulk = any(loop.worker == "cluster" for loop in blocks)
+    taps = _take(left, lambda s: bulk and isinstance(s, Tile) and s.worker is None and s.dim not in axes)
     loops = _take(left, lambda s: isinstance(s, Tile) and s.worker is None and s.dim == axes[2])
     stages = _take(left, lambda s: isinstance(s, Stage) and s.tensor != problem.output.name)
     warps = _take(left, lambda s: isinstance(s, Tile) and s.worker == instruction.worker and s.dim in axes[:2])
@@ -196,8 +252,10 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
         raise SchemeError(
             f"U({axes[1]},{unrolled[1]}): ldmatrix loads two instructions' columns at once: use an even factor"
         )
-    steps, splits = loops[0].trips, prod(part.trips for part in parts)
-    pipeline = Pipeline(scheme, instruction, axes, blocks, steps, stages[0].depth, warps, unrolled, splits)
+    steps, splits = loops[0].trips * prod(tap.trips for tap in taps), prod(part.trips for part in parts)
+    pipeline = Pipeline(scheme, instruction, axes, blocks, steps, stages[0].depth, warps, unrolled, splits, taps)
+    if bulk:
+        _check_bulk(pipeline)
     if pipeline.threads > LARGEST_BLOCK:
         raise SchemeError(f"{warps[-1]}: {pipeline.threads} threads; a block has at most {LARGEST_BLOCK}")
     return pipeline
@@ -208,6 +266,26 @@ def _check_asynchronous(stages, unrolled: tuple[int, int, int], axes: tuple[str,
         raise SchemeError(f"{stages[0]} {stages[1]}: wgmma still reads one slot while another fills: use at least 3")
     if unrolled[1] != 1 or unrolled[2] != 4:
         raise SchemeError(f"wgmma reads rows of 128 bytes of one tile of columns: use U({axes[2]},4) U({axes[1]},1)")
+
+
+def _check_bulk(pipeline: Pipeline) -> None:
+    """Raises SchemeError, naming the specifier, where clusters cannot run a pipeline."""
+    matrix = pipeline.scheme.specifiers[-1]
+    if not pipeline.asynchronous:
+        raise SchemeError(f"{matrix}: clusters multiply by wgmma, such as M(m64n128k16)")
+    if pipeline.splits > 1:
+        raise SchemeError(f"{pipeline.scheme.specifiers[0]}: clusters do not share a tile's reduction: leave it out")
+    if pipeline.rank_map.workers > LARGEST_CLUSTER:
+        blocks = " ".join(str(loop) for loop in pipeline.blocks if loop.worker == "block")
+        raise SchemeError(f"{blocks}: a cluster has at most {LARGEST_CLUSTER} blocks")
+    looped = {tap.dim for tap in pipeline.taps} | set(pipeline.axes[2])
+    missing = [dim for dim in pipeline.problem.reductions if dim not in looped]
+    if missing or len(pipeline.axes[2]) > 1:
+        wanted = [d for d in pipeline.problem.reductions if d != pipeline.problem.broadcast.indices[-1].terms[-1][0]]
+        raise SchemeError(
+            f"{matrix}: bulk copies take one tap of a window at a time: loop over {' and '.join(wanted)} by T outside the "
+            f"loop over {pipeline.axes[2][-1]}"
+        )
 
 
 def _take(left: list, fits) -> tuple:

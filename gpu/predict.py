@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
+from gpu.bulk import load_lines
 from gpu.devices import Device
 from gpu.operand import Operand
 from gpu.pipeline import Pipeline, pipeline_of
@@ -23,6 +24,8 @@ _MEMORY_LATENCY = 800
 _PART_LATENCY = 60
 _BARRIER_LATENCY = 30
 _READ_BANDWIDTH = 64  # bytes a cycle that one multiprocessor reads from the L2
+# Cycles between two bulk copies that one thread issues, to one digit.
+_BULK_COPY = 20
 _LAUNCH_SECONDS = 2e-6
 
 
@@ -60,13 +63,14 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
     rate = device.wgmma_flops if pipeline.asynchronous else device.matrix_flops[scheme.problem.dtype]
     copied = sum(pipeline.tile_bytes)
     cycle = 1 / device.clock
-    step_latency = pipeline.unrolled[2] * _PART_LATENCY + _BARRIER_LATENCY
+    # The products of a bulk pipeline's step are under way while its threads wait for the next.
+    step_latency = (1 if pipeline.bulk else pipeline.unrolled[2]) * _PART_LATENCY + _BARRIER_LATENCY
     parts = (
         ("matrix", serial * pipeline.steps * flops / rate * cycle),
         ("shared", serial * pipeline.steps * (copied + _fragment_bytes(pipeline)) / device.shared_bandwidth * cycle),
         ("latency", ceil(grid / at_once) * pipeline.steps * step_latency * cycle),
         ("copies", serial * pipeline.steps * _copies(pipeline) * cycle),
-        ("l2", (grid * pipeline.steps * copied + 8 * pipeline.partial_sums + _output_bytes(scheme)) / device.l2_bandwidth),
+        ("l2", _l2_bytes(pipeline) / device.l2_bandwidth),
         ("memory", _memory_bytes(pipeline, at_once, device) / device.memory_bandwidth),
     )
     stores = rows * columns * DTYPE_BYTES[scheme.problem.output_dtype] * at_once / device.l2_bandwidth
@@ -98,17 +102,37 @@ def _fragment_bytes(pipeline: Pipeline) -> int:
     return pipeline.warp_map.workers * (rows + columns) * depth * pipeline.element_bytes
 
 
+def _l2_bytes(pipeline: Pipeline) -> float:
+    """All that goes to and from it. Of a tile that the blocks of a cluster share each of them reads its part; partial
+    sums of 4 bytes are written and read."""
+    step = sum(size / share for size, share in zip(pipeline.tile_bytes, reversed(pipeline.rank_map.shape[:2])))
+    return pipeline.grid * pipeline.steps * step + 8 * pipeline.partial_sums + _output_bytes(pipeline.scheme)
+
+
 def _copies(pipeline: Pipeline) -> float:
     """Cycles in which a block's copies of one step are issued: four warps issue an instruction each a cycle.
 
     A unit of 16 bytes costs its copy and about four instructions of addresses; smaller units cost as much each.
     """
+    if pipeline.bulk:
+        return _BULK_COPY * len(load_lines((Operand(pipeline, 0), Operand(pipeline, 1))))
     units = sum(prod(o.copy_map.loops) for o in (Operand(pipeline, 0), Operand(pipeline, 1)))
     return 5 * units * pipeline.warp_map.workers / 4
 
 
 def _output_bytes(scheme: Scheme) -> int:
     return scheme.problem.output.elements * DTYPE_BYTES[scheme.problem.output_dtype]
+
+
+def _group(pipeline: Pipeline) -> int:
+    """Tiles of rows that blocks walk down before they take the next one of columns."""
+    found = 1
+    for loop in reversed(pipeline.blocks):
+        if loop.dim == pipeline.axes[0]:
+            found *= loop.trips
+        elif loop.worker == pipeline.blocks[0].worker:
+            break
+    return found
 
 
 def _memory_bytes(pipeline: Pipeline, at_once: int, device: Device) -> float:
@@ -121,7 +145,7 @@ def _memory_bytes(pipeline: Pipeline, at_once: int, device: Device) -> float:
     extents, (rows, columns, _) = pipeline.scheme.extents, pipeline.block_tile
     # A wave is a rectangle of tiles as high as the group of block loops that stands innermost.
     row_axis, column_axis, reduction = pipeline.axes
-    group = next((t.trips for t in reversed(pipeline.blocks) if t.dim == row_axis), 1)
+    group = _group(pipeline)
     wide = min(ceil(at_once / group), ceil(extents[column_axis] / columns))
     high = min(group * ceil(at_once / (group * wide)), ceil(extents[row_axis] / rows))
     waves = ceil(pipeline.grid / at_once)

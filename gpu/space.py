@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import product
 
 from gpu.devices import Device
+from gpu.emit import check_inputs
 from gpu.instructions import Instruction, instruction_for, instructions_for
-from gpu.operand import Operand, check_operand
+from gpu.operand import Operand
 from gpu.pipeline import REGISTERS, Pipeline, is_product, pipeline_of
 from tiling.problem import Problem
 from tiling.scheme import Matrix, Scheme, SchemeError, Stage, Tile, Unroll
@@ -56,9 +57,22 @@ _WGMMA_TILES = (
     ((2, 1), (64, 64)),
     ((1, 1), (64, 64)),
 )
+# For the bulk pipeline: the same and the slots of the ring, as many as leave shared memory for as many blocks as there are
+# registers for; since one thread copies, a deeper ring costs nothing else. Large tiles are worth sharing among a cluster.
+_BULK_TILES = (
+    (((2, 1), (64, 256)), 4, True),
+    (((2, 1), (128, 128)), 4, True),
+    (((2, 1), (64, 128)), 6, True),
+    (((1, 1), (128, 128)), 3, True),
+    (((1, 1), (64, 256)), 5, True),
+    (((1, 1), (64, 128)), 4, True),
+    (((2, 1), (64, 64)), 3, False),
+    (((1, 1), (64, 64)), 4, False),
+)
+_CLUSTERS = ((1, 1), (2, 1), (1, 2))
 _STEP_BYTES = (64, 128)
 _DEPTHS = (3, 4, 6)
-_WGMMA_DEPTHS = (3, 4, 5, 6)
+_WGMMA_DEPTHS = (3, 4, 6)
 # Rows of tiles that blocks walk down before they take the next tile of columns: what runs at once then shares both
 # inputs in the L2. Fewer where there are not as many.
 _GROUP = 8
@@ -71,13 +85,17 @@ _MOST_SPLITS = 32
 
 @dataclass(frozen=True)
 class Schedule:
-    """One way to tile a product of a dtype; `step` is points of the reduction, `warps` counts warps or warpgroups."""
+    """One way to tile a product of a dtype; `step` is points of the reduction, `warps` counts warps or warpgroups.
+
+    With a `cluster`, blocks along rows and columns, it is one of the bulk pipeline.
+    """
 
     instruction: Instruction
     warps: tuple[int, int]
     warp_tile: tuple[int, int]
     step: int
     depth: int
+    cluster: tuple[int, int] | None = None
 
 
 def schedules(dtype: str) -> tuple[Schedule, ...]:
@@ -91,7 +109,11 @@ def schedules(dtype: str) -> tuple[Schedule, ...]:
     by_columns = {i.columns: i for i in instructions_for(dtype) if i.worker == "warpgroup"}
     if by_columns:
         wgmma = product(_WGMMA_TILES, _WGMMA_DEPTHS)
-        found += [Schedule(by_columns[tile[1]], w, tile, max(_STEP_BYTES) // size, d) for (w, tile), d in wgmma]
+        step = max(_STEP_BYTES) // size
+        found += [Schedule(by_columns[tile[1]], w, tile, step, d) for (w, tile), d in wgmma]
+        for (warps, tile), depth, shared in _BULK_TILES:
+            for cluster in _CLUSTERS if shared else _CLUSTERS[:1]:
+                found.append(Schedule(by_columns[tile[1]], warps, tile, step, depth, cluster))
     return tuple(found)
 
 
@@ -99,6 +121,8 @@ def scheme_of(problem: Problem, schedule: Schedule, splits: int = 1) -> Scheme:
     """The schedule put onto a problem, the reduction split among at most `splits` blocks. Raises SchemeError for an
     operator that is no product."""
     rows, columns, reduction = _axes(problem)
+    if schedule.cluster:
+        return _bulk_scheme(problem, schedule)
     instruction = schedule.instruction
     (warp_rows, warp_columns), (tile_rows, tile_columns) = schedule.warps, schedule.warp_tile
     row_tiles = -(-problem.extent(rows) // (warp_rows * tile_rows))
@@ -128,12 +152,53 @@ def scheme_of(problem: Problem, schedule: Schedule, splits: int = 1) -> Scheme:
     return Scheme(problem, tuple(specifiers))
 
 
+def _bulk_scheme(problem: Problem, schedule: Schedule) -> Scheme:
+    """The same with clusters that take tiles in turns; only the last dim of the reduction is the instruction's."""
+    rows, columns, reduction = _axes(problem)
+    *taps, reduction = reduction
+    instruction = schedule.instruction
+    (warp_rows, warp_columns), (tile_rows, tile_columns) = schedule.warps, schedule.warp_tile
+    cluster_rows, cluster_columns = schedule.cluster
+    row_tiles = -(-problem.extent(rows) // (warp_rows * tile_rows * cluster_rows))
+    column_tiles = -(-problem.extent(columns) // (warp_columns * tile_columns * cluster_columns))
+    group = min(_GROUP // cluster_rows, row_tiles)
+    batch = [Tile("l", problem.extents["l"], "cluster")] if "l" in problem.extents else []
+    specifiers = [
+        *batch,
+        Tile(rows, -(-row_tiles // group), "cluster"),
+        Tile(columns, column_tiles, "cluster"),
+        Tile(rows, group, "cluster"),
+        Tile(rows, cluster_rows, "block"),
+        Tile(columns, cluster_columns, "block"),
+        Stage(problem.output.name),
+        *(Tile(tap, problem.extents[tap]) for tap in taps),
+        Tile(reduction, -(-problem.extent(reduction) // schedule.step)),
+        Stage(problem.broadcast.name, schedule.depth),
+        Stage(problem.vector.name, schedule.depth),
+        Tile(rows, warp_rows, instruction.worker),
+        Tile(columns, warp_columns, instruction.worker),
+        Unroll(reduction, schedule.step // instruction.depth),
+        Unroll(rows, tile_rows // instruction.rows),
+        Unroll(columns, tile_columns // instruction.columns),
+        Matrix(f"{rows}{instruction.rows}{columns}{instruction.columns}{reduction}{instruction.depth}"),
+    ]
+    return Scheme(problem, tuple(specifiers))
+
+
+def _idle_blocks(problem: Problem, schedule: Schedule) -> bool:
+    """Whether the product has no two tiles that a cluster of this schedule could share."""
+    sizes = zip(_axes(problem), schedule.cluster or (1, 1), schedule.warps, schedule.warp_tile)
+    return any(blocks > 1 and problem.extent(axis) <= warps * tile for axis, blocks, warps, tile in sizes)
+
+
 def candidates(problem: Problem, device: Device) -> tuple[Scheme, ...]:
     """The schedules that fit the problem and the device, as schemes, each once; and those that leave multiprocessors idle
     a second time, with the reduction split."""
     found = {}
     for schedule in schedules(problem.dtype):
         if schedule.instruction.worker == "warpgroup" and not device.wgmma_flops:
+            continue
+        if _idle_blocks(problem, schedule):
             continue
         scheme = scheme_of(problem, schedule)
         if limits(scheme, device):
@@ -148,6 +213,8 @@ def candidates(problem: Problem, device: Device) -> tuple[Scheme, ...]:
 
 def _splits(pipeline: Pipeline, device: Device) -> int:
     """Blocks for which there are multiprocessors and steps enough to share one tile."""
+    if pipeline.bulk:
+        return 1
     return min(device.multiprocessors // pipeline.tiles, pipeline.steps // _LEAST_STEPS, _MOST_SPLITS)
 
 
@@ -155,8 +222,7 @@ def limits(scheme: Scheme, device: Device) -> str:
     """Why a scheme cannot run on a device, as a sentence; empty if it can, as far as is known before it is compiled."""
     try:
         pipeline = pipeline_of(scheme)
-        for side in (0, 1):
-            check_operand(Operand(pipeline, side))
+        check_inputs(pipeline, (Operand(pipeline, 0), Operand(pipeline, 1)))
     except SchemeError as error:
         return str(error)
     if pipeline.asynchronous and not device.wgmma_flops:
@@ -166,7 +232,9 @@ def limits(scheme: Scheme, device: Device) -> str:
             f"needs {pipeline.shared_bytes} bytes of shared memory, a block on {device.name} has at most "
             f"{device.shared_of_block}"
         )
-    registers = pipeline.registers
+    registers, given = pipeline.registers, pipeline.consumer_registers or pipeline.registers
+    if pipeline.bulk and pipeline.registers_needed > given:
+        return f"needs about {pipeline.registers_needed} registers a thread that multiplies, there are {given}"
     if registers > _LARGEST_THREAD_REGISTERS:
         return f"needs about {registers} registers a thread, there are {_LARGEST_THREAD_REGISTERS}"
     if registers * pipeline.threads > REGISTERS:

@@ -16,7 +16,7 @@ from gpu.tensor_map import TensorMap
 from tiling.problem import DTYPE_BYTES
 
 # Of the device that a twin stands for: so few that a persistent kernel's blocks have several tiles.
-_MULTIPROCESSORS = 2
+_MULTIPROCESSORS = 1
 
 
 class TwinError(RuntimeError):

@@ -57,7 +57,7 @@ class GpuReport:
             "parts": {**dict(prediction.parts), "unhidden": prediction.unhidden},
             "bottleneck": prediction.bottleneck,
             "symbol": source.symbol,
-            "grid": source.grid,
+            "grid": source.blocks_on(choice.device.multiprocessors),
             "block": source.threads,
             "shared_bytes": source.shared_bytes,
             "registers": cubin.registers if cubin else None,
@@ -114,7 +114,8 @@ class GpuReport:
         compiled = f"not compiled: {choice.uncompiled}"
         if cubin:
             compiled = f"{cubin.registers} registers a thread, {cubin.spilled} bytes spilled, {cubin.compiler}"
-        blocks = f"{source.grid} block{'s' if source.grid > 1 else ''}"
+        count = source.blocks_on(choice.device.multiprocessors)
+        blocks = f"{count} block{'s' if count > 1 else ''}"
         launch = f"{blocks} of {source.threads} threads, {source.shared_bytes} bytes of shared memory each"
         schedules = f"{len(choice.predictions)} schedules" if len(choice.predictions) > 1 else "one scheme"
         lines = [

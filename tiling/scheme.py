@@ -13,7 +13,7 @@ from functools import cached_property
 
 from tiling.problem import Problem
 
-WORKERS = ("core", "block", "warpgroup", "warp", "lane")
+WORKERS = ("core", "cluster", "block", "warpgroup", "warp", "lane")
 LAMBDA = "λ"
 WORD_BYTES = 4  # of a vector's lane
 

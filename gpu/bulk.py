@@ -1,0 +1,224 @@
+"""What is Hopper's own about the bulk pipeline: tensor maps, and the text by which one thread copies a step's tiles.
+
+A tile lies in shared memory as wgmma reads it, in rows of 128 bytes: of an input along the reduction one box of as many
+rows as the tile has points; of one across it a box for every 64 points, with a row for each depth. Where blocks of a cluster
+need the same tile each of them copies its part to all. The pixels of a convolution's input come in the order of the output,
+by im2col boxes, a tap of the window at a time.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from gpu.operand import Operand
+from gpu.pipeline import Pipeline
+from gpu.tensor_map import SWIZZLE, Pixels, TensorMap
+from tiling.problem import DTYPE_BYTES, Tensor
+from tiling.scheme import SchemeError
+from tiling.taskmap import repeat, spatial
+
+STORED_ROWS = 16  # of one bulk store: a warp's part of a matrix instruction
+
+
+def bulk_context(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict:
+    """What the template needs besides what every pipeline has."""
+    ring = pipeline.depth * sum(pipeline.tile_bytes)
+    stores = pipeline.consumers // 32
+    columns = stored_columns(pipeline)
+    batch = [(f"e_{a.name}", a.stride("l")) for a in pipeline.problem.epilogue_arrays if "l" in a.dims]
+    return {
+        "tiles": pipeline.cluster_map.workers,
+        "cluster": pipeline.rank_map.workers,
+        "stores_at": ring,
+        "barriers_at": ring + stores * 4096,
+        "cluster_starts": _starts(pipeline),
+        "outside": _outside(pipeline),
+        "loads": load_lines(inputs),
+        "tile_starts": _pixel_lines(inputs[0]) if _windowed(inputs[0]) else [],
+        "step_starts": _step_lines(pipeline),
+        "stored_columns": columns,
+        "stored_tiles": columns // 8,
+        "output_bytes": DTYPE_BYTES[pipeline.problem.output_dtype],
+        "store_rank": 3 if "l" in pipeline.grid_axes else 2,
+        "stored_row": _stored_row(pipeline),
+        "batch_at": ", l_block" if "l" in pipeline.grid_axes else "",
+        "batch": batch,
+        "batched": [name for name, _ in batch],
+    }
+
+
+def bulk_maps(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> tuple[TensorMap, ...]:
+    """Of both inputs and the output. Raises SchemeError for an array that cannot be copied in bulk."""
+    problem = pipeline.problem
+    for operand in inputs:
+        _check_order(operand)
+    last = 2 + len(problem.epilogue_arrays)
+    return (_input_map(inputs[0]), _input_map(inputs[1]), _output_map(pipeline, last))
+
+
+def stored_columns(pipeline: Pipeline) -> int:
+    """Of one bulk store."""
+    return SWIZZLE // DTYPE_BYTES[pipeline.problem.output_dtype]
+
+
+def _check_order(operand: Operand) -> None:
+    pipeline, tensor = operand.pipeline, operand.tensor
+    if not pipeline.taps:
+        return
+    order = [dim for index in tensor.indices for dim, _ in index.terms]
+    rows, columns, depth = pipeline.axes
+    wanted = [*rows, depth] if _windowed(operand) else [columns, *"rs", depth]
+    if [dim for dim in order if dim in wanted] != wanted or [tap.dim for tap in pipeline.taps] != ["r", "s"]:
+        raise SchemeError(
+            f"S({tensor.name}, {pipeline.depth}): bulk copies of a convolution need {tensor.name} to lie as "
+            f"{' '.join(wanted)}, and loops over r, then s"
+        )
+
+
+def _windowed(operand: Operand) -> bool:
+    return operand.side == 0 and bool(operand.pipeline.problem.windows)
+
+
+def _shares(operand: Operand) -> tuple[int, str]:
+    """Blocks of a cluster that need the same tile of this input, and the C expression of which of them a block is."""
+    pipeline = operand.pipeline
+    other = 1 - operand.side
+    return pipeline.rank_map.shape[other], pipeline.rank_map.index(other, "rank")
+
+
+def _rows_at_once(operand: Operand) -> int:
+    """Rows of 128 bytes of one box."""
+    share, _ = _shares(operand)
+    return (operand.pipeline.block_tile[2] if operand.in_blocks else operand.tile[0]) // share
+
+
+def _input_map(operand: Operand) -> TensorMap:
+    pipeline, tensor = operand.pipeline, operand.tensor
+    element = pipeline.element_bytes
+    dims, strides = tensor.shape[::-1], tuple(s * element for s in tensor.strides[-2::-1])
+    across = SWIZZLE // element
+    rows = _rows_at_once(operand)
+    pixels, box = None, (across, *(1 for _ in dims[2:]), rows)
+    if _windowed(operand):
+        h, w = pipeline.problem.windows
+        lower, upper = zip(*((-x.before, _past(x, pipeline) - x.extent - x.before) for x in (w, h)))
+        pixels, box = Pixels(lower, upper, (w.stride, h.stride), rows), (across,)
+    elif not pipeline.taps:
+        box = (across, rows, *(1 for _ in dims[2:]))
+    return TensorMap(tensor.name, operand.side, pipeline.problem.dtype, dims, strides, box, pixels)
+
+
+def _past(window, pipeline: Pipeline) -> int:
+    """One more than the pixel at which the last window begins, without padding."""
+    return (pipeline.problem.extents[window.dim] - 1) * window.stride + 1
+
+
+def _output_map(pipeline: Pipeline, array: int) -> TensorMap:
+    problem, extents = pipeline.problem, pipeline.scheme.extents
+    rows, columns, _ = pipeline.axes
+    batch = tuple(extents[axis] for axis in pipeline.grid_axes[2:])
+    dims = (extents[columns], extents[rows], *batch)
+    element = DTYPE_BYTES[problem.output_dtype]
+    strides = tuple(prod(dims[: i + 1]) * element for i in range(len(dims) - 1))
+    box = (stored_columns(pipeline), STORED_ROWS, *(1 for _ in batch))
+    return TensorMap(problem.output.name, array, problem.output_dtype, dims, strides, box)
+
+
+def _starts(pipeline: Pipeline) -> list[tuple[str, str, str, int]]:
+    """Of each axis: the cluster's tile as C of its turn, the block's place in it as C of its rank, and a block's points."""
+    sizes = dict(zip(pipeline.axes, pipeline.block_tile))
+    found = []
+    for i, axis in enumerate(pipeline.grid_axes):
+        points = sizes.get(axis, 1)
+        cluster, rank = pipeline.cluster_map.index(i, "tile"), pipeline.rank_map.index(i, "rank")
+        found.append((axis, _times(cluster, points * pipeline.rank_map.shape[i]), _times(rank, points), points))
+    return found
+
+
+def _outside(pipeline: Pipeline) -> str:
+    """The condition under which all blocks of a cluster are past the edge: where loops over clusters come in groups."""
+    extents, found = pipeline.scheme.extents, []
+    for i, (axis, _, _, points) in enumerate(_starts(pipeline)):
+        if pipeline.covered(axis) - points * pipeline.rank_map.shape[i] >= extents[axis]:
+            found.append(f"{axis}_cluster >= {extents[axis]}")
+    return " || ".join(found)
+
+
+def _step_lines(pipeline: Pipeline) -> list[str]:
+    """Where a step stands in the reduction."""
+    depth, points = pipeline.axes[2], pipeline.block_tile[2]
+    trips = [tap.trips for tap in pipeline.taps]
+    digits = spatial(*trips, pipeline.steps // prod(trips))
+    lines = [f"const int {tap.dim} = {digits.index(i, 'step')};" for i, tap in enumerate(pipeline.taps)]
+    return [*lines, f"const int {depth}_step = {_times(digits.index(len(trips), 'step'), points)};"]
+
+
+def _stored_row(pipeline: Pipeline) -> str:
+    """Of a warpgroup's tile the first row that a warp's first lane holds of row tile `i`."""
+    warps = repeat(pipeline.unrolled[0], 1) @ spatial(4, 1) @ repeat(STORED_ROWS, pipeline.column_tiles * 8)
+    counters = ["i"] * (pipeline.unrolled[0] > 1) + ["0", "0"]
+    return warps.index(0, "warp", tuple(counters)).removesuffix(" + 0")
+
+
+def _pixel_lines(operand: Operand) -> list[str]:
+    """The window of the input at which the block's first pixel, or that of its part, begins."""
+    pipeline, name = operand.pipeline, operand.tensor.name
+    rows = pipeline.axes[0]
+    digits = spatial(*(pipeline.problem.extents[dim] for dim in rows))
+    lines = [f"const int {name}_first = {_sum(f'{rows}_block', _part(operand, _rows_at_once(operand)))};"]
+    lines.append(f"const int {name}_n = {digits.index(0, f'{name}_first')};")
+    for i, window in enumerate(pipeline.problem.windows, 1):
+        at = _times(digits.index(i, f"{name}_first"), window.stride)
+        lines.append(f"const int {name}_{window.dim} = {at}{f' - {window.before}' if window.before else ''};")
+    return lines
+
+
+def _part(operand: Operand, points: int) -> str:
+    """Where a block's part of a tile that it shares begins."""
+    return _times(_shares(operand)[1], points)
+
+
+def load_lines(inputs: tuple[Operand, Operand]) -> list[str]:
+    """The copies of one step."""
+    return [line for operand in inputs for line in _load_lines(operand)]
+
+
+def _load_lines(operand: Operand) -> list[str]:
+    pipeline, name = operand.pipeline, operand.tensor.name
+    share, _ = _shares(operand)
+    rows, depth = _rows_at_once(operand), f"{pipeline.axes[2]}_step"
+    offset = _part(operand, rows * SWIZZLE)
+    tile = _sum("shared + slot * SLOT_BYTES", f"{name.upper()}_TILE" if operand.side else "0")
+    front = f"(%s, &{name}_map, shared + FULL + 8 * slot, %s{f', {(1 << share) - 1}' if share > 1 else ''});"
+    batch = ", l_block" if "l" in operand.tensor.dims else ""
+    call = f"copy_box_{len(operand.tensor.shape)}d"
+    if _windowed(operand):
+        call = "copy_pixels"
+        places = [("0", f"{depth}, {name}_w, {name}_h, {name}_n, {_tap(pipeline, 'w')}, {_tap(pipeline, 'h')}")]
+    elif operand.in_blocks:
+        first = _sum(depth, _part(operand, rows))
+        blocks = range(operand.tile[1] // 64)
+        places = [
+            (str(i * operand.block_bytes), f"{_sum(f'{operand.axis}_block', str(64 * i))}, {first}{batch}") for i in blocks
+        ]
+    else:
+        first = _sum(f"{operand.axis}_block", _part(operand, rows))
+        taps = "".join(f", {tap.dim}" for tap in reversed(pipeline.taps))
+        places = [("0", f"{depth}{taps}, {first}{batch}")]
+    call += "_multicast" if share > 1 else ""
+    return [call + front % (_sum(tile, place, offset), at) for place, at in places]
+
+
+def _tap(pipeline: Pipeline, dim: str) -> str:
+    window = next(w for w in pipeline.problem.windows if w.dim == dim)
+    return _times(window.tap, window.dilation)
+
+
+def _times(text: str, factor: int) -> str:
+    if factor == 1 or text == "0":
+        return text
+    return f"({text}) * {factor}" if " " in text else f"{text} * {factor}"
+
+
+def _sum(*terms: str) -> str:
+    return " + ".join(term for term in terms if term != "0") or "0"

@@ -1,0 +1,230 @@
+"""Hopper's bulk pipeline: exact on the twin with clusters, edges and every orientation; nothing that orders it can be left out."""
+
+import re
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from gpu.devices import DEVICES
+from gpu.emit import emit
+from gpu.pipeline import pipeline_of
+from gpu.predict import predict, rank
+from gpu.space import candidates, limits
+from gpu.tensor_map import TensorMapError
+from tests.gpu_cases import check_on_twin
+from tests.test_gpu_compile import check_compiles, needs_nvrtc
+from tests.test_gpu_twin import survives
+from tiling.epilogue import fused
+from tiling.notation import parse
+from tiling.operators import conv2d, matmul
+from tiling.scheme import SchemeError
+
+
+def bulk_scheme(problem, *, cluster=(1, 1), groups=(1, 1), rows=1, columns=64, depth=3, group=1):
+    """`cluster` blocks along rows and columns; `group` tiles of rows are walked before the next of columns."""
+    conv = problem.op == "conv2d"
+    m, n, k = ("nhw", "k", "c") if conv else ("m", "n", "k")
+    taps = f"T(r,{problem.extents['r']}) T(s,{problem.extents['s']}) " if conv else ""
+    a, b, c = (problem.broadcast.name, problem.vector.name, problem.output.name)
+    batch = f"T(l,{problem.extents['l']})@cluster " if "l" in problem.extents else ""
+    tiles = (
+        -(-problem.extent(m) // (64 * rows * groups[0] * cluster[0])),
+        -(-problem.extent(n) // (columns * groups[1] * cluster[1])),
+    )
+    return parse(
+        problem,
+        f"{batch}T({m},{-(-tiles[0] // group)})@cluster T({n},{tiles[1]})@cluster T({m},{group})@cluster "
+        f"T({m},{cluster[0]})@block T({n},{cluster[1]})@block S({c}) {taps}T({k},{-(-problem.extents[k] // 64)}) "
+        f"S({a}, {depth}) S({b}, {depth}) T({m},{groups[0]})@warpgroup T({n},{groups[1]})@warpgroup "
+        f"U({k},4) U({m},{rows}) U({n},1) M({m}64{n}{columns}{k}16)",
+    )
+
+
+def product(m=200, n=136, k=200, dtype="f16", transpose_b=True, **options):
+    return matmul(m=m, n=n, k=k, dtype=dtype, transpose_b=transpose_b, **options)
+
+
+def image(n=2, c=16, h=9, w=10, k=40, r=3, s=3, padding=1, dtype="bf16", **options):
+    return conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, padding=padding, dtype=dtype, filters="krsc", **options)
+
+
+@pytest.mark.parametrize("cluster", [(1, 1), (2, 1), (1, 2)], ids=str)
+@pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        (product(), {"groups": (2, 1), "columns": 128}),
+        (product(transpose_b=False, transpose_a=True, dtype="bf16"), {"columns": 128}),
+        (image(), {}),
+    ],
+    ids=str,
+)
+def test_blocks_of_a_cluster_share_what_they_copy(problem, options, cluster):
+    scheme = bulk_scheme(problem, cluster=cluster, **options)
+    assert ("_multicast(" in emit(scheme).text) == (cluster != (1, 1))
+    check_on_twin(scheme, seeds=(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        (product(m=130, n=264, k=72), {"columns": 256}),
+        (product(m=400, n=72, k=40, output_dtype="f32"), {"rows": 2, "group": 3, "cluster": (2, 1)}),
+        (product(m=64, n=64, k=1000), {"depth": 6}),
+        (product(m=8, n=8, k=8, transpose_b=False), {"cluster": (1, 2), "depth": 5}),
+        (image(stride=2, padding=((0, 1), (2, 0))), {}),
+        (image(c=72, dilation=2, padding=2), {"depth": 4}),
+        (image(r=1, s=1, padding=0, k=136, dtype="f16"), {"cluster": (2, 1), "columns": 128}),
+        (fused(product(m=70, n=72, k=136, batch=2), "relu(y + b + z)"), {"cluster": (2, 1)}),
+        (fused(image(k=24), "max(y + z, b)"), {"cluster": (2, 1)}),
+    ],
+    ids=str,
+)
+def test_edges_rings_batches_and_epilogues(problem, options):
+    check_on_twin(bulk_scheme(problem, **options), seeds=(1, 2))
+
+
+SYNCHRONISATION = re.compile(
+    r"(?<!\w)(?:mbarrier_\w+\([^;]*|cluster_(?:arrive|wait)\(\)|fence_proxy_async\(\)|__syncwarp\(\)|wgmma_fence\(\)|"
+    r"wgmma_commit\(\)|wgmma_wait\(\d\)|bulk_commit\(\)|bulk_wait_read\(\d\)|release\(shared, slot \?[^;]*);"
+)
+
+
+def test_no_barrier_fence_commit_or_wait_can_be_left_out(monkeypatch):
+    """One program for all of them: it asks the environment which statement it is to leave out."""
+    source = emit(bulk_scheme(product(m=500, n=128, k=320), cluster=(2, 1), groups=(1, 2)))
+    found = list(SYNCHRONISATION.finditer(source.text))
+    assert len(found) == 23
+    numbers = count()
+    guarded = SYNCHRONISATION.sub(lambda s: f'if (atoi(getenv("LEFT_OUT")) != {next(numbers)}) {s[0]}', source.text)
+    monkeypatch.setenv("LEFT_OUT", "-1")
+    assert survives(replace(source, text=guarded), range(2))
+    for number, statement in enumerate(found):
+        monkeypatch.setenv("LEFT_OUT", str(number))
+        assert not survives(replace(source, text=guarded), range(12)), f"without {statement[0]} nothing went wrong"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("wgmma_wait(1)", "wgmma_wait(2)"),
+        ("wgmma_wait(0)", "wgmma_wait(1)"),
+        ("bulk_wait_read(1)", "bulk_wait_read(2)"),
+        ("phase ^ 1)", "phase)"),
+        ("8 * slot, phase)", "8 * slot, phase ^ 1)"),
+        ("4 * CONSUMERS * CLUSTER", "4 * CONSUMERS"),
+        ("8 * slot, SLOT_BYTES)", "8 * slot, SLOT_BYTES / 2)"),
+        ("n_block + rank * 32", "n_block"),
+        ("n_block + rank * 32, 3", "n_block + rank * 32, 1"),
+        ("B_TILE + rank * 4096", "B_TILE"),
+        ("byte / 16 ^ row % 8", "byte / 16 ^ row % 4"),
+        ("(tile % 2)", "(tile / 2)"),
+        ("lane < CLUSTER)", "lane < 1)"),
+    ],
+)
+def test_other_mistakes_are_found(old, new):
+    source = emit(bulk_scheme(product(m=400, n=128, k=304), cluster=(2, 1)))
+    assert old in source.text
+    assert not survives(replace(source, text=source.text.replace(old, new)), range(8))
+
+
+def test_clusters_take_tiles_in_turns():
+    source = emit(bulk_scheme(product(m=1000, n=504), cluster=(2, 1)))
+    assert (source.grid, source.cluster) == (2 * 8 * 8, 2)
+    assert source.blocks_on(132) == min(source.grid, 132 * source.persistent)
+    assert source.blocks_on(9) == 9 * source.persistent // 2 * 2 and source.blocks_on(1) == 2
+
+
+@pytest.mark.parametrize(
+    ("problem", "old", "new", "message"),
+    [
+        (product(), "T(m,1)@block", "T(m,4)@block", "T.m,4.@block .*a cluster has at most 2 blocks"),
+        (image(), "T(c,1) ", "T(c,1) T(c,1) ", "has one loop over c"),
+        (image(), "T(r,3) T(s,3)", "T(s,3) T(r,3)", "loops over r, then s"),
+        (product(), "M(m64n64k16)", "M(m16n8k16)", "clusters multiply by wgmma"),
+        (product(), "T(m,1)@block T(n,1)@block", "", None),
+    ],
+)
+def test_schemes_that_clusters_cannot_run(problem, old, new, message):
+    text = bulk_scheme(problem).text
+    assert old in text
+    text = text.replace(old, new)
+    if "m16n8k16" in text:
+        text = text.replace("U(m,1) U(n,1)", "U(m,4) U(n,8)").replace("warpgroup", "warp")
+    if "T(m,4)@block" in text:
+        text = text.replace("T(m,4)@cluster", "T(m,1)@cluster")
+    if message is None:
+        assert pipeline_of(parse(problem, text)).rank_map.workers == 1
+        return
+    with pytest.raises(SchemeError, match=message):
+        emit(parse(problem, text))
+
+
+def test_a_fused_window_is_no_bulk_copy():
+    problem = image()
+    text = bulk_scheme(problem).text.replace("T(r,3) T(s,3) T(c,1)", "T(rsc,3)").replace("U(c,4)", "U(rsc,4)")
+    with pytest.raises(SchemeError, match="one tap of a window at a time: loop over r and s by T outside the loop over c"):
+        emit(parse(problem, text.replace("c16)", "rsc16)")))
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (product(k=204), "a: rows 408 bytes apart"),
+        (product(n=132), "c: rows 264 bytes apart"),
+        (image(c=20), "x: rows 40 bytes apart"),
+        (image(h=40, w=40, stride=9), "x: a stride of 9 cannot be copied in bulk"),
+        (image(h=300, w=300, r=2, s=2, dilation=140, padding=0), "x: padding or windows of more than 128 pixels"),
+    ],
+    ids=str,
+)
+def test_arrays_that_bulk_copies_cannot_move(problem, message):
+    with pytest.raises(TensorMapError, match=message):
+        emit(bulk_scheme(problem))
+
+
+H200 = DEVICES["H200"]
+
+
+def bulk_candidates(problem, device=H200):
+    return [scheme for scheme in candidates(problem, device) if "@cluster" in scheme.text]
+
+
+@pytest.mark.parametrize("problem", [product(m=300, n=264, k=200, dtype="bf16"), image(n=3, c=72, k=136)], ids=str)
+def test_a_sample_of_the_space_is_exact(problem):
+    for scheme in bulk_candidates(problem)[::9]:
+        check_on_twin(scheme)
+
+
+def test_the_space_has_bulk_schedules_where_they_can_run():
+    assert bulk_candidates(product()) and not bulk_candidates(product(), DEVICES["A100"])
+    assert not bulk_candidates(product(k=201)) and candidates(product(k=201), H200)
+    small = bulk_candidates(product(m=64, n=64))
+    assert small and all(pipeline_of(scheme).rank_map.workers == 1 for scheme in small)
+    wide = bulk_scheme(product(m=4096, n=4096), groups=(2, 1), rows=2, columns=256)
+    assert limits(wide, H200) == "needs about 304 registers a thread that multiplies, there are 224"
+
+
+def test_a_large_product_is_copied_in_bulk_by_clusters():
+    large = product(m=8192, n=8192, k=8192, dtype="bf16")
+    best = rank(large, H200)[0]
+    assert pipeline_of(best.scheme).rank_map.workers == 2
+    alone = bulk_scheme(large, groups=(2, 1), columns=256, depth=4, group=8)
+    shared = bulk_scheme(large, groups=(2, 1), columns=256, depth=4, group=4, cluster=(2, 1))
+    l2, l2_shared = (dict(predict(scheme, H200).parts)["l2"] for scheme in (alone, shared))
+    assert l2_shared < 0.7 * l2
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(
+    "problem",
+    [
+        product(m=4096, n=4096, k=4096),
+        product(m=1000, n=1000, k=2040, batch=2, transpose_a=True, transpose_b=False, dtype="bf16"),
+        fused(image(n=16, c=64, h=56, w=56, k=72), "relu(y + b + z)"),
+    ],
+    ids=str,
+)
+def test_bulk_schedules_compile_without_spills_and_stay_asynchronous(problem):
+    for scheme in bulk_candidates(problem)[::4]:
+        check_compiles(scheme, "H200")
