@@ -119,7 +119,7 @@ class GpuReport:
         launch = f"{blocks} of {source.threads} threads, {source.shared_bytes} bytes of shared memory each"
         schedules = f"{len(choice.predictions)} schedules" if len(choice.predictions) > 1 else "one scheme"
         lines = [
-            ("problem", f"{problem.op} {canonical(problem)} in {problem.dtype}   ({problem.flops / 1e9:.3g} GFLOP)"),
+            ("problem", f"{problem.op} {canonical(problem)}   ({problem.flops / 1e9:.3g} GFLOP)"),
             ("scheme", choice.scheme.text),
             ("launch", launch),
             ("compiled", compiled),

@@ -73,8 +73,8 @@ class GpuWorkshop:
 
     def key(self, problem: Problem) -> store.Key:
         """Under which the store keeps this problem."""
-        shape = f"{canonical(problem)} in {problem.dtype}"
-        return store.Key(self.fingerprint, self.device.architecture, self.compiler, problem.op, shape, self.threads)
+        shape, architecture = canonical(problem), self.device.architecture
+        return store.Key(self.fingerprint, architecture, self.compiler, problem.op, shape, self.threads)
 
     def job(self, scheme: Scheme) -> dict:
         """The arguments that the functions of `search.gpu_measure` take for a scheme."""
