@@ -22,7 +22,7 @@ from cpu.winograd import facts, packed_floats
 from microkernels.estimate import loads_per_step
 from microkernels.isa import ISAS_OF, Isa, block_definition, isa_named, tail_definition
 from microkernels.microkernel import Microkernel, microkernel_of
-from microkernels.transpose import definitions
+from microkernels.transpose import definitions, whole_stores
 from tiling.nest import lower
 from tiling.problem import Problem
 from tiling.scheme import Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll
@@ -251,8 +251,7 @@ def _check(scheme: Scheme, isa: Isa) -> None:
 
 def _streamable(scheme: Scheme) -> bool:
     """Streaming stores need whole, aligned vectors and a tile that is written exactly once."""
-    problem = scheme.problem
-    return problem.extents[problem.vector_dim] % scheme.lanes == 0 and not problem.crosswise and single_pass(scheme)
+    return whole_stores(scheme) and single_pass(scheme)
 
 
 def single_pass(scheme: Scheme | Winograd) -> bool:

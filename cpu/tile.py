@@ -132,7 +132,8 @@ class _Writer:
         for v, block in self._blocks():
             rows = [self.emitter.acc(block.first + i, v) for i in range(block.count)]
             lines += ["{", *_indent(self._turned(rows))]
-            form = isa.store if block.count == isa.lanes else isa.store_tail
+            whole = isa.stream if stream else isa.store
+            form = whole if block.count == isa.lanes else isa.store_tail
             for place in range(self._points(v)):
                 value = self._finished_point(f"t[{place}]", block, v, place) if finished else f"t[{place}]"
                 address = self._place("y", "Y", output, block, v, place)

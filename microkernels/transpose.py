@@ -21,6 +21,7 @@ from itertools import groupby, product
 
 from microkernels.isa import Isa
 from tiling.problem import Problem
+from tiling.scheme import Scheme
 
 # What a lane holds: (row, point of k); None where nothing was put.
 _Lane = tuple[int, int] | None
@@ -56,6 +57,18 @@ def blocks(problem: Problem, extents: Mapping[str, int], lanes: int) -> tuple[Bl
         found.append(Block(first, row - first))
         first, steps = row, None
     return tuple(found)
+
+
+def whole_stores(scheme: Scheme) -> bool:
+    """Whether every store of a register tile is a whole vector, and aligned where the output is: such may be streamed.
+
+    Of tiles that are transposed, where each is a multiple of a vector along the output's contiguous axis.
+    """
+    problem = scheme.problem
+    if not problem.crosswise:
+        return problem.extents[problem.vector_dim] % scheme.lanes == 0
+    along = problem.output_axes[-1]
+    return all(tile[along] % scheme.lanes == 0 for tile in scheme.tiles)
 
 
 @lru_cache(maxsize=None)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from microkernels.microkernel import Microkernel, microkernel_of
-from microkernels.transpose import blocks, transposition
+from microkernels.transpose import blocks, transposition, whole_stores
 from search.volume import Traffic, Volumes, streams, tasks
 from tiling.machine import Machine
 from tiling.problem import Problem
@@ -41,7 +41,7 @@ class Costs:
     step: an iteration of the innermost loop, beyond its FMAs; two of these hide behind each FMA cycle.
     exposed: the fraction of the faster parts that is not hidden behind the slowest.
     shuffle: cycles of one shuffle of two vectors, where tiles are transposed as they are stored: 1 on Intel's cores with
-        AVX-512, 1/2 on Zen (uops.info); the arithmetic around the stores hides a part.
+        AVX-512, 1/2 on Zen (uops.info); the arithmetic of the tiles around hides about half.
     start: seconds to start and join a team of threads (OpenMP, threads already running).
     """
 
@@ -53,7 +53,7 @@ class Costs:
     entry: float = 5.0
     step: float = 1.0
     exposed: float = 0.15
-    shuffle: float = 0.5
+    shuffle: float = 0.25
     start: float = 4e-6
 
 
@@ -109,8 +109,7 @@ class Predictor:
         self._volumes = Volumes(problem, machine, threads)
         self._kernels: dict[tuple[int, ...], tuple[Microkernel, float]] = {}
         self._inside = problem.inside_fraction
-        whole_vectors = problem.extents[problem.vector_dim] % machine.lanes == 0 and not problem.crosswise
-        self._streams = whole_vectors and streams(problem, machine.caches[-1].bytes)
+        self._streams = streams(problem, machine.caches[-1].bytes)
         # peak FLOP/s = pipes · lanes · 2 · clock
         self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
 
@@ -119,7 +118,7 @@ class Predictor:
         count = tasks(scheme)
         share = -(-count // self.threads) / count
         compute, overhead, parts, passes = self._core(scheme, share)
-        stream = self._streams and passes == 1
+        stream = self._streams and passes == 1 and whole_stores(scheme)
         traffic = self._volumes.traffic(scheme, stream)
         movement = seconds_of(traffic, self.machine, stream)
         slowest = max(compute + overhead, *movement)
@@ -164,22 +163,30 @@ class Predictor:
         The stores of one tile overlap the arithmetic of the next only as far as registers are free, so they count.
         """
         costs = self.costs
-        shuffles, vectors = self._stored(kernel)
-        outputs = shuffles * costs.shuffle + vectors * costs.store
-        outputs += (shuffles * costs.shuffle + vectors * costs.load) * (passes - 1) / passes
+        shuffles, lines = self._stored(kernel)
+        outputs = shuffles * costs.shuffle + lines * costs.store
+        outputs += (shuffles * costs.shuffle + lines * costs.load) * (passes - 1) / passes
         entries = steps / last * costs.entry if last > 1 else 0.0
         # An iteration whose FMAs take many cycles hides its own counting; a short one does not.
         control = steps * max(0.0, costs.step - kernel.fmas / costs.pipes / 2)
         return (outputs + costs.drain + costs.tile + entries + control) * self._cycle
 
-    def _stored(self, kernel: Microkernel) -> tuple[int, int]:
-        """Shuffles and stores that bring a tile's accumulators to memory."""
-        if not self.problem.crosswise:
+    def _stored(self, kernel: Microkernel) -> tuple[int, float]:
+        """Shuffles, and lines stored to, that bring a tile's accumulators to memory.
+
+        A store of n floats anywhere in lines of L touches 1 + (n - 1) / L of them on average; one of L that is aligned, 1.
+        """
+        problem, lanes = self.problem, self.machine.lanes
+        if not problem.crosswise:
             return 0, kernel.accumulators
-        lanes = self.machine.lanes
-        found = blocks(self.problem, {dim: 1 for dim in self.problem.row_dims} | dict(kernel.rows), lanes)
-        shuffles = sum(len(transposition(lanes, block.count).shuffles) for block in found)
-        return kernel.vectors * shuffles, kernel.vectors * len(found) * lanes
+        tile = {dim: 1 for dim in problem.row_dims} | dict(kernel.rows)
+        line = self.machine.caches[0].line // problem.bytes_per_element
+        aligned = tile[problem.output_axes[-1]] % line == 0
+        shuffles = lines = 0
+        for block in blocks(problem, tile, lanes):
+            shuffles += len(transposition(lanes, block.count).shuffles)
+            lines += lanes * (1 if aligned else 1 + (block.count - 1) / line)
+        return kernel.vectors * shuffles, kernel.vectors * lines
 
 
 def predict(

@@ -154,12 +154,19 @@ def test_streaming_stores_and_unaligned_outputs(isa):
     assert np.array_equal(kernel(x, w, out=out), reference(SAME_3X3, x, w))
 
 
-@pytest.mark.isa("avx512f")
-def test_channels_first_is_stored_plainly():
-    """A block of fewer rows than lanes is no whole line, which a streaming store needs."""
-    problem = in_layout(SAME_3X3, "nchw")
-    source = emit(parse(problem, CASES["one window looped, one clipped"][1].format(v=16)), ISAS["avx512f"], stream=True)
-    assert "stream" not in source.text and "transpose_6(t" in source.text
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+def test_channels_first_streams_blocks_of_as_many_rows_as_lanes(isa):
+    row = ISAS[isa]
+    problem = conv2d(n=2, c=3, h=4, w=3 * row.lanes, k=21, r=1, s=3, padding=(0, 1), layout="nchw")
+    for tile, streamed in ((row.lanes, True), (row.lanes // 2, False)):
+        text = f"R(n) R(k) T(h,4) T(w,{3 * row.lanes // tile}) S(y) T(c,3) T(s,3) U(w,{tile}) V(k,{{v}})"
+        kernel = kernel_of(problem, text, isa, stream=True)
+        check_exact(kernel)
+        assert ("int stream" in kernel.source) == streamed
+        x, w = integers(problem)
+        memory = np.empty(problem.output.elements + 1, np.float32)
+        out = memory[1:].reshape(problem.output.shape)
+        assert np.array_equal(kernel(x, w, out=out), reference(problem, x, w))
 
 
 def test_the_oracle_is_the_definition():

@@ -63,6 +63,18 @@ def test_stores_that_transpose_cost_shuffles_and_a_store_for_each_point():
     assert overheads(in_layout(last, "nchw"), 14, 2) < overheads(in_layout(last, "nchw"), 7, 4)
 
 
+def test_a_large_output_is_streamed_where_transposed_tiles_are_whole_vectors_of_it():
+    problem = conv2d(c=3, h=1024, w=1024, k=32, r=3, s=3, padding=1, layout="nchw")
+
+    def predicted(rows):
+        text = f"T(h,1024) T(w,{1024 // rows}) T(k,2) S(y) T(r,3) T(s,3) T(c,3) U(w,{rows}) V(k,16)"
+        return predict(parse(problem, text), MACHINE, estimate)
+
+    whole, half = predicted(16), predicted(8)
+    last = whole.traffic[-1]
+    assert last.written == last.of("y") < half.traffic[-1].of("y") == 2 * half.traffic[-1].written
+
+
 def test_an_uneven_share_costs_what_its_busiest_core_does():
     problem = layer("Y18")
     text = "T(h,17)@core T(k,64) S(y) T(r,3) T(s,3) T(c,512) U(w,17) V(k,16)"
