@@ -1,7 +1,7 @@
 """Compiled kernels kept on disk, so that each is compiled once per machine. `python -m cpu.cache` looks after them.
 
-Libraries of a CPU (`cpu.library`) and cubins of a GPU (`gpu.compile`) lie in one folder, under one limit. No lock is
-taken anywhere. An entry's name is a hash of everything that decides its content, each process builds in a folder of its
+Libraries of a CPU (`cpu.library`), cubins of a GPU (`gpu.compile`) and what other libraries' searches found
+(`bench.peers.tvm_library`) lie in one folder, under one limit. No lock is taken anywhere. An entry's name is a hash of everything that decides its content, each process builds in a folder of its
 own, and `os.replace` puts the finished file in place in one step: two processes that build the same entry at once both
 publish the same thing, and a reader sees all of it or none. An entry ends with a hash of its name and of what precedes
 it, so that one that a full disk, a power cut or a stray hand damaged or renamed is built again and never loaded: code
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import math
 import os
 import re
@@ -79,6 +80,17 @@ def kept(name: str, source: str, make: Callable[[Path], bytes]) -> bytes:
     else:
         _touch(entry)
     return content
+
+
+def with_facts(content: bytes, facts: dict) -> bytes:
+    """A library or cubin with a last line of what is known of it, which whatever loads an ELF file passes over."""
+    return content + b"\n" + json.dumps(facts).encode()
+
+
+def without_facts(content: bytes) -> tuple[bytes, dict]:
+    """What `with_facts` put together."""
+    content, _, facts = content.rpartition(b"\n")
+    return content, json.loads(facts)
 
 
 def entry_path(name: str) -> Path:

@@ -11,7 +11,7 @@ import re
 from dataclasses import asdict, dataclass, fields
 from importlib.resources import files
 
-from cpu.cache import kept
+from cpu.cache import kept, with_facts, without_facts
 from gpu.emit import Program
 
 OPTIONS = ("--std=c++17", "-default-device", "--ptxas-options=-v", "--diag-suppress=177")
@@ -59,9 +59,11 @@ def compile_cubin(program: Program, architecture: str) -> Cubin:
     key = hashlib.sha256(json.dumps([compiler, architecture, OPTIONS, _FACTS, text]).encode()).hexdigest()
 
     def make(_) -> bytes:
-        return _packed(_described(program, architecture, compiler, *_compile(nvrtc, text, architecture)))
+        cubin = asdict(_described(program, architecture, compiler, *_compile(nvrtc, text, architecture)))
+        return with_facts(cubin["code"], {name: cubin[name] for name in _FACTS})
 
-    return _unpacked(kept(f"{key}.cubin", text, make))
+    code, facts = without_facts(kept(f"{key}.cubin", text, make))
+    return Cubin(code=code, **facts)
 
 
 def _described(program: Program, architecture: str, compiler: str, code: bytes, log: str) -> Cubin:
@@ -72,18 +74,6 @@ def _described(program: Program, architecture: str, compiler: str, code: bytes, 
     if not spills or not registers:
         raise CompileError(f"{compiler} did not say how many registers {program.symbol} takes: {log.strip()[-400:]}")
     return Cubin(program.symbol, architecture, code, int(registers[1]), int(spills[1]) + int(spills[2]), compiler)
-
-
-def _packed(cubin: Cubin) -> bytes:
-    """The code with a last line of what is known of it, which tools that read an ELF file pass over."""
-    known = asdict(cubin)
-    facts = {name: known[name] for name in _FACTS}
-    return cubin.code + b"\n" + json.dumps(facts).encode()
-
-
-def _unpacked(content: bytes) -> Cubin:
-    code, _, facts = content.rpartition(b"\n")
-    return Cubin(code=code, **json.loads(facts))
 
 
 def compiler_name() -> str:

@@ -7,16 +7,18 @@ import subprocess
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bench.peers import PEERS, Peer, Prepared
+from bench.peers import PEERS, Peer, Prepared, tvm_library
 from bench.peers.convolution import convolution
 from bench.peers.tvm import Tvm
-from bench.peers.tvm_library import SearchFailed, search
+from bench.peers.tvm_library import SearchFailed, found, search
 from bench.peers.verbose import parse
 from bench.peers.xtc import Xtc
+from cpu.cache import clear
 from cpu.oracle import integers, reference
 from tiling.operators import conv2d, matmul
 
@@ -209,3 +211,26 @@ def test_onednn_tells_the_time_of_its_kernel(capfd):
     print("after", flush=True)
     assert len(samples) == 5 and min(samples) > 0
     assert capfd.readouterr().out.splitlines()[-2:] == ["before", "after"]
+
+
+def test_what_a_search_found_is_searched_for_once(data_folder, monkeypatch):
+    """For the same layer, threads, trials and version on this machine; a later run finds it whole."""
+    searches = []
+
+    def searching(module, request, threads, trials):
+        searches.append((module, request["x"], threads, trials))
+        library = Path(request["folder"]) / "schedule3.so"
+        library.write_bytes(b"\x7fELF\nof a schedule\n")
+        return {"library": str(library), "symbol": "layer", "tried": trials}
+
+    monkeypatch.setattr(tvm_library, "search", searching)
+    asked = {"module": "some_search", "request": {"x": (1, 5)}, "threads": 1, "trials": 4, "version": "1.0"}
+    for _ in range(2):
+        assert found(**asked) == (b"\x7fELF\nof a schedule\n", "layer")
+    assert len(searches) == 1
+    for other in ({"request": {"x": (1, 6)}}, {"threads": 2}, {"trials": 5}, {"version": "1.1"}):
+        found(**{**asked, **other})
+    assert len(searches) == 5
+    clear()
+    found(**asked)
+    assert len(searches) == 6

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from tempfile import TemporaryDirectory
-
 import numpy as np
 
 from bench.peers import tvm_library
@@ -52,8 +50,6 @@ class Tvm(Peer):
             conv = convolution(problem)
             padding = (*conv.before, *conv.after)
             request |= {"stride": conv.stride, "dilation": conv.dilation, "padding": padding}
-        with TemporaryDirectory() as folder:
-            request["folder"] = folder
-            found = tvm_library.search("bench.peers.tvm_search", request, threads, self.trials)
-            layout = "row-major" if matrix else "NHWC, weights (R,S,C,K)"
-            return tvm_library.load(found["library"], found["symbol"], x, weights, problem.output.shape, layout)
+        library, symbol = tvm_library.found("bench.peers.tvm_search", request, threads, self.trials, self.version())
+        layout = "row-major" if matrix else "NHWC, weights (R,S,C,K)"
+        return tvm_library.load(library, symbol, x, weights, problem.output.shape, layout)

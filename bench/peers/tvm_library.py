@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
 from bench.peers.peer import Prepared
+from cpu.cache import kept, with_facts, without_facts
+from cpu.host import fingerprint, host
 
 # Far more than any search needs on an idle machine: what takes longer hangs.
 _SECONDS_TO_START = 300
@@ -35,6 +39,21 @@ def patience(trials: int) -> float:
     return _SECONDS_TO_START + _SECONDS_A_TRIAL * trials
 
 
+def found(module: str, request: dict, threads: int, trials: int, version: str) -> tuple[bytes, str]:
+    """The library that `search` finds and the symbol in it; searched for once on this machine, then kept (`cpu.cache`).
+
+    version: the peer's, with all that decides what it finds. Raises SearchFailed, CacheError.
+    """
+    asked = json.dumps([module, request, threads, trials, version, fingerprint(host())])
+
+    def make(path: Path) -> bytes:
+        best = search(module, {**request, "folder": str(path.parent)}, threads, trials)
+        return with_facts(Path(best["library"]).read_bytes(), {"symbol": best["symbol"]})
+
+    library, facts = without_facts(kept(sha256(asked.encode()).hexdigest() + ".so", f"/* {asked} */\n", make))
+    return library, facts["symbol"]
+
+
 def search(module: str, request: dict, threads: int, trials: int) -> dict:
     """Runs `python -m module` with the request; the JSON object it prints as its last line. Raises SearchFailed."""
     root = str(Path(__file__).parents[2])
@@ -55,11 +74,14 @@ def search(module: str, request: dict, threads: int, trials: int) -> dict:
     return json.loads(said[-1])
 
 
-def load(library: str, symbol: str, x: np.ndarray, w: np.ndarray, shape: tuple[int, ...], layout: str) -> Prepared:
+def load(library: bytes, symbol: str, x: np.ndarray, w: np.ndarray, shape: tuple[int, ...], layout: str) -> Prepared:
     """The function `symbol` of a compiled library, on memory of its own: it takes x, w and an output of `shape`."""
     import tvm
 
-    module = tvm.runtime.load_module(library)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "layer.so"
+        path.write_bytes(library)
+        module = tvm.runtime.load_module(str(path))
     function = module[symbol]
     given, weights = tvm.runtime.tensor(x), tvm.runtime.tensor(w)
     y = tvm.runtime.tensor(np.zeros(shape, np.float32))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ctypes.util import find_library
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -55,13 +54,12 @@ class Xtc(Peer):
     def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
         matrix = problem.op == "matmul"
         given, weights = (x, w) if matrix else (_padded(problem, x), np.ascontiguousarray(w.transpose(2, 3, 1, 0)))
-        with TemporaryDirectory() as folder:
-            request = {"op": problem.op, "x": given.shape, "w": weights.shape, "folder": folder}
-            if not matrix:
-                request["stride"] = convolution(problem).stride
-            found = tvm_library.search("bench.peers.xtc_search", request, threads, self.trials)
-            layout = "row-major" if matrix else "NHWC, input padded ahead, weights (R,S,C,K)"
-            return tvm_library.load(found["library"], found["symbol"], given, weights, problem.output.shape, layout)
+        request = {"op": problem.op, "x": given.shape, "w": weights.shape}
+        if not matrix:
+            request["stride"] = convolution(problem).stride
+        library, symbol = tvm_library.found("bench.peers.xtc_search", request, threads, self.trials, self.version())
+        layout = "row-major" if matrix else "NHWC, input padded ahead, weights (R,S,C,K)"
+        return tvm_library.load(library, symbol, given, weights, problem.output.shape, layout)
 
 
 def _padded(problem: Problem, x: np.ndarray) -> np.ndarray:
