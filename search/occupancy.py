@@ -17,6 +17,10 @@ from tiling.footprint import axis_points, footprint
 from tiling.machine import CacheLevel, Machine
 from tiling.problem import Problem, Tensor
 
+# Where x is read by vectors, one vector is one line, and prefetchers of x86 cores bring the line's neighbour with it: a
+# tile one vector wide moves lines that are gone before a loop over channels comes to them.
+PAIR = 2
+
 
 @dataclass(frozen=True)
 class Geometry:
@@ -67,7 +71,8 @@ def occupancy(
     problem: Problem, tensor: Tensor, extents: Mapping[str, int], caches: tuple[Geometry, ...]
 ) -> Occupancy:
     """What the tile of `tensor` over `extents` points per dim asks of each cache."""
-    size = footprint(problem, tensor, extents, caches[0].line)
+    moved = caches[0].line * (PAIR if problem.lanewise and tensor.role != "vector" else 1)
+    size = footprint(problem, tensor, extents, moved)
     average, reached = [], []
     for cache in caches:
         lines = footprint(problem, tensor, extents, cache.line) // cache.line

@@ -142,3 +142,13 @@ def test_volumes_against_a_simulated_cache(name, ways):
     assert 0.9 < median(ratios) < 1.1
     assert sum(0.75 < ratio < 1.33 for ratio in ratios) >= 9
     assert all(1 / 3 < ratio < 3 for ratio in ratios)
+
+
+def test_a_depthwise_tile_one_vector_wide_brings_the_neighbours_of_its_lines():
+    """Channels in the outer loop move x and y twice where the cache does not hold them, in the inner one once."""
+    problem = conv2d(c=32, k=32, groups=32, h=28, w=28, r=1, s=1)
+    body = "S(y) U(w,7) V(c,16)"
+    outside = moved(problem, f"T(c,2) T(h,28) T(w,4) {body}", one_cache(16 << 10))
+    inside = moved(problem, f"T(h,28) T(w,4) T(c,2) {body}", one_cache(16 << 10))
+    assert inside["x"] == 4 * 28 * 28 * 32 and outside["x"] == 2 * inside["x"]
+    assert outside["y"] == 2 * inside["y"] and outside["w"] == inside["w"]
