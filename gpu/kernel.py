@@ -232,9 +232,14 @@ def _current():
     return cupy, number, described(found["name"].decode(), capability, found)
 
 
+def is_a(name: str, device: Device) -> bool:
+    """Whether a GPU that the driver calls `name` is of that kind: an NVIDIA A100-SXM4-80GB is an A100, an A1000 is none."""
+    return re.search(rf"\b{device.name}\b", name) is not None
+
+
 def described(name: str, capability: int, properties: dict) -> Device:
     """A device from what the driver tells and, for rates that it does not tell, the nearest kind that is known."""
-    known = [d for d in DEVICES.values() if re.search(rf"\b{d.name}\b", name)] or [
+    known = [d for d in DEVICES.values() if is_a(name, d)] or [
         d for d in sorted(DEVICES.values(), key=_capability) if _capability(d) <= capability
     ]
     if not known:

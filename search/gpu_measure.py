@@ -12,7 +12,7 @@ from functools import lru_cache
 from cpu.host import host
 from cpu.oracle import reals
 from gpu.arrays import from_device, poisoned, to_device
-from gpu.compile import CompileError, compile_cubin
+from gpu.compile import CompileError, compile_cubin, compiler_name
 from gpu.emit import emit
 from gpu.isolation import ending_on_a_fault
 from gpu.kernel import Kernel, current_device, load
@@ -31,6 +31,11 @@ def ready(*, op: str, shape: str, dtype: str) -> None:
     with ending_on_a_fault():
         _exact(problem)
         _random(problem)
+
+
+def compiler_ready() -> None:
+    """Loads NVRTC, so that no candidate waits for it."""
+    compiler_name()
 
 
 def compiled(*, op: str, shape: str, dtype: str, schemes: Sequence[str], architecture: str) -> dict[str, str]:

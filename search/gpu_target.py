@@ -12,7 +12,7 @@ import numpy as np
 from gpu.compile import CompilerMissing, Cubin, compile_cubin
 from gpu.devices import Device, device_named
 from gpu.emit import Source, emit
-from gpu.kernel import ArgumentError, DeviceError, Kernel, choose, current_device, load
+from gpu.kernel import ArgumentError, DeviceError, Kernel, choose, current_device, is_a, load
 from gpu.predict import Prediction, predict, rank
 from gpu.space import limits
 from gpu.twin import run_on_twin
@@ -127,7 +127,7 @@ def device_for(name: str | None) -> tuple[Device, str]:
         here = current_device()
     except DeviceError as error:
         return wanted, str(error)
-    if name is None or wanted.name in here.name:
+    if name is None or is_a(here.name, wanted):
         return here, ""
     return wanted, f"the GPU here is {here.name}, not {wanted.name}"
 

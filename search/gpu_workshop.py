@@ -97,8 +97,8 @@ class GpuWorkshop:
         forget: bool = False,
         progress: Callable[[int, int, float], None] = lambda tried, of, best: None,
     ) -> Outcome:
-        """As `search.workshop.Workshop.tune`. Raises TuningError, StoreError, CacheError, and WorkerError where the
-        device, and not a candidate, is at fault."""
+        """As `search.workshop.Workshop.tune`; the budget begins once the device is open. Raises TuningError, StoreError,
+        CacheError, and WorkerError where the device, and not a candidate, is at fault."""
         key = self.key(schemes[0].problem)
         known = {} if forget else {text: found for text, found in store.measured(key).items() if stands(found)}
         kept = None if forget else store.choice(key, "measure")
@@ -111,11 +111,15 @@ class GpuWorkshop:
                 return outcome
 
             def prepare(schemes: Sequence[Scheme], patience: float) -> dict[str, str]:
+                _load_compiler(compilers)
                 failed = self._compiled(compilers, schemes, patience)
                 for text, reason in failed.items():
                     store.record(key, text, reason)
                 return failed
 
+            # Now, so that the budget is for measuring; a worker that takes another's place is made ready when it is needed.
+            _make_ready(worker, schemes[0].problem)
+            _load_compiler(compilers)
             return tune(
                 schemes,
                 measure,
@@ -174,6 +178,13 @@ def _make_ready(worker: Worker, problem: Problem) -> None:
         worker.call("search.gpu_measure:ready", timeout=READY_SECONDS, **_job(problem))
     except CandidateError as error:
         raise WorkerError(f"the device cannot be used: {error.reason}") from error
+
+
+def _load_compiler(worker: Worker) -> None:
+    try:
+        worker.call("search.gpu_measure:compiler_ready", timeout=READY_SECONDS)
+    except CandidateError as error:
+        raise WorkerError(f"NVRTC cannot be used: {error.reason}") from error
 
 
 @lru_cache(maxsize=1)

@@ -92,7 +92,8 @@ def test_the_command_measures_and_reports(stand_in, capsys, monkeypatch, tmp_pat
     assert "limits it (" in text and (tmp_path / "kernel").is_dir()
 
 
-def test_one_scheme_is_checked_and_timed(stand_in, capsys):
+def test_one_scheme_is_checked_and_timed(stand_in, capsys, monkeypatch):
+    monkeypatch.setattr("search.gpu_command.VERDICT_SECONDS", 0.05)
     scheme = product_scheme(PROBLEM).text
     arguments = ["--target", "cuda", "--shape", SHAPE, "--scheme", scheme]
     assert matmul_command([*arguments, "--json"]) == 0
@@ -101,6 +102,15 @@ def test_one_scheme_is_checked_and_timed(stand_in, capsys):
     stand_in({scheme: "wrong"})
     assert matmul_command(arguments) == 1
     assert "the kernel failed: WrongResult: wrong result" in capsys.readouterr().err
+
+
+def test_the_budget_begins_once_device_and_compiler_are_ready(stand_in, monkeypatch):
+    shop, schemes = few(1)
+    steps = []
+    monkeypatch.setattr("search.gpu_workshop.Worker.call", lambda self, function, **_: steps.append(function))
+    monkeypatch.setattr("search.gpu_workshop.tune", lambda *_, **__: steps.append("tune"))
+    shop.tune(schemes)
+    assert steps == ["search.gpu_measure:ready", "search.gpu_measure:compiler_ready", "tune"]
 
 
 def test_a_device_that_cannot_be_used_is_no_candidates_fault(stand_in, monkeypatch):
