@@ -4,15 +4,18 @@ import re
 from dataclasses import replace
 from itertools import count
 
+import numpy as np
 import pytest
 
+from gpu.arrays import from_device, poisoned, to_device
 from gpu.devices import DEVICES
 from gpu.emit import emit
+from gpu.kernel import load
 from gpu.pipeline import pipeline_of
 from gpu.predict import predict, rank
 from gpu.space import candidates, limits
 from gpu.tensor_map import TensorMapError
-from tests.gpu_cases import check_on_twin
+from tests.gpu_cases import check_on_twin, expected, integers
 from tests.test_gpu_compile import check_compiles, needs_nvrtc
 from tests.test_gpu_twin import survives
 from tiling.epilogue import fused
@@ -221,6 +224,7 @@ def test_a_large_product_is_copied_in_bulk_by_clusters():
     [
         product(m=4096, n=4096, k=4096),
         product(m=1000, n=1000, k=2040, batch=2, transpose_a=True, transpose_b=False, dtype="bf16"),
+        product(m=512, n=96, k=999, transpose_a=True, transpose_b=False),
         fused(image(n=16, c=64, h=56, w=56, k=72), "relu(y + b + z)"),
     ],
     ids=str,
@@ -228,3 +232,22 @@ def test_a_large_product_is_copied_in_bulk_by_clusters():
 def test_bulk_schedules_compile_without_spills_and_stay_asynchronous(problem):
     for scheme in bulk_candidates(problem)[::4]:
         check_compiles(scheme, "H200")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "problem",
+    [
+        product(m=3000, n=1000, k=520),
+        product(m=1000, n=1000, k=520, batch=3, transpose_a=True, transpose_b=False, dtype="bf16"),
+        image(n=16, c=72, h=28, w=28, k=136),
+        image(n=4, c=64, h=57, w=40, k=64, stride=2, dilation=2, padding=((2, 1), (0, 3)), dtype="f16"),
+    ],
+    ids=str,
+)
+def test_on_the_device_every_bulk_schedule_is_exact(problem):
+    inputs = integers(problem)
+    wanted, arrays = expected(problem, *inputs), to_device(problem, inputs)
+    for scheme in bulk_candidates(problem):
+        found = load(scheme)(*arrays, out=poisoned(problem))
+        np.testing.assert_array_equal(from_device(problem, found), wanted, scheme.text)
