@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench import gpu_conditions
+from bench.algorithms import computed_by
 from bench.batch import batched
 from bench.conditions import USUAL_PEERS, available, conditions, identity
 from bench.files import ReportError, append, check_writable
@@ -29,7 +30,7 @@ from microkernels.offline import machine_catalog
 from search.gpu_problem import DEFAULT_DTYPE, DTYPES
 from search.gpu_workshop import gpu_workshop
 from search.options import FAILURES, INTERRUPTED, seconds, whole
-from search.workshop import DEFAULT_BUDGET, workshop
+from search.workshop import ALGORITHMS, DEFAULT_BUDGET, workshop
 from tiling.operators import LAYOUTS
 from tiling.problem import ProblemError
 from tiling.scheme import SchemeError
@@ -69,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(sentence, file=sys.stderr)
         shops, described = _shops(options, suites, threads)
         known = described(_command(options), shops[0], versions, absent, options.cache, options.budget)
-        unfinished = journal(identity(list(suites), suites, threads, options.dtype, known))
+        unfinished = journal(identity(list(suites), suites, threads, options.dtype, options.algorithm, known))
         found.visits = plan(suites, shops)
         with alone():
             if options.restart:
@@ -113,23 +114,29 @@ def _check_target(options: argparse.Namespace) -> None:
         raise ProblemError(f"dtype {options.dtype!r:.40} is not covered by --target {options.target}: {', '.join(known)}")
     if gpu and options.layout != "nhwc":
         raise ProblemError(f"--layout {options.layout} is not covered by --target cuda: leave it out")
+    if gpu and options.algorithm != "direct":
+        raise ProblemError(f"--algorithm {options.algorithm} is not covered by --target cuda: leave it out")
     if gpu and options.threads != [1]:
         raise ProblemError("--threads means nothing to --target cuda: leave it out")
 
 
 def _suites(options: argparse.Namespace) -> dict[str, tuple[Layer, ...]]:
     images = options.batch
-    found = {name: laid_out(suite(name), options.layout) for name in dict.fromkeys(options.suite)}
+    found = {name: _layers(name, options) for name in dict.fromkeys(options.suite)}
     if images == 1:
         return found
     return {f"{name}-b{images}": batched(name, layers, images) for name, layers in found.items()}
+
+
+def _layers(name: str, options: argparse.Namespace) -> tuple[Layer, ...]:
+    return computed_by(laid_out(suite(name), options.layout), options.algorithm)
 
 
 def _shops(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], threads: Sequence[int]):
     """What searches and builds, one for each number of threads or the GPU's; and what describes the run's conditions."""
     if options.target == "cuda":
         return [gpu_workshop(options.dtype)], gpu_conditions.conditions
-    shops = [workshop(None, count) for count in threads]
+    shops = [workshop(None, count, algorithm=options.algorithm) for count in threads]
     for op in dict.fromkeys(layer.problem.op for layers in suites.values() for layer in layers if layer.problem):
         machine_catalog(shops[0].isa, op, announce=lambda sentence: print(sentence, file=sys.stderr))
     return shops, conditions
@@ -185,6 +192,8 @@ def _command(options: argparse.Namespace) -> str:
         words += ["--cache", options.cache]
     if options.layout != "nhwc":
         words += ["--layout", options.layout]
+    if options.algorithm != "direct":
+        words += ["--algorithm", options.algorithm]
     words += ["--budget", f"{options.budget:g}"]
     for name in ("report", "readme"):
         if getattr(options, name):
@@ -206,6 +215,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dtype", metavar="NAME", help="f32 on the CPU; f16 (default), bf16 or tf32 on a GPU")
     parser.add_argument("--batch", type=whole, default=1, metavar="N", help="images of every convolution; default: 1")
     parser.add_argument("--layout", choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc")
+    parser.add_argument(
+        "--algorithm", choices=ALGORITHMS, default="direct",
+        help="winograd: of 3x3 layers of stride 1, others are left out; auto: the faster one; default: direct",
+    )  # fmt: skip
     parser.add_argument(
         "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS",
         help=f"of search a layer; default {DEFAULT_BUDGET:g}",

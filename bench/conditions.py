@@ -83,12 +83,13 @@ def conditions(
 
 
 def identity(
-    names: Sequence[str], suites: Mapping[str, Sequence[Layer]], threads: Sequence[int], dtype: str, known: Conditions
+    names: Sequence[str], suites: Mapping[str, Sequence[Layer]], threads: Sequence[int], dtype: str, algorithm: str,
+    known: Conditions,
 ) -> dict:
     """What tells an unfinished run from others: a run continues only what it would have measured itself."""
     return {
         "layers": {name: [(layer.name, layer.shape, layer.count) for layer in suites[name]] for name in names},
-        **{"target": known.target, "dtype": dtype},
+        **{"target": known.target, "dtype": dtype, "algorithm": algorithm},
         **{"threads": list(threads), "cache": known.cache, "budget": known.budget, "peers": known.peers},
         **{"machine": known.machine.fingerprint, "isa": known.machine.isa, "compiler": known.compiler},
         "versions": [known.tilewright, store.VERSION, _own_text()],

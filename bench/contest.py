@@ -18,7 +18,7 @@ from bench.peers import PEERS
 from bench.peers.peer import Prepared
 from cpu.host import host
 from cpu.kernel import Kernel, aligned_empty, build
-from cpu.measure import WrongResult, check_exact, largest_error
+from cpu.measure import WrongResult, bound_of, check_exact, largest_error
 from cpu.oracle import error_bound, reals, reference
 from cpu.timer import peak_gflops, read_bandwidth
 from microkernels.isa import isa_named
@@ -91,7 +91,7 @@ def contest(
     entrants, skipped = [], []
     for name, text in schemes.items():
         kernel = build(parse(problem, text), chosen, threads, stream)
-        entrants.append(_ours(name, kernel, x, w, expected, bound, warm))
+        entrants.append(_ours(name, kernel, x, w, expected, warm))
     for name in peers:
         try:
             entrants.append(_peer(name, problem, x, w, threads, expected, bound, peak if warm else None))
@@ -118,11 +118,11 @@ def contest(
     }
 
 
-def _ours(name: str, kernel: Kernel, x, w, expected, bound, warm: bool) -> _Entrant:
+def _ours(name: str, kernel: Kernel, x, w, expected, warm: bool) -> _Entrant:
     check_exact(kernel)
     packed, y = kernel.pack(w), aligned_empty(kernel.problem.output.shape)
     kernel(x, packed, out=y)
-    error = largest_error(kernel.problem, y, expected, bound)
+    error = largest_error(kernel.problem, y, expected, bound_of(kernel.scheme, x, w))
 
     def alone(seconds: float) -> Timing:
         return kernel.measure(x, packed.data, y, seconds)

@@ -8,6 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from bench.algorithms import computed_by
+from bench.contest import contest
 from cpu.emit import emit
 from cpu.export import load
 from cpu.kernel import ArgumentError, build
@@ -26,6 +28,7 @@ from tiling.notation import parse
 from tiling.operators import conv2d
 from tiling.problem import ProblemError
 from tiling.scheme import SchemeError
+from tiling.shapes import canonical, suite
 from tiling.winograd import SIZES, Winograd, product_problem, tile_grid, transforms
 
 ODD = conv2d(n=2, c=19, h=13, w=11, k=37, r=3, s=3, padding=1)
@@ -282,3 +285,20 @@ def test_the_command_line(capsys):
     assert "products where the definition takes" in found["explanation"]
     assert main(["--shape", "c=4,h=9,w=9,k=4,r=1,s=1", "--algorithm", "winograd", "--isa", "portable"]) == 2
     assert "kernels of 3 x 3, not 1 x 1" in capsys.readouterr().err
+
+
+def test_a_suite_leaves_out_what_winograd_cannot_compute():
+    layers = suite("resnet18")
+    taken = {layer.name: layer for layer in computed_by(layers, "winograd")}
+    assert [name for name, layer in taken.items() if layer.problem] == ["R2", "R6", "R9", "R12"]
+    assert "kernels of 3 x 3, not 7 x 7" in taken["R1"].refused and "stride 1, not 2 and 2" in taken["R4"].refused
+    assert computed_by(layers, "auto") == computed_by(layers, "direct") == layers
+
+
+def test_a_contest_holds_each_algorithm_to_its_own_bound():
+    problem = conv2d(c=16, h=12, w=12, k=16, r=3, s=3, padding=1)
+    texts = {"tilewright": text_of(problem, 4, 9, 2, 4), "model only": "R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,16) V(k,4)"}
+    common = {"isa": "portable", "threads": 1, "stream": False, "peers": [], "cache": "warm"}
+    found = contest(op="conv2d", shape=canonical(problem), schemes=texts, **common, rounds=1, seconds=0.001, seed=0)
+    ours, direct = found["contenders"]
+    assert 0 < direct["max_error"] < ours["max_error"] < 1e-4
