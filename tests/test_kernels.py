@@ -308,6 +308,9 @@ GOLDENS = {
     "depthwise2d_masked_avx2": (CASES["depthwise, taps looped"], "avx2", {}),
     "depthwise2d_unrolled_avx512f": (CASES["depthwise, taps unrolled"], "avx512f", {}),
     "matmul_composed_avx512f": (CASES["matrix product"], "avx512f", {}),
+    "conv2d_winograd_avx2": (
+        (fused(TAIL, "relu(y + b)"), "F(2x2,3x3) B(6,24) T(n,3) S(c) T(k,5) U(m,6) V(n,{v})"), "avx2", {"threads": 2}
+    ),
     "conv2d_epilogue_accumulated_avx2": (EPILOGUE_CASES["accumulated, then gelu"], "avx2", {}),
     "conv2d_epilogue_streaming_avx512f": (EPILOGUE_CASES["strided, then a residual"], "avx512f", {"stream": True}),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -108,6 +109,16 @@ def test_tasks_are_shared_among_threads(threads):
 
 def test_a_kernel_has_no_more_threads_than_tasks():
     assert kernel_of(CASES["no padding"], "portable", 64).threads == 8
+
+
+def test_calls_from_several_threads_at_once_do_not_meet():
+    kernel = kernel_of(CASES["odd image, primes, batch"], "portable", 2)
+    packed = [kernel.pack(reals(ODD, seed)[1]) for seed in range(4)]
+    alone = [kernel(reals(ODD, seed)[0], packed[seed]) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(20):
+            together = list(pool.map(lambda seed: kernel(reals(ODD, seed)[0], packed[seed]), range(4)))
+            assert all(np.array_equal(a, b) for a, b in zip(alone, together))
 
 
 @pytest.mark.parametrize("place", PLACES)
