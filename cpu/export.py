@@ -15,10 +15,11 @@ from pathlib import Path
 
 import jinja2
 
-from cpu.library import compiled
 from cpu.emit import TEMPLATES, VERSION, Source, microkernels_of, packed_elements_of, single_pass, symbol_of
 from cpu.epilogue import may_be_output
 from cpu.kernel import Kernel
+from cpu.library import compiled
+from cpu.numbers import ELEMENTS, elements_of
 from cpu.toolchain import BASE_FLAGS
 from microkernels.isa import isa_named
 from tiling.notation import parse
@@ -61,6 +62,9 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
         "epilogue": problem.epilogue,
         "in_place": [a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and single_pass(kernel.scheme)],
         "packed": source.packed,
+        "elements": elements_of(problem),
+        "types": [ELEMENTS[name].c for name in elements_of(problem)],
+        "values": {"f32": "%s", "bf16": "bf16(%s)", "u8": "2 + %s", "s8": "%s"},  # of the example's arrays, from a number's C text
         "compile_flags": " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ()))),
     }
     library = kernel.saved

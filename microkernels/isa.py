@@ -237,10 +237,12 @@ AVX512VNNI = replace(
     embedded_broadcast=False,  # of the weights alone: x is the unsigned operand, which comes from a register
     prologue=_WORD.format(numbers="Four u8 of x or four s8 of the weights")
     + """\
-/* To each lane of acc, an int32, the products of its four u8 of x and s8 of w are added, exactly. */
+/* To each lane of acc, an int32, the products of its four u8 of x and s8 of w are added, exactly. Not the intrinsic: gcc 12
+ * stores every one of its results to the stack as well. */
 static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
 {
-    return (__m512)_mm512_dpbusd_epi32((__m512i)acc, (__m512i)x, (__m512i)w);
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(x), "v"(w));
+    return acc;
 }""",
     fma="dot({x}, {w}, {acc})",
     dtype="int8",

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cpu import dlpack
-from cpu.emit import emit
+from cpu.emit import emit, single_pass
 from cpu.host import supports
 from cpu.kernel import ArgumentError, build
 from cpu.measure import check_exact
-from cpu.numbers import ELEMENTS, stored
+from cpu.numbers import ELEMENTS, from_bits, stored
 from cpu.oracle import error_bound, integers, reals, reference, wrong
+from cpu.toolchain import find_compiler
+from microkernels.catalog import Catalog
 from microkernels.isa import best_isa, isa_named
+from microkernels.microkernel import parse as parse_microkernel
+from microkernels.offline import UsageError, usable_isa
+from search import generate_conv, load_kernel
+from search.conv import main as command
+from search.space import candidates
 from tests.guard import PLACES, check_guarded
+from tests.model_cases import MACHINE
+from tests.test_kernels import assembly_of, spills_of
 from tiling.epilogue import fused
 from tiling.notation import parse
 from tiling.operators import conv2d, matmul
@@ -247,3 +261,89 @@ def test_the_text_of_a_problem_says_its_dtypes(text):
 def test_a_cpu_without_the_instructions_is_told_so(dtype):
     with pytest.raises(ValueError, match=f"this CPU computes nothing in {dtype}: it lacks avx512f.*; dtype='f32' runs everywhere"):
         best_isa(frozenset({"fma", "avx2"}), dtype)
+
+
+@pytest.mark.parametrize(
+    "case, dtype, output, epilogue",
+    [
+        ("five channels, masked", "bf16", None, None),
+        ("groups of odd channels", "int8", None, None),
+        ("whole words", "int8", "u8", "y*0.01 + b"),
+        ("product", "bf16", "f32", "relu(y + b)"),
+    ],
+)
+def test_saved_kernels_run_without_python_and_load_again(case, dtype, output, epilogue, tmp_path):
+    if not supports(isa_named(ISA[dtype]).cpu_flags):
+        pytest.skip(f"needs {ISA[dtype]}")
+    kernel = kernel_of(case, dtype, output, epilogue)
+    library = next(path for path in kernel.save(tmp_path) if path.suffix == ".so")
+    x, w, *arrays = (
+        np.arange(t.elements, dtype=np.float32).reshape(t.shape)
+        for t in (kernel.problem.broadcast, kernel.problem.vector, *kernel.problem.epilogue_arrays)
+    )
+    values = (x % 5 - (2 if dtype == "bf16" else 0), w % 7 - 3, *(array % 3 - 1 for array in arrays))
+    y = kernel(*stored(kernel.problem, values))
+    numbers = from_bits(y, kernel.problem.output_dtype).astype(np.float64).ravel()
+    compiler = [*find_compiler().command, "-O2", "-Wall", "-Werror"]
+    command = [*compiler, f"{library.stem}_example.c", library, "-Wl,-rpath,$ORIGIN", "-o", "example"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    printed = subprocess.run([tmp_path / "example"], check=True, capture_output=True, text=True).stdout
+    assert f"checksum {np.sum(numbers * (np.arange(numbers.size) % 3 + 1)):.0f}\n" in printed
+    assert np.array_equal(load_kernel(tmp_path)(*stored(kernel.problem, values)), y)
+
+
+@pytest.mark.parametrize("dtype", ON_BOTH)
+@pytest.mark.parametrize("rows, vectors, taps", [(14, 2, 1), (9, 3, 1), (28, 1, 1), (9, 2, 3)])
+def test_tiles_of_nearly_all_registers_do_not_spill(rows, vectors, taps, dtype, tmp_path):
+    """Read off the assembly: for every word of x one broadcast, for every word of weights one load, and no more."""
+    problem = conv2d(c=64, h=1, w=rows + 2, k=16 * vectors, r=1, s=3, dtype=dtype)
+    words = in_words(problem).extents["c"]
+    text = f"S(y) T(s,{3 // taps}) T(c,{words}) U(s,{taps}) U(w,{rows}) U(k,{vectors}) D(c,{NUMBERS[dtype]}) V(k,16)"
+    source = emit(parse(problem, text), isa_named(ISA[dtype]))
+    assembly = assembly_of(source, tmp_path)
+    instruction = {"bf16": "vdpbf16ps", "int8": "vpdpbusd"}[dtype]
+    assert len(re.findall(rf"{instruction}\s", assembly)) == rows * vectors * taps
+    reads = rows + taps - 1  # taps share what they have in common
+    assert len(re.findall(r"v\w*broadcast\w+\s+-?\w*\(", assembly)) + assembly.count("{1to16}") == reads
+    assert not spills_of(assembly)
+
+
+def test_the_search_chooses_schemes_of_the_dtype_and_keeps_them():
+    if not supports(isa_named("avx512vnni").cpu_flags):
+        pytest.skip("needs avx512vnni")
+    arguments = dict(c=6, h=9, w=9, k=24, r=3, s=3, padding=1, dtype="int8", output_dtype="u8", epilogue="y*scale[k] + b")
+    kernel = generate_conv(**arguments)
+    assert "D(c,4) V(k,16)" in kernel.scheme.text and kernel.problem.dtype == "int8"
+    check_exact(kernel)
+    assert generate_conv(**arguments).scheme == kernel.scheme
+    assert all(str(tile).startswith("int8_conv2d_ukernel_") for tile in kernel.emitted.microkernels)
+    assert kernel.timing.seconds > 0
+
+
+@pytest.mark.isa("avx512bf16")
+def test_the_command_takes_dtypes_by_option_and_in_the_shape(capsys):
+    shape = "c=8,h=6,w=6,k=16,r=3,s=3,pad=1"
+    assert command(["--shape", shape, "--dtype", "bf16", "--output-dtype", "f32", "--model-only", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["shape"] == f"{shape},dtype=bf16,out=f32" and found["isa"] == "avx512bf16" and found["correct"]
+    assert command(["--shape", found["shape"], "--scheme", found["scheme"], "--json"]) == 0
+    assert command(["--shape", found["shape"], "--dtype", "int8", "--model-only"]) == 2
+    assert "the shape is of bf16, but dtype=int8: give one" in capsys.readouterr().err
+
+
+def test_words_are_ranked_as_f32_tiles_of_their_shape():
+    for dtype, isa in ISA.items():
+        tile = parse_microkernel(f"{dtype}_conv2d_ukernel_2hx7wx32kx3s_s1__{isa}")
+        assert tile.dtype == dtype and str(tile.measured_as) == "f32_conv2d_ukernel_2hx7wx32kx3s_s1__avx512f"
+        with pytest.raises(UsageError, match="its ranking is avx512f's"):
+            usable_isa(isa)
+    with pytest.raises(ValueError, match="not in canonical form"):
+        parse_microkernel("int8_conv2d_ukernel_14wx32k_s1__avx512f")
+
+
+def test_the_search_never_lets_sums_wait_in_a_narrow_output():
+    machine = replace(MACHINE, isa="avx512bf16")
+    for output, waits in (("bf16", False), ("f32", True)):
+        words = in_words(conv2d(c=2048, h=14, w=14, k=512, r=3, s=3, padding=1, dtype="bf16", output_dtype=output))
+        schemes = [found.scheme for found in candidates(words, machine, Catalog("", "avx512bf16", "conv2d"))]
+        assert any(not single_pass(scheme) for scheme in schemes) == waits
