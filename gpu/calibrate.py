@@ -45,7 +45,7 @@ def probes() -> tuple[Probe, ...]:
     ]
     for size, words_each in ((16, 4), (8, 2), (4, 1)):
         found.append(Probe(f"cp_async_{size}", _copy(f"cp_async_{size}", words_each), words, words))
-    found.append(Probe("copy_2", _copy_halves(), words, words))
+    found.append(Probe("gather_16", _gather(), words, words))
     for instruction in (i for i in INSTRUCTIONS if i.worker == "warp"):
         first, second = (_integers(rng, instruction.dtype) for _ in "ab")
         found.append(Probe(instruction.call, _mma(instruction.call), first, second))
@@ -107,9 +107,15 @@ def _copy(call: str, words: int) -> str:
     )
 
 
-def _copy_halves() -> str:
-    copies = loop(2 * WORDS, "copy_2(shared + 2 * i, (const unsigned short *)a + i, i % 3 != 0);")
-    return f"{copies}__syncthreads();\n{copy_out(0, WORDS)}"
+def _gather() -> str:
+    """Chunks from every alignment, cut at both ends in every way; a second one fills what the cut leaves of every other."""
+    return (
+        f"for (unsigned i = lane; i < {WORDS // 4}; i += 32) {{\n    unsigned chunk[4] = {{0, 0, 0, 0}};\n"
+        f"    const unsigned short *from = (const unsigned short *)a + (i * 37 + i / 8) % {2 * WORDS - 8};\n"
+        "    const int first = (int)(i % 11) - 1, end = 10 - (int)(i / 11 % 11);\n"
+        "    gather_16(chunk, from, first, end);\n    if (i % 2)\n        gather_16(chunk, from, end > 0 ? end : 0, 8);\n"
+        f"    store_shared_16(shared + 16 * i, chunk);\n}}\n__syncthreads();\n{copy_out(0, WORDS)}"
+    )
 
 
 def _mma(call: str) -> str:

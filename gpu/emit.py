@@ -16,6 +16,7 @@ import jinja2
 
 from gpu.bulk import bulk_context, bulk_maps
 from gpu.epilogue import epilogue_lines
+from gpu.gather import gather_lines
 from gpu.operand import Operand, check_operand, copy_lines, fragment_lines
 from gpu.pipeline import PRODUCER_REGISTERS, Pipeline, pipeline_of
 from gpu.tensor_map import TensorMap
@@ -191,7 +192,7 @@ def _operand(operand: Operand) -> dict:
         "row_axis": operand.axes[0],
         "column_axis": operand.axes[1],
         "place": operand.place,
-        "copy_lines": copy_lines(operand),
+        "copy_lines": gather_lines(operand) if operand.gathered else copy_lines(operand),
         "fragment_lines": [] if operand.pipeline.asynchronous else fragment_lines(operand),
     }
 
@@ -218,7 +219,7 @@ def _facts(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict[str, int
         "loads": 0
         if pipeline.asynchronous
         else parts * sum(count if o.by_word else count // 4 for o, count in zip(inputs, words)),
-        "copies": sum(prod(o.copy_map.loops) for o in inputs),
+        "copies": sum(o.units_each for o in inputs),
     }
 
 

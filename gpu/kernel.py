@@ -95,7 +95,8 @@ class Kernel:
         return self.source.scheme
 
     def __call__(self, first, second, *arrays, out=None):
-        """c or y. It returns before the kernel has ended; what follows on the same stream sees the result.
+        """c or y. It returns before the kernel has ended; what follows on the same stream sees the result. A CUDA graph may be
+        captured on a stream that the kernel ran on before.
 
         The arrays are the problem's, contiguous, on the kernel's device. The result is `out`, or a new array of the kind
         of `first`: a CuPy array, or a tensor of the library that `first` is of. Raises ArgumentError.

@@ -9,10 +9,10 @@ lies in global memory comes from the tensor's index expressions, so a convolutio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 
 from gpu.instructions import A_MATRICES, B_MATRICES, CHUNK, matrix_rows
-from gpu.pipeline import Pipeline
+from gpu.pipeline import SMALLEST_COPY, Pipeline
 from tiling.problem import Affine, Problem, Tensor, Window
 from tiling.scheme import SchemeError
 from tiling.taskmap import TaskMap, repeat, spatial
@@ -46,8 +46,7 @@ class Operand:
     @property
     def transposed(self) -> bool:
         """Whether the reduction runs down the tile's rows."""
-        last = self.tensor.indices[-1].terms[-1][0]
-        return last not in self.reduction
+        return self.pipeline.lies_along(self.side) != self.reduction
 
     @property
     def axes(self) -> tuple[str, str]:
@@ -111,16 +110,19 @@ class Operand:
         return f"wgmma_descriptor({tile} + {first} * {row_bytes} + {depth * self.pipeline.element_bytes} * part)"
 
     @property
+    def gathered(self) -> bool:
+        """Whether the runs are too badly aligned for cp.async, so that the tile is copied as `gpu.gather` says."""
+        return self.pipeline.alignment(self.side) < SMALLEST_COPY
+
+    @property
     def unit_bytes(self) -> int:
-        """Bytes copied at once: the most, up to 16, that divides every distance between runs in global memory."""
-        run = 1
-        for dim, index, extent in zip(
-            reversed(self.axes[1]), reversed(self.tensor.indices), reversed(self.tensor.shape)
-        ):
-            if index != Affine(((dim, 1),)):
-                break
-            run *= extent
-        return gcd(CHUNK, run * self.pipeline.element_bytes)
+        """Bytes of the tile that are copied at once."""
+        return CHUNK if self.gathered else self.pipeline.alignment(self.side)
+
+    @property
+    def units_each(self) -> int:
+        """Of one thread in a step."""
+        return prod(self.copy_map.loops)
 
     @property
     def copy_map(self) -> TaskMap:
@@ -149,7 +151,7 @@ def _largest_divisor(number: int, most: int) -> int:
 
 
 def copy_lines(operand: Operand) -> list[str]:
-    """The body of the function that copies the tile of one step; `first` is the tile's first point of `operand.axis`."""
+    """The body of the function that copies the tile of one step by cp.async; `first` is the tile's first point of `axis`."""
     pipeline, tensor, copies = operand.pipeline, operand.tensor, operand.copy_map
     elements = operand.unit_bytes // pipeline.element_bytes
     counters = ("i", "j")[: len(copies.loops)]
@@ -178,8 +180,7 @@ def copy_lines(operand: Operand) -> list[str]:
     place = f"{tensor.name}_at(row, {_quotient('column', CHUNK // pipeline.element_bytes)})"
     if operand.unit_bytes < CHUNK:
         place += f" + column % {CHUNK // pipeline.element_bytes} * {pipeline.element_bytes}"
-    copy = "copy_2" if operand.unit_bytes == 2 else f"cp_async_{operand.unit_bytes}"
-    body.append(f"{copy}(tile + {place}, {tensor.name} + ({offset}), {condition});")
+    body.append(f"cp_async_{operand.unit_bytes}(tile + {place}, {tensor.name} + ({offset}), {condition});")
     lines += [pad + line for line in body]
     for depth in reversed(range(len(counters))):
         lines.append("    " * depth + "}")
@@ -295,6 +296,12 @@ def check_operand(operand: Operand) -> None:
         raise SchemeError(
             f"S({name}, {operand.pipeline.depth}): rows of {columns} elements of {name}'s {rows} x {columns} tile are no "
             f"multiple of {least} bytes: tile {operand.axes[1]} further"
+        )
+    order = "".join(dim for index in operand.tensor.indices for dim, _ in index.terms if dim in operand.axes[1])
+    if operand.gathered and order != operand.axes[1]:
+        raise SchemeError(
+            f"S({name}, {operand.pipeline.depth}): rows of {name} are not aligned to 4 bytes and are gathered as they lie: fuse "
+            f"{order}, not {operand.axes[1]}"
         )
     unnamed = operand.tensor.dims - set("".join(operand.axes)) - {"l"}
     if unnamed:

@@ -18,10 +18,10 @@ Loops over clusters make it Hopper's bulk pipeline: as many clusters as the devi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 
-from gpu.instructions import Instruction, instructions_for
-from tiling.problem import DTYPE_BYTES, Problem
+from gpu.instructions import CHUNK, Instruction, instructions_for
+from tiling.problem import DTYPE_BYTES, Affine, Problem, Tensor
 from tiling.scheme import Matrix, Scheme, SchemeError, Stage, Tile, Unroll
 from tiling.taskmap import TaskMap, spatial
 
@@ -30,6 +30,11 @@ REGISTERS = 65536  # of a multiprocessor, from sm_80 on
 LARGEST_SHARED = 228 << 10  # bytes of a multiprocessor that has most of it, from sm_80 on
 # What a thread needs besides sums and fragments: addresses, predicates, loop counters. ptxas has the last word.
 _OTHER_REGISTERS = 48
+SMALLEST_COPY = 4  # bytes of a cp.async
+# Where smaller ones would be needed chunks are gathered in registers, several at a time (`gpu.gather`).
+_GATHER_REGISTERS = 40
+# Other blocks' sums on their way, several at a time.
+_SPLIT_REGISTERS = 80
 _LARGEST_LAUNCH, _LARGEST_TAKEN = 248, 240
 PRODUCERS = 128  # threads of the warpgroup that copies in bulk
 PRODUCER_REGISTERS = 56
@@ -178,7 +183,9 @@ class Pipeline:
         """By a thread that multiplies."""
         rows, columns, _ = self.unrolled
         fragments = 0 if self.asynchronous else 4 * rows + 2 * columns
-        return -(-(self.accumulators + fragments + _OTHER_REGISTERS) // 8) * 8
+        gathered = _GATHER_REGISTERS if min(map(self.alignment, (0, 1))) < SMALLEST_COPY else 0
+        added = _SPLIT_REGISTERS if self.splits > 1 else 0
+        return -(-(self.accumulators + max(fragments + gathered, added) + _OTHER_REGISTERS) // 8) * 8
 
     @property
     def blocks_at_once(self) -> int:
@@ -199,6 +206,23 @@ class Pipeline:
             return 0
         left = self.registers * self.threads - PRODUCER_REGISTERS * PRODUCERS
         return min(left // self.consumers // 8 * 8, _LARGEST_TAKEN)
+
+    def lies_along(self, side: int) -> str:
+        """The axis that lies contiguously in global memory: of a (side 0) or b (side 1)."""
+        last = self._input(side).indices[-1].terms[-1][0]
+        return self.axes[2] if last in self.axes[2] else self.axes[side]
+
+    def alignment(self, side: int) -> int:
+        """Bytes, 16 at most, that divide every distance between the contiguous runs of an input."""
+        tensor, run = self._input(side), self.element_bytes
+        for dim, index, extent in zip(reversed(self.lies_along(side)), reversed(tensor.indices), reversed(tensor.shape)):
+            if index != Affine(((dim, 1),)):
+                break
+            run *= extent
+        return gcd(CHUNK, run)
+
+    def _input(self, side: int) -> Tensor:
+        return (self.problem.broadcast, self.problem.vector)[side]
 
     def covered(self, axis: str) -> int:
         """Points of `axis` that the scheme covers: its extent, or more where the last tile goes over the edge."""

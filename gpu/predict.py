@@ -8,19 +8,21 @@ last wave that is nearly empty shows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, prod
+from math import ceil
 
 from gpu.bulk import load_lines
 from gpu.devices import Device
+from gpu.gather import staged, turns
 from gpu.operand import Operand
 from gpu.pipeline import Pipeline, pipeline_of
 from gpu.space import candidates, resident_blocks
 from tiling.problem import DTYPE_BYTES, Problem
 from tiling.scheme import Scheme
 
-# Cycles, from published micro-benchmarks of Ampere and Hopper, to one digit: first use of a copy's data; what a warp
-# waits for between an ldmatrix and the end of the matrix instruction that needs it; a barrier.
+# Cycles, from published micro-benchmarks of Ampere and Hopper, to one digit: first use of a copy's data from memory; a
+# load from the L2; what a warp waits for between an ldmatrix and the end of the matrix instruction that needs it; a barrier.
 _MEMORY_LATENCY = 800
+_L2_LATENCY = 260
 _PART_LATENCY = 60
 _BARRIER_LATENCY = 30
 _READ_BANDWIDTH = 64  # bytes a cycle that one multiprocessor reads from the L2
@@ -65,6 +67,7 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
     cycle = 1 / device.clock
     # The products of a bulk pipeline's step are under way while its threads wait for the next.
     step_latency = (1 if pipeline.bulk else pipeline.unrolled[2]) * _PART_LATENCY + _BARRIER_LATENCY
+    step_latency += _gather_latency(pipeline)
     parts = (
         ("matrix", serial * pipeline.steps * flops / rate * cycle),
         ("shared", serial * pipeline.steps * (copied + _fragment_bytes(pipeline)) / device.shared_bandwidth * cycle),
@@ -112,12 +115,26 @@ def _l2_bytes(pipeline: Pipeline) -> float:
 def _copies(pipeline: Pipeline) -> float:
     """Cycles in which a block's copies of one step are issued: four warps issue an instruction each a cycle.
 
-    A unit of 16 bytes costs its copy and about four instructions of addresses; smaller units cost as much each.
+    A cp.async, of 16 bytes or fewer, costs itself and about four instructions of addresses. A gathered chunk costs
+    its address, and for every run that it may lie in two loads, fifteen selections and shifts, and what decides on them.
     """
     if pipeline.bulk:
-        return _BULK_COPY * len(load_lines((Operand(pipeline, 0), Operand(pipeline, 1))))
-    units = sum(prod(o.copy_map.loops) for o in (Operand(pipeline, 0), Operand(pipeline, 1)))
-    return 5 * units * pipeline.warp_map.workers / 4
+        return _BULK_COPY * len(load_lines(_operands(pipeline)))
+    instructions = sum(_copy_instructions(o) * o.units_each for o in _operands(pipeline))
+    return instructions * pipeline.warp_map.workers * pipeline.instruction.threads / 32 / 4
+
+
+def _copy_instructions(operand: Operand) -> int:
+    return 10 + 40 * turns(operand) if operand.gathered else 5
+
+
+def _gather_latency(pipeline: Pipeline) -> float:
+    """Cycles of a step in which a thread waits for what it gathers: several chunks arrive together."""
+    return sum(_L2_LATENCY * o.units_each // staged(o) for o in _operands(pipeline) if o.gathered)
+
+
+def _operands(pipeline: Pipeline) -> tuple[Operand, Operand]:
+    return Operand(pipeline, 0), Operand(pipeline, 1)
 
 
 def _output_bytes(scheme: Scheme) -> int:

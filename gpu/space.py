@@ -207,7 +207,8 @@ def candidates(problem: Problem, device: Device) -> tuple[Scheme, ...]:
         splits = _splits(pipeline_of(scheme), device)
         if splits > 1:
             scheme = scheme_of(problem, schedule, splits)
-            found[scheme.text] = scheme
+            if not limits(scheme, device):
+                found[scheme.text] = scheme
     return tuple(found.values())
 
 

@@ -50,7 +50,9 @@ def expected_words(probe):
         return a[(words * 37 + words % 32) % WORDS]
     if name == "round_tf32":
         return (a + np.uint32(0x1000)) & ~np.uint32(0x1FFF)
-    if name.startswith(("cp_async", "copy_2")):
+    if name == "gather_16":
+        return gathered(a.view(np.uint16)).view(np.uint32)
+    if name.startswith("cp_async"):
         units = a.view(np.uint8).reshape(-1, int(name.rpartition("_")[2])).copy()
         units[::3] = 0
         return units.reshape(-1).view(np.uint32)
@@ -104,6 +106,16 @@ def expected_words(probe):
         for lane in range(32):
             found[i, lane] = [total[place] for place in instruction.c.tasks(lane)]
     return found.reshape(-1).view(np.uint32)
+
+
+def gathered(halves):
+    found = np.zeros((WORDS // 4, 8), np.uint16)
+    for i in range(WORDS // 4):
+        place, first, end = (i * 37 + i // 8) % (2 * WORDS - 8), i % 11 - 1, 10 - i // 11 % 11
+        for e in range(8):
+            if first <= e < end or i % 2 and e >= max(end, 0):
+                found[i, e] = halves[place + e]
+    return found.reshape(-1)
 
 
 def expected_wgmma(probe, instruction, a_across, b_across):
@@ -202,11 +214,11 @@ def test_a_difference_is_counted_and_kept(monkeypatch, tmp_path, capsys):
 
 
 def test_a_probe_that_faults_or_hangs_is_a_result(stand_in, monkeypatch):  # noqa: F811
-    few = tuple(PROBES[name] for name in ("load_shared", "round_tf32", "copy_2", "load_f32"))
+    few = tuple(PROBES[name] for name in ("load_shared", "round_tf32", "gather_16", "load_f32"))
     monkeypatch.setattr("gpu.calibrate.probes", lambda: few)
     monkeypatch.setattr("gpu.calibrate.PROBE_SECONDS", 6.0)
-    stand_in({"copy_2(": "fault", "round_tf32(": "hang"})
+    stand_in({"gather_16(": "fault", "round_tf32(": "hang"})
     found = calibrate()
     assert found["device"] == "NVIDIA H200" and found["words_differ"] == {"load_shared": 0, "load_f32": 0}
-    assert "an illegal memory access" in found["failed"]["copy_2"]
+    assert "an illegal memory access" in found["failed"]["gather_16"]
     assert found["failed"]["round_tf32"].startswith("no answer within 6 s")

@@ -14,7 +14,9 @@ from cpu.numbers import from_bits, to_bits
 from gpu.emit import emit
 from gpu.twin import TwinError, run_on_twin
 from tests.gpu_cases import check_on_twin, expected, integers, product_scheme
+from tiling.notation import parse
 from tiling.operators import conv2d, matmul
+from tiling.scheme import SchemeError
 
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="needs a C compiler")
 
@@ -37,10 +39,37 @@ def test_products_of_any_size(m, n, k, dtype):
     check_on_twin(product_scheme(matmul(m=m, n=n, k=k, dtype=dtype), depth=2))
 
 
-def test_odd_rows_are_copied_two_bytes_at_a_time_and_even_ones_by_what_divides_them():
-    for k, copy in ((31, "copy_2"), (30, "cp_async_4"), (28, "cp_async_8"), (24, "cp_async_16")):
+def test_odd_rows_are_gathered_and_even_ones_copied_by_what_divides_them():
+    for k, copy in ((31, "gather_16"), (30, "cp_async_4"), (28, "cp_async_8"), (24, "cp_async_16")):
         source = emit(product_scheme(matmul(m=16, n=64, k=k, dtype="f16")))
-        assert re.search(r"DEVICE void copy_a.*?(copy_2|cp_async_\d+)\(", source.text, re.S)[1] == copy
+        assert re.search(r"DEVICE void copy_a.*?(gather_16|cp_async_\d+)\(", source.text, re.S)[1] == copy
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        matmul(m=67, n=41, k=139, dtype="f16"),
+        matmul(m=67, n=41, k=139, dtype="bf16", transpose_a=True, transpose_b=True, batch=3),
+        conv2d(n=2, c=3, h=19, w=17, k=9, r=7, s=7, stride=2, padding=3, dtype="bf16", filters="krsc"),
+        conv2d(c=3, h=19, w=17, k=9, r=3, s=3, padding=(0, 2), dilation=(3, 2), dtype="f16", filters="krsc"),
+        conv2d(c=1, h=30, w=31, k=9, r=2, s=5, padding=(1, 4), dtype="f16", filters="krsc"),
+        conv2d(c=1, h=12, w=11, k=9, r=5, s=3, padding=2, stride=(1, 3), dilation=2, dtype="f16", filters="krsc"),
+        conv2d(n=3, c=33, h=5, w=6, k=9, r=1, s=1, stride=2, dtype="f16", filters="krsc"),
+        conv2d(c=13, h=6, w=2, k=9, r=1, s=3, padding=(0, 3), dtype="f16", filters="krsc"),
+    ],
+    ids=str,
+)
+def test_rows_that_no_copy_is_aligned_for_are_gathered(problem):
+    for options in ({}, {"warps": (1, 2), "unrolled": (2, 4, 4), "depth": 2}, {"warps": (4, 1), "unrolled": (1, 2, 1)}):
+        scheme = product_scheme(problem, **options)
+        assert "gather_16(" in emit(scheme).text
+        assert check_on_twin(scheme, seeds=(1, 2)) == 0
+
+
+def test_rows_are_gathered_in_the_order_in_which_they_lie():
+    problem = conv2d(c=3, h=9, w=9, k=16, r=3, s=3, dtype="f16", filters="krsc")
+    with pytest.raises(SchemeError, match=r"S\(x, 3\): .* fuse rsc, not src"):
+        emit(parse(problem, product_scheme(problem).text.replace("rsc", "src")))
 
 
 @pytest.mark.parametrize(("transpose_a", "transpose_b"), [(False, False), (True, True)])
@@ -104,10 +133,12 @@ SYNCHRONISATION = re.compile(r"(?<!\w)(?:cp_async_wait\([^)]*\)|cp_async_commit\
 
 
 @pytest.mark.parametrize("depth", [2, 4])
-@pytest.mark.parametrize("op", ["matmul", "conv2d"])
+@pytest.mark.parametrize("op", ["matmul", "one input gathered", "conv2d"])
 def test_no_barrier_commit_or_wait_can_be_left_out(op, depth):
     if op == "matmul":
         problem = matmul(m=64, n=32, k=200, dtype="f16")
+    elif op == "one input gathered":
+        problem = matmul(m=64, n=32, k=201, dtype="f16")
     else:
         problem = conv2d(c=8, h=8, w=8, k=16, r=5, s=5, padding=2, dtype="bf16", filters="krsc")
     source = emit(product_scheme(problem, depth=depth))
@@ -161,7 +192,8 @@ def survives(source, seeds=range(4)):
         ("if (threadIdx.x) load_shared(shared_base());", "no thread can go on"),
         ("load_shared(shared_base() + 2);", "a multiple of 4, not byte 2"),
         ("load_shared(shared_base() + SIZE);", "touches bytes"),
-        ("copy_2(shared_base() + threadIdx.x % 2 * 2, a, 1);", "thread"),
+        ("store_shared_16(shared_base() + threadIdx.x % 2 * 16, v);", "thread"),
+        ("gather_16(v, c, -1, 257);  gather_16(v, c + 256, -1, 1);", "gather_16 touches memory outside every array"),
         ("cp_async_16(shared_base() + 16 * threadIdx.x, a + 1, 1);", "multiple of 16"),
         ("store_f16((void *)a, 0.0f);", "writes to an input"),
         ("store_f16(c, 0.0f);", "a second time"),

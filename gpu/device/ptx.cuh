@@ -30,11 +30,45 @@ DEVICE void cp_async_4(unsigned to, const void *from, int inside)
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(inside ? 4 : 0) : "memory");
 }
 
-/* Two bytes: cp.async has no such size, so this copy has ended when the call returns. */
-DEVICE void copy_2(unsigned to, const void *from, int inside)
+/* Of the eight 16-bit elements that lie side by side at `from`, at any even address, those from number `first` to `end` - 1
+ * are put into the four words of `to`, at their places, where there are zeros. It reads the aligned 16 bytes that hold them,
+ * and so up to 14 bytes beyond an array, never beyond its last 16; the loads wait for nothing before them. */
+DEVICE void gather_16(unsigned *to, const void *from, int first, int end)
 {
-    const unsigned short value = inside ? __ldg((const unsigned short *)from) : 0;
-    asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"(value) : "memory");
+    const unsigned shift = (unsigned)(unsigned long long)from & 15;
+    const int held = 8 - (int)shift / 2; /* elements in the first of the two aligned chunks */
+    unsigned words[8];
+    first = first > 0 ? first : 0;
+    end = end < 8 ? end : 8;
+    #pragma unroll
+    for (int half = 0; half < 2; ++half)
+        asm("{ .reg .pred p; setp.ne.b32 p, %5, 0; mov.b32 %0, 0; mov.b32 %1, 0; mov.b32 %2, 0; mov.b32 %3, 0;"
+            "@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4]; }"
+            : "=&r"(words[4 * half]), "=&r"(words[4 * half + 1]), "=&r"(words[4 * half + 2]), "=&r"(words[4 * half + 3])
+            : "l"((const char *)from - shift + 16 * half), "r"((int)(first < end && (half ? end > held : first < held))));
+    /* By eight bytes, by four, and then every word with its neighbour by two. */
+    #pragma unroll
+    for (int i = 0; i < 6; ++i)
+        words[i] = shift & 8 ? words[i + 2] : words[i];
+    #pragma unroll
+    for (int i = 0; i < 5; ++i)
+        words[i] = shift & 4 ? words[i + 1] : words[i];
+    #pragma unroll
+    for (int i = 0; i < 4; ++i)
+        words[i] = __funnelshift_r(words[i], words[i + 1], (shift & 2) * 8);
+    if (first > 0 || end < 8)
+        #pragma unroll
+        for (int i = 0; i < 4; ++i)
+            words[i] &= (first <= 2 * i && end > 2 * i ? 0xffff : 0) | (first <= 2 * i + 1 && end > 2 * i + 1 ? 0xffff0000 : 0);
+    #pragma unroll
+    for (int i = 0; i < 4; ++i)
+        to[i] |= words[i];
+}
+
+/* 16 bytes from registers. */
+DEVICE void store_shared_16(unsigned to, const unsigned *words)
+{
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
 }
 
 DEVICE void cp_async_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }

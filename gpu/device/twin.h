@@ -360,16 +360,21 @@ DEVICE void cp_async_16(unsigned to, const void *from, int inside) { twin_copy_a
 DEVICE void cp_async_8(unsigned to, const void *from, int inside) { twin_copy_async(to, from, inside, 8, "cp_async_8"); }
 DEVICE void cp_async_4(unsigned to, const void *from, int inside) { twin_copy_async(to, from, inside, 4, "cp_async_4"); }
 
-DEVICE void copy_2(unsigned to, const void *from, int inside)
+DEVICE void gather_16(unsigned *to, const void *from, int first, int end)
 {
-    char *at = twin_shared(to, 2, "copy_2");
-    if (inside)
-        twin_global(from, 2, "copy_2");
-    twin_note_write(to, 2, "copy_2");
-    if (inside)
-        memcpy(at, from, 2);
-    else
-        memset(at, 0, 2);
+    for (int i = first > 0 ? first : 0; i < (end < 8 ? end : 8); ++i) {
+        uint16_t element;
+        twin_global((const char *)from + 2 * i, 2, "gather_16");
+        memcpy(&element, (const char *)from + 2 * i, 2);
+        to[i / 2] |= (unsigned)element << i % 2 * 16;
+    }
+}
+
+DEVICE void store_shared_16(unsigned to, const unsigned *words)
+{
+    char *at = twin_shared(to, 16, "store_shared_16");
+    twin_note_write(to, 16, "store_shared_16");
+    memcpy(at, words, 16);
 }
 
 DEVICE void cp_async_commit(void)

@@ -1,0 +1,144 @@
+"""How a tile gets to shared memory where its rows are not aligned to 4 bytes: the text of the function that copies it.
+
+cp.async needs that alignment; rows of an odd number of 16-bit elements, as of an a of (m, 2039) or of an image of three
+channels, do not have it. So a thread gathers the tile in 16-byte chunks: it reads the aligned 16 bytes that hold a
+chunk's elements, shifts them into place in registers, and writes the chunk at once. The loads of several chunks are
+under way together.
+
+    run     elements that lie side by side: a row of a matrix; of a convolution's input the channels of a tap, or of all
+            taps of a row of the window where those are neighbours in the image
+    turn    a chunk may lie in several runs: each turn gathers its elements of one
+
+Padding is no case of its own: a run is cut where it leaves the image.
+"""
+
+from __future__ import annotations
+
+from gpu.operand import CHUNK, Operand, global_offset
+from tiling.problem import Window
+from tiling.taskmap import spatial
+
+# Parts of chunks, each of one run, whose loads are under way at once: each takes eight registers till it is shifted.
+MOST_STAGED = 4
+
+
+def run_points(operand: Operand) -> int:
+    """Elements of one run."""
+    if not _windowed(operand):
+        return operand.pipeline.scheme.extents[operand.axes[1]]
+    _, horizontal = operand.pipeline.problem.windows
+    channels = operand.tensor.shape[-1]
+    return channels * operand.pipeline.problem.extents[horizontal.tap] if horizontal.dilation == 1 else channels
+
+
+def turns(operand: Operand) -> int:
+    """Runs that a chunk lies in, at most."""
+    run, extent = run_points(operand), operand.pipeline.scheme.extents[operand.axes[1]]
+    return min(extent // run, 1 + -(-(_chunk_points(operand) - 1) // run))
+
+
+def staged(operand: Operand) -> int:
+    """Chunks of a thread whose loads are under way at once."""
+    most = max(1, MOST_STAGED // turns(operand))
+    return max(n for n in range(1, most + 1) if operand.units_each % n == 0)
+
+
+def gather_lines(operand: Operand) -> list[str]:
+    """The body of the function that copies the tile of one step; `first` is the tile's first point of `operand.axis`."""
+    copies, together, count = operand.copy_map, staged(operand), operand.units_each
+    lines = ["const unsigned thread = threadIdx.x;"]
+    if copies.workers < operand.pipeline.threads:
+        lines += [f"if (thread >= {copies.workers})", "    return;"]
+    chunk = f"{operand.tensor.name}_at(row, column / {_chunk_points(operand)})"
+    body = [
+        f"unsigned chunks[{together}][4];",
+        *_loop("e", together, [*_place(operand), *_gather(operand)]),
+        *_loop("e", together, [*_place(operand), f"store_shared_16(tile + {chunk}, chunks[e]);"]),
+    ]
+    if count == together:
+        return [*lines, *body]
+    return [*lines, "#pragma unroll 1", f"for (unsigned begin = 0; begin < {count}; begin += {together}) {{", *_indented(body), "}"]
+
+
+def _place(operand: Operand) -> list[str]:
+    """Where in the tile the chunk is that a thread takes as number e of those that begin with `begin`."""
+    left, counters = operand.units_each, []
+    chunk = "e" if staged(operand) == left else "(begin + e)"
+    for count in operand.copy_map.loops:
+        number = chunk if left == operand.units_each else f"{chunk} % {left}"
+        left //= count
+        counters.append(number if left == 1 else f"{number} / {left}")
+    row, unit = (operand.copy_map.index(axis, "thread", tuple(counters)) for axis in (0, 1))
+    return [f"const unsigned row = {row};", f"const unsigned column = ({unit}) * {_chunk_points(operand)};"]
+
+
+def _gather(operand: Operand) -> list[str]:
+    pipeline, (rows, columns) = operand.pipeline, operand.axes
+    starts = {operand.axis: "first", operand.reduction: f"step * {pipeline.block_tile[2]}"}
+    lines = [f"const unsigned {axis} = {starts[axis]} + {name};" for axis, name in ((rows, "row"), (columns, "column"))]
+    lines.append("chunks[e][0] = chunks[e][1] = chunks[e][2] = chunks[e][3] = 0;")
+    extents = pipeline.scheme.extents
+    inside = [f"{rows} < {extents[rows]}"] if pipeline.over_the_edge(rows) else []
+    if _windowed(operand):
+        return lines + _window_lines(operand, inside)
+    found, _, offset = global_offset(pipeline.problem, operand.tensor, operand.axes)
+    end = _where(inside, f"{extents[columns]} - (int){columns}")
+    return [*lines, *found, f"gather_16(chunks[e], {operand.tensor.name} + ({offset}), 0, {end});"]
+
+
+def _window_lines(operand: Operand, inside: list[str]) -> list[str]:
+    """Of a convolution's input: run by run, each cut to its own elements and to those of the image's row."""
+    problem, tensor, (rows, columns) = operand.pipeline.problem, operand.tensor, operand.axes
+    vertical, horizontal = problem.windows
+    name, channels, run, count = tensor.name, tensor.shape[-1], run_points(operand), turns(operand)
+    across = problem.extents[horizontal.tap] if run == channels else 1  # runs of a row of the window
+    digits = spatial(*(problem.extents[dim] for dim in rows))
+    wide = "(long)" if tensor.elements >= 1 << 31 else ""
+    line, image = tensor.strides[1], tensor.strides[0]
+    tap_h, tap_w = ("run", "") if run > channels or across == 1 else (f"run / {across}", f"run % {across}")
+    turn, shift = ("", "") if count == 1 else (" + turn", f" - (int)turn * {run}")
+    body = [
+        f"const int run = {columns} / {run}{turn}, before = (int)({columns} % {run}){shift};",
+        f"const int {name}_h = {_point(vertical, tap_h)};",
+        f"const int {name}_w = ({_point(horizontal, tap_w)}) * {channels} + before;",
+        f"const int left = {run} - before, {name}_left = {line} - {name}_w;",
+        f"gather_16(chunks[e], {name} + ({wide}n * {image} + {name}_h * {line} + {name}_w), "
+        f"before < {name}_w ? -before : -{name}_w,",
+        "    "
+        + _where(
+            [*inside, f"run < {operand.pipeline.scheme.extents[columns] // run}", f"(unsigned){name}_h < {vertical.extent}"],
+            f"left < {name}_left ? left : {name}_left",
+        )
+        + ");",
+    ]
+    lines = [f"const int {dim} = {digits.index(i, rows)};" for i, dim in enumerate(rows)]
+    return lines + (body if count == 1 else _loop("turn", count, body))
+
+
+def _point(window: Window, tap: str) -> str:
+    """The point of the image that a tap of the window reads; the first tap where none is named."""
+    first = window.dim if window.stride == 1 else f"{window.dim} * {window.stride}"
+    across = tap if window.dilation == 1 or not tap else f"{f'({tap})' if ' ' in tap else tap} * {window.dilation}"
+    return first + (f" + {across}" if tap else "") + (f" - {window.before}" if window.before else "")
+
+
+def _where(conditions: list[str], end: str) -> str:
+    """`end`, or none of the elements where a condition does not hold."""
+    return f"{' && '.join(conditions)} ? {f'({end})' if '?' in end else end} : 0" if conditions else end
+
+
+def _loop(counter: str, count: int, body: list[str]) -> list[str]:
+    head = f"for (unsigned {counter} = 0; {counter} < {count}; ++{counter}) {{"
+    return ["#pragma unroll", head, *_indented(body), "}"]
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _windowed(operand: Operand) -> bool:
+    return operand.side == 0 and bool(operand.pipeline.problem.windows)
+
+
+def _chunk_points(operand: Operand) -> int:
+    return CHUNK // operand.pipeline.element_bytes
