@@ -121,68 +121,51 @@ def scheme_of(problem: Problem, schedule: Schedule, splits: int = 1) -> Scheme:
     """The schedule put onto a problem, the reduction split among at most `splits` blocks. Raises SchemeError for an
     operator that is no product."""
     rows, columns, reduction = _axes(problem)
+    held = Stage(problem.output.name)
     if schedule.cluster:
-        return _bulk_scheme(problem, schedule)
-    instruction = schedule.instruction
-    (warp_rows, warp_columns), (tile_rows, tile_columns) = schedule.warps, schedule.warp_tile
-    row_tiles = -(-problem.extent(rows) // (warp_rows * tile_rows))
-    column_tiles = -(-problem.extent(columns) // (warp_columns * tile_columns))
-    group = min(_GROUP, row_tiles)
-    batch = [Tile("l", problem.extents["l"], "block")] if "l" in problem.extents else []
-    steps = -(-problem.extent(reduction) // schedule.step)
-    steps_each = -(-steps // splits)
-    shared = [Tile(reduction, -(-steps // steps_each), "block")] if splits > 1 else []
-    specifiers = [
-        *shared,
+        # Only the last dim of the reduction is the instruction's: bulk copies take one tap of a window at a time.
+        *taps, reduction = reduction
+        blocks = [Tile(axis, count, "block") for axis, count in zip((rows, columns), schedule.cluster)]
+        loops = [Tile(tap, problem.extents[tap]) for tap in taps]
+        loops.append(Tile(reduction, -(-problem.extent(reduction) // schedule.step)))
+        outer = [*_tiles(problem, schedule, "cluster"), *blocks, held, *loops]
+    else:
+        steps = -(-problem.extent(reduction) // schedule.step)
+        steps_each = -(-steps // splits)
+        shared = [Tile(reduction, -(-steps // steps_each), "block")] if splits > 1 else []
+        outer = [*shared, *_tiles(problem, schedule, "block"), held, Tile(reduction, steps_each)]
+    return Scheme(problem, (*outer, *_step(problem, schedule, reduction)))
+
+
+def _tiles(problem: Problem, schedule: Schedule, worker: str) -> list[Tile]:
+    """The loops over the output's tiles that blocks, or clusters of them, share."""
+    rows, columns, _ = _axes(problem)
+    clusters = schedule.cluster or (1, 1)
+    sizes = (count * warps * tile for count, warps, tile in zip(clusters, schedule.warps, schedule.warp_tile))
+    row_tiles, column_tiles = (-(-problem.extent(axis) // size) for axis, size in zip((rows, columns), sizes))
+    group = min(_GROUP // clusters[0], row_tiles)
+    batch = [Tile("l", problem.extents["l"], worker)] if "l" in problem.extents else []
+    return [
         *batch,
-        Tile(rows, -(-row_tiles // group), "block"),
-        Tile(columns, column_tiles, "block"),
-        Tile(rows, group, "block"),
-        Stage(problem.output.name),
-        Tile(reduction, steps_each),
+        Tile(rows, -(-row_tiles // group), worker),
+        Tile(columns, column_tiles, worker),
+        Tile(rows, group, worker),
+    ]
+
+
+def _step(problem: Problem, schedule: Schedule, reduction: str) -> list:
+    """What a block does in a step."""
+    rows, columns, _ = _axes(problem)
+    instruction, (tile_rows, tile_columns) = schedule.instruction, schedule.warp_tile
+    return [
         Stage(problem.broadcast.name, schedule.depth),
         Stage(problem.vector.name, schedule.depth),
-        Tile(rows, warp_rows, instruction.worker),
-        Tile(columns, warp_columns, instruction.worker),
+        *(Tile(axis, count, instruction.worker) for axis, count in zip((rows, columns), schedule.warps)),
         Unroll(reduction, schedule.step // instruction.depth),
         Unroll(rows, tile_rows // instruction.rows),
         Unroll(columns, tile_columns // instruction.columns),
         Matrix(f"{rows}{instruction.rows}{columns}{instruction.columns}{reduction}{instruction.depth}"),
     ]
-    return Scheme(problem, tuple(specifiers))
-
-
-def _bulk_scheme(problem: Problem, schedule: Schedule) -> Scheme:
-    """The same with clusters that take tiles in turns; only the last dim of the reduction is the instruction's."""
-    rows, columns, reduction = _axes(problem)
-    *taps, reduction = reduction
-    instruction = schedule.instruction
-    (warp_rows, warp_columns), (tile_rows, tile_columns) = schedule.warps, schedule.warp_tile
-    cluster_rows, cluster_columns = schedule.cluster
-    row_tiles = -(-problem.extent(rows) // (warp_rows * tile_rows * cluster_rows))
-    column_tiles = -(-problem.extent(columns) // (warp_columns * tile_columns * cluster_columns))
-    group = min(_GROUP // cluster_rows, row_tiles)
-    batch = [Tile("l", problem.extents["l"], "cluster")] if "l" in problem.extents else []
-    specifiers = [
-        *batch,
-        Tile(rows, -(-row_tiles // group), "cluster"),
-        Tile(columns, column_tiles, "cluster"),
-        Tile(rows, group, "cluster"),
-        Tile(rows, cluster_rows, "block"),
-        Tile(columns, cluster_columns, "block"),
-        Stage(problem.output.name),
-        *(Tile(tap, problem.extents[tap]) for tap in taps),
-        Tile(reduction, -(-problem.extent(reduction) // schedule.step)),
-        Stage(problem.broadcast.name, schedule.depth),
-        Stage(problem.vector.name, schedule.depth),
-        Tile(rows, warp_rows, instruction.worker),
-        Tile(columns, warp_columns, instruction.worker),
-        Unroll(reduction, schedule.step // instruction.depth),
-        Unroll(rows, tile_rows // instruction.rows),
-        Unroll(columns, tile_columns // instruction.columns),
-        Matrix(f"{rows}{instruction.rows}{columns}{instruction.columns}{reduction}{instruction.depth}"),
-    ]
-    return Scheme(problem, tuple(specifiers))
 
 
 def _idle_blocks(problem: Problem, schedule: Schedule) -> bool:
