@@ -70,7 +70,9 @@ def run_layer(
     if outcome.interrupted:
         raise KeyboardInterrupt
     search_seconds = time.monotonic() - started
-    best, first = outcome.best.scheme, candidates[0]
+    measured = {found.scheme.text for found in outcome.tried}
+    # The model's choice is its first one that works: another would end the contest.
+    best, first = outcome.best.scheme, next((c for c in candidates if c.text in measured), candidates[0])
     predicted = shop.predicted_seconds([measured.scheme for measured in outcome.tried])
     job = {
         **{key: value for key, value in shop.job(best).items() if key != "scheme"},

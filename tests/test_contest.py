@@ -18,6 +18,7 @@ from cpu.worker import CandidateError
 from search.tune import Measured, Outcome
 from search.workshop import workshop
 from tiling.machine import CacheLevel, Machine, Timing
+from tiling.notation import parse
 from tiling.operators import conv2d
 from tiling.shapes import canonical
 
@@ -115,8 +116,6 @@ def made_up_shop():
             return problem
 
         def candidates(self, problem):
-            from tiling.notation import parse
-
             return [parse(problem, SCHEME)]
 
         def tune(self, schemes, **options):
@@ -175,6 +174,25 @@ def test_a_kernel_of_ours_that_kills_the_process_is_no_peers_fault(monkeypatch):
     monkeypatch.setattr(layers, "_call", call)
     with pytest.raises(CandidateError, match="SIGILL"):
         run_layer(made_up_shop(), "made_up", "A", 1, PROBLEM, peers=["harmless"], budget=1.0)
+
+
+def test_the_models_choice_is_its_first_one_that_works(monkeypatch):
+    shop = made_up_shop()
+    (works,) = shop.candidates(PROBLEM)
+    fails = parse(PROBLEM, SCHEME.replace("T(h,6) T(w,2)", "T(w,2) T(h,6)"))
+    monkeypatch.setattr(type(shop), "candidates", lambda self, problem: [fails, works])
+    found = Measured(works, Timing((1.0,), 1.0))
+    monkeypatch.setattr(type(shop), "tune", lambda *_, **__: Outcome(found, 2, 1, False, (found,)))
+    jobs = []
+
+    def call(peers, job, target):
+        jobs.append(job["schemes"])
+        raise CandidateError("enough")
+
+    monkeypatch.setattr(layers, "_call", call)
+    with pytest.raises(CandidateError, match="enough"):
+        run_layer(shop, "made_up", "A", 1, PROBLEM, budget=1.0)
+    assert jobs == [{OURS: works.text, MODEL: works.text}]
 
 
 def test_an_interrupted_search_is_no_result():
