@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from gpu.compile import Cubin, compile_cubin
@@ -57,7 +58,7 @@ class Loaded:
         with cupy.cuda.Device(self.device):
             for tensor in self.program.maps:
                 try:
-                    parameters[tensor.array] = encoded(tensor, arrays[tensor.array].data.ptr)
+                    parameters[tensor.array] = _map(tensor, arrays[tensor.array].data.ptr)
                 except DriverError as error:
                     raise DeviceError(str(error)) from error
             if self.program.shares_sums:
@@ -73,6 +74,10 @@ class Loaded:
             tickets = cupy.zeros(self.program.tickets, "uint32")
             found = self.workspaces.setdefault(key, (tickets, cupy.empty(self.program.partial_sums, "float32")))
         return found
+
+
+# A map is the same whenever it is of the same memory, and takes the driver as long to make as several launches.
+_map = lru_cache(maxsize=1024)(encoded)
 
 
 @dataclass(frozen=True)

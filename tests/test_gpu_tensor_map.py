@@ -2,6 +2,8 @@
 
 import ctypes
 import re
+import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 import gpu.driver
 from gpu.bulk_probes import BARRIER, LOADS
 from gpu.driver import DriverError, encoded
+from gpu.emit import Program
+from gpu.kernel import Loaded
 from gpu.probe import WORDS, Probe
 from gpu.tensor_map import Pixels, TensorMap, TensorMapError
 from gpu.twin import Twin, TwinError
@@ -61,6 +65,18 @@ def test_the_driver_is_asked_for_a_swizzled_map_without_interleaving(driver):
     found = encoded(TensorMap(**GOOD), 4096)
     assert found.dtype == "V128" and found.shape == (1,) and set(found.view(np.uint8)) == {7}
     assert driver.calls == [("cuTensorMapEncodeTiled", 0, 6, 2, 4096, [72, 56], [144], [64, 32], [1, 1], 0, 3, 2, 0)]
+
+
+def test_a_map_of_the_same_memory_is_made_once(driver, monkeypatch):
+    device = SimpleNamespace(cuda=SimpleNamespace(Device=lambda number: nullcontext()))
+    monkeypatch.setitem(sys.modules, "cupy", device)
+    program = Program("p", "", 1, 32, 0, 2, maps=(TensorMap(**GOOD | {"name": "once"}),))
+    given = []
+    loaded = Loaded(program, None, 0, 1, lambda *launch: given.append(launch[2]), None)
+    for pointer in (4096, 4096, 8192):
+        loaded.launch(SimpleNamespace(data=SimpleNamespace(ptr=pointer)), "c")
+    assert [call[4] for call in driver.calls] == [4096, 8192]
+    assert given[0][0] is given[1][0] is not given[2][0] and given[0][1] == "c"
 
 
 def test_the_driver_is_asked_for_runs_of_windows(driver):
