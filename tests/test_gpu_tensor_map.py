@@ -12,11 +12,14 @@ import pytest
 import gpu.driver
 from gpu.bulk_probes import BARRIER, LOADS
 from gpu.driver import DriverError, encoded
-from gpu.emit import Program
-from gpu.kernel import Loaded
+from gpu.emit import Program, emit
+from gpu.kernel import DeviceError, Loaded
 from gpu.probe import WORDS, Probe
 from gpu.tensor_map import Pixels, TensorMap, TensorMapError
 from gpu.twin import Twin, TwinError
+from tiling.epilogue import fused
+from tiling.notation import parse
+from tiling.operators import matmul
 
 GOOD = {"name": "a", "array": 0, "dtype": "f16", "dims": (72, 56), "strides": (144,), "box": (64, 32)}
 PIXELS = {**GOOD, "dims": (64, 9, 9, 2), "strides": (128, 1152, 10368), "box": (64,)}
@@ -93,6 +96,26 @@ def test_a_map_that_the_driver_refuses(driver):
     driver.result = 1
     with pytest.raises(DriverError, match="refuses the tensor map of a .error 1 of cuTensorMapEncodeTiled"):
         encoded(TensorMap(**GOOD), 4096)
+
+
+def test_a_launch_hands_maps_over_in_the_arrays_places(driver, monkeypatch):
+    device = SimpleNamespace(cuda=SimpleNamespace(Device=lambda number: nullcontext()))
+    monkeypatch.setitem(sys.modules, "cupy", device)
+    problem = fused(matmul(m=512, n=128, k=64, dtype="f16"), "y + b")
+    tiles = "T(m,4)@cluster T(n,1)@cluster T(m,2)@block S(c) T(k,1) S(a, 3) S(b, 3)"
+    source = emit(parse(problem, f"{tiles} T(m,1)@warpgroup U(k,4) U(m,1) U(n,1) M(m64n128k16)"))
+    launches = []
+    loaded = Loaded(source, None, 0, source.blocks_on(3), lambda *given: launches.append(given), None)
+    arrays = [SimpleNamespace(data=SimpleNamespace(ptr=256 * i)) for i in range(1, 5)]
+    loaded.launch(*arrays)
+    ((grid, block, parameters, shared),) = launches
+    assert (grid, block, shared) == ((6,), (256,), source.shared_bytes)
+    assert parameters[2] is arrays[2]
+    assert [p.dtype for i, p in enumerate(parameters) if i != 2] == ["V128"] * 3
+    assert [call[4] for call in driver.calls] == [256, 512, 1024]
+    driver.result = 1
+    with pytest.raises(DeviceError, match="refuses the tensor map of a"):
+        loaded.launch(*(SimpleNamespace(data=SimpleNamespace(ptr=1 << 30)) for _ in arrays))
 
 
 def test_without_a_driver_it_is_said(monkeypatch):
