@@ -26,6 +26,7 @@ from bench.sections import PAPER, sections
 from cpu.host import host
 from gpu.compile import CompileError
 from gpu.kernel import DeviceError
+from microkernels.isa import ISAS_OF, isa_named
 from microkernels.offline import machine_catalog
 from search.gpu_problem import DEFAULT_DTYPE, DTYPES
 from search.gpu_workshop import gpu_workshop
@@ -109,7 +110,7 @@ def _check_target(options: argparse.Namespace) -> None:
     """Fills in the target's dtype. Raises ProblemError for an option that it has no use for."""
     gpu = options.target == "cuda"
     options.dtype = options.dtype or (DEFAULT_DTYPE if gpu else "f32")
-    known = DTYPES if gpu else ("f32",)
+    known = DTYPES if gpu else tuple(ISAS_OF)
     if options.dtype not in known:
         raise ProblemError(f"dtype {options.dtype!r:.40} is not covered by --target {options.target}: {', '.join(known)}")
     if gpu and options.layout != "nhwc":
@@ -136,9 +137,9 @@ def _shops(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], th
     """What searches and builds, one for each number of threads or the GPU's; and what describes the run's conditions."""
     if options.target == "cuda":
         return [gpu_workshop(options.dtype)], gpu_conditions.conditions
-    shops = [workshop(None, count, algorithm=options.algorithm) for count in threads]
+    shops = [workshop(None, count, options.dtype, options.algorithm) for count in threads]
     for op in dict.fromkeys(layer.problem.op for layers in suites.values() for layer in layers if layer.problem):
-        machine_catalog(shops[0].isa, op, announce=lambda sentence: print(sentence, file=sys.stderr))
+        machine_catalog(isa_named(shops[0].isa.ranked), op, announce=lambda sentence: print(sentence, file=sys.stderr))
     return shops, conditions
 
 
@@ -182,6 +183,7 @@ def _command(options: argparse.Namespace) -> str:
     words = ["python", "-m", "bench", "--suite", *options.suite]
     if options.target == "cpu":
         words += ["--threads", *map(str, options.threads)]
+        words += ["--dtype", options.dtype] if options.dtype != "f32" else []
     else:
         words += ["--target", options.target, "--dtype", options.dtype]
     if options.batch != 1:
@@ -212,7 +214,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--cache", choices=("warm", "cold"), default="warm", help="before each call; default: warm")
     parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu", help="what computes; default: cpu")
-    parser.add_argument("--dtype", metavar="NAME", help="f32 on the CPU; f16 (default), bf16 or tf32 on a GPU")
+    parser.add_argument("--dtype", metavar="NAME", help="f32 (default), bf16 or int8 on the CPU; f16 (default), bf16 or tf32 on a GPU")
     parser.add_argument("--batch", type=whole, default=1, metavar="N", help="images of every convolution; default: 1")
     parser.add_argument("--layout", choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc")
     parser.add_argument(

@@ -19,6 +19,7 @@ from bench.peers.peer import Prepared
 from cpu.host import host
 from cpu.kernel import Kernel, aligned_empty, build
 from cpu.measure import WrongResult, bound_of, check_exact, largest_error
+from cpu.numbers import stored, to_bits
 from cpu.oracle import error_bound, reals, reference
 from cpu.timer import peak_gflops, read_bandwidth
 from microkernels.isa import isa_named
@@ -120,9 +121,11 @@ def contest(
 
 def _ours(name: str, kernel: Kernel, x, w, expected, warm: bool) -> _Entrant:
     check_exact(kernel)
-    packed, y = kernel.pack(w), aligned_empty(kernel.problem.output.shape)
+    bound = bound_of(kernel.scheme, x, w)
+    x, w = map(_aligned, stored(kernel.problem, (x, w)))
+    packed, y = kernel.pack(w), kernel.empty()
     kernel(x, packed, out=y)
-    error = largest_error(kernel.problem, y, expected, bound_of(kernel.scheme, x, w))
+    error = largest_error(kernel.problem, y, expected, bound)
 
     def alone(seconds: float) -> Timing:
         return kernel.measure(x, packed.data, y, seconds)
@@ -138,7 +141,9 @@ def _peer(name: str, problem: Problem, x, w, threads: int, expected, bound, peak
         raise Refused(refusal)
     prepared = peer.prepare(problem, x, w, threads)
     prepared.run()
-    error = largest_error(problem, np.asarray(prepared.result()), expected, bound)
+    # Of the output's dtype already, so that nothing is rounded here.
+    result = to_bits(np.asarray(prepared.result()), problem.output_dtype)
+    error = largest_error(problem, result, expected, bound)
 
     def alone(seconds: float) -> Timing:
         time.sleep(PAUSE_SECONDS)
@@ -153,7 +158,7 @@ def _peer(name: str, problem: Problem, x, w, threads: int, expected, bound, peak
 
 def _aligned(array: np.ndarray) -> np.ndarray:
     """A copy that starts on a cache line, as every contender's output does."""
-    copy = aligned_empty(array.shape)
+    copy = aligned_empty(array.shape, array.dtype)
     copy[:] = array
     return copy
 

@@ -87,7 +87,7 @@ def run_layer(
         shape=canonical(problem),
         flops=problem.flops,
         flops_on_image=round(problem.flops * problem.inside_fraction),
-        compulsory_bytes=sum(t.elements for t in problem.tensors) * problem.bytes_per_element,
+        compulsory_bytes=sum(t.elements * problem.bytes_of(t) for t in problem.tensors),
         threads=shop.threads,
         dtype=problem.dtype,
         cache=cache,

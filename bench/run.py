@@ -16,6 +16,7 @@ from cpu.worker import CandidateError
 from search.tune import TuningError
 from search.gpu_workshop import GpuWorkshop
 from search.workshop import Workshop
+from tiling.problem import ProblemError
 from tiling.scheme import SchemeError
 from tiling.suite import Layer
 
@@ -77,7 +78,7 @@ def _new_result(visit: Visit, fail: Callable[[Visit, str], None], options: dict)
         return None
     try:
         return run_layer(visit.shop, visit.suite, layer.name, layer.count, layer.problem, **options)
-    except (CandidateError, SchemeError, TuningError) as error:
+    except (CandidateError, ProblemError, SchemeError, TuningError) as error:
         fail(visit, f"failed: {error}")
         return None
 

@@ -23,6 +23,7 @@ from microkernels.catalog import Catalog
 from microkernels.isa import ISAS_OF, Isa, best_isa, isa_named
 from microkernels.records import load, revision
 from search import store
+from search.options import on_cpu
 from search.tune import Outcome, tune
 from search.volume import streams
 from tiling.machine import CacheLevel, Machine, Timing
@@ -111,8 +112,8 @@ class Workshop:
         }
 
     def problem(self, problem: Problem) -> Problem:
-        """A problem of f32, channels last, as it is computed here: as it is."""
-        return problem
+        """A problem of f32 as it is computed here: in the dtype of the instruction set. Raises ProblemError."""
+        return on_cpu(problem, self.isa.dtype, None)
 
     def check(self, problem: Problem) -> None:
         """Raises ProblemError where Winograd's algorithm is asked for and cannot compute the problem."""

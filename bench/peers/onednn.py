@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.peers import torch_cpu
+from bench.peers import onednn_int8, torch_cpu
 from bench.peers.convolution import convolution
 from bench.peers.peer import Peer, Prepared
 from bench.peers.torch_cpu import Calls
@@ -23,12 +23,15 @@ class OneDnn(Peer):
     `pad` within the call: oneDNN could take it, PyTorch cannot. Of the ways to a matrix product, the packed linear is
     the fastest, about twice MKL's `torch.mm` on AMD. In layout nchw the operator itself turns x to channels last, and what it
     gives is turned back: faster than the ordinary call, whose weights are reordered as well.
+    bf16 takes the same operators. int8 takes those of PyTorch's quantised models, u8 times s8 with scales of 1, which have no
+    int32 output: they write float32.
     """
 
     name = "onednn"
     title = "oneDNN through PyTorch, channels-last, weights pre-packed"
     packages = {"torch": "torch"}
     layouts = ("nhwc", "nchw")
+    dtypes = ("f32", "bf16", "int8")
 
     def version(self) -> str:
         return torch_cpu.version()
@@ -38,7 +41,7 @@ class OneDnn(Peer):
 
     def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
         torch_cpu.settle(threads)
-        calls = Calls((_matmul if problem.op == "matmul" else _conv2d)(problem, x, w))
+        calls = Calls(_call(problem, x, w))
         calls.run()
         if problem.op != "matmul" and problem.layout == "nchw":
             return Prepared(calls.run, lambda: calls.output.numpy(), "NCHW in and out by conversion, weights pre-packed")
@@ -47,10 +50,24 @@ class OneDnn(Peer):
         layout = "row-major, b pre-packed" if problem.op == "matmul" else "NHWC, weights pre-packed"
         return Prepared(
             run=calls.run,
-            result=lambda: (calls.output if problem.op == "matmul" else calls.output.permute(0, 2, 3, 1)).numpy(),
+            result=lambda: (calls.output if problem.op == "matmul" else calls.output.permute(0, 2, 3, 1)).float().numpy(),
             layout=layout,
             kernel_seconds=(lambda count: kernel_seconds(calls.run, count)) if told else None,
         )
+
+
+def _call(problem: Problem, x: np.ndarray, w: np.ndarray):
+    if problem.dtype == "int8":
+        return onednn_int8.call(problem, x, w)
+    return (_matmul if problem.op == "matmul" else _conv2d)(problem, x, w)
+
+
+def _tensor(problem: Problem, array: np.ndarray):
+    """The array in the problem's dtype; f32 where it lies."""
+    import torch
+
+    tensor = torch.from_numpy(array)
+    return tensor.bfloat16() if problem.dtype == "bf16" else tensor
 
 
 def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray):
@@ -59,12 +76,12 @@ def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray):
     conv = convolution(problem)
     last = problem.layout == "nhwc"
     # Its strides are those of channels last: no copy.
-    image = torch.from_numpy(x).permute(0, 3, 1, 2) if last else torch.from_numpy(x)
+    image = _tensor(problem, x).permute(0, 3, 1, 2) if last else _tensor(problem, x)
     padding = list(conv.before) if conv.symmetric else [0, 0]
     size = [conv.n, conv.c, *((conv.h, conv.w) if conv.symmetric else conv.padded)]
     stride, dilation = list(conv.stride), list(conv.dilation)
     weights = torch.ops.mkldnn._reorder_convolution_weight(
-        torch.from_numpy(w), padding, stride, dilation, conv.groups, size
+        _tensor(problem, w), padding, stride, dilation, conv.groups, size
     )
     operator = torch.ops.mkldnn._convolution_pointwise
     # What it gives is channels last, whatever its input was.
@@ -80,7 +97,7 @@ def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray):
 def _matmul(problem: Problem, a: np.ndarray, b: np.ndarray):
     import torch
 
-    rows = torch.from_numpy(a)
-    packed = torch.ops.mkldnn._reorder_linear_weight(torch.from_numpy(b.T.copy()), a.shape[0])
+    rows = _tensor(problem, a)
+    packed = torch.ops.mkldnn._reorder_linear_weight(_tensor(problem, b.T.copy()), a.shape[0])
     return lambda: torch.ops.mkldnn._linear_pointwise(rows, packed, None, "none", [], "")
 

@@ -36,7 +36,7 @@ class Peer(ABC):
 
     `packages` maps the modules it imports to the names pip knows them by. `target` is what computes: "cpu", or "cuda"
     for an NVIDIA GPU; only peers of one target are compared. `layouts` are those of convolutions that a call takes and gives,
-    conversions included.
+    conversions included; `dtypes` those of what is multiplied.
     """
 
     name: ClassVar[str]
@@ -44,6 +44,7 @@ class Peer(ABC):
     packages: ClassVar[Mapping[str, str]]
     target: ClassVar[str] = "cpu"
     layouts: ClassVar[tuple[str, ...]] = ("nhwc",)
+    dtypes: ClassVar[tuple[str, ...]] = ("f32",)
     patience: float = 60.0  # seconds that preparing a layer may take at most
 
     def missing(self) -> str | None:
@@ -65,8 +66,8 @@ class Peer(ABC):
         """What it cannot take of this problem, one sentence; None if it can compute it."""
         if problem.op not in OPERATORS:
             return f"{self.name} is compared on {' and '.join(OPERATORS)} only, not on {problem.op}"
-        if problem.dtype != "f32":
-            return f"{self.name} is compared in f32 only, not in {problem.dtype}"
+        if problem.dtype not in self.dtypes:
+            return f"{self.name} is compared in {' and '.join(self.dtypes)} only, not in {problem.dtype}"
         return self.refuses_layout(problem)
 
     def refuses_layout(self, problem: Problem) -> str | None:
@@ -80,6 +81,6 @@ class Peer(ABC):
         """Makes a problem ready that it does not refuse.
 
         x is (N,H,W,C), or (N,C,H,W) in layout nchw, and w is (K,C/groups,R,S), of a matrix product a (M,K) and b (K,N);
-        float32, C-contiguous.
+        float32, C-contiguous, of values that the problem's dtype has.
         Raises what the library raises.
         """
