@@ -77,7 +77,7 @@ def made_up(monkeypatch, tmp_path_factory):
 
     monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path_factory.mktemp("data")))  # no other test's unfinished run
     monkeypatch.setattr(command, "suite", lambda name: tuple(Layer(layer, "c=4", 1, PROBLEM) for layer in "ABC"))
-    monkeypatch.setattr(command, "workshop", lambda isa, threads, algorithm: made_up_shop())
+    monkeypatch.setattr(command, "workshop", lambda isa, threads, dtype, algorithm: made_up_shop())
     monkeypatch.setattr(command, "machine_catalog", lambda *_, **__: None)
     monkeypatch.setattr(runs, "run_layer", run)
     outcomes["ran"] = ran
