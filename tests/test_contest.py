@@ -17,6 +17,7 @@ from cpu.oracle import reference
 from cpu.worker import CandidateError
 from search.tune import Measured, Outcome
 from search.workshop import workshop
+from microkernels.isa import ISAS
 from tiling.machine import CacheLevel, Machine, Timing
 from tiling.notation import parse
 from tiling.operators import conv2d
@@ -110,7 +111,7 @@ def test_a_peer_that_fails_is_skipped_with_its_reason(enter, peer, reason):
 
 def made_up_shop():
     class Shop:
-        isa, threads, machine, target = None, 1, MACHINE, "cpu"
+        isa, threads, machine, target = ISAS["portable"], 1, MACHINE, "cpu"
 
         def problem(self, problem):
             return problem
