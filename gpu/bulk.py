@@ -13,7 +13,7 @@ from math import prod
 from gpu.operand import Operand
 from gpu.pipeline import Pipeline
 from gpu.tensor_map import SWIZZLE, Pixels, TensorMap
-from tiling.problem import DTYPE_BYTES, Tensor
+from tiling.problem import DTYPE_BYTES
 from tiling.scheme import SchemeError
 from tiling.taskmap import repeat, spatial
 

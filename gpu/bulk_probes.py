@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu.probe import FILL, WORDS, Probe, copy_out, each_word, loop
+from gpu.probe import WORDS, Probe, copy_out, each_word, loop
 from gpu.tensor_map import Pixels, TensorMap
 
 BARRIER = 4 * WORDS  # where a probe's mbarrier lies: behind the words

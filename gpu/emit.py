@@ -66,13 +66,13 @@ class Program:
     maps: tuple[TensorMap, ...] = field(default=(), kw_only=True)
     cluster: int = field(default=1, kw_only=True)
     persistent: int = field(default=0, kw_only=True)
+    tickets: int = field(default=0, kw_only=True)
+    partial_sums: int = field(default=0, kw_only=True)
 
     @property
     def uses_bulk(self) -> bool:
         """Whether the text needs bulk copies, mbarriers or clusters."""
         return any(call in self.text for call in ("TENSOR_MAP", "mbarrier_", "cluster_", "registers_", "stage_"))
-    tickets: int = field(default=0, kw_only=True)
-    partial_sums: int = field(default=0, kw_only=True)
 
     @property
     def uses_wgmma(self) -> bool:

@@ -75,10 +75,7 @@ def wrong(peer, problem, place: str = "") -> str:
     ready = peer.prepare(problem, first, second, threads=1)
     ready.run()
     y = ready.result()
-    if problem.op == "matmul":
-        first = first.swapaxes(-1, -2) if str(problem.broadcast.indices[-1]) == "m" else first
-        second = second.swapaxes(-1, -2) if str(problem.vector.indices[-1]) == "k" else second
-    elif str(problem.vector.indices[1]) == "r":
+    if problem.op == "conv2d" and str(problem.vector.indices[1]) == "r":
         second = second.transpose(0, 3, 1, 2)
     if y.dtype != np.float32 or y.shape != problem.output.shape or not ready.layout:
         return f"{peer.name}: {y.dtype} {y.shape}"
