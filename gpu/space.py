@@ -78,9 +78,11 @@ _WGMMA_DEPTHS = (3, 4, 6)
 _GROUP = 8
 _LARGEST_THREAD_REGISTERS = 255
 # Where tiles are fewer than multiprocessors blocks share one, as many as there are multiprocessors for it: none with
-# fewer steps than about fill a ring, and not so many that adding up takes longer than the steps.
+# fewer steps than about fill a ring, and not so many that adding up takes longer than the steps. A schedule is split or
+# whole, never both, so that there are no more candidates than schedules: of each tile the ring of middle depth is whole.
 _LEAST_STEPS = 4
 _MOST_SPLITS = 32
+_WHOLE_DEPTH = 4
 
 
 @dataclass(frozen=True)
@@ -175,31 +177,30 @@ def _idle_blocks(problem: Problem, schedule: Schedule) -> bool:
 
 
 def candidates(problem: Problem, device: Device) -> tuple[Scheme, ...]:
-    """The schedules that fit the problem and the device, as schemes, each once; and those that leave multiprocessors idle
-    a second time, with the reduction split."""
+    """The schedules that fit the problem and the device, each as one scheme: where it would leave multiprocessors idle
+    with the reduction split, but for those of one ring depth."""
     found = {}
     for schedule in schedules(problem.dtype):
         if schedule.instruction.worker == "warpgroup" and not device.wgmma_flops:
             continue
         if _idle_blocks(problem, schedule):
             continue
-        scheme = scheme_of(problem, schedule)
-        if limits(scheme, device):
+        whole = scheme_of(problem, schedule)
+        if limits(whole, device):
             continue
+        scheme = _split(whole, schedule, device)
         found[scheme.text] = scheme
-        splits = _splits(pipeline_of(scheme), device)
-        if splits > 1:
-            scheme = scheme_of(problem, schedule, splits)
-            if not limits(scheme, device):
-                found[scheme.text] = scheme
     return tuple(found.values())
 
 
-def _splits(pipeline: Pipeline, device: Device) -> int:
-    """Blocks for which there are multiprocessors and steps enough to share one tile."""
-    if pipeline.bulk:
-        return 1
-    return min(device.multiprocessors // pipeline.tiles, pipeline.steps // _LEAST_STEPS, _MOST_SPLITS)
+def _split(whole: Scheme, schedule: Schedule, device: Device) -> Scheme:
+    """The schedule with as many blocks sharing a tile as there are multiprocessors and steps for; `whole` if that is one."""
+    pipeline = pipeline_of(whole)
+    splits = min(device.multiprocessors // pipeline.tiles, pipeline.steps // _LEAST_STEPS, _MOST_SPLITS)
+    if splits < 2 or pipeline.bulk or schedule.depth == _WHOLE_DEPTH:
+        return whole
+    scheme = scheme_of(whole.problem, schedule, splits)
+    return whole if limits(scheme, device) else scheme
 
 
 def limits(scheme: Scheme, device: Device) -> str:

@@ -28,6 +28,22 @@ def test_the_space_is_small_and_knows_no_sizes(dtype):
         assert all(parse(s.problem, s.text) == s for s in found)
 
 
+@pytest.mark.parametrize(
+    "problem",
+    [
+        matmul(m=256, n=256, k=8192, dtype="bf16"),
+        matmul(m=1, n=1000, k=4096, dtype="tf32"),
+        conv2d(c=512, h=7, w=7, k=512, r=3, s=3, padding=1, dtype="f16", filters="krsc"),
+    ],
+    ids=str,
+)
+def test_every_schedule_is_at_most_one_candidate(problem):
+    found = [pipeline_of(scheme) for scheme in candidates(problem, H200)]
+    assert len(found) <= len(schedules(problem.dtype)) < 200
+    alike = [(p.instruction, p.block_tile, p.warp_tile) for p in found if p.splits > 1]
+    assert alike and set(alike) <= {(p.instruction, p.block_tile, p.warp_tile) for p in found if p.splits == 1}
+
+
 def test_a_dtype_without_a_matrix_instruction_is_refused():
     with pytest.raises(SchemeError, match="no matrix instruction reads f32; a GPU kernel takes f16, bf16 or tf32"):
         candidates(matmul(m=8, n=8, k=8), H200)
