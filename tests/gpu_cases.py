@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from cpu.library import shared_object
 from cpu.numbers import from_bits, to_bits
 from cpu.oracle import reference
 from gpu.emit import emit
 from gpu.instructions import instruction_for
-from gpu.twin import run_on_twin
+from gpu.twin import run_on_twin, twin_text
 from tiling.notation import parse
 
 
@@ -52,3 +53,8 @@ def check_on_twin(scheme, seeds=(1,)):
         run = run_on_twin(source, *inputs, seed=seed)
         np.testing.assert_array_equal(run.output, wanted)
     return run.conflicts
+
+
+def check_within_arrays(scheme):
+    """Compiles a kernel's text with what a compiler sees of indices beyond an array, which would let it cut loops short."""
+    shared_object(twin_text(emit(scheme)), ("-Werror=aggressive-loop-optimizations", "-Werror=array-bounds"))

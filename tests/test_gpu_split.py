@@ -12,7 +12,7 @@ from gpu.pipeline import pipeline_of
 from gpu.predict import rank
 from gpu.space import candidates, schedules, scheme_of
 from gpu.twin import TwinError, run_on_twin
-from tests.gpu_cases import check_on_twin, integers, product_scheme
+from tests.gpu_cases import check_on_twin, check_within_arrays, integers, product_scheme
 from tests.test_gpu_compile import check_compiles, needs_nvrtc
 from tests.test_gpu_twin import survives
 from tests.test_gpu_wgmma import wgmma_scheme
@@ -53,6 +53,11 @@ def test_products_and_convolutions_are_exact(scheme):
     pipeline = pipeline_of(scheme)
     assert pipeline.splits > 1 and pipeline.grid == pipeline.splits * pipeline.tiles
     check_on_twin(scheme, seeds=(1, 2, 3))
+
+
+def test_no_index_leaves_the_sums():
+    check_within_arrays(split(wgmma_scheme(CONV, groups=(1, 1)), 2))
+    check_within_arrays(split(product_scheme(PRODUCT), 4))
 
 
 def test_the_sums_are_added_in_one_order_whichever_block_comes_last():
@@ -121,8 +126,8 @@ def test_every_number_of_splits_covers_the_reduction():
     for k in (65, 1000, 2039):
         problem = matmul(m=64, n=64, k=k, dtype="f16")
         for splits in range(2, 12):
-            pipeline = pipeline_of(scheme_of(problem, schedules("f16")[-1], splits))
-            assert pipeline.splits <= splits and pipeline.covered("k") - pipeline.steps * pipeline.block_tile[2] < k
+            pipeline = pipeline_of(scheme_of(problem, schedules("f16")[0], splits))
+            assert 1 < pipeline.splits <= splits and pipeline.covered("k") - pipeline.steps * pipeline.block_tile[2] < k
 
 
 @needs_nvrtc
