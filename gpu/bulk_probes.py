@@ -30,7 +30,7 @@ def bulk_probes(words: np.ndarray, floats: np.ndarray) -> tuple[Probe, ...]:
         found.append(Probe(f"stage_{dtype}_pair", f"{pairs}__syncthreads();\n{copy_out(0, WORDS)}", floats, floats[::-1].copy()))
     found.append(Probe("mbarrier_arrive", _arrivals(), words, words, 32, _SHARED))
     found.append(Probe("mbarrier_arrive_at", _remote_arrivals(), words, words, 32, _SHARED, (), 2))
-    found.append(Probe("registers_take", _registers(), words, words, 256))
+    found.append(Probe("registers_take", _registers(), words, words, 384))
     return tuple(found)
 
 
@@ -121,6 +121,6 @@ def _remote_arrivals() -> str:
 
 
 def _registers() -> str:
-    """Two warpgroups: one gives registers away, the other takes them."""
-    words = each_word("a[i]").replace("+ lane", "+ lane % 128").replace("i += 32", "i += 128")
-    return f"if (lane < 128)\n    registers_give(40);\nelse {{\n    registers_take(232);\n{words}}}\n"
+    """Three warpgroups, for which a multiprocessor has 168 registers a thread: two take what the third gives away."""
+    words = each_word("a[i]").replace("+ lane", "+ lane % 256").replace("i += 32", "i += 256")
+    return f"if (lane >= 256)\n    registers_give(56);\nelse {{\n    registers_take(224);\n{words}}}\n"

@@ -17,7 +17,11 @@ from gpu.emit import Program
 OPTIONS = ("--std=c++17", "-default-device", "--ptxas-options=-v", "--diag-suppress=177")
 LEAST_ARCHITECTURE = 80  # cp.async, and mma.sync for bf16 and tf32
 
-_SERIALIZED = "C7510"  # ptxas's advice that it cannot keep wgmma asynchronous
+# What ptxas advises of and compiles all the same, by a part of its words.
+_ADVICE = {
+    "C7510": "run the wgmma of {} one after the other",
+    "'setmaxnreg' ignored": "move no registers between the warpgroups of {}",
+}
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _ARCHITECTURE = re.compile(r"sm_(\d+)a?\Z")
@@ -67,8 +71,9 @@ def compile_cubin(program: Program, architecture: str) -> Cubin:
 
 
 def _described(program: Program, architecture: str, compiler: str, code: bytes, log: str) -> Cubin:
-    if _SERIALIZED in log:
-        raise CompileError(f"ptxas would run the wgmma of {program.symbol} one after the other: {log.strip()[-400:]}")
+    for words, consequence in _ADVICE.items():
+        if words in log:
+            raise CompileError(f"ptxas would {consequence.format(program.symbol)}: {log.strip()[-400:]}")
     spills = _SPILLS.search(log)
     registers = _REGISTERS.search(log)
     if not spills or not registers:

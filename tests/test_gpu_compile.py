@@ -3,11 +3,13 @@
 import random
 import sys
 import time
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from cpu.cache import clear, entries
+from gpu.calibrate import probes
 from gpu.compile import CompileError, compile_cubin
 from gpu.devices import DEVICES
 from gpu.emit import emit
@@ -53,6 +55,8 @@ def check_compiles(scheme, device):
     assert cubin.spilled == 0, f"{scheme.text} spills {cubin.spilled} bytes"
     pipeline = pipeline_of(scheme)
     assert cubin.registers * source.threads * pipeline.blocks_at_once <= REGISTERS, scheme.text
+    # What some warpgroups take the other one gives: with fewer at the launch they would wait for ever.
+    assert not pipeline.consumer_registers or cubin.registers == pipeline.registers, scheme.text
 
 
 @needs_nvrtc
@@ -86,6 +90,15 @@ def test_text_that_nvrtc_refuses_is_quoted():
     object.__setattr__(source, "text", source.text.replace("cp_async_commit();", "cp_async_comit();"))
     with pytest.raises(CompileError, match="cp_async_comit"):
         compile_cubin(source, "sm_80")
+
+
+@needs_nvrtc
+def test_registers_that_cannot_be_moved_are_refused():
+    """How many there are at the launch is known from the launch bounds only."""
+    probe = next(probe for probe in probes() if probe.name == "registers_take").program
+    unbounded = replace(probe, text=probe.text.replace("KERNEL(384, 1)", 'extern "C" __global__ void'))
+    with pytest.raises(CompileError, match="would move no registers between the warpgroups of probe: .*'setmaxnreg' ignored"):
+        compile_cubin(unbounded, "sm_90a")
 
 
 @needs_nvrtc
