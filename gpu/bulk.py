@@ -12,12 +12,14 @@ from math import prod
 
 from gpu.operand import Operand
 from gpu.pipeline import Pipeline
-from gpu.tensor_map import SWIZZLE, Pixels, TensorMap
+from gpu.tensor_map import SWIZZLE, Pixels, TensorMap, TensorMapError
 from tiling.problem import DTYPE_BYTES
 from tiling.scheme import SchemeError
 from tiling.taskmap import repeat, spatial
 
 STORED_ROWS = 16  # of one bulk store: a warp's part of a matrix instruction
+# Pixels from the first tap of a window to the last: of an image the instruction's offsets have 8 bits (PTX ISA, "im2col mode").
+_FARTHEST_TAP = 255
 
 
 def bulk_context(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict:
@@ -101,6 +103,11 @@ def _input_map(operand: Operand) -> TensorMap:
     pixels, box = None, (across, *(1 for _ in dims[2:]), rows)
     if _windowed(operand):
         h, w = pipeline.problem.windows
+        farthest = max((pipeline.problem.extents[x.tap] - 1) * x.dilation for x in (h, w))
+        if farthest > _FARTHEST_TAP:
+            raise TensorMapError(
+                f"{tensor.name}: taps {farthest} pixels apart cannot be copied in bulk, only up to {_FARTHEST_TAP}"
+            )
         lower, upper = zip(*((-x.before, _past(x, pipeline) - x.extent - x.before) for x in (w, h)))
         pixels, box = Pixels(lower, upper, (w.stride, h.stride), rows), (across,)
     elif not pipeline.taps:

@@ -15,7 +15,7 @@ from gpu.pipeline import pipeline_of
 from gpu.predict import predict, rank
 from gpu.space import candidates, limits
 from gpu.tensor_map import TensorMapError
-from tests.gpu_cases import check_on_twin, expected, integers
+from tests.gpu_cases import check_on_twin, check_within_arrays, expected, integers
 from tests.test_gpu_compile import check_compiles, needs_nvrtc
 from tests.test_gpu_twin import survives
 from tiling.epilogue import fused
@@ -85,6 +85,10 @@ def test_blocks_of_a_cluster_share_what_they_copy(problem, options, cluster):
 )
 def test_edges_rings_batches_and_epilogues(problem, options):
     check_on_twin(bulk_scheme(problem, **options), seeds=(1, 2))
+
+
+def test_no_index_leaves_the_sums():
+    check_within_arrays(bulk_scheme(product(), cluster=(2, 1), columns=128))
 
 
 SYNCHRONISATION = re.compile(
@@ -178,6 +182,7 @@ def test_a_fused_window_is_no_bulk_copy():
         (image(c=20), "x: rows 40 bytes apart"),
         (image(h=40, w=40, stride=9), "x: a stride of 9 cannot be copied in bulk"),
         (image(h=300, w=300, r=2, s=2, dilation=140, padding=0), "x: padding or windows of more than 128 pixels"),
+        (image(h=200, s=1, r=2, dilation=(260, 1), padding=((0, 150), (0, 0))), "x: taps 260 pixels apart"),
     ],
     ids=str,
 )

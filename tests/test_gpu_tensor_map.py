@@ -146,6 +146,7 @@ COPY = f"if (lane == 0) copy_box_2d(shared, &a, shared + {BARRIER}, 0, 0);"
         (f"{INIT} {COPY.replace('shared, &a', 'shared + 6144, &a')}", "past the 8200 of shared memory"),
         (f"{INIT} {COPY.replace('2d', '3d').replace('0, 0)', '0, 0, 0)')}", "the tensor map is of 2 dims"),
         (f"{INIT} {COPY.replace('2d', '2d_multicast').replace('0, 0)', '0, 0, 2)')}", "the cluster has 1 blocks, the mask is 2"),
+        (f"{INIT} {COPY.replace('box_2d', 'pixels').replace('0, 0)', '0, -1, -2, 0, 256, 0)')}", "lie 256 .* only up to 255"),
         ("if (lane == 0) store_box_2d(&a, shared, 0, 0);", "writes to an input"),
         ("cluster_wait();", "comes before cluster_arrive"),
         ("cluster_arrive(); cluster_arrive();", "a second time"),
@@ -153,7 +154,8 @@ COPY = f"if (lane == 0) copy_box_2d(shared, &a, shared + {BARRIER}, 0, 0);"
 )
 def test_the_twin_says_what_is_wrong(body, message):
     words = np.zeros(WORDS, np.uint32)
-    probe = Probe("wrong", body, words, words, 32, BARRIER + 8, (LOADS["copy_box_2d"][0],))
+    (tensor, *_) = LOADS["copy_pixels" if "copy_pixels" in body else "copy_box_2d"]
+    probe = Probe("wrong", body, words, words, 32, BARRIER + 8, (tensor,))
     twin, said = Twin(probe.program), []
     for seed in range(8):  # in some orders a copy arrives before it is missed
         with pytest.raises(TwinError) as error:

@@ -304,9 +304,12 @@ static void twin_bulk_load(const char *what, unsigned to, const tensor_map *map,
                            const int *offsets, unsigned blocks)
 {
     twin_bulk_check(map, to, rank, offsets != NULL, what);
-    for (int d = 0; offsets && d < 2; ++d)
+    for (int d = 0; offsets && d < 2; ++d) {
         if ((at[1 + d] - map->lower[d]) % map->steps[d])
             twin_fail("%s begins at no window: %d along dim %d", what, at[1 + d], 1 + d);
+        if (offsets[d] > 255)
+            twin_fail("%s: a pixel cannot lie %d from its window's first, only up to 255", what, offsets[d]);
+    }
     if (!blocks || blocks >> twin.cluster)
         twin_fail("%s: the cluster has %d blocks, the mask is %u", what, twin.cluster, blocks);
     for (unsigned rank_to = 0; rank_to < (unsigned)twin.cluster; ++rank_to) {
