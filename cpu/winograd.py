@@ -18,7 +18,7 @@ from microkernels.isa import Isa, lanes_definition, tail_definition
 from tiling.nest import lower
 from tiling.scheme import SchemeError, Tile
 from tiling.show import show
-from tiling.winograd import LINE_FLOATS, Matrix, Winograd, transforms
+from tiling.winograd import LINE_FLOATS, Matrix, Winograd, odd_lines, transforms
 
 
 def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
@@ -79,18 +79,13 @@ def packed_floats(winograd: Winograd) -> int:
 def planes(winograd: Winograd) -> tuple[int, int]:
     """Floats from one point to the next of V and of M."""
     product = winograd.product.problem
-    return tuple(_odd(t.shape[0] * t.shape[1]) for t in (product.broadcast, product.output))
+    return tuple(odd_lines(t.elements) for t in (product.broadcast, product.output))
 
 
 def scratch_floats(winograd: Winograd) -> int:
     """Floats of V, M and a padded tile: what a worker needs beside the arrays."""
     patch = winograd.alpha**2 * winograd.problem.extents["c"]
     return winograd.alpha**2 * sum(planes(winograd)) + -(-patch // LINE_FLOATS) * LINE_FLOATS
-
-
-def _odd(floats: int) -> int:
-    """The next odd number of cache lines: planes that are written side by side fall on different sets of a cache."""
-    return (floats // LINE_FLOATS | 1) * LINE_FLOATS
 
 
 def _loops(winograd: Winograd) -> list[str]:

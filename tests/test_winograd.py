@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
@@ -41,6 +42,8 @@ CASES = {
     "no padding": (conv2d(c=32, h=10, w=14, k=16, r=3, s=3), 4, 4, 1),
     "asymmetric padding": (conv2d(c=3, h=8, w=5, k=5, r=3, s=3, padding=((2, 0), (1, 2))), 4, 4, 1),
     "padding wider than the image": (conv2d(c=4, h=1, w=2, k=4, r=3, s=3, padding=5), 2, 11, 1),
+    "whole vectors of output channels, not of input channels": (conv2d(c=3, h=6, w=6, k=32, r=3, s=3, padding=1), 2, 5, 1),
+    "one pixel, one channel": (conv2d(c=1, h=1, w=1, k=1, r=3, s=3, padding=1), 4, 1, 1),
     "last rows and columns of x unread": (conv2d(c=8, h=9, w=9, k=8, r=3, s=3, padding=((1, 0), (0, 0))), 4, 2, 1),
 }
 EPILOGUES = {
@@ -92,6 +95,15 @@ def test_emitted_transforms_are_their_matrices(m, name):
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_are_exact_on_whole_numbers(name, isa):
     check_exact(kernel_of(CASES[name], isa))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("name", CASES)
+def test_every_function_that_is_called_is_defined(name, isa):
+    """A compiler may drop the call and take the text all the same: another one, or another option, would not."""
+    text = emit(parse(CASES[name][0], text_of(*CASES[name], ISAS[isa].lanes)), ISAS[isa]).text
+    defined = re.findall(r"^static inline .*?void (\w+)\(", text, re.MULTILINE)
+    assert set(re.findall(r"\b((?:input|output)_(?:vector\w*|points))\(", text)) <= set(defined)
 
 
 @pytest.mark.parametrize("name", EPILOGUES)
@@ -202,6 +214,8 @@ def test_texts_that_are_refused(text, message):
         ({"r": 5, "s": 5}, "kernels of 3 x 3, not 5 x 5"),
         ({"groups": 2}, "without groups"),
         ({"groups": 4}, "not depthwise2d"),
+        ({"layout": "nchw"}, "channels last"),
+        ({"layout": "nchw", "h": 1, "w": 1, "padding": 1}, "channels last"),
     ],
 )
 def test_problems_that_are_refused(change, message):

@@ -94,7 +94,7 @@ def refusal(problem: Problem) -> str | None:
         steps = tuple(getattr(window, name) for window in problem.windows)
         if steps != (1, 1):
             return f"Winograd's algorithm is for {name} 1, not {steps[0]} and {steps[1]}: use algorithm='direct'"
-    if problem.broadcast.stride("c") != 1 or problem.output.stride("k") != 1:
+    if problem.layout != "nhwc":
         return "Winograd's algorithm is for channels last (NHWC): use algorithm='direct'"
     return None
 
