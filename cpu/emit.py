@@ -140,7 +140,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
     product, problem = winograd.product, winograd.problem
     _check(product, isa)
     threads = min(threads, winograd.blocks * winograd.parts)
-    symbol = symbol_of(problem, isa, threads)
+    symbol = symbol_of(problem, isa, threads, winograd.algorithm)
     kernels = microkernels_of(winograd, isa)
     text = TEMPLATES.get_template("winograd.c.j2").render(
         symbol=symbol,
@@ -174,9 +174,9 @@ def packed_elements_of(scheme: Scheme | Winograd) -> int:
     return packed_floats(scheme) if isinstance(scheme, Winograd) else packed_elements(scheme)
 
 
-def symbol_of(problem: Problem, isa: Isa, threads: int) -> str:
+def symbol_of(problem: Problem, isa: Isa, threads: int, algorithm: str = "direct") -> str:
     """The C name of a kernel, `conv2d_f32_c64_h56_w56_k64_r3_s3_pad1__avx512f`."""
-    return f"{problem_symbol(problem)}__{isa.name}" + (f"_t{threads}" if threads > 1 else "")
+    return f"{problem_symbol(problem, algorithm)}__{isa.name}" + (f"_t{threads}" if threads > 1 else "")
 
 
 def describe(kernel: Microkernel, isa: Isa) -> str:

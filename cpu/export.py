@@ -110,7 +110,8 @@ def load(path: str | Path) -> Kernel:
     except (ProblemError, SchemeError, ValueError) as error:
         raise ExportError(f"{found[0]} is no record of a saved kernel: {error}") from None
     # With these two the sizes of all arrays follow from the record.
-    if record["symbol"] != symbol_of(scheme.problem, isa, record["threads"]) or scheme.lanes != isa.lanes:
+    symbol = symbol_of(scheme.problem, isa, record["threads"], scheme.algorithm)
+    if record["symbol"] != symbol or scheme.lanes != isa.lanes:
         raise ExportError(f"{found[0]} is no record of a saved kernel: its symbol is not of its shape, isa and scheme")
     files = [folder / f"{record['symbol']}{suffix}" for suffix in (".c", ".so")]
     try:

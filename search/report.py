@@ -74,7 +74,7 @@ class Report:
             "threads": self.threads,
             "correct": True,  # a kernel that is not exact never gets a time, let alone a report
             "max_error": self.max_error,
-            "algorithm": "winograd" if self.transformed else "direct",
+            "algorithm": self.scheme.algorithm,
             "direct_error": self.definition_error if self.transformed else self.max_error,
             "trials": self.trials,
             "failed": self.failed,

@@ -261,10 +261,14 @@ def test_an_array_may_be_added_to_in_place():
 
 def test_saved_kernels_are_loaded_again(tmp_path):
     kernel = kernel_of(EPILOGUES["bias and residual"], "portable")
-    kernel.save(tmp_path)
-    loaded = load(tmp_path)
-    assert loaded.scheme == kernel.scheme
-    check_exact(loaded)
+    # A direct kernel of the same problem may lie beside it, and be linked with it: the two have names of their own.
+    direct = build(parse(kernel.problem, f"R(n) R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,{ODD.extents['c']}) V(k,4)"), ISAS["portable"])
+    records = [next(path for path in each.save(tmp_path) if path.suffix == ".json") for each in (kernel, direct)]
+    for each, record in zip((kernel, direct), records, strict=True):
+        loaded = load(record)
+        assert loaded.scheme == each.scheme
+        check_exact(loaded)
+    assert (tmp_path / f"{kernel.emitted.symbol}.so").exists() and "_winograd_" in kernel.emitted.symbol
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from tiling.problem import Problem
 
@@ -133,6 +134,7 @@ class Scheme:
 
     problem: Problem
     specifiers: tuple[Specifier, ...]
+    algorithm: ClassVar[str] = "direct"  # the definition's multiplications, each of them
 
     def __post_init__(self):
         _check(self.problem, self.specifiers)

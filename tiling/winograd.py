@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
 from math import prod
+from typing import ClassVar
 
 from tiling.operators import matmul
 from tiling.problem import Problem
@@ -126,6 +127,7 @@ class Winograd:
     block: int
     channels: int
     product: Scheme
+    algorithm: ClassVar[str] = "winograd"
 
     def __post_init__(self):
         check_block(self.problem, self.m, self.block, self.channels)

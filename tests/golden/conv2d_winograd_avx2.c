@@ -297,7 +297,7 @@ static void output_block(const float *m, float *Y, const float *E_b, long block,
 }
 
 /* Whether this CPU runs the kernel. This function and the packing run on any. */
-__attribute__((target("no-avx"))) int conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_supported(void)
+__attribute__((target("no-avx"))) int conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_supported(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
@@ -307,17 +307,17 @@ __attribute__((target("no-avx"))) int conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_
  * out the memory of the last call again, its pages in place. */
 /* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
  * for a register that holds one meanwhile is taken from the accumulators. */
-void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(const float *restrict X, const float *restrict W, float *Y, const float *E_b)
+void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(const float *restrict X, const float *restrict W, float *Y, const float *E_b)
 {
-    if (!conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_supported()) {
-        fputs("conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2: this CPU lacks avx2 or fma\n", stderr);
+    if (!conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_supported()) {
+        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2: this CPU lacks avx2 or fma\n", stderr);
         abort();
     }
     const int dynamic = omp_get_dynamic();
     omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
     float *scratch = aligned_alloc(64, 2 * SCRATCH * sizeof(float));
     if (!scratch) {
-        fputs("conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2: no memory for the transformed tiles\n", stderr);
+        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2: no memory for the transformed tiles\n", stderr);
         abort();
     }
 #pragma omp parallel for num_threads(THREADS) schedule(static)
@@ -347,7 +347,7 @@ __attribute__((target("no-avx"))) static void pack_product(const float *restrict
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */
-__attribute__((target("no-avx"))) void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack(const float *restrict W, float *restrict packed)
 {
     /* G, and U of one point; computed in double, rounded once. */
     static const double G[ALPHA][3] = {
@@ -358,7 +358,7 @@ __attribute__((target("no-avx"))) void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y
     };
     float *u = malloc(C * BLOCK_K * sizeof(float));
     if (!u) {
-        fputs("conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack: no memory for the transformed weights\n", stderr);
+        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack: no memory for the transformed weights\n", stderr);
         abort();
     }
     for (long part = 0; part < PARTS; ++part)
