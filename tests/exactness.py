@@ -105,6 +105,7 @@ def kinds(drawn: Case) -> list[str]:
     """What a case is counted as."""
     text = drawn.scheme.text
     found = ["cases", drawn.scheme.problem.op, drawn.isa]
+    found += ["by Winograd's algorithm"] if drawn.scheme.algorithm == "winograd" else []
     found += ["composed"] if "λ" in text else []
     found += ["with core loops"] if "@core" in text else []
     found += ["streamed"] if drawn.stream else []

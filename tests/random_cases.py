@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from random import Random
@@ -21,12 +21,14 @@ from tiling.operators import LAYOUTS, conv2d, matmul
 from tiling.problem import Problem
 from tiling.scheme import Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector
 from tiling.shapes import canonical
+from tiling.winograd import SIZES, TAPS, Winograd, product_problem, tile_grid
 
 EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 24, 31)
 # Enough for every loop to have its say; more only takes the reference longer.
 MOST_FLOPS = 4_000_000
 # What may follow the sum: exact on integers, with arrays of every shape; most often nothing.
 EPILOGUES = (*[None] * 5, "relu(y + b)", "relu(y*scale - z)", "min(max(y, b), 6) + z", "abs(y) - t[{row}] * z")
+PADDING = (0, 0, 1, 1, 2, 3, 6)
 # FMAs written into one step of a tile function: more only takes the compiler longer.
 MOST_UNROLLED = 160
 
@@ -35,7 +37,7 @@ MOST_UNROLLED = 160
 class Case:
     """A scheme and how its kernel is built."""
 
-    scheme: Scheme
+    scheme: Scheme | Winograd
     isa: str
     threads: int
     stream: bool
@@ -50,9 +52,12 @@ class Case:
 
 
 def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1, 2, 3)) -> Case:
-    """A random problem, scheme, instruction set and number of threads."""
+    """A random problem, scheme, instruction set and number of threads; one in eight is of Winograd's algorithm."""
     isa = isa_named(random.choice(isas))
-    found = scheme(random, followed(random, problem(random)), isa)
+    if random.random() < 0.125:
+        found = winograd(random, followed(random, transformable(random)), isa)
+    else:
+        found = scheme(random, followed(random, problem(random)), isa)
     return Case(found, isa.name, random.choice(threads), random.random() < 0.3)
 
 
@@ -82,7 +87,7 @@ def _matmul(random: Random) -> Problem:
 def _conv2d(random: Random) -> Problem:
     taps = [random.choice((1, 1, 2, 3, 3, 4, 5, 7)) for _ in "hw"]
     dilation = [random.choice((1, 1, 1, 2, 3, 5)) for _ in "hw"]
-    padding = [[random.choice((0, 0, 1, 1, 2, 3, 6)) for _ in "be"] for _ in "hw"]
+    padding = [[random.choice(PADDING) for _ in "be"] for _ in "hw"]
     # The padded input is at least as long as the kernel reaches.
     least = [max(1, (t - 1) * d + 1 - sum(sides)) for t, d, sides in zip(taps, dilation, padding)]
     groups, c, k = random.choice((1, 1, 1, 2, 3, 5)), random.choice(EXTENTS), random.choice((*EXTENTS, 37, 64))
@@ -102,6 +107,17 @@ def _conv2d(random: Random) -> Problem:
         groups=groups,
         layout="nhwc" if groups > 1 == c == k else random.choice(LAYOUTS),  # depthwise convolutions have no other
     )
+
+
+def transformable(random: Random) -> Problem:
+    """A convolution that Winograd's algorithm takes, of at most MOST_FLOPS."""
+    while True:
+        padding = [[random.choice(PADDING) for _ in "be"] for _ in "hw"]
+        h, w = (max(1, TAPS - sum(sides)) + random.randint(0, 12) for sides in padding)
+        n, c, k = random.choice((1, 1, 1, 2, 3)), random.choice(EXTENTS), random.choice((*EXTENTS, 37, 64))
+        found = conv2d(n=n, c=c, h=h, w=w, k=k, r=TAPS, s=TAPS, padding=padding)
+        if found.flops <= MOST_FLOPS:
+            return found
 
 
 # ---- schemes
@@ -139,6 +155,16 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
     random.shuffle(unrolled)
     stage = Stage(problem.output.name)
     return Scheme(problem, (*cores, *loops, stage, *inside, *unrolled, Vector(problem.vector_dim, isa.lanes)))
+
+
+def winograd(random: Random, problem: Problem, isa: Isa) -> Winograd:
+    """Winograd's algorithm in random blocks, their products by a random scheme; blocks, not products, go to the cores."""
+    m = random.choice(SIZES)
+    block = random.randint(1, min(24, problem.extents["n"] * prod(tile_grid(problem, m))))
+    channels = random.randint(1, -(-problem.extents["k"] // isa.lanes)) * isa.lanes
+    found = scheme(random, product_problem(problem, block, channels), isa)
+    loops = (replace(s, worker=None) if isinstance(s, Tile) else s for s in found.specifiers)
+    return Winograd(problem, m, block, channels, Scheme(found.problem, tuple(loops)))
 
 
 def _output(random: Random, dim: str, units: int, room: int):

@@ -124,7 +124,7 @@ def test_any_generated_scheme_covers_each_point_once(random):
         assert len(counted) == prod(found.extents.values()) and set(counted.values()) == {1}
 
 
-ALPHABET = "RTLUVMS(),x+ \tλl0123456789@cohkwnrsmy"
+ALPHABET = "RTLUVMSFB(),x+ \tλl0123456789@cohkwnrsmy"
 
 
 @settings(max_examples=300)

@@ -18,11 +18,13 @@ import pytest
 from cpu.emit import Source, emit
 from cpu.epilogue import pointers
 from cpu.host import supports
-from cpu.oracle import beyond, exact_bound, integers, reference
+from cpu.measure import exact_case
+from cpu.oracle import beyond
 from cpu.toolchain import find_compiler
 from microkernels.isa import ISAS, isa_named
 from tests.random_cases import Case, case
 from tests.test_kernels import ALL_CASES
+from tests.test_winograd import CASES, EPILOGUES, text_of
 from tiling.notation import parse
 from tiling.problem import Problem
 
@@ -86,7 +88,7 @@ def check_sanitized(case: Case, folder: Path, prefix: str = "") -> None:
     problem = case.scheme.problem
     source = emit(case.scheme, isa_named(case.isa), case.threads, case.stream)
     (folder / "kernel.c").write_text(source.text.replace("restrict Y)\n{", "restrict Y)\n{" + prefix, 1))
-    inputs = integers(problem)
+    inputs, expected, bound = exact_case(case.scheme)
     (folder / "driver.c").write_text(driver(problem, source))
     command = [*find_compiler().command, *FLAGS, *source.compiler_flags, "kernel.c", "driver.c", "-o", "program", "-lm"]
     subprocess.run(command, cwd=folder, check=True, timeout=COMPILE_SECONDS)
@@ -101,8 +103,7 @@ def check_sanitized(case: Case, folder: Path, prefix: str = "") -> None:
         )
         assert ended.returncode == 0, f"{case.command}\n{ended.stderr.decode(errors='replace')[:4000]}"
         y = np.frombuffer(ended.stdout, np.float32).reshape(problem.output.shape)
-        wrong = beyond(y, reference(problem, *inputs), exact_bound(problem, *inputs))
-        assert not wrong.any(), case.command
+        assert not beyond(y, expected, bound).any(), case.command
 
 
 def driver(problem: Problem, source: Source) -> str:
@@ -139,9 +140,22 @@ SAMPLE = [
 ]
 
 
+TRANSFORMED = [
+    (CASES["odd image, primes, batch"], "avx512f"),
+    (CASES["padding wider than the image"], "avx2"),
+    (CASES["asymmetric padding"], "portable"),
+    (EPILOGUES["arrays of every shape"], "portable"),
+]
+
+
 @pytest.mark.parametrize("name, isa, stream", [pytest.param(*s, marks=pytest.mark.isa(s[1])) for s in SAMPLE])
 def test_emitted_c_is_clean(name, isa, stream, tmp_path):
     check_sanitized(named(name, isa, stream), tmp_path)
+
+
+@pytest.mark.parametrize("case, isa", [pytest.param(*t, marks=pytest.mark.isa(t[1])) for t in TRANSFORMED])
+def test_winograds_algorithm_is_clean(case, isa, tmp_path):
+    check_sanitized(Case(parse(case[0], text_of(*case, ISAS[isa].lanes)), isa, 1, stream=False), tmp_path)
 
 
 def test_a_read_beside_an_array_is_caught(tmp_path):

@@ -17,6 +17,7 @@ import pytest
 
 from cpu.library import shared_object
 from cpu.kernel import build
+from cpu.measure import exact_case
 from cpu.oracle import integers, reals, reference
 from cpu.toolchain import find_compiler
 from microkernels.isa import ISAS
@@ -25,6 +26,8 @@ from tiling.notation import parse
 from tiling.operators import conv2d
 
 SPLIT = CASES["loops for cores"]  # 6 tasks
+# The same problem: 9 blocks of tiles, whose memory a call allocates.
+TRANSFORMED = (SAME_3X3, "F(4x4,3x3) B(1,48) R(m) R(n) S(c) T(k,8) V(n,{v})")
 # A child that has not answered by then waits for threads that it does not have.
 CHILD_SECONDS = 60
 
@@ -150,12 +153,11 @@ def in_fork(work) -> int:
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 
-@pytest.fixture
-def used():
+@pytest.fixture(params=[SPLIT, TRANSFORMED], ids=["direct", "winograd"])
+def used(request):
     """A kernel of two threads that this process has called, and whether a call of it is right."""
-    kernel = kernel_of(*SPLIT, "portable", threads=2)
-    x, w = integers(SAME_3X3)
-    expected = reference(SAME_3X3, x, w)
+    kernel = kernel_of(*request.param, "portable", threads=2)
+    (x, w), expected, _ = exact_case(kernel.scheme)
     right = lambda kernel=kernel: np.array_equal(kernel(x, w), expected)  # noqa: E731
     assert right()
     return right
