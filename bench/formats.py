@@ -16,7 +16,7 @@ from bench.results import MODEL, OURS, Conditions, Contender, LayerResult
 
 COLUMNS = (
     *("suite", "layer", "count", "op", "shape", "flops", "flops_on_image", "compulsory_bytes"),
-    *("target", "threads", "dtype", "cache", "limit_percent", "memory_bandwidth", "contender", "layout"),
+    *("target", "threads", "dtype", "cache", "algorithm", "limit_percent", "memory_bandwidth", "contender", "layout"),
     *("call_seconds", "call_quartile_1", "call_quartile_3", "call_spread", "call_peak_gflops", "percent"),
     *("kernel_seconds", "kernel_spread", "kernel_peak_gflops", "kernel_percent"),
     *("ratio_to_ours", "max_error", "scheme", "search_seconds", "total_seconds", "skipped"),

@@ -100,6 +100,7 @@ def run_layer(
         search_seconds=search_seconds,
         total_seconds=time.monotonic() - started,
         target=shop.target,
+        algorithm=shop.algorithm,
     )
 
 

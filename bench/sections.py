@@ -11,6 +11,8 @@ from bench.words import WORDS, Words
 # The two networks of TTile's paper are judged together, as there.
 PAPER = ("yolo9000", "resnet18")
 PAPER_TITLE = "The 23 layers of TTile's paper"
+# What a title calls the algorithms other than the definition.
+ALGORITHM_WORDS = {"winograd": "winograd", "auto": "winograd where faster"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Section:
 
 
 def sections(results: Iterable[LayerResult]) -> tuple[Section, ...]:
-    """The results by target, number of threads, dtype, cache, layout and suite, in order of first appearance."""
+    """The results by target, number of threads, dtype, cache, layout, algorithm and suite, in order of first appearance."""
     results = tuple(results)
     groups: dict[tuple, list[LayerResult]] = {}
     for r in results:
@@ -67,15 +69,16 @@ def placed(target: str, threads: int) -> str:
 
 
 def _measured(result: LayerResult) -> tuple:
-    return result.target, result.threads, result.dtype, result.cache, result.layout
+    return result.target, result.threads, result.dtype, result.cache, result.layout, result.algorithm
 
 
 def _section(suites: tuple[str, ...], results: tuple[LayerResult, ...]) -> Section:
-    target, threads, dtype, cache, layout = _measured(results[0])
+    target, threads, dtype, cache, layout, algorithm = _measured(results[0])
     place = "gpu" if target == "cuda" else f"{threads}t"
     what = PAPER_TITLE if suites == PAPER else suites[0]
     said = ((layout.upper(), layout != "nhwc"), (dtype, dtype != "f32"), (f"{cache} caches", cache != "warm"))
     special = [words for words, is_special in said if is_special]
+    special += [ALGORITHM_WORDS[algorithm]] if algorithm in ALGORITHM_WORDS else []
     name = "-".join(["ttile" if suites == PAPER else suites[0], place, *special])
     title = ", ".join([what, placed(target, threads), *special])
     return Section(title, "".join(c if c.isalnum() or c == "_" else "-" for c in name), results)

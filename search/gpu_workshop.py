@@ -45,6 +45,7 @@ class GpuWorkshop:
     dtype: str
     threads: int = 1  # of the host: the one that launches
     target: ClassVar[str] = "cuda"
+    algorithm: ClassVar[str] = "direct"
 
     @cached_property
     def fingerprint(self) -> str:

@@ -129,6 +129,14 @@ def test_sections_are_by_threads_and_suite_and_the_papers_networks_are_one():
     ]
     channels_first = replace(results[1], shape=results[1].shape + ",layout=nchw")
     assert [s.title for s in sections([results[1], channels_first])] == ["mobilenet, on 1 thread", "mobilenet, on 1 thread, NCHW"]
+    transformed = [replace(results[1], algorithm=name) for name in ("direct", "winograd", "auto")]
+    assert [(s.title, s.name) for s in sections(transformed)] == [
+        ("mobilenet, on 1 thread", "mobilenet-1t"),
+        ("mobilenet, on 1 thread, winograd", "mobilenet-1t-winograd"),
+        ("mobilenet, on 1 thread, winograd where faster", "mobilenet-1t-winograd-where-faster"),
+    ]
+    passing = [dict(facts(CONDITIONS, [r]))["FLOPs"].endswith("needs fewer and may pass it.") for r in transformed]
+    assert passing == [False, True, True]
 
 
 def test_a_section_names_all_peers_and_its_layers_as_short_as_they_can_be_told_apart():

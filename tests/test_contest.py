@@ -111,7 +111,7 @@ def test_a_peer_that_fails_is_skipped_with_its_reason(enter, peer, reason):
 
 def made_up_shop():
     class Shop:
-        isa, threads, machine, target = ISAS["portable"], 1, MACHINE, "cpu"
+        isa, threads, machine, target, algorithm = ISAS["portable"], 1, MACHINE, "cpu", "direct"
 
         def problem(self, problem):
             return problem
