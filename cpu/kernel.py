@@ -158,8 +158,8 @@ class Kernel:
         return Packed(packed, self.scheme)
 
     def __call__(self, /, x, w, *arrays, out: np.ndarray | None = None, **named) -> np.ndarray:
-        """y = x * w. x is (N,H,W,C) float32, w (K,C/groups,R,S) float32 or what `pack` gave; y is (N,OH,OW,K) float32; in layout
-        nchw x is (N,C,H,W) and y (N,K,OH,OW).
+        """y = x * w. x is (N,H,W,C) float32, w (K,C/groups,R,S) float32 or what `pack` gave; y is (N,OH,OW,K) float32;
+        in layout nchw x is (N,C,H,W) and y (N,K,OH,OW).
 
         Of a bf16 problem x and w are uint16, the bits, or ml_dtypes.bfloat16, or DLPack tensors of bfloat16; y is uint16,
         or as x is. Of an int8 problem x is uint8, w int8. y is of the problem's `output_dtype`.
@@ -192,8 +192,10 @@ class Kernel:
         if arrays:
             arrays = [self._beside(at_y, *each) for each in zip(arrays, self.problem.epilogue_arrays)]
         self._run(at_x, at_w, at_y, *arrays)
-        named = self._elements[2].named
-        if named and out is None and isinstance(given, np.ndarray) and given.dtype.name == named:
+        if out is not None:
+            return out
+        bfloat16 = self._elements[2].named
+        if bfloat16 and isinstance(given, np.ndarray) and given.dtype.name == bfloat16:
             return y.view(given.dtype)  # as x is
         return y
 

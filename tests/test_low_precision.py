@@ -145,17 +145,22 @@ def test_bf16_is_taken_by_its_bits_and_through_dlpack():
     class Bfloat16:
         """What another library hands over: the bits of NumPy's capsule, said to be bfloat16."""
 
+        def __init__(self, bits):
+            self.bits = bits
+
         def __dlpack__(self):
-            capsule = x.__dlpack__()
+            capsule = self.bits.__dlpack__()
             dlpack._Tensor.from_address(dlpack._POINTER(capsule, b"dltensor")).code = 4
             return capsule
 
-    assert np.array_equal(kernel(Bfloat16(), w), expected)
-    assert np.shares_memory(dlpack.bits_of(Bfloat16()), x)
+    assert np.array_equal(kernel(Bfloat16(x), w), expected)
+    assert np.shares_memory(dlpack.bits_of(Bfloat16(x)), x)
     with pytest.raises(ArgumentError, match="x is float32, but this kernel takes bfloat16, or its bits as uint16"):
         kernel(x.astype(np.float32), w)
     out = np.empty(kernel.problem.output.shape, np.uint16)
     assert kernel(x, w, out=out) is out and np.array_equal(out, expected)
+    out[...], theirs = 0, Bfloat16(out)
+    assert kernel(x, w, out=theirs) is theirs and np.array_equal(out, expected)
 
 
 @pytest.mark.isa("avx512vnni")
