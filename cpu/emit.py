@@ -29,8 +29,8 @@ from tiling.scheme import Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile
 from tiling.shapes import canonical
 from tiling.show import show
 from tiling.symbol import symbol_of as problem_symbol
-from tiling.words import fills_words, is_narrow, scheme_in_words, word_dim
 from tiling.winograd import Winograd
+from tiling.words import fills_words, is_narrow, scheme_in_words, word_dim
 
 try:
     VERSION = version("tilewright")

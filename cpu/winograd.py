@@ -8,8 +8,6 @@ The nest of a product is what `cpu.nest` makes of any matrix product; `cpu.trans
 
 from __future__ import annotations
 
-from math import prod
-
 from cpu.epilogue import epilogue_text, operand, pointers
 from cpu.nest import Nest
 from cpu.pack import pack_lines, packed_elements
@@ -31,7 +29,6 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
     matrices = transforms(m)
     c, k = problem.extents["c"], problem.extents["k"]
     names = [f"d{i}" for i in range(alpha)]
-    arguments = [f"e_{array.name}" for array in problem.epilogue_arrays]
     return {
         "loops": _loops(winograd),
         "functions": nest.functions,
@@ -61,7 +58,9 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
         "input_stores": [[_plane_store(isa, i * alpha + j, j) for j in range(alpha)] for i in range(alpha)],
         "output_loads": [[isa.load.format(p=_plane("m", "M", i * alpha + j)) for i in range(alpha)] for j in range(alpha)],
         "output_rows": [[f"t[{i * alpha + j}]" for j in range(alpha)] for i in range(m)],
-        "output_stores": {tail: [[_output_store(winograd, isa, i, j, tail) for j in range(m)] for i in range(m)] for tail in (False, True)},
+        "output_stores": {
+            tail: [[_output_store(winograd, isa, i, j, tail) for j in range(m)] for i in range(m)] for tail in (False, True)
+        },
         "output_parameters": pointers(problem, "e"),
         "output_arguments": "".join(", " + _array_address(array) for array in problem.epilogue_arrays),
         "passed_arrays": "".join(f", E_{array.name}" for array in problem.epilogue_arrays),

@@ -63,7 +63,7 @@ def generate_conv(
     are a number or (h, w); `padding` is a number, (h, w), ((top, bottom), (left, right)), "same" or "valid". Without
     `h` and `r`, both 1, it is one-dimensional along w (`tiling.operators.conv2d`). `epilogue` is what the stores do to
     each sum, such as "relu(y + b + z)" (`tiling.epilogue`); the arrays that it names follow: kernel(x, w, b, z), b (K,)
-    and z (N,OH,OW,K). tune="model" trusts the model and measures nothing; "measure" tries the most promising schemes
+    and z as y lies, (N,OH,OW,K). tune="model" trusts the model and measures nothing; "measure" tries the most promising schemes
     for about `budget` seconds. What was chosen is kept, and the next call with the same arguments returns at once,
     until the machine is ranked anew or the compiler changes.
 
@@ -76,7 +76,8 @@ def generate_conv(
     multiple of 2 (bf16) or 4 (int8): others are copied first, with zeros between.
 
     algorithm="winograd" computes 3 x 3 convolutions of stride 1 with fewer multiplications and larger errors
-    (`tiling.winograd`); "auto" takes whichever of the two is faster.
+    (`tiling.winograd`): of float32, channels last, without groups or dilation, and is refused for others. "auto" takes
+    whichever of the two is faster.
 
     target="cuda" gives a `gpu.kernel.Kernel` for this process's GPU: CuPy arrays or DLPack tensors of `dtype`, "f16",
     "bf16" or "tf32" (float32 arrays), f16 by default, with w (K,R,S,C), channels last. target="cuda-twin" gives the

@@ -5,8 +5,9 @@
     mb1ic64ih56oc64oh56kh3ph1                    a oneDNN benchdnn descriptor
 
 A matrix product may be written in the first two: `gpt2:QKV`, `m=128,n=2304,k=768`, the latter also with `batch=8` and,
-for an a of (K,M) or a b of (N,K), `trans_a=1` or `trans_b=1`. Each form may end with `,epilogue=relu(y + b)`, which takes the rest of the text (`tiling.epilogue`). `canonical` prints the key=value
-form, so a line of output is enough to run a case again.
+for an a of (K,M) or a b of (N,K), `trans_a=1` or `trans_b=1`. Each form may end with `,epilogue=relu(y + b)`, which takes
+the rest of the text (`tiling.epilogue`). `canonical` prints the key=value form, so a line of output is enough to run a
+case again.
 """
 
 from __future__ import annotations
