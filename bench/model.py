@@ -24,9 +24,8 @@ from scipy.stats import spearmanr
 
 from bench.counters import counted
 from bench.files import ReportError, check_writable, write
-from bench.sections import on_threads
 from bench.journal import alone
-from bench.sections import PAPER
+from bench.sections import PAPER, on_threads
 from bench.traffic import Moved, compare
 from cpu.worker import Worker
 from microkernels.offline import machine_catalog

@@ -225,10 +225,10 @@ int main(void) {{ {symbol}_pack(w, packed); {symbol}(x, packed, y); return 0; }}
 """
 
 
-def calling_program(scheme, isa, folder):
-    """A C program that packs and calls a kernel without asking whether the CPU runs it; its path."""
+def calling_program(scheme, isa, folder, before=""):
+    """A C program that packs and calls a kernel, C text put before it, without asking whether the CPU runs it; its path."""
     source, problem = emit(scheme, isa), scheme.problem
-    (folder / "kernel.c").write_text(source.text)
+    (folder / "kernel.c").write_text(before + source.text)
     sizes = {"x": problem.broadcast.elements, "w": problem.vector.elements, "y": problem.output.elements}
     (folder / "call.c").write_text(CALL.format(symbol=source.symbol, packed=source.packed, **sizes))
     flags = [flag for flag in (*BASE_FLAGS, *isa.compiler_flags) if flag != "-shared"]
@@ -239,6 +239,25 @@ def calling_program(scheme, isa, folder):
 def test_a_call_that_this_cpu_cannot_run_ends_in_a_sentence(tmp_path):
     ended = subprocess.run([calling_program(parse(PROBLEM, TEXT.format(v=4)), LACKED, tmp_path)], capture_output=True, text=True)
     assert ended.returncode == -6 and ended.stderr.endswith("this CPU lacks avx9\n")
+
+
+@pytest.mark.parametrize(
+    "function, said", [("aligned_alloc", "portable: no memory"), ("malloc", "portable_pack: no memory")], ids=["call", "packing"]
+)
+def test_a_call_without_memory_ends_in_a_sentence(function, said, tmp_path):
+    scheme = parse(PROBLEM, "F(2x2,3x3) B(4,40) R(m) R(n) S(c) T(k,5) V(n,4)")
+    before = f"#include <stdlib.h>\n#define {function}(...) 0\n"
+    ended = subprocess.run([calling_program(scheme, ISAS["portable"], tmp_path, before)], capture_output=True, text=True)
+    assert ended.returncode == -6 and said in ended.stderr and ended.stderr.count("\n") == 1
+
+
+def test_a_header_says_whether_a_call_needs_memory(tmp_path):
+    texts = ("F(2x2,3x3) B(4,40) R(m) R(n) S(c) T(k,5) V(n,4)", TEXT.format(v=4))
+    headers = [
+        next(path for path in build(parse(PROBLEM, text), ISAS["portable"]).save(tmp_path) if path.suffix == ".h").read_text()
+        for text in texts
+    ]
+    assert ["where there is none" in header for header in headers] == [True, False]
 
 
 @pytest.mark.isa("avx2")
