@@ -26,7 +26,7 @@ from cpu.worker import CandidateError, Worker
 from microkernels.database import readable
 from microkernels.isa import isa_named
 from search.generate import generate
-from search.options import FAILURES, INTERRUPTED, seconds, whole
+from search.options import FAILURES, INTERRUPTED, on_cpu, seconds, whole
 from search.workshop import DEFAULT_BUDGET, Workshop, workshop
 from tiling.epilogue import fused
 from tiling.machine import Timing
@@ -77,9 +77,9 @@ def measure(shop: Workshop, layer: str, problem: Problem, budget: float) -> Cost
     Raises CandidateError where a kernel fails or is wrong, and what a search raises.
     """
     bare = replace(problem, epilogue=None)
+    shapes = [canonical(bare), *(canonical(fused(bare, epilogue)) for epilogue in EPILOGUES)]
     scheme = generate(bare, threads=shop.threads, tune="measure", budget=budget, isa=shop.isa.name).scheme
     job = {key: value for key, value in shop.job(scheme).items() if key != "shape"} | {"rounds": ROUNDS, "turn": TURN_SECONDS}
-    shapes = [canonical(bare), *(canonical(fused(bare, epilogue)) for epilogue in EPILOGUES)]
     with closing(Worker(env=shop.environment, packages=("bench",))) as worker:
         found = worker.call("bench.fused:turns", timeout=_TIMEOUT_SECONDS, shapes=shapes, **job)
     first, *others = (tuple(Timing(tuple(samples), peak) for samples, peak in turns) for turns in found)
@@ -149,8 +149,8 @@ def main(arguments: list[str] | None = None) -> int:
             check_writable(options.report)
         with alone():
             for threads in dict.fromkeys(options.threads):
-                shop = workshop(options.isa, threads)
                 for name, problem in layers:
+                    shop = workshop(options.isa, threads, problem.dtype)
                     try:
                         results.append(measure(shop, name, problem, options.budget))
                     except CandidateError as error:
@@ -178,7 +178,7 @@ def _layers(options: argparse.Namespace) -> Iterator[tuple[str, Problem]]:
     for name in dict.fromkeys(named):
         yield from ((f"{name}:{layer.name}", layer.problem) for layer in suite(name) if layer.problem)
     for shape in options.shape:
-        yield shape, parse_shape(shape)
+        yield shape, on_cpu(parse_shape(shape), None, None)
 
 
 def _command(options: argparse.Namespace) -> str:

@@ -62,6 +62,8 @@ def test_an_epilogue_of_the_shape_gives_way_to_those_compared(chosen, capsys):
 def test_what_goes_wrong_is_a_sentence(chosen, capsys, monkeypatch):
     assert fused.main(["--shape", "c=0"]) == 2
     assert fused.main(["--suite", "nosuch"]) == 2
+    assert fused.main(["--shape", f"{SHAPE},dtype=f16"]) == 2
+    assert fused.main(["--shape", f"{SHAPE},dtype=int8"]) == 2
 
     def call(*_, **__):
         raise CandidateError("crashed with SIGILL")
@@ -70,3 +72,4 @@ def test_what_goes_wrong_is_a_sentence(chosen, capsys, monkeypatch):
     assert fused.main(["--shape", SHAPE, "--isa", "portable"]) == 1
     said = capsys.readouterr().err
     assert f"{SHAPE} on 1 thread: the kernel failed: crashed with SIGILL" in said and "Traceback" not in said
+    assert "dtype 'f16' is not covered on a CPU" in said

@@ -212,7 +212,7 @@ def test_texts_that_are_refused(text, message):
         ({"stride": 2}, "stride 1, not 2 and 2"),
         ({"dilation": (1, 2)}, "dilation 1, not 1 and 2"),
         ({"r": 5, "s": 5}, "kernels of 3 x 3, not 5 x 5"),
-        ({"groups": 2}, "without groups"),
+        ({"groups": 2}, "without groups, not one of 2 groups"),
         ({"groups": 4}, "not depthwise2d"),
         ({"layout": "nchw"}, "channels last"),
         ({"layout": "nchw", "h": 1, "w": 1, "padding": 1}, "channels last"),

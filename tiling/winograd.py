@@ -84,7 +84,7 @@ def _tuples(rows) -> Matrix:
 def refusal(problem: Problem) -> str | None:
     """Why Winograd's algorithm cannot compute this problem, as a sentence; None where it can."""
     if problem.op != "conv2d" or problem.looped_dims:
-        what = "groups" if problem.op == "conv2d" else problem.op
+        what = f"one of {problem.extents['g']} groups" if problem.op == "conv2d" else problem.op
         return f"Winograd's algorithm takes a convolution without groups, not {what}: use algorithm='direct'"
     if problem.dtype != "f32" or problem.output_dtype != "f32":
         return f"Winograd's algorithm is for f32, not {problem.dtype}: use algorithm='direct'"
