@@ -170,7 +170,7 @@ def microkernels_of(scheme: Scheme | Winograd, isa: Isa) -> tuple[Microkernel, .
 
 
 def packed_elements_of(scheme: Scheme | Winograd) -> int:
-    """f32 elements of the packed weights."""
+    """Numbers of the packed weights."""
     return packed_floats(scheme) if isinstance(scheme, Winograd) else packed_elements(scheme)
 
 

@@ -95,7 +95,7 @@ def reals(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
     return x, w, *arrays
 
 
-def error_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+def error_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray | float:
     """The largest error a float32 result may have, per output.
 
     Of a sum K·eps · Σ|x·w|, whatever the order of summation; an epilogue carries it on and adds its own
@@ -103,21 +103,20 @@ def error_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndar
     Source: Higham, Accuracy and Stability of Numerical Algorithms, section 3.1: |error| <= gamma_K · Σ|x·w|.
     """
     if problem.sum_dtype == "s32":
-        bound = _of_int32(problem, _sums(problem, x, w))
-    else:
-        bound = problem.reduction_length * UNIT * _sums(problem, np.abs(x), np.abs(w))
+        return exact_bound(problem, x, w, *arrays)
+    bound = problem.reduction_length * UNIT * _sums(problem, np.abs(x), np.abs(w))
     return finished(problem, _sums(problem, x, w), arrays, bound).error if problem.epilogue else bound
-
-
-def _of_int32(problem: Problem, sums: np.ndarray) -> np.ndarray | float:
-    """How far the float32 of an exact sum may be from it: what an epilogue starts from, and an output of floats is."""
-    return 0.0 if problem.keeps_sums else np.where(np.abs(sums) > 2**24, UNIT * np.abs(sums), 0.0)
 
 
 def exact_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray | float:
-    """As `error_bound` for inputs of `integers`, whose sums are exact: 0 but for what an epilogue rounds."""
-    bound = _of_int32(problem, _sums(problem, x, w)) if problem.sum_dtype == "s32" else 0.0
-    return finished(problem, _sums(problem, x, w), arrays, bound).error if problem.epilogue else bound
+    """As `error_bound` for inputs of `integers`, whose sums are exact: 0 but for what an epilogue rounds, and a float32 of
+    an int32."""
+    as_summed = problem.sum_dtype == "f32" or problem.keeps_sums
+    if as_summed and not problem.epilogue:
+        return 0.0
+    sums = _sums(problem, x, w)
+    bound = 0.0 if as_summed else np.where(np.abs(sums) > 2**24, UNIT * np.abs(sums), 0.0)
+    return finished(problem, sums, arrays, bound).error if problem.epilogue else bound
 
 
 def wrong(problem: Problem, y: np.ndarray, expected: np.ndarray, bound: np.ndarray | float) -> np.ndarray:

@@ -244,6 +244,7 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
     __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(x), "v"(w));
     return acc;
 }""",
+    stream="_mm512_stream_ps((float *)({p}), {v})",
     fma="dot({x}, {w}, {acc})",
     dtype="int8",
     word="word",
@@ -259,14 +260,14 @@ ISAS_OF: dict[str, dict[str, Isa]] = {
     "bf16": {isa.name: isa for isa in (AVX512BF16,)},
     "int8": {isa.name: isa for isa in (AVX512VNNI,)},
 }
-_KNOWN = {name: isa for isas in ISAS_OF.values() for name, isa in isas.items()}
+EVERY_ISA: dict[str, Isa] = {name: isa for isas in ISAS_OF.values() for name, isa in isas.items()}
 
 
 def isa_named(name: str) -> Isa:
     """The row called `name`. Raises ValueError listing the names there are."""
-    if name not in _KNOWN:
-        raise ValueError(f"unknown instruction set {name!r}; known are {', '.join(_KNOWN)}")
-    return _KNOWN[name]
+    if name not in EVERY_ISA:
+        raise ValueError(f"unknown instruction set {name!r}; known are {', '.join(EVERY_ISA)}")
+    return EVERY_ISA[name]
 
 
 def best_isa(cpu_flags: frozenset[str], dtype: str = "f32") -> Isa:

@@ -68,12 +68,13 @@ def generate_conv(
     until the machine is ranked anew or the compiler changes.
 
     dtype="bf16" and "int8" compute in these where the CPU has AVX512-BF16 or AVX512-VNNI, and are refused where not.
-    bf16: x and w as uint16 (the bits), ml_dtypes.bfloat16 or DLPack tensors, summed in f32; y of `output_dtype` "bf16" or
-    "f32". int8: x uint8 times w int8, summed exactly in int32; y is "s32", or of an epilogue of the sum as a float "f32",
-    "u8" or "s8", rounded to nearest even and saturated: epilogue="y*scale[k] + b" with output_dtype="u8" requantises by
-    channel. An epilogue's arrays are float32. x's zero point z is the caller's to fold into b, as -z·scale·Σw, which
-    counts every tap: where there is padding, what is left out is 0 and not z. The channels of each pixel should be a
-    multiple of 2 (bf16) or 4 (int8): others are copied first, with zeros between.
+    bf16: x and w as uint16 (the bits), ml_dtypes.bfloat16 or DLPack tensors, summed in f32, by an instruction to which
+    subnormal numbers are 0; y of `output_dtype` "bf16" or "f32". int8: x uint8 times w int8, summed exactly in int32; y is
+    "s32", or of an epilogue of the sum as a float "f32", "u8" or "s8", rounded to nearest even and saturated:
+    epilogue="y*scale[k] + b" with output_dtype="u8" requantises by channel. An epilogue's arrays are float32. x's zero
+    point z is the caller's to fold into b, as -z·scale·Σw, which counts every tap: where there is padding, what is left
+    out is 0 and not z. The channels of each pixel should be a multiple of 2 (bf16) or 4 (int8): others are copied first,
+    with zeros between.
 
     algorithm="winograd" computes 3 x 3 convolutions of stride 1 with fewer multiplications and larger errors
     (`tiling.winograd`): of float32, channels last, without groups or dilation, and is refused for others. "auto" takes

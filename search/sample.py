@@ -56,7 +56,8 @@ def _scheme(random: Random, problem: Problem, machine: Machine) -> Scheme:
     outside: list[Specifier] = []
     for dim in problem.reductions:
         trips = problem.extents[dim] // unrolled.get(dim, 1)
-        outer = random.choice(divisors(trips)) if random.random() < 0.3 else 1
+        # Sums wait only in an output that holds them.
+        outer = random.choice(divisors(trips)) if problem.keeps_sums and random.random() < 0.3 else 1
         middle = random.choice(divisors(trips // outer)) if random.random() < 0.2 else 1
         outside.append(Tile(dim, outer))
         inside += [Tile(dim, middle), Tile(dim, trips // outer // middle)]

@@ -24,6 +24,7 @@ from microkernels.microkernel import parse as parse_microkernel
 from microkernels.offline import UsageError, usable_isa
 from search import generate_conv, load_kernel
 from search.conv import main as command
+from search.sample import random_schemes
 from search.space import candidates
 from tests.guard import PLACES, check_guarded
 from tests.model_cases import MACHINE
@@ -31,7 +32,7 @@ from tests.test_kernels import assembly_of, spills_of
 from tiling.epilogue import fused
 from tiling.notation import parse
 from tiling.operators import conv2d, matmul
-from tiling.problem import ProblemError
+from tiling.problem import OUTPUT_DTYPES, ProblemError
 from tiling.scheme import SchemeError
 from tiling.shapes import canonical, parse_shape
 from tiling.words import in_words, scheme_in_words, scheme_of_words
@@ -70,56 +71,47 @@ def problem_of(case, dtype, output_dtype=None):
     return operator(**extents, dtype=dtype, output_dtype=output_dtype)
 
 
-def kernel_of(case, dtype, output_dtype=None, epilogue=None, **options):
+def scheme_of(case, dtype, output_dtype=None, epilogue=None):
     problem = fused(problem_of(case, dtype, output_dtype), epilogue)
     dim = "k" if problem.op == "matmul" else "c"
     text = CASES[case][2].format(c=in_words(problem).extents[dim])
-    scheme = parse(problem, f"{text} D({dim},{NUMBERS[dtype]}) V({problem.vector_dim},16)")
-    return build(scheme, isa_named(ISA[dtype]), **options)
+    return parse(problem, f"{text} D({dim},{NUMBERS[dtype]}) V({problem.vector_dim},16)")
+
+
+def kernel_of(case, dtype, output_dtype=None, epilogue=None):
+    return build(scheme_of(case, dtype, output_dtype, epilogue), isa_named(ISA[dtype]))
+
+
+# Of each case, for either dtype, the output's dtype and what follows the sums.
+STORED = {
+    "whole words": {"bf16": ("bf16", None), "int8": ("u8", "y*0.01 + b")},
+    "one channel": {"bf16": ("f32", "relu(y + b)"), "int8": ("u8", None)},
+    "three channels, strided": {"bf16": ("bf16", "relu(y + b)"), "int8": ("s32", None)},
+    "five channels, masked": {"bf16": ("bf16", None), "int8": ("f32", "gelu(y/1000 + b)")},
+    "six channels, composed": {"bf16": ("f32", None), "int8": ("s32", None)},
+    "groups of odd channels": {"bf16": ("bf16", "min(y*scale, 6) + z"), "int8": ("s32", None)},
+    "groups of whole words": {"bf16": ("bf16", None), "int8": ("s8", "y*0.002*scale[k] + z")},
+    "product": {"bf16": ("f32", "y*t[m] + b"), "int8": ("f32", None)},
+    "product, whole words": {"bf16": ("bf16", None), "int8": ("s8", "y/512")},
+}
 
 
 @pytest.mark.parametrize("dtype", ON_BOTH)
 @pytest.mark.parametrize("case", CASES)
-def test_exact_on_integers_and_bounded_on_reals(case, dtype):
-    kernel = kernel_of(case, dtype)
+def test_exact_on_integers_bounded_on_reals_and_nothing_beside_the_arrays_is_touched(case, dtype):
+    kernel = kernel_of(case, dtype, *STORED[case][dtype])
     check_exact(kernel)
+    for place in PLACES:
+        check_guarded(kernel, place)
     values = reals(kernel.problem, seed=1)
     y = kernel(*stored(kernel.problem, values))
+    assert y.dtype == ELEMENTS[kernel.problem.output_dtype].numpy
     assert not np.any(wrong(kernel.problem, y, reference(kernel.problem, *values), error_bound(kernel.problem, *values)))
 
 
-@pytest.mark.parametrize("dtype", ON_BOTH)
-@pytest.mark.parametrize("case", CASES)
-def test_nothing_beside_the_arrays_is_touched(case, dtype):
-    for place in PLACES:
-        check_guarded(kernel_of(case, dtype), place)
-
-
-@pytest.mark.parametrize(
-    "case, dtype, output, epilogue",
-    [
-        ("whole words", "bf16", "f32", None),
-        ("three channels, strided", "bf16", "bf16", "relu(y + b)"),
-        ("product", "bf16", "f32", "y*t[m] + b"),
-        ("groups of odd channels", "bf16", "bf16", "min(y*scale, 6) + z"),
-        ("whole words", "int8", "f32", None),
-        ("five channels, masked", "int8", "f32", "gelu(y/1000 + b)"),
-        ("five channels, masked", "int8", "u8", "y*0.004 + b"),
-        ("groups of whole words", "int8", "s8", "y*0.002*scale[k] + z"),
-        ("product, whole words", "int8", "s8", "y/512"),
-        ("one channel", "int8", "u8", None),
-    ],
-)
-def test_outputs_of_every_dtype(case, dtype, output, epilogue):
-    if not supports(isa_named(ISA[dtype]).cpu_flags):
-        pytest.skip(f"needs {ISA[dtype]}")
-    kernel = kernel_of(case, dtype, output, epilogue)
-    check_exact(kernel)
-    check_guarded(kernel, "after")
-    values = reals(kernel.problem, seed=2)
-    y = kernel(*stored(kernel.problem, values))
-    assert y.dtype == ELEMENTS[output].numpy
-    assert not np.any(wrong(kernel.problem, y, reference(kernel.problem, *values), error_bound(kernel.problem, *values)))
+def test_the_cases_store_every_dtype_that_there_is():
+    for dtype in ISA:
+        assert {outputs[dtype][0] for outputs in STORED.values()} == set(OUTPUT_DTYPES[dtype])
 
 
 @pytest.mark.isa("avx512vnni")
@@ -165,7 +157,7 @@ def test_bf16_is_taken_by_its_bits_and_through_dlpack():
 
 @pytest.mark.isa("avx512vnni")
 def test_int8_is_uint8_times_int8():
-    kernel = kernel_of("whole words", "int8")
+    kernel = kernel_of("three channels, strided", "int8")
     x, w = stored(kernel.problem, integers(kernel.problem))
     assert kernel(x, kernel.pack(w)).dtype == np.int32
     for call, message in [
@@ -182,8 +174,8 @@ def test_threads_share_the_work_and_the_copy_of_x(dtype):
     c = in_words(problem).extents["c"]
     text = f"T(h,4)@core T(n,2) T(h,2) T(k,2) S(y) T(r,3) T(s,3) T(c,{c}) U(w,8) D(c,{NUMBERS[dtype]}) V(k,16)"
     arrays = stored(problem, integers(problem))
-    one, *others = (build(parse(problem, text), isa_named(ISA[dtype]), threads)(*arrays) for threads in (1, 2, 3))
-    assert all(np.array_equal(one, other) for other in others)
+    one, several = (build(parse(problem, text), isa_named(ISA[dtype]), threads)(*arrays) for threads in (1, 3))
+    assert np.array_equal(one, several)
 
 
 @pytest.mark.isa("avx512bf16")
@@ -239,8 +231,9 @@ def test_sums_may_wait_where_the_output_holds_them():
         (lambda: conv2d(c=65794, h=1, w=1, k=1, r=1, s=1, dtype="int8"), "a sum of 65794 products of int8 may not fit 32 bits"),
         (lambda: fused(conv2d(**ONE, dtype="int8"), "relu(y)"), r"the epilogue relu\(y\) gives floats: with int8 ask for"),
         (lambda: conv2d(**ONE, dtype="bf16", output_dtype="u8"), "bf16 gives an output of bf16 or f32, not 'u8'"),
-        (lambda: in_words(conv2d(c=8, h=4, w=4, k=8, groups=8, r=1, s=1, dtype="bf16")), "depthwise2d of bf16 is not covered"),
-        (lambda: in_words(matmul(m=4, n=4, k=4, transpose_a=True, dtype="int8")), "matmul of int8 is not covered"),
+        (lambda: in_words(conv2d(c=8, h=4, w=4, k=8, groups=8, r=1, s=1, dtype="bf16")), "depthwise2d of bf16 is not covered .*: use f32$"),
+        (lambda: in_words(conv2d(**ONE, dtype="bf16", layout="nchw")), "conv2d of bf16 is not covered .*: use channels that lie last, or f32$"),
+        (lambda: in_words(matmul(m=4, n=4, k=4, transpose_a=True, dtype="int8")), r"matmul of int8 is not covered .*: use an a of \(M,K\), or f32$"),
     ],
 )
 def test_problems_that_cannot_be(make, message):
@@ -257,6 +250,12 @@ def test_words_are_what_register_tiles_and_caches_see():
     assert parse(problem, scheme.text) == scheme and scheme_of_words(problem, scheme_in_words(scheme)) == scheme
 
 
+def test_the_longest_sums_of_int8_may_leave_part_of_their_words_empty():
+    """One channel of 65 793 taps is as many words, whose other numbers are zeros."""
+    problem = conv2d(c=1, h=1, w=65793, k=16, r=1, s=65793, dtype="int8")
+    assert in_words(problem).reduction_length == problem.reduction_length
+
+
 @pytest.mark.parametrize("text", ["c=8,h=4,w=4,k=16,r=1,s=1,dtype=bf16", "c=8,h=4,w=4,k=16,r=1,s=1,dtype=int8,out=u8,epilogue=y/4"])
 def test_the_text_of_a_problem_says_its_dtypes(text):
     assert canonical(parse_shape(text)) == text
@@ -271,10 +270,10 @@ def test_a_cpu_without_the_instructions_is_told_so(dtype):
 @pytest.mark.parametrize(
     "case, dtype, output, epilogue",
     [
-        ("five channels, masked", "bf16", None, None),
-        ("groups of odd channels", "int8", None, None),
+        ("five channels, masked", "bf16", "bf16", None),
+        ("groups of odd channels", "int8", "s32", None),
         ("whole words", "int8", "u8", "y*0.01 + b"),
-        ("product", "bf16", "f32", "relu(y + b)"),
+        ("product", "bf16", "f32", "y*t[m] + b"),
     ],
 )
 def test_saved_kernels_run_without_python_and_load_again(case, dtype, output, epilogue, tmp_path):
@@ -298,7 +297,7 @@ def test_saved_kernels_run_without_python_and_load_again(case, dtype, output, ep
 
 
 @pytest.mark.parametrize("dtype", ON_BOTH)
-@pytest.mark.parametrize("rows, vectors, taps", [(14, 2, 1), (9, 3, 1), (28, 1, 1), (9, 2, 3)])
+@pytest.mark.parametrize("rows, vectors, taps", [(14, 2, 1), (9, 3, 1), (9, 2, 3)])
 def test_tiles_of_nearly_all_registers_do_not_spill(rows, vectors, taps, dtype, tmp_path):
     """Read off the assembly: for every word of x one broadcast, for every word of weights one load, and no more."""
     problem = conv2d(c=64, h=1, w=rows + 2, k=16 * vectors, r=1, s=3, dtype=dtype)
@@ -326,11 +325,14 @@ def test_the_search_chooses_schemes_of_the_dtype_and_keeps_them():
 
 
 @pytest.mark.isa("avx512bf16")
-def test_the_command_takes_dtypes_by_option_and_in_the_shape(capsys):
+def test_the_command_takes_dtypes_by_option_and_in_the_shape(capsys, monkeypatch):
+    ranked = []
+    monkeypatch.setattr("search.command.machine_catalog", lambda isa, op, **_: ranked.append((isa.name, op)))
     shape = "c=8,h=6,w=6,k=16,r=3,s=3,pad=1"
     assert command(["--shape", shape, "--dtype", "bf16", "--output-dtype", "f32", "--model-only", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["shape"] == f"{shape},dtype=bf16,out=f32" and found["isa"] == "avx512bf16" and found["correct"]
+    assert ranked == [("avx512f", "conv2d")]
     assert command(["--shape", found["shape"], "--scheme", found["scheme"], "--json"]) == 0
     assert command(["--shape", found["shape"], "--dtype", "int8", "--model-only"]) == 2
     assert "the shape is of bf16, but dtype=int8: give one" in capsys.readouterr().err
@@ -350,5 +352,6 @@ def test_the_search_never_lets_sums_wait_in_a_narrow_output():
     machine = replace(MACHINE, isa="avx512bf16")
     for output, waits in (("bf16", False), ("f32", True)):
         words = in_words(conv2d(c=2048, h=14, w=14, k=512, r=3, s=3, padding=1, dtype="bf16", output_dtype=output))
-        schemes = [found.scheme for found in candidates(words, machine, Catalog("", "avx512bf16", "conv2d"))]
-        assert any(not single_pass(scheme) for scheme in schemes) == waits
+        catalog = Catalog("", "avx512bf16", "conv2d")
+        for schemes in ([found.scheme for found in candidates(words, machine, catalog)], random_schemes(words, machine, catalog, 20, 0)):
+            assert any(not single_pass(scheme) for scheme in schemes) == waits

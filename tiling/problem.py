@@ -149,7 +149,7 @@ class Problem:
             raise ProblemError(f"{self.dtype} gives an output of {' or '.join(outputs)}, not {self.output_dtype!r:.40}")
         if self.epilogue and self.output_dtype == "s32":
             raise ProblemError(f"the epilogue {self.epilogue} gives floats: with int8 ask for an output of f32, u8 or s8")
-        if self.sum_dtype == "s32" and self.reduction_length > LONGEST_INT8 // self.numbers_per_word:
+        if self.dtype == "int8" and self.reduction_length > LONGEST_INT8:
             raise ProblemError(
                 f"{self.op}: a sum of {self.reduction_length} products of int8 may not fit 32 bits; {LONGEST_INT8} at most do"
             )

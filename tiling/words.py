@@ -15,6 +15,9 @@ from dataclasses import replace
 from tiling.problem import Affine, Problem, ProblemError, Tensor
 from tiling.scheme import WORD_BYTES, Dot, Scheme, SchemeError, Vector
 
+# What to compute instead where the numbers of a word would not be summed together.
+_INSTEAD = {"conv2d": "channels that lie last, or f32", "matmul": "an a of (M,K), or f32"}
+
 
 def is_narrow(problem: Problem) -> bool:
     """Whether several numbers of the inputs share a word."""
@@ -26,7 +29,7 @@ def word_dim(problem: Problem) -> str:
     if problem.dot_dim is None:
         raise ProblemError(
             f"{problem.op} of {problem.dtype} is not covered where no sum runs over neighbours in {problem.broadcast.name}, which "
-            "one instruction multiplies together: use channels that lie last, or f32"
+            f"one instruction multiplies together: use {_INSTEAD.get(problem.op, 'f32')}"
         )
     return problem.dot_dim
 
