@@ -20,7 +20,7 @@ from cpu.host import host
 from cpu.kernel import build
 from cpu.toolchain import find_compiler
 from cpu.worker import CandidateError, Task, run_all
-from microkernels.isa import ISAS, isa_named
+from microkernels.isa import EVERY_ISA, isa_named
 from microkernels.microkernel import OPERATOR_DIMS
 from search.options import natural, whole
 from tests.guard import PLACES, check_guarded
@@ -51,7 +51,7 @@ def run(
     function: str = "tests.exactness:check",
 ) -> tuple[Counter, int]:
     """Cases number 0, 1, … of `seed` until `enough(started)`: (how many passed, by kind; how many failed)."""
-    runnable = tuple(isa.name for isa in ISAS.values() if host().flags.issuperset(isa.cpu_flags))
+    runnable = tuple(isa.name for isa in EVERY_ISA.values() if host().flags.issuperset(isa.cpu_flags))
     threads = (1, 1, 2, 3) if find_compiler().openmp else (1,)
 
     def cases() -> Iterator[Case]:
@@ -103,13 +103,14 @@ def job(drawn: Case) -> dict:
 
 def kinds(drawn: Case) -> list[str]:
     """What a case is counted as."""
-    text = drawn.scheme.text
-    found = ["cases", drawn.scheme.problem.op, drawn.isa]
+    text, problem = drawn.scheme.text, drawn.scheme.problem
+    found = ["cases", problem.op, drawn.isa]
+    found += [f"{problem.dtype} to {problem.output_dtype}"] if problem.dtype != "f32" else []
     found += ["by Winograd's algorithm"] if drawn.scheme.algorithm == "winograd" else []
     found += ["composed"] if "λ" in text else []
     found += ["with core loops"] if "@core" in text else []
     found += ["streamed"] if drawn.stream else []
-    found += ["masked"] if drawn.scheme.problem.extents[drawn.scheme.problem.vector_dim] % drawn.scheme.lanes else []
+    found += ["masked"] if problem.extents[problem.vector_dim] % drawn.scheme.lanes else []
     return found
 
 
@@ -128,7 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--shape", help="run this one case")
     parser.add_argument("--scheme", help="of that case")
     parser.add_argument("--op", choices=OPERATOR_DIMS, default="conv2d")
-    parser.add_argument("--isa", choices=ISAS, default="portable")
+    parser.add_argument("--isa", choices=EVERY_ISA, default="portable")
     parser.add_argument("--threads", type=whole, default=1)
     parser.add_argument("--stream", action="store_true", help="that case with streaming stores")
     parser.add_argument("--place", choices=PLACES, help="that case with its arrays there only; default: at each in turn")

@@ -18,16 +18,19 @@ from tiling.compose import divisors
 from tiling.epilogue import fused
 from tiling.nest import Loop, Node, Register, lower
 from tiling.operators import LAYOUTS, conv2d, matmul
-from tiling.problem import Problem
+from tiling.problem import OUTPUT_DTYPES, Problem
 from tiling.scheme import Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector
 from tiling.shapes import canonical
 from tiling.winograd import SIZES, TAPS, Winograd, product_problem, tile_grid
+from tiling.words import in_words, scheme_of_words
 
 EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 24, 31)
 # Enough for every loop to have its say; more only takes the reference longer.
 MOST_FLOPS = 4_000_000
 # What may follow the sum: exact on integers, with arrays of every shape; most often nothing.
 EPILOGUES = (*[None] * 5, "relu(y + b)", "relu(y*scale - z)", "min(max(y, b), 6) + z", "abs(y) - t[{row}] * z")
+# Before sums of int8 become bytes: most of them, of some 10^4 … 10^5, then fit. Rounded, so the check knows by how much.
+REQUANTISATIONS = (None, "y*0.001 + b", "relu(y*scale/4096 - z)", "y/512 - t[{row}] * z")
 PADDING = (0, 0, 1, 1, 2, 3, 6)
 # FMAs written into one step of a tile function: more only takes the compiler longer.
 MOST_UNROLLED = 160
@@ -52,29 +55,31 @@ class Case:
 
 
 def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1, 2, 3)) -> Case:
-    """A random problem, scheme, instruction set and number of threads; one in eight is of Winograd's algorithm."""
+    """A random problem, scheme, instruction set and number of threads; of f32 one in eight is of Winograd's algorithm."""
     isa = isa_named(random.choice(isas))
-    if random.random() < 0.125:
+    if isa.dtype == "f32" and random.random() < 0.125:
         found = winograd(random, followed(random, transformable(random)), isa)
     else:
-        found = scheme(random, followed(random, problem(random)), isa)
+        found = scheme(random, followed(random, problem(random, dtype=isa.dtype)), isa)
     return Case(found, isa.name, random.choice(threads), random.random() < 0.3)
 
 
 # ---- problems
 
 
-def problem(random: Random, most_flops: int = MOST_FLOPS) -> Problem:
-    """A convolution, or one time in four a matrix product, of at most `most_flops`."""
+def problem(random: Random, most_flops: int = MOST_FLOPS, dtype: str = "f32") -> Problem:
+    """A convolution, or one time in four a matrix product, of at most `most_flops`; of narrow numbers one that has words."""
     while True:
         found = _matmul(random) if random.random() < 0.25 else _conv2d(random)
-        if found.flops <= most_flops:
-            return found
+        if found.flops <= most_flops and (dtype == "f32" or found.dot_dim):
+            return replace(found, dtype=dtype, output_dtype=random.choice(OUTPUT_DTYPES[dtype]))
 
 
 def followed(random: Random, problem: Problem) -> Problem:
-    """The problem, with an epilogue now and then."""
-    text = random.choice(EPILOGUES)
+    """The problem, with an epilogue now and then; int32 has none."""
+    if problem.output_dtype == "s32":
+        return problem
+    text = random.choice(REQUANTISATIONS if problem.output_dtype in ("u8", "s8") else EPILOGUES)
     return fused(problem, text and text.format(row=problem.row_dims[-1]))
 
 
@@ -128,8 +133,9 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
 
     Loops over a dim are split at will and stand in any order on either side of S(output), reductions too; output dims
     may be composed of two or three branches, with loops over the same dim outside and inside the composition; the
-    outermost loops may be handed to cores.
+    outermost loops may be handed to cores. Of narrow numbers it is one for their words.
     """
+    narrow, problem = problem, in_words(problem)
     units = dict(problem.extents)
     units[problem.vector_dim] = -(-units[problem.vector_dim] // isa.lanes)
     cores: list[Specifier] = []
@@ -154,7 +160,8 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
     unrolled += steps
     random.shuffle(unrolled)
     stage = Stage(problem.output.name)
-    return Scheme(problem, (*cores, *loops, stage, *inside, *unrolled, Vector(problem.vector_dim, isa.lanes)))
+    found = Scheme(problem, (*cores, *loops, stage, *inside, *unrolled, Vector(problem.vector_dim, isa.lanes)))
+    return scheme_of_words(narrow, found)
 
 
 def winograd(random: Random, problem: Problem, isa: Isa) -> Winograd:
@@ -207,7 +214,7 @@ def _inner(random: Random, branches) -> tuple[int, tuple[tuple[int, int], ...]]:
 
 
 def _reductions(random: Random, problem: Problem, room: int):
-    """Loops outside and inside S(output), and unrolled ones, of the dims that are summed over."""
+    """Loops outside and inside S(output), outside only where sums may wait in it, and unrolled ones, of the summed dims."""
     outside, inside, unrolled = [], [], []
     for dim in problem.reductions:
         extent = problem.extents[dim]
@@ -215,7 +222,7 @@ def _reductions(random: Random, problem: Problem, room: int):
         room //= steps
         unrolled += [Unroll(dim, steps)] if steps > 1 else []
         for part in _split(random, extent // steps):
-            (outside if random.random() < 0.25 else inside).append(Tile(dim, part))
+            (outside if problem.keeps_sums and random.random() < 0.25 else inside).append(Tile(dim, part))
     return outside, inside, unrolled
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microkernels.isa import ISAS
+from microkernels.isa import EVERY_ISA
 from tests import exactness, random_cases
 from tests.guard import PLACES
 from tests.random_cases import Case
@@ -31,7 +31,7 @@ def repeated(drawn: Case, *more: str) -> dict:
 @settings(max_examples=60)
 @given(st.randoms(use_true_random=False))
 def test_the_line_of_a_case_repeats_it(random):
-    drawn = random_cases.case(random, tuple(ISAS))
+    drawn = random_cases.case(random, tuple(EVERY_ISA))
     assert repeated(drawn) == exactness.job(drawn) | {"places": PLACES}
 
 

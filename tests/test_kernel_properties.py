@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import product
+from functools import cache
 from math import prod
 from multiprocessing import get_context
 from random import Random
@@ -21,7 +22,7 @@ from cpu.oracle import integers
 from cpu.toolchain import find_compiler
 from cpu.worker import CandidateError, Worker
 from microkernels.catalog import Catalog
-from microkernels.isa import ISAS, isa_named
+from microkernels.isa import EVERY_ISA, ISAS, ISAS_OF, isa_named
 from search.sample import random_schemes
 from search.workshop import workshop
 from tests import exactness, random_cases
@@ -30,14 +31,18 @@ from tests.random_cases import Case, visits
 from tests.test_kernels import ALL_CASES, CASES, ON_EVERY_ISA, kernel_of
 from tiling.machine import CacheLevel, Machine
 from tiling.notation import parse
+from tiling.operators import in_layout
+from tiling.problem import OUTPUT_DTYPES, Problem
 from tiling.scheme import SchemeError
 from tiling.shapes import canonical, problem_of, suite
 from tiling.suite import suites
+from tiling.winograd import refusal
+from tiling.words import in_words, scheme_in_words, scheme_of_words
 
 LEVELS = (CacheLevel("L1", 48 << 10, 64, 12, 500e9), CacheLevel("L2", 1 << 20, 64, 16, 200e9))
 MACHINE = Machine("test", "portable", 4, 16, 70e9, 2, LEVELS, 25e9, 12e9, 20e9)
 RANDOM = st.randoms(use_true_random=False)
-RUNNABLE = tuple(isa.name for isa in ISAS.values() if supports(isa.cpu_flags))
+RUNNABLE = tuple(isa.name for isa in EVERY_ISA.values() if supports(isa.cpu_flags))
 
 # A compilation that takes longer than this on a loaded machine hangs.
 CHILD_SECONDS = 300
@@ -47,7 +52,8 @@ def sampled(problem, isa: str, count: int, seed: int):
     """Schemes from the search's own sampler."""
     row = isa_named(isa)
     machine = replace(MACHINE, isa=isa, lanes=row.lanes, registers=row.registers)
-    return random_schemes(problem, machine, Catalog("test", isa, problem.op), count, seed)
+    found = random_schemes(in_words(problem), machine, Catalog("test", isa, problem.op), count, seed)
+    return tuple(scheme_of_words(problem, scheme) for scheme in found)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +84,8 @@ def test_random_kernels_are_exact_beside_guard_pages(worker, random):
 @given(RANDOM)
 def test_schemes_of_the_search_are_exact_beside_guard_pages(worker, random):
     isa = random.choice(RUNNABLE)
-    for scheme in sampled(random_cases.problem(random), isa, 1, random.randrange(1 << 16)):
+    problem = random_cases.problem(random, dtype=isa_named(isa).dtype)
+    for scheme in sampled(problem, isa, 1, random.randrange(1 << 16)):
         assert_exact(worker, Case(scheme, isa, 1, stream=False))
 
 
@@ -92,45 +99,63 @@ def test_soak_random_kernels(soak_seconds, soak_seed):
     assert not failed, "\n".join(found)
 
 
+def ways(layer: Problem, random: Random) -> Iterator[tuple[Problem, str, str]]:
+    """(problem, instruction set, algorithm): a layer on every instruction set of f32; and, each once and where it can be,
+    channels first, by Winograd's algorithm, and of every narrow dtype."""
+    of_f32 = [isa for isa in RUNNABLE if isa in ISAS]
+    for isa in of_f32:
+        yield layer, isa, "direct"
+    if layer.op == "conv2d":
+        yield in_layout(layer, "nchw"), random.choice(of_f32), "direct"
+    if not refusal(layer):
+        yield layer, random.choice(of_f32), "winograd"
+    for isa in RUNNABLE:
+        dtype = isa_named(isa).dtype
+        if dtype != "f32" and layer.dot_dim:
+            narrow = replace(layer, dtype=dtype, output_dtype=random.choice(OUTPUT_DTYPES[dtype]))
+            yield random_cases.followed(random, narrow), isa, "direct"
+
+
 @pytest.mark.soak
 def test_soak_suites_beside_guard_pages(soak_seconds, soak_seed):
-    """The model's choice for every layer of every suite on every instruction set, in random order, while there is time."""
+    """The model's choice for every layer of every suite in all `ways`, in random order, while there is time."""
     deadline = monotonic() + soak_seconds
-    layers = dict.fromkeys(layer.problem for name in suites() for layer in suite(name) if layer.problem)
-    shops = {isa: workshop(isa) for isa in RUNNABLE}
-    wanted = list(product(layers, RUNNABLE))
     random = Random(soak_seed)
+    layers = dict.fromkeys(layer.problem for name in suites() for layer in suite(name) if layer.problem)
+    wanted = [way for layer in layers for way in ways(layer, random)]
     random.shuffle(wanted)
+    shop = cache(workshop)
 
     def cases():
-        for found, isa in wanted:
-            yield Case(shops[isa].candidates(found)[0], isa, 1, stream=random.random() < 0.5)
+        for found, isa, algorithm in wanted:
+            chosen = shop(isa, 1, found.dtype, algorithm).candidates(found)[0]
+            yield Case(chosen, isa, 1, stream=random.random() < 0.5)
             if monotonic() > deadline:
                 return
 
     found: list[str] = []
     passed, failed = exactness.check_all(cases(), host().cores, found.append)
-    print(f"of {len(wanted)} pairs of a layer and an instruction set: {exactness.summary(passed, failed)}")
+    print(f"of {len(wanted)} layers, each in all ways: {exactness.summary(passed, failed)}")
     assert not failed, "\n".join(found)
 
 
 @settings(max_examples=100)
 @given(RANDOM)
 def test_any_generated_scheme_covers_each_point_once(random):
-    found = random_cases.problem(random, most_flops=8_000)
-    isa = isa_named(random.choice(list(ISAS)))
+    isa = isa_named(random.choice(list(EVERY_ISA)))
+    found = random_cases.problem(random, 8_000, isa.dtype)
     for scheme in (random_cases.scheme(random, found, isa), *sampled(found, isa.name, 1, random.randrange(1 << 16))):
-        counted = visits(scheme)
-        assert len(counted) == prod(found.extents.values()) and set(counted.values()) == {1}
+        counted = visits(scheme_in_words(scheme))
+        assert len(counted) == prod(in_words(found).extents.values()) and set(counted.values()) == {1}
 
 
-ALPHABET = "RTLUVMSFB(),x+ \tλl0123456789@cohkwnrsmy"
+ALPHABET = "RTLUVMSDFB(),x+ \tλl0123456789@cohkwnrsmy"
 
 
 @settings(max_examples=300)
 @given(RANDOM)
 def test_scheme_texts_that_parse_print_back(random):
-    drawn = random_cases.case(random, tuple(ISAS)).scheme
+    drawn = random_cases.case(random, tuple(EVERY_ISA)).scheme
     assert parse(drawn.problem, drawn.text) == drawn
     text = list(drawn.text.replace("λ", random.choice(("λ", "l", "lambda"))))
     for _ in range(random.randint(0, 2)):
@@ -146,7 +171,7 @@ def test_scheme_texts_that_parse_print_back(random):
 @settings(max_examples=300)
 @given(RANDOM)
 def test_shapes_print_back(random):
-    found = random_cases.problem(random)
+    found = random_cases.problem(random, dtype=random.choice(list(ISAS_OF)))
     assert problem_of(found.op, canonical(found)) == found
 
 
