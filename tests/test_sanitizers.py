@@ -19,46 +19,51 @@ from cpu.emit import Source, emit
 from cpu.epilogue import pointers
 from cpu.host import supports
 from cpu.measure import exact_case
-from cpu.oracle import beyond
+from cpu.numbers import ELEMENTS, elements_of
+from cpu.oracle import wrong
 from cpu.toolchain import find_compiler
-from microkernels.isa import ISAS, isa_named
+from microkernels.isa import EVERY_ISA, ISAS, isa_named
+from tests import test_low_precision as low_precision
 from tests.random_cases import Case, case
 from tests.test_kernels import ALL_CASES
 from tests.test_winograd import CASES, EPILOGUES, text_of
 from tiling.notation import parse
 from tiling.problem import Problem
 
-# The flags of a kernel but for the optimiser's level, which hides little at -O1 and compiles faster.
+# The flags of a kernel but for the optimiser's level, which hides little at -O1 and compiles faster. A pointer of another
+# type is an error, as it is by default from gcc 14 on.
 FLAGS = ("-O1", "-g", "-std=gnu11", "-ffp-contract=fast", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+FLAGS += ("-Werror=incompatible-pointer-types",)
 COMPILE_SECONDS, RUN_SECONDS = 300, 300
 
-# Operands come in and y goes out as raw floats. Each array is its own allocation, which begins `offset` floats past the
+# Operands come in and y goes out as raw numbers. Each array is its own allocation, which begins `offset` elements past the
 # alignment that streaming stores ask for, and ends with its last element.
 DRIVER = """
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 void {symbol}({parameters});
-void {symbol}_pack(const float *W, float *packed);
-static float *array(long floats, long offset)
+void {symbol}_pack(const {w} *W, {w} *packed);
+static void *array(long elements, long size, long offset)
 {{
     void *memory;
-    if (posix_memalign(&memory, 64, 4 * (floats + offset))) exit(2);
-    return (float *)memory + offset;
+    if (posix_memalign(&memory, 64, size * (elements + offset))) exit(2);
+    return (char *)memory + size * offset;
 }}
-static float *given(long floats, long offset)
+static void *given(long elements, long size, long offset)
 {{
-    float *values = array(floats, offset);
-    if (fread(values, 4, floats, stdin) != floats) exit(3);
+    void *values = array(elements, size, offset);
+    if (fread(values, size, elements, stdin) != elements) exit(3);
     return values;
 }}
 int main(int count, char **arguments)
 {{
     const long offset = atol(arguments[count - 1]);
-    float *{inputs};
-    float *packed = array({packed}, offset), *y = array({y}, offset);
+    void *{inputs};
+    void *packed = array({packed}, sizeof({w}), offset), *y = array({outputs}, sizeof({y}), offset);
     {symbol}_pack(w, packed);
     {symbol}({arguments});
-    return fwrite(y, 4, {y}, stdout) != {y};
+    return fwrite(y, sizeof({y}), {outputs}, stdout) != {outputs};
 }}
 """
 
@@ -102,20 +107,20 @@ def check_sanitized(case: Case, folder: Path, prefix: str = "") -> None:
             timeout=RUN_SECONDS,
         )
         assert ended.returncode == 0, f"{case.command}\n{ended.stderr.decode(errors='replace')[:4000]}"
-        y = np.frombuffer(ended.stdout, np.float32).reshape(problem.output.shape)
-        assert not beyond(y, expected, bound).any(), case.command
+        y = np.frombuffer(ended.stdout, ELEMENTS[problem.output_dtype].numpy).reshape(problem.output.shape)
+        assert not wrong(problem, y, expected, bound).any(), case.command
 
 
 def driver(problem: Problem, source: Source) -> str:
     """The C program that runs a kernel on arrays from its standard input: x, w, and those of the epilogue."""
-    arrays = {f"e{number}": tensor.elements for number, tensor in enumerate(problem.epilogue_arrays)}
-    inputs = {"x": problem.broadcast.elements, "w": problem.vector.elements, **arrays}
+    x, w, y = (ELEMENTS[name].c for name in elements_of(problem))
+    arrays = {f"e{number}": ("float", tensor) for number, tensor in enumerate(problem.epilogue_arrays)}
+    inputs = {"x": (x, problem.broadcast), "w": (w, problem.vector), **arrays}
     return DRIVER.format(
         symbol=source.symbol,
-        parameters=", ".join(("const float *X", "const float *W", "float *Y", *pointers(problem, "E"))),
-        inputs=", *".join(f"{name} = given({elements}, offset)" for name, elements in inputs.items()),
-        packed=source.packed,
-        y=problem.output.elements,
+        parameters=", ".join((f"const {x} *X", f"const {w} *W", f"{y} *Y", *pointers(problem, "E"))),
+        inputs=", *".join(f"{name} = given({t.elements}, sizeof({c}), offset)" for name, (c, t) in inputs.items()),
+        **{"w": w, "y": y, "packed": source.packed, "outputs": problem.output.elements},
         arguments=", ".join(("x", "packed", "y", *arrays)),
     )
 
@@ -137,8 +142,18 @@ SAMPLE = [
     ("accumulated, then gelu", "avx2", False),
     ("strided, then a residual", "avx512f", True),
     ("product, then arrays of every shape", "portable", False),
+    ("masked and accumulated, channels first", "avx512f", False),
+    ("rows of two lines, arrays in one of them, channels first", "avx2", False),
 ]
 
+NARROW = [
+    ("three channels, strided", "bf16", "bf16", "relu(y + b)", False),
+    ("six channels, composed", "bf16", "bf16", None, True),
+    ("product", "bf16", "f32", "y*t[m] + b", False),
+    ("groups of odd channels", "int8", "u8", "y*0.001 + b", False),
+    ("groups of whole words", "int8", "s32", None, True),
+    ("whole words", "int8", "s8", "y*0.002*scale[k] + z", True),
+]
 
 TRANSFORMED = [
     (CASES["odd image, primes, batch"], "avx512f"),
@@ -151,6 +166,14 @@ TRANSFORMED = [
 @pytest.mark.parametrize("name, isa, stream", [pytest.param(*s, marks=pytest.mark.isa(s[1])) for s in SAMPLE])
 def test_emitted_c_is_clean(name, isa, stream, tmp_path):
     check_sanitized(named(name, isa, stream), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name, dtype, output, epilogue, stream", [pytest.param(*s, marks=pytest.mark.isa(low_precision.ISA[s[1]])) for s in NARROW]
+)
+def test_kernels_of_narrow_numbers_are_clean(name, dtype, output, epilogue, stream, tmp_path):
+    scheme = low_precision.scheme_of(name, dtype, output, epilogue)
+    check_sanitized(Case(scheme, low_precision.ISA[dtype], 1, stream), tmp_path)
 
 
 @pytest.mark.parametrize("case, isa", [pytest.param(*t, marks=pytest.mark.isa(t[1])) for t in TRANSFORMED])
@@ -167,8 +190,8 @@ def test_a_read_beside_an_array_of_the_epilogue_is_caught(tmp_path, monkeypatch)
     case = named("product, then arrays of every shape", "portable")
     right = driver(case.scheme.problem, emit(case.scheme, isa_named(case.isa)))
     short = case.scheme.problem.epilogue_arrays[-1].elements
-    assert right.count(f"given({short}, offset);") == 1
-    text = right.replace(f"given({short}, offset);", f"given({short - 1}, offset);")
+    assert right.count(f"given({short}, sizeof(float), offset);") == 1
+    text = right.replace(f"given({short}, sizeof(float), offset);", f"given({short - 1}, sizeof(float), offset);")
     monkeypatch.setattr("tests.test_sanitizers.driver", lambda *_: text)
     with pytest.raises(AssertionError, match="AddressSanitizer: heap-buffer-overflow"):
         check_sanitized(case, tmp_path)
@@ -181,13 +204,17 @@ def test_undefined_behaviour_is_caught(tmp_path):
 
 @pytest.mark.soak
 def test_soak_sanitizers(soak_seconds, soak_seed, tmp_path):
-    """Every case of tests/test_kernels.py on every instruction set, streamed too; then random ones while there is time.
+    """Every case of tests/test_kernels.py on every instruction set, streamed too, every one of narrow numbers; then random
+    ones while there is time.
 
-    Epilogues are among both.
+    Epilogues are among all of them.
     """
     deadline = monotonic() + soak_seconds
-    runnable = tuple(isa.name for isa in ISAS.values() if supports(isa.cpu_flags))
-    cases = [named(name, isa, stream) for name in ALL_CASES for isa in runnable for stream in (False, True)]
+    runnable = tuple(isa.name for isa in EVERY_ISA.values() if supports(isa.cpu_flags))
+    of_f32 = [isa for isa in runnable if isa in ISAS]
+    cases = [named(name, isa, stream) for name in ALL_CASES for isa in of_f32 for stream in (False, True)]
+    narrow = [(dtype, isa) for dtype, isa in low_precision.ISA.items() if isa in runnable]
+    cases += [Case(low_precision.scheme_of(n, dtype), isa, 1, True) for n in low_precision.CASES for dtype, isa in narrow]
     for one in cases:
         check_sanitized(one, tmp_path)
     drawn = 0
