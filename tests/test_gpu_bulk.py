@@ -65,7 +65,7 @@ def image(n=2, c=16, h=9, w=10, k=40, r=3, s=3, padding=1, dtype="bf16", **optio
 def test_blocks_of_a_cluster_share_what_they_copy(problem, options, cluster):
     scheme = bulk_scheme(problem, cluster=cluster, **options)
     assert ("_multicast(" in emit(scheme).text) == (cluster != (1, 1))
-    check_on_twin(scheme, seeds=(1, 2))
+    check_on_twin(scheme)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_blocks_of_a_cluster_share_what_they_copy(problem, options, cluster):
     ids=str,
 )
 def test_edges_rings_batches_and_epilogues(problem, options):
-    check_on_twin(bulk_scheme(problem, **options), seeds=(1, 2))
+    check_on_twin(bulk_scheme(problem, **options))
 
 
 def test_no_index_leaves_the_sums():
@@ -227,7 +227,6 @@ def test_a_large_product_is_copied_in_bulk_by_clusters():
 @pytest.mark.parametrize(
     "problem",
     [
-        product(m=4096, n=4096, k=4096),
         product(m=1000, n=1000, k=2040, batch=2, transpose_a=True, transpose_b=False, dtype="bf16"),
         product(m=512, n=96, k=999, transpose_a=True, transpose_b=False),
         fused(image(n=16, c=64, h=56, w=56, k=72), "relu(y + b + z)"),
