@@ -106,6 +106,7 @@ def kinds(drawn: Case) -> list[str]:
     text, problem = drawn.scheme.text, drawn.scheme.problem
     found = ["cases", problem.op, drawn.isa]
     found += [f"{problem.dtype} to {problem.output_dtype}"] if problem.dtype != "f32" else []
+    found += ["channels first"] if problem.crosswise else []
     found += ["by Winograd's algorithm"] if drawn.scheme.algorithm == "winograd" else []
     found += ["composed"] if "λ" in text else []
     found += ["with core loops"] if "@core" in text else []

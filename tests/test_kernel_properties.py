@@ -135,7 +135,7 @@ def test_soak_suites_beside_guard_pages(soak_seconds, soak_seed):
 
     found: list[str] = []
     passed, failed = exactness.check_all(cases(), host().cores, found.append)
-    print(f"of {len(wanted)} layers, each in all ways: {exactness.summary(passed, failed)}")
+    print(f"of {len(wanted)} ways to take a layer: {exactness.summary(passed, failed)}")
     assert not failed, "\n".join(found)
 
 
