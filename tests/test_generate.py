@@ -80,9 +80,9 @@ def test_a_batch_of_products_in_every_orientation(turn_a, turn_b):
     assert np.array_equal(kernel(*given, bias, z), np.maximum(a @ b + bias + z, 0))
 
 
-def workshop_without_compiler(isa, threads, dtype):
+def workshop_without_compiler(*wanted):
     """What is refused is refused before anything is compiled."""
-    shop = workshop(isa, threads, dtype)
+    shop = workshop(*wanted)
     pytest.fail(f"{shop} was asked for a kernel")
 
 
