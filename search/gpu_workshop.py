@@ -8,7 +8,6 @@ The tuner, the store and their rules are those of the CPU; only what prepares an
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -25,8 +24,8 @@ from gpu.pipeline import REGISTERS
 from gpu.predict import predict, rank
 from search import store
 from search.gpu_problem import on_gpu
-from search.tune import Outcome, tune
-from search.workshop import CANDIDATE_SECONDS, DEFAULT_BUDGET, DEFAULT_TRIALS, stands
+from search.tune import Outcome
+from search.workshop import CANDIDATE_SECONDS, DEFAULT_BUDGET, DEFAULT_TRIALS, tune_and_record
 from tiling.machine import CacheLevel, Machine, Timing
 from tiling.problem import Problem
 from tiling.scheme import Scheme
@@ -101,36 +100,29 @@ class GpuWorkshop:
         """As `search.workshop.Workshop.tune`; the budget begins once the device is open. Raises TuningError, StoreError,
         CacheError, and WorkerError where the device, and not a candidate, is at fault."""
         key = self.key(schemes[0].problem)
-        known = {} if forget else {text: found for text, found in store.measured(key).items() if stands(found)}
-        kept = None if forget else store.choice(key, "measure")
         with closing(_worker()) as worker, closing(_worker()) as compilers:
 
             def measure(scheme: Scheme, seconds: float, patience: float) -> Timing | str:
                 _make_ready(worker, scheme.problem)
-                outcome = self._measured(worker, scheme, seconds, patience)
-                store.record(key, scheme.text, outcome)
-                return outcome
+                return self._measured(worker, scheme, seconds, patience)
 
             def prepare(schemes: Sequence[Scheme], patience: float) -> dict[str, str]:
                 _load_compiler(compilers)
-                failed = self._compiled(compilers, schemes, patience)
-                for text, reason in failed.items():
-                    store.record(key, text, reason)
-                return failed
+                return self._compiled(compilers, schemes, patience)
 
             # Now, so that the budget is for measuring; a worker that takes another's place is made ready when it is needed.
             _make_ready(worker, schemes[0].problem)
             _load_compiler(compilers)
-            return tune(
+            return tune_and_record(
+                key,
+                "measure",
                 schemes,
                 measure,
                 prepare,
+                forget=forget,
                 budget=budget,
                 trials=trials,
-                clock=time.monotonic,
                 seed=seed,
-                known=known,
-                incumbent=kept[0] if kept else None,
                 progress=progress,
             )
 

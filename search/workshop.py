@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import zip_longest
 from operator import index
 from typing import ClassVar
@@ -178,31 +178,17 @@ class Workshop:
         compiler, StoreError, and WorkerError where this machine is at fault and not a candidate.
         """
         key = self.key(schemes[0].problem)
-        known = {} if forget else {t: o for t, o in store.measured(key).items() if stands(o)}
-        kept = None if forget else store.choice(key, self.kind("measure", key.op))
         with closing(Worker(env=self.environment)) as worker:
-
-            def measure(scheme: Scheme, seconds: float, patience: float) -> Timing | str:
-                outcome = self.measure(worker, scheme, seconds, patience)
-                store.record(key, scheme.text, outcome)
-                return outcome
-
-            def prepare(schemes: Sequence[Scheme], patience: float) -> dict[str, str]:
-                failed = self.prepare(schemes, patience)
-                for text, reason in failed.items():
-                    store.record(key, text, reason)
-                return failed
-
-            return tune(
+            return tune_and_record(
+                key,
+                self.kind("measure", key.op),
                 schemes,
-                measure,
-                prepare,
+                partial(self.measure, worker),
+                self.prepare,
+                forget=forget,
                 budget=budget,
                 trials=trials,
-                clock=time.monotonic,
                 seed=seed,
-                known=known,
-                incumbent=kept[0] if kept else None,
                 progress=progress,
             )
 
@@ -244,7 +230,40 @@ class Workshop:
         return {"OMP_WAIT_POLICY": "active"} if self.threads > 1 else {}
 
 
-def stands(outcome: Timing | str) -> bool:
+def tune_and_record(
+    key: store.Key,
+    kind: str,
+    schemes: Sequence[Scheme],
+    measure: Callable[[Scheme, float, float], Timing | str],
+    prepare: Callable[[Sequence[Scheme], float], dict[str, str]],
+    *,
+    forget: bool,
+    **options,
+) -> Outcome:
+    """A search that keeps what it finds out, each outcome at once: `search.tune.tune`, whose other arguments are the `options`; the incumbent is the store's choice of `kind`.
+
+    Failures that the machine may be at fault for are tried again; with `forget` nothing earlier counts. Raises
+    TuningError, StoreError, and what `measure` and `prepare` raise.
+    """
+    known = {} if forget else {text: found for text, found in store.measured(key).items() if _stands(found)}
+    kept = None if forget else store.choice(key, kind)
+
+    def measured(scheme: Scheme, seconds: float, patience: float) -> Timing | str:
+        outcome = measure(scheme, seconds, patience)
+        store.record(key, scheme.text, outcome)
+        return outcome
+
+    def prepared(wanted: Sequence[Scheme], patience: float) -> dict[str, str]:
+        failed = prepare(wanted, patience)
+        for text, reason in failed.items():
+            store.record(key, text, reason)
+        return failed
+
+    incumbent = kept[0] if kept else None
+    return tune(schemes, measured, prepared, clock=time.monotonic, known=known, incumbent=incumbent, **options)
+
+
+def _stands(outcome: Timing | str) -> bool:
     """Whether the next search need not try again: not where a time-out or a lack of memory ended the measurement."""
     return isinstance(outcome, Timing) or not is_worth_another_try(outcome)
 

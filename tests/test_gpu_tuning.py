@@ -108,7 +108,7 @@ def test_the_budget_begins_once_device_and_compiler_are_ready(stand_in, monkeypa
     shop, schemes = few(1)
     steps = []
     monkeypatch.setattr("search.gpu_workshop.Worker.call", lambda self, function, **_: steps.append(function))
-    monkeypatch.setattr("search.gpu_workshop.tune", lambda *_, **__: steps.append("tune"))
+    monkeypatch.setattr("search.gpu_workshop.tune_and_record", lambda *_, **__: steps.append("tune"))
     shop.tune(schemes)
     assert steps == ["search.gpu_measure:ready", "search.gpu_measure:compiler_ready", "tune"]
 
