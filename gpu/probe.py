@@ -62,12 +62,15 @@ __syncthreads();
 
 
 def loop(count: int, statement: str, start: int = 0) -> str:
+    """The text of a loop in which a warp's lanes share the numbers i from `start` to `count`."""
     return f"for (unsigned i = {start} + lane; i < {count}; i += 32)\n    {statement}\n"
 
 
 def each_word(value: str) -> str:
+    """The text that stores `value`, an expression of i, as word i of the answer c."""
     return loop(WORDS, f"store_f32(c + i, as_float({value}));")
 
 
 def copy_out(start: int, end: int) -> str:
+    """The text that copies words `start` to `end` of shared memory to the answer c."""
     return loop(end, "store_f32(c + i, as_float(load_shared(shared + 4 * i)));", start)
