@@ -240,10 +240,10 @@ def tune_and_record(
     forget: bool,
     **options,
 ) -> Outcome:
-    """A search that keeps what it finds out, each outcome at once: `search.tune.tune`, whose other arguments are the `options`; the incumbent is the store's choice of `kind`.
+    """`search.tune.tune`, whose other arguments are the `options`, keeping each outcome in the store at once.
 
-    Failures that the machine may be at fault for are tried again; with `forget` nothing earlier counts. Raises
-    TuningError, StoreError, and what `measure` and `prepare` raise.
+    What is kept takes part, and the store's choice of `kind` is the incumbent. Failures that the
+    machine may be at fault for are tried again; with `forget` nothing earlier counts. Raises TuningError, StoreError, and what `measure` and `prepare` raise.
     """
     known = {} if forget else {text: found for text, found in store.measured(key).items() if _stands(found)}
     kept = None if forget else store.choice(key, kind)
