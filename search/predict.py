@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import gcd
 
 from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import blocks, transposition, whole_stores
@@ -174,13 +175,15 @@ class Predictor:
     def _stored(self, kernel: Microkernel) -> tuple[int, float]:
         """Shuffles, and lines stored to, that bring a tile's accumulators to memory.
 
-        A store of n floats anywhere in lines of L touches 1 + (n - 1) / L of them on average; one of L that is aligned, 1.
+        A store of n floats to any place in lines of L touches 1 + (n - 1) / L of them on average, to a multiple of g
+        places 1 + (n - g) / L: rows of K floats begin at multiples of gcd(K, L).
         """
         problem, lanes = self.problem, self.machine.lanes
-        if not problem.crosswise:
-            return 0, kernel.accumulators
-        tile = {dim: 1 for dim in problem.row_dims} | dict(kernel.rows)
         line = self.machine.caches[0].line // problem.bytes_per_element
+        if not problem.crosswise:
+            apart = gcd(problem.output.shape[-1], line)
+            return 0, kernel.accumulators * (1 + max(0, lanes - apart) / line)
+        tile = {dim: 1 for dim in problem.row_dims} | dict(kernel.rows)
         aligned = tile[problem.output_axes[-1]] % line == 0
         shuffles = lines = 0
         for block in blocks(problem, tile, lanes):

@@ -63,6 +63,21 @@ def test_stores_that_transpose_cost_shuffles_and_a_store_for_each_point():
     assert overheads(in_layout(last, "nchw"), 14, 2) < overheads(in_layout(last, "nchw"), 7, 4)
 
 
+def test_stores_across_two_lines_cost_as_two():
+    """Rows of 24 floats begin in the middle of every other line, rows of 40 too, rows of an odd number almost anywhere."""
+
+    def visit(k):
+        problem = conv2d(c=64, h=56, w=56, k=k, r=1, s=1)
+        text = f"T(h,56) T(w,4) T(k,{-(-k // 16)}) S(y) T(c,64) U(w,14) V(k,16)"
+        found = predict(parse(problem, text), MACHINE, estimate)
+        return found.overhead / sum(part.visits for part in found.parts)
+
+    aligned, halves, anywhere = visit(32), visit(40), visit(33)
+    assert visit(48) == pytest.approx(aligned)
+    assert visit(24) == pytest.approx(halves)
+    assert anywhere - aligned == pytest.approx(15 / 8 * (halves - aligned))
+
+
 def test_a_large_output_is_streamed_where_transposed_tiles_are_whole_vectors_of_it():
     problem = conv2d(c=3, h=1024, w=1024, k=32, r=3, s=3, padding=1, layout="nchw")
 
