@@ -35,7 +35,7 @@ from search.workshop import ALGORITHMS, DEFAULT_BUDGET, workshop
 from tiling.operators import LAYOUTS
 from tiling.problem import ProblemError
 from tiling.scheme import SchemeError
-from tiling.shapes import suite
+from tiling.shapes import chosen
 from tiling.suite import Layer
 
 STEM = "performance"  # of the report's files
@@ -123,14 +123,14 @@ def _check_target(options: argparse.Namespace) -> None:
 
 def _suites(options: argparse.Namespace) -> dict[str, tuple[Layer, ...]]:
     images = options.batch
-    found = {name: _layers(name, options) for name in dict.fromkeys(options.suite)}
+    found = {name: _laid_out(layers, options) for name, layers in chosen(options.suite).items()}
     if images == 1:
         return found
     return {f"{name}-b{images}": batched(name, layers, images) for name, layers in found.items()}
 
 
-def _layers(name: str, options: argparse.Namespace) -> tuple[Layer, ...]:
-    return computed_by(laid_out(suite(name), options.layout), options.algorithm)
+def _laid_out(layers: tuple[Layer, ...], options: argparse.Namespace) -> tuple[Layer, ...]:
+    return computed_by(laid_out(layers, options.layout), options.algorithm)
 
 
 def _shops(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], threads: Sequence[int]):
@@ -205,7 +205,7 @@ def _command(options: argparse.Namespace) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m bench", description="Times suites of layers beside other libraries.")
-    parser.add_argument("--suite", nargs="+", default=list(PAPER), metavar="NAME", help="default: yolo9000 resnet18")
+    parser.add_argument("--suite", nargs="+", default=list(PAPER), metavar="NAME[:LAYER]", help="default: yolo9000 resnet18")
     parser.add_argument(
         "--peers", nargs="+", metavar="NAME",
         help=f"of {' '.join(PEERS)}, or none; default: those of {' '.join(USUAL_PEERS['cpu'])}, on a GPU "

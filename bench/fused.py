@@ -33,7 +33,7 @@ from tiling.machine import Timing
 from tiling.notation import parse
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme
-from tiling.shapes import canonical, parse_shape, problem_of, suite
+from tiling.shapes import canonical, chosen, parse_shape, problem_of
 
 EPILOGUES = ("relu(y + b)", "relu(y + b + z)")  # bias and ReLU; with the residual of a ResNet block
 ROUNDS = 21
@@ -175,8 +175,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _layers(options: argparse.Namespace) -> Iterator[tuple[str, Problem]]:
     """(name, problem) of everything asked for. Raises ProblemError."""
     named = options.suite or ([] if options.shape else PAPER)
-    for name in dict.fromkeys(named):
-        yield from ((f"{name}:{layer.name}", layer.problem) for layer in suite(name) if layer.problem)
+    for name, layers in chosen(named).items():
+        yield from ((f"{name}:{layer.name}", layer.problem) for layer in layers if layer.problem)
     for shape in options.shape:
         yield shape, on_cpu(parse_shape(shape), None, None)
 
@@ -191,7 +191,7 @@ def _command(options: argparse.Namespace) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m bench.fused", description="What an epilogue fused into the store costs.")
-    parser.add_argument("--suite", nargs="+", default=[], metavar="NAME", help="default: yolo9000 resnet18")
+    parser.add_argument("--suite", nargs="+", default=[], metavar="NAME[:LAYER]", help="default: yolo9000 resnet18")
     parser.add_argument("--shape", nargs="+", default=[], help="layers, as `python -m search.conv` takes them")
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")

@@ -38,7 +38,7 @@ from search.workshop import Workshop, workshop
 from tiling.machine import Timing
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import SchemeError
-from tiling.shapes import canonical, suite
+from tiling.shapes import canonical, chosen
 
 SECONDS = 0.03  # of samples a scheme: the slow ones show without many repetitions
 BATCH = 20
@@ -185,10 +185,9 @@ def _milliseconds(pick: Callable, seconds: Sequence[float]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """The command line; the exit code. What was measured before a Ctrl-C is kept in the store and not repeated."""
     options = _parser().parse_args(arguments)
-    names = list(dict.fromkeys(options.suite))
     results: list[Honesty] = []
     try:
-        found = [(f"{name}:{layer.name}", layer) for name in names for layer in suite(name)]
+        found = [(f"{name}:{layer.name}", layer) for name, layers in chosen(options.suite).items() for layer in layers]
         for name, layer in found:
             if layer.refused:
                 print(f"{name} is left out: {layer.refused}", file=sys.stderr)
@@ -204,7 +203,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.report:
             command = shlex.join(
                 [
-                    *("python", "-m", "bench.model", "--suite", *names, "--schemes", str(options.schemes)),
+                    *("python", "-m", "bench.model", "--suite", *options.suite, "--schemes", str(options.schemes)),
                     *("--simulate", str(options.simulate), "--seed", str(options.seed), "--report", str(options.report)),
                 ]
             )
@@ -248,7 +247,7 @@ def _ask(shop: Workshop, layers: Sequence[tuple[str, Problem]], options, results
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m bench.model", description="Rank correlation of model and machine.")
     parser.add_argument(
-        "--suite", nargs="+", default=list(PAPER), metavar="NAME", help=f"default: {' '.join(PAPER)}"
+        "--suite", nargs="+", default=list(PAPER), metavar="NAME[:LAYER]", help=f"default: {' '.join(PAPER)}"
     )
     parser.add_argument(
         "--schemes", type=_at_least_two, default=100, metavar="N", help="random schemes a layer; default 100"

@@ -10,7 +10,7 @@ from bench.words import WORDS, Words
 
 # The two networks of TTile's paper are judged together, as there.
 PAPER = ("yolo9000", "resnet18")
-PAPER_TITLE = "The 23 layers of TTile's paper"
+PAPER_TITLE = "The layers of TTile's paper"
 # What a title calls the algorithms other than the definition.
 ALGORITHM_WORDS = {"winograd": "winograd", "auto": "winograd where faster"}
 

@@ -65,7 +65,7 @@ def test_traffic_error_is_the_median_either_way():
 
 
 def test_a_layer_that_cannot_be_computed_is_left_out_with_the_reason(monkeypatch, capsys):
-    monkeypatch.setattr(model, "suite", lambda name: [Layer("D1", "groups=2", 3, None, "no groups yet")])
+    monkeypatch.setattr("tiling.shapes.suite", lambda name: [Layer("D1", "groups=2", 3, None, "no groups yet")])
     monkeypatch.setattr(model, "machine_catalog", lambda *_, **__: None)
     assert model.main(["--suite", "made_up"]) == 0
     assert capsys.readouterr().err == "made_up:D1 is left out: no groups yet\n"

@@ -76,7 +76,7 @@ def made_up(monkeypatch, tmp_path_factory):
         return outcomes[layer]
 
     monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path_factory.mktemp("data")))  # no other test's unfinished run
-    monkeypatch.setattr(command, "suite", lambda name: tuple(Layer(layer, "c=4", 1, PROBLEM) for layer in "ABC"))
+    monkeypatch.setattr("tiling.shapes.suite", lambda name: tuple(Layer(layer, "c=4", 1, PROBLEM) for layer in "ABC"))
     monkeypatch.setattr(command, "workshop", lambda isa, threads, dtype, algorithm: made_up_shop())
     monkeypatch.setattr(command, "machine_catalog", lambda *_, **__: None)
     monkeypatch.setattr(runs, "run_layer", run)
@@ -100,7 +100,7 @@ def test_layers_are_run_in_the_layout_asked_for(made_up, monkeypatch, tmp_path, 
     """A convolution that has no such layout, and nothing else, is missing with the reason; products have none."""
     depthwise = conv2d(c=4, k=4, groups=4, h=5, w=5, r=3, s=3)
     problems = {"A": PROBLEM, "B": depthwise, "C": matmul(m=2, n=3, k=4)}
-    monkeypatch.setattr(command, "suite", lambda name: tuple(Layer(n, "c=4", 1, p) for n, p in problems.items()))
+    monkeypatch.setattr("tiling.shapes.suite", lambda name: tuple(Layer(n, "c=4", 1, p) for n, p in problems.items()))
     ran = {}
     monkeypatch.setattr(runs, "run_layer", lambda _, __, layer, ___, problem, **____: ran.setdefault(layer, problem) and result(layer))
     assert command.main([*MADE_UP, "--layout", "nchw", "--report", str(tmp_path)]) == 1
@@ -197,7 +197,7 @@ def test_a_run_without_any_result_writes_no_report(made_up, tmp_path):
 
 def test_a_layer_that_is_not_supported_is_missing_with_its_reason(made_up, monkeypatch, capsys):
     layers = (Layer("A", "c=4", 1, PROBLEM), Layer("D", "c=4,q=1", 1, None, refused="no such operator yet"))
-    monkeypatch.setattr(command, "suite", lambda name: layers)
+    monkeypatch.setattr("tiling.shapes.suite", lambda name: layers)
     assert command.main(MADE_UP) == 1
     assert "made_up:D on 1 thread (no such operator yet)" in " ".join(capsys.readouterr().out.split())
     assert made_up["ran"] == ["A"]

@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 
 from tiling.operators import conv2d, matmul
-from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape, suite
+from tiling.shapes import ShapeError, canonical, chosen, parse_matmul_shape, parse_shape, suite
 from tiling.suite import Layer, layers, suites
 
 PAPER = ("mobilenet", "neighbours", "gemm_square")  # lists of shapes that are no network's
@@ -50,6 +50,17 @@ def test_the_suites_there_are():
         *("resnet18", "yolo9000", "resnet50", "vgg16", "inception_v3", "mobilenet_v2", "efficientnet_b0"),
         *("densenet121", "yolov3", "unet", "convnext_t", "sd_unet", "bert_base", "gpt2"),
     }
+
+
+def test_layers_are_chosen_by_suite_and_by_name_each_once():
+    found = chosen(["yolo9000:Y4", "resnet18", "yolo9000:Y0", "yolo9000:Y4", "resnet18:R2"])
+    assert {name: [layer.name for layer in layers] for name, layers in found.items()} == {
+        "yolo9000": ["Y4", "Y0"],
+        "resnet18": [f"R{i}" for i in range(1, 13)],
+    }
+    for unknown in ("resnet18:R99", "resnet18:", "resnet81:R1"):
+        with pytest.raises(ShapeError, match="R99|layer ''|resnet81"):
+            chosen([unknown])
 
 
 def test_suites_hold_the_layers_of_the_paper():

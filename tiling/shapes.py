@@ -91,6 +91,16 @@ def suite(name: str) -> tuple[Layer, ...]:
     return read(name, _of_either_operator)
 
 
+def chosen(names: Iterable[str]) -> dict[str, tuple[Layer, ...]]:
+    """The layers of several suites, by suite, each once; `resnet18:R2` names that one alone. Raises ShapeError for others."""
+    found: dict[str, tuple[Layer, ...]] = {}
+    for text in names:
+        name, colon, layer = text.partition(":")
+        named = (find(name, layer, _of_either_operator),) if colon else suite(name)
+        found[name] = tuple(dict.fromkeys((*found.get(name, ()), *named)))
+    return found
+
+
 def problem_of(op: str, text: str) -> Problem:
     """The problem that `canonical` printed as `text`. Raises ShapeError."""
     if op not in _PARSERS:
