@@ -152,12 +152,15 @@ def _outside(pipeline: Pipeline) -> str:
 
 
 def _step_lines(pipeline: Pipeline) -> list[str]:
-    """Where a step stands in the reduction."""
+    """Where a step stands in the reduction, of which a cluster may have a part."""
     depth, points = pipeline.axes[2], pipeline.block_tile[2]
     trips = [tap.trips for tap in pipeline.taps]
-    digits = spatial(*trips, pipeline.steps // prod(trips))
-    lines = [f"const int {tap.dim} = {digits.index(i, 'step')};" for i, tap in enumerate(pipeline.taps)]
-    return [*lines, f"const int {depth}_step = {_times(digits.index(len(trips), 'step'), points)};"]
+    trips.append(pipeline.steps // prod(trips))
+    digits, parts = spatial(*trips), pipeline.split_map
+    starts = [_times(parts.index(i, "split"), count) for i, count in enumerate(trips)]
+    places = [_sum(start, digits.index(i, "step")) for i, start in enumerate(starts)]
+    lines = [f"const int {tap.dim} = {place};" for tap, place in zip(pipeline.taps, places)]
+    return [*lines, f"const int {depth}_step = {_times(places[-1], points)};"]
 
 
 def _stored_row(pipeline: Pipeline) -> str:

@@ -65,21 +65,28 @@ def probes() -> tuple[Probe, ...]:
         found.append(Probe(f"store_{store}_pair", pair, floats, floats[::-1].copy()))
     pair = loop(WORDS // 2, "store_f32_pair(c + 2 * i, as_float(a[i]), as_float(b[i]));")
     found.append(Probe("store_f32_pair", pair, floats, floats[::-1].copy()))
-    found.append(Probe("take_ticket", _sharing(_SHARING), _integers(rng, "tf32"), words, 128, sharing=_SHARING))
+    for name, threads, last in (("take_ticket", 128, _LAST_BLOCK), ("any_lane", 32, _LAST_WARP)):
+        body = _sharing(_SHARING, threads, last)
+        found.append(Probe(name, body, _integers(rng, "tf32"), words, threads, sharing=_SHARING))
     return (*found, *bulk_probes(words, floats))
 
 
 _SHARING = 64  # blocks: on every device some run at the same time
 
 
-def _sharing(blocks: int) -> str:
+# What ends all blocks, of four warps or of one, but the last to come.
+_IS_LAST = f"lane == 0 && take_ticket(tickets, {_SHARING}) == {_SHARING - 1}"
+_LAST_BLOCK = f"__syncthreads();\nif (!any_thread({_IS_LAST}))\n    return;\n"
+_LAST_WARP = f"__syncwarp();\nif (!any_lane({_IS_LAST}))\n    return;\n__syncwarp();\n"
+
+
+def _sharing(blocks: int, threads: int, last: str) -> str:
     """Each block stores the floats of a, times its number; the last one adds them all up."""
     return (
-        f"const unsigned block = blockIdx.x;\nfor (unsigned i = 4 * lane; i < {WORDS}; i += 512) {{\n"
+        f"const unsigned block = blockIdx.x;\nfor (unsigned i = 4 * lane; i < {WORDS}; i += {4 * threads}) {{\n"
         "    float sums[4];\n    for (unsigned e = 0; e < 4; ++e)\n        sums[e] = as_float(a[i + e]) * (float)block;\n"
-        f"    store_sums(partial_sums + block * {WORDS} + i, sums);\n}}\n__syncthreads();\n"
-        f"if (!any_thread(threadIdx.x == 0 && take_ticket(tickets, {blocks}) == {blocks - 1}))\n    return;\n"
-        f"for (unsigned i = 4 * lane; i < {WORDS}; i += 512) {{\n    float sums[4] = {{0, 0, 0, 0}};\n"
+        f"    store_sums(partial_sums + block * {WORDS} + i, sums);\n}}\n{last}"
+        f"for (unsigned i = 4 * lane; i < {WORDS}; i += {4 * threads}) {{\n    float sums[4] = {{0, 0, 0, 0}};\n"
         f"    for (unsigned other = 0; other < {blocks}; ++other)\n"
         f"        add_sums(sums, partial_sums + other * {WORDS} + i);\n"
         "    for (unsigned e = 0; e < 4; ++e)\n        store_f32(c + i + e, sums[e]);\n}"

@@ -109,14 +109,14 @@ def emit(scheme: Scheme) -> Source:
     arrays = 3 + len(problem.epilogue_arrays)
     sizes = (pipeline.grid, pipeline.threads, pipeline.shared_bytes, arrays)
     context = _context(pipeline, inputs, symbol)
+    shared = {"tickets": pipeline.tickets, "partial_sums": pipeline.partial_sums}
     if not pipeline.bulk:
         text = TEMPLATES.get_template("pipeline.cu.j2").render(context | _copying_context(pipeline, inputs))
-        tickets = pipeline.tiles if pipeline.splits > 1 else 0
-        return Source(symbol, text, *sizes, scheme, tickets=tickets, partial_sums=pipeline.partial_sums)
+        return Source(symbol, text, *sizes, scheme, **shared)
     context |= bulk_context(pipeline, inputs) | {"producer_registers": PRODUCER_REGISTERS}
     text = TEMPLATES.get_template("bulk.cu.j2").render(context)
     cluster, persistent = pipeline.rank_map.workers, pipeline.blocks_at_once
-    return Source(symbol, text, *sizes, scheme, maps=maps, cluster=cluster, persistent=persistent)
+    return Source(symbol, text, *sizes, scheme, maps=maps, cluster=cluster, persistent=persistent, **shared)
 
 
 def check_inputs(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> tuple[TensorMap, ...]:

@@ -13,6 +13,7 @@ c, each with its part of k, and the last one to finish adds up their sums.
 
 Loops over clusters make it Hopper's bulk pipeline: as many clusters as the device runs at once take tiles in turns, the
 `@block` loops are the blocks of a cluster, one more warpgroup copies by tensor maps, and a convolution loops over r and s.
+There `T(k,4)@cluster` outermost has four clusters share a tile's reduction; `T(r,3)@cluster` splits it by taps.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ _OTHER_REGISTERS = 48
 SMALLEST_COPY = 4  # bytes of a cp.async
 # Where smaller ones would be needed chunks are gathered in registers, several at a time (`gpu.gather`).
 _GATHER_REGISTERS = 40
-# Other blocks' sums on their way, several at a time.
-_SPLIT_REGISTERS = 80
+# Other blocks' sums on their way, several at a time; beside the largest tile of a bulk pipeline fewer of them.
+_SPLIT_REGISTERS, _BULK_SPLIT_REGISTERS = 80, 48
 _LARGEST_LAUNCH, _LARGEST_TAKEN = 248, 240
 PRODUCERS = 128  # threads of the warpgroup that copies in bulk
 PRODUCER_REGISTERS = 56
@@ -42,7 +43,8 @@ LARGEST_CLUSTER = 2
 STORE_BYTES = 2 * 16 * 128  # a warp's two buffers of 16 rows of the output, in a bulk pipeline
 _BARRIER_BYTES = 16  # a slot's two mbarriers
 ORDER = (
-    "T(reduction)@block T@cluster … T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warp or T@warpgroup … U … M"
+    "T(reduction)@block or T(reduction)@cluster … T@cluster … T@block … S(output) T(reduction) S(a, depth) S(b, depth) "
+    "T@warp or T@warpgroup … U … M"
 )
 
 
@@ -58,7 +60,7 @@ class Pipeline:
     depth: int
     warps: tuple[Tile, ...]
     unrolled: tuple[int, int, int]
-    splits: int = 1
+    parts: tuple[Tile, ...] = ()
     taps: tuple[Tile, ...] = ()
 
     @property
@@ -87,6 +89,16 @@ class Pipeline:
         return (*self.axes[:2], *(dim for dim in self.problem.extents if dim == "l"))
 
     @property
+    def splits(self) -> int:
+        """Parts of the reduction, each of which other blocks sum up."""
+        return prod(part.trips for part in self.parts)
+
+    @property
+    def split_map(self) -> TaskMap:
+        """From the part of the reduction to its place along each looped tap of the window, and along the depth."""
+        return _spread(self.parts, (*(tap.dim for tap in self.taps), self.axes[2]))
+
+    @property
     def block_map(self) -> TaskMap:
         """From the block of a part of the reduction to its tile along each of `grid_axes`."""
         return _spread(self.blocks, self.grid_axes)
@@ -108,7 +120,12 @@ class Pipeline:
     @property
     def partial_sums(self) -> int:
         """What all blocks leave in memory for the last one of each tile to add up."""
-        return self.grid * self.threads * self.accumulators if self.splits > 1 else 0
+        return self.grid * self.consumers * self.accumulators if self.splits > 1 else 0
+
+    @property
+    def tickets(self) -> int:
+        """One for every tile whose sums several blocks add up; of a bulk pipeline one for each warp's part of it."""
+        return self.tiles * (self.consumers // 32 if self.bulk else 1) if self.splits > 1 else 0
 
     @property
     def bulk(self) -> bool:
@@ -184,7 +201,7 @@ class Pipeline:
         rows, columns, _ = self.unrolled
         fragments = 0 if self.asynchronous else 4 * rows + 2 * columns
         gathered = _GATHER_REGISTERS if min(map(self.alignment, (0, 1))) < SMALLEST_COPY else 0
-        added = _SPLIT_REGISTERS if self.splits > 1 else 0
+        added = (_BULK_SPLIT_REGISTERS if self.bulk else _SPLIT_REGISTERS) if self.splits > 1 else 0
         return -(-(self.accumulators + max(fragments + gathered, added) + _OTHER_REGISTERS) // 8) * 8
 
     @property
@@ -227,7 +244,8 @@ class Pipeline:
     def covered(self, axis: str) -> int:
         """Points of `axis` that the scheme covers: its extent, or more where the last tile goes over the edge."""
         if axis == self.axes[2]:
-            return self.splits * (self.steps // prod(tap.trips for tap in self.taps)) * self.block_tile[2]
+            depth_steps = self.steps // prod(tap.trips for tap in self.taps)
+            return prod(part.trips for part in self.parts if part.dim == axis) * depth_steps * self.block_tile[2]
         tile = dict(zip(self.axes, self.block_tile)).get(axis, 1)
         return tile * prod(t.trips for t in self.blocks if t.dim == axis)
 
@@ -244,7 +262,8 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
     axes, instruction = tuple(matrix.factors), _instruction(problem, matrix)
     left = list(scheme.specifiers[:-1])
     parts = _take(left, lambda s: isinstance(s, Tile) and s.worker == "block" and s.dim == axes[2])
-    blocks = _take(left, lambda s: isinstance(s, Tile) and s.worker == "cluster")
+    parts += _take(left, lambda s: isinstance(s, Tile) and s.worker == "cluster" and s.dim[0] in problem.reductions)
+    blocks = _take(left, lambda s: isinstance(s, Tile) and s.worker == "cluster" and s.dim[0] not in problem.reductions)
     blocks += _take(left, lambda s: isinstance(s, Tile) and s.worker == "block" and s.dim != axes[2])
     held = _take(left, lambda s: isinstance(s, Stage) and s.tensor == problem.output.name and s.depth == 1)
     bulk = any(loop.worker == "cluster" for loop in blocks)
@@ -276,8 +295,8 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
         raise SchemeError(
             f"U({axes[1]},{unrolled[1]}): ldmatrix loads two instructions' columns at once: use an even factor"
         )
-    steps, splits = loops[0].trips * prod(tap.trips for tap in taps), prod(part.trips for part in parts)
-    pipeline = Pipeline(scheme, instruction, axes, blocks, steps, stages[0].depth, warps, unrolled, splits, taps)
+    steps = loops[0].trips * prod(tap.trips for tap in taps)
+    pipeline = Pipeline(scheme, instruction, axes, blocks, steps, stages[0].depth, warps, unrolled, parts, taps)
     if bulk:
         _check_bulk(pipeline)
     if pipeline.threads > LARGEST_BLOCK:
@@ -297,8 +316,7 @@ def _check_bulk(pipeline: Pipeline) -> None:
     matrix = pipeline.scheme.specifiers[-1]
     if not pipeline.asynchronous:
         raise SchemeError(f"{matrix}: clusters multiply by wgmma, such as M(m64n128k16)")
-    if pipeline.splits > 1:
-        raise SchemeError(f"{pipeline.scheme.specifiers[0]}: clusters do not share a tile's reduction: leave it out")
+    _check_parts(pipeline)
     if pipeline.rank_map.workers > LARGEST_CLUSTER:
         blocks = " ".join(str(loop) for loop in pipeline.blocks if loop.worker == "block")
         raise SchemeError(f"{blocks}: a cluster has at most {LARGEST_CLUSTER} blocks")
@@ -310,6 +328,16 @@ def _check_bulk(pipeline: Pipeline) -> None:
             f"{matrix}: bulk copies take one tap of a window at a time: loop over {' and '.join(wanted)} by T outside the "
             f"loop over {pipeline.axes[2][-1]}"
         )
+
+
+def _check_parts(pipeline: Pipeline) -> None:
+    """Raises SchemeError where the parts of the reduction are not those of clusters, or not of whole taps."""
+    for part in pipeline.parts:
+        if part.worker != "cluster":
+            raise SchemeError(f"{part}: clusters, not their blocks, share a tile's reduction: use T({part.dim},{part.trips})@cluster")
+        extent = pipeline.problem.extents[part.dim]
+        if part.dim != pipeline.axes[2] and extent % part.trips:
+            raise SchemeError(f"{part}: {extent} taps along {part.dim} are not shared by {part.trips} evenly")
 
 
 def _take(left: list, fits) -> tuple:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 from gpu.devices import Device
 from gpu.emit import check_inputs
@@ -79,10 +80,11 @@ _GROUP = 8
 _LARGEST_THREAD_REGISTERS = 255
 # Where tiles are fewer than multiprocessors blocks share one, as many as there are multiprocessors for it: none with
 # fewer steps than about fill a ring, and not so many that adding up takes longer than the steps. A schedule is split or
-# whole, never both, so that there are no more candidates than schedules: of each tile the ring of middle depth is whole.
+# whole, never both, so that there are no more candidates than schedules: of each tile the ring of middle depth is
+# whole, and in the bulk pipeline, whose rings have one depth, the cluster along columns.
 _LEAST_STEPS = 4
 _MOST_SPLITS = 32
-_WHOLE_DEPTH = 4
+_WHOLE_DEPTH, _WHOLE_CLUSTER = 4, (1, 2)
 
 
 @dataclass(frozen=True)
@@ -123,20 +125,30 @@ def scheme_of(problem: Problem, schedule: Schedule, splits: int = 1) -> Scheme:
     """The schedule put onto a problem, the reduction split among at most `splits` blocks. Raises SchemeError for an
     operator that is no product."""
     rows, columns, reduction = _axes(problem)
-    held = Stage(problem.output.name)
+    worker, taps, blocks = "block", (), []
     if schedule.cluster:
         # Only the last dim of the reduction is the instruction's: bulk copies take one tap of a window at a time.
-        *taps, reduction = reduction
+        worker, (*taps, reduction) = "cluster", reduction
         blocks = [Tile(axis, count, "block") for axis, count in zip((rows, columns), schedule.cluster)]
-        loops = [Tile(tap, problem.extents[tap]) for tap in taps]
-        loops.append(Tile(reduction, -(-problem.extent(reduction) // schedule.step)))
-        outer = [*_tiles(problem, schedule, "cluster"), *blocks, held, *loops]
-    else:
-        steps = -(-problem.extent(reduction) // schedule.step)
-        steps_each = -(-steps // splits)
-        shared = [Tile(reduction, -(-steps // steps_each), "block")] if splits > 1 else []
-        outer = [*shared, *_tiles(problem, schedule, "block"), held, Tile(reduction, steps_each)]
+    steps = {tap: problem.extents[tap] for tap in taps} | {reduction: -(-problem.extent(reduction) // schedule.step)}
+    each = _steps_each(steps, splits)
+    shared = [Tile(dim, -(-count // each[dim]), worker) for dim, count in steps.items() if each[dim] < count]
+    loops = [Tile(dim, count) for dim, count in each.items()]
+    outer = [*shared, *_tiles(problem, schedule, worker), *blocks, Stage(problem.output.name), *loops]
     return Scheme(problem, (*outer, *_step(problem, schedule, reduction)))
+
+
+def _steps_each(steps: dict[str, int], splits: int) -> dict[str, int]:
+    """Steps along every dim of the reduction of each part, of which there are as many as can be, but at most `splits`:
+    every tap of a dim is a part of its own or none is, the last dim is cut into equal runs. Of equals that with fewer taps cut."""
+    *taps, last = steps
+    found = []
+    for dealt in range(len(taps) + 1):
+        whole = {tap: 1 if i < dealt else steps[tap] for i, tap in enumerate(taps)}
+        runs = splits // prod(steps[tap] for tap in taps[:dealt])
+        if runs:
+            found.append(whole | {last: -(-steps[last] // min(runs, steps[last]))})
+    return min(found, key=lambda each: prod(each.values()))
 
 
 def _tiles(problem: Problem, schedule: Schedule, worker: str) -> list[Tile]:
@@ -197,7 +209,8 @@ def _split(whole: Scheme, schedule: Schedule, device: Device) -> Scheme:
     """The schedule with as many blocks sharing a tile as there are multiprocessors and steps for; `whole` if that is one."""
     pipeline = pipeline_of(whole)
     splits = min(device.multiprocessors // pipeline.tiles, pipeline.steps // _LEAST_STEPS, _MOST_SPLITS)
-    if splits < 2 or pipeline.bulk or schedule.depth == _WHOLE_DEPTH:
+    stays = schedule.cluster == _WHOLE_CLUSTER if schedule.cluster else schedule.depth == _WHOLE_DEPTH
+    if splits < 2 or stays:
         return whole
     scheme = scheme_of(whole.problem, schedule, splits)
     return whole if limits(scheme, device) else scheme

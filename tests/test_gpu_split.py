@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from gpu.predict import rank
 from gpu.space import candidates, schedules, scheme_of
 from gpu.twin import TwinError, run_on_twin
 from tests.gpu_cases import check_on_twin, check_within_arrays, integers, product_scheme
+from tests.test_gpu_bulk import bulk_scheme
 from tests.test_gpu_compile import check_compiles, needs_nvrtc
 from tests.test_gpu_twin import survives
 from tests.test_gpu_wgmma import wgmma_scheme
@@ -24,6 +26,8 @@ from tiling.scheme import SchemeError
 H200, A100 = DEVICES["H200"], DEVICES["A100"]
 PRODUCT = matmul(m=70, n=40, k=500, dtype="f16")
 CONV = conv2d(c=24, h=9, w=9, k=40, r=3, s=3, padding=1, dtype="bf16", filters="krsc")
+TALL = matmul(m=200, n=136, k=504, dtype="f16", transpose_b=True)
+WIDE = conv2d(c=136, h=9, w=9, k=40, r=3, s=3, padding=1, dtype="bf16", filters="krsc")
 LONG = matmul(m=256, n=256, k=8192, dtype="bf16")
 DEEP = conv2d(c=512, h=7, w=7, k=512, r=3, s=3, padding=1, dtype="f16", filters="krsc")
 
@@ -37,6 +41,17 @@ def split(scheme, splits):
     return parse(scheme.problem, f"T({axis},{-(-steps // each)})@block {text}")
 
 
+def split_bulk(scheme, **parts):
+    """The same tiles, the reduction shared by so many clusters along each of its dims."""
+    text, shared = scheme.text, ""
+    for dim, splits in parts.items():
+        loop = re.search(rf" T\({dim},(\d+)\) ", text)
+        each = -(-int(loop[1]) // splits)
+        text = text.replace(loop[0], f" T({dim},{each}) ")
+        shared += f"T({dim},{-(-int(loop[1]) // each)})@cluster "
+    return parse(scheme.problem, shared + text)
+
+
 @pytest.mark.parametrize(
     "scheme",
     [
@@ -46,6 +61,11 @@ def split(scheme, splits):
         split(product_scheme(fused(CONV, "max(y, z) + b")), 2),
         split(wgmma_scheme(matmul(m=70, n=64, k=700, dtype="f16"), depth=3), 5),
         split(wgmma_scheme(CONV, groups=(1, 1)), 2),
+        split_bulk(bulk_scheme(TALL, cluster=(2, 1), columns=128), k=3),
+        split_bulk(bulk_scheme(fused(TALL, "relu(y + b) * 2"), groups=(2, 1), group=2), k=8),
+        split_bulk(bulk_scheme(matmul(m=64, n=72, k=256, batch=2, transpose_a=True, dtype="bf16"), cluster=(1, 2)), k=4),
+        split_bulk(bulk_scheme(fused(WIDE, "max(y, z) + b")), r=3, c=2),
+        split_bulk(bulk_scheme(WIDE, cluster=(2, 1)), r=3, s=3),
     ],
     ids=lambda scheme: scheme.text[:60],
 )
@@ -77,6 +97,26 @@ def test_no_barrier_can_be_left_out():
         assert not survives(broken), f"without {statement[0]} at {statement.start()} nothing went wrong"
 
 
+SHARING = re.compile(
+    r"(?<!\w)(?:__syncwarp\(\)|mbarrier_\w+\([^;]*|wgmma_(?:commit|fence)\(\)|wgmma_wait\(\d\)|release\(shared, slot \?[^;]*);"
+)
+
+
+def test_nothing_that_orders_a_bulk_pipelines_parts_can_be_left_out(monkeypatch):
+    problem = matmul(m=190, n=40, k=520, dtype="f16", transpose_b=True)
+    source = emit(split_bulk(bulk_scheme(problem), k=3))
+    assert source.blocks_on(1) > 1
+    found = list(SHARING.finditer(source.text))
+    assert [s[0] for s in found].count("__syncwarp();") == 4
+    numbers = count()
+    guarded = SHARING.sub(lambda s: f'if (atoi(getenv("LEFT_OUT")) != {next(numbers)}) {s[0]}', source.text)
+    monkeypatch.setenv("LEFT_OUT", "-1")
+    assert survives(replace(source, text=guarded), range(2))
+    for number, statement in enumerate(found):
+        monkeypatch.setenv("LEFT_OUT", str(number))
+        assert not survives(replace(source, text=guarded), range(8)), f"without {statement[0]} nothing went wrong"
+
+
 UNSEEN = "no block has stored|has not published|no ticket and barrier"
 
 
@@ -105,11 +145,45 @@ def test_other_mistakes_are_found(old, new, message):
             run_on_twin(broken, *integers(PRODUCT))
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("!any_lane(", "split != 2 || !any_lane("),
+        ("== SPLITS - 1)", "== SPLITS - 2)"),
+        ("WARPS + threadIdx.x / 32", "WARPS"),
+        ("shared_tile = tile * CLUSTER + rank", "shared_tile = tile"),
+        ("lane % 32 == 0 && take_ticket", "lane == 0 && take_ticket"),
+        ("part < SPLITS", "part < SPLITS - 1"),
+        ("(split * 3 + step)", "step"),
+        ("task % TILES", "task / SPLITS"),
+        ("SPLITS) == ", "SPLITS + 1) == "),
+    ],
+)
+def test_other_mistakes_of_a_bulk_pipeline_are_found(old, new):
+    source = emit(split_bulk(bulk_scheme(TALL, cluster=(2, 1), columns=128), k=3))
+    assert old in source.text
+    assert not survives(replace(source, text=source.text.replace(old, new)))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "old", "new", "message"),
+    [
+        (split_bulk(bulk_scheme(TALL), k=4), "T(k,4)@cluster", "T(k,4)@block", "T.k,4.@block: clusters, not"),
+        (split_bulk(bulk_scheme(WIDE), r=3), "T(r,3)@cluster", "T(r,2)@cluster", "3 taps along r are not shared by 2"),
+        (split_bulk(bulk_scheme(TALL), k=4), "T(k", "T(n,1)@cluster T(k", "T.k,4.@cluster: out of place"),
+    ],
+)
+def test_reductions_that_clusters_cannot_share(scheme, old, new, message):
+    text = scheme.text.replace(old, new, 1).replace("T(r,1) ", "T(r,2) ")
+    with pytest.raises(SchemeError, match=message):
+        pipeline_of(parse(scheme.problem, text))
+
+
 def test_only_the_reduction_of_a_whole_tile_is_split():
     scheme = product_scheme(PRODUCT)
     with pytest.raises(SchemeError, match=r"T\(k,2\)@block: out of place"):
         pipeline_of(parse(PRODUCT, "T(m,2)@block T(k,2)@block " + split(scheme, 2).text.partition("@block T(m,2)@block ")[2]))
-    with pytest.raises(SchemeError, match="only a GPU's blocks may share it"):
+    with pytest.raises(SchemeError, match="only a GPU's blocks and clusters may share it"):
         parse(PRODUCT, split(scheme, 2).text.replace("T(k,2)@block", "T(k,2)@warp"))
 
 
@@ -120,6 +194,14 @@ def test_the_space_splits_where_tiles_are_fewer_than_multiprocessors():
     short = matmul(m=256, n=256, k=128, dtype="bf16")
     assert not any(pipeline_of(s).splits > 1 for s in candidates(short, H200))
     assert pipeline_of(rank(DEEP, H200)[0].scheme).splits > 1
+    best = pipeline_of(rank(matmul(m=512, n=768, k=3072, dtype="bf16"), H200)[0].scheme)
+    assert best.bulk and best.splits > 1
+
+
+def test_taps_are_dealt_out_where_channels_are_too_few():
+    found = [s for s in candidates(DEEP, H200) if "M(nhw64k64c16)" in s.text and "@cluster" in s.text]
+    assert found and found[0].text.startswith("T(r,3)@cluster T(c,4)@cluster T(nhw,1)@cluster ")
+    assert pipeline_of(found[0]).splits == 12
 
 
 def test_every_number_of_splits_covers_the_reduction():

@@ -285,8 +285,10 @@ def _check_one(problem, extents, s) -> None:
             raise SchemeError(f"{s}: a tile loop has at least 1 iteration")
         if s.worker is not None and s.worker not in WORKERS:
             raise SchemeError(f"{s}: unknown worker {s.worker!r}; workers are {', '.join(WORKERS)}")
-        if s.worker not in (None, "block") and dim[0] in problem.reductions:
-            raise SchemeError(f"{s}: {dim} is summed over; only a GPU's blocks may share it, other workers only output dims")
+        if s.worker not in (None, "block", "cluster") and dim[0] in problem.reductions:
+            raise SchemeError(
+                f"{s}: {dim} is summed over; only a GPU's blocks and clusters may share it, other workers only output dims"
+            )
     if isinstance(s, Unroll) and s.factor is not None and s.factor < 1:
         raise SchemeError(f"{s}: the unroll factor must be at least 1")
     if isinstance(s, Vector):

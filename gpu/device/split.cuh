@@ -1,7 +1,7 @@
 /*
  * What blocks need that add up one tile together, as PTX: sums kept in memory, and a ticket for who comes last.
  * Source: PTX ISA, "Memory consistency model": an atom.acq_rel after a barrier publishes what the whole block wrote before
- * it, and lets the block, after another barrier, see what those published who took earlier tickets.
+ * it, and lets the block, after another barrier, see what those published who took earlier tickets. The same holds of a warp.
  */
 
 /* Four sums of a thread to memory, past the L1, which no other multiprocessor sees. */
@@ -28,6 +28,9 @@ DEVICE unsigned take_ticket(unsigned *ticket, unsigned count)
     asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(ticket), "r"(count - 1) : "memory");
     return before;
 }
+
+/* Tells every lane of a warp whether `value` is true for any of them; no barrier. */
+DEVICE int any_lane(int value) { return __any_sync(0xffffffff, value); }
 
 /* A barrier of the block that tells every thread whether `value` is true for any of them. */
 DEVICE int any_thread(int value) { return __syncthreads_or(value); }

@@ -62,6 +62,7 @@ struct twin_thread {
     struct twin_product products[TWIN_PRODUCTS];
     int product_count, fenced;
     long product_groups;
+    uint32_t warp_epoch;             /* barriers of its warp since it began */
     const char *collective;          /* the instruction at which it waits for the rest of its warp */
     void *arguments[3];
     const void *awaited;             /* the mbarrier that it waits for */
@@ -440,9 +441,13 @@ static void twin_collective(const char *what, void (*act)(struct twin_thread *la
     twin_yield();
 }
 
-static void twin_nothing(struct twin_thread *lanes) { (void)lanes; }
+static void twin_pass_warp_barrier(struct twin_thread *lanes)
+{
+    for (int lane = 0; lane < 32; ++lane)
+        lanes[lane].warp_epoch++;
+}
 
-DEVICE void __syncwarp(void) { twin_collective("__syncwarp", twin_nothing, NULL, NULL, NULL); }
+DEVICE void __syncwarp(void) { twin_collective("__syncwarp", twin_pass_warp_barrier, NULL, NULL, NULL); }
 
 /* Extra cycles of one access by `count` lanes to `bytes` each: 32 banks of 4 bytes, one word a bank and cycle. */
 static void twin_count_conflicts(const unsigned *addresses, int count, int bytes)
@@ -749,6 +754,7 @@ static void twin_run_cluster(void)
         thread->groups = thread->bulk_groups = 0;
         thread->product_count = thread->fenced = thread->write_count = thread->at_cluster = 0;
         thread->product_groups = 0;
+        thread->warp_epoch = 0;
         thread->stack_pointer = twin_prepare(twin.stacks + (size_t)t * TWIN_STACK, twin_thread_main);
     }
     twin_draw_priorities();
