@@ -18,7 +18,8 @@ from tiling.scheme import SchemeError
 from tiling.taskmap import repeat, spatial
 
 STORED_ROWS = 16  # of one bulk store: a warp's part of a matrix instruction
-# Pixels from the first tap of a window to the last: of an image the instruction's offsets have 8 bits (PTX ISA, "im2col mode").
+# Pixels from the first tap of a window to the last: of an image the instruction's offsets have 8 bits. Source: CUTLASS, what
+# can_implement of sm90_implicit_gemm_gmma_ss_warpspecialized demands (16 bits for all spatial dims together).
 _FARTHEST_TAP = 255
 
 

@@ -207,6 +207,8 @@ def test_a_sample_of_the_space_is_exact(problem):
 def test_the_space_has_bulk_schedules_where_they_can_run():
     assert bulk_candidates(product()) and not bulk_candidates(product(), DEVICES["A100"])
     assert not bulk_candidates(product(k=201)) and candidates(product(k=201), H200)
+    far = image(h=200, s=1, r=2, dilation=(260, 1), padding=((0, 150), (0, 0)))
+    assert not bulk_candidates(far) and candidates(far, H200)
     small = bulk_candidates(product(m=64, n=64))
     assert small and all(pipeline_of(scheme).rank_map.workers == 1 for scheme in small)
     wide = bulk_scheme(product(m=4096, n=4096), groups=(2, 1), rows=2, columns=256)

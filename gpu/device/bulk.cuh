@@ -46,11 +46,13 @@ DEVICE void mbarrier_arrive(unsigned barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* Arrives at the mbarrier that lies at the same place in block `rank` of the cluster. */
+/* Arrives at the mbarrier that lies at the same place in block `rank` of the cluster. It says that reads are over and publishes
+ * no writes of this thread: with .release.cluster ptxas would put a fence of the whole GPU before it (MEMBAR.ALL.GPU), in
+ * every step of a pipeline; CUTLASS's ClusterBarrier::arrive(cta_id) has none either. */
 DEVICE void mbarrier_arrive_at(unsigned barrier, unsigned rank)
 {
     asm volatile("{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1;"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote]; }"
+                 "mbarrier.arrive.shared::cluster.b64 _, [remote]; }"
                  ::"r"(barrier), "r"(rank) : "memory");
 }
 
@@ -60,7 +62,9 @@ DEVICE void mbarrier_expect(unsigned barrier, unsigned bytes)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-/* Returns once the phase of this parity has ended; parity 1 of a new mbarrier has. */
+/* Returns once the phase of this parity has ended; parity 1 of a new mbarrier has. It acquires within the block (the default):
+ * what comes from other blocks of the cluster comes by bulk copies, which the mbarrier counts by their bytes, and after
+ * their arrivals only a copy follows. .acquire.cluster would empty the L1 every time (CCTL.IVALL). */
 DEVICE void mbarrier_wait(unsigned barrier, unsigned parity)
 {
     asm volatile("{ .reg .pred over; again: mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;"
