@@ -30,7 +30,7 @@ from tiling.shapes import canonical
 from tiling.show import show
 from tiling.symbol import symbol_of as problem_symbol
 from tiling.winograd import Winograd
-from tiling.words import fills_words, is_narrow, scheme_in_words, word_dim
+from tiling.words import dims_of, is_copied, is_narrow, scheme_in_words
 
 try:
     VERSION = version("tilewright")
@@ -109,7 +109,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         dtype=", ".join(dict.fromkeys(elements_of(problem))),
         operands=_operands(problem),
         types=[ELEMENTS[name].c for name in elements_of(problem)],
-        filled=_filled(problem, words.problem),
+        copied=_copied(scheme, words.problem),
         strides=_strides(words.problem, packed_elements(scheme) // words.problem.numbers_per_word),
         narrow=isa.narrow_to(problem.output_dtype),
         panels=sorted({site.vectors for site in nest.sites}),
@@ -153,7 +153,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         dtype=problem.dtype,
         operands=_operands(problem),
         types=[ELEMENTS[name].c for name in elements_of(problem)],
-        filled=None,
+        copied=None,
         strides=_strides(product.problem, packed_elements(product)),
         narrow=None,
         transposition=[],
@@ -165,7 +165,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
 
 def microkernels_of(scheme: Scheme | Winograd, isa: Isa) -> tuple[Microkernel, ...]:
     """The register tiles that a scheme is composed of."""
-    nest = scheme.product if isinstance(scheme, Winograd) else scheme
+    nest = scheme.product if isinstance(scheme, Winograd) else scheme_in_words(scheme)
     return tuple(dict.fromkeys(microkernel_of(nest.problem, tile, isa.name) for tile in nest.tiles))
 
 
@@ -190,14 +190,24 @@ def describe(kernel: Microkernel, isa: Isa) -> str:
     )
 
 
-def _filled(problem: Problem, words: Problem) -> dict | None:
-    """How x is copied where its words would reach into the next pixel or group: so many runs of channels, each of
-    `numbers`, made runs of `whole`."""
-    if not is_narrow(problem) or fills_words(problem):
+def _copied(scheme: Scheme, words: Problem) -> dict | None:
+    """How x is copied where it does not lie in words already: runs of `numbers` neighbours, each made `whole` numbers long.
+
+    Of words along a window these are `columns` of every row, each of so many `taps`; else a group's channels of every pixel.
+    """
+    problem = scheme.problem
+    if not is_narrow(problem) or not is_copied(problem, dims_of(scheme)):
         return None
-    numbers = problem.extents[word_dim(problem)]
-    whole = words.extents[word_dim(problem)] * words.numbers_per_word
-    return {"runs": problem.broadcast.elements // numbers, "numbers": numbers, "whole": whole}
+    *taps, channel = dims_of(scheme)
+    whole = words.extents[channel] * words.numbers_per_word
+    runs = {"total": words.broadcast.elements * words.numbers_per_word, "whole": whole, "numbers": problem.extents[channel]}
+    if not taps:
+        return runs | {"rows": runs["total"] // whole, "window": None}
+    *lines, columns, _ = words.broadcast.shape
+    window, count = next(w for w in problem.windows if w.tap == taps[0]), problem.extents[taps[0]]
+    last = (columns - 1) * window.stride - window.before + count
+    clipped = window.before > 0 or last > window.extent
+    return runs | {"rows": prod(lines), "columns": columns, "window": window, "taps": count, "clipped": clipped}
 
 
 def _check(scheme: Scheme, isa: Isa) -> None:
@@ -230,7 +240,7 @@ def _check(scheme: Scheme, isa: Isa) -> None:
             raise SchemeError(f"{s}: a CPU has cores, not {s.worker}s")
         if isinstance(s, (Lambda, Unroll)) and s.dim in problem.looped_dims:
             raise SchemeError(f"{s}: every {s.dim} has weights of its own, so a register tile holds one; loop over it")
-        if isinstance(s, Lambda) and s.dim in problem.reductions:
+        if isinstance(s, Lambda) and s.dim[0] in problem.reductions:
             raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
     for tile in scheme.tiles:
         vectors = tile[problem.vector_dim]
@@ -259,7 +269,7 @@ def single_pass(scheme: Scheme | Winograd) -> bool:
     if isinstance(scheme, Winograd):
         return True  # sums are complete before they are transformed
     outside = scheme.specifiers[: next(i for i, s in enumerate(scheme.specifiers) if isinstance(s, Stage))]
-    return not any(isinstance(s, (Rest, Tile)) and s.dim in scheme.problem.reductions for s in outside)
+    return not any(isinstance(s, (Rest, Tile)) and s.dim[0] in scheme.problem.reductions for s in outside)
 
 
 def _operands(problem: Problem) -> list[str]:

@@ -18,7 +18,7 @@ from cpu.site import reduction_order
 from tiling.nest import Loop, Node, Register, lower
 from tiling.problem import Problem
 from tiling.scheme import Scheme
-from tiling.words import in_words, is_narrow, scheme_in_words, word_dim
+from tiling.words import dims_of, scheme_in_words
 
 
 def packed_elements(scheme: Scheme) -> int:
@@ -33,12 +33,11 @@ def packed_elements(scheme: Scheme) -> int:
 def pack_lines(scheme: Scheme) -> list[str]:
     """The body of `void pack(const float *W, float *packed)`; W lies as the problem's tensor does, (K,C/groups,R,S) or
     (K,N)."""
-    problem, numbers = scheme.problem, in_words(scheme.problem).numbers_per_word
-    scheme = scheme_in_words(scheme)
+    narrow, scheme = scheme, scheme_in_words(scheme)
+    problem, numbers = narrow.problem, scheme.problem.numbers_per_word
     dim, extent, tensor = problem.vector_dim, problem.extents[problem.vector_dim], problem.vector
     points = {d: d for d in problem.extents} | {dim: f"({dim} + lane)"}
-    if numbers > 1:
-        points[word_dim(problem)] = f"({word_dim(problem)} * {numbers} + number)"
+    points |= _points_in_words(narrow, numbers)
     index = " + ".join(f"{points[d]} * {tensor.stride(d)}" for d in problem.extents if d in tensor.dims)
     lines, loops = [], _reduction_loops(scheme)
     for width, group in groupby(_panels(scheme), key=lambda panel: panel[1]):
@@ -59,7 +58,7 @@ def pack_lines(scheme: Scheme) -> list[str]:
             indent += "    "
             lines.append(f"{indent}for (long number = 0; number < {numbers}; ++number)")
         inside = [f"{dim} + lane < {extent}"] if starts[-1] + width > extent else []
-        inside += _in_last_word(problem, numbers)
+        inside += _in_last_word(narrow, numbers)
         value = f"W[{index}]"
         if inside:
             value = f"{' && '.join(inside)} ? {value} : 0"
@@ -70,11 +69,23 @@ def pack_lines(scheme: Scheme) -> list[str]:
     return lines
 
 
-def _in_last_word(problem: Problem, numbers: int) -> list[str]:
+def _points_in_words(scheme: Scheme, numbers: int) -> dict[str, str]:
+    """The point of each dim of a D that `number` of a word belongs to, as C text; the last dim varies fastest."""
+    if numbers == 1:
+        return {}
+    *taps, channel = dims_of(scheme)
+    at = f"({channel} * {numbers} + number)"
+    if not taps:
+        return {channel: at}
+    channels = scheme.problem.extents[channel]
+    return {taps[0]: f"({at} / {channels})", channel: f"({at} % {channels})"}
+
+
+def _in_last_word(scheme: Scheme, numbers: int) -> list[str]:
     """The test that a number of a word is one of the weights, where the last word is partly used."""
-    if not is_narrow(problem) or problem.extents[word_dim(problem)] % numbers == 0:
+    if numbers == 1 or scheme.problem.extent(dims_of(scheme)) % numbers == 0:
         return []
-    return [f"{word_dim(problem)} * {numbers} + number < {problem.extents[word_dim(problem)]}"]
+    return [f"{dims_of(scheme)[-1]} * {numbers} + number < {scheme.problem.extent(dims_of(scheme))}"]
 
 
 def _panels(scheme: Scheme) -> list[tuple[int, int]]:

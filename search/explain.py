@@ -9,6 +9,7 @@ from search.predict import Prediction
 from search.space import Candidate
 from tiling.machine import Machine
 from tiling.scheme import Stage, Tile
+from tiling.words import dims_of, is_copied, is_narrow
 
 
 def explain(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine) -> str:
@@ -36,6 +37,8 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
     held = problem.output.name
     reductions = _reduced_inside(chosen)
     text += f"; {held} stays in registers over {' '.join(reductions)}" if reductions else f"; {held} is stored once"
+    if is_narrow(problem) and is_copied(problem, dims_of(chosen.scheme)):
+        text += f"; {problem.broadcast.name} is copied first, so that words run along {dims_of(chosen.scheme)}"
     sizes = whole(problem)
     for moved in prediction.traffic:
         if moved.total:
@@ -67,7 +70,7 @@ def _reduced_inside(candidate: Candidate) -> list[str]:
     at = next(i for i, s in enumerate(specifiers) if isinstance(s, Stage))
     problem = candidate.scheme.problem
     loops = [s.dim for s in specifiers[at:] if isinstance(s, Tile)]
-    unrolled = [dim for dim in problem.reductions if candidate.scheme.tiles[0][dim] > 1]
+    unrolled = [dim for dim, units in candidate.scheme.tiles[0].items() if dim[0] in problem.reductions and units > 1]
     return list(dict.fromkeys([*loops, *unrolled]))
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import zip_longest
 from operator import index
 from typing import ClassVar
@@ -150,12 +150,15 @@ class Workshop:
         from search.winograd import predicted
 
         problem = schemes[0].problem
-        predictor = Predictor(in_words(problem), self.machine, trusted(self.catalog(problem.op)), self.threads)
+        catalog = trusted(self.catalog(problem.op))
+        # Schemes of one problem may have words along other dims.
+        predictor = lru_cache(lambda words: Predictor(words, self.machine, catalog, self.threads))
         transformed = predicted(
             [s for s in schemes if isinstance(s, Winograd)], self.machine, self.catalog("matmul"), self.threads
         )
         known = {candidate.scheme: candidate for candidate in transformed}
-        return [known[s] if s in known else Candidate(s, predictor.predict(scheme_in_words(s))) for s in schemes]
+        in_turn = [known.get(s) or scheme_in_words(s) for s in schemes]
+        return [found if s in known else Candidate(s, predictor(found.problem).predict(found)) for s, found in zip(schemes, in_turn)]
 
     def predicted_seconds(self, schemes: Sequence[Scheme]) -> list[float]:
         """Of a call, by the model, in the order given; none for none."""

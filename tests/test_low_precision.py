@@ -24,6 +24,7 @@ from microkernels.microkernel import parse as parse_microkernel
 from microkernels.offline import UsageError, usable_isa
 from search import generate_conv, load_kernel
 from search.conv import main as command
+from search.explain import explain
 from search.sample import random_schemes
 from search.space import candidates
 from tests.guard import PLACES, check_guarded
@@ -35,13 +36,13 @@ from tiling.operators import conv2d, matmul
 from tiling.problem import OUTPUT_DTYPES, ProblemError
 from tiling.scheme import SchemeError
 from tiling.shapes import canonical, parse_shape
-from tiling.words import in_words, scheme_in_words, scheme_of_words
+from tiling.words import in_words, scheme_in_words, scheme_of_words, word_dims
 
 ISA = {"bf16": "avx512bf16", "int8": "avx512vnni"}
 NUMBERS = {"bf16": 2, "int8": 4}
 ON_BOTH = [pytest.param(dtype, marks=pytest.mark.isa(ISA[dtype])) for dtype in ISA]
 
-# Operator, its extents, and a scheme; {c}: words along the channels, or along k of a product.
+# Operator, its extents, and a scheme; {c}: words along the channels, or along k of a product; {sc}: along a window's row.
 CASES = {
     "whole words": (conv2d, dict(c=8, h=6, w=6, k=32, r=3, s=3, padding=1), "R(k) T(h,6) S(y) T(r,3) T(s,3) T(c,{c}) U(w,6)"),
     "one channel": (conv2d, dict(c=1, h=5, w=6, k=16, r=3, s=3, padding=1), "R(k) T(h,5) S(y) T(r,3) T(c,{c}) U(s,3) U(w,6)"),
@@ -61,6 +62,18 @@ CASES = {
     "groups of whole words": (
         conv2d, dict(c=16, h=5, w=4, k=32, r=3, s=1, padding=(1, 0), groups=2), "T(g,2)@core R(k) T(h,5) S(y) T(r,3) T(c,{c}) U(w,4)"
     ),
+    "windows of three channels, strided": (
+        conv2d, dict(c=3, h=9, w=9, k=37, r=5, s=5, padding=2, stride=2), "R(k) T(h,5) S(y) T(r,5) U(sc,{sc}) U(w,5)"
+    ),
+    "windows of five channels, padded before": (
+        conv2d, dict(n=2, c=5, h=6, w=7, k=20, r=3, s=3, padding=((0, 1), (4, 0))), "R(n) R(k) T(h,5) S(y) T(r,3) R(sc) U(w,9)"
+    ),
+    "windows of one channel, composed": (
+        conv2d, dict(c=1, h=4, w=23, k=48, r=2, s=5, dilation=(2, 1)), "R(h) L(w, 1x4 + 3x5) S(y) T(sc,{sc}) U(r,2) U(w,λ) U(k,3)"
+    ),
+    "windows of whole words": (conv2d, dict(c=4, h=3, w=8, k=16, r=3, s=2, stride=2), "T(h,1) S(y) T(sc,{sc}) T(r,3) U(w,4)"),
+    "windows by themselves": (conv2d, dict(c=3, h=4, w=12, k=32, r=2, s=4, stride=(1, 4)), "T(h,3) S(y) T(r,2) T(sc,{sc}) U(w,3) U(k,2)"),
+    "windows, padded after": (conv2d, dict(c=3, h=1, w=6, k=16, r=1, s=3, padding=((0, 0), (0, 7))), "S(y) T(sc,{sc}) U(w,11)"),
     "product": (matmul, dict(m=15, n=50, k=19), "L(m, 1x3 + 2x6) R(n) S(c) T(k,{c}) U(m,λ)"),
     "product, whole words": (matmul, dict(m=12, n=33, k=24), "T(m,2) R(n) S(c) T(k,{c}) U(m,6)"),
 }
@@ -73,9 +86,9 @@ def problem_of(case, dtype, output_dtype=None):
 
 def scheme_of(case, dtype, output_dtype=None, epilogue=None):
     problem = fused(problem_of(case, dtype, output_dtype), epilogue)
-    dim = "k" if problem.op == "matmul" else "c"
-    text = CASES[case][2].format(c=in_words(problem).extents[dim])
-    return parse(problem, f"{text} D({dim},{NUMBERS[dtype]}) V({problem.vector_dim},16)")
+    dims = "k" if problem.op == "matmul" else "sc" if "(sc" in CASES[case][2] else "c"
+    words = in_words(problem, dims).extents[dims[-1]]
+    return parse(problem, f"{CASES[case][2].format(c=words, sc=words)} D({dims},{NUMBERS[dtype]}) V({problem.vector_dim},16)")
 
 
 def kernel_of(case, dtype, output_dtype=None, epilogue=None):
@@ -91,6 +104,12 @@ STORED = {
     "six channels, composed": {"bf16": ("f32", None), "int8": ("s32", None)},
     "groups of odd channels": {"bf16": ("bf16", "min(y*scale, 6) + z"), "int8": ("s32", None)},
     "groups of whole words": {"bf16": ("bf16", None), "int8": ("s8", "y*0.002*scale[k] + z")},
+    "windows of three channels, strided": {"bf16": ("bf16", "relu(y + b)"), "int8": ("s32", None)},
+    "windows of five channels, padded before": {"bf16": ("bf16", None), "int8": ("u8", "y*0.01 + b")},
+    "windows of one channel, composed": {"bf16": ("f32", None), "int8": ("s32", None)},
+    "windows of whole words": {"bf16": ("bf16", None), "int8": ("s32", None)},
+    "windows by themselves": {"bf16": ("bf16", "relu(y + b)"), "int8": ("s8", "y*0.002")},
+    "windows, padded after": {"bf16": ("f32", None), "int8": ("s32", None)},
     "product": {"bf16": ("f32", "y*t[m] + b"), "int8": ("f32", None)},
     "product, whole words": {"bf16": ("bf16", None), "int8": ("s8", "y/512")},
 }
@@ -169,10 +188,10 @@ def test_int8_is_uint8_times_int8():
 
 
 @pytest.mark.parametrize("dtype", ON_BOTH)
-def test_threads_share_the_work_and_the_copy_of_x(dtype):
+@pytest.mark.parametrize("taps, dims", [("T(s,3)", "c"), ("", "sc")])
+def test_threads_share_the_work_and_the_copy_of_x(taps, dims, dtype):
     problem = conv2d(n=2, c=3, h=8, w=8, k=32, r=3, s=3, padding=1, dtype=dtype)
-    c = in_words(problem).extents["c"]
-    text = f"T(h,4)@core T(n,2) T(h,2) T(k,2) S(y) T(r,3) T(s,3) T(c,{c}) U(w,8) D(c,{NUMBERS[dtype]}) V(k,16)"
+    text = f"T(h,4)@core T(n,2) T(h,2) T(k,2) S(y) T(r,3) {taps} R({dims}) U(w,8) D({dims},{NUMBERS[dtype]}) V(k,16)"
     arrays = stored(problem, integers(problem))
     one, several = (build(parse(problem, text), isa_named(ISA[dtype]), threads)(*arrays) for threads in (1, 3))
     assert np.array_equal(one, several)
@@ -210,12 +229,20 @@ def test_schemes_that_the_emitter_refuses(problem, text, message):
         ("bf16", "D(c,4)", r"D\(c,4\): a lane of 32 bits holds 2 of bf16"),
         ("f32", "D(c,2)", r"D\(c,2\): a lane of 32 bits holds 1 of f32"),
         ("int8", "D(s,4)", r"D\(s,4\): a group is summed over and lies side by side in x, which s does not"),
+        ("bf16", "D(sc,2)", r"R\(c\): D\(sc,2\) fuses dim c, which may then not stand elsewhere"),
         ("bf16", "D(c,2) D(c,2)", r"D\(c,2\): D stands just before V, and there is at most one"),
     ],
 )
 def test_groups_that_cannot_be(dtype, dots, message):
     with pytest.raises(SchemeError, match=message):
         parse(conv2d(**ONE, dtype=dtype), f"T(h,4) S(y) R(c) U(w,4) {dots} V(k,16)")
+
+
+@pytest.mark.parametrize("dims, dilation, covered", [("rc", 1, "R(s)"), ("cs", 1, "R(r)"), ("sc", 2, "R(r)"), ("rsc", 1, "")])
+def test_words_along_dims_that_do_not_lie_side_by_side(dims, dilation, covered):
+    problem = conv2d(c=3, h=5, w=5, k=16, r=2, s=2, dilation=dilation, dtype="bf16")
+    with pytest.raises(SchemeError, match=f"lies side by side in x, which {dims} does not"):
+        parse(problem, f"R(h) R(w) S(y) {covered} R({dims}) D({dims},2) V(k,16)")
 
 
 def test_sums_may_wait_where_the_output_holds_them():
@@ -250,10 +277,46 @@ def test_words_are_what_register_tiles_and_caches_see():
     assert parse(problem, scheme.text) == scheme and scheme_of_words(problem, scheme_in_words(scheme)) == scheme
 
 
+@pytest.mark.parametrize(
+    "extents, dtype, dims",
+    [
+        (dict(c=3, h=9, w=9, k=32, r=3, s=3, padding=1), "bf16", "sc"),  # 5 words instead of 6
+        (dict(c=3, h=9, w=9, k=32, r=3, s=3, padding=1), "int8", "c"),  # 3 either way
+        (dict(c=3, h=9, w=9, k=32, r=7, s=7, padding=3, stride=2), "int8", "sc"),  # 6 instead of 7
+        (dict(c=3, h=16, w=16, k=16, r=4, s=4, stride=4), "int8", "sc"),  # windows that do not overlap: a smaller copy
+        (dict(c=4, h=9, w=9, k=32, r=3, s=3), "bf16", "c"),  # no copy at all
+        (dict(c=17, h=9, w=9, k=16, r=1, s=3), "bf16", "c"),  # a copy of 26 words for 9, to save one FMA
+        (dict(c=1, h=9, w=64, k=16, r=9, s=33), "bf16", "c"),  # a copy larger than y
+        (dict(c=3, h=9, w=9, k=32, r=3, s=3, dilation=2), "bf16", "c"),  # the taps do not lie side by side
+        (dict(c=9, h=9, w=9, k=48, r=3, s=3, groups=3), "bf16", "c"),
+    ],
+)
+def test_words_run_along_windows_where_that_pays(extents, dtype, dims):
+    problem = conv2d(**extents, dtype=dtype)
+    assert word_dims(problem) == dims
+    words = in_words(problem)
+    assert words == in_words(problem, dims) and words.extents["s"] == (1 if dims == "sc" else extents["s"])
+    group = "R(g) " if "groups" in extents else ""
+    scheme = scheme_of_words(problem, parse(words, group + "R(k) R(h) R(w) S(y) R(r) R(s) R(c) V(k,16)"))
+    assert parse(problem, scheme.text) == scheme
+    assert scheme_of_words(problem, scheme_in_words(scheme)) == scheme
+
+
+@pytest.mark.isa("avx512bf16")
+def test_an_infinity_beside_a_window_is_no_part_of_it():
+    """A word of two numbers would bring 0 times infinity."""
+    kernel = kernel_of("windows of one channel, composed", "bf16", "f32")
+    x = np.ones(kernel.problem.broadcast.shape, np.float32)
+    x[0, :, 11] = np.inf
+    y = kernel(*stored(kernel.problem, (x, np.ones(kernel.problem.vector.shape, np.float32))))
+    touched = [w for w in range(19) if w <= 11 < w + 5]
+    assert np.all(np.isinf(y[:, :, touched])) and np.all(np.delete(y, touched, axis=2) == 10)
+
+
 def test_the_longest_sums_of_int8_may_leave_part_of_their_words_empty():
-    """One channel of 65 793 taps is as many words, whose other numbers are zeros."""
+    """One channel of 65 793 taps, tap by tap, is as many words, whose other numbers are zeros."""
     problem = conv2d(c=1, h=1, w=65793, k=16, r=1, s=65793, dtype="int8")
-    assert in_words(problem).reduction_length == problem.reduction_length
+    assert in_words(problem, "c").reduction_length == problem.reduction_length
 
 
 @pytest.mark.parametrize("text", ["c=8,h=4,w=4,k=16,r=1,s=1,dtype=bf16", "c=8,h=4,w=4,k=16,r=1,s=1,dtype=int8,out=u8,epilogue=y/4"])
@@ -317,7 +380,7 @@ def test_the_search_chooses_schemes_of_the_dtype_and_keeps_them():
         pytest.skip("needs avx512vnni")
     arguments = dict(c=6, h=9, w=9, k=24, r=3, s=3, padding=1, dtype="int8", output_dtype="u8", epilogue="y*scale[k] + b")
     kernel = generate_conv(**arguments)
-    assert "D(c,4) V(k,16)" in kernel.scheme.text and kernel.problem.dtype == "int8"
+    assert "D(sc,4) V(k,16)" in kernel.scheme.text and kernel.problem.dtype == "int8"
     check_exact(kernel)
     assert generate_conv(**arguments).scheme == kernel.scheme
     assert all(str(tile).startswith("int8_conv2d_ukernel_") for tile in kernel.emitted.microkernels)
@@ -346,6 +409,15 @@ def test_words_are_ranked_as_f32_tiles_of_their_shape():
             usable_isa(isa)
     with pytest.raises(ValueError, match="not in canonical form"):
         parse_microkernel("int8_conv2d_ukernel_14wx32k_s1__avx512f")
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_an_explanation_says_where_x_is_copied(channels):
+    problem = conv2d(c=channels, h=16, w=16, k=32, r=3, s=3, dtype="bf16")
+    machine = replace(MACHINE, isa="avx512bf16")
+    best = candidates(in_words(problem), machine, Catalog("", "avx512bf16", "conv2d"))[0]
+    told = explain(replace(best, scheme=scheme_of_words(problem, best.scheme)), [], machine)
+    assert ("; x is copied first, so that words run along sc;" in told) == (channels == 3)
 
 
 def test_the_search_never_lets_sums_wait_in_a_narrow_output():

@@ -236,6 +236,14 @@ class Problem:
         return dim if step == 1 and dim in self.reductions and all(d in self.looped_dims for d, _ in groups) else None
 
     @cached_property
+    def window_dims(self) -> str | None:
+        """`sc`: the taps and channels of a window's row as one dim, where they all lie side by side in the broadcast tensor."""
+        if self.dot_dim is None or len(self.broadcast.indices) == 1:
+            return None
+        taps = [d for d, _ in self.broadcast.indices[-2].terms if d in self.reductions]
+        return taps[0] + self.dot_dim if taps and self.broadcast.stride(taps[0]) == self.extents[self.dot_dim] else None
+
+    @cached_property
     def crosswise(self) -> bool:
         """Whether vectors lie across the contiguous axis of the output, so that a register tile is turned as it is stored."""
         return self.output.stride(self.vector_dim) != 1

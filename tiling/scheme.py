@@ -82,7 +82,8 @@ class Vector:
 class Dot:
     """`D(c,2)`: one instruction sums the products of 2 neighbours along c in every lane; it stands just before V.
 
-    c is then counted in such groups, 32 bits of x each, as V counts vectors; the last group may be partly used.
+    c is then counted in such groups, 32 bits of x each, as V counts vectors; the last group may be partly used. `D(sc,2)`
+    takes the taps s and channels c of a window's row as one dim, and so do `T(sc,5)` and `U(sc,5)` beside it.
     """
 
     dim: str
@@ -96,7 +97,7 @@ class Dot:
 class Matrix:
     """`M(m16n8k16)`: a matrix instruction, what V is to a CPU; it covers 16 points of m, 8 of n and 16 of k.
 
-    Only a scheme that ends with one may fuse dims: `T(nhw,25)` … `M(nhw16k8rsc16)` treats the points of n, h and w, in
+    A scheme that ends with one may fuse any dims: `T(nhw,25)` … `M(nhw16k8rsc16)` treats the points of n, h and w, in
     this order, as one dim, and may leave part of the outermost tile of a dim over the edge (masked, or predicated).
     """
 
@@ -267,8 +268,8 @@ def _check_fused(problem: Problem, specifiers) -> None:
             continue
         if not set(dims) <= set(problem.extents) or len(set(dims)) < len(dims):
             raise SchemeError(f"{s}: {problem.op} has no dim {dims!r}; its dims are {' '.join(problem.extents)}")
-        if not matrix:
-            raise SchemeError(f"{s}: only a scheme that ends with a matrix instruction M may fuse dims")
+        if not (matrix or any(isinstance(t, Dot) and t.dim == dims for t in specifiers)):
+            raise SchemeError(f"{s}: only a scheme that ends with a matrix instruction M may fuse dims, or one whose D fuses them")
         if 0 < sum(dim in problem.reductions for dim in dims) < len(dims):
             raise SchemeError(f"{s}: dims that are summed over and dims that are not cannot be fused")
         for t, others in named:
@@ -315,7 +316,7 @@ def _check_dot(problem, s) -> None:
     fitting = WORD_BYTES // problem.bytes_per_element
     if fitting == 1 or s.points != fitting:
         raise SchemeError(f"{s}: a lane of 32 bits holds {fitting} of {problem.dtype}")
-    if s.dim != problem.dot_dim:
+    if s.dim not in (problem.dot_dim, problem.window_dims):
         x = problem.broadcast.name
         raise SchemeError(f"{s}: a group is summed over and lies side by side in {x}, which {s.dim} does not")
 

@@ -1,22 +1,29 @@
 """A problem of narrow numbers as register tiles and caches see it: one of 32-bit words.
 
-    bf16   x (N,H,W,C)   D(c,2)  ──►   x (N,H,W,⌈C/2⌉) of words, one point of c each
-    int8   x (N,H,W,C)   D(c,4)  ──►   x (N,H,W,⌈C/4⌉)
+    bf16   x (N,H,W,C)   D(c,2)   ──►   x (N,H,W,⌈C/2⌉) of words, one point of c each
+    int8   x (N,H,W,C)   D(c,4)   ──►   x (N,H,W,⌈C/4⌉)
+    bf16   x (N,H,W,C)   D(sc,2)  ──►   x (N,H,OW,⌈SC/2⌉), a window's row for every column of y; no s is left
 
 One instruction sums the products of a word of x and a word of weights in a lane, as an FMA adds one product of f32. So
 everything that is known of f32 holds of words: the tiles, the loops around them, the bytes they move, and the address
 arithmetic. Only the instruction, the packing and the stores know what a word holds.
+
+Where channels do not fill whole words, the last word of a pixel would hold a number of the next: the kernel first copies x.
+Then words may as well run over the taps of a window's row: three taps of three channels are 5 words of bf16, one by one 6.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from tiling.problem import Affine, Problem, ProblemError, Tensor
 from tiling.scheme import WORD_BYTES, Dot, Scheme, SchemeError, Vector
 
 # What to compute instead where the numbers of a word would not be summed together.
 _INSTEAD = {"conv2d": "channels that lie last, or f32", "matmul": "an a of (M,K), or f32"}
+# Of a vector of 64 bytes, which all instruction sets of narrow numbers have.
+_LANES = 16
 
 
 def is_narrow(problem: Problem) -> bool:
@@ -24,43 +31,87 @@ def is_narrow(problem: Problem) -> bool:
     return problem.bytes_per_element < WORD_BYTES
 
 
-def word_dim(problem: Problem) -> str:
-    """The dim whose neighbours share a word: summed over, and side by side in the broadcast tensor. Raises ProblemError."""
-    if problem.dot_dim is None:
+def word_dims(problem: Problem) -> str:
+    """The dim whose neighbours share a word: summed over, and side by side in the broadcast tensor. Raises ProblemError.
+
+    Or `sc`, two as one, where x is copied anyway: if that saves at least one FMA for each word that the copy grows by, and
+    the copy has no more words than the output has numbers.
+    """
+    channel, window = problem.dot_dim, problem.window_dims
+    if channel is None:
         raise ProblemError(
             f"{problem.op} of {problem.dtype} is not covered where no sum runs over neighbours in {problem.broadcast.name}, which "
             f"one instruction multiplies together: use {_INSTEAD.get(problem.op, 'f32')}"
         )
-    return problem.dot_dim
+    if window is None or not is_copied(problem, channel):
+        return channel
+    by_tap, by_window = _words(problem, channel), _words(problem, window)
+    *lines, width, _ = problem.broadcast.shape
+    copy = prod(lines) * problem.output.shape[-2] * by_window
+    vectors = -(-problem.extents[problem.vector_dim] // _LANES)
+    times = prod(problem.extents[d] for d, _ in problem.dims if d not in (*window, problem.vector_dim))
+    saved = times * vectors * (problem.extents[window[0]] * by_tap - by_window)
+    return window if saved >= copy - prod(lines) * width * by_tap and copy <= problem.output.elements else channel
 
 
-def in_words(problem: Problem) -> Problem:
-    """The problem of words; one whose numbers are words already is itself. Raises ProblemError."""
+def _words(problem: Problem, dims: str) -> int:
+    """How many words hold the points of `dims`."""
+    return -(-problem.extent(dims) // (WORD_BYTES // problem.bytes_per_element))
+
+
+def is_copied(problem: Problem, dims: str) -> bool:
+    """Whether x does not lie in words along `dims` already: they are a window's, or would reach into the next pixel or group."""
+    numbers = WORD_BYTES // problem.bytes_per_element
+    return is_narrow(problem) and (dims == problem.window_dims or problem.extents[dims] % numbers != 0)
+
+
+def in_words(problem: Problem, dims: str = "") -> Problem:
+    """The problem of words along `dims`, by default those of `word_dims`; one whose numbers are words already is itself.
+
+    Raises ProblemError.
+    """
     if not is_narrow(problem):
         return problem
-    dim = word_dim(problem)
+    dims = dims or word_dims(problem)
+    *taps, channel = dims
+    counts = {dim: 1 for dim in taps} | {channel: _words(problem, dims)}
+    tensors = problem.tensors
+    if taps:
+        tensors = tuple(_of_windows(problem, t) if t.role == "broadcast" else t for t in tensors)
+    tensors = tuple(_of_words(t, problem.extents, counts) for t in tensors)
     numbers = WORD_BYTES // problem.bytes_per_element
-    groups = -(-problem.extents[dim] // numbers)
-    dims = tuple((d, groups if d == dim else extent) for d, extent in problem.dims)
-    tensors = tuple(_of_words(t, dim, problem.extents[dim], groups) if dim in t.dims else t for t in problem.tensors)
-    return replace(problem, dims=dims, tensors=tensors, dtype=f"{problem.dtype}x{numbers}")
+    words = tuple((d, counts.get(d, extent)) for d, extent in problem.dims)
+    return replace(problem, dims=words, tensors=tensors, dtype=f"{problem.dtype}x{numbers}")
 
 
-def _of_words(tensor: Tensor, dim: str, extent: int, groups: int) -> Tensor:
-    """The tensor with `groups` words for the `extent` points of `dim`; a group of channels begins with a word of its own."""
+def _of_windows(problem: Problem, x: Tensor) -> Tensor:
+    """x with a column for each of y's, which stands at its window and needs no taps."""
+    columns, last = x.indices[-2:]
+    row, _ = next(term for term in columns.terms if term[0] in problem.row_dims)
+    return replace(x, indices=(*x.indices[:-2], Affine(((row, 1),)), last), shape=(*x.shape[:-2], problem.extents[row], x.shape[-1]))
+
+
+def _of_words(tensor: Tensor, extents: dict[str, int], counts: dict[str, int]) -> Tensor:
+    """The tensor with `counts` points of some dims instead of their extents; a group of channels begins with a word of its own."""
     indices, shape = [], []
     for index, size in zip(tensor.indices, tensor.shape):
-        if index.coefficient(dim):
-            terms = tuple((d, c if d == dim else c // extent * groups) for d, c in index.terms)
-            index, size = Affine(terms, index.offset), size // extent * groups
+        for dim in counts:
+            if index.coefficient(dim):
+                terms = tuple((d, c if d == dim else c // extents[dim] * counts[dim]) for d, c in index.terms)
+                index, size = Affine(terms, index.offset), size // extents[dim] * counts[dim]
         indices.append(index)
         shape.append(size)
     return replace(tensor, indices=tuple(indices), shape=tuple(shape))
 
 
-def fills_words(problem: Problem) -> bool:
-    """Whether x can be read by whole words where it lies: no word would reach beyond its own pixel and group."""
-    return problem.extents[word_dim(problem)] % (WORD_BYTES // problem.bytes_per_element) == 0
+def dims_of(scheme: Scheme) -> str:
+    """The dims of the scheme's D. Raises SchemeError for narrow numbers without one."""
+    found = next((s.dim for s in scheme.specifiers if isinstance(s, Dot)), None)
+    if found is None:
+        problem = scheme.problem
+        wanted = _dot(problem)
+        raise SchemeError(f"{wanted} is missing before V: {problem.dtype} is multiplied by groups of {wanted.points} along {wanted.dim}")
+    return found
 
 
 def scheme_in_words(scheme: Scheme) -> Scheme:
@@ -68,19 +119,25 @@ def scheme_in_words(scheme: Scheme) -> Scheme:
     problem = scheme.problem
     if not is_narrow(problem):
         return scheme
-    wanted = _dot(problem)
-    if wanted not in scheme.specifiers:
-        raise SchemeError(f"{wanted} is missing before V: {problem.dtype} is multiplied by groups of {wanted.points} along {wanted.dim}")
-    return Scheme(in_words(problem), tuple(s for s in scheme.specifiers if not isinstance(s, Dot)))
+    dims = dims_of(scheme)
+    loops = tuple(s for s in scheme.specifiers if not isinstance(s, Dot))
+    return Scheme(in_words(problem, dims), _renamed(loops, dims, dims[-1]))
 
 
 def scheme_of_words(problem: Problem, scheme: Scheme) -> Scheme:
     """The way back: a scheme for `in_words(problem)` as one for `problem`."""
     if not is_narrow(problem):
         return scheme
-    place = next(i for i, s in enumerate(scheme.specifiers) if isinstance(s, Vector))
-    return Scheme(problem, (*scheme.specifiers[:place], _dot(problem), *scheme.specifiers[place:]))
+    dot = _dot(problem)
+    # A loop of one trip over the taps that are no more is left out.
+    loops = tuple(s for s in scheme.specifiers if getattr(s, "dim", None) not in tuple(dot.dim[:-1]))
+    place = next(i for i, s in enumerate(loops) if isinstance(s, Vector))
+    return Scheme(problem, (*_renamed(loops[:place], dot.dim[-1], dot.dim), dot, *loops[place:]))
+
+
+def _renamed(specifiers: tuple, old: str, new: str) -> tuple:
+    return tuple(replace(s, dim=new) if getattr(s, "dim", None) == old else s for s in specifiers)
 
 
 def _dot(problem: Problem) -> Dot:
-    return Dot(word_dim(problem), WORD_BYTES // problem.bytes_per_element)
+    return Dot(word_dims(problem), WORD_BYTES // problem.bytes_per_element)
