@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from math import prod
 
+from gpu.instructions import CHUNK
 from gpu.operand import Operand
 from gpu.pipeline import Pipeline
 from gpu.tensor_map import SWIZZLE, Pixels, TensorMap, TensorMapError
@@ -28,7 +29,10 @@ def bulk_context(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict:
     ring = pipeline.depth * sum(pipeline.tile_bytes)
     stores = pipeline.consumers // 32
     columns = stored_columns(pipeline)
-    batch = [(f"e_{a.name}", a.stride("l")) for a in pipeline.problem.epilogue_arrays if "l" in a.dims]
+    problem = pipeline.problem
+    arrays = [(f"e_{a.name}", a) for a in problem.epilogue_arrays]
+    arrays += [] if stored_in_bulk(pipeline) else [(problem.output.name, problem.output)]
+    batch = [(name, a.stride("l")) for name, a in arrays if "l" in a.dims]
     return {
         "tiles": pipeline.cluster_map.workers,
         "cluster": pipeline.rank_map.workers,
@@ -41,9 +45,12 @@ def bulk_context(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict:
         "step_starts": _step_lines(pipeline),
         "stored_columns": columns,
         "stored_tiles": columns // 8,
-        "output_bytes": DTYPE_BYTES[pipeline.problem.output_dtype],
+        "output_bytes": DTYPE_BYTES[problem.output_dtype],
+        "output_extents": [pipeline.scheme.extents[axis] for axis in pipeline.axes[:2]],
         "store_rank": 3 if "l" in pipeline.grid_axes else 2,
         "stored_row": _stored_row(pipeline),
+        "in_bulk": stored_in_bulk(pipeline),
+        "halves": DTYPE_BYTES[problem.output_dtype] == 2 and problem.output.shape[-1] % 2 == 1,
         "batch_at": ", l_block" if "l" in pipeline.grid_axes else "",
         "batch": batch,
         "batched": [name for name, _ in batch],
@@ -56,7 +63,13 @@ def bulk_maps(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> tuple[Tens
     for operand in inputs:
         _check_order(operand)
     last = 2 + len(problem.epilogue_arrays)
-    return (_input_map(inputs[0]), _input_map(inputs[1]), _output_map(pipeline, last))
+    output = (_output_map(pipeline, last),) if stored_in_bulk(pipeline) else ()
+    return (_input_map(inputs[0]), _input_map(inputs[1]), *output)
+
+
+def stored_in_bulk(pipeline: Pipeline) -> bool:
+    """Whether the output's rows are multiples of 16 bytes, as bulk stores need. Others are stored by the threads."""
+    return pipeline.problem.output.shape[-1] * DTYPE_BYTES[pipeline.problem.output_dtype] % CHUNK == 0
 
 
 def stored_columns(pipeline: Pipeline) -> int:

@@ -28,6 +28,9 @@ def bulk_probes(words: np.ndarray, floats: np.ndarray) -> tuple[Probe, ...]:
     for dtype, size in (("f32", 8), ("f16", 4), ("bf16", 4)):
         pairs = loop(WORDS * 4 // size, f"stage_{dtype}_pair(shared + {size} * i, as_float(a[i]), as_float(b[i]));")
         found.append(Probe(f"stage_{dtype}_pair", f"{pairs}__syncthreads();\n{copy_out(0, WORDS)}", floats, floats[::-1].copy()))
+    found.append(Probe("store_word", loop(WORDS, "store_word(c + i, a[i]);"), words, words))
+    halves = loop(2 * WORDS, "store_half_word((unsigned short *)c + i, a[i / 2] >> i % 2 * 16);")
+    found.append(Probe("store_half_word", halves, words, words))
     found.append(Probe("mbarrier_arrive", _arrivals(), words, words, 32, _SHARED))
     found.append(Probe("mbarrier_arrive_at", _remote_arrivals(), words, words, 32, _SHARED, (), 2))
     found.append(Probe("registers_take", _registers(), words, words, 384))

@@ -72,7 +72,7 @@ class Program:
     @property
     def uses_bulk(self) -> bool:
         """Whether the text needs bulk copies, mbarriers or clusters."""
-        return any(call in self.text for call in ("TENSOR_MAP", "mbarrier_", "cluster_", "registers_", "stage_"))
+        return any(call in self.text for call in ("TENSOR_MAP", "mbarrier_", "cluster_", "registers_", "stage_", "word("))
 
     @property
     def uses_wgmma(self) -> bool:

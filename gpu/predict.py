@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from gpu.bulk import load_lines
+from gpu.bulk import load_lines, stored_columns, stored_in_bulk
 from gpu.devices import Device
 from gpu.gather import staged, turns
 from gpu.operand import Operand
@@ -28,6 +28,8 @@ _BARRIER_LATENCY = 30
 _READ_BANDWIDTH = 64  # bytes a cycle that one multiprocessor reads from the L2
 # Cycles between two bulk copies that one thread issues, to one digit.
 _BULK_COPY = 20
+# Instructions by which a warp stores a row of its buffer that cannot be stored in bulk, counted in the machine code.
+_ROW_STORE = 18
 _LAUNCH_SECONDS = 2e-6
 
 
@@ -77,6 +79,7 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
         ("memory", _memory_bytes(pipeline, at_once, device) / device.memory_bandwidth),
     )
     stores = rows * columns * DTYPE_BYTES[scheme.problem.output_dtype] * at_once / device.l2_bandwidth
+    stores += serial / resident * _row_stores(pipeline) * cycle
     unhidden = _LAUNCH_SECONDS + 2 * _MEMORY_LATENCY * cycle + stores + _adding_up(pipeline, device)
     return Prediction(scheme, parts, unhidden, resident, grid / at_once)
 
@@ -97,6 +100,14 @@ def _adding_up(pipeline: Pipeline, device: Device) -> float:
         return 0.0
     last = 4 * pipeline.partial_sums / min(pipeline.tiles, device.multiprocessors) / _READ_BANDWIDTH
     return (2 * _MEMORY_LATENCY + last) / device.clock
+
+
+def _row_stores(pipeline: Pipeline) -> float:
+    """Cycles in which the warps of a bulk pipeline store a tile's rows that are no multiples of 16 bytes: four issue at once."""
+    if not pipeline.bulk or stored_in_bulk(pipeline):
+        return 0.0
+    rows, columns, _ = pipeline.block_tile
+    return rows * columns / stored_columns(pipeline) * _ROW_STORE / 4
 
 
 def _fragment_bytes(pipeline: Pipeline) -> int:

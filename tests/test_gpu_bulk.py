@@ -91,6 +91,36 @@ def test_no_index_leaves_the_sums():
     check_within_arrays(bulk_scheme(product(), cluster=(2, 1), columns=128))
 
 
+@pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        (product(n=131), {"cluster": (2, 1)}),
+        (product(n=132, k=72), {"cluster": (1, 2), "depth": 4}),
+        (product(n=131, output_dtype="f32"), {"columns": 128}),
+        (fused(product(m=71, n=73, k=136, batch=3), "relu(y + b + z)"), {"cluster": (2, 1)}),
+        (fused(image(k=41), "y*scale + z"), {"rows": 2}),
+    ],
+    ids=str,
+)
+def test_rows_of_the_output_that_cannot_be_stored_in_bulk(problem, options):
+    scheme = bulk_scheme(problem, **options)
+    assert len(emit(scheme).maps) == 2
+    check_on_twin(scheme, seeds=(1, 2))
+
+
+def test_a_warp_waits_for_itself_before_it_stores_rows():
+    source = emit(bulk_scheme(product(n=131)))
+    for old, new in (
+        ("__syncwarp();\n                    store_rows", "store_rows"),
+        ("turn ^= 1", "turn ^= 0"),
+        ("element + 1 < columns", "element < columns"),
+        ("lane < odd", "lane < 0"),
+        ("/ 2 + i) % 2", "/ 2) % 2"),
+    ):
+        assert old in source.text
+        assert not survives(replace(source, text=source.text.replace(old, new))), new
+
+
 SYNCHRONISATION = re.compile(
     r"(?<!\w)(?:mbarrier_\w+\([^;]*|cluster_(?:arrive|wait)\(\)|fence_proxy_async\(\)|__syncwarp\(\)|wgmma_fence\(\)|"
     r"wgmma_commit\(\)|wgmma_wait\(\d\)|bulk_commit\(\)|bulk_wait_read\(\d\)|release\(shared, slot \?[^;]*);"
@@ -178,7 +208,6 @@ def test_a_fused_window_is_no_bulk_copy():
     ("problem", "message"),
     [
         (product(k=204), "a: rows 408 bytes apart"),
-        (product(n=132), "c: rows 264 bytes apart"),
         (image(c=20), "x: rows 40 bytes apart"),
         (image(h=40, w=40, stride=9), "x: a stride of 9 cannot be copied in bulk"),
         (image(h=300, w=300, r=2, s=2, dilation=140, padding=0), "x: padding or windows of more than 128 pixels"),
@@ -209,6 +238,7 @@ def test_the_space_has_bulk_schedules_where_they_can_run():
     assert not bulk_candidates(product(k=201)) and candidates(product(k=201), H200)
     far = image(h=200, s=1, r=2, dilation=(260, 1), padding=((0, 150), (0, 0)))
     assert not bulk_candidates(far) and candidates(far, H200)
+    assert bulk_candidates(product(n=131)) and bulk_candidates(image(k=255))
     small = bulk_candidates(product(m=64, n=64))
     assert small and all(pipeline_of(scheme).rank_map.workers == 1 for scheme in small)
     wide = bulk_scheme(product(m=4096, n=4096), groups=(2, 1), rows=2, columns=256)

@@ -166,6 +166,11 @@ DEVICE void bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" ::: "
 /* Returns once all but the last `pending` of this thread's groups have read what they store. */
 #define bulk_wait_read(pending) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory")
 
+/* Bits that lie rounded in shared memory to global memory: of two neighbours of 16 bits or one of 32, and of one of 16. */
+DEVICE void store_word(void *to, unsigned bits) { *(unsigned *)to = bits; }
+
+DEVICE void store_half_word(void *to, unsigned bits) { *(unsigned short *)to = (unsigned short)bits; }
+
 /* Two neighbours of a result to shared memory, rounded to nearest even. */
 DEVICE void stage_f32_pair(unsigned to, float first, float second)
 {

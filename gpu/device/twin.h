@@ -71,9 +71,10 @@ struct twin_thread {
     unsigned cluster_turn;
 };
 
-/* Who touched two bytes of shared memory, and between which barriers; `reader` is -1 where there were several. How many
- * copies to them, products of them and bulk stores of them are under way; whether the last write is still hidden from those. */
-struct twin_history { uint32_t write_epoch, read_epoch; int16_t writer, reader; uint16_t copies, products, stores; uint8_t hidden; };
+/* Who touched two bytes of shared memory, and between which barriers; `reader` is -2 - w where there were several lanes of warp
+ * w, and -1 where there were more. How many copies to them, products of them and bulk stores of them are under way; whether
+ * the last write is still hidden from those. */
+struct twin_history { uint32_t write_epoch, read_epoch, write_warp_epoch, read_warp_epoch; int16_t writer, reader; uint16_t copies, products, stores; uint8_t hidden; };
 
 /* A block of the cluster that runs. Barriers divide its time into epochs. */
 struct twin_block { char *shared; struct twin_history *history; int live, at_barrier; uint32_t epoch; };
@@ -267,6 +268,23 @@ static struct twin_history *twin_history_of(unsigned address)
     return twin_block_at(address)->history + ((address & 0xffffff) - TWIN_BASE) / 2;
 }
 
+/* Whether no barrier of the block, nor one of the warp, lies between what `thread`, as a history has it, did and `self` now. */
+static int twin_unordered(uint32_t epoch, uint32_t warp_epoch, int thread, int self)
+{
+    const int warp = thread >= 0 ? thread / 32 : -2 - thread;
+    if (epoch != twin_here()->epoch || thread == self)
+        return 0;
+    return warp != self / 32 || warp_epoch == twin.threads[self].warp_epoch;
+}
+
+/* Who has read two bytes since the last barrier, once `reader` has as well. */
+static int twin_readers(const struct twin_history *h, int reader)
+{
+    if (h->read_epoch != twin_here()->epoch || h->reader == reader)
+        return reader;
+    return (h->reader >= 0 ? h->reader / 32 : -2 - h->reader) == reader / 32 ? -2 - reader / 32 : -1;
+}
+
 static void twin_note_read(unsigned address, int bytes, int reader, const char *what)
 {
     struct twin_history *h = twin_history_of(address);
@@ -274,11 +292,12 @@ static void twin_note_read(unsigned address, int bytes, int reader, const char *
         if (h->copies)
             twin_fail("%s reads byte %u of shared memory, to which a copy is under way: a wait is missing", what,
                       address - TWIN_BASE + 2 * (unsigned)i);
-        if (h->write_epoch == twin_here()->epoch && h->writer != reader)
+        if (twin_unordered(h->write_epoch, h->write_warp_epoch, h->writer, reader))
             twin_fail("%s reads byte %u of shared memory, which thread %d wrote since the last barrier", what,
                       address - TWIN_BASE + 2 * (unsigned)i, h->writer % twin.thread_count);
-        h->reader = (int16_t)(h->read_epoch == twin_here()->epoch && h->reader != reader ? -1 : reader);
+        h->reader = (int16_t)twin_readers(h, reader);
         h->read_epoch = twin_here()->epoch;
+        h->read_warp_epoch = twin.threads[reader].warp_epoch;
     }
 }
 
@@ -292,7 +311,7 @@ static void twin_note_write(unsigned address, int bytes, const char *what)
     self->write_count++;             /* more than are kept matter only if a fence comes */
     struct twin_history *h = twin_history_of(address);
     for (int i = 0; i < bytes / 2; ++i, ++h) {
-        if (h->read_epoch == twin_here()->epoch && h->reader != twin_self())
+        if (twin_unordered(h->read_epoch, h->read_warp_epoch, h->reader, twin_self()))
             twin_fail("%s overwrites byte %u of shared memory, which another thread read since the last barrier", what,
                       address - TWIN_BASE + 2 * (unsigned)i);
         if (h->products)
@@ -304,10 +323,11 @@ static void twin_note_write(unsigned address, int bytes, const char *what)
         if (h->copies)
             twin_fail("%s overwrites byte %u of shared memory, to which a copy is under way", what,
                       address - TWIN_BASE + 2 * (unsigned)i);
-        if (h->write_epoch == twin_here()->epoch && h->writer != twin_self())
+        if (twin_unordered(h->write_epoch, h->write_warp_epoch, h->writer, twin_self()))
             twin_fail("%s overwrites byte %u of shared memory, which thread %d wrote since the last barrier", what,
                       address - TWIN_BASE + 2 * (unsigned)i, h->writer % twin.thread_count);
         h->write_epoch = twin_here()->epoch;
+        h->write_warp_epoch = self->warp_epoch;
         h->writer = (int16_t)twin_self();
         h->hidden = 1;
     }

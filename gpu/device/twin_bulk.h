@@ -430,6 +430,10 @@ DEVICE void bulk_wait_read(int pending)
     }
 }
 
+DEVICE void store_word(void *to, unsigned bits) { twin_store(to, &bits, 4, "store_word"); }
+
+DEVICE void store_half_word(void *to, unsigned bits) { twin_store(to, (uint16_t[]){(uint16_t)bits}, 2, "store_half_word"); }
+
 static void twin_stage(unsigned to, const void *value, int bytes, const char *what)
 {
     char *at = twin_shared(to, bytes, what);
