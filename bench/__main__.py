@@ -24,8 +24,8 @@ from bench.results import Conditions, LayerResult
 from bench.run import Visit, plan, run
 from bench.sections import PAPER, sections
 from cpu.host import host
-from gpu.compile import CompileError
 from gpu.kernel import DeviceError
+from gpu.nvrtc import CompileError
 from microkernels.isa import ISAS_OF, isa_named
 from microkernels.offline import machine_catalog
 from search.gpu_problem import DEFAULT_DTYPE, DTYPES

@@ -11,7 +11,8 @@ Read in this order:
     tensor_map    what a bulk copy moves: an array's shape and a box of it, as the hardware reads it
     bulk          how Hopper's bulk pipeline copies and stores: tensor maps, and the text of one step
     device/       the layer that the text calls: PTX for NVRTC, and its twin in C
-    compile       compiling the text by NVRTC: machine code, registers and spills
+    nvrtc         NVIDIA's compiler: text in, machine code and what it said of it out
+    compile       the text compiled, once: machine code, registers and spills
     devices       what the limits and the model need to know of a GPU
     space         under 200 schedules for each dtype, whatever the problem's size, as schemes
     predict       the time of a scheme, with its parts

@@ -21,10 +21,11 @@ from cpu.numbers import to_bits
 from cpu.toolchain import ToolchainError
 from cpu.worker import CandidateError, Worker, WorkerError
 from gpu.bulk_probes import bulk_probes
-from gpu.compile import CompileError, compiler_name
+from gpu.compile import compiler_name
 from gpu.instructions import INSTRUCTIONS, Instruction
 from gpu.isolation import ADDRESSES, ending_on_a_fault
 from gpu.kernel import DeviceError, current_device, driver_version, load_program
+from gpu.nvrtc import CompileError
 from gpu.probe import FILL, WORDS, Probe, copy_out, each_word, loop
 from gpu.twin import Twin
 

@@ -1,6 +1,6 @@
 """An emitted kernel compiled to a cubin by NVRTC, which needs neither a GPU nor a driver; kept on disk by its content.
 
-NVRTC comes with CuPy's and NVIDIA's wheels, the extra `gpu`. The device layer is raw PTX, so no CUDA header is needed.
+The device layer is raw PTX, so no CUDA header is needed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from dataclasses import asdict, dataclass, fields
 from importlib.resources import files
 
 from cpu.cache import kept, with_facts, without_facts
+from gpu import nvrtc
 from gpu.emit import Program
+from gpu.nvrtc import CompileError
 
 OPTIONS = ("--std=c++17", "-default-device", "--ptxas-options=-v", "--diag-suppress=177")
 LEAST_ARCHITECTURE = 80  # cp.async, and mma.sync for bf16 and tf32
@@ -25,14 +27,6 @@ _ADVICE = {
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _ARCHITECTURE = re.compile(r"sm_(\d+)a?\Z")
-
-
-class CompileError(RuntimeError):
-    """NVRTC is missing, does not know the architecture, or refuses the text."""
-
-
-class CompilerMissing(CompileError):
-    """NVRTC is not installed or cannot be loaded: what to install."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +51,12 @@ def compile_cubin(program: Program, architecture: str) -> Cubin:
         raise CompileError(
             f"architecture {architecture!r} is not supported: give one from sm_{LEAST_ARCHITECTURE} on, such as sm_90a"
         )
-    nvrtc = _nvrtc()
     text = cuda_text(program)
     compiler = compiler_name()
     key = hashlib.sha256(json.dumps([compiler, architecture, OPTIONS, _FACTS, text]).encode()).hexdigest()
 
     def make(_) -> bytes:
-        cubin = asdict(_described(program, architecture, compiler, *_compile(nvrtc, text, architecture)))
+        cubin = asdict(_described(program, architecture, compiler, *_compile(text, architecture)))
         return with_facts(cubin["code"], {name: cubin[name] for name in _FACTS})
 
     code, facts = without_facts(kept(f"{key}.cubin", text, make))
@@ -83,7 +76,7 @@ def _described(program: Program, architecture: str, compiler: str, code: bytes, 
 
 def compiler_name() -> str:
     """NVRTC's name and version. Raises CompilerMissing."""
-    return "NVRTC " + ".".join(map(str, _nvrtc().getVersion()))
+    return "NVRTC " + ".".join(map(str, nvrtc.version()))
 
 
 def cuda_text(program: Program) -> str:
@@ -95,30 +88,10 @@ def cuda_text(program: Program) -> str:
     )
 
 
-def _nvrtc():
-    try:
-        from cupy.cuda import nvrtc
-
-        nvrtc.getVersion()
-    except (ImportError, RuntimeError) as error:
-        # CuPy's own class for a library it cannot load is no part of its interface; it is a RuntimeError.
-        what = "CuPy is not installed" if isinstance(error, ImportError) else "NVRTC cannot be loaded"
-        raise CompilerMissing(f"{what}, which compiles CUDA kernels: pip install 'tilewright[gpu]'") from error
-    return nvrtc
-
-
-def _compile(nvrtc, text: str, architecture: str) -> tuple[bytes, str]:
-    known = nvrtc.getSupportedArchs()
+def _compile(text: str, architecture: str) -> tuple[bytes, str]:
+    known = nvrtc.architectures()
     if int(_ARCHITECTURE.match(architecture)[1]) not in known:
         raise CompileError(
             f"this NVRTC does not compile for {architecture}; it does for {' '.join(f'sm_{a}' for a in known)}"
         )
-    handle = nvrtc.createProgram(text, "kernel.cu", (), ())
-    try:
-        nvrtc.compileProgram(handle, (f"-arch={architecture}", *OPTIONS))
-        return nvrtc.getCUBIN(handle), nvrtc.getProgramLog(handle)
-    except nvrtc.NVRTCError as error:
-        last = nvrtc.getProgramLog(handle).strip()[-1000:]
-        raise CompileError(f"NVRTC refused the kernel ({error}): {last}") from error
-    finally:
-        nvrtc.destroyProgram(handle)
+    return nvrtc.compiled(text, (f"-arch={architecture}", *OPTIONS))

@@ -11,8 +11,9 @@ from rich.console import Console
 
 from cpu.export import ExportError, writable
 from cpu.measure import WrongResult
-from gpu.compile import CompileError, cuda_text
+from gpu.compile import cuda_text
 from gpu.kernel import ArgumentError, DeviceError
+from gpu.nvrtc import CompileError
 from gpu.predict import rank
 from gpu.twin import TwinError, run_on_twin
 from search.command import VERDICT_SECONDS, keep, tuned, verified

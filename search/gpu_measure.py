@@ -12,10 +12,11 @@ from functools import lru_cache
 from cpu.host import host
 from cpu.oracle import reals
 from gpu.arrays import from_device, poisoned, to_device
-from gpu.compile import CompileError, compile_cubin, compiler_name
+from gpu.compile import compile_cubin, compiler_name
 from gpu.emit import emit
 from gpu.isolation import ending_on_a_fault
 from gpu.kernel import Kernel, current_device, load
+from gpu.nvrtc import CompileError
 from gpu.timer import event_seconds, timed
 from search.gpu_check import Case, exact_case, real_case
 from search.gpu_problem import on_gpu

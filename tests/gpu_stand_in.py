@@ -1,4 +1,4 @@
-"""The fixture that puts `stand_in/cupy` where CuPy would be, in this process and in its workers."""
+"""The fixture that puts `stand_in` where CuPy and NVIDIA's bindings would be, in this process and in its workers."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from gpu.kernel import Loaded
 @pytest.fixture
 def stand_in(monkeypatch, tmp_path):
     """A machine with an H200; gives a function that says which kernels fail, by a part of their text, and how."""
-    for name in _cupy():
+    for name in _replaced():
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(Loaded, "launch", Loaded.launch)  # the stand-in replaces it
     gpu.timer._head_start.cache_clear()
@@ -26,10 +26,10 @@ def stand_in(monkeypatch, tmp_path):
 
     fail({})
     yield fail
-    for name in _cupy():
+    for name in _replaced():
         del sys.modules[name]
     gpu.timer._head_start.cache_clear()
 
 
-def _cupy():
-    return [name for name in sys.modules if name.partition(".")[0] == "cupy"]
+def _replaced():
+    return [name for name in sys.modules if name.partition(".")[0] in ("cuda", "cupy")]

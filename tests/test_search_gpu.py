@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import gpu.compile
 import gpu.kernel
+import gpu.nvrtc
 import gpu.predict
 import search.gpu_command
 import search.gpu_target
@@ -19,10 +19,10 @@ import search.gpu_workshop
 from cpu.numbers import from_bits, to_bits
 from cpu.oracle import reference
 from cpu.measure import WrongResult
-from gpu.compile import CompilerMissing
 from gpu.devices import DEVICES
 from gpu.emit import emit
 from gpu.kernel import ArgumentError, DeviceError
+from gpu.nvrtc import CompilerMissing
 from gpu.space import candidates
 from gpu.twin import Run
 from search import generate_conv, generate_matmul
@@ -55,12 +55,12 @@ def no_device(monkeypatch):
         raise DeviceError("there is no CUDA device here")
 
     def missing():
-        raise CompilerMissing("CuPy is not installed, which compiles CUDA kernels: pip install 'tilewright[gpu]'")
+        raise CompilerMissing("NVRTC cannot be loaded, which compiles CUDA kernels: pip install 'tilewright[nvrtc]'")
 
     monkeypatch.setattr(search.gpu_target, "current_device", absent)
     monkeypatch.setattr(search.gpu_workshop, "current_device", absent)
     monkeypatch.setattr(gpu.kernel, "_current", absent)
-    monkeypatch.setattr(gpu.compile, "_nvrtc", missing)
+    monkeypatch.setattr(gpu.nvrtc, "_bindings", missing)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_the_explanation_shows_every_pipe_of_the_choice_and_of_four_runners_up(c
     assert all(pipe in table[0] for pipe in ("matrix", "shared", "latency", "copies", "l2", "memory", "limited by"))
     assert [line.split()[0] for line in table[1:6]] == ["chosen", "#2", "#3", "#4", "#5"]
     assert "limits it (" in table[-1] and "The next candidate is predicted" in table[-1]
-    assert "not compiled: CuPy is not installed, which compiles CUDA kernels: pip install" in text
+    assert "not compiled: NVRTC cannot be loaded, which compiles CUDA kernels: pip install" in text
 
 
 def test_a_choice_that_the_model_would_not_have_made_is_explained():

@@ -1,6 +1,6 @@
 """A stand-in for CuPy on a machine with an H200: NumPy arrays for those of the device, and launches run the CPU twin.
 
-A test puts the folder of this package in front of sys.path, where worker processes find it too. STAND_IN_FAULTS names a JSON file {part of a kernel's text: "fault" | "hang" | "wrong" | "spill"}.
+A test puts the folder of this package in front of sys.path, where worker processes find it too.
 """
 
 from types import SimpleNamespace

@@ -1,11 +1,10 @@
-"""The stand-in's driver, device, clock and compiler."""
+"""The stand-in's driver, device and clock."""
 
-import json
-import os
 import time
 from types import SimpleNamespace
 
 import numpy as np
+from cuda.faults import fault_of
 
 import gpu.kernel
 from gpu.twin import Twin
@@ -19,13 +18,6 @@ PROPERTIES = {
     "sharedMemPerMultiprocessor": 233472,
     "l2CacheSize": 1 << 16,
 }
-PARTS = ("ptx.cuh", "wgmma.cuh", "split.cuh")
-
-
-def _fault(text):
-    path = os.environ.get("STAND_IN_FAULTS")
-    faults = json.loads(open(path).read()) if path else {}
-    return next((kind for part, kind in faults.items() if part in text), "")
 
 
 class CUDADriverError(RuntimeError):
@@ -43,7 +35,7 @@ class Module:
 def launch(loaded, *arrays):
     """In the place of `gpu.kernel.Loaded.launch`: what that hands to the driver tests/test_gpu_kernel.py looks at."""
     program = loaded.program
-    fault = _fault(program.text)
+    fault = fault_of(program.text)
     if program.symbol == "head_start":
         return
     if fault == "hang":
@@ -93,21 +85,6 @@ def get_current_stream():
     return Stream()
 
 
-class _Nvrtc:
-    NVRTCError = ValueError
-    getVersion = staticmethod(lambda: (13, 0))
-    getSupportedArchs = staticmethod(lambda: [80, 89, 90])
-    createProgram = staticmethod(lambda text, *_: text)
-    compileProgram = staticmethod(lambda handle, options: None)
-    getCUBIN = staticmethod(lambda handle: handle.encode())
-    destroyProgram = staticmethod(lambda handle: None)
-
-    @staticmethod
-    def getProgramLog(handle):  # noqa: N802, NVRTC's name
-        spilled = 8 if _fault(handle) == "spill" else 0
-        return f"{spilled} bytes spill stores, {spilled} bytes spill loads\nUsed 64 registers"
-
-
 def is_available():
     return True
 
@@ -123,4 +100,3 @@ driver = SimpleNamespace(
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
     funcSetAttribute=lambda *arguments: None,
 )
-nvrtc = _Nvrtc
