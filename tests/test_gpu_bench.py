@@ -130,7 +130,7 @@ def quick(stand_in, monkeypatch):  # noqa: F811
     shop = gpu_workshop("f16")
     first = shop.candidates(PROBLEM)[:1]
     monkeypatch.setattr(type(shop), "candidates", lambda self, problem: first)
-    monkeypatch.setattr(command, "suite", lambda name: LAYERS)
+    monkeypatch.setattr("tiling.shapes.suite", lambda name: LAYERS)
     return shop
 
 
