@@ -6,21 +6,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tiling.operators import in_layout
-from tiling.problem import ProblemError
 from tiling.shapes import canonical
 from tiling.suite import Layer
 
 
 def laid_out(layers: Iterable[Layer], layout: str) -> tuple[Layer, ...]:
-    """The layers with their convolutions in `layout`; one that has no such form is refused with the reason."""
+    """The layers with their convolutions in `layout`."""
     return tuple(_laid_out(layer, layout) for layer in layers)
 
 
 def _laid_out(layer: Layer, layout: str) -> Layer:
     if layer.problem is None or layer.problem.op == "matmul" or layer.problem.layout == layout:
         return layer
-    try:
-        problem = in_layout(layer.problem, layout)
-    except ProblemError as error:
-        return replace(layer, problem=None, refused=str(error))
+    problem = in_layout(layer.problem, layout)
     return replace(layer, problem=problem, shape=canonical(problem))

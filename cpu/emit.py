@@ -18,6 +18,7 @@ from cpu.epilogue import epilogue_text, pointers
 from cpu.nest import Nest
 from cpu.numbers import ELEMENTS, elements_of
 from cpu.pack import pack_lines, packed_elements
+from cpu.turn import turn_of
 from cpu.winograd import facts, packed_floats
 from microkernels.estimate import loads_per_step
 from microkernels.isa import ISAS_OF, Isa, block_definition, isa_named, tail_definition
@@ -97,6 +98,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     words = scheme_in_words(scheme)
     nest = Nest(words, isa, threads, stream and _streamable(scheme))
     body = nest.whole(lower(words))
+    turned = turn_of(problem, isa)
     text = TEMPLATES.get_template("kernel.c.j2").render(
         symbol=symbol,
         version=VERSION,
@@ -110,11 +112,12 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         operands=_operands(problem),
         types=[ELEMENTS[name].c for name in elements_of(problem)],
         copied=_copied(scheme, words.problem),
+        turned=turned,
         strides=_strides(words.problem, packed_elements(scheme) // words.problem.numbers_per_word),
         narrow=isa.narrow_to(problem.output_dtype),
         panels=sorted({site.vectors for site in nest.sites}),
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if nest.masked else "",
-        transposition=_transposition(nest) if problem.crosswise else [],
+        transposition=_transposition(nest, turned.blocks if turned else ()) if problem.crosswise or turned else [],
         functions=nest.functions,
         body=body,
         pack=pack_lines(scheme),
@@ -125,10 +128,10 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
 
 
-def _transposition(nest: Nest) -> list[str]:
-    """The C text that transposed stores need: a function for each number of rows there is, and its lanes' name."""
+def _transposition(nest: Nest, turned: tuple[int, ...]) -> list[str]:
+    """The C text that transposed stores and a turned x need: a function for each number of rows there is, and its lanes' name."""
     isa = nest.isa
-    rows = {block.count for site in nest.sites for block in site.blocks}
+    rows = {block.count for site in nest.sites for block in site.blocks if nest.scheme.problem.crosswise} | set(turned)
     # A tile that goes on from stored sums turns vectors of rows, one for each point of the vectorised dim.
     whole = set() if all(site.single_pass for site in nest.sites) else {isa.lanes}
     masks = [line for n in sorted(rows - {isa.lanes}) for line in block_definition(isa, n).splitlines()]
@@ -154,6 +157,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         operands=_operands(problem),
         types=[ELEMENTS[name].c for name in elements_of(problem)],
         copied=None,
+        turned=None,
         strides=_strides(product.problem, packed_elements(product)),
         narrow=None,
         transposition=[],

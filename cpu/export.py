@@ -26,7 +26,7 @@ from tiling.notation import parse
 from tiling.problem import ProblemError
 from tiling.scheme import SchemeError
 from tiling.shapes import canonical, problem_of
-from tiling.words import dims_of, is_copied, is_narrow
+from tiling.words import copies
 
 _RECORD = {"version": str, "symbol": str, "op": str, "shape": str, "scheme": str, "isa": str, "threads": int, "sha256": str}
 
@@ -63,7 +63,7 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
         "epilogue": problem.epilogue,
         "in_place": [a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and single_pass(kernel.scheme)],
         "packed": source.packed,
-        "allocates": kernel.scheme.algorithm == "winograd" or is_narrow(problem) and is_copied(problem, dims_of(kernel.scheme)),
+        "allocates": kernel.scheme.algorithm == "winograd" or copies(kernel.scheme),
         "elements": elements_of(problem),
         "types": [ELEMENTS[name].c for name in elements_of(problem)],
         "values": {"f32": "%s", "bf16": "bf16(%s)", "u8": "2 + %s", "s8": "%s"},  # of the example's arrays, from a number's C text

@@ -39,6 +39,8 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
     text += f"; {held} stays in registers over {' '.join(reductions)}" if reductions else f"; {held} is stored once"
     if is_narrow(problem) and is_copied(problem, dims_of(chosen.scheme)):
         text += f"; {problem.broadcast.name} is copied first, so that words run along {dims_of(chosen.scheme)}"
+    if problem.as_read is not problem:
+        text += f"; {problem.broadcast.name} is copied first, with its channels last"
     sizes = whole(problem)
     for moved in prediction.traffic:
         if moved.total:

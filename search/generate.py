@@ -58,8 +58,8 @@ def generate_conv(
 ) -> Kernel | GpuKernel | TwinKernel:
     """A kernel for one 2-D convolution on this machine: y = kernel(x, w).
 
-    x is (N,H,W,C) float32, w is (K,C/groups,R,S) float32 as PyTorch has it, y is (N,OH,OW,K); with layout="nchw", which
-    depthwise convolutions do not have, x is (N,C,H,W) and y (N,K,OH,OW), as PyTorch has them. `stride` and `dilation`
+    x is (N,H,W,C) float32, w is (K,C/groups,R,S) float32 as PyTorch has it, y is (N,OH,OW,K); with layout="nchw" x
+    is (N,C,H,W) and y (N,K,OH,OW), as PyTorch has them, and a depthwise kernel first copies x. `stride` and `dilation`
     are a number or (h, w); `padding` is a number, (h, w), ((top, bottom), (left, right)), "same" or "valid". Without
     `h` and `r`, both 1, it is one-dimensional along w (`tiling.operators.conv2d`). `epilogue` is what the stores do to
     each sum, such as "relu(y + b + z)" (`tiling.epilogue`); the arrays that it names follow: kernel(x, w, b, z), b (K,)

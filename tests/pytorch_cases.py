@@ -57,6 +57,7 @@ CASES = {
     "one column": dict(c=6, h=30, w=1, k=8, r=9, s=1, padding=(4, 0)),
 }
 CHANNELS_FIRST = (
+    *("depthwise", "depthwise, strided", "depthwise, dilated, asymmetric", "depthwise, two channels", "depthwise, pointwise"),
     *("everything at once", "asymmetric padding", "primes", "one channel", "one output", "pointwise", "one row", "one column"),
     *("kernel larger than the image", "groups", "depthwise with a channel multiplier"),
 )

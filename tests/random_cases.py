@@ -110,7 +110,7 @@ def _conv2d(random: Random) -> Problem:
         padding=padding,
         dilation=dilation,
         groups=groups,
-        layout="nhwc" if groups > 1 == c == k else random.choice(LAYOUTS),  # depthwise convolutions have no other
+        layout=random.choice(LAYOUTS),
     )
 
 

@@ -119,7 +119,6 @@ def workshop_without_compiler(*wanted):
         (dict(r=None), "r is missing: give h and r, or neither"),
         (dict(tune="fast"), 'tune=\'fast\' must be "model" or "measure"'),
         (dict(layout="hwcn"), "layout='hwcn' must be 'nhwc' or 'nchw'"),
-        (dict(layout="nchw", groups=4), "its x and y are channels last: use layout='nhwc'"),
         (dict(layout="nchw", target="cuda"), "layout='nchw' is not covered on a GPU: use 'nhwc'"),
         (dict(isa="sse9"), "unknown instruction set 'sse9'"),
     ],

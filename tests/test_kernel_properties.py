@@ -105,7 +105,7 @@ def ways(layer: Problem, random: Random) -> Iterator[tuple[Problem, str, str]]:
     of_f32 = [isa for isa in RUNNABLE if isa in ISAS]
     for isa in of_f32:
         yield layer, isa, "direct"
-    if layer.op == "conv2d":
+    if layer.op != "matmul":
         yield in_layout(layer, "nchw"), random.choice(of_f32), "direct"
     if not refusal(layer):
         yield layer, random.choice(of_f32), "winograd"

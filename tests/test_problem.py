@@ -64,7 +64,6 @@ def test_matmul_is_the_same_kind_of_problem():
         ({"dtype": "f64"}, "'f64'"),
         ({"layout": "nchv"}, "layout='nchv' must be 'nhwc' or 'nchw'"),
         ({"layout": None}, "layout=None must be"),
-        ({"layout": "nchw", "groups": 3, "k": 3}, "its x and y are channels last: use layout='nhwc'"),
     ],
 )
 def test_a_problem_that_cannot_be_computed_is_refused(change, named):
@@ -91,6 +90,10 @@ def test_a_channel_by_itself_is_a_lane():
     assert (p.broadcast.shape, p.vector.shape, p.output.shape) == ((2, 9, 9, 20), (20, 1, 3, 5), (2, 5, 4, 20))
     assert p.lanewise and [(window.dim, window.tap) for window in p.windows] == [("h", "r"), ("w", "s")]
     assert parse_shape(canonical(p)) == p
+    first = in_layout(p, "nchw")
+    assert first.broadcast.shape == (2, 20, 9, 9) and first.crosswise and parse_shape(canonical(first)) == first
+    assert first.as_read.broadcast == p.broadcast and first.as_read.output == first.output
+    assert p.as_read is p and first.as_read.as_read is first.as_read
     for other in (conv2d(c=20, k=40, groups=20, h=9, w=9, r=3, s=3), conv2d(c=1, k=1, groups=1, h=9, w=9, r=3, s=3)):
         assert other.op == "conv2d" and not other.lanewise and parse_shape(canonical(other)) == other
 

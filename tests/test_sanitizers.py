@@ -143,6 +143,7 @@ SAMPLE = [
     ("strided, then a residual", "avx512f", True),
     ("product, then arrays of every shape", "portable", False),
     ("masked and accumulated, channels first", "avx512f", False),
+    ("depthwise, then a residual, channels first", "avx2", False),
     ("rows of two lines, arrays in one of them, channels first", "avx2", False),
 ]
 

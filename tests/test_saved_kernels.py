@@ -23,6 +23,7 @@ from microkernels.isa import ISAS
 from search import load_kernel
 from tests.test_kernels import CASES, kernel_of
 from tiling.notation import parse
+from tiling.operators import conv2d
 
 PROBLEM, TEXT = CASES["masked last vector"]
 OTHER = "T(c,5) R(k) T(h,7) S(y) T(r,3) T(s,3) U(w,7) V(k,{v})"  # of the same problem; it reads weights in another order
@@ -257,7 +258,10 @@ def test_a_header_says_whether_a_call_needs_memory(tmp_path):
         next(path for path in build(parse(PROBLEM, text), ISAS["portable"]).save(tmp_path) if path.suffix == ".h").read_text()
         for text in texts
     ]
-    assert ["where there is none" in header for header in headers] == [True, False]
+    depthwise = conv2d(c=5, k=5, groups=5, h=3, w=3, r=1, s=1, layout="nchw")
+    turned = build(parse(depthwise, "R(c) T(h,3) T(w,3) S(y) V(c,4)"), ISAS["portable"]).save(tmp_path)
+    headers += [path.read_text() for path in turned if path.suffix == ".h"]
+    assert ["where there is none" in header for header in headers] == [True, False, True]
 
 
 @pytest.mark.isa("avx2")

@@ -31,8 +31,7 @@ def conv2d(
 ) -> Problem:
     """A 2-D convolution, channels last: x (N,H,W,C), weights (K,C/groups,R,S), y (N,OH,OW,K).
 
-    `layout="nchw"` has the channels of x and y before their pixels: x (N,C,H,W), y (N,K,OH,OW). Not where each channel is
-    by itself (groups = c = k).
+    `layout="nchw"` has the channels of x and y before their pixels: x (N,C,H,W), y (N,K,OH,OW).
 
     Group g reads the g-th part of the channels and writes the g-th part of the outputs; where there are several, g is a
     dim of the problem, and its dims `c` and `k` are those of one group. With groups = c = k each channel is by itself:
@@ -92,11 +91,6 @@ def in_layout(problem: Problem, layout: str) -> Problem:
     """The convolution with the axes of x and y in the order of `layout`, before an epilogue is fused. Raises ProblemError."""
     if layout not in LAYOUTS:
         raise ProblemError(f"conv2d: layout={layout!r:.40} must be {' or '.join(map(repr, LAYOUTS))}")
-    if layout == "nchw" and problem.op == "depthwise2d":
-        raise ProblemError(
-            "conv2d: a depthwise convolution (groups = c = k) computes neighbouring channels side by side, so its x and y are "
-            "channels last: use layout='nhwc'"
-        )
     order = [problem.layout.index(axis) for axis in layout]
 
     def ordered(tensor: Tensor) -> Tensor:

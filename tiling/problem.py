@@ -14,7 +14,7 @@ The three roles name what a register tile does with a tensor:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
@@ -228,6 +228,18 @@ class Problem:
     def lanewise(self) -> bool:
         """Whether every lane has an x of its own, so that x is read by vectors and not spread over one."""
         return self.vector_dim in self.broadcast.dims
+
+    @cached_property
+    def as_read(self) -> Problem:
+        """The problem of the x that tiles read: where vectors of it run over its channels and these are not its last axis,
+        that of a copy of x on which they are, which the kernel makes first; else itself."""
+        x = self.broadcast
+        if not self.lanewise or self.vector_dim in dict(x.indices[-1].terms):
+            return self
+        channels = next(axis for axis, index in enumerate(x.indices) if self.vector_dim in dict(index.terms))
+        order = [axis for axis in range(len(x.shape)) if axis != channels] + [channels]
+        copy = replace(x, indices=tuple(x.indices[axis] for axis in order), shape=tuple(x.shape[axis] for axis in order))
+        return replace(self, tensors=tuple(copy if tensor is x else tensor for tensor in self.tensors))
 
     @cached_property
     def dot_dim(self) -> str | None:

@@ -66,10 +66,10 @@ def is_copied(problem: Problem, dims: str) -> bool:
 
 
 def in_words(problem: Problem, dims: str = "") -> Problem:
-    """The problem of words along `dims`, by default those of `word_dims`; one whose numbers are words already is itself.
-
-    Raises ProblemError.
+    """The problem of words along `dims`, by default those of `word_dims`, as tiles read them; one whose numbers are words
+    already is itself, but for an x that is turned (`Problem.as_read`). Raises ProblemError.
     """
+    problem = problem.as_read
     if not is_narrow(problem):
         return problem
     dims = dims or word_dims(problem)
@@ -114,11 +114,17 @@ def dims_of(scheme: Scheme) -> str:
     return found
 
 
+def copies(scheme: Scheme) -> bool:
+    """Whether the scheme's kernel computes on a copy of x that it makes first."""
+    problem = scheme.problem
+    return problem.as_read is not problem or is_narrow(problem) and is_copied(problem, dims_of(scheme))
+
+
 def scheme_in_words(scheme: Scheme) -> Scheme:
-    """The same loops for the problem of words. Raises SchemeError for narrow numbers without their D."""
+    """The same loops for the problem of words as tiles read them. Raises SchemeError for narrow numbers without their D."""
     problem = scheme.problem
     if not is_narrow(problem):
-        return scheme
+        return scheme if problem.as_read is problem else Scheme(problem.as_read, scheme.specifiers)
     dims = dims_of(scheme)
     loops = tuple(s for s in scheme.specifiers if not isinstance(s, Dot))
     return Scheme(in_words(problem, dims), _renamed(loops, dims, dims[-1]))
@@ -127,7 +133,7 @@ def scheme_in_words(scheme: Scheme) -> Scheme:
 def scheme_of_words(problem: Problem, scheme: Scheme) -> Scheme:
     """The way back: a scheme for `in_words(problem)` as one for `problem`."""
     if not is_narrow(problem):
-        return scheme
+        return scheme if problem.as_read is problem else Scheme(problem, scheme.specifiers)
     dot = _dot(problem)
     # A loop of one trip over the taps that are no more is left out.
     loops = tuple(s for s in scheme.specifiers if getattr(s, "dim", None) not in tuple(dot.dim[:-1]))

@@ -1,0 +1,403 @@
+/*
+ * depthwise2d n=2,c=37,h=9,w=8,k=37,r=3,s=3,groups=37,pad=1,layout=nchw
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     T(n,2)@core T(h,3)@core T(h,3) T(w,8) R(c) S(y) T(s,3) U(r,3) V(c,8)
+ *
+ *     for n in 2 steps of 1:  on cores
+ *       for h in 3 steps of 3:  on cores
+ *         for h in 3 steps of 1:
+ *           for w in 8 steps of 1:
+ *             for c in 5 steps of 8:
+ *               with the tile of y in registers:
+ *                 for s in 3 steps of 1:
+ *                   register tile 8c × 3r
+ *
+ * Microkernels:
+ *     f32_depthwise2d_ukernel_8cx3r_s1__avx2: 3 FMAs, 6 loads and no stores per step, 3 of 16 registers (1 accumulators)
+ *
+ * Operands, row-major f32:
+ *     X: x[n, c, h + r - 1, w + s - 1] of 2 x 37 x 9 x 8
+ *     W: w[c, 0, r, s] of 37 x 1 x 3 x 3
+ *     Y: y[n, c, h, w] of 2 x 37 x 9 x 8
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+#include <immintrin.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
+ * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+static const long X_n = 2664;
+static const long X_c = 1;
+static const long X_h = 296;
+static const long X_w = 37;
+static const long X_r = 296;
+static const long X_s = 37;
+static const long Y_n = 2664;
+static const long Y_c = 72;
+static const long Y_h = 8;
+static const long Y_w = 1;
+static const long X_PAD = 333;
+static const long W_PANEL = 9;
+static const long PANEL_1 = 8;
+enum { THREADS = 2 };
+
+#ifdef _OPENMP
+#include <omp.h>
+#if !defined(__clang__) && __GNUC__ >= 9
+#include <pthread.h>
+/* A forked child has one thread but gcc's OpenMP would wait for all of them: end them first, both sides start new ones. */
+static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
+__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
+#endif
+#else
+static int omp_get_dynamic(void) { return 0; }
+static void omp_set_dynamic(int dynamic) { (void)dynamic; }
+#endif
+/* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
+static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
+#define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
+
+/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+#define KEEP_APART __asm__ volatile("" ::: "memory")
+
+/* The 1 lanes used of a block of 1 rows: a lane counts where its sign bit is set. */
+static const int first_1_lanes[8] = {-1, 0, 0, 0, 0, 0, 0, 0};
+#define FIRST_1 _mm256_loadu_si256((const __m256i *)first_1_lanes)
+/* The 5 lanes used of a block of 5 rows: a lane counts where its sign bit is set. */
+static const int first_5_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
+#define FIRST_5 _mm256_loadu_si256((const __m256i *)first_5_lanes)
+/* Blocks of a tile are transposed before they are stored: t[j] gets point j of every row. Neighbours are interleaved,
+ * single lanes and pairs within 128 bits, then 128 bits move as a whole. */
+#ifdef __clang__
+#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+typedef int places __attribute__((vector_size(32)));
+#define PICK(a, b, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})
+#endif
+static inline __m256 low_1(__m256 a, __m256 b) { return PICK(a, b, 0, 8, 1, 9, 4, 12, 5, 13); }
+static inline __m256 high_1(__m256 a, __m256 b) { return PICK(a, b, 2, 10, 3, 11, 6, 14, 7, 15); }
+static inline __m256 low_2(__m256 a, __m256 b) { return PICK(a, b, 0, 1, 8, 9, 4, 5, 12, 13); }
+static inline __m256 high_2(__m256 a, __m256 b) { return PICK(a, b, 2, 3, 10, 11, 6, 7, 14, 15); }
+static inline __m256 low_4(__m256 a, __m256 b) { return PICK(a, b, 0, 1, 2, 3, 8, 9, 10, 11); }
+static inline __m256 high_4(__m256 a, __m256 b) { return PICK(a, b, 4, 5, 6, 7, 12, 13, 14, 15); }
+static inline __attribute__((always_inline)) void transpose_1(__m256 *t, __m256 r0)
+{
+    const __m256 s1_0 = low_1(r0, r0), s1_1 = high_1(r0, r0);
+    const __m256 s2_2 = high_2(s1_0, s1_0);
+    const __m256 s2_3 = high_2(s1_1, s1_1);
+    const __m256 s3_4 = high_4(s1_0, s1_0);
+    const __m256 s3_5 = high_4(s2_2, s2_2);
+    const __m256 s3_6 = high_4(s1_1, s1_1);
+    const __m256 s3_7 = high_4(s2_3, s2_3);
+    t[0] = s1_0; t[1] = s2_2; t[2] = s1_1; t[3] = s2_3;
+    t[4] = s3_4; t[5] = s3_5; t[6] = s3_6; t[7] = s3_7;
+}
+static inline __attribute__((always_inline)) void transpose_5(__m256 *t, __m256 r0, __m256 r1, __m256 r2, __m256 r3, __m256 r4)
+{
+    const __m256 s1_0 = low_1(r0, r1), s1_1 = high_1(r0, r1);
+    const __m256 s1_2 = low_1(r2, r3), s1_3 = high_1(r2, r3);
+    const __m256 s1_4 = low_1(r4, r4), s1_5 = high_1(r4, r4);
+    const __m256 s2_6 = low_2(s1_0, s1_2), s2_7 = high_2(s1_0, s1_2);
+    const __m256 s2_8 = low_2(s1_1, s1_3), s2_9 = high_2(s1_1, s1_3);
+    const __m256 s2_10 = high_2(s1_4, s1_4);
+    const __m256 s2_11 = high_2(s1_5, s1_5);
+    const __m256 s3_12 = low_4(s2_6, s1_4), s3_13 = high_4(s2_6, s1_4);
+    const __m256 s3_14 = low_4(s2_7, s2_10), s3_15 = high_4(s2_7, s2_10);
+    const __m256 s3_16 = low_4(s2_8, s1_5), s3_17 = high_4(s2_8, s1_5);
+    const __m256 s3_18 = low_4(s2_9, s2_11), s3_19 = high_4(s2_9, s2_11);
+    t[0] = s3_12; t[1] = s3_14; t[2] = s3_16; t[3] = s3_18;
+    t[4] = s3_13; t[5] = s3_15; t[6] = s3_17; t[7] = s3_19;
+}
+static inline __attribute__((always_inline)) void transpose_8(__m256 *t, __m256 r0, __m256 r1, __m256 r2, __m256 r3, __m256 r4, __m256 r5, __m256 r6, __m256 r7)
+{
+    const __m256 s1_0 = low_1(r0, r1), s1_1 = high_1(r0, r1);
+    const __m256 s1_2 = low_1(r2, r3), s1_3 = high_1(r2, r3);
+    const __m256 s1_4 = low_1(r4, r5), s1_5 = high_1(r4, r5);
+    const __m256 s1_6 = low_1(r6, r7), s1_7 = high_1(r6, r7);
+    const __m256 s2_8 = low_2(s1_0, s1_2), s2_9 = high_2(s1_0, s1_2);
+    const __m256 s2_10 = low_2(s1_1, s1_3), s2_11 = high_2(s1_1, s1_3);
+    const __m256 s2_12 = low_2(s1_4, s1_6), s2_13 = high_2(s1_4, s1_6);
+    const __m256 s2_14 = low_2(s1_5, s1_7), s2_15 = high_2(s1_5, s1_7);
+    const __m256 s3_16 = low_4(s2_8, s2_12), s3_17 = high_4(s2_8, s2_12);
+    const __m256 s3_18 = low_4(s2_9, s2_13), s3_19 = high_4(s2_9, s2_13);
+    const __m256 s3_20 = low_4(s2_10, s2_14), s3_21 = high_4(s2_10, s2_14);
+    const __m256 s3_22 = low_4(s2_11, s2_15), s3_23 = high_4(s2_11, s2_15);
+    t[0] = s3_16; t[1] = s3_18; t[2] = s3_20; t[3] = s3_22;
+    t[4] = s3_17; t[5] = s3_19; t[6] = s3_21; t[7] = s3_23;
+}
+
+/* 1 rows x 1 vectors, summed over s by 1 to 3. */
+static void tile0_8cx3r(const float *x, const float *w, float *y, long s_begin, long s_end)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    for (long s = s_begin; s < s_end; ++s) {
+        const float *x_s = x + s * X_s;
+        const float *w_s = w + s * 3 * PANEL_1;
+        const __m256 w_0_0 = _mm256_loadu_ps(w_s);
+        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 1 * PANEL_1);
+        const __m256 w_2_0 = _mm256_loadu_ps(w_s + 2 * PANEL_1);
+        { const __m256 x_0 = _mm256_loadu_ps(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_loadu_ps(x_s + X_r); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+        { const __m256 x_2 = _mm256_loadu_ps(x_s + 2 * X_r); acc_0_0 = _mm256_fmadd_ps(x_2, w_2_0, acc_0_0); }
+    }
+    {
+        __m256 t[8];
+        transpose_1(t, acc_0_0);
+        _mm256_maskstore_ps(y, FIRST_1, t[0]);
+        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
+        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
+        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
+        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
+        _mm256_maskstore_ps(y + 5 * Y_c, FIRST_1, t[5]);
+        _mm256_maskstore_ps(y + 6 * Y_c, FIRST_1, t[6]);
+        _mm256_maskstore_ps(y + 7 * Y_c, FIRST_1, t[7]);
+    }
+}
+
+/* 1 rows x 1 vectors, summed over s by 1 to 3; the last vector is masked. */
+static void tile0_8cx3r_tail(const float *x, const float *w, float *y, long s_begin, long s_end)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    for (long s = s_begin; s < s_end; ++s) {
+        const float *x_s = x + s * X_s;
+        const float *w_s = w + s * 3 * PANEL_1;
+        const __m256 w_0_0 = _mm256_loadu_ps(w_s);
+        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 1 * PANEL_1);
+        const __m256 w_2_0 = _mm256_loadu_ps(w_s + 2 * PANEL_1);
+        { const __m256 x_0 = _mm256_maskload_ps(x_s, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_r, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+        { const __m256 x_2 = _mm256_maskload_ps(x_s + 2 * X_r, TAIL); acc_0_0 = _mm256_fmadd_ps(x_2, w_2_0, acc_0_0); }
+    }
+    {
+        __m256 t[8];
+        transpose_1(t, acc_0_0);
+        _mm256_maskstore_ps(y, FIRST_1, t[0]);
+        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
+        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
+        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
+        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
+    }
+}
+
+/* 1 rows x 1 vectors, summed over s by 1 to 3; padding along h: rows on the image for each tap of r are 0:none 1:0-0 2:0-0. */
+static void tile0_8cx3r_hpad1(const float *x, const float *w, float *y, long s_begin, long s_end)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    for (long s = s_begin; s < s_end; ++s) {
+        const float *x_s = x + s * X_s;
+        const float *w_s = w + s * 3 * PANEL_1;
+        const __m256 w_0_0 = _mm256_loadu_ps(w_s + 1 * PANEL_1);
+        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 2 * PANEL_1);
+        { const __m256 x_0 = _mm256_loadu_ps(x_s + X_r); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_loadu_ps(x_s + 2 * X_r); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+    }
+    {
+        __m256 t[8];
+        transpose_1(t, acc_0_0);
+        _mm256_maskstore_ps(y, FIRST_1, t[0]);
+        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
+        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
+        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
+        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
+        _mm256_maskstore_ps(y + 5 * Y_c, FIRST_1, t[5]);
+        _mm256_maskstore_ps(y + 6 * Y_c, FIRST_1, t[6]);
+        _mm256_maskstore_ps(y + 7 * Y_c, FIRST_1, t[7]);
+    }
+}
+
+/* 1 rows x 1 vectors, summed over s by 1 to 3; padding along h: rows on the image for each tap of r are 0:none 1:0-0 2:0-0; the last vector is masked. */
+static void tile0_8cx3r_hpad1_tail(const float *x, const float *w, float *y, long s_begin, long s_end)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    for (long s = s_begin; s < s_end; ++s) {
+        const float *x_s = x + s * X_s;
+        const float *w_s = w + s * 3 * PANEL_1;
+        const __m256 w_0_0 = _mm256_loadu_ps(w_s + 1 * PANEL_1);
+        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 2 * PANEL_1);
+        { const __m256 x_0 = _mm256_maskload_ps(x_s + X_r, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_maskload_ps(x_s + 2 * X_r, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+    }
+    {
+        __m256 t[8];
+        transpose_1(t, acc_0_0);
+        _mm256_maskstore_ps(y, FIRST_1, t[0]);
+        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
+        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
+        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
+        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
+    }
+}
+
+/* 1 rows x 1 vectors, summed over s by 1 to 3; padding along h: rows on the image for each tap of r are 0:0-0 1:0-0 2:none. */
+static void tile0_8cx3r_hpad2(const float *x, const float *w, float *y, long s_begin, long s_end)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    for (long s = s_begin; s < s_end; ++s) {
+        const float *x_s = x + s * X_s;
+        const float *w_s = w + s * 3 * PANEL_1;
+        const __m256 w_0_0 = _mm256_loadu_ps(w_s);
+        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 1 * PANEL_1);
+        { const __m256 x_0 = _mm256_loadu_ps(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_loadu_ps(x_s + X_r); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+    }
+    {
+        __m256 t[8];
+        transpose_1(t, acc_0_0);
+        _mm256_maskstore_ps(y, FIRST_1, t[0]);
+        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
+        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
+        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
+        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
+        _mm256_maskstore_ps(y + 5 * Y_c, FIRST_1, t[5]);
+        _mm256_maskstore_ps(y + 6 * Y_c, FIRST_1, t[6]);
+        _mm256_maskstore_ps(y + 7 * Y_c, FIRST_1, t[7]);
+    }
+}
+
+/* 1 rows x 1 vectors, summed over s by 1 to 3; padding along h: rows on the image for each tap of r are 0:0-0 1:0-0 2:none; the last vector is masked. */
+static void tile0_8cx3r_hpad2_tail(const float *x, const float *w, float *y, long s_begin, long s_end)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    for (long s = s_begin; s < s_end; ++s) {
+        const float *x_s = x + s * X_s;
+        const float *w_s = w + s * 3 * PANEL_1;
+        const __m256 w_0_0 = _mm256_loadu_ps(w_s);
+        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 1 * PANEL_1);
+        { const __m256 x_0 = _mm256_maskload_ps(x_s, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_r, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+    }
+    {
+        __m256 t[8];
+        transpose_1(t, acc_0_0);
+        _mm256_maskstore_ps(y, FIRST_1, t[0]);
+        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
+        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
+        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
+        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
+    }
+}
+
+/* Of X, which is turned in blocks: so many channels by so many pixels, RUN pixels of some channels before the next channels. */
+static const long IMAGES = 2, CHANNELS = 37, PIXELS = 72, RUN = 128;
+
+static void turn_8x8(const float *restrict x, float *restrict copy)
+{
+    __m256 t[8];
+    transpose_8(t, _mm256_loadu_ps(x), _mm256_loadu_ps(x + PIXELS), _mm256_loadu_ps(x + 2 * PIXELS), _mm256_loadu_ps(x + 3 * PIXELS), _mm256_loadu_ps(x + 4 * PIXELS), _mm256_loadu_ps(x + 5 * PIXELS), _mm256_loadu_ps(x + 6 * PIXELS), _mm256_loadu_ps(x + 7 * PIXELS));
+    _mm256_storeu_ps(copy, t[0]);
+    _mm256_storeu_ps(copy + CHANNELS, t[1]);
+    _mm256_storeu_ps(copy + 2 * CHANNELS, t[2]);
+    _mm256_storeu_ps(copy + 3 * CHANNELS, t[3]);
+    _mm256_storeu_ps(copy + 4 * CHANNELS, t[4]);
+    _mm256_storeu_ps(copy + 5 * CHANNELS, t[5]);
+    _mm256_storeu_ps(copy + 6 * CHANNELS, t[6]);
+    _mm256_storeu_ps(copy + 7 * CHANNELS, t[7]);
+}
+
+static void turn_5x8(const float *restrict x, float *restrict copy)
+{
+    __m256 t[8];
+    transpose_5(t, _mm256_loadu_ps(x), _mm256_loadu_ps(x + PIXELS), _mm256_loadu_ps(x + 2 * PIXELS), _mm256_loadu_ps(x + 3 * PIXELS), _mm256_loadu_ps(x + 4 * PIXELS));
+    _mm256_maskstore_ps(copy, FIRST_5, t[0]);
+    _mm256_maskstore_ps(copy + CHANNELS, FIRST_5, t[1]);
+    _mm256_maskstore_ps(copy + 2 * CHANNELS, FIRST_5, t[2]);
+    _mm256_maskstore_ps(copy + 3 * CHANNELS, FIRST_5, t[3]);
+    _mm256_maskstore_ps(copy + 4 * CHANNELS, FIRST_5, t[4]);
+    _mm256_maskstore_ps(copy + 5 * CHANNELS, FIRST_5, t[5]);
+    _mm256_maskstore_ps(copy + 6 * CHANNELS, FIRST_5, t[6]);
+    _mm256_maskstore_ps(copy + 7 * CHANNELS, FIRST_5, t[7]);
+}
+
+/* X with the channels of each pixel side by side, to be freed. It is a call's own: another thread may be making one at once, and
+ * the C library hands out the memory of the last call again, its pages in place. */
+static float *turned(const float *restrict X)
+{
+    float *const whole = aligned_alloc(64, (IMAGES * CHANNELS * PIXELS * sizeof(float) + 63) / 64 * 64);
+    if (!whole) {
+        fputs("depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2: no memory for a copy of the input\n", stderr);
+        abort();
+    }
+#pragma omp parallel for collapse(2) num_threads(THREADS) schedule(static)
+    for (long image = 0; image < IMAGES; ++image)
+        for (long begin = 0; begin < PIXELS; begin += RUN) {
+            const long end = begin + RUN < PIXELS ? begin + RUN : PIXELS;
+            const float *const x = X + image * CHANNELS * PIXELS;
+            float *const copy = whole + image * CHANNELS * PIXELS;
+            long c = 0;
+            for (; c + 8 <= CHANNELS; c += 8) {
+                long p = begin;
+                for (; p + 8 <= end; p += 8) turn_8x8(x + c * PIXELS + p, copy + p * CHANNELS + c);
+            }
+            {
+                long p = begin;
+                for (; p + 8 <= end; p += 8) turn_5x8(x + c * PIXELS + p, copy + p * CHANNELS + c);
+            }
+        }
+    return whole;
+}
+
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_supported(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(const float *restrict input, const float *restrict W, float *restrict Y)
+{
+    if (!depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_supported()) {
+        fputs("depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
+    float *const X = turned(input);
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    #pragma omp parallel for num_threads(THREADS) schedule(static)
+    for (long worker = 0; worker < 6; ++worker) {
+        const long n = (worker / 3) * 1;
+        const long h_1 = (worker % 3) * 3;
+        for (long h = h_1; h < h_1 + 3; ++h) {
+            for (long w = 0; w < 8; ++w) {
+                for (long c = 0; c < 40; c += 8) {
+                    {
+                        const long w_in = w - 1;
+                        const long s_begin = w_in < 0 ? -w_in : 0;
+                        const long s_end = 8 - w_in < 3 ? 8 - w_in : 3;
+                        if (c < 32) {
+                            if (h >= 1 && h <= 7) {
+                                tile0_8cx3r(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
+                            } else if (h <= 0) {
+                                tile0_8cx3r_hpad1(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
+                            } else {
+                                tile0_8cx3r_hpad2(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
+                            }
+                        } else {
+                            if (h >= 1 && h <= 7) {
+                                tile0_8cx3r_tail(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
+                            } else if (h <= 0) {
+                                tile0_8cx3r_hpad1_tail(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
+                            } else {
+                                tile0_8cx3r_hpad2_tail(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    omp_set_dynamic(dynamic);
+    free(X);
+}
+
+/* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
+__attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_pack(const float *restrict W, float *restrict packed)
+{
+    for (long c = 0; c <= 32; c += 8)
+        for (long s = 0; s < 3; s += 1)
+            for (long r = 0; r < 3; r += 1)
+                for (long lane = 0; lane < 8; ++lane)
+                    *packed++ = c + lane < 37 ? W[(c + lane) * 9 + r * 3 + s * 1] : 0;
+}
