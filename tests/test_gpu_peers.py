@@ -18,16 +18,17 @@ from bench.peers.torch_cuda import event_seconds, no_gpu, prepared, settle
 from bench.peers.triton import TILINGS, Triton
 from cpu.oracle import reference
 from gpu.devices import DEVICES
+from search import gpu_problem
 from tests.guard import PLACES, Guarded
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
-from tiling.problem import DTYPE_BYTES
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch")
 needs_triton = pytest.mark.skipif(
     find_spec("torch") is None or find_spec("triton") is None, reason="needs PyTorch and Triton"
 )
 GPU_PEERS = ("cudnn", "cublas", "triton")
+DTYPES = ("f32", *gpu_problem.DTYPES)
 # Triton's interpreter multiplies bf16 as the whole numbers that its bits are, so there only machine code is tested.
 INTERPRETED = ("f32", "f16", "tf32")
 TRITON_ELEMENTS = {"f32": "fp32", "tf32": "fp32", "f16": "fp16", "bf16": "bf16"}
@@ -91,7 +92,7 @@ def beside_a_page(array: np.ndarray, place: str) -> np.ndarray:
 
 @needs_torch
 @pytest.mark.parametrize("filters", ["kcrs", "krsc"])
-@pytest.mark.parametrize("dtype", DTYPE_BYTES)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolutions_are_exact(name, dtype, filters):
     problem = conv2d(**CONVOLUTIONS[name], dtype=dtype, filters=filters)
@@ -101,7 +102,7 @@ def test_convolutions_are_exact(name, dtype, filters):
 
 
 @needs_torch
-@pytest.mark.parametrize("dtype", DTYPE_BYTES)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_are_exact(name, dtype):
     problem = matmul(**PRODUCTS[name], dtype=dtype)
@@ -116,8 +117,8 @@ def test_results_on_a_gpu_are_exact(name):
     peer = PEERS[name]
     if reason := peer.missing():
         pytest.skip(reason)
-    convolutions = [conv2d(**given, dtype=dtype) for given in CONVOLUTIONS.values() for dtype in DTYPE_BYTES]
-    products = [matmul(**given, dtype=dtype) for given in PRODUCTS.values() for dtype in DTYPE_BYTES]
+    convolutions = [conv2d(**given, dtype=dtype) for given in CONVOLUTIONS.values() for dtype in DTYPES]
+    products = [matmul(**given, dtype=dtype) for given in PRODUCTS.values() for dtype in DTYPES]
     taken = [problem for problem in (*convolutions, *products) if peer.refuses(problem) is None]
     found = [wrong(peer, problem) for problem in taken]
     assert taken and not any(found), "\n".join(filter(None, found))
