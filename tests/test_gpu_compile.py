@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from cpu.cache import clear, entries
+from cpu.cache import clear, entries, keep_limit
 from cpu.host import host
 from gpu import nvrtc
 from gpu.calibrate import probes
@@ -60,10 +60,22 @@ def test_every_schedule_is_a_candidate_unless_shared_memory_is_too_small(kind, d
             assert scheme in found or "bytes of shared memory" in limits(scheme, DEVICES[device]), scheme.text
 
 
+@pytest.fixture
+def lasting_cache(request, monkeypatch, tmp_path):
+    """A compile cache of this test's own that outlives the run, as far as pytest keeps anything."""
+    kept = getattr(request.config, "cache", None)
+    folder = kept.mkdir(f"cubins-{request.node.callspec.id}") if kept else tmp_path
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(folder))
+    keep_limit(32 << 20)  # two generations of some 450 kernels
+
+
 @needs_nvrtc
 @pytest.mark.parametrize("kind", LARGE, ids="-".join)
-def test_every_schedule_compiles_without_spills(kind, data_folder):
-    """For each device's architecture. Devices of one architecture share most kernels, and each is compiled once."""
+def test_every_schedule_compiles_without_spills(kind, lasting_cache):
+    """For each device's architecture: some two minutes of two cores, and seconds where no kernel's text has changed.
+
+    Devices of one architecture share most kernels, and each is compiled once.
+    """
     kernels = {}
     for device in DEVICES.values():
         for scheme in candidates(LARGE[kind], device):
