@@ -4,6 +4,9 @@ A tile lies in shared memory as wgmma reads it, in rows of 128 bytes: of an inpu
 rows as the tile has points; of one across it a box for every 64 points, with a row for each depth. Where blocks of a cluster
 need the same tile each of them copies its part to all. The pixels of a convolution's input come in the order of the output,
 by im2col boxes, a tap of the window at a time.
+
+Tensor maps need rows that are multiples of 16 bytes apart. Eight rows of 16-bit elements always are: an input of other rows
+has eight maps, one for each phase, whose rows then lie one phase after the other.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from tiling.problem import DTYPE_BYTES
 from tiling.scheme import SchemeError
 from tiling.taskmap import repeat, spatial
 
+# Rows that are no multiple of 16 bytes long are so many maps' rows in turns: eight of them are, of elements of 16 bits.
+PHASES = 8
 STORED_ROWS = 16  # of one bulk store: a warp's part of a matrix instruction
 # Pixels from the first tap of a window to the last: of an image the instruction's offsets have 8 bits. Source: CUTLASS, what
 # can_implement of sm90_implicit_gemm_gmma_ss_warpspecialized demands (16 bits for all spatial dims together).
@@ -31,7 +36,7 @@ def bulk_context(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict:
     columns = stored_columns(pipeline)
     problem = pipeline.problem
     arrays = [(f"e_{a.name}", a) for a in problem.epilogue_arrays]
-    arrays += [] if stored_in_bulk(pipeline) else [(problem.output.name, problem.output)]
+    arrays += [] if stored_in_bulk(inputs) else [(problem.output.name, problem.output)]
     batch = [(name, a.stride("l")) for name, a in arrays if "l" in a.dims]
     return {
         "tiles": pipeline.cluster_map.workers,
@@ -49,7 +54,9 @@ def bulk_context(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict:
         "output_extents": [pipeline.scheme.extents[axis] for axis in pipeline.axes[:2]],
         "store_rank": 3 if "l" in pipeline.grid_axes else 2,
         "stored_row": _stored_row(pipeline),
-        "in_bulk": stored_in_bulk(pipeline),
+        "in_bulk": stored_in_bulk(inputs),
+        "phased": in_phases(inputs),
+        "rows_by_phase": rows_by_phase(inputs),
         "halves": DTYPE_BYTES[problem.output_dtype] == 2 and problem.output.shape[-1] % 2 == 1,
         "batch_at": ", l_block" if "l" in pipeline.grid_axes else "",
         "batch": batch,
@@ -63,13 +70,33 @@ def bulk_maps(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> tuple[Tens
     for operand in inputs:
         _check_order(operand)
     last = 2 + len(problem.epilogue_arrays)
-    output = (_output_map(pipeline, last),) if stored_in_bulk(pipeline) else ()
-    return (_input_map(inputs[0]), _input_map(inputs[1]), *output)
+    output = (_output_map(pipeline, last),) if stored_in_bulk(inputs) else ()
+    phased = in_phases(inputs)
+    return (_input_map(inputs[0], phased[0]), _input_map(inputs[1], phased[1]), *output)
 
 
-def stored_in_bulk(pipeline: Pipeline) -> bool:
-    """Whether the output's rows are multiples of 16 bytes, as bulk stores need. Others are stored by the threads."""
-    return pipeline.problem.output.shape[-1] * DTYPE_BYTES[pipeline.problem.output_dtype] % CHUNK == 0
+def stored_in_bulk(inputs: tuple[Operand, Operand]) -> bool:
+    """Whether the output's rows are multiples of 16 bytes and lie in their order in the tile, as bulk stores need. Others are
+    stored by the threads."""
+    problem = inputs[0].pipeline.problem
+    whole = problem.output.shape[-1] * DTYPE_BYTES[problem.output_dtype] % CHUNK == 0
+    return whole and not rows_by_phase(inputs)
+
+
+def rows_by_phase(inputs: tuple[Operand, Operand]) -> int:
+    """Rows of the output's tile of each phase, one phase after the other; 0 where they lie in their order."""
+    return inputs[0].tile[0] // PHASES if in_phases(inputs)[0] and not inputs[0].in_blocks else 0
+
+
+def in_phases(inputs: tuple[Operand, Operand]) -> tuple[bool, bool]:
+    """Which inputs are copied phase by phase. Of one along the reduction that only changes the order of the tile's rows; of
+    one across it, the order of the depths, which both inputs must then have."""
+    if inputs[0].pipeline.taps:
+        return False, False
+    wrong = [o.tensor.strides[-2] * o.pipeline.element_bytes % CHUNK > 0 for o in inputs]
+    if inputs[0].in_blocks and inputs[1].in_blocks:
+        return any(wrong), any(wrong)
+    return wrong[0] and not inputs[0].in_blocks, False
 
 
 def stored_columns(pipeline: Pipeline) -> int:
@@ -108,12 +135,12 @@ def _rows_at_once(operand: Operand) -> int:
     return (operand.pipeline.block_tile[2] if operand.in_blocks else operand.tile[0]) // share
 
 
-def _input_map(operand: Operand) -> TensorMap:
+def _input_map(operand: Operand, phased: bool) -> TensorMap:
     pipeline, tensor = operand.pipeline, operand.tensor
     element = pipeline.element_bytes
     dims, strides = tensor.shape[::-1], tuple(s * element for s in tensor.strides[-2::-1])
     across = SWIZZLE // element
-    rows = _rows_at_once(operand)
+    rows, (share, _) = _rows_at_once(operand), _shares(operand)
     pixels, box = None, (across, *(1 for _ in dims[2:]), rows)
     if _windowed(operand):
         h, w = pipeline.problem.windows
@@ -125,8 +152,9 @@ def _input_map(operand: Operand) -> TensorMap:
         lower, upper = zip(*((-x.before, _past(x, pipeline) - x.extent - x.before) for x in (w, h)))
         pixels, box = Pixels(lower, upper, (w.stride, h.stride), rows), (across,)
     elif not pipeline.taps:
-        box = (across, rows, *(1 for _ in dims[2:]))
-    return TensorMap(tensor.name, operand.side, pipeline.problem.dtype, dims, strides, box, pixels)
+        box = (across, rows * share // PHASES if phased else rows, *(1 for _ in dims[2:]))
+    phases = PHASES if phased else 1
+    return TensorMap(tensor.name, operand.side, pipeline.problem.dtype, dims, strides, box, pixels, phases)
 
 
 def _past(window, pipeline: Pipeline) -> int:
@@ -204,7 +232,40 @@ def _part(operand: Operand, points: int) -> str:
 
 def load_lines(inputs: tuple[Operand, Operand]) -> list[str]:
     """The copies of one step."""
-    return [line for operand in inputs for line in _load_lines(operand)]
+    phased = in_phases(inputs)
+    return [line for o, by_phase in zip(inputs, phased) for line in (_phase_lines(o) if by_phase else _load_lines(o))]
+
+
+def copies_of_step(inputs: tuple[Operand, Operand]) -> int:
+    """Boxes that one thread copies in a step."""
+    blocks = [o.tile[1] // 64 if o.in_blocks else 1 for o in inputs]
+    shares = [PHASES // _shares(o)[0] if by_phase else 1 for o, by_phase in zip(inputs, in_phases(inputs))]
+    return sum(count * share for count, share in zip(blocks, shares))
+
+
+def _phase_lines(operand: Operand) -> list[str]:
+    """The copies of a tile whose rows are no multiples of 16 bytes: a block of a cluster copies its share of the phases."""
+    pipeline, name = operand.pipeline, operand.tensor.name
+    share, rank = _shares(operand)
+    each, first = PHASES // share, _times(rank, PHASES // share)
+    depth, row = f"{pipeline.axes[2]}_step", f"{operand.axis}_block"
+    tile = _sum("shared + slot * SLOT_BYTES", f"{name.upper()}_TILE" if operand.side else "0")
+    rows = pipeline.block_tile[2] if operand.in_blocks else operand.tile[0]
+    lead = f"eighth * {operand.tensor.shape[-1] % PHASES} % {PHASES}"
+    batch = ", l_block" if "l" in operand.tensor.dims else ""
+    multicast = ("_multicast", f", {(1 << share) - 1}") if share > 1 else ("", "")
+    call = f"copy_box_{len(operand.tensor.shape)}d{multicast[0]}"
+    lines = [f"for (unsigned eighth = {first}; eighth < {_sum(first, str(each))}; ++eighth)"]
+    blocks = range(operand.tile[1] // 64 if operand.in_blocks else 1)
+    lines[0] += " {" * (len(blocks) > 1)
+    for i in blocks:
+        at = (f"{_sum(row, str(64 * i))} + {lead}", f"{depth} / {PHASES}") if operand.in_blocks else (
+            f"{depth} + {lead}", f"{row} / {PHASES}")
+        place = _sum(tile, str(i * operand.block_bytes if i else 0), f"eighth * {rows // PHASES * SWIZZLE}")
+        lines.append(
+            f"    {call}({place}, phase_map({name}_maps, eighth), shared + FULL + 8 * slot, {at[0]}, {at[1]}{batch}{multicast[1]});"
+        )
+    return [*lines, *["}"] * (len(blocks) > 1)]
 
 
 def _load_lines(operand: Operand) -> list[str]:

@@ -8,7 +8,7 @@ Source of the limits: CUDA driver API, "Tensor Map Object Management".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tiling.problem import DTYPE_BYTES
 from tiling.scheme import SchemeError
@@ -42,6 +42,9 @@ class TensorMap:
     """Boxes of an array of the kernel: number `array` of its parameters. Strides are bytes, of all dims but the innermost.
 
     Boxes lie in shared memory in rows of 128 bytes, whose chunks of 16 bytes are swizzled. Raises TensorMapError.
+
+    With `phases` it stands for as many maps, its `parts`: part p is of the rows p, p + phases, …, so that rows may be any
+    number of elements long. The array begins `offset` bytes behind the pointer that the map is made for.
     """
 
     name: str
@@ -51,8 +54,31 @@ class TensorMap:
     strides: tuple[int, ...]
     box: tuple[int, ...]
     pixels: Pixels | None = None
+    phases: int = 1
+    offset: int = 0
+
+    @property
+    def parts(self) -> tuple[TensorMap, ...]:
+        """The maps that the hardware has of it. Where a phase's rows begin is no multiple of 16 bytes
+        its map begins up to 14 bytes before: that many elements are to be added to the first coordinate."""
+        if self.phases == 1:
+            return (self,)
+        pitch, element = self.strides[0], DTYPE_BYTES[self.dtype]
+        return tuple(
+            replace(
+                self,
+                phases=1,
+                offset=p * pitch - p * pitch % _STRIDE_UNIT,
+                dims=(self.dims[0] + p * pitch % _STRIDE_UNIT // element, -(-(self.dims[1] - p) // self.phases), *self.dims[2:]),
+                strides=(self.phases * pitch, *self.strides[1:]),
+            )
+            for p in range(self.phases)
+        )
 
     def __post_init__(self):
+        if self.phases > 1:
+            assert self.parts  # each of which checks itself
+            return
         element = DTYPE_BYTES[self.dtype]
         if any(stride % _STRIDE_UNIT for stride in self.strides):
             wrong = next(s for s in self.strides if s % _STRIDE_UNIT)

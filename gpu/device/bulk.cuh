@@ -9,6 +9,12 @@
 struct __align__(64) tensor_map { unsigned long long opaque[16]; };
 #define TENSOR_MAP const __grid_constant__ tensor_map
 
+/* The maps of every eighth row of a tensor, of which rows may be any number of elements of 16 bits long. */
+struct tensor_map_phases { tensor_map of[8]; };
+#define TENSOR_MAP_PHASES const __grid_constant__ tensor_map_phases
+
+DEVICE const tensor_map *phase_map(const tensor_map_phases &maps, unsigned phase) { return maps.of + phase; }
+
 /* KERNEL for clusters of so many blocks. */
 #define CLUSTER_KERNEL(threads, blocks, cluster) \
     extern "C" __global__ void __cluster_dims__(cluster, 1, 1) __launch_bounds__(threads, blocks)

@@ -9,6 +9,7 @@ enum { TWIN_BULK = 256, TWIN_MAGIC = 0x2a5f };
 
 #define CLUSTER_KERNEL(threads, blocks, cluster) static void
 #define TENSOR_MAP const tensor_map
+#define TENSOR_MAP_PHASES const tensor_map *const
 
 /* As `gpu.twin` fills it in: bytes, elements, innermost first. `pixels` is 0 for boxes. */
 typedef struct
@@ -17,6 +18,8 @@ typedef struct
     int64_t dims[5], strides[5];
     int32_t box[5], lower[2], upper[2], steps[2], rank, element_bytes, swizzled, pixels;
 } tensor_map;
+
+DEVICE const tensor_map *phase_map(const tensor_map *maps, unsigned phase) { return maps + phase; }
 
 /* A bulk copy under way; a store keeps its place until its thread has waited for it. `group` is as of cp.async. */
 struct twin_bulk {
