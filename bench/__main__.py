@@ -31,9 +31,9 @@ from microkernels.offline import machine_catalog
 from search.gpu_problem import DEFAULT_DTYPE, DTYPES
 from search.gpu_workshop import gpu_workshop
 from search.options import FAILURES, INTERRUPTED, seconds, whole
-from search.workshop import ALGORITHMS, DEFAULT_BUDGET, workshop
+from search.workshop import ALGORITHMS, DEFAULT_BUDGET, Workshop, workshop
 from tiling.operators import LAYOUTS
-from tiling.problem import ProblemError
+from tiling.problem import Problem, ProblemError
 from tiling.scheme import SchemeError
 from tiling.shapes import chosen
 from tiling.suite import Layer
@@ -138,9 +138,18 @@ def _shops(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], th
     if options.target == "cuda":
         return [gpu_workshop(options.dtype)], gpu_conditions.conditions
     shops = [workshop(None, count, options.dtype, options.algorithm) for count in threads]
-    for op in dict.fromkeys(layer.problem.op for layers in suites.values() for layer in layers if layer.problem):
+    problems = [layer.problem for layers in suites.values() for layer in layers if layer.problem]
+    for op in dict.fromkeys(op for problem in problems for op in _operator(shops[0], problem)):
         machine_catalog(isa_named(shops[0].isa.ranked), op, announce=lambda sentence: print(sentence, file=sys.stderr))
     return shops, conditions
+
+
+def _operator(shop: Workshop, problem: Problem) -> tuple[str, ...]:
+    """The operator that the shop computes a problem as; none where it refuses to, which is said when the layer's turn comes."""
+    try:
+        return (shop.problem(problem).op,)
+    except ProblemError:
+        return ()
 
 
 def _check_files(options: argparse.Namespace) -> None:

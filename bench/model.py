@@ -191,10 +191,10 @@ def main(arguments: list[str] | None = None) -> int:
         for name, layer in found:
             if layer.refused:
                 print(f"{name} is left out: {layer.refused}", file=sys.stderr)
-        layers = [(name, layer.problem) for name, layer in found if layer.problem]
         if options.report:
             check_writable(options.report)
         shop = workshop()
+        layers = [(name, shop.problem(layer.problem)) for name, layer in found if layer.problem]
         for op in dict.fromkeys(problem.op for _, problem in layers):
             machine_catalog(shop.isa, op, announce=lambda sentence: print(sentence, file=sys.stderr))
         with alone():

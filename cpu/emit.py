@@ -21,11 +21,11 @@ from cpu.pack import pack_lines, packed_elements
 from cpu.turn import turn_of
 from cpu.winograd import facts, packed_floats
 from microkernels.estimate import loads_per_step
-from microkernels.isa import ISAS_OF, Isa, block_definition, isa_named, tail_definition
+from microkernels.isa import ISAS_OF, Isa, block_definition, exchange_definitions, isa_named, tail_definition
 from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import definitions, whole_stores
 from tiling.nest import lower
-from tiling.problem import Problem
+from tiling.problem import Problem, Tensor
 from tiling.scheme import Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll
 from tiling.shapes import canonical
 from tiling.show import show
@@ -117,7 +117,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         narrow=isa.narrow_to(problem.output_dtype),
         panels=sorted({site.vectors for site in nest.sites}),
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if nest.masked else "",
-        transposition=_transposition(nest, turned.blocks if turned else ()) if problem.crosswise or turned else [],
+        shuffles=_shuffles(nest, turned.blocks if turned else ()),
         functions=nest.functions,
         body=body,
         pack=pack_lines(scheme),
@@ -126,6 +126,14 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         arrays=pointers(problem, "E"),
     )
     return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
+
+
+def _shuffles(nest: Nest, turned: tuple[int, ...]) -> list[str]:
+    """The C text of what tiles and the copy of a turned x call to move lanes."""
+    problem = nest.scheme.problem
+    if problem.exchange_dim:
+        return exchange_definitions(nest.isa, problem.extents[problem.exchange_dim])
+    return _transposition(nest, turned) if problem.crosswise or turned else []
 
 
 def _transposition(nest: Nest, turned: tuple[int, ...]) -> list[str]:
@@ -160,7 +168,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         turned=None,
         strides=_strides(product.problem, packed_elements(product)),
         narrow=None,
-        transposition=[],
+        shuffles=[],
         stream=False,
         **facts(winograd, isa, threads),
     )
@@ -246,6 +254,7 @@ def _check(scheme: Scheme, isa: Isa) -> None:
             raise SchemeError(f"{s}: every {s.dim} has weights of its own, so a register tile holds one; loop over it")
         if isinstance(s, Lambda) and s.dim[0] in problem.reductions:
             raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
+    _check_exchange(scheme, isa)
     for tile in scheme.tiles:
         vectors = tile[problem.vector_dim]
         rows = 1
@@ -261,6 +270,17 @@ def _check(scheme: Scheme, isa: Isa) -> None:
                 f"the register tile unrolls {prod(tile.values())} FMAs into one step, {MOST_FMAS} are the most: turn a U "
                 "over a summed dim into a T"
             )
+
+
+def _check_exchange(scheme: Scheme, isa: Isa) -> None:
+    dim = scheme.problem.exchange_dim
+    if dim is None:
+        return
+    size = scheme.problem.extents[dim]
+    if isa.lanes % size:
+        raise SchemeError(f"V({scheme.problem.vector_dim},{isa.lanes}): a group of {size} channels does not fit {isa.lanes} lanes")
+    if any(tile[dim] != size for tile in scheme.tiles):
+        raise SchemeError(f"U({dim},{size}) is missing: each {dim} is another exchange of lanes, so none of them may loop")
 
 
 def _streamable(scheme: Scheme) -> bool:
@@ -280,9 +300,19 @@ def _operands(problem: Problem) -> list[str]:
     names = [("X", problem.broadcast), ("W", problem.vector), ("Y", problem.output)]
     names += [(f"E_{array.name}", array) for array in problem.epilogue_arrays]
     return [
-        f"{c_name}: {tensor.name}[{', '.join(map(str, tensor.indices))}] of {' x '.join(map(str, tensor.shape))}"
+        f"{c_name}: {tensor.name}[{', '.join(_indices(problem, tensor))}] of {' x '.join(map(str, tensor.shape))}"
         for c_name, tensor in names
     ]
+
+
+def _indices(problem: Problem, tensor: Tensor) -> list[str]:
+    """The index of each axis as text; where lanes are exchanged, that of the channel that a lane meets."""
+    texts, dim, lane = [str(index) for index in tensor.indices], problem.exchange_dim, problem.vector_dim
+    if dim and tensor.role == "broadcast":
+        return [f"{lane} ^ {dim}" if text == lane else text for text in texts]
+    if dim and tensor.role == "vector":
+        return [f"({lane} ^ {dim}) % {problem.extents[dim]}" if text == dim else text for text in texts]
+    return texts
 
 
 def _strides(problem: Problem, packed: int) -> list[tuple[str, int]]:

@@ -6,7 +6,8 @@ The panels of one group stand together, group after group.
 
 Panels stand back to back, so a register tile streams its weights from one contiguous run. Lanes past the vectorised
 extent are zero; they are the only padding there is, and no more than one vector wide. Of narrow numbers a lane is a word
-(`tiling.words`): neighbours of the dim that is summed word by word lie side by side in it, zeros in what it lacks.
+(`tiling.words`): neighbours of the dim that is summed word by word lie side by side in it, zeros in what it lacks. Where
+lanes meet the channels of their group in turn (`tiling.grouped`), each lane's weights stand in the order it meets them.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ def pack_lines(scheme: Scheme) -> list[str]:
     dim, extent, tensor = problem.vector_dim, problem.extents[problem.vector_dim], problem.vector
     points = {d: d for d in problem.extents} | {dim: f"({dim} + lane)"}
     points |= _points_in_words(narrow, numbers)
+    if problem.exchange_dim:
+        # Panels begin at whole vectors, so the place of a lane in its group is that of its number.
+        points[problem.exchange_dim] = f"({problem.exchange_dim} ^ (lane % {problem.extents[problem.exchange_dim]}))"
     index = " + ".join(f"{points[d]} * {tensor.stride(d)}" for d in problem.extents if d in tensor.dims)
     lines, loops = [], _reduction_loops(scheme)
     for width, group in groupby(_panels(scheme), key=lambda panel: panel[1]):

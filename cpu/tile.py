@@ -197,6 +197,7 @@ class _Writer:
         """The register tile itself: every unrolled reduction point on every row that its taps reach."""
         broadcast = self.site.problem.broadcast
         strides = {dim: broadcast.stride(dim) for dim in self.site.problem.extents}
+        exchange_dim = self.site.problem.exchange_dim
         points, reads, texts = [], {}, {}
         for number, point in enumerate(self.site.points):
             rows = [row for row, at in enumerate(self.site.rows) if self._reached(at, point, taps)]
@@ -208,8 +209,9 @@ class _Writer:
                 address = sum(strides[dim] * at for dim, at in offsets.items())
                 if address not in texts:
                     texts[address] = _sum(x, self.row_terms("X", offsets, broadcast))
-                reads.setdefault(address, []).append((row, len(points) - 1))
-        ordered = [Read(texts[address], tuple(reads[address])) for address in sorted(reads)]
+                key = address, point[exchange_dim] if exchange_dim else 0
+                reads.setdefault(key, []).append((row, len(points) - 1))
+        ordered = [Read(texts[address], tuple(reads[address, exchange]), exchange) for address, exchange in sorted(reads)]
         return self.emitter.step(points, ordered, self.variant.tail) if points else []
 
     def _reached(self, row: dict[str, int], point: dict[str, int], taps: dict[str, int]) -> bool:

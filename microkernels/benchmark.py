@@ -9,6 +9,7 @@ from __future__ import annotations
 from microkernels.isa import isa_named
 from microkernels.microkernel import OPERATOR_DIMS, Microkernel
 from tiling.footprint import footprint
+from tiling.grouped import grouped2d
 from tiling.operators import conv2d
 from tiling.problem import Problem
 from tiling.scheme import Scheme, Stage, Tile, Unroll, Vector
@@ -55,8 +56,8 @@ def _problem(kernel: Microkernel, trip: int) -> Problem:
     summed = {"c": 1, "r": 1, "s": 1} | tile
     summed[_loop_dim(kernel)] *= trip
     r, s = summed["r"], summed["s"]
-    channels = {"c": across, "groups": across} if kernel.lanewise else {"c": summed["c"]}
-    return conv2d(
+    channels = {"c": across, "groups": across // summed["c"]} if kernel.lanewise else {"c": summed["c"]}
+    problem = conv2d(
         n=tile.get("n", 1),
         **channels,
         h=(tile.get("h", 1) - 1) * kernel.stride + r,
@@ -66,6 +67,7 @@ def _problem(kernel: Microkernel, trip: int) -> Problem:
         s=s,
         stride=kernel.stride,
     )
+    return grouped2d(problem) if kernel.op == "grouped2d" else problem
 
 
 def _footprint(problem: Problem) -> int:

@@ -6,7 +6,7 @@
         acc_3_0   += x_3 · w_0                   └────────┴────────┘
 
 Where every lane has an x of its own (a depthwise convolution), x_3 is a load of a vector, and each of the row's vectors
-has one.
+has one. Where the channels of a group meet in its lanes (`tiling.grouped`), lanes of that vector are exchanged besides.
 
 The forms of the statements come from the ISA table; the register tile itself is the same for every row of it.
 `cpu/` puts loops around these lines.
@@ -15,7 +15,7 @@ The forms of the statements come from the ISA table; the register tile itself is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from microkernels.isa import Isa
 
@@ -30,10 +30,14 @@ def unchanged(accumulator: str, row: int, v: int) -> str:
 
 @dataclass(frozen=True)
 class Read:
-    """One x that a step reads: its address, and which (row, reduction point) pairs use it."""
+    """One x that a step reads: its address, and which (row, reduction point) pairs use it.
+
+    exchange: lane l of what they use is lane l ^ exchange of what is read.
+    """
 
     address: str
     uses: tuple[tuple[int, int], ...]
+    exchange: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,29 +101,45 @@ class TileEmitter:
         With `tail`, of the last vector of a lanewise x only the lanes in TAIL are read; weights are whole vectors.
         Where all the step's weight vectors fit beside the accumulators, x is walked once and every point that
         shares an x uses it from its register. Otherwise the points follow one another and a shared x is read
-        again: loads are cheaper than a spill, and KEEP_APART stops the compiler from thinking otherwise.
+        again: loads are cheaper than a spill, and KEEP_APART stops the compiler from thinking otherwise. Points that
+        take the same exchange of lanes stay together where at least their weights fit.
         """
-        if len(points) == 1 or self._fits(len(points)):
-            lines = [line for point, address in enumerate(points) for line in self._weights(address, point, len(points))]
-            for number, read in enumerate(reads):
-                lines += self._multiply(number, read, len(points), tail)
-            return lines
+        runs = self._runs(len(points), reads)
+        if len(runs) == 1:
+            return self._run(points, reads, tail)
         lines = []
-        for point, address in enumerate(points):
-            if point:
+        for run in runs:
+            if lines:
                 lines.append("KEEP_APART;")
-            own = [Read(read.address, tuple(use for use in read.uses if use[1] == point)) for read in reads]
-            lines.append("{")
-            lines += ["    " + line for line in self._weights(address, 0, 1)]
-            for number, read in enumerate(read for read in own if read.uses):
-                one_point = Read(read.address, tuple((row, 0) for row, _ in read.uses))
-                lines += ["    " + line for line in self._multiply(number, one_point, 1, tail)]
-            lines.append("}")
+            own = (replace(read, uses=tuple((row, run.index(p)) for row, p in read.uses if p in run)) for read in reads)
+            found = self._run([points[point] for point in run], [read for read in own if read.uses], tail)
+            lines += ["{", *("    " + line for line in found), "}"]
         return lines
 
-    def _fits(self, points: int) -> bool:
-        # One more than needed: with the last register taken, gcc 12 spills (28 rows x 1 vector, 3 taps).
-        return self.rows * self.vectors + points * self.vectors + 1 < self.isa.registers
+    def _runs(self, points: int, reads: list[Read]) -> list[tuple[int, ...]]:
+        """The reduction points, those together whose weights are all in registers at once."""
+        if points == 1 or self._fits(points, any(read.exchange for read in reads)):
+            return [tuple(range(points))]
+        alike: dict[int, tuple[int, ...]] = {}
+        for exchange, point in sorted({(read.exchange, point) for read in reads for _, point in read.uses}):
+            alike[exchange] = (*alike.get(exchange, ()), point)
+        if len(alike) == 1 or not all(self._fits(len(run), True) for run in alike.values()):
+            return [(point,) for point in range(points)]
+        runs: list[tuple[int, ...]] = [()]
+        for run in alike.values():
+            runs[-1:] = [runs[-1] + run] if self._fits(len(runs[-1] + run), True) else [runs[-1], run]
+        return runs
+
+    def _run(self, points: list[str], reads: list[Read], tail: bool) -> list[str]:
+        lines = [line for point, address in enumerate(points) for line in self._weights(address, point, len(points))]
+        for number, read in enumerate(reads):
+            lines += self._multiply(number, read, len(points), tail)
+        return lines
+
+    def _fits(self, points: int, exchanged: bool) -> bool:
+        # An x, and what is exchanged of it. One more than needed: with the last register taken, gcc 12 spills (28 rows x 1
+        # vector, 3 taps).
+        return (self.rows + points) * self.vectors + 1 + exchanged < self.isa.registers
 
     def _weights(self, address: str, point: int, points: int) -> list[str]:
         loads = []
@@ -138,6 +158,7 @@ class TileEmitter:
             form = self.isa.load_tail if tail and v == self.vectors - 1 else self.isa.load
             name = f"x_{number}_{v}" if self.vectors > 1 else f"x_{number}"
             load = form.format(p=self._vector_at(read.address, v), lanes="TAIL")
+            load = f"exchange_{read.exchange}({load})" if read.exchange else load
             lines.append(self._block(name, load, read, points, range(v, v + 1)))
         return lines
 

@@ -16,12 +16,27 @@ SPILLED = 0.45 / 0.97
 def estimate(kernel: Microkernel) -> float:
     """The fraction of peak, in (0, 1], that the tile's shape allows on a core of 2 FMAs and 2 loads a cycle.
 
-    Three limits. Latency: fewer than INDEPENDENT_FMAS accumulators leave the pipes waiting for themselves. Loads:
+    Four limits. Latency: fewer than INDEPENDENT_FMAS accumulators leave the pipes waiting for themselves. Loads:
     more of them than FMAs (`loads_per_step`) keep the FMAs waiting. Registers: beyond those there are, the tile spills.
+    Exchanges of lanes run on the FMA pipes.
     """
     latency = min(1.0, kernel.accumulators / INDEPENDENT_FMAS)
     loads = min(1.0, kernel.fmas / loads_per_step(kernel))
-    return min(latency, loads) * (SPILLED if kernel.registers > isa_named(kernel.isa).registers else 1.0)
+    pipes = kernel.fmas / (kernel.fmas + exchanges_per_step(kernel))
+    return min(latency, loads, pipes) * (SPILLED if kernel.registers > isa_named(kernel.isa).registers else 1.0)
+
+
+def exchanges_per_step(kernel: Microkernel) -> int:
+    """The exchanges of lanes in one step: every x once for each channel of its group but the lane's own."""
+    size = kernel.group_size
+    read = _distinct_x(kernel) if _exchanges_at_once(kernel) else kernel.row_count * kernel.steps
+    return read // size * (size - 1) * kernel.vectors
+
+
+def _exchanges_at_once(kernel: Microkernel) -> int:
+    """For how many channels of its group an x has all weights in registers at once (as `emit` does it)."""
+    room = isa_named(kernel.isa).registers - kernel.accumulators - (2 if kernel.group_size == 1 else 3)
+    return min(kernel.group_size, max(0, room) // (kernel.steps // kernel.group_size * kernel.vectors))
 
 
 def loads_per_step(kernel: Microkernel) -> int:
@@ -29,12 +44,13 @@ def loads_per_step(kernel: Microkernel) -> int:
 
     Each weight vector is read once a reduction point; each x once (once a vector where it is read by vectors), and by
     every FMA anew where the FMA reads it from memory for want of a register; unrolled taps share an x where the whole
-    step's weights fit beside the accumulators (as `emit` does it).
+    step's weights fit beside the accumulators (as `emit` does it), or those of some of its exchanges at a time.
     """
     registers = isa_named(kernel.isa).registers
     each = kernel.vectors if kernel.lanewise else 1
-    if kernel.accumulators + kernel.steps * kernel.vectors + 1 < registers:
-        spreads = _distinct_x(kernel) * each
+    together = _exchanges_at_once(kernel)
+    if together:
+        spreads = _distinct_x(kernel) // kernel.group_size * -(-kernel.group_size // together) * each
     elif kernel.accumulators + kernel.vectors + 1 <= registers:
         spreads = kernel.row_count * kernel.steps * each
     else:

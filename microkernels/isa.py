@@ -6,7 +6,7 @@ these forms and never ask which row it is.
 Forms: `p` is a pointer to floats, `acc`, `x`, `w`, `v` are names of vector variables. `lanes` names the first lanes of a
 partly used vector, such as TAIL, and is defined by `lanes_definition`. `constant` spreads the number `s`; `larger` and
 `smaller` of the vectors `a` and `b` give b where either is no number; `shuffle` takes the lanes `places` of both, those of
-`b` counted on, by the macro of `transpose`. For everything else the vector types of all rows have C's own operators, which
+`b` counted on, by the macro of `shuffle_definition`. For everything else the vector types of all rows have C's own operators, which
 gcc and clang define: + - * / lane by lane, < giving lanes of all bits or none.
 """
 
@@ -253,6 +253,8 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
     ranked_as="avx512f",
 )
 
+_QUAD = 4  # lanes of 128 bits
+
 # Widest first: the first one that the CPU has is the default. Other dtypes have their own instruction sets.
 ISAS: dict[str, Isa] = {isa.name: isa for isa in (AVX512F, AVX2, PORTABLE)}
 ISAS_OF: dict[str, dict[str, Isa]] = {
@@ -297,6 +299,35 @@ def tail_definition(isa: Isa, lanes: int) -> str:
 def block_definition(isa: Isa, rows: int) -> str:
     """The C text that defines FIRST_n for a transposed block of n `rows`."""
     return lanes_definition(isa, f"FIRST_{rows}", rows, f"a block of {rows} rows")
+
+
+def shuffle_definition(isa: Isa) -> list[str]:
+    """The C text that `shuffle` needs before it."""
+    return [
+        "#ifdef __clang__",
+        "#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)",
+        "#else",
+        f"typedef int places __attribute__((vector_size({isa.lanes * 4})));",
+        "#define PICK(a, b, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})",
+        "#endif",
+    ]
+
+
+def exchange_definitions(isa: Isa, size: int) -> list[str]:
+    """The C functions `exchange_1(x)` … that bring every lane the other channels of its group of `size`.
+
+    What crosses 128 bits goes there first: then three exchanges share that shuffle, and none needs a register of places.
+    """
+    lines = [
+        f"/* Lane l of exchange_c(x) is lane l ^ c of x: in {size} steps every lane meets all {size} channels of its group. */",
+        *shuffle_definition(isa),
+    ]
+    for c in range(1, size):
+        value = isa.shuffle.format(a="x", b="x", places=", ".join(str(lane ^ c) for lane in range(isa.lanes)))
+        if c > _QUAD:
+            value = f"exchange_{c % _QUAD}(exchange_{c - c % _QUAD}(x))"
+        lines.append(f"static inline {isa.vector_type} exchange_{c}({isa.vector_type} x) {{ return {value}; }}")
+    return lines
 
 
 def lanes_definition(isa: Isa, name: str, lanes: int, what: str) -> str:

@@ -3,6 +3,7 @@
     f32_conv2d_ukernel_14wx32k_s1__avx512f        14 outputs along w × 32 along k, stride 1, r and s looped
     f32_conv2d_ukernel_2hx7wx32kx3s_s2__avx512f   2×7 outputs × 32, the 3 taps of s unrolled, stride 2
     f32_depthwise2d_ukernel_2hx7wx16cx3rx3s_s1__avx512f   2×7 outputs of 16 channels, all taps of 3×3 unrolled
+    f32_grouped2d_ukernel_14wx16kx3sx4c_s1__avx512f       14 outputs of 16 channels, 3 taps and all 4 channels of a group unrolled
     f32_matmul_ukernel_12mx32n__avx512f           12 rows × 32 columns
     bf16_conv2d_ukernel_14wx32k_s1__avx512bf16    14 × 32 of bf16; an unrolled c counts words of 32 bits (`tiling.words`)
 
@@ -24,13 +25,16 @@ from tiling.problem import Problem
 OPERATOR_DIMS = {
     "conv2d": (("n", "h", "w"), "k", ("c", "r", "s")),
     "depthwise2d": (("n", "h", "w"), "c", ("r", "s")),
+    "grouped2d": (("n", "h", "w"), "k", ("r", "s", "c")),
     "matmul": (("m",), "n", ("k",)),
 }
 # The operator whose tiles are measured for each. A matmul tile of m rows × n vectors is a stride-1 convolution's of
 # w rows × k vectors under other names: the emitter writes the same loads and FMAs, so it is not measured again.
-RANKED_AS = {"conv2d": "conv2d", "depthwise2d": "depthwise2d", "matmul": "conv2d"}
+RANKED_AS = {"conv2d": "conv2d", "depthwise2d": "depthwise2d", "grouped2d": "grouped2d", "matmul": "conv2d"}
 # The operators whose x is read by vectors (`Problem.lanewise`).
-_LANEWISE = {"depthwise2d"}
+_LANEWISE = {"depthwise2d", "grouped2d"}
+# The operators whose lanes meet all channels of their group, and the dim of these (`tiling.grouped`).
+_EXCHANGE_DIM = {"grouped2d": "c"}
 _NAME = re.compile(r"(f32|bf16|int8)_([a-z0-9]+)_ukernel_([0-9a-z]+?)(?:_s([1-9][0-9]{0,5}))?__([a-z0-9]+)\Z")
 _MATMUL_AS_CONV = {"m": "w", "k": "c"}
 _FACTOR = re.compile(r"([1-9][0-9]{0,5})([a-z])\Z")
@@ -62,6 +66,8 @@ class Microkernel:
                 raise ValueError(f"{factors}: expected factors of at least 2 over {' '.join(dims)}, in this order")
         if self.vectors < 1 or self.stride < 1:
             raise ValueError(f"vectors={self.vectors} and stride={self.stride} must be at least 1")
+        if self.op in _EXCHANGE_DIM and (self.group_size < 2 or isa_named(self.isa).lanes % self.group_size):
+            raise ValueError(f"{self.op}: groups of c={self.group_size} channels do not fill {isa_named(self.isa).lanes} lanes")
 
     @property
     def dtype(self) -> str:
@@ -98,6 +104,11 @@ class Microkernel:
     def lanewise(self) -> bool:
         """Whether x is read by vectors, one for each vector of a row, and not spread over one."""
         return self.op in _LANEWISE
+
+    @property
+    def group_size(self) -> int:
+        """How many channels each lane meets by exchanges of lanes; 1 where there are none."""
+        return dict(self.unrolled).get(_EXCHANGE_DIM.get(self.op), 1)
 
     @property
     def accumulators(self) -> int:

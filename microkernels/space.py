@@ -26,6 +26,10 @@ DEPTHWISE_TAPS = ((1, 1), (1, 3), (3, 3), (1, 5))
 # Fewest accumulators of a depthwise tile in the quick ranking: tiles are short, so several are in flight at once.
 QUICK_DEPTHWISE = 4
 
+# Channels of a group side by side in a vector, and taps of s unrolled beside them: an x is exchanged once for all of these.
+GROUP_SIZES = (2, 4, 8)
+GROUPED_TAPS = (1, 3)
+
 # Filter sizes of TTile's space, {1, 3, 5, 7}; 1 is the looped tile.
 TAPS = (3, 5, 7)
 
@@ -42,6 +46,9 @@ def space(isa: Isa, op: str = "conv2d", strides: tuple[int, ...] = (1, 2)) -> tu
     depthwise2d: blocks of h × w with DEPTHWISE_TAPS unrolled, as long as the weights of a step stay in registers beside
     the accumulators; with all taps looped only plain rows.
 
+    grouped2d: rows of w with all channels of a group unrolled, alone and with 3 taps of s, as long as the weights of one
+    exchange of lanes stay in registers.
+
     A matmul has no space of its own: its tiles are conv2d's (`RANKED_AS`). Raises ValueError for any other operator.
     """
     if op not in _SPACES:
@@ -54,7 +61,8 @@ def quick(isa: Isa, op: str = "conv2d") -> tuple[Microkernel, ...]:
 
     All plain rows of up to 4 vectors; of those that fill the FMA pipes also the variants with 3 taps of s unrolled
     (2 to 4 vectors) and with two output rows in h: the kinds among which TTile's winners lie. Of depthwise2d the tiles
-    of 1 and 2 vectors and at most two output rows with the taps of 3×3 unrolled, all of them or those of s.
+    of 1 and 2 vectors and at most two output rows with the taps of 3×3 unrolled, all of them or those of s. Of grouped2d
+    those of 1 and 2 vectors that fill the pipes and unroll the taps of s.
     """
     return tuple(kernel for kernel in space(isa, op, (1,)) if kernel.vectors <= 4 and _is_quick(kernel))
 
@@ -64,6 +72,8 @@ def _is_quick(kernel: Microkernel) -> bool:
     if kernel.op == "depthwise2d":
         wide = kernel.vectors <= 2 and kernel.accumulators >= QUICK_DEPTHWISE
         return wide and (kernel.steps == 9 and h <= 2 or kernel.steps == 3 and h == 1)
+    if kernel.op == "grouped2d":
+        return kernel.vectors <= 2 and kernel.accumulators >= INDEPENDENT_FMAS and "s" in dict(kernel.unrolled)
     if kernel.unrolled:
         return kernel.unrolled == (("s", 3),) and h == 1 and kernel.vectors > 1
     return h <= 2
@@ -93,7 +103,18 @@ def _depthwise2d(isa: Isa, stride: int) -> Iterator[Microkernel]:
                     yield Microkernel("depthwise2d", isa.name, _factors(h=h, w=w), vectors, unrolled, stride)
 
 
-_SPACES = {"conv2d": _conv2d, "depthwise2d": _depthwise2d}
+def _grouped2d(isa: Isa, stride: int) -> Iterator[Microkernel]:
+    for c in GROUP_SIZES:
+        if c >= isa.lanes:
+            return
+        for s in GROUPED_TAPS:
+            for vectors in _vectors(isa):
+                # As `emit` has it: the weights of these taps, an x, what is exchanged of it, and one register to spare.
+                for w in range(1, (isa.registers - 3) // vectors - s + 1):
+                    yield Microkernel("grouped2d", isa.name, _factors(w=w), vectors, _factors(s=s, c=c), stride)
+
+
+_SPACES = {"conv2d": _conv2d, "depthwise2d": _depthwise2d, "grouped2d": _grouped2d}
 
 
 def most_rows(isa: Isa, vectors: int) -> int:

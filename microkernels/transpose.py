@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, product
 
-from microkernels.isa import Isa
+from microkernels.isa import Isa, shuffle_definition
 from tiling.problem import Problem
 from tiling.scheme import Scheme
 
@@ -144,12 +144,7 @@ def definitions(isa: Isa, sizes: list[int]) -> list[str]:
     lines = [
         "/* Blocks of a tile are transposed before they are stored: t[j] gets point j of every row. Neighbours are interleaved,",
         " * single lanes and pairs within 128 bits, then 128 bits move as a whole. */",
-        "#ifdef __clang__",
-        "#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)",
-        "#else",
-        f"typedef int places __attribute__((vector_size({lanes * 4})));",
-        "#define PICK(a, b, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})",
-        "#endif",
+        *shuffle_definition(isa),
     ]
     for number, orders in enumerate(stages(lanes)):
         for name, order in zip(("low", "high"), orders):

@@ -83,6 +83,7 @@ def _gpu_search():
 def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     problem = on_cpu(problem, options.dtype, options.output_dtype)
     shop = workshop(options.isa, options.threads, problem.dtype, options.algorithm)
+    problem = shop.problem(problem)
     shop.check(problem)
     console = Console(stderr=True)
     if options.threads > host().cores:

@@ -164,6 +164,7 @@ def generate(
     """As `generate_conv`, for any problem."""
     _check_tuning(tune, budget)
     shop = workshop(isa, threads, problem.dtype, algorithm)
+    problem = shop.problem(problem)
     key, kind = shop.key(problem), shop.kind(tune, problem.op)
     kernel = _kept(shop, key, kind, problem)
     if kernel:

@@ -28,6 +28,8 @@ CLASSES: dict[str, tuple[str, ...]] = {
     # A depthwise convolution moves everything with c, and each order leaves one thing in place: the weights, with the
     # window of x sliding (w or h innermost), or the rows of x and y, whose channels are neighbours (c innermost).
     "depthwise2d": ("{crs}{nh}w", "{crs}{nw}h", "{nrsh}wc", "{nrsw}hc"),
+    # The same of its k; c never loops.
+    "grouped2d": ("{krs}{nh}w", "{krs}{nw}h", "{nrsh}wk", "{nrsw}hk"),
     # The same argument for c[m,n] += a[m,k]·b[k,n]: each tensor lacks one dim, which as innermost loop re-uses it.
     "matmul": ("{nk}m", "{mn}k", "{mk}n"),
 }

@@ -26,6 +26,7 @@ from search import store
 from search.options import on_cpu
 from search.tune import Outcome, tune
 from search.volume import streams
+from tiling.grouped import beside_each_other
 from tiling.machine import CacheLevel, Machine, Timing
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme
@@ -112,8 +113,11 @@ class Workshop:
         }
 
     def problem(self, problem: Problem) -> Problem:
-        """A problem of f32 as it is computed here: in the dtype of the instruction set. Raises ProblemError."""
-        return on_cpu(problem, self.isa.dtype, None)
+        """A problem as it is computed here: in the dtype of the instruction set, narrow groups side by side in its vectors.
+
+        Raises ProblemError.
+        """
+        return beside_each_other(on_cpu(problem, self.isa.dtype, None), self.isa.lanes)
 
     def check(self, problem: Problem) -> None:
         """Raises ProblemError where Winograd's algorithm is asked for and cannot compute the problem."""

@@ -41,6 +41,9 @@ CASES = {
     "groups": dict(n=2, c=12, h=7, w=6, k=111, r=3, s=3, padding=1, groups=3),
     "groups of one channel each way but not depthwise": dict(c=6, h=8, w=8, k=18, r=3, s=3, padding=1, groups=6),
     "groups of a few channels": dict(c=64, h=5, w=7, k=32, r=3, s=3, stride=2, padding=1, groups=8),
+    "groups of two channels each way": dict(n=2, c=38, h=7, w=9, k=38, r=3, s=3, padding=1, groups=19),
+    "groups of four channels each way": dict(c=44, h=6, w=15, k=44, r=3, s=3, stride=2, padding=1, groups=11),
+    "groups of eight channels each way": dict(c=40, h=9, w=8, k=40, r=2, s=5, dilation=(1, 2), padding=((1, 0), (3, 2)), groups=5),
     "groups, strided, dilated, asymmetric": dict(
         c=10, h=12, w=13, k=35, r=2, s=3, stride=(1, 2), dilation=2, padding=((1, 0), (2, 3)), groups=5
     ),

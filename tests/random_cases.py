@@ -16,6 +16,7 @@ from random import Random
 from microkernels.isa import Isa, isa_named
 from tiling.compose import divisors
 from tiling.epilogue import fused
+from tiling.grouped import beside_each_other
 from tiling.nest import Loop, Node, Register, lower
 from tiling.operators import LAYOUTS, conv2d, matmul
 from tiling.problem import OUTPUT_DTYPES, Problem
@@ -60,19 +61,24 @@ def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1
     if isa.dtype == "f32" and random.random() < 0.125:
         found = winograd(random, followed(random, transformable(random)), isa)
     else:
-        found = scheme(random, followed(random, problem(random, dtype=isa.dtype)), isa)
+        found = scheme(random, followed(random, problem(random, isa)), isa)
     return Case(found, isa.name, random.choice(threads), random.random() < 0.3)
 
 
 # ---- problems
 
 
-def problem(random: Random, most_flops: int = MOST_FLOPS, dtype: str = "f32") -> Problem:
-    """A convolution, or one time in four a matrix product, of at most `most_flops`; of narrow numbers one that has words."""
+def problem(random: Random, isa: Isa, most_flops: int = MOST_FLOPS) -> Problem:
+    """A convolution, or one time in four a matrix product, of at most `most_flops`; of narrow numbers one that has words.
+
+    Where groups fit side by side into a vector of `isa` they mostly stand so.
+    """
+    dtype = isa.dtype
     while True:
         found = _matmul(random) if random.random() < 0.25 else _conv2d(random)
         if found.flops <= most_flops and (dtype == "f32" or found.dot_dim):
-            return replace(found, dtype=dtype, output_dtype=random.choice(OUTPUT_DTYPES[dtype]))
+            found = replace(found, dtype=dtype, output_dtype=random.choice(OUTPUT_DTYPES[dtype]))
+            return beside_each_other(found, isa.lanes) if random.random() < 0.8 else found
 
 
 def followed(random: Random, problem: Problem) -> Problem:
@@ -98,6 +104,9 @@ def _conv2d(random: Random) -> Problem:
     groups, c, k = random.choice((1, 1, 1, 2, 3, 5)), random.choice(EXTENTS), random.choice((*EXTENTS, 37, 64))
     if random.random() < 0.25:
         groups, c, k = k, 1, 1  # depthwise
+    elif random.random() < 0.2:
+        groups, c = random.choice((2, 3, 5, 8, 11)), random.choice((2, 2, 4, 4, 8))
+        k = c  # for lanes of one vector
     return conv2d(
         n=random.choice((1, 1, 1, 2, 3)),
         c=c * groups,
@@ -219,6 +228,7 @@ def _reductions(random: Random, problem: Problem, room: int):
     for dim in problem.reductions:
         extent = problem.extents[dim]
         steps = random.choice([d for d in divisors(extent) if d <= max(1, min(8, room))]) if random.random() < 0.5 else 1
+        steps = extent if dim == problem.exchange_dim else steps
         room //= steps
         unrolled += [Unroll(dim, steps)] if steps > 1 else []
         for part in _split(random, extent // steps):

@@ -18,6 +18,7 @@ from search.space import candidates, core_splits, shortlist
 from search.volume import tasks
 from tests.model_cases import CATALOG, DEPTHWISE, L1, LAYERS, MACHINE, check_scheme, layer
 from tiling.compose import Composition
+from tiling.grouped import grouped2d
 from tiling.operators import conv2d, matmul
 
 
@@ -101,6 +102,18 @@ def test_a_depthwise_convolution_has_candidates():
     best = candidates(DEPTHWISE, MACHINE, Catalog("test", "avx512f", "depthwise2d"), limit=1)[0].scheme
     # Weights of a step in registers, x shared by neighbouring rows: what needs fewest loads.
     assert best.tiles[0]["s"] == 3 and best.tiles[0]["w"] > 1
+
+
+GROUPED = grouped2d(conv2d(c=128, h=28, w=28, k=128, r=3, s=3, padding=1, groups=32))
+
+
+def test_groups_side_by_side_have_candidates():
+    for threads in (1, 2):
+        for candidate in candidates(GROUPED, MACHINE, Catalog("test", "avx512f", "grouped2d"), threads):
+            check_scheme(candidate.scheme, 16)
+            assert all(tile["c"] == 4 for tile in candidate.scheme.tiles)
+    best = candidates(GROUPED, MACHINE, Catalog("test", "avx512f", "grouped2d"), limit=1)[0].scheme
+    assert best.tiles[0]["s"] == 3 and best.tiles[0]["w"] > 1  # each exchanged x serves three taps
 
 
 def test_core_splits_balance():

@@ -7,7 +7,7 @@ import pytest
 from cpu.emit import emit
 from microkernels.benchmark import benchmark_scheme
 from microkernels.catalog import Catalog, Entry, Failure
-from microkernels.estimate import estimate, loads_per_step
+from microkernels.estimate import estimate, exchanges_per_step, loads_per_step
 from microkernels.isa import ISAS
 from microkernels.microkernel import Microkernel
 from microkernels.records import load, measured, record, revision, settle, start_over
@@ -142,3 +142,9 @@ def test_the_estimate_follows_latency_loads_and_registers():
     assert loads_per_step(depthwise) == 9 + 4 * 9  # the weights of all taps, and the x of 4 × 9 pixels
     assert loads_per_step(replace(depthwise, rows=(("w", 5),), vectors=2)) == 2 * (9 + 3 * 7)  # an x for each vector
     assert loads_per_step(replace(depthwise, rows=(("w", 28),))) == 9 + 28 * 9  # no room for nine weights
+    grouped = Microkernel("grouped2d", "avx512f", (("w", 14),), 1, (("s", 3), ("c", 4)))
+    assert loads_per_step(grouped) == 12 + 16 and exchanges_per_step(grouped) == 16 * 3  # of each x all but the lane's own
+    assert estimate(grouped) == 168 / (168 + 48)
+    assert loads_per_step(replace(grouped, rows=(("w", 20),))) == 12 + 2 * 22  # weights of 3 exchanges, then of the last one
+    assert loads_per_step(replace(grouped, rows=(("w", 27),))) == 12 + 4 * 3 * 27  # no room for any: point by point
+    assert exchanges_per_step(replace(grouped, rows=(("w", 27),))) == 3 * 3 * 27 and exchanges_per_step(depthwise) == 0

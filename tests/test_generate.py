@@ -9,7 +9,7 @@ import pytest
 
 from cpu.oracle import integers, reference
 from microkernels.database import data_folder
-from search import generate_conv, generate_matmul, store
+from search import generate_conv, generate_matmul, load_kernel, store
 from search.workshop import workshop
 from tests.test_tune import PROBLEM
 from tiling.machine import Timing
@@ -29,6 +29,16 @@ def test_generate_conv_is_the_kernel_and_remembers(monkeypatch):
     assert kernel.timing.seconds > 0 and kernel.timing.peak_gflops > 0 and len(kernel.timing.samples) >= 5
     monkeypatch.setattr("search.workshop.Workshop.candidates", lambda *_: pytest.fail("searched again"))
     assert generate_conv(**arguments).scheme == kernel.scheme
+
+
+def test_groups_of_few_channels_stand_side_by_side_and_are_saved_so(tmp_path):
+    kernel = generate_conv(c=12, h=5, w=6, k=12, r=3, s=3, padding=1, groups=6, epilogue="relu(y + b)", isa="portable")
+    assert kernel.problem.op == "grouped2d" and "grouped2d" in kernel.emitted.symbol
+    values = integers(kernel.problem)
+    kernel.save(tmp_path)
+    saved = load_kernel(tmp_path)
+    assert saved.problem == kernel.problem
+    assert np.array_equal(kernel(*values), reference(kernel.problem, *values)) and np.array_equal(kernel(*values), saved(*values))
 
 
 def test_a_kept_scheme_that_does_not_fit_is_searched_again():

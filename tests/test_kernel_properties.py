@@ -22,7 +22,7 @@ from cpu.oracle import integers
 from cpu.toolchain import find_compiler
 from cpu.worker import CandidateError, Worker
 from microkernels.catalog import Catalog
-from microkernels.isa import EVERY_ISA, ISAS, ISAS_OF, isa_named
+from microkernels.isa import EVERY_ISA, ISAS, isa_named
 from search.sample import random_schemes
 from search.workshop import workshop
 from tests import exactness, random_cases
@@ -84,7 +84,7 @@ def test_random_kernels_are_exact_beside_guard_pages(worker, random):
 @given(RANDOM)
 def test_schemes_of_the_search_are_exact_beside_guard_pages(worker, random):
     isa = random.choice(RUNNABLE)
-    problem = random_cases.problem(random, dtype=isa_named(isa).dtype)
+    problem = random_cases.problem(random, isa_named(isa))
     for scheme in sampled(problem, isa, 1, random.randrange(1 << 16)):
         assert_exact(worker, Case(scheme, isa, 1, stream=False))
 
@@ -128,7 +128,8 @@ def test_soak_suites_beside_guard_pages(soak_seconds, soak_seed):
 
     def cases():
         for found, isa, algorithm in wanted:
-            chosen = shop(isa, 1, found.dtype, algorithm).candidates(found)[0]
+            own = shop(isa, 1, found.dtype, algorithm)
+            chosen = own.candidates(own.problem(found))[0]
             yield Case(chosen, isa, 1, stream=random.random() < 0.5)
             if monotonic() > deadline:
                 return
@@ -143,7 +144,7 @@ def test_soak_suites_beside_guard_pages(soak_seconds, soak_seed):
 @given(RANDOM)
 def test_any_generated_scheme_covers_each_point_once(random):
     isa = isa_named(random.choice(list(EVERY_ISA)))
-    found = random_cases.problem(random, 8_000, isa.dtype)
+    found = random_cases.problem(random, isa, 8_000)
     for scheme in (random_cases.scheme(random, found, isa), *sampled(found, isa.name, 1, random.randrange(1 << 16))):
         counted = visits(scheme_in_words(scheme))
         assert len(counted) == prod(in_words(found).extents.values()) and set(counted.values()) == {1}
@@ -171,7 +172,7 @@ def test_scheme_texts_that_parse_print_back(random):
 @settings(max_examples=300)
 @given(RANDOM)
 def test_shapes_print_back(random):
-    found = random_cases.problem(random, dtype=random.choice(list(ISAS_OF)))
+    found = random_cases.problem(random, isa_named(random.choice(list(EVERY_ISA))))
     assert problem_of(found.op, canonical(found)) == found
 
 

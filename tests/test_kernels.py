@@ -17,6 +17,7 @@ from cpu.oracle import error_bound, integers, reals, reference
 from cpu.toolchain import BASE_FLAGS, ToolchainError, find_compiler
 from microkernels.isa import ISAS
 from tiling.epilogue import fused
+from tiling.grouped import grouped2d
 from tiling.notation import parse
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.scheme import SchemeError
@@ -35,6 +36,11 @@ DEPTHWISE = conv2d(n=2, c=37, k=37, groups=37, h=9, w=8, r=3, s=3, padding=1)
 ODD_DEPTHWISE = conv2d(
     c=16, k=16, groups=16, h=11, w=10, r=2, s=3, stride=(2, 1), dilation=(3, 2), padding=((2, 0), (1, 3))
 )
+FOURS = grouped2d(conv2d(n=2, c=44, k=44, groups=11, h=9, w=8, r=3, s=3, padding=1))
+ODD_PAIRS = grouped2d(
+    conv2d(c=38, k=38, groups=19, h=11, w=10, r=2, s=3, stride=(2, 1), dilation=(3, 2), padding=((2, 0), (1, 3)))
+)
+EIGHTS = grouped2d(conv2d(c=40, k=40, groups=5, h=7, w=7, r=3, s=3, padding=1))
 POINTWISE = conv2d(c=24, h=9, w=9, k=32, r=1, s=1, stride=2)
 PRODUCT = matmul(m=23, n=50, k=19)
 TURNED = matmul(m=23, n=50, k=19, transpose_a=True, transpose_b=True)
@@ -76,6 +82,14 @@ CASES = {
     "depthwise, composed rows": (DEPTHWISE, "R(n) T(h,3) L(w, 1x3 + 1x5) R(c) S(y) T(r,3) U(s,3) U(h,3) U(w,λ) V(c,{v})"),
     "depthwise, for cores": (DEPTHWISE, "T(n,2)@core T(h,3)@core T(h,3) T(w,8) R(c) S(y) T(s,3) U(r,3) V(c,{v})"),
     "depthwise, everything odd": (ODD_DEPTHWISE, "R(c) R(h) T(w,2) S(y) T(s,3) U(r,2) U(w,5) V(c,{v})"),
+    "groups side by side, channels and taps unrolled": (FOURS, "R(n) R(k) T(h,9) T(w,2) S(y) T(r,3) U(s,3) U(c,4) U(w,4) V(k,{v})"),
+    "groups side by side, registers for the weights of one exchange": (
+        FOURS, "R(k) R(n) T(h,9) S(y) T(r,3) U(s,3) U(c,4) U(w,8) V(k,{v})"
+    ),
+    "groups side by side, taps outside": (FOURS, "T(r,3) R(n) R(k) T(h,3) T(w,4) S(y) T(s,3) U(c,4) U(h,3) U(w,2) V(k,{v})"),
+    "groups side by side, composed rows": (FOURS, "R(n) T(h,3) L(w, 1x3 + 1x5) R(k) S(y) T(r,3) U(s,3) U(h,3) U(c,2) U(w,λ) U(c,2) V(k,{v})"),
+    "groups side by side, for cores": (FOURS, "T(n,2)@core T(h,3)@core T(h,3) T(w,8) R(k) S(y) T(s,3) U(r,3) U(c,4) V(k,{v})"),
+    "groups side by side, everything odd": (ODD_PAIRS, "R(k) R(h) T(w,2) S(y) T(s,3) U(c,2) U(r,2) U(w,5) V(k,{v})"),
     "matrix product": (PRODUCT, "L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,{v})"),
     "matrix product, both transposed": (TURNED, "L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,{v})"),
     "matrix products in a batch": (BATCHED, "T(l,3) T(m,2) R(n) S(c) T(k,10) U(m,4) V(n,{v})"),
@@ -105,6 +119,7 @@ EPILOGUE_CASES = {
     ),
     "groups, then silu": (fused(GROUPED, "silu(y + b)"), CASES["groups and accumulated"][1]),
     "depthwise, then a residual": (fused(DEPTHWISE, "relu(y + b) + z"), CASES["depthwise, composed rows"][1]),
+    "groups side by side, then a residual": (fused(FOURS, "relu(y*scale + b) + z"), CASES["groups side by side, taps outside"][1]),
     "composed, then arrays of every shape, channels first": (
         fused(in_layout(SAME_3X3, "nchw"), "relu(y*scale - z) + t[h] * u[n,w]"), CASES["composed rows in two dims"][1]
     ),
@@ -134,6 +149,34 @@ def test_exact_on_integers_and_bounded_on_reals(case, isa):
     check_exact(kernel)
     x, w = reals(problem, seed=1)
     assert np.all(np.abs(kernel(x, w) - reference(problem, x, w)) <= error_bound(problem, x, w))
+
+
+@pytest.mark.parametrize("isa", [pytest.param(name, marks=pytest.mark.isa(name)) for name in ("avx512f", "avx2")])
+@pytest.mark.parametrize("tile", ["U(w,7)", "U(h,7) U(w,1)", "U(w,7) U(k,2)"])
+def test_groups_of_eight_side_by_side(tile, isa):
+    loops = "T(h,7)" if "U(h" not in tile else "T(w,7)"
+    blocks = "L(k, 1x1 + 1x2) " if "U(k" in tile and isa == "avx512f" else ""
+    tile = tile.replace("U(k,2)", "U(k,λ)" if blocks else "")
+    text = f"{blocks}{loops} {'' if blocks else 'R(k) '}S(y) T(r,3) U(c,8) U(s,3) {tile} V(k,{{v}})"
+    check_exact(kernel_of(EIGHTS, text, isa))
+
+
+@pytest.mark.parametrize(
+    "text, isa, named",
+    [
+        ("R(n) R(k) R(h) R(w) S(y) T(r,3) T(c,4) U(s,3) V(k,4)", "portable", "U(c,4) is missing: each c is another exchange"),
+        ("R(n) R(k) R(h) R(w) S(y) T(r,3) T(c,2) U(s,3) U(c,2) V(k,8)", "avx2", "U(c,4) is missing"),
+    ],
+)
+def test_an_exchange_of_lanes_is_never_looped(text, isa, named):
+    with pytest.raises(SchemeError) as raised:
+        emit(parse(FOURS, text), ISAS[isa])
+    assert named in str(raised.value)
+
+
+def test_a_group_fits_the_lanes():
+    with pytest.raises(SchemeError, match="a group of 8 channels does not fit 4 lanes"):
+        emit(parse(EIGHTS, "R(k) R(h) R(w) S(y) T(r,3) U(c,8) U(s,3) V(k,4)"), ISAS["portable"])
 
 
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
@@ -313,6 +356,8 @@ GOLDENS = {
     "depthwise2d_channels_first_avx2": (CASES["depthwise, for cores, channels first"], "avx2", {"threads": 2}),
     "depthwise2d_masked_avx2": (CASES["depthwise, taps looped"], "avx2", {}),
     "depthwise2d_unrolled_avx512f": (CASES["depthwise, taps unrolled"], "avx512f", {}),
+    "grouped2d_composed_avx512f": (CASES["groups side by side, composed rows"], "avx512f", {}),
+    "grouped2d_one_exchange_portable": (CASES["groups side by side, registers for the weights of one exchange"], "portable", {}),
     "matmul_composed_avx512f": (CASES["matrix product"], "avx512f", {}),
     "conv2d_winograd_avx2": (
         (fused(TAIL, "relu(y + b)"), "F(2x2,3x3) B(6,24) T(n,3) S(c) T(k,5) U(m,6) V(n,{v})"), "avx2", {"threads": 2}
@@ -375,6 +420,18 @@ def test_depthwise_tiles_of_nearly_all_registers_do_not_spill(tile, taps, tmp_pa
     source = emit(parse(problem, f"S(y) {loops} {tile} V(c,16)"), ISAS["avx512f"])
     assert "    KEEP_APART;" not in source.text
     assert not spills_of(assembly_of(source, tmp_path))
+
+
+@pytest.mark.isa("avx512f")
+@pytest.mark.parametrize("size, rows, vectors", [(2, 23, 1), (4, 14, 1), (4, 23, 1), (4, 9, 2), (8, 14, 1), (8, 10, 2)])
+def test_tiles_of_groups_side_by_side_do_not_spill(size, rows, vectors, tmp_path):
+    channels = 16 * vectors
+    problem = grouped2d(conv2d(c=channels, k=channels, groups=channels // size, h=3, w=rows + 2, r=3, s=3))
+    source = emit(parse(problem, f"S(y) T(r,3) U(s,3) U(c,{size}) U(w,{rows}) U(k,{vectors}) V(k,16)"), ISAS["avx512f"])
+    assert ("    KEEP_APART;" in source.text) == ((rows + 3 * size) * vectors + 2 >= ISAS["avx512f"].registers)
+    assembly = assembly_of(source, tmp_path)
+    assert len(re.findall(r"vfmadd\w+ps", assembly)) >= 3 * size * rows * vectors
+    assert not spills_of(assembly)
 
 
 def assembly_of(source, folder):

@@ -11,7 +11,7 @@ from microkernels.space import most_rows, quick, space
 from tiling import notation
 from tiling.footprint import footprint
 
-SPACES = [(isa, op) for isa in ISAS.values() for op in ("conv2d", "depthwise2d")]
+SPACES = [(isa, op) for isa in ISAS.values() for op in ("conv2d", "depthwise2d", "grouped2d")]
 TILE = Microkernel("conv2d", "avx2", (("w", 6),), 2)
 L1 = 32 << 10
 
@@ -71,6 +71,21 @@ def test_depthwise_tiles_hold_the_weights_of_a_step(isa):
     assert Microkernel("depthwise2d", isa.name, (("w", 4),), 1, (("r", 3), ("s", 3))) in kernels
 
 
+@pytest.mark.parametrize("isa", ISAS.values())
+def test_grouped_tiles_hold_the_weights_of_one_exchange(isa):
+    kernels = space(isa, "grouped2d", (1,))
+    for kernel in kernels:
+        assert kernel.group_size < isa.lanes and isa.lanes % kernel.group_size == 0
+        assert kernel.accumulators + kernel.steps // kernel.group_size * kernel.vectors + 2 < isa.registers
+    assert Microkernel("grouped2d", isa.name, (("w", 3),), 2, (("s", 3), ("c", 2))) in kernels
+
+
+@pytest.mark.parametrize("name", ["f32_grouped2d_ukernel_4wx16k_s1__avx512f", "f32_grouped2d_ukernel_4wx4kx8c_s1__portable"])
+def test_a_grouped_tile_without_its_group_is_none(name):
+    with pytest.raises(ValueError, match="channels do not fill"):
+        parse(name)
+
+
 def test_an_unknown_operator_is_refused():
     with pytest.raises(ValueError, match="unknown operator 'fft'"):
         space(AVX2, "fft")
@@ -98,6 +113,10 @@ def test_the_benchmark_in_its_text_form():
     scheme = benchmark_scheme(depthwise, 48 << 10)
     assert str(scheme) == "S(y) T(r,8) U(h,2) U(w,7) U(r,3) U(s,3) V(c,16)"
     assert scheme.problem.extents == {"n": 1, "c": 16, "h": 2, "w": 7, "r": 24, "s": 3}
+    grouped = Microkernel("grouped2d", "avx512f", (("w", 8),), 2, (("s", 3), ("c", 4)))
+    scheme = benchmark_scheme(grouped, 48 << 10)
+    assert str(scheme) == "S(y) T(r,8) U(w,8) U(s,3) U(c,4) U(k,2) V(k,16)"
+    assert scheme.problem.extents == {"n": 1, "k": 32, "c": 4, "h": 1, "w": 8, "r": 8, "s": 3}
     assert str(benchmark_scheme(TILE, 1 << 20)) == "S(y) T(c,512) U(w,6) U(k,2) V(k,8)"
 
 

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tiling.epilogue import fused
 from tiling.footprint import inside_rows, unclipped
+from tiling.grouped import beside_each_other, grouped2d
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.problem import ProblemError, Window
-from tiling.shapes import canonical, parse_shape
+from tiling.shapes import canonical, parse_shape, problem_of
 
 
 def test_output_extents_follow_padding_stride_and_dilation():
@@ -96,6 +98,34 @@ def test_a_channel_by_itself_is_a_lane():
     assert p.as_read is p and first.as_read.as_read is first.as_read
     for other in (conv2d(c=20, k=40, groups=20, h=9, w=9, r=3, s=3), conv2d(c=1, k=1, groups=1, h=9, w=9, r=3, s=3)):
         assert other.op == "conv2d" and not other.lanewise and parse_shape(canonical(other)) == other
+
+
+def test_few_channels_of_several_groups_are_lanes_of_one_vector():
+    groups = fused(conv2d(n=2, c=20, k=20, groups=5, h=9, w=9, r=3, s=5, padding=1, stride=2), "relu(y + b)")
+    p = beside_each_other(groups, 16)
+    assert p.op == "grouped2d" and p.extents == {"n": 2, "k": 20, "c": 4, "h": 5, "w": 4, "r": 3, "s": 5}
+    assert (p.vector_dim, p.reductions, p.row_dims, p.looped_dims) == ("k", ("c", "r", "s"), ("n", "h", "w"), ())
+    assert [t.shape for t in p.tensors] == [t.shape for t in groups.tensors] and p.epilogue_arrays[0].shape == (20,)
+    assert p.lanewise and p.exchange_dim == "c" and p.broadcast.stride("c") == 0 and p.windows == groups.windows
+    assert (p.flops, p.reduction_length) == (groups.flops, groups.reduction_length)
+    assert problem_of("grouped2d", canonical(p)) == p and canonical(p) == canonical(groups)
+    assert groups.exchange_dim is None
+
+
+def test_groups_stand_side_by_side_only_where_that_fills_lanes():
+    def per_group(c, k, lanes, **options):
+        problem = conv2d(c=6 * c, k=6 * k, groups=6, h=5, w=5, r=3, s=3, **options)
+        return beside_each_other(problem, lanes).op
+
+    assert [per_group(c, c, 16) for c in (2, 4, 8)] == ["grouped2d"] * 3
+    assert per_group(1, 1, 16) == "depthwise2d"
+    assert {per_group(c, k, 16) for c, k in ((16, 16), (3, 3), (4, 8), (8, 4), (1, 2), (2, 1))} == {"conv2d"}
+    assert [per_group(c, c, 4) for c in (2, 4, 8)] == ["grouped2d", "conv2d", "conv2d"]
+    assert per_group(4, 4, 16, layout="nchw") == per_group(4, 4, 16, dtype="bf16") == "conv2d"
+    dense = conv2d(c=4, k=4, h=5, w=5, r=3, s=3)
+    assert beside_each_other(dense, 16) == dense
+    with pytest.raises(ProblemError, match="whose groups have 2, 4, 8 … channels in and as many out"):
+        grouped2d(dense)
 
 
 def test_padding_by_name():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.test_scheme import problems
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
-from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape
+from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape, problem_of
 
 
 R2 = conv2d(c=64, h=56, w=56, k=64, r=3, s=3, padding=1)
@@ -102,6 +102,11 @@ def test_a_shape_that_cannot_be_read_is_refused_by_part(text, named):
         parse_shape(text)
     assert named in str(raised.value)
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
+
+
+def test_a_recorded_operator_must_be_able_to_compute_its_shape():
+    with pytest.raises(ShapeError, match="grouped2d: only convolutions of f32, channels last"):
+        problem_of("grouped2d", "c=12,h=9,w=9,k=12,r=3,s=3,groups=4")
 
 
 def test_canonical_leaves_out_what_is_default():

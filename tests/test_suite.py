@@ -12,7 +12,7 @@ from tiling.suite import Layer, layers, suites
 PAPER = ("mobilenet", "neighbours", "gemm_square")  # lists of shapes that are no network's
 NETWORKS = [name for name in suites() if name not in PAPER]
 # One layer's output is the next one's input, pooled or added to another at most: every c is an earlier k.
-CHAINS = ("resnet18", "yolo9000", "resnet50", "vgg16", "mobilenet_v2", "efficientnet_b0", "convnext_t")
+CHAINS = ("resnet18", "yolo9000", "resnet50", "resnext50", "vgg16", "mobilenet_v2", "efficientnet_b0", "convnext_t")
 SHAPE = "c=4 h=5 w=6 k=7 r=1 s=1"
 
 
@@ -47,7 +47,7 @@ def flops(layer):
 def test_the_suites_there_are():
     assert suites() == tuple(sorted((*PAPER, *NETWORKS)))
     assert {*NETWORKS} == {
-        *("resnet18", "yolo9000", "resnet50", "vgg16", "inception_v3", "mobilenet_v2", "efficientnet_b0"),
+        *("resnet18", "yolo9000", "resnet50", "resnext50", "vgg16", "inception_v3", "mobilenet_v2", "efficientnet_b0"),
         *("densenet121", "yolov3", "unet", "convnext_t", "sd_unet", "bert_base", "gpt2"),
     }
 

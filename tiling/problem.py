@@ -242,6 +242,12 @@ class Problem:
         return replace(self, tensors=tuple(copy if tensor is x else tensor for tensor in self.tensors))
 
     @cached_property
+    def exchange_dim(self) -> str | None:
+        """The dim that is summed over the lanes of a vector of x and moves no address: c of grouped2d (`tiling.grouped`)."""
+        still = [dim for dim in self.reductions if dim not in self.broadcast.dims]
+        return still[0] if self.lanewise and still else None
+
+    @cached_property
     def dot_dim(self) -> str | None:
         """The dim whose neighbours are summed and lie side by side in the broadcast tensor, one group's beside the next's."""
         *groups, (dim, step) = self.broadcast.indices[-1].terms

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tiling.epilogue import fused
+from tiling.grouped import grouped2d
 from tiling.operators import conv2d, in_layout, matmul, transposed
 from tiling.problem import OUTPUT_DTYPE, Problem, ProblemError, ShapeError
 from tiling.suite import Layer, find, read
@@ -31,7 +32,7 @@ DEFAULT_LAYOUT = "nhwc"
 DTYPE_KEYS = ("dtype", "out")  # of the inputs, and of the output where it is another than OUTPUT_DTYPE's
 LARGEST = 2**31 - 1  # what a C int holds
 
-_A = {"conv2d": "a convolution", "depthwise2d": "a convolution", "matmul": "a matrix product"}
+_A = {"conv2d": "a convolution", "depthwise2d": "a convolution", "grouped2d": "a convolution", "matmul": "a matrix product"}
 _SIDES = {"h": ("pad_top", "pad_bottom"), "w": ("pad_left", "pad_right")}
 _EPILOGUE = re.compile(r"[,\s]*\bepilogue\s*=")
 _DESCRIPTOR_KEYS = "g|mb|[io]c|[ioksdp][dhw]"
@@ -108,7 +109,14 @@ def problem_of(op: str, text: str) -> Problem:
     return _PARSERS[op](text)
 
 
-_PARSERS = {"conv2d": parse_shape, "depthwise2d": parse_shape, "matmul": parse_matmul_shape}
+def _parse_grouped(text: str) -> Problem:
+    try:
+        return grouped2d(parse_shape(text))
+    except ProblemError as error:
+        raise ShapeError(str(error)) from error
+
+
+_PARSERS = {"conv2d": parse_shape, "depthwise2d": parse_shape, "grouped2d": _parse_grouped, "matmul": parse_matmul_shape}
 
 
 def canonical(problem: Problem) -> str:
@@ -125,7 +133,7 @@ def _canonical(problem: Problem) -> str:
         options = {"batch": extents["l"]} if "l" in extents else {}
         options |= {f"trans_{t.name}": 1 for t in transposed(problem)}
         return ",".join(f"{key}={value}" for key, value in (sizes | options).items())
-    if problem.op not in ("conv2d", "depthwise2d"):
+    if problem.op not in ("conv2d", "depthwise2d", "grouped2d"):
         raise ShapeError(f"{problem.op} has no text form")
     size = dict(zip(problem.layout, problem.broadcast.shape))
     k = dict(zip(problem.layout, problem.output.shape))["c"]

@@ -84,7 +84,8 @@ def _tuples(rows) -> Matrix:
 def refusal(problem: Problem) -> str | None:
     """Why Winograd's algorithm cannot compute this problem, as a sentence; None where it can."""
     if problem.op != "conv2d" or problem.looped_dims:
-        what = f"one of {problem.extents['g']} groups" if problem.op == "conv2d" else problem.op
+        groups = {"conv2d": problem.extents.get("g"), "grouped2d": problem.extents.get("k", 0) // problem.extents.get("c", 1)}
+        what = f"one of {groups[problem.op]} groups" if problem.op in groups else problem.op
         return f"Winograd's algorithm takes a convolution without groups, not {what}: use algorithm='direct'"
     if problem.dtype != "f32" or problem.output_dtype != "f32":
         return f"Winograd's algorithm is for f32, not {problem.dtype}: use algorithm='direct'"

@@ -43,7 +43,7 @@ class Convolution:
 
 
 def convolution(problem: Problem) -> Convolution:
-    """The parameters of a `conv2d` or `depthwise2d` problem, in whichever order its weights lie."""
+    """The parameters of a `conv2d`, `depthwise2d` or `grouped2d` problem, in whichever order its weights lie."""
     n, h, w, c = (dict(zip(problem.layout, problem.broadcast.shape))[axis] for axis in "nhwc")
     r, s = problem.extents["r"], problem.extents["s"]
     _, out_h, out_w, k = (dict(zip(problem.layout, problem.output.shape))[axis] for axis in "nhwc")

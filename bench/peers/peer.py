@@ -12,7 +12,7 @@ import numpy as np
 
 from tiling.problem import Problem
 
-OPERATORS = ("conv2d", "depthwise2d", "matmul")
+OPERATORS = ("conv2d", "depthwise2d", "grouped2d", "matmul")
 
 
 @dataclass(frozen=True)
