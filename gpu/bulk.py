@@ -57,6 +57,7 @@ def bulk_context(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict:
         "in_bulk": stored_in_bulk(inputs),
         "phased": in_phases(inputs),
         "rows_by_phase": rows_by_phase(inputs),
+        "columns_by_phase": columns_by_phase(inputs),
         "halves": DTYPE_BYTES[problem.output_dtype] == 2 and problem.output.shape[-1] % 2 == 1,
         "batch_at": ", l_block" if "l" in pipeline.grid_axes else "",
         "batch": batch,
@@ -89,14 +90,22 @@ def rows_by_phase(inputs: tuple[Operand, Operand]) -> int:
 
 
 def in_phases(inputs: tuple[Operand, Operand]) -> tuple[bool, bool]:
-    """Which inputs are copied phase by phase. Of one along the reduction that only changes the order of the tile's rows; of
-    one across it, the order of the depths, which both inputs must then have."""
+    """Which inputs are copied phase by phase. Of one along the reduction that only changes the order of the tile's rows or
+    columns; of one across it, the order of the depths, which both inputs must then have. A lane has eight columns side by
+    side where its warpgroup has all phases, and stores two of 16 bits as a word."""
     if inputs[0].pipeline.taps:
         return False, False
     wrong = [o.tensor.strides[-2] * o.pipeline.element_bytes % CHUNK > 0 for o in inputs]
     if inputs[0].in_blocks and inputs[1].in_blocks:
         return any(wrong), any(wrong)
-    return wrong[0] and not inputs[0].in_blocks, False
+    problem, alone = inputs[0].pipeline.problem, inputs[0].pipeline.warp_map.shape[1] == 1
+    pairs = alone and DTYPE_BYTES[problem.output_dtype] == 2
+    return wrong[0] and not inputs[0].in_blocks, wrong[1] and not inputs[1].in_blocks and pairs
+
+
+def columns_by_phase(inputs: tuple[Operand, Operand]) -> bool:
+    """Whether the columns of the output's tile lie phase by phase."""
+    return in_phases(inputs)[1] and not inputs[1].in_blocks
 
 
 def stored_columns(pipeline: Pipeline) -> int:

@@ -108,6 +108,7 @@ def test_rows_of_the_output_that_cannot_be_stored_in_bulk(problem, options):
     check_on_twin(scheme, seeds=(1, 2))
 
 
+BOTH = product(n=131, k=203)
 BY_PHASE = product(k=203, transpose_b=False)
 ACROSS = product(m=201, n=131, k=203, transpose_a=True, transpose_b=False, dtype="bf16")
 
@@ -120,6 +121,10 @@ ACROSS = product(m=201, n=131, k=203, transpose_a=True, transpose_b=False, dtype
         (fused(BY_PHASE, "relu(y + b + z)"), (8, 1), {"columns": 128, "rows": 2, "groups": (2, 1)}),
         (product(m=176, k=203, batch=2, transpose_b=False), (8, 1), {"rows": 2}),
         (ACROSS, (8, 8), {"cluster": (1, 2)}),
+        (product(n=131, k=203), (8, 8), {"cluster": (2, 1)}),
+        (fused(product(m=201, n=73, k=75), "relu(y + b + z)"), (8, 8), {"cluster": (1, 2), "rows": 2}),
+        (fused(product(k=203, transpose_a=True), "y*scale + z"), (1, 8, 1), {"columns": 128, "groups": (2, 1)}),
+        (product(m=64, n=264, k=99), (8, 8), {"columns": 256}),
         (product(m=201, k=203, transpose_a=True, transpose_b=False), (8, 8, 1), {"cluster": (2, 1), "columns": 128}),
     ],
     ids=str,
@@ -137,6 +142,8 @@ def test_rows_of_the_inputs_of_any_length_are_copied_phase_by_phase(problem, pha
         (BY_PHASE, "eighth < 8", "eighth < 7"),
         (BY_PHASE, "+ place / 8", "+ place / 16"),
         (BY_PHASE, "m_block / 8", "m_block"),
+        (BOTH, "+ eighth;", "+ eighth / 2;"),
+        (BOTH, "lane % 4 * 2 + j % 2", "lane % 4 * 2"),
         (ACROSS, "eighth * 1 % 8", "0"),
         (ACROSS, "k_step / 8", "k_step / 16"),
         (ACROSS, "eighth * 1024", "(7 - eighth) * 1024"),
@@ -247,7 +254,7 @@ def test_a_fused_window_is_no_bulk_copy():
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        (product(k=204), "b: rows 408 bytes apart"),
+        (product(k=204, output_dtype="f32"), "b: rows 408 bytes apart"),
         (product(n=132, transpose_b=False), "b: rows 264 bytes apart"),
         (product(m=180, n=130, k=99, batch=2, transpose_b=False), "a: rows 35640 bytes apart"),
         (image(c=20), "x: rows 40 bytes apart"),
@@ -277,7 +284,8 @@ def test_a_sample_of_the_space_is_exact(problem):
 
 def test_the_space_has_bulk_schedules_where_they_can_run():
     assert bulk_candidates(product()) and not bulk_candidates(product(), DEVICES["A100"])
-    assert not bulk_candidates(product(k=201)) and candidates(product(k=201), H200)
+    mixed = product(n=131, k=201, transpose_b=False)
+    assert not bulk_candidates(mixed) and candidates(mixed, H200)
     far = image(h=200, s=1, r=2, dilation=(260, 1), padding=((0, 150), (0, 0)))
     assert not bulk_candidates(far) and candidates(far, H200)
     assert bulk_candidates(product(n=131)) and bulk_candidates(image(k=255))
@@ -287,8 +295,10 @@ def test_the_space_has_bulk_schedules_where_they_can_run():
     assert limits(wide, H200) == "needs about 304 registers a thread that multiplies, there are 224"
 
 
-def test_a_prime_size_is_no_cliff():
-    times = [rank(matmul(m=n, n=n, k=n, dtype="bf16", transpose_a=True), H200)[0].seconds for n in (2039, 2040)]
+@pytest.mark.parametrize("across", [True, False])
+def test_a_prime_size_is_no_cliff(across):
+    alike = {"dtype": "bf16", "transpose_a": across, "transpose_b": not across}
+    times = [rank(matmul(m=n, n=n, k=n, **alike), H200)[0].seconds for n in (2039, 2040)]
     assert times[1] > 0.9 * times[0]
 
 
@@ -308,6 +318,7 @@ def test_a_large_product_is_copied_in_bulk_by_clusters():
     [
         product(m=1000, n=1000, k=2040, batch=2, transpose_a=True, transpose_b=False, dtype="bf16"),
         product(m=512, n=95, k=999, transpose_a=True, transpose_b=False),
+        fused(product(m=2039, n=2039, k=999, dtype="bf16"), "relu(y + b)"),
         fused(image(n=16, c=64, h=56, w=56, k=72), "relu(y + b + z)"),
     ],
     ids=str,
