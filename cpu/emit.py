@@ -98,7 +98,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     words = scheme_in_words(scheme)
     nest = Nest(words, isa, threads, stream and _streamable(scheme))
     body = nest.whole(lower(words))
-    turned = turn_of(problem, isa)
+    turned = turn_of(words.problem, problem, isa)
     text = TEMPLATES.get_template("kernel.c.j2").render(
         symbol=symbol,
         version=VERSION,
@@ -208,7 +208,7 @@ def _copied(scheme: Scheme, words: Problem) -> dict | None:
     Of words along a window these are `columns` of every row, each of so many `taps`; else a group's channels of every pixel.
     """
     problem = scheme.problem
-    if not is_narrow(problem) or not is_copied(problem, dims_of(scheme)):
+    if not is_narrow(problem) or problem.as_read is not problem or not is_copied(problem, dims_of(scheme)):
         return None
     *taps, channel = dims_of(scheme)
     whole = words.extents[channel] * words.numbers_per_word

@@ -132,8 +132,9 @@ class _Writer:
         for v, block in self._blocks():
             rows = [self.emitter.acc(block.first + i, v) for i in range(block.count)]
             lines += ["{", *_indent(self._turned(rows))]
-            whole = isa.stream if stream else isa.store
-            form = whole if block.count == isa.lanes else isa.store_tail
+            forms = isa.narrow_to(self.site.problem.output_dtype) or isa
+            whole = forms.stream if stream else forms.store
+            form = whole if block.count == isa.lanes else forms.store_tail
             for place in range(self._points(v)):
                 value = self._finished_point(f"t[{place}]", block, v, place) if finished else f"t[{place}]"
                 address = self._place("y", "Y", output, block, v, place)
@@ -167,7 +168,9 @@ class _Writer:
 
     def _finished_point(self, value: str, block: Block, v: int, place: int) -> str:
         """As `finish`, of the rows of a block at one point of the vectorised dim."""
-        operands = [value]
+        operands = [self.emitter.isa.floats.format(v=value)]
+        if self.site.problem.epilogue is None:
+            return operands[0]
         for array in self.site.problem.epilogue_arrays:
             address = self._place(f"e_{array.name}", f"STEP_{array.name}", array, block, v, place)
             operands.append(block_operand(self.emitter.isa, array, address, self.site.rows, block))

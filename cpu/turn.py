@@ -2,6 +2,9 @@
 
     x (N,C,H,W)   ──►   (N,H,W,C)     blocks of `lanes` channels by `lanes` pixels, turned in registers as tiles are that
                                       are stored crosswise (`microkernels.transpose`)
+
+Narrow numbers first get together: the words of 2 or 4 channels of a pixel are turned as floats are. The same for a product's
+a (K,M): its k are the channels, m the pixels.
 """
 
 from __future__ import annotations
@@ -21,11 +24,17 @@ RUN = 16
 class Turn:
     """What the template of the copy needs: the extents, and the text of each kind of block.
 
-    wide, high: the numbers of channels and of pixels that blocks have; run: pixels."""
+    channels: of each of `groups`, which begin with words of their own; words: of a pixel of the copy; numbers: in a word;
+    block: the channels of whole blocks; wide, high: the numbers of channels and of pixels that blocks have; run: pixels.
+    """
 
     images: int
+    groups: int
     channels: int
     pixels: int
+    words: int
+    numbers: int
+    block: int
     run: int
     wide: tuple[int, ...]
     high: tuple[int, ...]
@@ -33,34 +42,64 @@ class Turn:
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """The numbers of channels and of pixels that blocks have."""
-        return tuple(sorted({*self.wide, *self.high}))
+        """How many vectors and lanes of them blocks have."""
+        return tuple(sorted({*(-(-channels // self.numbers) for channels in self.wide), *self.high}))
 
 
-def turn_of(problem: Problem, isa: Isa) -> Turn | None:
-    """How a kernel of `problem` copies its x; None where tiles read x as it lies."""
-    if problem.as_read is problem:
+def turn_of(words: Problem, problem: Problem, isa: Isa) -> Turn | None:
+    """How a kernel of `problem` copies its x for tiles of `words`; None where they read x as it lies."""
+    axis = problem.turned_axis
+    if axis is None:
         return None
-    images, channels, *sides = problem.broadcast.shape
-    pixels = prod(sides)
-    wide, high = _sizes(channels, isa.lanes), _sizes(pixels, isa.lanes)
-    functions = tuple((f"turn_{rows}x{columns}", tuple(_block(isa, rows, columns))) for rows in wide for columns in high)
-    return Turn(images, channels, pixels, RUN * isa.lanes, wide, high, functions)
+    shape, numbers = problem.broadcast.shape, words.numbers_per_word
+    groups = prod(problem.extents[d] for d in problem.looped_dims if problem.broadcast.indices[axis].coefficient(d))
+    if shape[axis] // groups % numbers == 0:
+        groups = 1  # no word holds numbers of two
+    channels, pixels = shape[axis] // groups, prod(shape[axis + 1 :])
+    block = isa.lanes * numbers
+    wide, high = _sizes(channels, block), _sizes(pixels, isa.lanes)
+    functions = tuple((f"turn_{rows}x{columns}", tuple(_block(isa, numbers, rows, columns))) for rows in wide for columns in high)
+    return Turn(
+        images=prod(shape[:axis]),
+        groups=groups,
+        channels=channels,
+        pixels=pixels,
+        words=words.broadcast.shape[-1],
+        numbers=numbers,
+        block=block,
+        run=RUN * isa.lanes,
+        wide=wide,
+        high=high,
+        functions=functions,
+    )
 
 
-def _sizes(extent: int, lanes: int) -> tuple[int, ...]:
+def _sizes(extent: int, block: int) -> tuple[int, ...]:
     """Of the blocks along an axis: whole ones, and what the last one holds."""
-    return tuple(size for size in (lanes if extent >= lanes else 0, extent % lanes) if size)
+    return tuple(size for size in (block if extent >= block else 0, extent % block) if size)
 
 
-def _block(isa: Isa, channels: int, pixels: int) -> list[str]:
-    """Lines that turn a block: vectors of pixels are read, one for each channel, and vectors of channels are written."""
-    load, store = (isa.load if pixels == isa.lanes else isa.load_tail), (isa.store if channels == isa.lanes else isa.store_tail)
-    rows = [load.format(p=_at("x", channel, "PIXELS"), lanes=f"FIRST_{pixels}") for channel in range(channels)]
-    lines = [f"{isa.vector_type} t[{isa.lanes}];", f"transpose_{channels}(t, {', '.join(rows)});"]
+def _block(isa: Isa, numbers: int, channels: int, pixels: int) -> list[str]:
+    """Lines that turn a block: vectors of pixels are read, one for each word of channels, and vectors of words are written."""
+    words = [range(first, min(first + numbers, channels)) for first in range(0, channels, numbers)]
+    rows = [_word(isa, numbers, held, pixels) for held in words]
+    store = isa.store if len(rows) == isa.lanes else isa.store_tail
+    lines = [f"const {isa.vector_type} r{number} = {row};" for number, row in enumerate(rows)]
+    lines += [f"{isa.vector_type} t[{isa.lanes}];", f"transpose_{len(rows)}(t, {', '.join(f'r{n}' for n in range(len(rows)))});"]
     for pixel in range(pixels):
-        lines.append(store.format(p=_at("copy", pixel, "CHANNELS"), lanes=f"FIRST_{channels}", v=f"t[{pixel}]") + ";")
+        lines.append(store.format(p=_at("copy", pixel, "WORDS"), lanes=f"FIRST_{len(rows)}", v=f"t[{pixel}]") + ";")
     return lines
+
+
+def _word(isa: Isa, numbers: int, channels: range, pixels: int) -> str:
+    """The vector of the words of these channels, one for each pixel."""
+    forms = isa if numbers == 1 else isa.alone
+    load = forms.load if pixels == isa.lanes else forms.load_tail
+    loads = [load.format(p=_at("x", channel, "PIXELS"), lanes=f"FIRST_{pixels}") for channel in channels]
+    if numbers == 1:
+        return loads[0]
+    lanes = (forms.lane.format(v=value, bits=number * 32 // numbers) for number, value in enumerate(loads))
+    return f"({isa.vector_type})({' | '.join(lanes)})"
 
 
 def _at(base: str, number: int, stride: str) -> str:

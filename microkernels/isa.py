@@ -27,6 +27,16 @@ class Narrow:
 
 
 @dataclass(frozen=True)
+class Lanes:
+    """How as many neighbouring numbers as a vector has lanes are loaded from `p`, and those in `v` become the lowest bits of
+    each lane, moved up by `bits`."""
+
+    load: str
+    load_tail: str
+    lane: str
+
+
+@dataclass(frozen=True)
 class Isa:
     """An instruction set as the emitters see it.
 
@@ -34,8 +44,8 @@ class Isa:
     compiler_flags: what makes gcc and clang accept the forms; any_cpu: the attribute of a function that is compiled
     without them, and supported: the C condition that the CPU it runs on has cpu_flags; embedded_broadcast: an FMA can read and spread a scalar
     from memory by itself, so a broadcast needs no register of its own. dtype: of what `fma` multiplies; word: the C type
-    that x and the weights are read as; floats: the float vector of the sums in `v`; narrow: the stores of other dtypes;
-    ranked_as: the instruction set whose measured tiles stand for this one's, empty for its own.
+    that x and the weights are read as; floats: the float vector of the sums in `v`; narrow: the stores of other dtypes; alone: of narrow
+    numbers, the loads that give each a lane of its own; ranked_as: the instruction set whose measured tiles stand for this one's, empty for its own.
     """
 
     name: str
@@ -66,6 +76,7 @@ class Isa:
     word: str = "float"
     floats: str = "{v}"
     narrow: tuple[Narrow, ...] = ()
+    alone: Lanes | None = None
     ranked_as: str = ""
 
     @property
@@ -208,6 +219,11 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc) { return _mm512_dpbf16_
             stream="_mm256_stream_si256((__m256i *)({p}), to_bf16({v}))",
         ),
     ),
+    alone=Lanes(
+        load="_mm256_loadu_si256((const __m256i *)({p}))",
+        load_tail="_mm256_maskz_loadu_epi16({lanes}, {p})",
+        lane="_mm512_slli_epi32(_mm512_cvtepu16_epi32({v}), {bits})",
+    ),
     ranked_as="avx512f",
 )
 
@@ -231,9 +247,9 @@ static inline __m512i to_{dtype}(__m512 v)
 AVX512VNNI = replace(
     AVX512F,
     name="avx512vnni",
-    cpu_flags=(*AVX512F.cpu_flags, "avx512_vnni"),
-    compiler_flags=(*AVX512F.compiler_flags, "-mavx512vnni"),
-    supported=AVX512F.supported + ' && __builtin_cpu_supports("avx512vnni")',
+    cpu_flags=(*AVX512F.cpu_flags, "avx512bw", "avx512_vnni"),
+    compiler_flags=(*AVX512F.compiler_flags, "-mavx512bw", "-mavx512vnni"),
+    supported=AVX512F.supported + ' && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni")',
     embedded_broadcast=False,  # of the weights alone: x is the unsigned operand, which comes from a register
     prologue=_WORD.format(numbers="Four u8 of x or four s8 of the weights")
     + """\
@@ -250,6 +266,11 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
     word="word",
     floats="_mm512_cvtepi32_ps((__m512i)({v}))",
     narrow=(_bytes("u8", 0, 255), _bytes("s8", -128, 127)),
+    alone=Lanes(
+        load="_mm_loadu_si128((const __m128i *)({p}))",
+        load_tail="_mm_maskz_loadu_epi8({lanes}, {p})",
+        lane="_mm512_slli_epi32(_mm512_cvtepu8_epi32({v}), {bits})",
+    ),
     ranked_as="avx512f",
 )
 

@@ -9,7 +9,7 @@ from search.predict import Prediction
 from search.space import Candidate
 from tiling.machine import Machine
 from tiling.scheme import Stage, Tile
-from tiling.words import dims_of, is_copied, is_narrow
+from tiling.words import copies, dims_of
 
 
 def explain(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine) -> str:
@@ -37,10 +37,10 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
     held = problem.output.name
     reductions = _reduced_inside(chosen)
     text += f"; {held} stays in registers over {' '.join(reductions)}" if reductions else f"; {held} is stored once"
-    if is_narrow(problem) and is_copied(problem, dims_of(chosen.scheme)):
-        text += f"; {problem.broadcast.name} is copied first, so that words run along {dims_of(chosen.scheme)}"
     if problem.as_read is not problem:
-        text += f"; {problem.broadcast.name} is copied first, with its channels last"
+        text += f"; {problem.broadcast.name} is copied first, {problem.as_read.broadcast.indices[-1]} last"
+    elif copies(chosen.scheme):
+        text += f"; {problem.broadcast.name} is copied first, so that words run along {dims_of(chosen.scheme)}"
     sizes = whole(problem)
     for moved in prediction.traffic:
         if moved.total:

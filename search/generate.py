@@ -59,8 +59,8 @@ def generate_conv(
     """A kernel for one 2-D convolution on this machine: y = kernel(x, w).
 
     x is (N,H,W,C) float32, w is (K,C/groups,R,S) float32 as PyTorch has it, y is (N,OH,OW,K); with layout="nchw" x
-    is (N,C,H,W) and y (N,K,OH,OW), as PyTorch has them, and a depthwise kernel first copies x. `stride` and `dilation`
-    are a number or (h, w); `padding` is a number, (h, w), ((top, bottom), (left, right)), "same" or "valid". Without
+    is (N,C,H,W) and y (N,K,OH,OW), as PyTorch has them, and depthwise kernels and those of bf16 and int8 first copy x.
+    `stride` and `dilation` are a number or (h, w); `padding` is a number, (h, w), ((top, bottom), (left, right)), "same" or "valid". Without
     `h` and `r`, both 1, it is one-dimensional along w (`tiling.operators.conv2d`). `epilogue` is what the stores do to
     each sum, such as "relu(y + b + z)" (`tiling.epilogue`); the arrays that it names follow: kernel(x, w, b, z), b (K,)
     and z as y lies, (N,OH,OW,K). tune="model" trusts the model and measures nothing; "measure" tries the most promising schemes
@@ -86,7 +86,7 @@ def generate_conv(
     choice. threads, isa and algorithm are the CPU's.
 
     Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), on a CPU bf16 and int8
-    where the convolution is depthwise or layout="nchw", on a GPU groups and layout="nchw".
+    where the convolution is depthwise, on a GPU groups and layout="nchw".
     Raises ProblemError for these and for a shape or epilogue that cannot be computed, ToolchainError without a C
     compiler, CacheError or StoreError where files cannot be kept, TuningError where no candidate runs; for a GPU what
     `search.gpu_target.generate_gpu` says.

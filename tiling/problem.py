@@ -231,12 +231,12 @@ class Problem:
 
     @cached_property
     def as_read(self) -> Problem:
-        """The problem of the x that tiles read: where vectors of it run over its channels and these are not its last axis,
-        that of a copy of x on which they are, which the kernel makes first; else itself."""
-        x = self.broadcast
-        if not self.lanewise or self.vector_dim in dict(x.indices[-1].terms):
+        """The problem of the x that tiles read: where vectors of it, or words of narrow numbers, run over its channels (k of a
+        product) and these are not its last axis, that of a copy of x on which they are, which the kernel makes first; else
+        itself."""
+        x, channels = self.broadcast, self.turned_axis
+        if channels is None:
             return self
-        channels = next(axis for axis, index in enumerate(x.indices) if self.vector_dim in dict(index.terms))
         order = [axis for axis in range(len(x.shape)) if axis != channels] + [channels]
         copy = replace(x, indices=tuple(x.indices[axis] for axis in order), shape=tuple(x.shape[axis] for axis in order))
         return replace(self, tensors=tuple(copy if tensor is x else tensor for tensor in self.tensors))
@@ -248,15 +248,27 @@ class Problem:
         return still[0] if self.lanewise and still else None
 
     @cached_property
+    def turned_axis(self) -> int | None:
+        """The axis of x that is not last although tiles read it by vectors or words."""
+        windows = {window.tap for window in self.windows}
+        summed = [d for d in self.reductions if d in self.broadcast.dims and d not in windows]
+        narrow = self.bytes_per_element < 4
+        read = [self.vector_dim] if self.lanewise else summed if narrow else []
+        axes = [axis for axis, index in enumerate(self.broadcast.indices) if any(index.coefficient(dim) for dim in read)]
+        return axes[0] if axes and axes[0] != len(self.broadcast.indices) - 1 else None
+
+    @cached_property
     def dot_dim(self) -> str | None:
-        """The dim whose neighbours are summed and lie side by side in the broadcast tensor, one group's beside the next's."""
+        """The dim whose neighbours are summed and lie side by side in the x that tiles read, one group's beside the next's."""
+        if self.as_read is not self:
+            return self.as_read.dot_dim
         *groups, (dim, step) = self.broadcast.indices[-1].terms
         return dim if step == 1 and dim in self.reductions and all(d in self.looped_dims for d, _ in groups) else None
 
     @cached_property
     def window_dims(self) -> str | None:
         """`sc`: the taps and channels of a window's row as one dim, where they all lie side by side in the broadcast tensor."""
-        if self.dot_dim is None or len(self.broadcast.indices) == 1:
+        if self.dot_dim is None or self.as_read is not self or len(self.broadcast.indices) == 1:
             return None
         taps = [d for d, _ in self.broadcast.indices[-2].terms if d in self.reductions]
         return taps[0] + self.dot_dim if taps and self.broadcast.stride(taps[0]) == self.extents[self.dot_dim] else None

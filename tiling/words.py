@@ -20,8 +20,6 @@ from math import prod
 from tiling.problem import Affine, Problem, ProblemError, Tensor
 from tiling.scheme import WORD_BYTES, Dot, Scheme, SchemeError, Vector
 
-# What to compute instead where the numbers of a word would not be summed together.
-_INSTEAD = {"conv2d": "channels that lie last, or f32", "matmul": "an a of (M,K), or f32"}
 # Of a vector of 64 bytes, which all instruction sets of narrow numbers have.
 _LANES = 16
 
@@ -32,16 +30,16 @@ def is_narrow(problem: Problem) -> bool:
 
 
 def word_dims(problem: Problem) -> str:
-    """The dim whose neighbours share a word: summed over, and side by side in the broadcast tensor. Raises ProblemError.
+    """The dim whose neighbours share a word: summed over, and side by side in the x that tiles read. Raises ProblemError.
 
     Or `sc`, two as one, where x is copied anyway: if that saves at least one FMA for each word that the copy grows by, and
-    the copy has no more words than the output has numbers.
+    the copy has no more words than the output has numbers. Not where x is turned.
     """
     channel, window = problem.dot_dim, problem.window_dims
     if channel is None:
         raise ProblemError(
             f"{problem.op} of {problem.dtype} is not covered where no sum runs over neighbours in {problem.broadcast.name}, which "
-            f"one instruction multiplies together: use {_INSTEAD.get(problem.op, 'f32')}"
+            "one instruction multiplies together: use f32"
         )
     if window is None or not is_copied(problem, channel):
         return channel
@@ -69,10 +67,10 @@ def in_words(problem: Problem, dims: str = "") -> Problem:
     """The problem of words along `dims`, by default those of `word_dims`, as tiles read them; one whose numbers are words
     already is itself, but for an x that is turned (`Problem.as_read`). Raises ProblemError.
     """
-    problem = problem.as_read
     if not is_narrow(problem):
-        return problem
+        return problem.as_read
     dims = dims or word_dims(problem)
+    problem = problem.as_read
     *taps, channel = dims
     counts = {dim: 1 for dim in taps} | {channel: _words(problem, dims)}
     tensors = problem.tensors

@@ -280,42 +280,56 @@ static void tile0_8cx3r_hpad2_tail(const float *x, const float *w, float *y, lon
     }
 }
 
-/* Of X, which is turned in blocks: so many channels by so many pixels, RUN pixels of some channels before the next channels. */
-static const long IMAGES = 2, CHANNELS = 37, PIXELS = 72, RUN = 128;
+/* Of X: so many channels and pixels; of its copy so many words a pixel. RUN pixels of some channels are turned before the next
+ * channels, in blocks of channels by pixels. */
+static const long IMAGES = 2, CHANNELS = 37, PIXELS = 72, WORDS = 37, RUN = 128;
 
 static void turn_8x8(const float *restrict x, float *restrict copy)
 {
+    const __m256 r0 = _mm256_loadu_ps(x);
+    const __m256 r1 = _mm256_loadu_ps(x + PIXELS);
+    const __m256 r2 = _mm256_loadu_ps(x + 2 * PIXELS);
+    const __m256 r3 = _mm256_loadu_ps(x + 3 * PIXELS);
+    const __m256 r4 = _mm256_loadu_ps(x + 4 * PIXELS);
+    const __m256 r5 = _mm256_loadu_ps(x + 5 * PIXELS);
+    const __m256 r6 = _mm256_loadu_ps(x + 6 * PIXELS);
+    const __m256 r7 = _mm256_loadu_ps(x + 7 * PIXELS);
     __m256 t[8];
-    transpose_8(t, _mm256_loadu_ps(x), _mm256_loadu_ps(x + PIXELS), _mm256_loadu_ps(x + 2 * PIXELS), _mm256_loadu_ps(x + 3 * PIXELS), _mm256_loadu_ps(x + 4 * PIXELS), _mm256_loadu_ps(x + 5 * PIXELS), _mm256_loadu_ps(x + 6 * PIXELS), _mm256_loadu_ps(x + 7 * PIXELS));
+    transpose_8(t, r0, r1, r2, r3, r4, r5, r6, r7);
     _mm256_storeu_ps(copy, t[0]);
-    _mm256_storeu_ps(copy + CHANNELS, t[1]);
-    _mm256_storeu_ps(copy + 2 * CHANNELS, t[2]);
-    _mm256_storeu_ps(copy + 3 * CHANNELS, t[3]);
-    _mm256_storeu_ps(copy + 4 * CHANNELS, t[4]);
-    _mm256_storeu_ps(copy + 5 * CHANNELS, t[5]);
-    _mm256_storeu_ps(copy + 6 * CHANNELS, t[6]);
-    _mm256_storeu_ps(copy + 7 * CHANNELS, t[7]);
+    _mm256_storeu_ps(copy + WORDS, t[1]);
+    _mm256_storeu_ps(copy + 2 * WORDS, t[2]);
+    _mm256_storeu_ps(copy + 3 * WORDS, t[3]);
+    _mm256_storeu_ps(copy + 4 * WORDS, t[4]);
+    _mm256_storeu_ps(copy + 5 * WORDS, t[5]);
+    _mm256_storeu_ps(copy + 6 * WORDS, t[6]);
+    _mm256_storeu_ps(copy + 7 * WORDS, t[7]);
 }
 
 static void turn_5x8(const float *restrict x, float *restrict copy)
 {
+    const __m256 r0 = _mm256_loadu_ps(x);
+    const __m256 r1 = _mm256_loadu_ps(x + PIXELS);
+    const __m256 r2 = _mm256_loadu_ps(x + 2 * PIXELS);
+    const __m256 r3 = _mm256_loadu_ps(x + 3 * PIXELS);
+    const __m256 r4 = _mm256_loadu_ps(x + 4 * PIXELS);
     __m256 t[8];
-    transpose_5(t, _mm256_loadu_ps(x), _mm256_loadu_ps(x + PIXELS), _mm256_loadu_ps(x + 2 * PIXELS), _mm256_loadu_ps(x + 3 * PIXELS), _mm256_loadu_ps(x + 4 * PIXELS));
+    transpose_5(t, r0, r1, r2, r3, r4);
     _mm256_maskstore_ps(copy, FIRST_5, t[0]);
-    _mm256_maskstore_ps(copy + CHANNELS, FIRST_5, t[1]);
-    _mm256_maskstore_ps(copy + 2 * CHANNELS, FIRST_5, t[2]);
-    _mm256_maskstore_ps(copy + 3 * CHANNELS, FIRST_5, t[3]);
-    _mm256_maskstore_ps(copy + 4 * CHANNELS, FIRST_5, t[4]);
-    _mm256_maskstore_ps(copy + 5 * CHANNELS, FIRST_5, t[5]);
-    _mm256_maskstore_ps(copy + 6 * CHANNELS, FIRST_5, t[6]);
-    _mm256_maskstore_ps(copy + 7 * CHANNELS, FIRST_5, t[7]);
+    _mm256_maskstore_ps(copy + WORDS, FIRST_5, t[1]);
+    _mm256_maskstore_ps(copy + 2 * WORDS, FIRST_5, t[2]);
+    _mm256_maskstore_ps(copy + 3 * WORDS, FIRST_5, t[3]);
+    _mm256_maskstore_ps(copy + 4 * WORDS, FIRST_5, t[4]);
+    _mm256_maskstore_ps(copy + 5 * WORDS, FIRST_5, t[5]);
+    _mm256_maskstore_ps(copy + 6 * WORDS, FIRST_5, t[6]);
+    _mm256_maskstore_ps(copy + 7 * WORDS, FIRST_5, t[7]);
 }
 
 /* X with the channels of each pixel side by side, to be freed. It is a call's own: another thread may be making one at once, and
  * the C library hands out the memory of the last call again, its pages in place. */
 static float *turned(const float *restrict X)
 {
-    float *const whole = aligned_alloc(64, (IMAGES * CHANNELS * PIXELS * sizeof(float) + 63) / 64 * 64);
+    float *const whole = aligned_alloc(64, (IMAGES * PIXELS * WORDS * sizeof *whole + 63) / 64 * 64);
     if (!whole) {
         fputs("depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2: no memory for a copy of the input\n", stderr);
         abort();
@@ -325,15 +339,15 @@ static float *turned(const float *restrict X)
         for (long begin = 0; begin < PIXELS; begin += RUN) {
             const long end = begin + RUN < PIXELS ? begin + RUN : PIXELS;
             const float *const x = X + image * CHANNELS * PIXELS;
-            float *const copy = whole + image * CHANNELS * PIXELS;
+            float *const copy = whole + image * PIXELS * WORDS;
             long c = 0;
             for (; c + 8 <= CHANNELS; c += 8) {
                 long p = begin;
-                for (; p + 8 <= end; p += 8) turn_8x8(x + c * PIXELS + p, copy + p * CHANNELS + c);
+                for (; p + 8 <= end; p += 8) turn_8x8(x + c * PIXELS + p, copy + p * WORDS + c);
             }
             {
                 long p = begin;
-                for (; p + 8 <= end; p += 8) turn_5x8(x + c * PIXELS + p, copy + p * CHANNELS + c);
+                for (; p + 8 <= end; p += 8) turn_5x8(x + c * PIXELS + p, copy + p * WORDS + c);
             }
         }
     return whole;
