@@ -212,9 +212,10 @@ def _copied(scheme: Scheme, words: Problem) -> dict | None:
         return None
     *taps, channel = dims_of(scheme)
     whole = words.extents[channel] * words.numbers_per_word
-    runs = {"total": words.broadcast.elements * words.numbers_per_word, "whole": whole, "numbers": problem.extents[channel]}
+    total, operand = words.broadcast.elements * words.numbers_per_word, _operand(words, words.broadcast)
+    runs = {"operand": operand, "total": total, "whole": whole, "numbers": problem.extents[channel]}
     if not taps:
-        return runs | {"rows": runs["total"] // whole, "window": None}
+        return runs | {"rows": total // whole, "window": None}
     *lines, columns, _ = words.broadcast.shape
     window, count = next(w for w in problem.windows if w.tap == taps[0]), problem.extents[taps[0]]
     last = (columns - 1) * window.stride - window.before + count
@@ -299,10 +300,11 @@ def single_pass(scheme: Scheme | Winograd) -> bool:
 def _operands(problem: Problem) -> list[str]:
     names = [("X", problem.broadcast), ("W", problem.vector), ("Y", problem.output)]
     names += [(f"E_{array.name}", array) for array in problem.epilogue_arrays]
-    return [
-        f"{c_name}: {tensor.name}[{', '.join(_indices(problem, tensor))}] of {' x '.join(map(str, tensor.shape))}"
-        for c_name, tensor in names
-    ]
+    return [f"{c_name}: {_operand(problem, tensor)}" for c_name, tensor in names]
+
+
+def _operand(problem: Problem, tensor: Tensor) -> str:
+    return f"{tensor.name}[{', '.join(_indices(problem, tensor))}] of {' x '.join(map(str, tensor.shape))}"
 
 
 def _indices(problem: Problem, tensor: Tensor) -> list[str]:

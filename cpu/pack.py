@@ -43,7 +43,9 @@ def pack_lines(scheme: Scheme) -> list[str]:
         # Panels begin at whole vectors, so the place of a lane in its group is that of its number.
         points[problem.exchange_dim] = f"({problem.exchange_dim} ^ (lane % {problem.extents[problem.exchange_dim]}))"
     index = " + ".join(f"{points[d]} * {tensor.stride(d)}" for d in problem.extents if d in tensor.dims)
-    lines, loops = [], _reduction_loops(scheme)
+    # The taps of a window's words are counted with its channels.
+    counted = dims_of(narrow)[:-1] if numbers > 1 else ""
+    lines, loops = [], [loop for loop in _reduction_loops(scheme) if loop[0] not in counted]
     for width, group in groupby(_panels(scheme), key=lambda panel: panel[1]):
         starts = [first for first, _ in group]
         lines.append(f"for (long {dim} = {starts[0]}; {dim} <= {starts[-1]}; {dim} += {width})")
