@@ -5,8 +5,7 @@ rows as the tile has points; of one across it a box for every 64 points, with a 
 need the same tile each of them copies its part to all. The pixels of a convolution's input come in the order of the output,
 by im2col boxes, a tap of the window at a time.
 
-Tensor maps need rows that are multiples of 16 bytes apart. Eight rows of 16-bit elements always are: an input of other rows
-has eight maps, one for each phase, whose rows then lie one phase after the other.
+Inputs of rows that are not multiples of 16 bytes apart are copied phase by phase (`gpu.phases`).
 """
 
 from __future__ import annotations
@@ -15,14 +14,13 @@ from math import prod
 
 from gpu.instructions import CHUNK
 from gpu.operand import Operand
+from gpu.phases import PHASES, columns_by_phase, in_phases, rows_by_phase
 from gpu.pipeline import Pipeline
 from gpu.tensor_map import SWIZZLE, Pixels, TensorMap, TensorMapError
 from tiling.problem import DTYPE_BYTES
 from tiling.scheme import SchemeError
 from tiling.taskmap import repeat, spatial
 
-# Rows that are no multiple of 16 bytes long are so many maps' rows in turns: eight of them are, of elements of 16 bits.
-PHASES = 8
 STORED_ROWS = 16  # of one bulk store: a warp's part of a matrix instruction
 # Pixels from the first tap of a window to the last: of an image the instruction's offsets have 8 bits. Source: CUTLASS, what
 # can_implement of sm90_implicit_gemm_gmma_ss_warpspecialized demands (16 bits for all spatial dims together).
@@ -82,30 +80,6 @@ def stored_in_bulk(inputs: tuple[Operand, Operand]) -> bool:
     problem = inputs[0].pipeline.problem
     whole = problem.output.shape[-1] * DTYPE_BYTES[problem.output_dtype] % CHUNK == 0
     return whole and not rows_by_phase(inputs)
-
-
-def rows_by_phase(inputs: tuple[Operand, Operand]) -> int:
-    """Rows of the output's tile of each phase, one phase after the other; 0 where they lie in their order."""
-    return inputs[0].tile[0] // PHASES if in_phases(inputs)[0] and not inputs[0].in_blocks else 0
-
-
-def in_phases(inputs: tuple[Operand, Operand]) -> tuple[bool, bool]:
-    """Which inputs are copied phase by phase. Of one along the reduction that only changes the order of the tile's rows or
-    columns; of one across it, the order of the depths, which both inputs must then have. A lane has eight columns side by
-    side where its warpgroup has all phases, and stores two of 16 bits as a word."""
-    if inputs[0].pipeline.taps:
-        return False, False
-    wrong = [o.tensor.strides[-2] * o.pipeline.element_bytes % CHUNK > 0 for o in inputs]
-    if inputs[0].in_blocks and inputs[1].in_blocks:
-        return any(wrong), any(wrong)
-    problem, alone = inputs[0].pipeline.problem, inputs[0].pipeline.warp_map.shape[1] == 1
-    pairs = alone and DTYPE_BYTES[problem.output_dtype] == 2
-    return wrong[0] and not inputs[0].in_blocks, wrong[1] and not inputs[1].in_blocks and pairs
-
-
-def columns_by_phase(inputs: tuple[Operand, Operand]) -> bool:
-    """Whether the columns of the output's tile lie phase by phase."""
-    return in_phases(inputs)[1] and not inputs[1].in_blocks
 
 
 def stored_columns(pipeline: Pipeline) -> int:
@@ -264,17 +238,16 @@ def _phase_lines(operand: Operand) -> list[str]:
     batch = ", l_block" if "l" in operand.tensor.dims else ""
     multicast = ("_multicast", f", {(1 << share) - 1}") if share > 1 else ("", "")
     call = f"copy_box_{len(operand.tensor.shape)}d{multicast[0]}"
-    lines = [f"for (unsigned eighth = {first}; eighth < {_sum(first, str(each))}; ++eighth)"]
-    blocks = range(operand.tile[1] // 64 if operand.in_blocks else 1)
-    lines[0] += " {" * (len(blocks) > 1)
-    for i in blocks:
-        at = (f"{_sum(row, str(64 * i))} + {lead}", f"{depth} / {PHASES}") if operand.in_blocks else (
-            f"{depth} + {lead}", f"{row} / {PHASES}")
+    lines = []
+    for i in range(operand.tile[1] // 64 if operand.in_blocks else 1):
+        along, rest = (_sum(row, str(64 * i)), depth) if operand.in_blocks else (depth, row)
         place = _sum(tile, str(i * operand.block_bytes if i else 0), f"eighth * {rows // PHASES * SWIZZLE}")
         lines.append(
-            f"    {call}({place}, phase_map({name}_maps, eighth), shared + FULL + 8 * slot, {at[0]}, {at[1]}{batch}{multicast[1]});"
+            f"    {call}({place}, phase_map({name}_maps, eighth), shared + FULL + 8 * slot, {along} + {lead}, "
+            f"{rest} / {PHASES}{batch}{multicast[1]});"
         )
-    return [*lines, *["}"] * (len(blocks) > 1)]
+    head = f"for (unsigned eighth = {first}; eighth < {_sum(first, str(each))}; ++eighth)"
+    return [head, *lines] if len(lines) == 1 else [head + " {", *lines, "}"]
 
 
 def _load_lines(operand: Operand) -> list[str]:

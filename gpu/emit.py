@@ -14,10 +14,11 @@ from pathlib import Path
 
 import jinja2
 
-from gpu.bulk import bulk_context, bulk_maps, columns_by_phase
+from gpu.bulk import bulk_context, bulk_maps
 from gpu.epilogue import epilogue_lines
 from gpu.gather import gather_lines
 from gpu.operand import Operand, check_operand, copy_lines, fragment_lines
+from gpu.phases import columns_by_phase
 from gpu.pipeline import PRODUCER_REGISTERS, Pipeline, pipeline_of
 from gpu.tensor_map import TensorMap
 from tiling.problem import Problem, Tensor

@@ -15,7 +15,7 @@ from tiling.scheme import SchemeError
 
 SWIZZLE = 128  # bytes: the rows of a box, and the span within which their chunks are permuted
 _LARGEST_BOX = 256  # of every dim
-_LARGEST_DIM = 1 << 32
+_LARGEST_DIM = 1 << 31
 _LARGEST_STEP = 8
 _STRIDE_UNIT = 16  # bytes
 
@@ -77,6 +77,12 @@ class TensorMap:
 
     def __post_init__(self):
         if self.phases > 1:
+            # Each dim's stride is to be a multiple of that of the dim before it.
+            if len(self.dims) > 2 and self.dims[1] % self.phases:
+                raise TensorMapError(
+                    f"{self.name}: rows {self.strides[0]} bytes apart, {self.dims[1]} in each of a batch, cannot be copied in bulk, "
+                    f"which needs a multiple of {_STRIDE_UNIT} bytes, or of {self.phases} rows"
+                )
             assert self.parts  # each of which checks itself
             return
         element = DTYPE_BYTES[self.dtype]

@@ -32,7 +32,7 @@ PIXELS = {**GOOD, "dims": (64, 9, 9, 2), "strides": (128, 1152, 10368), "box": (
         ({"box": (64, 257)}, "no other side is longer than 256"),
         ({"box": (32, 32)}, "rows are 64 elements"),
         ({"dtype": "f32"}, "rows are 32 elements"),
-        ({"dims": (72, (1 << 32) + 1)}, "is too large for bulk copies"),
+        ({"dims": (72, (1 << 31) + 1)}, "is too large for bulk copies"),
         ({**PIXELS, "pixels": Pixels((-129, 0), (0, 0), (1, 1), 64)}, "more than 128 pixels"),
         ({**PIXELS, "pixels": Pixels((0, 0), (0, 0), (9, 1), 64)}, "a stride of 9 .* only up to 8"),
         ({**PIXELS, "pixels": Pixels((0, 0), (0, 0), (1, 1), 512)}, "no other side is longer than 256"),
@@ -52,9 +52,9 @@ def test_rows_of_any_length_are_parts_whose_rows_are_aligned():
         lead = part.dims[0] - 203
         assert part.offset + 2 * lead == 406 * p and lead == 203 * p % 8
         assert part.dims[1] == len(range(p, 20, 8))
-    with pytest.raises(TensorMapError, match="rows 4060 bytes apart"):
+    with pytest.raises(TensorMapError, match="rows 406 bytes apart, 10 in each of a batch"):
         TensorMap("a", 0, "bf16", (203, 10, 3), (406, 4060), (64, 8, 1), phases=8)
-    with pytest.raises(TensorMapError, match="is too large|too small|a tensor of"):
+    with pytest.raises(TensorMapError, match="a tensor of"):
         TensorMap("a", 0, "bf16", (203, 5), (406,), (64, 8), phases=8)
 
 
