@@ -31,7 +31,7 @@ from tests.random_cases import Case, visits
 from tests.test_kernels import ALL_CASES, CASES, ON_EVERY_ISA, kernel_of
 from tiling.machine import CacheLevel, Machine
 from tiling.notation import parse
-from tiling.operators import in_layout
+from tiling.operators import LAYOUTS, in_layout
 from tiling.problem import OUTPUT_DTYPES, Problem
 from tiling.scheme import SchemeError
 from tiling.shapes import canonical, problem_of, suite
@@ -101,7 +101,7 @@ def test_soak_random_kernels(soak_seconds, soak_seed):
 
 def ways(layer: Problem, random: Random) -> Iterator[tuple[Problem, str, str]]:
     """(problem, instruction set, algorithm): a layer on every instruction set of f32; and, each once and where it can be,
-    channels first, by Winograd's algorithm, and of every narrow dtype."""
+    channels first, by Winograd's algorithm, and of every narrow dtype in either layout."""
     of_f32 = [isa for isa in RUNNABLE if isa in ISAS]
     for isa in of_f32:
         yield layer, isa, "direct"
@@ -112,7 +112,8 @@ def ways(layer: Problem, random: Random) -> Iterator[tuple[Problem, str, str]]:
     for isa in RUNNABLE:
         dtype = isa_named(isa).dtype
         if dtype != "f32" and layer.dot_dim:
-            narrow = replace(layer, dtype=dtype, output_dtype=random.choice(OUTPUT_DTYPES[dtype]))
+            laid_out = layer if layer.op == "matmul" else in_layout(layer, random.choice(LAYOUTS))
+            narrow = replace(laid_out, dtype=dtype, output_dtype=random.choice(OUTPUT_DTYPES[dtype]))
             yield random_cases.followed(random, narrow), isa, "direct"
 
 
