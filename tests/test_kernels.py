@@ -356,7 +356,7 @@ GOLDENS = {
     "depthwise2d_channels_first_avx2": (CASES["depthwise, for cores, channels first"], "avx2", {"threads": 2}),
     "depthwise2d_masked_avx2": (CASES["depthwise, taps looped"], "avx2", {}),
     "depthwise2d_unrolled_avx512f": (CASES["depthwise, taps unrolled"], "avx512f", {}),
-    "grouped2d_composed_avx512f": (CASES["groups side by side, composed rows"], "avx512f", {}),
+    "grouped2d_unrolled_avx512f": (CASES["groups side by side, channels and taps unrolled"], "avx512f", {}),
     "grouped2d_one_exchange_portable": (CASES["groups side by side, registers for the weights of one exchange"], "portable", {}),
     "matmul_composed_avx512f": (CASES["matrix product"], "avx512f", {}),
     "conv2d_winograd_avx2": (
