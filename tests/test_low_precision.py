@@ -303,6 +303,7 @@ def test_words_are_what_register_tiles_and_caches_see():
         (dict(c=3, h=9, w=9, k=32, r=7, s=7, padding=3, stride=2), "int8", "sc"),  # 6 instead of 7
         (dict(c=3, h=16, w=16, k=16, r=4, s=4, stride=4), "int8", "sc"),  # windows that do not overlap: a smaller copy
         (dict(c=4, h=9, w=9, k=32, r=3, s=3), "bf16", "c"),  # no copy at all
+        (dict(c=6, h=9, w=9, k=32, r=3, s=1), "int8", "c"),  # one tap is no window
         (dict(c=17, h=9, w=9, k=16, r=1, s=3), "bf16", "c"),  # a copy of 26 words for 9, to save one FMA
         (dict(c=1, h=9, w=64, k=16, r=9, s=33), "bf16", "c"),  # a copy larger than y
         (dict(c=3, h=9, w=9, k=32, r=3, s=3, dilation=2), "bf16", "c"),  # the taps do not lie side by side

@@ -270,7 +270,7 @@ class Problem:
         """`sc`: the taps and channels of a window's row as one dim, where they all lie side by side in the broadcast tensor."""
         if self.dot_dim is None or self.as_read is not self or len(self.broadcast.indices) == 1:
             return None
-        taps = [d for d, _ in self.broadcast.indices[-2].terms if d in self.reductions]
+        taps = [d for d, _ in self.broadcast.indices[-2].terms if d in self.reductions and self.extents[d] > 1]
         return taps[0] + self.dot_dim if taps and self.broadcast.stride(taps[0]) == self.extents[self.dot_dim] else None
 
     @cached_property
