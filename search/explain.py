@@ -41,6 +41,8 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
         text += f"; {problem.broadcast.name} is copied first, {problem.as_read.broadcast.indices[-1]} last"
     elif copies(chosen.scheme):
         text += f"; {problem.broadcast.name} is copied first, so that words run along {dims_of(chosen.scheme)}"
+    if prediction.copy:
+        text += f" ({prediction.copy / prediction.seconds:.0%} of the time)"
     sizes = whole(problem)
     for moved in prediction.traffic:
         if moved.total:

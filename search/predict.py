@@ -2,7 +2,7 @@
 
     core    = compute + overhead                what the FMA pipes do, and what they wait for around a register tile
     levels  = bytes into each cache / bandwidth of the memory that they come from
-    seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads
+    seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads + copy of x, where the kernel makes one first
 
 Out-of-order execution and prefetch overlap data movement with arithmetic, so the slowest part rules; but not wholly,
 so a fraction of every other part shows. All constants that are not facts of the machine are in `Costs`.
@@ -11,7 +11,7 @@ so a fraction of every other part shows. All constants that are not facts of the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd
 
@@ -21,6 +21,7 @@ from search.volume import Traffic, Volumes, streams, tasks
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.scheme import Rest, Scheme, Stage, Tile
+from tiling.words import copies, scheme_in_words
 
 Score = Callable[[Microkernel], float]
 
@@ -74,7 +75,8 @@ class Part:
 class Prediction:
     """Predicted seconds of a call and what they are made of; the parts are those of the busiest core.
 
-    movement: seconds per cache, in the order of `traffic`; imbalance: its work over the mean of all threads.
+    movement: seconds per cache, in the order of `traffic`; imbalance: its work over the mean of all threads; copy: seconds of
+    the copy of x that the kernel makes before (`after_copy`).
     """
 
     seconds: float
@@ -86,6 +88,7 @@ class Prediction:
     imbalance: float
     start: float
     threads: int
+    copy: float = 0.0
 
     @property
     def bottleneck(self) -> str:
@@ -197,6 +200,20 @@ def predict(
 ) -> Prediction:
     """The time of `scheme` with its parts. Many schemes of one problem: use one `Predictor`."""
     return Predictor(scheme.problem, machine, score, threads, costs).predict(scheme)
+
+
+def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Prediction:
+    """The prediction of the loops of `scheme` with the copy of x that its kernel makes first, all threads sharing the work.
+
+    x is read and the copy written at the bandwidth of the innermost cache that holds both.
+    """
+    if not copies(scheme):
+        return prediction
+    problem, words = scheme.problem, scheme_in_words(scheme).problem
+    size = problem.broadcast.elements * problem.bytes_per_element + words.broadcast.elements * words.bytes_per_element
+    bandwidth = next((cache.bandwidth for cache in machine.caches if cache.bytes >= size), machine.memory_bandwidth)
+    copy = size / bandwidth / prediction.threads
+    return replace(prediction, seconds=prediction.seconds + copy, copy=copy)
 
 
 def seconds_of(traffic: tuple[Traffic, ...], machine: Machine, stream: bool = False) -> tuple[float, ...]:

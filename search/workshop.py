@@ -149,7 +149,7 @@ class Workshop:
 
     def predicted(self, schemes: Sequence[Scheme | Winograd]) -> list:
         """Any schemes of one problem with their predictions, in the order given."""
-        from search.predict import Predictor
+        from search.predict import Predictor, after_copy
         from search.space import Candidate, trusted
         from search.winograd import predicted
 
@@ -162,7 +162,10 @@ class Workshop:
         )
         known = {candidate.scheme: candidate for candidate in transformed}
         in_turn = [known.get(s) or scheme_in_words(s) for s in schemes]
-        return [found if s in known else Candidate(s, predictor(found.problem).predict(found)) for s, found in zip(schemes, in_turn)]
+        return [
+            found if s in known else Candidate(s, after_copy(predictor(found.problem).predict(found), s, self.machine))
+            for s, found in zip(schemes, in_turn)
+        ]
 
     def predicted_seconds(self, schemes: Sequence[Scheme]) -> list[float]:
         """Of a call, by the model, in the order given; none for none."""

@@ -8,7 +8,7 @@ from microkernels.estimate import estimate
 from microkernels.microkernel import microkernel_of
 from microkernels.microkernel import parse as kernel_named
 from search.permutations import CLASSES, orders, parse_class
-from search.predict import predict
+from search.predict import after_copy, predict
 from search.sizes import ROOM, Block, Sizer
 from tests.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
 from tiling.footprint import footprint
@@ -34,6 +34,17 @@ def test_parts_of_a_prediction():
     assert found.seconds <= found.compute + found.overhead + sum(found.movement)
     assert sum(part.visits for part in found.parts) == 56 * 4 * 2
     assert found.bottleneck == "compute"
+
+
+def test_a_copy_of_x_is_added_and_shared_by_threads():
+    sizes = dict(c=64, h=56, w=56, k=64, groups=64, r=3, s=3, padding=1)
+    text = "T(h,2)@core T(h,28) T(w,4) T(c,4) S(y) U(r,3) U(s,3) U(w,14) V(c,16)"
+    last, first = (parse(conv2d(**sizes, layout=layout), text) for layout in ("nhwc", "nchw"))
+    loops = predict(last, MACHINE, estimate)
+    assert after_copy(loops, last, MACHINE) == loops
+    copied = after_copy(loops, first, MACHINE)
+    assert copied.copy > 0 and copied.seconds == loops.seconds + copied.copy
+    assert after_copy(predict(last, MACHINE, estimate, threads=2), first, MACHINE).copy == copied.copy / 2
 
 
 def test_a_faster_microkernel_a_second_core_and_fewer_passes_help():
