@@ -229,14 +229,14 @@ class Pipeline:
         last = self._input(side).indices[-1].terms[-1][0]
         return self.axes[2] if last in self.axes[2] else self.axes[side]
 
-    def alignment(self, side: int) -> int:
-        """Bytes, 16 at most, that divide every distance between the contiguous runs of an input."""
+    def alignment(self, side: int, most: int = CHUNK) -> int:
+        """Bytes, `most` or fewer, that divide every distance between the contiguous runs of an input."""
         tensor, run = self._input(side), self.element_bytes
         for dim, index, extent in zip(reversed(self.lies_along(side)), reversed(tensor.indices), reversed(tensor.shape)):
             if index != Affine(((dim, 1),)):
                 break
             run *= extent
-        return gcd(CHUNK, run)
+        return gcd(most, run)
 
     def _input(self, side: int) -> Tensor:
         return (self.problem.broadcast, self.problem.vector)[side]

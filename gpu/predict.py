@@ -16,6 +16,7 @@ from gpu.gather import staged, turns
 from gpu.operand import Operand
 from gpu.pipeline import Pipeline, pipeline_of
 from gpu.space import candidates, resident_blocks
+from gpu.tensor_map import SWIZZLE
 from tiling.problem import DTYPE_BYTES, Problem
 from tiling.scheme import Scheme
 
@@ -30,6 +31,7 @@ _READ_BANDWIDTH = 64  # bytes a cycle that one multiprocessor reads from the L2
 _BULK_COPY = 20
 # Instructions by which a warp stores a row of its buffer that cannot be stored in bulk, counted in the machine code.
 _ROW_STORE = 18
+_SECTOR = 32  # bytes, which the L2 sends at once
 _LAUNCH_SECONDS = 2e-6
 
 
@@ -119,8 +121,16 @@ def _fragment_bytes(pipeline: Pipeline) -> int:
 def _l2_bytes(pipeline: Pipeline) -> float:
     """All that goes to and from it. Of a tile that the blocks of a cluster share each of them reads its part; partial
     sums of 4 bytes are written and read."""
-    step = sum(size / share for size, share in zip(pipeline.tile_bytes, reversed(pipeline.rank_map.shape[:2])))
+    shares = reversed(pipeline.rank_map.shape[:2])
+    sizes = [size * _sectors(pipeline, side) for side, size in enumerate(pipeline.tile_bytes)]
+    step = sum(size / share for size, share in zip(sizes, shares))
     return pipeline.grid * pipeline.steps * step + 8 * pipeline.partial_sums + _output_bytes(pipeline.scheme)
+
+
+def _sectors(pipeline: Pipeline, side: int) -> float:
+    """How many times the bytes of an input's rows of 128 the L2 sends: those that begin within a sector lie in one more."""
+    within = 1 - pipeline.alignment(side, _SECTOR) / _SECTOR
+    return 1 + within * _SECTOR / SWIZZLE
 
 
 def _copies(pipeline: Pipeline) -> float:

@@ -299,7 +299,7 @@ def test_the_space_has_bulk_schedules_where_they_can_run():
 def test_a_prime_size_is_no_cliff(across):
     alike = {"dtype": "bf16", "transpose_a": across, "transpose_b": not across}
     times = [rank(matmul(m=n, n=n, k=n, **alike), H200)[0].seconds for n in (2039, 2040)]
-    assert times[1] > 0.9 * times[0]
+    assert times[1] > 0.85 * times[0]
 
 
 def test_a_large_product_is_copied_in_bulk_by_clusters():
