@@ -22,6 +22,6 @@
     deployed  a saved kernel called from C, beside its tuned speed
     latency   how long a user waits: first call, cached call, rankings, docs/latency.md
 
-`python -m bench` runs suites of layers; `bench.model`, `bench.latency`, `bench.deployed` and `bench.render` are commands of
-their own.
+`python -m bench` runs suites of layers; `bench.model`, `bench.latency`, `bench.deployed` and `bench.render` are
+commands of their own.
 """

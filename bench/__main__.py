@@ -112,7 +112,9 @@ def _check_target(options: argparse.Namespace) -> None:
     options.dtype = options.dtype or (DEFAULT_DTYPE if gpu else "f32")
     known = DTYPES if gpu else tuple(ISAS_OF)
     if options.dtype not in known:
-        raise ProblemError(f"dtype {options.dtype!r:.40} is not covered by --target {options.target}: {', '.join(known)}")
+        raise ProblemError(
+            f"dtype {options.dtype!r:.40} is not covered by --target {options.target}: {', '.join(known)}"
+        )
     if gpu and options.layout != "nhwc":
         raise ProblemError(f"--layout {options.layout} is not covered by --target cuda: leave it out")
     if gpu and options.algorithm != "direct":
@@ -134,7 +136,9 @@ def _laid_out(layers: tuple[Layer, ...], options: argparse.Namespace) -> tuple[L
 
 
 def _shops(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], threads: Sequence[int]):
-    """What searches and builds, one for each number of threads or the GPU's; and what describes the run's conditions."""
+    """What searches and builds, one for each number of threads or the GPU's; and what describes the run's
+    conditions.
+    """
     if options.target == "cuda":
         return [gpu_workshop(options.dtype)], gpu_conditions.conditions
     shops = [workshop(None, count, options.dtype, options.algorithm) for count in threads]
@@ -145,7 +149,9 @@ def _shops(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], th
 
 
 def _operator(shop: Workshop, problem: Problem) -> tuple[str, ...]:
-    """The operator that the shop computes a problem as; none where it refuses to, which is said when the layer's turn comes."""
+    """The operator that the shop computes a problem as; none where it refuses to, which is said when the layer's turn
+    comes.
+    """
     try:
         return (shop.problem(problem).op,)
     except ProblemError:
@@ -214,7 +220,9 @@ def _command(options: argparse.Namespace) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m bench", description="Times suites of layers beside other libraries.")
-    parser.add_argument("--suite", nargs="+", default=list(PAPER), metavar="NAME[:LAYER]", help="default: yolo9000 resnet18")
+    parser.add_argument(
+        "--suite", nargs="+", default=list(PAPER), metavar="NAME[:LAYER]", help="default: yolo9000 resnet18"
+    )
     parser.add_argument(
         "--peers", nargs="+", metavar="NAME",
         help=f"of {' '.join(PEERS)}, or none; default: those of {' '.join(USUAL_PEERS['cpu'])}, on a GPU "
@@ -223,7 +231,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--cache", choices=("warm", "cold"), default="warm", help="before each call; default: warm")
     parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu", help="what computes; default: cpu")
-    parser.add_argument("--dtype", metavar="NAME", help="f32 (default), bf16 or int8 on the CPU; f16 (default), bf16 or tf32 on a GPU")
+    parser.add_argument(
+        "--dtype", metavar="NAME", help="f32 (default), bf16 or int8 on the CPU; f16 (default), bf16 or tf32 on a GPU"
+    )
     parser.add_argument("--batch", type=whole, default=1, metavar="N", help="images of every convolution; default: 1")
     parser.add_argument("--layout", choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc")
     parser.add_argument(

@@ -1,4 +1,6 @@
-"""A suite's layers for another algorithm than the definition: those that it cannot compute are refused with the reason."""
+"""A suite's layers for another algorithm than the definition: those that it cannot compute are refused
+with the reason.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ def _batched(suite: str, layer: Layer, images: int) -> Layer:
     if layer.problem is None:
         return layer
     if layer.problem.op == "matmul":
-        raise ProblemError(f"--batch is for convolutions: {suite}:{layer.name} is a product, whose suite says its own sizes")
+        raise ProblemError(
+            f"--batch is for convolutions: {suite}:{layer.name} is a product, whose suite says its own sizes"
+        )
     pairs = dict(pair.split("=") for pair in canonical(layer.problem).split(","))
     shape = ",".join(f"{key}={value}" for key, value in {**pairs, "n": images}.items())
     return replace(layer, shape=shape, problem=problem_of(layer.problem.op, shape))

@@ -57,7 +57,12 @@ def available(asked: Sequence[str] | None, target: str = "cpu") -> tuple[dict[st
 
 
 def conditions(
-    command: str, shop: Workshop, versions: Mapping[str, str], missing: Sequence[tuple[str, str]], cache: str, budget: float
+    command: str,
+    shop: Workshop,
+    versions: Mapping[str, str],
+    missing: Sequence[tuple[str, str]],
+    cache: str,
+    budget: float,
 ) -> Conditions:
     """Everything that a result states besides its figures."""
     compiler = find_compiler()
@@ -74,16 +79,22 @@ def conditions(
         pinned=f"threads may run on {host().cores} cores and are "
         + (f"bound by OMP_PROC_BIND={bound}" if bound else "not pinned")
         + "; on several, percents are of as many times the peak of one core",
-        allocator="output memory is re-used; where a library allocates it, glibc is told to keep what is freed; large arrays "
+        allocator="output memory is re-used; where a library allocates it, glibc is told to keep what is freed; large "
+        "arrays "
         "lie on huge pages where the system grants them, whoever allocates them",
-        turns=f"medians over {ROUNDS} turns of {TURN_SECONDS:g} s of every contender, in turns A B A B in one process, the "
+        turns=f"medians over {ROUNDS} turns of {TURN_SECONDS:g} s of every contender, in turns A B A B in one process, "
+        f"the "
         "FMA peak measured before and after each turn; warm turns begin with 3 calls that do not count",
         budget=budget,
     )
 
 
 def identity(
-    names: Sequence[str], suites: Mapping[str, Sequence[Layer]], threads: Sequence[int], dtype: str, algorithm: str,
+    names: Sequence[str],
+    suites: Mapping[str, Sequence[Layer]],
+    threads: Sequence[int],
+    dtype: str,
+    algorithm: str,
     known: Conditions,
 ) -> dict:
     """What tells an unfinished run from others: a run continues only what it would have measured itself."""

@@ -28,8 +28,8 @@ from tiling.notation import parse
 from tiling.problem import Problem
 from tiling.shapes import problem_of
 
-# Longer than the spinning that `bench.layers.WAITING` and the peers' own settings allow: after a call on two threads ONNX
-# Runtime burns up to 10 ms of CPU while nobody calls it, the others less than 0.3 ms.
+# Longer than the spinning that `bench.layers.WAITING` and the peers' own settings allow: after a call on two threads
+# ONNX Runtime burns up to 10 ms of CPU while nobody calls it, the others less than 0.3 ms.
 PAUSE_SECONDS = 0.03
 # A sample is about as long as this, or one call: long beside the clock's resolution, short beside a scheduler's slice.
 SAMPLE_SECONDS = 0.001
@@ -130,7 +130,9 @@ def _ours(name: str, kernel: Kernel, x, w, expected, warm: bool) -> _Entrant:
     def alone(seconds: float) -> Timing:
         return kernel.measure(x, packed.data, y, seconds)
 
-    layout = "row-major, b packed" if kernel.problem.op == "matmul" else f"{kernel.problem.layout.upper()}, weights packed"
+    layout = (
+        "row-major, b packed" if kernel.problem.op == "matmul" else f"{kernel.problem.layout.upper()}, weights packed"
+    )
     return _Entrant(name, layout, lambda: kernel(x, packed, out=y), error, alone if warm else None)
 
 
@@ -163,7 +165,9 @@ def _aligned(array: np.ndarray) -> np.ndarray:
     return copy
 
 
-def _turn(run: Callable[[], object], seconds: float, peak: Callable[[], float], sweep: Callable[[], None] | None) -> Timing:
+def _turn(
+    run: Callable[[], object], seconds: float, peak: Callable[[], float], sweep: Callable[[], None] | None
+) -> Timing:
     """About `seconds` of samples of seconds per call, the peak measured before and after."""
     time.sleep(PAUSE_SECONDS)
     before = peak()

@@ -41,7 +41,9 @@ def counted(job: dict, machine: Machine) -> dict[str, int]:
     events = [event for event in caches if event in available()]
     if not events:
         return {}
-    once, twice = (_stat(events, [sys.executable, "-m", "bench.counters", json.dumps(job), str(n)]) for n in (CALLS, 2 * CALLS))
+    once, twice = (
+        _stat(events, [sys.executable, "-m", "bench.counters", json.dumps(job), str(n)]) for n in (CALLS, 2 * CALLS)
+    )
     return {
         caches[event].name: max(0, twice[event] - once[event]) * caches[event].line // CALLS
         for event in events

@@ -30,7 +30,9 @@ from tiling.scheme import Scheme
 from tiling.shapes import canonical, parse_shape
 
 ROUNDS = 15
-TURN_SECONDS = 0.1  # the tuner takes samples of a millisecond then, which a neighbour seldom interrupts, as the program does
+TURN_SECONDS = (
+    0.1  # the tuner takes samples of a millisecond then, which a neighbour seldom interrupts, as the program does
+)
 _LEAST_SECONDS = 60.0  # of patience with a program that times itself for TURN_SECONDS
 
 
@@ -77,7 +79,11 @@ def _example(folder: Path, library: Path) -> Path:
 
 def _timed(program: Path, environment: dict[str, str]) -> float:
     ended = subprocess.run(
-        [program, str(TURN_SECONDS)], env={**os.environ, **environment}, capture_output=True, text=True, timeout=_LEAST_SECONDS
+        [program, str(TURN_SECONDS)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=_LEAST_SECONDS,
     )
     found = re.match(r"([0-9.]+) s a call", ended.stdout)
     if ended.returncode or not found:
@@ -91,7 +97,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--shape", required=True, nargs="+", help="layers, as `python -m search.conv` takes them")
     parser.add_argument("--threads", type=whole, default=1, metavar="N")
     parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
-    parser.add_argument("--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS", help="where no search was done yet")
+    parser.add_argument(
+        "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS", help="where no search was done yet"
+    )
     options = parser.parse_args(arguments)
     try:
         shop = workshop(options.isa, options.threads)

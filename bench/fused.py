@@ -79,7 +79,10 @@ def measure(shop: Workshop, layer: str, problem: Problem, budget: float) -> Cost
     bare = replace(problem, epilogue=None)
     shapes = [canonical(bare), *(canonical(fused(bare, epilogue)) for epilogue in EPILOGUES)]
     scheme = generate(bare, threads=shop.threads, tune="measure", budget=budget, isa=shop.isa.name).scheme
-    job = {key: value for key, value in shop.job(scheme).items() if key != "shape"} | {"rounds": ROUNDS, "turn": TURN_SECONDS}
+    job = {key: value for key, value in shop.job(scheme).items() if key != "shape"} | {
+        "rounds": ROUNDS,
+        "turn": TURN_SECONDS,
+    }
     with closing(Worker(env=shop.environment, packages=("bench",))) as worker:
         found = worker.call("bench.fused:turns", timeout=_TIMEOUT_SECONDS, shapes=shapes, **job)
     first, *others = (tuple(Timing(tuple(samples), peak) for samples, peak in turns) for turns in found)
@@ -117,9 +120,12 @@ def page(results: Sequence[Costs], command: str) -> str:
     lines = [
         "# What a fused epilogue costs",
         "",
-        f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} {compiler.version}. "
-        f"One scheme with each epilogue, the kernel alone, warm caches, {ROUNDS} turns of {TURN_SECONDS:g} s of each in one "
-        "process; a cost is the median over the turns of fused / bare - 1. `b` is a bias, `z` an array of the output's shape.",
+        f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} "
+        f"{compiler.version}. "
+        f"One scheme with each epilogue, the kernel alone, warm caches, {ROUNDS} turns of {TURN_SECONDS:g} s of each "
+        f"in one "
+        "process; a cost is the median over the turns of fused / bare - 1. `b` is a bias, `z` an array of the output's "
+        "shape.",
     ]
     for threads in dict.fromkeys(found.threads for found in results):
         here = [found for found in results if found.threads == threads]
@@ -128,13 +134,17 @@ def page(results: Sequence[Costs], command: str) -> str:
         for name in names:
             costs = [found.costs[name] for found in here]
             dear = sum(cost > TARGET for cost in costs)
-            lines.append(f"- `{name}`: {100 * median(costs):.1f} % in the median, over {100 * TARGET:g} % on {dear} of {len(here)}.")
+            lines.append(
+                f"- `{name}`: {100 * median(costs):.1f} % in the median, over {100 * TARGET:g} % on {dear} of "
+                f"{len(here)}."
+            )
         lines += ["", f"| layer | bare ms | % of peak | {' | '.join(f'`{name}`' for name in names)} | scheme |"]
         lines.append("| --- " * (4 + len(names)) + "|")
         for found in here:
             costs = " | ".join(f"{100 * cost:+.1f} %" for cost in found.costs.values())
             lines.append(
-                f"| {found.layer} | {1e3 * found.seconds:.3g} | {100 * found.fraction_of_peak:.1f} | {costs} | `{found.scheme}` |"
+                f"| {found.layer} | {1e3 * found.seconds:.3g} | {100 * found.fraction_of_peak:.1f} | {costs} | "
+                f"`{found.scheme}` |"
             )
     return "\n".join(lines) + "\n"
 
@@ -154,7 +164,10 @@ def main(arguments: list[str] | None = None) -> int:
                     try:
                         results.append(measure(shop, name, problem, options.budget))
                     except CandidateError as error:
-                        print(f"{name} {on_threads(threads)}: the kernel failed: {readable(error.reason)}", file=sys.stderr)
+                        print(
+                            f"{name} {on_threads(threads)}: the kernel failed: {readable(error.reason)}",
+                            file=sys.stderr,
+                        )
                         code = 1
                         continue
                     print(row(results[-1]), flush=True)
@@ -190,12 +203,16 @@ def _command(options: argparse.Namespace) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m bench.fused", description="What an epilogue fused into the store costs.")
+    parser = argparse.ArgumentParser(
+        "python -m bench.fused", description="What an epilogue fused into the store costs."
+    )
     parser.add_argument("--suite", nargs="+", default=[], metavar="NAME[:LAYER]", help="default: yolo9000 resnet18")
     parser.add_argument("--shape", nargs="+", default=[], help="layers, as `python -m search.conv` takes them")
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
-    parser.add_argument("--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS", help="where no search was done yet")
+    parser.add_argument(
+        "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS", help="where no search was done yet"
+    )
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as docs/fused.md")
     return parser
 

@@ -33,7 +33,12 @@ _ANSWER_SECONDS = 20
 
 
 def conditions(
-    command: str, shop: GpuWorkshop, versions: Mapping[str, str], missing: Sequence[tuple[str, str]], cache: str, budget: float
+    command: str,
+    shop: GpuWorkshop,
+    versions: Mapping[str, str],
+    missing: Sequence[tuple[str, str]],
+    cache: str,
+    budget: float,
 ) -> Conditions:
     """As `bench.conditions.conditions`, for a GPU."""
     return Conditions(
@@ -47,8 +52,10 @@ def conditions(
         cache=CACHES[cache],
         pinned=state(),
         allocator="output memory is re-used; what a library allocates comes from its own pool on the device",
-        turns=f"medians over {ROUNDS} turns of {TURN_SECONDS:g} s of every contender, in turns A B A B in one process; a turn "
-        f"begins with {WARM_CALLS} calls that do not count; before each call the device idles 0.2 ms, in which Python queues it",
+        turns=f"medians over {ROUNDS} turns of {TURN_SECONDS:g} s of every contender, in turns A B A B in one process; "
+        f"a turn "
+        f"begins with {WARM_CALLS} calls that do not count; before each call the device idles 0.2 ms, in which Python "
+        f"queues it",
         budget=budget,
         target="cuda",
     )
@@ -58,7 +65,9 @@ def state() -> str:
     """Driver, clocks, power and temperature of this process's GPU when the run began, as nvidia-smi tells them."""
     command = ["nvidia-smi", f"--id={bus_address()}", f"--query-gpu={','.join(_ASKED)}", "--format=csv,noheader"]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=True).stdout.split(",")
+        found = subprocess.run(
+            command, capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=True
+        ).stdout.split(",")
     except (OSError, subprocess.SubprocessError) as error:
         return f"not known, since nvidia-smi did not tell: {error}"
     told = ", ".join(f"{name} {value.strip()}" for name, value in zip(_ASKED.values(), found))

@@ -2,8 +2,8 @@
 
     prepare ──► check against float64 ──► for each round: A, B, C, …, each by events behind a head start
 
-A time is what one call keeps the device busy: no launch, no Python. All contenders are timed in this one way, on the same
-random reals, since a GPU draws less power and runs faster on zeros.
+A time is what one call keeps the device busy: no launch, no Python. All contenders are timed in this one way, on the
+same random reals, since a GPU draws less power and runs faster on zeros.
 """
 
 from __future__ import annotations

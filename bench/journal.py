@@ -25,7 +25,9 @@ class Journal:
     path: Path
 
     def results(self) -> list[LayerResult]:
-        """The finished layers. A last line that a crash tore is as if it had never been; so is any that does not parse."""
+        """The finished layers. A last line that a crash tore is as if it had never been; so is any that
+        does not parse.
+        """
         if not self.path.exists():
             return []
         with reported(self.path):

@@ -1,4 +1,6 @@
-"""`python -m bench.latency`: how long a user waits, in fresh data and cache folders: first call, later calls, rankings."""
+"""`python -m bench.latency`: how long a user waits, in fresh data and cache folders: first call, later
+calls, rankings.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,8 @@ def page(found: list[tuple[str, float]], command: str) -> str:
     lines = [
         "# How long a user waits",
         "",
-        f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} {compiler.version}; "
+        f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} "
+        f"{compiler.version}; "
         "data and cache folders were empty at the start, Python's imports count only where a command is timed.",
         "",
         "| | seconds |",

@@ -22,7 +22,8 @@ TURN_SECONDS = 0.1
 # A contest's visit to a worker without what preparing a peer takes: references, compilation, every turn.
 _TIMEOUT_SECONDS = 600.0
 PACKAGES = ("bench", "cpu")
-# What a worker runs for each target, and how much address space it may use: CUDA reserves all of the GPU's and the host's.
+# What a worker runs for each target, and how much address space it may use: CUDA reserves all of the GPU's and the
+# host's.
 CONTESTS = {"cpu": ("bench.contest:contest", None), "cuda": ("bench.gpu_contest:contest", ADDRESSES)}
 
 # glibc gives a large array back to the system when it is freed, and its pages are faulted in anew at the next call: a

@@ -47,9 +47,7 @@ def page(
     return "\n".join(lines) + "\n"
 
 
-def readme_table(
-    sections: Sequence[Section], conditions: Conditions, missing: Sequence[tuple[str, str]] = ()
-) -> str:
+def readme_table(sections: Sequence[Section], conditions: Conditions, missing: Sequence[tuple[str, str]] = ()) -> str:
     """One row a section, geometric means over its layers; then under which conditions and by which command.
 
     What is missing of the run is said first: a part must not pass for the whole.

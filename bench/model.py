@@ -59,10 +59,7 @@ class Honesty:
     @property
     def traffic_errors(self) -> dict[str, float]:
         """Per cache the median over the simulated schemes of how far the prediction is off, either way: 0.1 is 10 %."""
-        return {
-            level[0].level: median(max(m.ratio, 1 / m.ratio) for m in level) - 1
-            for level in zip(*self.moved)
-        }
+        return {level[0].level: median(max(m.ratio, 1 / m.ratio) for m in level) - 1 for level in zip(*self.moved)}
 
     @property
     def correlation(self) -> float | None:
@@ -130,7 +127,9 @@ def question(
     moved = tuple(
         compare(scheme, shop.machine, shop.isa, counted(shop.job(scheme), shop.machine)) for scheme in kept[:simulated]
     )
-    return Honesty(layer, canonical(problem), tuple(s.text for s in kept), tuple(predicted), tuple(measured), failed, moved)
+    return Honesty(
+        layer, canonical(problem), tuple(s.text for s in kept), tuple(predicted), tuple(measured), failed, moved
+    )
 
 
 def mean_sentence(results: Sequence[Honesty]) -> str:
@@ -147,22 +146,25 @@ def page(results: Sequence[Honesty], command: str, fingerprint: str, *, threads:
         "",
         f"Written by `{command}` on `{fingerprint}`; run it again to see your machine's figures.",
         "",
-        f"At most {schemes} random valid schemes of each layer (seed {seed}), most of them poor, predicted and measured",
-        f"{on_threads(threads)}; what this machine's store had measured before was not measured again. Spearman's rank",
-        "correlation is 1 for a model that ranks perfectly; the top-1 loss says how much slower the model's favourite of",
-        "the sample is than the sample's fastest. Times are seconds at the peak measured beside each. The traffic error is",
-        "the median, over the first schemes of the sample, of how far the bytes predicted into a cache are from those that the",
-        f"kernel's own addresses bring into a simulated one (least recently used, no prefetching), once it is warm{_counted(results)}.",
+        f"At most {schemes} random valid schemes of each layer (seed {seed}), most of them poor, predicted and",
+        f"measured {on_threads(threads)}; what this machine's store had measured before was not measured again.",
+        "Spearman's rank correlation is 1 for a model that ranks perfectly; the top-1 loss says how much slower the",
+        "model's favourite of the sample is than the sample's fastest. Times are seconds at the peak measured beside",
+        "each. The traffic error is the median, over the first schemes of the sample, of how far the bytes",
+        "predicted into a cache are from those that the kernel's own addresses bring into a simulated one",
+        f"(least recently used, no prefetching), once it is warm{_counted(results)}.",
         "",
         mean_sentence(results),
         "",
-        "| layer | shape | measured | failed | rank correlation | top-1 loss | traffic error | fastest ms | slowest ms |",
+        "| layer | shape | measured | failed | rank correlation | top-1 loss | traffic error | fastest ms "
+        "| slowest ms |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for r in results:
         lines.append(
             f"| {r.layer} | {r.shape.replace(',', ' ')} | {len(r.measured)} | {r.failed} | {r.shown_correlation} "
-            f"| {r.shown_loss} | {r.shown_traffic} | {_milliseconds(min, r.measured)} | {_milliseconds(max, r.measured)} |"
+            f"| {r.shown_loss} | {r.shown_traffic} | {_milliseconds(min, r.measured)} | "
+            f"{_milliseconds(max, r.measured)} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -204,7 +206,14 @@ def main(arguments: list[str] | None = None) -> int:
             command = shlex.join(
                 [
                     *("python", "-m", "bench.model", "--suite", *options.suite, "--schemes", str(options.schemes)),
-                    *("--simulate", str(options.simulate), "--seed", str(options.seed), "--report", str(options.report)),
+                    *(
+                        "--simulate",
+                        str(options.simulate),
+                        "--seed",
+                        str(options.seed),
+                        "--report",
+                        str(options.report),
+                    ),
                 ]
             )
             text = page(
@@ -239,7 +248,8 @@ def _ask(shop: Workshop, layers: Sequence[tuple[str, Problem]], options, results
             results.append(r)
             print(
                 f"{layer:<14} {len(r.measured)} schemes, rank correlation {r.shown_correlation:>5}, top-1 loss "
-                f"{r.shown_loss:>5}, traffic error {r.shown_traffic}, {r.failed} failed, {time.monotonic() - started:.0f} s",
+                f"{r.shown_loss:>5}, traffic error {r.shown_traffic}, {r.failed} failed, "
+                f"{time.monotonic() - started:.0f} s",
                 flush=True,
             )
 

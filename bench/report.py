@@ -22,7 +22,12 @@ SUFFIXES = (".md", ".html", ".csv", ".jsonl")
 def table(section: Section) -> Table:
     """One row a layer, for a terminal: percents of peak, and how many times as long as ours each peer takes."""
     against = ", and how many times as long as ours" if section.peers else ""
-    shown = Table(title=f"{section.title}: % of the {section.words.peak}{against}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    shown = Table(
+        title=f"{section.title}: % of the {section.words.peak}{against}",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
     model = any(r.contender(MODEL) for r in section.results)
     columns = ("layer", "call", "kernel", *(["model"] if model else []), "limit", *section.peers)
     for column in columns:

@@ -31,8 +31,8 @@ class LayerResult:
     `flops` count padding, as everyone counts; `flops_on_image` leave out the taps that fall on it. `compulsory_bytes`
     are those of every tensor once. `tried` are (predicted, measured) seconds of each candidate the search measured,
     `skipped` (peer, reason). `memory_bandwidth` is one core's, bytes/s read, measured in the same process.
-    `search_seconds` is from the question to the scheme, `total_seconds` until everything was timed. `algorithm` is the one
-    asked for: "direct", "winograd" or "auto". On a GPU, `target`
+    `search_seconds` is from the question to the scheme, `total_seconds` until everything was timed. `algorithm` is the
+    one asked for: "direct", "winograd" or "auto". On a GPU, `target`
     "cuda", a call's time is that of the device, the peak its tensor-core rate, the bandwidth that of a copy within it.
     """
 
@@ -102,7 +102,9 @@ class LayerResult:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What every figure of a run holds under. `peers` are (name, title, version) of those that ran, `missing` (name, why)."""
+    """What every figure of a run holds under. `peers` are (name, title, version) of those that ran, `missing` (name,
+    why).
+    """
 
     command: str
     machine: Machine

@@ -13,8 +13,8 @@ from bench.layers import run_layer
 from bench.results import LayerResult
 from bench.sections import placed
 from cpu.worker import CandidateError
-from search.tune import TuningError
 from search.gpu_workshop import GpuWorkshop
+from search.tune import TuningError
 from search.workshop import Workshop
 from tiling.problem import ProblemError
 from tiling.scheme import SchemeError
@@ -53,7 +53,13 @@ def run(
     """
     found = {(r.suite, r.layer, r.threads): r for r in known}
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=len(visits))
         for visit in visits:

@@ -42,7 +42,9 @@ class Section:
 
 
 def sections(results: Iterable[LayerResult]) -> tuple[Section, ...]:
-    """The results by target, number of threads, dtype, cache, layout, algorithm and suite, in order of first appearance."""
+    """The results by target, number of threads, dtype, cache, layout, algorithm and suite, in order of first
+    appearance.
+    """
     results = tuple(results)
     groups: dict[tuple, list[LayerResult]] = {}
     for r in results:

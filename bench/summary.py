@@ -97,7 +97,11 @@ def facts(conditions: Conditions, results: Sequence[LayerResult]) -> list[tuple[
             "FLOPs",
             "Padding counts, though our kernels never compute it. The limit is what a kernel at the peak reaches "
             "if it leaves padding out: 100 %, and more on small images."
-            + (" Winograd's algorithm needs fewer and may pass it." if any(r.algorithm != "direct" for r in results) else ""),
+            + (
+                " Winograd's algorithm needs fewer and may pass it."
+                if any(r.algorithm != "direct" for r in results)
+                else ""
+            ),
         ),
         (
             "Check",

@@ -15,9 +15,9 @@ from types import MappingProxyType
 import cffi
 import numpy as np
 
-from cpu.library import load
 from cpu.emit import emit
 from cpu.kernel import aligned_empty
+from cpu.library import load
 from microkernels.isa import Isa
 from search.occupancy import geometries
 from search.volume import Volumes
@@ -47,12 +47,16 @@ class Moved:
 
     @property
     def ratio(self) -> float:
-        """Predicted over observed. Less than a hundredth of the tensors' bytes takes no time: it counts as that much."""
+        """Predicted over observed. Less than a hundredth of the tensors' bytes takes no time: it counts as
+        that much.
+        """
         least = self.compulsory / 100
         return max(self.predicted, least) / max(self.observed, least)
 
 
-def compare(scheme: Scheme, machine: Machine, isa: Isa, counted: Mapping[str, int] = MappingProxyType({})) -> tuple[Moved, ...]:
+def compare(
+    scheme: Scheme, machine: Machine, isa: Isa, counted: Mapping[str, int] = MappingProxyType({})
+) -> tuple[Moved, ...]:
     """Model and observation for each cache of `machine`, one core, plain stores; innermost first.
 
     `counted` are a warm call's bytes into the caches whose counters can be read. Simulating takes about 20 ns per load
@@ -74,8 +78,7 @@ def simulate(scheme: Scheme, machine: Machine, isa: Isa) -> tuple[int, ...]:
     library = load(source.text, (), ffi.dlopen)
     problem = scheme.problem
     arrays = [
-        aligned_empty((elements,))
-        for elements in (problem.broadcast.elements, source.packed, problem.output.elements)
+        aligned_empty((elements,)) for elements in (problem.broadcast.elements, source.packed, problem.output.elements)
     ]
     caches = geometries(machine, threads=1)
     line = machine.caches[0].line

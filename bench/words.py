@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Words:
-    """`peak` is what percents are of, `timed` and `call` say what a time is; the rest are sentences of the conditions."""
+    """`peak` is what percents are of, `timed` and `call` say what a time is; the rest are sentences of the
+    conditions.
+    """
 
     peak: str
     timed: str
@@ -26,7 +28,8 @@ WORDS = {
         "{fingerprint}, {cores} cores, {isa}; per core: {caches}.",
         "FMA peak of one core {peaks} GFLOP/s; memory read by one core {bandwidths} GB/s.",
         "Threads",
-        "Medians. A call is what a Python user makes, into memory that is used again, weights packed before; the kernel alone "
+        "Medians. A call is what a Python user makes, into memory that is used again, weights packed before; the "
+        "kernel alone "
         "is timed without Python. Percents and ratios are of calls where nothing else is said; the spread is the "
         "interquartile range over the median.",
     ),
@@ -35,7 +38,8 @@ WORDS = {
         "by events on the device",
         "what one call keeps the device busy",
         "{fingerprint}; {caches}.",
-        "memory copied within the device at {bandwidths} GB/s, read and written; the tensor-core rate of the data sheet, at "
+        "memory copied within the device at {bandwidths} GB/s, read and written; the tensor-core rate of the data "
+        "sheet, at "
         "the boost clock, is {peaks} GFLOP/s.",
         "Driver and clocks",
         "Medians of what one call keeps the device busy, by CUDA events before and after it, into memory that is used "

@@ -1,11 +1,12 @@
 """Compiled kernels kept on disk, so that each is compiled once per machine. `python -m cpu.cache` looks after them.
 
 Libraries of a CPU (`cpu.library`), cubins of a GPU (`gpu.compile`) and what other libraries' searches found
-(`bench.peers.tvm_library`) lie in one folder, under one limit. No lock is taken anywhere. An entry's name is a hash of everything that decides its content, each process builds in a folder of its
-own, and `os.replace` puts the finished file in place in one step: two processes that build the same entry at once both
-publish the same thing, and a reader sees all of it or none. An entry ends with a hash of its name and of what precedes
-it, so that one that a full disk, a power cut or a stray hand damaged or renamed is built again and never loaded: code
-cut off in the middle would load, and crash when it is run.
+(`bench.peers.tvm_library`) lie in one folder, under one limit. No lock is taken anywhere. An entry's name is a hash of
+everything that decides its content, each process builds in a folder of its own, and `os.replace` puts the finished file
+in place in one step: two processes that build the same entry at once both publish the same thing, and a reader sees all
+of it or none. An entry ends with a hash of its name and of what precedes it, so that one that a full disk, a power cut
+or a stray hand damaged or renamed is built again and never loaded: code cut off in the middle would load, and crash
+when it is run.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def kept(name: str, source: str, make: Callable[[Path], bytes]) -> bytes:
     """What is kept under `name`, made now if it never was: found whole, else what `make(path)` gives.
 
     name: a hash of all that decides the content, ending with .so or .cubin. `source`, the text it is made of, is kept
-    beside. `make` may build at `path`, a file of that name in a folder of this call's own. Raises CacheError if the folder
-    cannot be written, and what `make` raises.
+    beside. `make` may build at `path`, a file of that name in a folder of this call's own. Raises CacheError if the
+    folder cannot be written, and what `make` raises.
     """
     entry = entry_path(name)
     content = _unsealed(entry)
@@ -111,7 +112,9 @@ def clear() -> list[Entry]:
 
 
 def limit_bytes() -> int | float:
-    """How large the compiled kernels may become together: what ``keep_limit`` was told last, else 512 MiB; or infinite."""
+    """How large the compiled kernels may become together: what ``keep_limit`` was told last, else 512 MiB;
+    or infinite.
+    """
     try:
         kept = _limit_file().read_text(encoding="ascii").strip()
     except (OSError, ValueError):

@@ -44,7 +44,10 @@ def _status(options: argparse.Namespace) -> str:
         return json.dumps(facts | {"limit_bytes": None if limit == math.inf else limit})
     lines = [
         ("folder", str(kernel_folder())),
-        ("kernels", f"{len(found)}, {f'{of_gpus} of them for GPUs, ' if of_gpus else ''}{_shown(total)} with their sources"),
+        (
+            "kernels",
+            f"{len(found)}, {f'{of_gpus} of them for GPUs, ' if of_gpus else ''}{_shown(total)} with their sources",
+        ),
         ("limit", "none" if limit == math.inf else f"{_shown(limit)}; beyond it those go that were used longest ago"),
     ]
     if found:

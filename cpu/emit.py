@@ -60,8 +60,8 @@ MOST_FMAS = 4096
 class Source:
     """An emitted kernel: C text that defines two functions.
 
-        void SYMBOL(const float *X, const float *W, float *Y, …)   W packed, everything contiguous; … what an epilogue reads
-        void SYMBOL_pack(const float *W, float *packed)            from the problem's own layout, once per weights
+        void SYMBOL(const float *X, const float *W, float *Y, …)   W packed, everything contiguous; … what an epilogue
+        reads void SYMBOL_pack(const float *W, float *packed)            from the problem's own layout, once per weights
 
     Of other dtypes X, W and Y have their C types (`cpu.numbers`). packed: the numbers of the packed weights.
     """
@@ -137,7 +137,9 @@ def _shuffles(nest: Nest, turned: tuple[int, ...]) -> list[str]:
 
 
 def _transposition(nest: Nest, turned: tuple[int, ...]) -> list[str]:
-    """The C text that transposed stores and a turned x need: a function for each number of rows there is, and its lanes' name."""
+    """The C text that transposed stores and a turned x need: a function for each number of rows there is, and its
+    lanes' name.
+    """
     isa = nest.isa
     rows = {block.count for site in nest.sites for block in site.blocks if nest.scheme.problem.crosswise} | set(turned)
     # A tile that goes on from stored sums turns vectors of rows, one for each point of the vectorised dim.
@@ -203,9 +205,11 @@ def describe(kernel: Microkernel, isa: Isa) -> str:
 
 
 def _copied(scheme: Scheme, words: Problem) -> dict | None:
-    """How x is copied where it does not lie in words already: runs of `numbers` neighbours, each made `whole` numbers long.
+    """How x is copied where it does not lie in words already: runs of `numbers` neighbours, each made `whole` numbers
+    long.
 
-    Of words along a window these are `columns` of every row, each of so many `taps`; else a group's channels of every pixel.
+    Of words along a window these are `columns` of every row, each of so many `taps`; else a group's channels of every
+    pixel.
     """
     problem = scheme.problem
     if not is_narrow(problem) or problem.as_read is not problem or not is_copied(problem, dims_of(scheme)):
@@ -227,9 +231,13 @@ def _check(scheme: Scheme, isa: Isa) -> None:
     problem = scheme.problem
     output = problem.output.name
     if problem.dtype not in ISAS_OF:
-        raise SchemeError(f"{problem.op} of {problem.dtype} runs on a GPU only: a CPU kernel computes in {', '.join(ISAS_OF)}")
+        raise SchemeError(
+            f"{problem.op} of {problem.dtype} runs on a GPU only: a CPU kernel computes in {', '.join(ISAS_OF)}"
+        )
     if problem.dtype != isa.dtype:
-        raise SchemeError(f"{isa.name} computes in {isa.dtype}, not {problem.dtype}: use {' or '.join(ISAS_OF[problem.dtype])}")
+        raise SchemeError(
+            f"{isa.name} computes in {isa.dtype}, not {problem.dtype}: use {' or '.join(ISAS_OF[problem.dtype])}"
+        )
     if scheme.lanes != isa.lanes:
         raise SchemeError(
             f"V({problem.vector_dim},{scheme.lanes}): {isa.name} has vectors of {isa.lanes} lanes; "
@@ -268,7 +276,8 @@ def _check(scheme: Scheme, isa: Isa) -> None:
             )
         if prod(tile.values()) > MOST_FMAS:
             raise SchemeError(
-                f"the register tile unrolls {prod(tile.values())} FMAs into one step, {MOST_FMAS} are the most: turn a U "
+                f"the register tile unrolls {prod(tile.values())} FMAs into one step, {MOST_FMAS} are the most: turn a "
+                f"U "
                 "over a summed dim into a T"
             )
 
@@ -279,9 +288,13 @@ def _check_exchange(scheme: Scheme, isa: Isa) -> None:
         return
     size = scheme.problem.extents[dim]
     if isa.lanes % size:
-        raise SchemeError(f"V({scheme.problem.vector_dim},{isa.lanes}): a group of {size} channels does not fit {isa.lanes} lanes")
+        raise SchemeError(
+            f"V({scheme.problem.vector_dim},{isa.lanes}): a group of {size} channels does not fit {isa.lanes} lanes"
+        )
     if any(tile[dim] != size for tile in scheme.tiles):
-        raise SchemeError(f"U({dim},{size}) is missing: each {dim} is another exchange of lanes, so none of them may loop")
+        raise SchemeError(
+            f"U({dim},{size}) is missing: each {dim} is another exchange of lanes, so none of them may loop"
+        )
 
 
 def _streamable(scheme: Scheme) -> bool:

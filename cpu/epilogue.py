@@ -76,7 +76,9 @@ def operand(isa: Isa, problem: Problem, array: Tensor, address: str, v: int, tai
 
 
 def block_operand(isa: Isa, array: Tensor, address: str, rows: Sequence[Mapping[str, int]], block: Block) -> str:
-    """A vector of an array along the rows of a transposed block; one value spread where it is the same for all of them."""
+    """A vector of an array along the rows of a transposed block; one value spread where it is the same for
+    all of them.
+    """
     first, last = rows[block.first], rows[block.first + block.count - 1]
     if all(array.stride(dim) * (last[dim] - first[dim]) == 0 for dim in first):
         return isa.broadcast.format(p=address)
@@ -85,7 +87,9 @@ def block_operand(isa: Isa, array: Tensor, address: str, rows: Sequence[Mapping[
 
 
 def may_be_output(problem: Problem, array: Tensor) -> bool:
-    """Whether `array` may be the output itself: f32 of its shape, each element is read by the store that replaces it."""
+    """Whether `array` may be the output itself: f32 of its shape, each element is read by the store that
+    replaces it.
+    """
     return array.indices == problem.output.indices and problem.output_dtype == "f32"
 
 

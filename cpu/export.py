@@ -28,7 +28,16 @@ from tiling.scheme import SchemeError
 from tiling.shapes import canonical, problem_of
 from tiling.words import copies
 
-_RECORD = {"version": str, "symbol": str, "op": str, "shape": str, "scheme": str, "isa": str, "threads": int, "sha256": str}
+_RECORD = {
+    "version": str,
+    "symbol": str,
+    "op": str,
+    "shape": str,
+    "scheme": str,
+    "isa": str,
+    "threads": int,
+    "sha256": str,
+}
 
 
 class ExportError(RuntimeError):
@@ -48,7 +57,8 @@ def writable(folder: Path) -> None:
 def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
     """Writes SYMBOL.c, .h, .so and .json, and SYMBOL_example.c, into `folder`; returns their paths. Raises ExportError.
 
-    Where the compile cache has lost the kernel meanwhile it is compiled again: raises ToolchainError and CacheError too.
+    Where the compile cache has lost the kernel meanwhile it is compiled again: raises ToolchainError and CacheError
+    too.
     """
     source = kernel.emitted
     problem = kernel.problem
@@ -61,12 +71,19 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
         "tensors": (problem.broadcast, problem.vector, problem.output),
         "arrays": problem.epilogue_arrays,
         "epilogue": problem.epilogue,
-        "in_place": [a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and single_pass(kernel.scheme)],
+        "in_place": [
+            a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and single_pass(kernel.scheme)
+        ],
         "packed": source.packed,
         "allocates": kernel.scheme.algorithm == "winograd" or copies(kernel.scheme),
         "elements": elements_of(problem),
         "types": [ELEMENTS[name].c for name in elements_of(problem)],
-        "values": {"f32": "%s", "bf16": "bf16(%s)", "u8": "2 + %s", "s8": "%s"},  # of the example's arrays, from a number's C text
+        "values": {
+            "f32": "%s",
+            "bf16": "bf16(%s)",
+            "u8": "2 + %s",
+            "s8": "%s",
+        },  # of the example's arrays, from a number's C text
         "compile_flags": " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ()))),
     }
     library = kernel.saved
@@ -97,8 +114,8 @@ def load(path: str | Path) -> Kernel:
     """The kernel that `save` wrote: `path` is its folder, or its SYMBOL.json where a folder holds several.
 
     The record and the library and source beside it are checked before the library is loaded: a library is code, and one
-    that the record does not describe would run with the wrong arrays. Raises ExportError, and CpuError on a CPU that lacks the
-    kernel's instruction set.
+    that the record does not describe would run with the wrong arrays. Raises ExportError, and CpuError on a CPU that
+    lacks the kernel's instruction set.
     """
     path = Path(path)
     found = sorted(path.glob("*__*.json")) if path.is_dir() else [path]
@@ -122,7 +139,8 @@ def load(path: str | Path) -> Kernel:
         raise ExportError(f"{error.filename} cannot be read ({error.strerror}): save the kernel again") from error
     if record["sha256"] != _sha256(record, text, library):
         raise ExportError(
-            f"{found[0]} was not written together with {files[0].name} and {files[1].name} beside it: save the kernel again"
+            f"{found[0]} was not written together with {files[0].name} and {files[1].name} beside it: save the kernel "
+            f"again"
         )
     source = Source(
         symbol=record["symbol"],

@@ -67,7 +67,12 @@ class Kernel:
         self._elements = tuple(ELEMENTS[name] for name in elements_of(self.problem))
         ffi = cffi.FFI()
         # Pointers to whatever the problem's dtypes are: `_checked` sees to that.
-        parameters = ("const void *X", "const void *W", "void *Y", *["const void *"] * len(self.problem.epilogue_arrays))
+        parameters = (
+            "const void *X",
+            "const void *W",
+            "void *Y",
+            *["const void *"] * len(self.problem.epilogue_arrays),
+        )
         ffi.cdef(
             f"void {source.symbol}({', '.join(parameters)});"
             f"void {source.symbol}_pack(const void *W, void *packed);"
@@ -161,8 +166,8 @@ class Kernel:
         """y = x * w. x is (N,H,W,C) float32, w (K,C/groups,R,S) float32 or what `pack` gave; y is (N,OH,OW,K) float32;
         in layout nchw x is (N,C,H,W) and y (N,K,OH,OW).
 
-        Of a bf16 problem x and w are uint16, the bits, or ml_dtypes.bfloat16, or DLPack tensors of bfloat16; y is uint16,
-        or as x is. Of an int8 problem x is uint8, w int8. y is of the problem's `output_dtype`.
+        Of a bf16 problem x and w are uint16, the bits, or ml_dtypes.bfloat16, or DLPack tensors of bfloat16; y is
+        uint16, or as x is. Of an int8 problem x is uint8, w int8. y is of the problem's `output_dtype`.
         The arrays of the problem's epilogue follow, in the order of their first use or by name: k(x, w, b, z) or
         k(x, w, z=z, b=b). One of the output's shape may be `out` itself, so that y is added to it in place.
         Raw weights are packed on every call. Arrays may be anything with NumPy's array interface or DLPack on the
@@ -174,7 +179,8 @@ class Kernel:
             # The scheme's text alone would not do: it may be the same for two problems, its problem is part of it.
             if w.scheme is not self.scheme and w.scheme != self.scheme:
                 raise ArgumentError(
-                    f"these packed weights belong to another kernel ({w.scheme.problem}, {w.scheme}): call this one's pack(w)"
+                    f"these packed weights belong to another kernel ({w.scheme.problem}, {w.scheme}): call this one's "
+                    f"pack(w)"
                 )
         else:
             w = self.pack(w)
@@ -245,11 +251,14 @@ class Kernel:
 
 
 def build(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> Kernel:
-    """Emits, compiles (or finds compiled) and loads a scheme. Raises SchemeError, ToolchainError, CacheError or CpuError."""
+    """Emits, compiles (or finds compiled) and loads a scheme. Raises SchemeError, ToolchainError, CacheError or
+    CpuError.
+    """
     source = emit(scheme, isa, threads, stream)
     if source.openmp and not find_compiler().openmp:
         raise ToolchainError(
-            f"{find_compiler().path} has no OpenMP, so threads={threads} cannot be had: use gcc, install clang's OpenMP "
+            f"{find_compiler().path} has no OpenMP, so threads={threads} cannot be had: use gcc, install clang's "
+            f"OpenMP "
             "(Debian/Ubuntu: apt install libomp-dev), or ask for threads=1"
         )
     return Kernel(scheme, source)
@@ -278,16 +287,16 @@ def _checked(array, tensor: Tensor, element: Element, name: str | None = None) -
     name = name or tensor.name
     if not isinstance(array, np.ndarray):
         array = _adopt(array, name, element)
-    if array.dtype != element.numpy:  # a dtype beside a dtype: NumPy compares the other byte order as different, and fast
+    if (
+        array.dtype != element.numpy
+    ):  # a dtype beside a dtype: NumPy compares the other byte order as different, and fast
         if array.dtype.name != element.named:
             takes = f"{element.named}, or its bits as {element.numpy}" if element.named else element.numpy
             raise ArgumentError(f"{name} is {array.dtype}, but this kernel takes {takes}: convert it first")
         if array.flags.c_contiguous:
             array = array.view(element.numpy)
     if array.shape != tensor.shape:
-        raise ArgumentError(
-            f"{name} has shape {array.shape}, but this kernel was made for {tensor.shape}"
-        )
+        raise ArgumentError(f"{name} has shape {array.shape}, but this kernel was made for {tensor.shape}")
     if not array.flags.c_contiguous:
         raise ArgumentError(f"{name} is not C-contiguous: pass numpy.ascontiguousarray({name})")
     return array
@@ -301,5 +310,9 @@ def _adopt(array, name: str, element: Element) -> np.ndarray:
         if hasattr(array, "__array_interface__"):
             return np.asarray(array)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise ArgumentError(f"{name} cannot be read in place ({error}): pass a {element.named or element.numpy} array on the CPU") from error
-    raise ArgumentError(f"{name} is {type(array).__name__}, not an array: pass a {element.named or element.numpy} array on the CPU")
+        raise ArgumentError(
+            f"{name} cannot be read in place ({error}): pass a {element.named or element.numpy} array on the CPU"
+        ) from error
+    raise ArgumentError(
+        f"{name} is {type(array).__name__}, not an array: pass a {element.named or element.numpy} array on the CPU"
+    )

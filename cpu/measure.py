@@ -53,15 +53,21 @@ def verdict(
 
 
 def definition_error(*, op: str, shape: str, isa: str, seed: int) -> dict:
-    """{"max_error"} as `verdict` has it, of the plainest scheme of a 3 x 3 convolution: for its error, not for its speed."""
+    """{"max_error"} as `verdict` has it, of the plainest scheme of a 3 x 3 convolution: for its error, not for its
+    speed.
+    """
     problem, chosen = problem_of(op, shape), isa_named(isa)
     text = f"R(n) R(h) R(w) R(k) S(y) T(r,{TAPS}) T(s,{TAPS}) T(c,{problem.extents['c']}) V(k,{chosen.lanes})"
     kernel, inputs = build(parse(problem, text), chosen), reals(problem, seed)
-    return {"max_error": largest_error(problem, kernel(*inputs), reference(problem, *inputs), error_bound(problem, *inputs))}
+    return {
+        "max_error": largest_error(problem, kernel(*inputs), reference(problem, *inputs), error_bound(problem, *inputs))
+    }
 
 
 def largest_error(problem: Problem, y: np.ndarray, expected: np.ndarray, bound: np.ndarray) -> float:
-    """Of a result on random reals, as it is stored; raises WrongResult where it has another shape or an error exceeds its `bound`."""
+    """Of a result on random reals, as it is stored; raises WrongResult where it has another shape or an error exceeds
+    its `bound`.
+    """
     if y.shape != expected.shape:
         raise WrongResult(f"wrong result: shape {y.shape} instead of {expected.shape}")
     with np.errstate(all="ignore"):

@@ -102,7 +102,9 @@ class Nest:
         last_vector, masks = self._masks(site)
         choices = [((), "")]
         for index, clipping in enumerate(site.clipped):
-            choices = [((*clips, clip), label + _label(clipping, clip)) for clips, label in choices for clip in clipping.clips]
+            choices = [
+                ((*clips, clip), label + _label(clipping, clip)) for clips, label in choices for clip in clipping.clips
+            ]
         names = {}
         for clips, label in choices:
             for tail in masks:

@@ -65,6 +65,8 @@ def from_bits(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def stored(problem: Problem, values: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """The arrays that a CPU's kernel takes for x, w and the epilogue's: inputs of the problem's dtype, the others float32."""
+    """The arrays that a CPU's kernel takes for x, w and the epilogue's: inputs of the problem's dtype, the others
+    float32.
+    """
     x, w, *arrays = values
     return *(to_bits(array, dtype) for array, dtype in zip((x, w), elements_of(problem))), *arrays

@@ -1,8 +1,8 @@
 """The reference a kernel is checked against: written from the definition, with NumPy, in float64.
 
 It shares nothing with the emitter or with `tiling`'s window arithmetic: the input is padded for real and every tap is
-one matrix product. Inputs are values, as float32, of whatever dtype (`cpu.numbers.stored` makes a kernel's arrays of them).
-Small integers make it exact in float32, so the check there is `==`; on reals the bound is K·eps.
+one matrix product. Inputs are values, as float32, of whatever dtype (`cpu.numbers.stored` makes a kernel's arrays of
+them). Small integers make it exact in float32, so the check there is `==`; on reals the bound is K·eps.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def _channels_last(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray
     for r in range(taps_r):
         for s in range(taps_s):
             h, v = r * dilation_h, s * dilation_w
-            seen = padded[:, h : h + (out_h - 1) * stride_h + 1 : stride_h, v : v + (out_w - 1) * stride_w + 1 : stride_w]
+            seen = padded[
+                :, h : h + (out_h - 1) * stride_h + 1 : stride_h, v : v + (out_w - 1) * stride_w + 1 : stride_w
+            ]
             y += _pointwise(seen, w[:, :, r, s])
     return y
 
@@ -84,7 +86,9 @@ def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
 
 
 def reals(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
-    """Inputs drawn evenly from [-1, 1), rounded to bf16 where that is the dtype, of int8 from all numbers: x and w, then the epilogue's arrays."""
+    """Inputs drawn evenly from [-1, 1), rounded to bf16 where that is the dtype, of int8 from all numbers: x and w,
+    then the epilogue's arrays.
+    """
     rng = np.random.default_rng(seed)
     tensors = (problem.broadcast, problem.vector, *problem.epilogue_arrays)
     x, w, *arrays = (rng.random(t.shape, np.float32) * 2 - 1 for t in tensors)
@@ -109,8 +113,9 @@ def error_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndar
 
 
 def exact_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray | float:
-    """As `error_bound` for inputs of `integers`, whose sums are exact: 0 but for what an epilogue rounds, and a float32 of
-    an int32."""
+    """As `error_bound` for inputs of `integers`, whose sums are exact: 0 but for what an epilogue rounds, and a float32
+    of an int32.
+    """
     as_summed = problem.sum_dtype == "f32" or problem.keeps_sums
     if as_summed and not problem.epilogue:
         return 0.0
@@ -120,7 +125,8 @@ def exact_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndar
 
 
 def wrong(problem: Problem, y: np.ndarray, expected: np.ndarray, bound: np.ndarray | float) -> np.ndarray:
-    """Which elements of an output as a kernel stores it are further from `expected` than `bound` and the store's rounding.
+    """Which elements of an output as a kernel stores it are further from `expected` than `bound` and the store's
+    rounding.
 
     Rounding keeps the order of numbers, so a narrow output lies between the rounded ends of what is allowed.
     """

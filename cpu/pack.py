@@ -5,9 +5,10 @@
 The panels of one group stand together, group after group.
 
 Panels stand back to back, so a register tile streams its weights from one contiguous run. Lanes past the vectorised
-extent are zero; they are the only padding there is, and no more than one vector wide. Of narrow numbers a lane is a word
-(`tiling.words`): neighbours of the dim that is summed word by word lie side by side in it, zeros in what it lacks. Where
-lanes meet the channels of their group in turn (`tiling.grouped`), each lane's weights stand in the order it meets them.
+extent are zero; they are the only padding there is, and no more than one vector wide. Of narrow numbers a lane is a
+word (`tiling.words`): neighbours of the dim that is summed word by word lie side by side in it, zeros in what it lacks.
+Where lanes meet the channels of their group in turn (`tiling.grouped`), each lane's weights stand in the order it meets
+them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from math import prod
 
 from cpu.site import reduction_order
 from tiling.nest import Loop, Node, Register, lower
-from tiling.problem import Problem
 from tiling.scheme import Scheme
 from tiling.words import dims_of, scheme_in_words
 
@@ -114,7 +114,9 @@ def _panels(scheme: Scheme) -> list[tuple[int, int]]:
 
 
 def _reduction_loops(scheme: Scheme) -> list[tuple[str, int, int]]:
-    """(dim, trips, step) of every loop over a reduction dim, outermost first, the unrolled ones last; every dim once at least."""
+    """(dim, trips, step) of every loop over a reduction dim, outermost first, the unrolled ones last; every dim once at
+    least.
+    """
     problem, found, nodes = scheme.problem, [], lower(scheme)
     while not isinstance(nodes[0], Register):
         node = nodes[0]

@@ -125,9 +125,13 @@ class _Writer:
         return lines
 
     def store(self, finished: bool, stream: bool = False) -> list[str]:
-        """Accumulators go to the output, transposed where it needs that; with `finished`, what `finish` makes of them."""
+        """Accumulators go to the output, transposed where it needs that; with `finished`, what `finish`
+        makes of them.
+        """
         if not self.site.problem.crosswise:
-            return self.emitter.store(self._outputs(), self.variant.tail, stream, self.finish if finished else unchanged)
+            return self.emitter.store(
+                self._outputs(), self.variant.tail, stream, self.finish if finished else unchanged
+            )
         isa, output, lines = self.emitter.isa, self.site.problem.output, []
         for v, block in self._blocks():
             rows = [self.emitter.acc(block.first + i, v) for i in range(block.count)]
@@ -214,7 +218,9 @@ class _Writer:
                     texts[address] = _sum(x, self.row_terms("X", offsets, broadcast))
                 key = address, point[exchange_dim] if exchange_dim else 0
                 reads.setdefault(key, []).append((row, len(points) - 1))
-        ordered = [Read(texts[address], tuple(reads[address, exchange]), exchange) for address, exchange in sorted(reads)]
+        ordered = [
+            Read(texts[address], tuple(reads[address, exchange]), exchange) for address, exchange in sorted(reads)
+        ]
         return self.emitter.step(points, ordered, self.variant.tail) if points else []
 
     def _reached(self, row: dict[str, int], point: dict[str, int], taps: dict[str, int]) -> bool:

@@ -81,9 +81,7 @@ def time_calls(
     return tuple(times)
 
 
-def read_bandwidth(
-    buffer: np.ndarray, flags: tuple[str, ...], lanes: int, seconds: float = 0.02
-) -> float:
+def read_bandwidth(buffer: np.ndarray, flags: tuple[str, ...], lanes: int, seconds: float = 0.02) -> float:
     """Bytes/s that one core reads ``buffer`` with, in order, again and again.
 
     ``buffer`` is C-contiguous, of any dtype. A read-only page that was never
@@ -94,17 +92,13 @@ def read_bandwidth(
     return _library(flags, lanes).tw_read_bandwidth(pointer, buffer.nbytes, seconds)
 
 
-def write_bandwidth(
-    buffer: np.ndarray, flags: tuple[str, ...], lanes: int, seconds: float = 0.02
-) -> float:
+def write_bandwidth(buffer: np.ndarray, flags: tuple[str, ...], lanes: int, seconds: float = 0.02) -> float:
     """Bytes/s that one core stores with plain vector stores; overwrites ``buffer``."""
     pointer = _pointer(buffer, "buffer", writable=True)
     return _library(flags, lanes).tw_write_bandwidth(pointer, buffer.nbytes, seconds)
 
 
-def stream_bandwidth(
-    buffer: np.ndarray, flags: tuple[str, ...], lanes: int, seconds: float = 0.02
-) -> float:
+def stream_bandwidth(buffer: np.ndarray, flags: tuple[str, ...], lanes: int, seconds: float = 0.02) -> float:
     """As ``write_bandwidth``, with streaming stores where the ISA has them."""
     pointer = _pointer(buffer, "buffer", writable=True)
     return _library(flags, lanes).tw_stream_bandwidth(pointer, buffer.nbytes, seconds)

@@ -30,8 +30,7 @@ BASE_FLAGS = ("-O2", "-shared", "-fPIC", "-std=gnu11", "-fno-math-errno", "-ffp-
 _FORBIDDEN = frozenset({"-ffast-math", "-Ofast", "-march=native"})
 
 _NO_COMPILER = (
-    "no C compiler was found: install gcc (Debian/Ubuntu: apt install gcc, "
-    "Fedora: dnf install gcc) or set CC"
+    "no C compiler was found: install gcc (Debian/Ubuntu: apt install gcc, Fedora: dnf install gcc) or set CC"
 )
 _OPENMP_PROGRAM = """#include <omp.h>
 int main(void) { int n = 0;
@@ -83,7 +82,9 @@ def find_compiler() -> Compiler:
             raise ToolchainError(f"CC={chosen!r} is not a command line: {error}") from None
         path = shutil.which(name)
         if path is None:
-            raise ToolchainError(f"CC names {name!r}, which is not on PATH: correct or unset CC, or install a compiler (apt install gcc)")
+            raise ToolchainError(
+                f"CC names {name!r}, which is not on PATH: correct or unset CC, or install a compiler (apt install gcc)"
+            )
         return _examine((path, *arguments))
     for name in ("cc", "gcc", "clang"):
         path = shutil.which(name)
@@ -92,9 +93,7 @@ def find_compiler() -> Compiler:
     raise ToolchainError(_NO_COMPILER)
 
 
-def compile_shared(
-    compiler: Compiler, source: str, output: Path, flags: tuple[str, ...], openmp: bool = False
-) -> None:
+def compile_shared(compiler: Compiler, source: str, output: Path, flags: tuple[str, ...], openmp: bool = False) -> None:
     """Compile C ``source`` into the shared object ``output``.
 
     ``flags`` follow BASE_FLAGS, so they may override them. With ``openmp`` the flag
@@ -128,8 +127,7 @@ def _examine(command: tuple[str, ...]) -> Compiler:
     banner = shown.stdout.partition("\n")[0].strip()
     if shown.returncode or not banner:
         raise ToolchainError(
-            f"{shlex.join(command)} --version failed, so it is no usable C compiler: "
-            "install gcc or set CC"
+            f"{shlex.join(command)} --version failed, so it is no usable C compiler: install gcc or set CC"
         )
     if "clang" in banner:
         kind = "clang"
@@ -164,9 +162,7 @@ def _has_openmp(command: tuple[str, ...]) -> bool:
     return True
 
 
-def _compile(
-    command: tuple[str, ...], source: str, output: Path, flags: tuple[str, ...]
-) -> None:
+def _compile(command: tuple[str, ...], source: str, output: Path, flags: tuple[str, ...]) -> None:
     output = output.absolute()
     with tempfile.TemporaryDirectory(prefix="compile-", dir=output.parent) as private:
         folder = Path(private)
@@ -192,8 +188,7 @@ def _compile(
                 ).returncode
             except subprocess.TimeoutExpired:
                 raise CompileError(
-                    f"the compiler took longer than {COMPILE_SECONDS} s and was stopped: "
-                    f"{shlex.join(arguments)}"
+                    f"the compiler took longer than {COMPILE_SECONDS} s and was stopped: {shlex.join(arguments)}"
                 ) from None
         if status:
             _require_room(folder)

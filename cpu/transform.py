@@ -62,7 +62,13 @@ class _Writer:
             for j in range(i + 1, len(rows)):
                 same = {name: value for name, value in row.items() if rows[j].get(name) == value}
                 opposite = {name: value for name, value in row.items() if rows[j].get(name) == -value}
-                if i not in found and j not in found and same and opposite and len(same) + len(opposite) == len(row) == len(rows[j]):
+                if (
+                    i not in found
+                    and j not in found
+                    and same
+                    and opposite
+                    and len(same) + len(opposite) == len(row) == len(rows[j])
+                ):
                     part = self._part(f"same_{i}_{j}", same), self._part(f"opposite_{i}_{j}", opposite)
                     (a, x), (b, y) = part
                     found[i] = self._sum({a: x, b: y})
@@ -76,7 +82,7 @@ class _Writer:
         magnitudes = {abs(value) for value in row.values()}
         common = magnitudes.pop() if len(magnitudes) == 1 else Fraction(1)
         if len(row) == 1:
-            (only, value), = row.items()
+            ((only, value),) = row.items()
             return only, value
         self._declare(name, {key: value / common for key, value in row.items()})
         return name, common

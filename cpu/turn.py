@@ -1,10 +1,11 @@
 """The copy of x that a kernel makes where its tiles read the channels of a pixel side by side and x has them apart.
 
-    x (N,C,H,W)   ──►   (N,H,W,C)     blocks of `lanes` channels by `lanes` pixels, turned in registers as tiles are that
+    x (N,C,H,W)   ──►   (N,H,W,C)     blocks of `lanes` channels by `lanes` pixels, turned in registers as tiles are
+    that
                                       are stored crosswise (`microkernels.transpose`)
 
-Narrow numbers first get together: the words of 2 or 4 channels of a pixel are turned as floats are. The same for a product's
-a (K,M): its k are the channels, m the pixels.
+Narrow numbers first get together: the words of 2 or 4 channels of a pixel are turned as floats are. The same for a
+product's a (K,M): its k are the channels, m the pixels.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from math import prod
 from microkernels.isa import Isa
 from tiling.problem import Problem
 
-# Blocks of pixels that are turned for some channels before the next channels: as many lines of each channel are read one after
-# the other, which prefetchers follow, and those written, side by side for all channels, are still in L2 for the next.
+# Blocks of pixels that are turned for some channels before the next channels: as many lines of each channel are read
+# one after the other, which prefetchers follow, and those written, side by side for all channels, are still in L2 for
+# the next.
 RUN = 16
 
 
@@ -24,8 +26,9 @@ RUN = 16
 class Turn:
     """What the template of the copy needs: the extents, and the text of each kind of block.
 
-    channels: of each of `groups`, which begin with words of their own; words: of a pixel of the copy; numbers: in a word;
-    block: the channels of whole blocks; wide, high: the numbers of channels and of pixels that blocks have; run: pixels.
+    channels: of each of `groups`, which begin with words of their own; words: of a pixel of the copy; numbers: in a
+    word; block: the channels of whole blocks; wide, high: the numbers of channels and of pixels that blocks have; run:
+    pixels.
     """
 
     images: int
@@ -58,7 +61,9 @@ def turn_of(words: Problem, problem: Problem, isa: Isa) -> Turn | None:
     channels, pixels = shape[axis] // groups, prod(shape[axis + 1 :])
     block = isa.lanes * numbers
     wide, high = _sizes(channels, block), _sizes(pixels, isa.lanes)
-    functions = tuple((f"turn_{rows}x{columns}", tuple(_block(isa, numbers, rows, columns))) for rows in wide for columns in high)
+    functions = tuple(
+        (f"turn_{rows}x{columns}", tuple(_block(isa, numbers, rows, columns))) for rows in wide for columns in high
+    )
     return Turn(
         images=prod(shape[:axis]),
         groups=groups,
@@ -80,12 +85,17 @@ def _sizes(extent: int, block: int) -> tuple[int, ...]:
 
 
 def _block(isa: Isa, numbers: int, channels: int, pixels: int) -> list[str]:
-    """Lines that turn a block: vectors of pixels are read, one for each word of channels, and vectors of words are written."""
+    """Lines that turn a block: vectors of pixels are read, one for each word of channels, and vectors of words are
+    written.
+    """
     words = [range(first, min(first + numbers, channels)) for first in range(0, channels, numbers)]
     rows = [_word(isa, numbers, held, pixels) for held in words]
     store = isa.store if len(rows) == isa.lanes else isa.store_tail
     lines = [f"const {isa.vector_type} r{number} = {row};" for number, row in enumerate(rows)]
-    lines += [f"{isa.vector_type} t[{isa.lanes}];", f"transpose_{len(rows)}(t, {', '.join(f'r{n}' for n in range(len(rows)))});"]
+    lines += [
+        f"{isa.vector_type} t[{isa.lanes}];",
+        f"transpose_{len(rows)}(t, {', '.join(f'r{n}' for n in range(len(rows)))});",
+    ]
     for pixel in range(pixels):
         lines.append(store.format(p=_at("copy", pixel, "WORDS"), lanes=f"FIRST_{len(rows)}", v=f"t[{pixel}]") + ";")
     return lines

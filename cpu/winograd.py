@@ -23,7 +23,9 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
     """What `winograd.c.j2` needs beyond a kernel's facts. Raises SchemeError for a product that needs core loops."""
     product, problem, alpha, m = winograd.product, winograd.problem, winograd.alpha, winograd.m
     if any(isinstance(s, Tile) and s.worker for s in product.specifiers):
-        raise SchemeError(f"{winograd.head}: blocks go to the cores, so the product that follows may have no @core loop")
+        raise SchemeError(
+            f"{winograd.head}: blocks go to the cores, so the product that follows may have no @core loop"
+        )
     nest = Nest(product, isa, 1, False)
     body = nest.whole(lower(product))
     matrices = transforms(m)
@@ -56,10 +58,13 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
         "input_loads": {tail: [_input_column(isa, j, alpha, tail) for j in range(alpha)] for tail in (False, True)},
         "input_rows": [[f"t[{i * alpha + j}]" for j in range(alpha)] for i in range(alpha)],
         "input_stores": [[_plane_store(isa, i * alpha + j, j) for j in range(alpha)] for i in range(alpha)],
-        "output_loads": [[isa.load.format(p=_plane("m", "M", i * alpha + j)) for i in range(alpha)] for j in range(alpha)],
+        "output_loads": [
+            [isa.load.format(p=_plane("m", "M", i * alpha + j)) for i in range(alpha)] for j in range(alpha)
+        ],
         "output_rows": [[f"t[{i * alpha + j}]" for j in range(alpha)] for i in range(m)],
         "output_stores": {
-            tail: [[_output_store(winograd, isa, i, j, tail) for j in range(m)] for i in range(m)] for tail in (False, True)
+            tail: [[_output_store(winograd, isa, i, j, tail) for j in range(m)] for i in range(m)]
+            for tail in (False, True)
         },
         "output_parameters": pointers(problem, "e"),
         "output_arguments": "".join(", " + _array_address(array) for array in problem.epilogue_arrays),
@@ -109,7 +114,12 @@ def _sizes(winograd: Winograd, isa: Isa, threads: int) -> list[tuple[str, int]]:
         *(("TILES_H", winograd.grid[0]), ("TILES_W", winograd.grid[1]), ("ALL_TILES", winograd.all_tiles)),
         *(("PARTS", winograd.parts), ("TASKS", winograd.blocks * winograd.parts)),
         *(("C", problem.extents["c"]), ("K", problem.extents["k"])),
-        *(("IN_H", vertical.extent), ("IN_W", horizontal.extent), ("PAD_TOP", vertical.before), ("PAD_LEFT", horizontal.before)),
+        *(
+            ("IN_H", vertical.extent),
+            ("IN_W", horizontal.extent),
+            ("PAD_TOP", vertical.before),
+            ("PAD_LEFT", horizontal.before),
+        ),
         *(("OUT_H", problem.extents["h"]), ("OUT_W", problem.extents["w"])),
         *(("ROW_V", product.broadcast.stride("m")), ("ROW_M", product.output.stride("m"))),
         *(("PLANE_V", plane_v), ("PLANE_U", packed_elements(winograd.product)), ("PLANE_M", plane_m)),
@@ -125,7 +135,9 @@ def _cases(extent: int, isa: Isa) -> list[bool]:
 def _tails(isa: Isa, c: int, k: int) -> str:
     """TAIL of the output channels and C_TAIL of the input's."""
     found = [tail_definition(isa, k % isa.lanes)] if k % isa.lanes else []
-    found += [lanes_definition(isa, "C_TAIL", c % isa.lanes, "the last vector of x's channels")] if c % isa.lanes else []
+    found += (
+        [lanes_definition(isa, "C_TAIL", c % isa.lanes, "the last vector of x's channels")] if c % isa.lanes else []
+    )
     return "\n".join(found)
 
 
@@ -169,7 +181,8 @@ def _array_address(array) -> str:
 def _weight_index(winograd: Winograd) -> str:
     w = winograd.problem.vector
     return " + ".join(
-        f"{index} * {w.stride(dim)}" for dim, index in (("k", "(part * BLOCK_K + k)"), ("c", "c"), ("r", "r"), ("s", "s"))
+        f"{index} * {w.stride(dim)}"
+        for dim, index in (("k", "(part * BLOCK_K + k)"), ("c", "c"), ("r", "r"), ("s", "s"))
     )
 
 

@@ -1,7 +1,7 @@
 """What float32 may make of Winograd's algorithm: data on which it is exact, and a bound of its error on others.
 
-Each output is a sum of products like any other convolution's, but a product passes through transforms whose terms cancel
-only in the end: the terms themselves, not the result, decide how much is lost.
+Each output is a sum of products like any other convolution's, but a product passes through transforms whose terms
+cancel only in the end: the terms themselves, not the result, decide how much is lost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tiling.winograd import TAPS, Matrix, tile_grid, transforms
 
 
 def winograd_integers(problem: Problem, m: int, seed: int = 0) -> tuple[np.ndarray, ...]:
-    """Inputs of whole numbers on which every order of summation gives the same float32 result; as `cpu.oracle.integers`.
+    """Inputs of whole numbers on which every order of summation gives the same float32 result; as
+    `cpu.oracle.integers`.
 
     x and w are -1, 0 and 1, w times the odd part of G's denominators squared, so that all numbers are multiples of one
     power of two; and so many of them are 0 that no sum of magnitudes leaves 24 bits.
@@ -59,18 +60,22 @@ def _pairs(problem: Problem, m: int, x: np.ndarray, w: np.ndarray) -> float:
 def winograd_bound(problem: Problem, m: int, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
     """The largest error a float32 result may have, per output; as `cpu.oracle.error_bound`.
 
-    γ_q · |A^T| [ Σ_c |U| ⊙ (|B^T| |x| |B|) ] |A|, where q counts the roundings that a term meets on its way: twice a row of
-    B^T (one rounding a term at most, one for a shared sum), one of U, C of the sum, twice a row of A^T.
+    γ_q · |A^T| [ Σ_c |U| ⊙ (|B^T| |x| |B|) ] |A|, where q counts the roundings that a term meets on its way: twice a
+    row of B^T (one rounding a term at most, one for a shared sum), one of U, C of the sum, twice a row of A^T.
     Source: Higham, Accuracy and Stability of Numerical Algorithms, section 3.1, applied term by term.
     """
     matrices = transforms(m)
-    into, out = (np.array([[abs(float(v)) for v in row] for row in matrix]) for matrix in (matrices.input, matrices.output))
+    into, out = (
+        np.array([[abs(float(v)) for v in row] for row in matrix]) for matrix in (matrices.input, matrices.output)
+    )
     points = np.array([[float(v) for v in row] for row in matrices.weights])
     weights = np.abs(np.einsum("ir,kcrs,js->ijck", points, w.astype(np.float64), points, optimize=True))
     roundings = 2 * (_longest(matrices.input) + 1) + 1 + problem.extents["c"] + 2 * (_longest(matrices.output) + 1)
     eps = float(np.finfo(np.float32).eps) / 2
     gamma = roundings * eps / (1 - roundings * eps)
-    bound = gamma * np.stack([_magnitudes(problem, m, image, weights, into, out) for image in np.abs(x.astype(np.float64))])
+    bound = gamma * np.stack(
+        [_magnitudes(problem, m, image, weights, into, out) for image in np.abs(x.astype(np.float64))]
+    )
     if not problem.epilogue:
         return bound
     return finished(problem, _sums(problem, x, w), arrays, bound).error
@@ -89,7 +94,9 @@ def _tiles(problem: Problem, m: int, image: np.ndarray) -> np.ndarray:
     """The inputs of every tile of an image, (tiles, α, α, C), padded for real."""
     (rows, columns), alpha, (top, left) = tile_grid(problem, m), m + TAPS - 1, (w.before for w in problem.windows)
     height, width, channels = image.shape
-    padded = np.zeros((max(rows * m + TAPS - 1, top + height), max(columns * m + TAPS - 1, left + width), channels), image.dtype)
+    padded = np.zeros(
+        (max(rows * m + TAPS - 1, top + height), max(columns * m + TAPS - 1, left + width), channels), image.dtype
+    )
     padded[top : top + height, left : left + width] = image
     corners = [(i * m, j * m) for i in range(rows) for j in range(columns)]
     return np.stack([padded[h : h + alpha, w : w + alpha] for h, w in corners])

@@ -137,9 +137,7 @@ class Worker:
             child.end()
 
 
-def run_all(
-    tasks: Iterable[Task], jobs: int, **options: Any
-) -> Iterator[tuple[Task, Any | CandidateError]]:
+def run_all(tasks: Iterable[Task], jobs: int, **options: Any) -> Iterator[tuple[Task, Any | CandidateError]]:
     """Run tasks on ``jobs`` workers at once; yield (task, result or CandidateError) as they finish.
 
     Tasks are drawn as workers become free, so the iterable may be endless or decide

@@ -1,4 +1,6 @@
-"""The child's side of `cpu.worker`: `python -m cpu.worker_child CONFIGURATION` answers requests until its pipe closes."""
+"""The child's side of `cpu.worker`: `python -m cpu.worker_child CONFIGURATION` answers requests until its
+pipe closes.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """What is Hopper's own about the bulk pipeline: tensor maps, and the text by which one thread copies a step's tiles.
 
 A tile lies in shared memory as wgmma reads it, in rows of 128 bytes: of an input along the reduction one box of as many
-rows as the tile has points; of one across it a box for every 64 points, with a row for each depth. Where blocks of a cluster
-need the same tile each of them copies its part to all. The pixels of a convolution's input come in the order of the output,
-by im2col boxes, a tap of the window at a time.
+rows as the tile has points; of one across it a box for every 64 points, with a row for each depth. Where blocks of a
+cluster need the same tile each of them copies its part to all. The pixels of a convolution's input come in the order of
+the output, by im2col boxes, a tap of the window at a time.
 
 Inputs of rows that are not multiples of 16 bytes apart are copied phase by phase (`gpu.phases`).
 """
@@ -22,8 +22,8 @@ from tiling.scheme import SchemeError
 from tiling.taskmap import repeat, spatial
 
 STORED_ROWS = 16  # of one bulk store: a warp's part of a matrix instruction
-# Pixels from the first tap of a window to the last: of an image the instruction's offsets have 8 bits. Source: CUTLASS, what
-# can_implement of sm90_implicit_gemm_gmma_ss_warpspecialized demands (16 bits for all spatial dims together).
+# Pixels from the first tap of a window to the last: of an image the instruction's offsets have 8 bits. Source: CUTLASS,
+# what can_implement of sm90_implicit_gemm_gmma_ss_warpspecialized demands (16 bits for all spatial dims together).
 _FARTHEST_TAP = 255
 
 
@@ -75,8 +75,9 @@ def bulk_maps(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> tuple[Tens
 
 
 def stored_in_bulk(inputs: tuple[Operand, Operand]) -> bool:
-    """Whether the output's rows are multiples of 16 bytes and lie in their order in the tile, as bulk stores need. Others are
-    stored by the threads."""
+    """Whether the output's rows are multiples of 16 bytes and lie in their order in the tile, as bulk stores need.
+    Others are stored by the threads.
+    """
     problem = inputs[0].pipeline.problem
     whole = problem.output.shape[-1] * DTYPE_BYTES[problem.output_dtype] % CHUNK == 0
     return whole and not rows_by_phase(inputs)
@@ -157,7 +158,9 @@ def _output_map(pipeline: Pipeline, array: int) -> TensorMap:
 
 
 def _starts(pipeline: Pipeline) -> list[tuple[str, str, str, int]]:
-    """Of each axis: the cluster's tile as C of its turn, the block's place in it as C of its rank, and a block's points."""
+    """Of each axis: the cluster's tile as C of its turn, the block's place in it as C of its rank, and a block's
+    points.
+    """
     sizes = dict(zip(pipeline.axes, pipeline.block_tile))
     found = []
     for i, axis in enumerate(pipeline.grid_axes):
@@ -227,7 +230,9 @@ def copies_of_step(inputs: tuple[Operand, Operand]) -> int:
 
 
 def _phase_lines(operand: Operand) -> list[str]:
-    """The copies of a tile whose rows are no multiples of 16 bytes: a block of a cluster copies its share of the phases."""
+    """The copies of a tile whose rows are no multiples of 16 bytes: a block of a cluster copies its share of the
+    phases.
+    """
     pipeline, name = operand.pipeline, operand.tensor.name
     share, rank = _shares(operand)
     each, first = PHASES // share, _times(rank, PHASES // share)
@@ -266,7 +271,8 @@ def _load_lines(operand: Operand) -> list[str]:
         first = _sum(depth, _part(operand, rows))
         blocks = range(operand.tile[1] // 64)
         places = [
-            (str(i * operand.block_bytes), f"{_sum(f'{operand.axis}_block', str(64 * i))}, {first}{batch}") for i in blocks
+            (str(i * operand.block_bytes), f"{_sum(f'{operand.axis}_block', str(64 * i))}, {first}{batch}")
+            for i in blocks
         ]
     else:
         first = _sum(f"{operand.axis}_block", _part(operand, rows))

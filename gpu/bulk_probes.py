@@ -27,7 +27,9 @@ def bulk_probes(words: np.ndarray, floats: np.ndarray) -> tuple[Probe, ...]:
         found.append(Probe(f"store_box_{rank}d", _store(rank), words, words, 32, 12288, (tensor,)))
     for dtype, size in (("f32", 8), ("f16", 4), ("bf16", 4)):
         pairs = loop(WORDS * 4 // size, f"stage_{dtype}_pair(shared + {size} * i, as_float(a[i]), as_float(b[i]));")
-        found.append(Probe(f"stage_{dtype}_pair", f"{pairs}__syncthreads();\n{copy_out(0, WORDS)}", floats, floats[::-1].copy()))
+        found.append(
+            Probe(f"stage_{dtype}_pair", f"{pairs}__syncthreads();\n{copy_out(0, WORDS)}", floats, floats[::-1].copy())
+        )
     found.append(Probe("store_word", loop(WORDS, "store_word(c + i, a[i]);"), words, words))
     halves = loop(2 * WORDS, "store_half_word((unsigned short *)c + i, a[i / 2] >> i % 2 * 16);")
     found.append(Probe("store_half_word", halves, words, words))
@@ -65,10 +67,12 @@ _START = f"""if (lane == 0) {{
 
 def _load(call: str, places) -> str:
     copies = "\n".join(
-        f"    {call}(shared + {_HALF * i}, &a, shared + {BARRIER}, {', '.join(map(str, at))});" for i, at in enumerate(places)
+        f"    {call}(shared + {_HALF * i}, &a, shared + {BARRIER}, {', '.join(map(str, at))});"
+        for i, at in enumerate(places)
     )
     return (
-        f"{_START}__syncthreads();\nif (lane == 0) {{\n    mbarrier_expect(shared + {BARRIER}, {BARRIER});\n{copies}\n}}\n"
+        f"{_START}__syncthreads();\nif (lane == 0) "
+        f"{{\n    mbarrier_expect(shared + {BARRIER}, {BARRIER});\n{copies}\n}}\n"
         f"__syncwarp();\nmbarrier_wait(shared + {BARRIER}, 0);\n{copy_out(0, WORDS)}"
     )
 
@@ -82,8 +86,10 @@ def _multicast(call: str, places) -> str:
     other = "const unsigned start = cluster_rank() ? 0 : WORDS / 2;\n".replace("WORDS", str(WORDS))
     words = loop(WORDS // 2, "store_f32(c + start + i, as_float(load_shared(shared + 4 * (start + i))));")
     return (
-        f"{_START}cluster_arrive();\ncluster_wait();\nif (lane == 0) {{\n    mbarrier_expect(shared + {BARRIER}, {BARRIER});\n"
-        f"{copies}\n}}\n__syncwarp();\nmbarrier_wait(shared + {BARRIER}, 0);\n{other}{words}cluster_arrive();\ncluster_wait();\n"
+        f"{_START}cluster_arrive();\ncluster_wait();\n"
+        f"if (lane == 0) {{\n    mbarrier_expect(shared + {BARRIER}, {BARRIER});\n"
+        f"{copies}\n}}\n__syncwarp();\nmbarrier_wait(shared + {BARRIER}, 0);\n"
+        f"{other}{words}cluster_arrive();\ncluster_wait();\n"
     )
 
 
@@ -105,7 +111,8 @@ def _arrivals() -> str:
         f"if (lane == 0)\n    mbarrier_init(shared + {BARRIER}, 32);\n__syncthreads();\n"
         f"for (unsigned p = 0; p < 16; ++p) {{\n    mbarrier_arrive(shared + {BARRIER});\n"
         f"    mbarrier_wait(shared + {BARRIER}, p % 2);\n"
-        f"    for (unsigned i = 128 * p + lane; i < 128 * p + 128; i += 32)\n        store_f32(c + i, as_float(a[i] + p));\n}}\n"
+        f"    for (unsigned i = 128 * p + lane; i < 128 * p + 128; i += 32)\n        store_f32(c + i, as_float(a[i] + "
+        f"p));\n}}\n"
     )
 
 
@@ -115,11 +122,13 @@ def _remote_arrivals() -> str:
     words = loop(half, f"store_f32(c + {half} * cluster_rank() + i, as_float(a[i] + cluster_rank()));")
     # Two lanes may end the next phase: before they arrive there, all have seen the end of this one.
     turn = (
-        f"if (lane < 2)\n    mbarrier_arrive_at(shared + {BARRIER}, lane);\nmbarrier_wait(shared + {BARRIER}, TURN);\n__syncwarp();\n"
+        f"if (lane < 2)\n    mbarrier_arrive_at(shared + {BARRIER}, lane);\n"
+        f"mbarrier_wait(shared + {BARRIER}, TURN);\n__syncwarp();\n"
     )
     return (
-        f"if (lane == 0) {{\n    mbarrier_init(shared + {BARRIER}, 2);\n    mbarrier_fence_init();\n}}\ncluster_arrive();\n"
-        f"cluster_wait();\n{turn.replace('TURN', '0')}{turn.replace('TURN', '1')}{words}cluster_arrive();\ncluster_wait();\n"
+        f"if (lane == 0) {{\n    mbarrier_init(shared + {BARRIER}, 2);\n    mbarrier_fence_init();\n}}\n"
+        f"cluster_arrive();\ncluster_wait();\n{turn.replace('TURN', '0')}{turn.replace('TURN', '1')}{words}"
+        "cluster_arrive();\ncluster_wait();\n"
     )
 
 

@@ -2,7 +2,8 @@
 
     python -m gpu.calibrate [--json FILE]
 
-Each probe runs in a worker process: one that faults or waits for ever is a result like any other, and costs no other one.
+Each probe runs in a worker process: one that faults or waits for ever is a result like any other, and costs no other
+one.
 
 The twin follows the PTX ISA's text; only a device can confirm it. Each probe hands raw bits to a call, so that a
 fragment laid out otherwise, another rounding or another zero fill shows in the output.
@@ -85,7 +86,8 @@ def _sharing(blocks: int, threads: int, last: str) -> str:
     """Each block stores the floats of a, times its number; the last one adds them all up."""
     return (
         f"const unsigned block = blockIdx.x;\nfor (unsigned i = 4 * lane; i < {WORDS}; i += {4 * threads}) {{\n"
-        "    float sums[4];\n    for (unsigned e = 0; e < 4; ++e)\n        sums[e] = as_float(a[i + e]) * (float)block;\n"
+        "    float sums[4];\n    for (unsigned e = 0; e < 4; ++e)\n        sums[e] = as_float(a[i + e]) * "
+        "(float)block;\n"
         f"    store_sums(partial_sums + block * {WORDS} + i, sums);\n}}\n{last}"
         f"for (unsigned i = 4 * lane; i < {WORDS}; i += {4 * threads}) {{\n    float sums[4] = {{0, 0, 0, 0}};\n"
         f"    for (unsigned other = 0; other < {blocks}; ++other)\n"
@@ -116,12 +118,15 @@ def _copy(call: str, words: int) -> str:
 
 
 def _gather() -> str:
-    """Chunks from every alignment, cut at both ends in every way; a second one fills what the cut leaves of every other."""
+    """Chunks from every alignment, cut at both ends in every way; a second one fills what the cut leaves of every
+    other.
+    """
     return (
         f"for (unsigned i = lane; i < {WORDS // 4}; i += 32) {{\n    unsigned chunk[4] = {{0, 0, 0, 0}};\n"
         f"    const unsigned short *from = (const unsigned short *)a + (i * 37 + i / 8) % {2 * WORDS - 8};\n"
         "    const int first = (int)(i % 11) - 1, end = 10 - (int)(i / 11 % 11);\n"
-        "    gather_16(chunk, from, first, end);\n    if (i % 2)\n        gather_16(chunk, from, end > 0 ? end : 0, 8);\n"
+        "    gather_16(chunk, from, first, end);\n    if (i % 2)\n        gather_16(chunk, from, end > 0 ? end : 0, "
+        "8);\n"
         f"    store_shared_16(shared + 16 * i, chunk);\n}}\n__syncthreads();\n{copy_out(0, WORDS)}"
     )
 
@@ -137,7 +142,8 @@ def _mma(call: str) -> str:
 
 
 def _wgmma(instruction: Instruction, a_across: int, b_across: int) -> str:
-    """A depth of 64, each matrix along or across it: a's tile is the words of `a`, b's those of `b` over and over, turned by a chunk every 8 KiB.
+    """A depth of 64, each matrix along or across it: a's tile is the words of `a`, b's those of `b` over and over,
+    turned by a chunk every 8 KiB.
 
     Each thread stores sixteen of its sums, others for each of its neighbours.
     """
@@ -148,14 +154,16 @@ def _wgmma(instruction: Instruction, a_across: int, b_across: int) -> str:
     )
     orientation = f"_across(d, {a}, {b}, {a_across}, {b_across})" if a_across or b_across else f"(d, {a}, {b})"
     return (
-        f"float d[{columns // 2}];\nfor (unsigned r = 0; r < {columns // 2}; ++r) {{\n    d[r] = 0;\n    pin(d + r);\n}}\n"
+        f"float d[{columns // 2}];\nfor (unsigned r = 0; r < {columns // 2}; ++r) "
+        f"{{\n    d[r] = 0;\n    pin(d + r);\n}}\n"
         f"for (unsigned i = lane; i < 512; i += 128)\n    cp_async_16(shared + 16 * i, a + 4 * i, 1);\n"
         f"for (unsigned i = lane; i < {8 * columns}; i += 128)\n"
         "    cp_async_16(shared + 8192 + 16 * i, b + 4 * ((i + i / 512) % 512), 1);\n"
         "cp_async_commit();\ncp_async_wait(0);\nfence_proxy_async();\n__syncthreads();\nwgmma_fence();\n"
         "#pragma unroll\nfor (unsigned part = 0; part < 4; ++part)\n"
         f"    {instruction.call}{orientation};\n"
-        f"wgmma_commit();\nwgmma_wait(0);\n#pragma unroll\nfor (unsigned r = 0; r < {columns // 2}; ++r) {{\n    pin(d + r);\n"
+        f"wgmma_commit();\nwgmma_wait(0);\n#pragma unroll\nfor (unsigned r = 0; r < {columns // 2}; ++r) "
+        f"{{\n    pin(d + r);\n"
         f"    if (r % {every} == lane % {every})\n        store_f32(c + 16 * lane + r / {every}, d[r]);\n}}"
     )
 
@@ -207,7 +215,8 @@ def differing(*, name: str) -> int:
 def calibrate() -> dict:
     """For each probe how many words differ between device and twin, or why it failed, and what they were taken on.
 
-    Raises DeviceError, CompileError without NVRTC, WorkerError, ToolchainError and CacheError where this machine is at fault.
+    Raises DeviceError, CompileError without NVRTC, WorkerError, ToolchainError and CacheError where this machine is at
+    fault.
     """
     device = current_device()
     versions = {"nvrtc": compiler_name(), "driver": driver_version()}

@@ -31,7 +31,9 @@ _ARCHITECTURE = re.compile(r"sm_(\d+)a?\Z")
 
 @dataclass(frozen=True)
 class Cubin:
-    """Machine code of one kernel. `registers` are a thread's; `spilled` bytes are its stores and loads of those it lacks."""
+    """Machine code of one kernel. `registers` are a thread's; `spilled` bytes are its stores and loads of those it
+    lacks.
+    """
 
     symbol: str
     architecture: str

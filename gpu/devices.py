@@ -1,12 +1,12 @@
 """What limits and model need to know of a GPU, as data.
 
-Sources: NVIDIA's data sheets of each board (multiprocessors, boost clock, memory), and the table of compute capabilities
-in the CUDA C++ programming guide (shared memory, threads and blocks of a multiprocessor). `matrix_flops` is
-what mma.sync reaches a cycle on one multiprocessor; on Hopper that is about 65 % of `wgmma_flops`. Bandwidths of
-the L2 are no vendor's figures but what micro-benchmarks publish, to two digits; of Hopper what its multiprocessors got in a
-matrix product. fast.cu's kernel 6 (README of commit a1bb7b2) multiplies 8192³ on an H100 in 1.414 ms, without clusters, in
-blocks of 192 x 192: 43² of them read 2·192·8192 numbers of 16 bits, and write 8192², 11.8 GB. It may have been more: in
-blocks of 128 x 256, as its code has them, 9.2e12 bytes/s, of 9.4e12 that 5120 bytes a cycle make.
+Sources: NVIDIA's data sheets of each board (multiprocessors, boost clock, memory), and the table of compute
+capabilities in the CUDA C++ programming guide (shared memory, threads and blocks of a multiprocessor). `matrix_flops`
+is what mma.sync reaches a cycle on one multiprocessor; on Hopper that is about 65 % of `wgmma_flops`. Bandwidths of
+the L2 are no vendor's figures but what micro-benchmarks publish, to two digits; of Hopper what its multiprocessors got
+in a matrix product. fast.cu's kernel 6 (README of commit a1bb7b2) multiplies 8192³ on an H100 in 1.414 ms, without
+clusters, in blocks of 192 x 192: 43² of them read 2·192·8192 numbers of 16 bits, and write 8192², 11.8 GB. It may have
+been more: in blocks of 128 x 256, as its code has them, 9.2e12 bytes/s, of 9.4e12 that 5120 bytes a cycle make.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ class DriverError(RuntimeError):
 
 
 def encoded(tensor: TensorMap, pointer: int) -> np.ndarray:
-    """The map of an array at `pointer` on the current device, as one element of 128 bytes, or of 128 for each of its parts: what
-    a kernel takes by value.
+    """The map of an array at `pointer` on the current device, as one element of 128 bytes, or of 128 for each of its
+    parts: what a kernel takes by value.
 
     Raises DriverError.
     """

@@ -49,13 +49,15 @@ TEMPLATES = jinja2.Environment(
 
 @dataclass(frozen=True)
 class Program:
-    """Kernel text that defines `symbol`, a function of so many pointers to contiguous arrays, each on a 16-byte boundary.
+    """Kernel text that defines `symbol`, a function of so many pointers to contiguous arrays, each on a 16-byte
+    boundary.
 
-    The last one is the output. It is to be launched on `grid` blocks of `threads` threads with `shared_bytes` of dynamic shared memory.
-    Arrays that `maps` name are passed as tensor maps instead. Blocks come in clusters of `cluster`. A `persistent` program
-    needs no more blocks than that many for every multiprocessor: each then takes several tiles, one after the other.
-    Where blocks share sums two pointers follow: to so many `tickets`, words that are 0 before and after every launch,
-    and to so many `partial_sums`, floats. No other launch may use them at the same time.
+    The last one is the output. It is to be launched on `grid` blocks of `threads` threads with `shared_bytes` of
+    dynamic shared memory. Arrays that `maps` name are passed as tensor maps instead. Blocks come in clusters of
+    `cluster`. A `persistent` program needs no more blocks than that many for every multiprocessor: each then takes
+    several tiles, one after the other. Where blocks share sums two pointers follow: to so many `tickets`, words that
+    are 0 before and after every launch, and to so many `partial_sums`, floats. No other launch may use them at the same
+    time.
     """
 
     symbol: str
@@ -73,7 +75,9 @@ class Program:
     @property
     def uses_bulk(self) -> bool:
         """Whether the text needs bulk copies, mbarriers or clusters."""
-        return any(call in self.text for call in ("TENSOR_MAP", "mbarrier_", "cluster_", "registers_", "stage_", "word("))
+        return any(
+            call in self.text for call in ("TENSOR_MAP", "mbarrier_", "cluster_", "registers_", "stage_", "word(")
+        )
 
     @property
     def uses_wgmma(self) -> bool:
@@ -201,7 +205,9 @@ def _operand(operand: Operand) -> dict:
 
 
 def _wgmma_lines(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> list[str]:
-    """The call that multiplies row tile `i` at depth `part` of the slot. Its last arguments say which input lies across."""
+    """The call that multiplies row tile `i` at depth `part` of the slot. Its last arguments say which input lies
+    across.
+    """
     a, b = inputs
     rows, columns, _ = pipeline.axes
     slot = "shared + slot * SLOT_BYTES"

@@ -44,7 +44,9 @@ def staged(operand: Operand) -> int:
 
 
 def gather_lines(operand: Operand) -> list[str]:
-    """The body of the function that copies the tile of one step; `first` is the tile's first point of `operand.axis`."""
+    """The body of the function that copies the tile of one step; `first` is the tile's first point of
+    `operand.axis`.
+    """
     copies, together, count = operand.copy_map, staged(operand), operand.units_each
     lines = ["const unsigned thread = threadIdx.x;"]
     if copies.workers < operand.pipeline.threads:
@@ -57,7 +59,13 @@ def gather_lines(operand: Operand) -> list[str]:
     ]
     if count == together:
         return [*lines, *body]
-    return [*lines, "#pragma unroll 1", f"for (unsigned begin = 0; begin < {count}; begin += {together}) {{", *_indented(body), "}"]
+    return [
+        *lines,
+        "#pragma unroll 1",
+        f"for (unsigned begin = 0; begin < {count}; begin += {together}) {{",
+        *_indented(body),
+        "}",
+    ]
 
 
 def _place(operand: Operand) -> list[str]:
@@ -106,7 +114,11 @@ def _window_lines(operand: Operand, inside: list[str]) -> list[str]:
         f"before < {name}_w ? -before : -{name}_w,",
         "    "
         + _where(
-            [*inside, f"run < {operand.pipeline.scheme.extents[columns] // run}", f"(unsigned){name}_h < {vertical.extent}"],
+            [
+                *inside,
+                f"run < {operand.pipeline.scheme.extents[columns] // run}",
+                f"(unsigned){name}_h < {vertical.extent}",
+            ],
             f"left < {name}_left ? left : {name}_left",
         )
         + ");",

@@ -1,7 +1,8 @@
 """The matrix instructions, and which lane of a warp holds which elements, as task maps from lanes to elements.
 
-Source: PTX ISA, "Matrix fragments for mma.m16n8k16", "mma.m16n8k8" and "wgmma.mma_async.m64nNk16". A fragment's tasks, in the order in which a lane
-does them, are the elements in the order of its registers. `device/twin.h` has the same layouts as formulas.
+Source: PTX ISA, "Matrix fragments for mma.m16n8k16", "mma.m16n8k8" and "wgmma.mma_async.m64nNk16". A fragment's tasks,
+in the order in which a lane does them, are the elements in the order of its registers. `device/twin.h` has the same
+layouts as formulas.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ CHUNK = 16  # bytes: a row of the 8x8 matrices that ldmatrix moves, and the larg
 class Instruction:
     """c (rows, columns) += a (rows, depth) · b (depth, columns) by one worker, f32 accumulation.
 
-    The worker is a warp, whose lanes hold all three: `a` maps lanes to (row, k), `b` to (column, k), `c` to (row, column).
-    Or it is a warpgroup, of four warps: it reads a and b from shared memory, so there `a` and `b` are None.
+    The worker is a warp, whose lanes hold all three: `a` maps lanes to (row, k), `b` to (column, k), `c` to (row,
+    column). Or it is a warpgroup, of four warps: it reads a and b from shared memory, so there `a` and `b` are None.
     """
 
     call: str
@@ -74,8 +75,8 @@ def instruction_for(dtype: str) -> Instruction:
     raise KeyError(dtype)
 
 
-# Which 8x8 matrix each group of eight lanes addresses in ldmatrix, as (matrices along rows, matrices along k), outermost
-# first: the four registers of a's fragment; of b the fragments of two neighbouring instructions.
+# Which 8x8 matrix each group of eight lanes addresses in ldmatrix, as (matrices along rows, matrices along k),
+# outermost first: the four registers of a's fragment; of b the fragments of two neighbouring instructions.
 A_MATRICES = ((1, 2), (2, 1))
 B_MATRICES = ((2, 1), (1, 2))
 

@@ -1,4 +1,6 @@
-"""What a worker process (`cpu.worker`) that uses CUDA needs: addresses without limit, and an end where CUDA cannot go on."""
+"""What a worker process (`cpu.worker`) that uses CUDA needs: addresses without limit, and an end where CUDA cannot go
+on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A compiled kernel as a Python function of arrays on the GPU: cupy arrays or any DLPack tensor, no copy, current stream.
+"""A compiled kernel as a Python function of arrays on the GPU: cupy arrays or any DLPack tensor, no copy, current
+stream.
 
 Importing this module needs no GPU and no CuPy; a kernel is loaded onto a device when it is built.
 """
@@ -100,11 +101,11 @@ class Kernel:
         return self.source.scheme
 
     def __call__(self, first, second, *arrays, out=None):
-        """c or y. It returns before the kernel has ended; what follows on the same stream sees the result. A CUDA graph may be
-        captured on a stream that the kernel ran on before.
+        """c or y. It returns before the kernel has ended; what follows on the same stream sees the result. A CUDA graph
+        may be captured on a stream that the kernel ran on before.
 
-        The arrays are the problem's, contiguous, on the kernel's device. The result is `out`, or a new array of the kind
-        of `first`: a CuPy array, or a tensor of the library that `first` is of. Raises ArgumentError.
+        The arrays are the problem's, contiguous, on the kernel's device. The result is `out`, or a new array of the
+        kind of `first`: a CuPy array, or a tensor of the library that `first` is of. Raises ArgumentError.
         """
         import cupy
 
@@ -185,7 +186,8 @@ def load_program(program: Program) -> Loaded:
         module.load(cubin.code)
     except driver.CUDADriverError as error:
         raise DeviceError(
-            f"{device.name} does not load what {cubin.compiler} compiled ({error}): its driver may be older than this CUDA, "
+            f"{device.name} does not load what {cubin.compiler} compiled ({error}): its driver may be older than this "
+            f"CUDA, "
             "so update the driver or install an older nvidia-cuda-nvrtc"
         ) from error
     function = module.get_function(program.symbol)
@@ -239,7 +241,9 @@ def _current():
 
 
 def is_a(name: str, device: Device) -> bool:
-    """Whether a GPU that the driver calls `name` is of that kind: an NVIDIA A100-SXM4-80GB is an A100, an A1000 is none."""
+    """Whether a GPU that the driver calls `name` is of that kind: an NVIDIA A100-SXM4-80GB is an A100, an A1000 is
+    none.
+    """
     return re.search(rf"\b{device.name}\b", name) is not None
 
 

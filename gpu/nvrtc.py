@@ -33,7 +33,11 @@ def compiled(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     (program,) = _given(nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, [], []))
     try:
         result, *_ = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
-        log = _filled(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).rstrip(b"\0").decode(errors="replace")
+        log = (
+            _filled(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+            .rstrip(b"\0")
+            .decode(errors="replace")
+        )
         if result:
             raise CompileError(f"NVRTC refused the kernel ({result.name}): {log.strip()[-1000:]}")
         return _filled(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program), log
@@ -48,7 +52,9 @@ def _bindings():
         nvrtc.nvrtcVersion()
     except (ImportError, RuntimeError) as error:
         # A library that is not found is a RuntimeError of theirs.
-        what = "The package cuda-bindings is not installed" if isinstance(error, ImportError) else "NVRTC cannot be loaded"
+        what = (
+            "The package cuda-bindings is not installed" if isinstance(error, ImportError) else "NVRTC cannot be loaded"
+        )
         raise CompilerMissing(f"{what}, which compiles CUDA kernels: pip install 'tilewright[nvrtc]'") from error
     return nvrtc
 

@@ -85,7 +85,9 @@ class Operand:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether the tile lies in blocks of 128 bytes of its columns, one after the other: across the depth wgmma reads such."""
+        """Whether the tile lies in blocks of 128 bytes of its columns, one after the other: across the depth wgmma
+        reads such.
+        """
         return self.transposed and self.pipeline.asynchronous
 
     @property
@@ -102,7 +104,9 @@ class Operand:
         return f"row * {self.tile[1] * self.pipeline.element_bytes} + (chunk ^ ({self.swizzle})) * {CHUNK}"
 
     def descriptor(self, tile: str, first: str) -> str:
-        """What tells wgmma of the matrix from point `first` of the tile's `axis` on, a multiple of 64, and depth `part`."""
+        """What tells wgmma of the matrix from point `first` of the tile's `axis` on, a multiple of 64, and depth
+        `part`.
+        """
         depth, row_bytes = self.pipeline.instruction.depth, CHUNK * BANK_CHUNKS
         if self.in_blocks:
             start = f"{tile} + {first} / 64 * {self.block_bytes} + {depth * row_bytes} * part"
@@ -126,7 +130,8 @@ class Operand:
 
     @property
     def copy_map(self) -> TaskMap:
-        """From the thread to the units of the tile that it copies: along the rows first, so that neighbours are together.
+        """From the thread to the units of the tile that it copies: along the rows first, so that neighbours are
+        together.
 
         It may have fewer workers than the block has threads; the others then copy nothing.
         """
@@ -151,7 +156,9 @@ def _largest_divisor(number: int, most: int) -> int:
 
 
 def copy_lines(operand: Operand) -> list[str]:
-    """The body of the function that copies the tile of one step by cp.async; `first` is the tile's first point of `axis`."""
+    """The body of the function that copies the tile of one step by cp.async; `first` is the tile's first point of
+    `axis`.
+    """
     pipeline, tensor, copies = operand.pipeline, operand.tensor, operand.copy_map
     elements = operand.unit_bytes // pipeline.element_bytes
     counters = ("i", "j")[: len(copies.loops)]
@@ -294,13 +301,15 @@ def check_operand(operand: Operand) -> None:
     if columns * operand.pipeline.element_bytes % CHUNK or operand.by_word and operand.row_chunks % BANK_CHUNKS:
         least = CHUNK * BANK_CHUNKS if operand.by_word else CHUNK
         raise SchemeError(
-            f"S({name}, {operand.pipeline.depth}): rows of {columns} elements of {name}'s {rows} x {columns} tile are no "
+            f"S({name}, {operand.pipeline.depth}): rows of {columns} elements of {name}'s {rows} x {columns} tile are "
+            f"no "
             f"multiple of {least} bytes: tile {operand.axes[1]} further"
         )
     order = "".join(dim for index in operand.tensor.indices for dim, _ in index.terms if dim in operand.axes[1])
     if operand.gathered and order != operand.axes[1]:
         raise SchemeError(
-            f"S({name}, {operand.pipeline.depth}): rows of {name} are not aligned to 4 bytes and are gathered as they lie: fuse "
+            f"S({name}, {operand.pipeline.depth}): rows of {name} are not aligned to 4 bytes and are gathered as they "
+            f"lie: fuse "
             f"{order}, not {operand.axes[1]}"
         )
     unnamed = operand.tensor.dims - set("".join(operand.axes)) - {"l"}

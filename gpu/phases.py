@@ -1,7 +1,8 @@
-"""Inputs whose rows are not multiples of 16 bytes apart, as a tensor map needs them: which are copied in bulk all the same.
+"""Inputs whose rows are not multiples of 16 bytes apart, as a tensor map needs them: which are copied in bulk all the
+same.
 
-Eight rows of 16-bit elements together are such a multiple. So an input has eight maps, each of every eighth row, its phase, and
-a tile's rows lie in shared memory one phase after the other.
+Eight rows of 16-bit elements together are such a multiple. So an input has eight maps, each of every eighth row, its
+phase, and a tile's rows lie in shared memory one phase after the other.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ def rows_by_phase(inputs: tuple[Operand, Operand]) -> int:
 
 
 def in_phases(inputs: tuple[Operand, Operand]) -> tuple[bool, bool]:
-    """Which inputs are copied phase by phase. Of one along the reduction that only changes the order of the tile's rows or
-    columns; of one across it, the order of the depths, which both inputs must then have. A lane has eight columns side by
-    side where its warpgroup has all phases, and stores two of 16 bits as a word."""
+    """Which inputs are copied phase by phase. Of one along the reduction that only changes the order of the tile's rows
+    or columns; of one across it, the order of the depths, which both inputs must then have. A lane has eight columns
+    side by side where its warpgroup has all phases, and stores two of 16 bits as a word.
+    """
     if inputs[0].pipeline.taps:
         return False, False
     wrong = [o.tensor.strides[-2] * o.pipeline.element_bytes % CHUNK > 0 for o in inputs]

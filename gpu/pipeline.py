@@ -8,12 +8,12 @@
 
 Blocks share the output's tiles; each holds its tile of c in registers while it loops over k, `depth` slots of shared
 memory hold the tiles of a and b of as many steps, and warps share the block's tile. For a convolution m stands for
-`nhw`, n for `k` and k for `rsc`, with the tensors x, w and y. With `T(k,4)@block` outermost, four blocks share a tile of
-c, each with its part of k, and the last one to finish adds up their sums.
+`nhw`, n for `k` and k for `rsc`, with the tensors x, w and y. With `T(k,4)@block` outermost, four blocks share a tile
+of c, each with its part of k, and the last one to finish adds up their sums.
 
 Loops over clusters make it Hopper's bulk pipeline: as many clusters as the device runs at once take tiles in turns, the
-`@block` loops are the blocks of a cluster, one more warpgroup copies by tensor maps, and a convolution loops over r and s.
-There `T(k,4)@cluster` outermost has four clusters share a tile's reduction; `T(r,3)@cluster` splits it by taps.
+`@block` loops are the blocks of a cluster, one more warpgroup copies by tensor maps, and a convolution loops over r and
+s. There `T(k,4)@cluster` outermost has four clusters share a tile's reduction; `T(r,3)@cluster` splits it by taps.
 """
 
 from __future__ import annotations
@@ -232,7 +232,9 @@ class Pipeline:
     def alignment(self, side: int, most: int = CHUNK) -> int:
         """Bytes, `most` or fewer, that divide every distance between the contiguous runs of an input."""
         tensor, run = self._input(side), self.element_bytes
-        for dim, index, extent in zip(reversed(self.lies_along(side)), reversed(tensor.indices), reversed(tensor.shape)):
+        for dim, index, extent in zip(
+            reversed(self.lies_along(side)), reversed(tensor.indices), reversed(tensor.shape)
+        ):
             if index != Affine(((dim, 1),)):
                 break
             run *= extent
@@ -325,7 +327,8 @@ def _check_bulk(pipeline: Pipeline) -> None:
     if missing or len(pipeline.axes[2]) > 1:
         wanted = [d for d in pipeline.problem.reductions if d != pipeline.problem.broadcast.indices[-1].terms[-1][0]]
         raise SchemeError(
-            f"{matrix}: bulk copies take one tap of a window at a time: loop over {' and '.join(wanted)} by T outside the "
+            f"{matrix}: bulk copies take one tap of a window at a time: loop over {' and '.join(wanted)} by T outside "
+            f"the "
             f"loop over {pipeline.axes[2][-1]}"
         )
 
@@ -334,7 +337,9 @@ def _check_parts(pipeline: Pipeline) -> None:
     """Raises SchemeError where the parts of the reduction are not those of clusters, or not of whole taps."""
     for part in pipeline.parts:
         if part.worker != "cluster":
-            raise SchemeError(f"{part}: clusters, not their blocks, share a tile's reduction: use T({part.dim},{part.trips})@cluster")
+            raise SchemeError(
+                f"{part}: clusters, not their blocks, share a tile's reduction: use T({part.dim},{part.trips})@cluster"
+            )
         extent = pipeline.problem.extents[part.dim]
         if part.dim != pipeline.axes[2] and extent % part.trips:
             raise SchemeError(f"{part}: {extent} taps along {part.dim} are not shared by {part.trips} evenly")
@@ -356,7 +361,9 @@ def is_product(problem: Problem) -> bool:
 def _instruction(problem: Problem, matrix: Matrix) -> Instruction:
     axes = tuple(matrix.factors)
     if not is_product(problem):
-        raise SchemeError(f"{matrix}: groups make no single matrix product, which is all that a GPU kernel computes so far")
+        raise SchemeError(
+            f"{matrix}: groups make no single matrix product, which is all that a GPU kernel computes so far"
+        )
     known = {(i.rows, i.columns, i.depth): i for i in instructions_for(problem.dtype)}
     if not known:
         raise SchemeError(f"{matrix}: no matrix instruction reads {problem.dtype}; use f16, bf16 or tf32")
@@ -371,7 +378,8 @@ def _instruction(problem: Problem, matrix: Matrix) -> Instruction:
     )
     if not all(roles):
         raise SchemeError(
-            f"{matrix}: names rows ({' '.join(problem.row_dims)}), then columns ({problem.vector_dim}), then what is summed "
+            f"{matrix}: names rows ({' '.join(problem.row_dims)}), then columns ({problem.vector_dim}), then what is "
+            f"summed "
             f"over ({' '.join(problem.reductions)})"
         )
     return instruction

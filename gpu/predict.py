@@ -21,7 +21,8 @@ from tiling.problem import DTYPE_BYTES, Problem
 from tiling.scheme import Scheme
 
 # Cycles, from published micro-benchmarks of Ampere and Hopper, to one digit: first use of a copy's data from memory; a
-# load from the L2; what a warp waits for between an ldmatrix and the end of the matrix instruction that needs it; a barrier.
+# load from the L2; what a warp waits for between an ldmatrix and the end of the matrix instruction that needs it; a
+# barrier.
 _MEMORY_LATENCY = 800
 _L2_LATENCY = 260
 _PART_LATENCY = 60
@@ -87,8 +88,9 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
 
 
 def rank(problem: Problem, device: Device) -> tuple[Prediction, ...]:
-    """Every candidate of the space on a device, the fastest by prediction first; of equals the one whose other pipes idle
-    more."""
+    """Every candidate of the space on a device, the fastest by prediction first; of equals the one whose other pipes
+    idle more.
+    """
 
     def order(p: Prediction):
         return p.seconds, sorted((time for _, time in p.parts), reverse=True), p.scheme.text
@@ -128,7 +130,9 @@ def _l2_bytes(pipeline: Pipeline) -> float:
 
 
 def _sectors(pipeline: Pipeline, side: int) -> float:
-    """How many times the bytes of an input's rows of 128 the L2 sends: those that begin within a sector lie in one more."""
+    """How many times the bytes of an input's rows of 128 the L2 sends: those that begin within a sector lie in one
+    more.
+    """
     within = 1 - pipeline.alignment(side, _SECTOR) / _SECTOR
     return 1 + within * _SECTOR / SWIZZLE
 
@@ -137,7 +141,8 @@ def _copies(pipeline: Pipeline) -> float:
     """Cycles in which a block's copies of one step are issued: four warps issue an instruction each a cycle.
 
     A cp.async, of 16 bytes or fewer, costs itself and about four instructions of addresses. A gathered chunk costs
-    its address, and for every run that it may lie in two loads, fifteen selections and shifts, and what decides on them.
+    its address, and for every run that it may lie in two loads, fifteen selections and shifts, and what decides on
+    them.
     """
     if pipeline.bulk:
         return _BULK_COPY * copies_of_step(_operands(pipeline))

@@ -16,8 +16,8 @@ WORDS = 2048  # 32-bit words of every array
 class Probe:
     """One call, as the body of a kernel of one warp: `a` and `b` are words to read, `c` words to write, each once.
 
-    A kernel with more warps has `threads`, one with two blocks a `cluster` of them; those that `maps` name are tensor maps.
-    So many blocks as are `sharing` have a ticket, and WORDS partial sums each.
+    A kernel with more warps has `threads`, one with two blocks a `cluster` of them; those that `maps` name are tensor
+    maps. So many blocks as are `sharing` have a ticket, and WORDS partial sums each.
     """
 
     name: str
@@ -38,7 +38,9 @@ class Probe:
         for tensor in self.maps:
             parameters[tensor.array] = f"TENSOR_MAP {tensor.name}"
         parameters += ["unsigned *tickets", "float *partial_sums"] if self.sharing > 1 else []
-        kernel = f"KERNEL({self.threads}, 1)" if self.cluster == 1 else f"CLUSTER_KERNEL({self.threads}, 1, {self.cluster})"
+        kernel = (
+            f"KERNEL({self.threads}, 1)" if self.cluster == 1 else f"CLUSTER_KERNEL({self.threads}, 1, {self.cluster})"
+        )
         text = f"{_AS_FLOAT}\n{kernel} probe({', '.join(parameters)})\n{{\n{body}\n}}\n"
         sizes = (self.cluster * self.sharing, self.threads, self.shared_bytes, 3)
         shared = {"tickets": 1, "partial_sums": self.sharing * WORDS} if self.sharing > 1 else {}

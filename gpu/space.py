@@ -58,8 +58,9 @@ _WGMMA_TILES = (
     ((2, 1), (64, 64)),
     ((1, 1), (64, 64)),
 )
-# For the bulk pipeline: the same and the slots of the ring, as many as leave shared memory for as many blocks as there are
-# registers for; since one thread copies, a deeper ring costs nothing else. Large tiles are worth sharing among a cluster.
+# For the bulk pipeline: the same and the slots of the ring, as many as leave shared memory for as many blocks as there
+# are registers for; since one thread copies, a deeper ring costs nothing else. Large tiles are worth sharing among a
+# cluster.
 _BULK_TILES = (
     (((2, 1), (64, 256)), 4, True),
     (((2, 1), (128, 128)), 4, True),
@@ -140,7 +141,9 @@ def scheme_of(problem: Problem, schedule: Schedule, splits: int = 1) -> Scheme:
 
 def _steps_each(steps: dict[str, int], splits: int) -> dict[str, int]:
     """Steps along every dim of the reduction of each part, of which there are as many as can be, but at most `splits`:
-    every tap of a dim is a part of its own or none is, the last dim is cut into equal runs. Of equals that with fewer taps cut."""
+    every tap of a dim is a part of its own or none is, the last dim is cut into equal runs. Of equals that with fewer
+    taps cut.
+    """
     *taps, last = steps
     found = []
     for dealt in range(len(taps) + 1):
@@ -206,7 +209,9 @@ def candidates(problem: Problem, device: Device) -> tuple[Scheme, ...]:
 
 
 def _split(whole: Scheme, schedule: Schedule, device: Device) -> Scheme:
-    """The schedule with as many blocks sharing a tile as there are multiprocessors and steps for; `whole` if that is one."""
+    """The schedule with as many blocks sharing a tile as there are multiprocessors and steps for; `whole` if that is
+    one.
+    """
     pipeline = pipeline_of(whole)
     splits = min(device.multiprocessors // pipeline.tiles, pipeline.steps // _LEAST_STEPS, _MOST_SPLITS)
     stays = schedule.cluster == _WHOLE_CLUSTER if schedule.cluster else schedule.depth == _WHOLE_DEPTH
@@ -237,7 +242,8 @@ def limits(scheme: Scheme, device: Device) -> str:
         return f"needs about {registers} registers a thread, there are {_LARGEST_THREAD_REGISTERS}"
     if registers * pipeline.threads > REGISTERS:
         return (
-            f"needs about {registers} registers for each of {pipeline.threads} threads, a multiprocessor of {device.name} "
+            f"needs about {registers} registers for each of {pipeline.threads} threads, a multiprocessor of "
+            f"{device.name} "
             f"has {REGISTERS}"
         )
     return ""

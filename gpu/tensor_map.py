@@ -1,7 +1,7 @@
 """What a bulk copy moves, as data: a tensor's shape in memory and the box of it that one copy takes.
 
-The hardware reads it from 128 bytes that the driver makes (cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col); a twin reads
-the same numbers. Dims are innermost first, as there.
+The hardware reads it from 128 bytes that the driver makes (cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col); a twin
+reads the same numbers. Dims are innermost first, as there.
 
 Source of the limits: CUDA driver API, "Tensor Map Object Management".
 """
@@ -39,12 +39,13 @@ class Pixels:
 
 @dataclass(frozen=True)
 class TensorMap:
-    """Boxes of an array of the kernel: number `array` of its parameters. Strides are bytes, of all dims but the innermost.
+    """Boxes of an array of the kernel: number `array` of its parameters. Strides are bytes, of all dims but the
+    innermost.
 
     Boxes lie in shared memory in rows of 128 bytes, whose chunks of 16 bytes are swizzled. Raises TensorMapError.
 
-    With `phases` it stands for as many maps, its `parts`: part p is of the rows p, p + phases, …, so that rows may be any
-    number of elements long. The array begins `offset` bytes behind the pointer that the map is made for.
+    With `phases` it stands for as many maps, its `parts`: part p is of the rows p, p + phases, …, so that rows may be
+    any number of elements long. The array begins `offset` bytes behind the pointer that the map is made for.
     """
 
     name: str
@@ -69,7 +70,11 @@ class TensorMap:
                 self,
                 phases=1,
                 offset=p * pitch - p * pitch % _STRIDE_UNIT,
-                dims=(self.dims[0] + p * pitch % _STRIDE_UNIT // element, -(-(self.dims[1] - p) // self.phases), *self.dims[2:]),
+                dims=(
+                    self.dims[0] + p * pitch % _STRIDE_UNIT // element,
+                    -(-(self.dims[1] - p) // self.phases),
+                    *self.dims[2:],
+                ),
                 strides=(self.phases * pitch, *self.strides[1:]),
             )
             for p in range(self.phases)
@@ -80,7 +85,8 @@ class TensorMap:
             # Each dim's stride is to be a multiple of that of the dim before it.
             if len(self.dims) > 2 and self.dims[1] % self.phases:
                 raise TensorMapError(
-                    f"{self.name}: rows {self.strides[0]} bytes apart, {self.dims[1]} in each of a batch, cannot be copied in bulk, "
+                    f"{self.name}: rows {self.strides[0]} bytes apart, {self.dims[1]} in each of a batch, cannot be "
+                    f"copied in bulk, "
                     f"which needs a multiple of {_STRIDE_UNIT} bytes, or of {self.phases} rows"
                 )
             assert self.parts  # each of which checks itself
@@ -89,13 +95,15 @@ class TensorMap:
         if any(stride % _STRIDE_UNIT for stride in self.strides):
             wrong = next(s for s in self.strides if s % _STRIDE_UNIT)
             raise TensorMapError(
-                f"{self.name}: rows {wrong} bytes apart cannot be copied in bulk, which needs a multiple of {_STRIDE_UNIT}"
+                f"{self.name}: rows {wrong} bytes apart cannot be copied in bulk, which needs a multiple of "
+                f"{_STRIDE_UNIT}"
             )
         if not all(0 < dim <= _LARGEST_DIM for dim in self.dims):
             raise TensorMapError(f"{self.name}: a tensor of {self.dims} is too large for bulk copies")
         if not all(0 < size <= _LARGEST_BOX for size in self.rows) or self.box[0] * element != SWIZZLE:
             raise TensorMapError(
-                f"{self.name}: boxes of {self.box} cannot be copied in bulk: rows are {SWIZZLE // element} elements, and no "
+                f"{self.name}: boxes of {self.box} cannot be copied in bulk: rows are {SWIZZLE // element} elements, "
+                f"and no "
                 f"other side is longer than {_LARGEST_BOX}"
             )
         if self.pixels:
@@ -111,4 +119,6 @@ def _check_pixels(name: str, pixels: Pixels) -> None:
     if not all(-128 <= corner <= 127 for corner in (*pixels.lower, *pixels.upper)):
         raise TensorMapError(f"{name}: padding or windows of more than 128 pixels cannot be copied in bulk")
     if not all(1 <= step <= _LARGEST_STEP for step in pixels.steps):
-        raise TensorMapError(f"{name}: a stride of {max(pixels.steps)} cannot be copied in bulk, only up to {_LARGEST_STEP}")
+        raise TensorMapError(
+            f"{name}: a stride of {max(pixels.steps)} cannot be copied in bulk, only up to {_LARGEST_STEP}"
+        )

@@ -64,7 +64,8 @@ class Twin:
     program: Program
 
     def launch(self, *arrays: np.ndarray, seed: int = 0) -> Run:
-        """One launch on arrays of bits, the last of them the output. The order of the threads and the delays of copies are drawn from `seed`.
+        """One launch on arrays of bits, the last of them the output. The order of the threads and the delays of copies
+        are drawn from `seed`.
 
         Raises TwinError with what went wrong.
         """
@@ -113,7 +114,9 @@ def twin_text(program: Program) -> str:
     begin, end = "", ""
     if program.shares_sums:
         parameters += ["twin_split.tickets", "twin_split.partial_sums"]
-        begin = f"    if (!twin_split_begin({program.tickets}, {program.partial_sums}, {program.grid}))\n        abort();\n"
+        begin = (
+            f"    if (!twin_split_begin({program.tickets}, {program.partial_sums}, {program.grid}))\n        abort();\n"
+        )
         end = "    twin_split_end(report);\n"
     call = f"{program.symbol}({', '.join(parameters)})"
     return f"""{layer}
@@ -127,8 +130,8 @@ int tilewright_twin(char **arrays, const long *bytes, void *maps, uint64_t seed,
 {{
     arguments = arrays;
     tensor_maps = maps;
-{begin}    twin_run(launch, {program.blocks_on(_MULTIPROCESSORS)}, {program.cluster}, {program.threads}, {program.shared_bytes},
-             arrays, bytes, {program.arrays}, seed, report);
+{begin}    twin_run(launch, {program.blocks_on(_MULTIPROCESSORS)}, {program.cluster}, {program.threads},
+             {program.shared_bytes}, arrays, bytes, {program.arrays}, seed, report);
 {end}    return *report->message != 0;
 }}
 """

@@ -133,11 +133,15 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--resume",
         action="store_true",
-        help="leave out what is measured already, also what failed unless it took too long or memory ran out; without it "
+        help="leave out what is measured already, also what failed unless it took too long or memory ran out; without "
+        "it "
         "everything asked for is measured anew",
     )
     command.add_argument(
-        "--cache-limit", type=size, metavar="SIZE", help="of all compiled kernels on disk, such as 512M; kept for later runs"
+        "--cache-limit",
+        type=size,
+        metavar="SIZE",
+        help="of all compiled kernels on disk, such as 512M; kept for later runs",
     )
     command.set_defaults(run=_rank)
 

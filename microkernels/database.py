@@ -2,8 +2,8 @@
 
 Every statement is its own transaction, so a record is on disk, and visible to other processes, once `execute`
 returns; a process killed at any moment loses at most the measurement in flight. A file that cannot be used is set
-aside under another name: measurements are never overwritten or deleted. What is read from a sound file is data all the same:
-a record that cannot be one of ours is ignored, with a warning, as if it had never been measured.
+aside under another name: measurements are never overwritten or deleted. What is read from a sound file is data all the
+same: a record that cannot be one of ours is ignored, with a warning, as if it had never been measured.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def ignore(wrong: list[str]) -> None:
         count = "a record" if len(wrong) == 1 else f"{len(wrong)} records"
         first = "" if len(wrong) == 1 else "the first "
         warnings.warn(
-            f"{count} in {data_folder() / FILE_NAME} cannot be Tilewright's and will be measured anew: {first}{wrong[0]}",
+            f"{count} in {data_folder() / FILE_NAME} cannot be Tilewright's and will be measured anew: "
+            f"{first}{wrong[0]}",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -98,9 +99,10 @@ def connect(schema: str) -> Iterator[sqlite3.Connection]:
 
     The connection commits each statement by itself; several processes may use the file at once. A file of another
     schema version or with other tables, or one that a process finds corrupt when it first connects, is renamed to
-    `tilewright.sqlite.set-aside-TIME` with a RuntimeWarning, and a new one is begun. What reads does not write: it waits
-    for no writer, and works on a full disk and in a folder that cannot be written. Raises StoreError where what has to be
-    written cannot be, the file turns out corrupt later, or another process holds it for longer than BUSY_SECONDS.
+    `tilewright.sqlite.set-aside-TIME` with a RuntimeWarning, and a new one is begun. What reads does not write: it
+    waits for no writer, and works on a full disk and in a folder that cannot be written. Raises StoreError where what
+    has to be written cannot be, the file turns out corrupt later, or another process holds it for longer than
+    BUSY_SECONDS.
     """
     path = data_folder() / FILE_NAME
     try:
@@ -140,8 +142,9 @@ def _open(path: Path, schema: str) -> sqlite3.Connection:
 
 
 def _read_only(path: Path, schema: str) -> sqlite3.Connection | None:
-    """The file where nothing can be written, not even SQLite's own files beside it; None where it has a log, or is none of
-    ours: without a log nobody is writing, and the file is whole."""
+    """The file where nothing can be written, not even SQLite's own files beside it; None where it has a log, or is none
+    of ours: without a log nobody is writing, and the file is whole.
+    """
     log = Path(f"{path}-wal")
     if not os.access(path, os.R_OK) or log.exists() and log.stat().st_size:
         return None

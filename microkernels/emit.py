@@ -91,7 +91,9 @@ class TileEmitter:
             stores = []
             for v in range(self.vectors):
                 form = forms.store_tail if tail and v == self.vectors - 1 else whole
-                stores.append(form.format(p=self._vector_at(address, v), lanes="TAIL", v=finish(self.acc(row, v), row, v)) + ";")
+                stores.append(
+                    form.format(p=self._vector_at(address, v), lanes="TAIL", v=finish(self.acc(row, v), row, v)) + ";"
+                )
             lines.append(" ".join(stores))
         return lines
 
@@ -137,8 +139,8 @@ class TileEmitter:
         return lines
 
     def _fits(self, points: int, exchanged: bool) -> bool:
-        # An x, and what is exchanged of it. One more than needed: with the last register taken, gcc 12 spills (28 rows x 1
-        # vector, 3 taps).
+        # An x, and what is exchanged of it. One more than needed: with the last register taken, gcc 12 spills (28 rows
+        # x 1 vector, 3 taps).
         return (self.rows + points) * self.vectors + 1 + exchanged < self.isa.registers
 
     def _weights(self, address: str, point: int, points: int) -> list[str]:

@@ -1,13 +1,13 @@
 """One row per instruction set: everything the emitters need to know about it, as text.
 
 A new instruction set is a new row; so is one that multiplies narrower numbers, several of them in each 32-bit lane
-(`tiling.words`): to the emitters such a lane is a float whose bits mean something else. The emitters fill the `{…}` fields of
-these forms and never ask which row it is.
-Forms: `p` is a pointer to floats, `acc`, `x`, `w`, `v` are names of vector variables. `lanes` names the first lanes of a
-partly used vector, such as TAIL, and is defined by `lanes_definition`. `constant` spreads the number `s`; `larger` and
-`smaller` of the vectors `a` and `b` give b where either is no number; `shuffle` takes the lanes `places` of both, those of
-`b` counted on, by the macro of `shuffle_definition`. For everything else the vector types of all rows have C's own operators, which
-gcc and clang define: + - * / lane by lane, < giving lanes of all bits or none.
+(`tiling.words`): to the emitters such a lane is a float whose bits mean something else. The emitters fill the `{…}`
+fields of these forms and never ask which row it is.
+Forms: `p` is a pointer to floats, `acc`, `x`, `w`, `v` are names of vector variables. `lanes` names the first lanes of
+a partly used vector, such as TAIL, and is defined by `lanes_definition`. `constant` spreads the number `s`; `larger`
+and `smaller` of the vectors `a` and `b` give b where either is no number; `shuffle` takes the lanes `places` of both,
+those of `b` counted on, by the macro of `shuffle_definition`. For everything else the vector types of all rows have C's
+own operators, which gcc and clang define: + - * / lane by lane, < giving lanes of all bits or none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Narrow:
-    """How a vector of floats `v` is stored as numbers of fewer bits, rounded to nearest even; `definition` comes before."""
+    """How a vector of floats `v` is stored as numbers of fewer bits, rounded to nearest even; `definition` comes
+    before.
+    """
 
     dtype: str
     definition: str
@@ -28,8 +30,9 @@ class Narrow:
 
 @dataclass(frozen=True)
 class Lanes:
-    """How as many neighbouring numbers as a vector has lanes are loaded from `p`, and those in `v` become the lowest bits of
-    each lane, moved up by `bits`."""
+    """How as many neighbouring numbers as a vector has lanes are loaded from `p`, and those in `v` become the lowest
+    bits of each lane, moved up by `bits`.
+    """
 
     load: str
     load_tail: str
@@ -42,10 +45,11 @@ class Isa:
 
     lanes: f32 per vector; registers: vector registers there are; cpu_flags: what /proc/cpuinfo must list;
     compiler_flags: what makes gcc and clang accept the forms; any_cpu: the attribute of a function that is compiled
-    without them, and supported: the C condition that the CPU it runs on has cpu_flags; embedded_broadcast: an FMA can read and spread a scalar
-    from memory by itself, so a broadcast needs no register of its own. dtype: of what `fma` multiplies; word: the C type
-    that x and the weights are read as; floats: the float vector of the sums in `v`; narrow: the stores of other dtypes; alone: of narrow
-    numbers, the loads that give each a lane of its own; ranked_as: the instruction set whose measured tiles stand for this one's, empty for its own.
+    without them, and supported: the C condition that the CPU it runs on has cpu_flags; embedded_broadcast: an FMA can
+    read and spread a scalar from memory by itself, so a broadcast needs no register of its own. dtype: of what `fma`
+    multiplies; word: the C type that x and the weights are read as; floats: the float vector of the sums in `v`;
+    narrow: the stores of other dtypes; alone: of narrow numbers, the loads that give each a lane of its own; ranked_as:
+    the instruction set whose measured tiles stand for this one's, empty for its own.
     """
 
     name: str
@@ -96,7 +100,7 @@ AVX512F = Isa(
     cpu_flags=("avx512f", "avx512vl", "fma"),
     compiler_flags=("-mavx512f", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"),
     any_cpu='__attribute__((target("no-avx"))) ',
-    supported='__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma")',
+    supported=" && ".join(f'__builtin_cpu_supports("{flag}")' for flag in ("avx512f", "avx512vl", "fma")),
     embedded_broadcast=True,
     vector_type="__m512",
     prologue="#include <immintrin.h>",
@@ -232,7 +236,7 @@ def _bytes(dtype: str, low: int, high: int) -> Narrow:
     return Narrow(
         dtype=dtype,
         definition=f"""\
-/* The nearest whole numbers (of two the even one), those beyond {low} and {high} as these; what is no number as {low}. */
+/* The nearest whole numbers (of two the even one), those beyond {low} and {high} as these; no number as {low}. */
 static inline __m512i to_{dtype}(__m512 v)
 {{
     const __m512 most = _mm512_min_ps(_mm512_max_ps(v, _mm512_set1_ps({low}.0f)), _mm512_set1_ps({high}.0f));
@@ -253,8 +257,8 @@ AVX512VNNI = replace(
     embedded_broadcast=False,  # of the weights alone: x is the unsigned operand, which comes from a register
     prologue=_WORD.format(numbers="Four u8 of x or four s8 of the weights")
     + """\
-/* To each lane of acc, an int32, the products of its four u8 of x and s8 of w are added, exactly. Not the intrinsic: gcc 12
- * stores every one of its results to the stack as well. */
+/* To each lane of acc, an int32, the products of its four u8 of x and s8 of w are added, exactly. Not the intrinsic:
+ * gcc 12 stores every one of its results to the stack as well. */
 static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
 {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(x), "v"(w));
@@ -302,11 +306,15 @@ def best_isa(cpu_flags: frozenset[str], dtype: str = "f32") -> Isa:
         if cpu_flags.issuperset(isa.cpu_flags):
             return isa
     missing = [flag for flag in isa.cpu_flags if flag not in cpu_flags]
-    raise ValueError(f"this CPU computes nothing in {dtype}: it lacks {', '.join(missing)}; dtype='f32' runs everywhere")
+    raise ValueError(
+        f"this CPU computes nothing in {dtype}: it lacks {', '.join(missing)}; dtype='f32' runs everywhere"
+    )
 
 
 def lacking(isa: Isa, cpu_flags: frozenset[str]) -> tuple[str, ...]:
-    """Of the next wider instruction set, the flags that this CPU has not: why `isa` is its best; empty for the widest."""
+    """Of the next wider instruction set, the flags that this CPU has not: why `isa` is its best; empty for
+    the widest.
+    """
     names = list(ISAS_OF[isa.dtype])
     wider = [isa_named(name) for name in names[: names.index(isa.name)]]
     return tuple(flag for flag in wider[-1].cpu_flags if flag not in cpu_flags) if wider else ()
@@ -337,10 +345,12 @@ def shuffle_definition(isa: Isa) -> list[str]:
 def exchange_definitions(isa: Isa, size: int) -> list[str]:
     """The C functions `exchange_1(x)` … that bring every lane the other channels of its group of `size`.
 
-    What crosses 128 bits goes there first: then three exchanges share that shuffle, and none needs a register of places.
+    What crosses 128 bits goes there first: then three exchanges share that shuffle, and none needs a register of
+    places.
     """
     lines = [
-        f"/* Lane l of exchange_c(x) is lane l ^ c of x: in {size} steps every lane meets all {size} channels of its group. */",
+        f"/* Lane l of exchange_c(x) is lane l ^ c of x: in {size} steps every lane meets all {size} channels of its "
+        f"group. */",
         *shuffle_definition(isa),
     ]
     for c in range(1, size):

@@ -3,9 +3,10 @@
     f32_conv2d_ukernel_14wx32k_s1__avx512f        14 outputs along w × 32 along k, stride 1, r and s looped
     f32_conv2d_ukernel_2hx7wx32kx3s_s2__avx512f   2×7 outputs × 32, the 3 taps of s unrolled, stride 2
     f32_depthwise2d_ukernel_2hx7wx16cx3rx3s_s1__avx512f   2×7 outputs of 16 channels, all taps of 3×3 unrolled
-    f32_grouped2d_ukernel_14wx16kx3sx4c_s1__avx512f       14 outputs of 16 channels, 3 taps and all 4 channels of a group unrolled
-    f32_matmul_ukernel_12mx32n__avx512f           12 rows × 32 columns
-    bf16_conv2d_ukernel_14wx32k_s1__avx512bf16    14 × 32 of bf16; an unrolled c counts words of 32 bits (`tiling.words`)
+    f32_grouped2d_ukernel_14wx16kx3sx4c_s1__avx512f       14 outputs of 16 channels, 3 taps and all 4 channels of a
+    group unrolled f32_matmul_ukernel_12mx32n__avx512f           12 rows × 32 columns
+    bf16_conv2d_ukernel_14wx32k_s1__avx512bf16    14 × 32 of bf16; an unrolled c counts words of 32 bits
+    (`tiling.words`)
 
 `DTYPE_OP_ukernel_TILE[_sSTRIDE]__ISA`, where TILE joins EXTENT+DIM by `x`: output rows first, then the vectorised
 dim, then unrolled reductions. Extents are in points. XNNPACK names its kernels in this spirit.
@@ -67,7 +68,9 @@ class Microkernel:
         if self.vectors < 1 or self.stride < 1:
             raise ValueError(f"vectors={self.vectors} and stride={self.stride} must be at least 1")
         if self.op in _EXCHANGE_DIM and (self.group_size < 2 or isa_named(self.isa).lanes % self.group_size):
-            raise ValueError(f"{self.op}: groups of c={self.group_size} channels do not fill {isa_named(self.isa).lanes} lanes")
+            raise ValueError(
+                f"{self.op}: groups of c={self.group_size} channels do not fill {isa_named(self.isa).lanes} lanes"
+            )
 
     @property
     def dtype(self) -> str:

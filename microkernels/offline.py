@@ -31,7 +31,9 @@ def usable_isa(name: str | None) -> Isa:
     except ValueError as error:
         raise UsageError(str(error)) from None
     if isa.ranked != name:
-        raise UsageError(f"{name} runs the tiles of {isa.ranked} with another instruction: its ranking is {isa.ranked}'s")
+        raise UsageError(
+            f"{name} runs the tiles of {isa.ranked} with another instruction: its ranking is {isa.ranked}'s"
+        )
     missing = [flag for flag in isa.cpu_flags if flag not in host().flags]
     if missing:
         raise UsageError(f"this CPU does not run {name}: it lacks {', '.join(missing)}")

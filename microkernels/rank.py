@@ -72,11 +72,11 @@ def rank(
 
     With `resume`, kernels that the current ranking is done with are left out, failed ones too unless again(reason):
     those for which the machine may have been at fault. Without it they are all
-    measured anew; should that be cut short, a resumed ranking continues with what has no outcome yet or only a doubtful one, so that
-    no kernel loses its further looks, and until then earlier scores hold. Kernels slower than they ought to be are measured up
-    to LOOKS times and the best counts; a failure counts only where there is no score. `l1_bytes` is the L1 data cache
-    that `measure_all` sizes the benchmark for; `progress` is called at the start and after each kernel's first look.
-    Raises StoreError, and whatever `measure_all` does.
+    measured anew; should that be cut short, a resumed ranking continues with what has no outcome yet or only a doubtful
+    one, so that no kernel loses its further looks, and until then earlier scores hold. Kernels slower than they ought
+    to be are measured up to LOOKS times and the best counts; a failure counts only where there is no score. `l1_bytes`
+    is the L1 data cache that `measure_all` sizes the benchmark for; `progress` is called at the start and after each
+    kernel's first look. Raises StoreError, and whatever `measure_all` does.
     """
     todo = tuple(kernels)
     if resume:
@@ -120,9 +120,9 @@ def ensure_ranked(
 ) -> Catalog:
     """The machine's catalog, ranking first whatever part of the quick ranking has no outcome, once `announce` was told.
 
-    After a full ranking nothing is missing and nothing runs, also while another one is under way or was cut short. Where all have failed so far the machine was at fault,
-    not the kernels, and they are tried again. Raises RankingError if none can be measured, StoreError, and whatever
-    `measure_all` does.
+    After a full ranking nothing is missing and nothing runs, also while another one is under way or was cut short.
+    Where all have failed so far the machine was at fault, not the kernels, and they are tried again. Raises
+    RankingError if none can be measured, StoreError, and whatever `measure_all` does.
     """
     catalog = load(fingerprint, isa.name, op)
     done = {outcome.kernel for outcome in (*catalog.entries, *catalog.failures)} if catalog.entries else ()

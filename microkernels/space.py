@@ -26,7 +26,8 @@ DEPTHWISE_TAPS = ((1, 1), (1, 3), (3, 3), (1, 5))
 # Fewest accumulators of a depthwise tile in the quick ranking: tiles are short, so several are in flight at once.
 QUICK_DEPTHWISE = 4
 
-# Channels of a group side by side in a vector, and taps of s unrolled beside them: an x is exchanged once for all of these.
+# Channels of a group side by side in a vector, and taps of s unrolled beside them: an x is exchanged once for all of
+# these.
 GROUP_SIZES = (2, 4, 8)
 GROUPED_TAPS = (1, 3)
 
@@ -46,8 +47,8 @@ def space(isa: Isa, op: str = "conv2d", strides: tuple[int, ...] = (1, 2)) -> tu
     depthwise2d: blocks of h × w with DEPTHWISE_TAPS unrolled, as long as the weights of a step stay in registers beside
     the accumulators; with all taps looped only plain rows.
 
-    grouped2d: rows of w with all channels of a group unrolled, alone and with 3 taps of s, as long as the weights of one
-    exchange of lanes stay in registers.
+    grouped2d: rows of w with all channels of a group unrolled, alone and with 3 taps of s, as long as the weights of
+    one exchange of lanes stay in registers.
 
     A matmul has no space of its own: its tiles are conv2d's (`RANKED_AS`). Raises ValueError for any other operator.
     """
@@ -61,8 +62,8 @@ def quick(isa: Isa, op: str = "conv2d") -> tuple[Microkernel, ...]:
 
     All plain rows of up to 4 vectors; of those that fill the FMA pipes also the variants with 3 taps of s unrolled
     (2 to 4 vectors) and with two output rows in h: the kinds among which TTile's winners lie. Of depthwise2d the tiles
-    of 1 and 2 vectors and at most two output rows with the taps of 3×3 unrolled, all of them or those of s. Of grouped2d
-    those of 1 and 2 vectors that fill the pipes and unroll the taps of s.
+    of 1 and 2 vectors and at most two output rows with the taps of 3×3 unrolled, all of them or those of s. Of
+    grouped2d those of 1 and 2 vectors that fill the pipes and unroll the taps of s.
     """
     return tuple(kernel for kernel in space(isa, op, (1,)) if kernel.vectors <= 4 and _is_quick(kernel))
 

@@ -1,7 +1,7 @@
 """A block of a register tile turned in registers, for an output whose contiguous axis is not the vectorised one.
 
-Accumulators hold vectors of k, one for each row (a pixel of w). Where y is (N,K,OH,OW) neighbours in memory are pixels, so
-up to `lanes` rows of one vector are transposed, and then there is one store for each point of k:
+Accumulators hold vectors of k, one for each row (a pixel of w). Where y is (N,K,OH,OW) neighbours in memory are pixels,
+so up to `lanes` rows of one vector are transposed, and then there is one store for each point of k:
 
     acc_0  k0 k1 k2 k3            t[0]  w0 w1 w2 w3
     acc_1  k0 k1 k2 k3     ──►    t[1]  w0 w1 w2 w3       each stage pairs neighbours: 1 row with 1, 2 with 2, …
@@ -112,7 +112,9 @@ class Transposition:
 
 @lru_cache(maxsize=None)
 def transposition(lanes: int, rows: int) -> Transposition:
-    """The shuffles for a block of `rows` rows; where a row has no partner, those that would move nothing are left out."""
+    """The shuffles for a block of `rows` rows; where a row has no partner, those that would move nothing
+    are left out.
+    """
     groups: list[list[tuple[str, tuple[_Lane, ...]]]] = [
         [(f"r{row}", tuple((row, point) for point in range(lanes)))] for row in range(rows)
     ]
@@ -142,7 +144,8 @@ def definitions(isa: Isa, sizes: list[int]) -> list[str]:
     """The C functions `transpose_ROWS(t, r0, r1, …)` for blocks of these numbers of rows, and what they call."""
     v, lanes = isa.vector_type, isa.lanes
     lines = [
-        "/* Blocks of a tile are transposed before they are stored: t[j] gets point j of every row. Neighbours are interleaved,",
+        "/* Blocks of a tile are transposed before they are stored: t[j] gets point j of every row. Neighbours are "
+        "interleaved,",
         " * single lanes and pairs within 128 bits, then 128 bits move as a whole. */",
         *shuffle_definition(isa),
     ]
@@ -159,6 +162,8 @@ def definitions(isa: Isa, sizes: list[int]) -> list[str]:
             values = (f"{s.name} = {'high' if s.high else 'low'}_{1 << s.stage}({s.a}, {s.b})" for s in pair)
             lines.append(f"    const {v} {', '.join(values)};")
         for quad in range(0, lanes, _QUAD):
-            lines.append("    " + " ".join(f"t[{point}] = {found.columns[point]};" for point in range(quad, quad + _QUAD)))
+            lines.append(
+                "    " + " ".join(f"t[{point}] = {found.columns[point]};" for point in range(quad, quad + _QUAD))
+            )
         lines.append("}")
     return lines

@@ -27,7 +27,18 @@ from microkernels.offline import machine_catalog
 from microkernels.progress import shown
 from search import store
 from search.explain import explain, microseconds
-from search.options import FAILURES, INTERRUPTED, TARGETS, check_target, given, natural, on_cpu, repeated, seconds, whole
+from search.options import (
+    FAILURES,
+    INTERRUPTED,
+    TARGETS,
+    check_target,
+    given,
+    natural,
+    on_cpu,
+    repeated,
+    seconds,
+    whole,
+)
 from search.report import Report
 from search.tune import Outcome
 from search.workshop import ALGORITHMS, DEFAULT_BUDGET, DEFAULT_TRIALS, Workshop, workshop
@@ -46,7 +57,9 @@ OVERRUN = 1.2
 VERDICT_SECONDS = 0.5
 
 
-def main(program: str, parse_shape: Callable[[str, str | None], Problem], shape_help: str, arguments: list[str] | None = None) -> int:
+def main(
+    program: str, parse_shape: Callable[[str, str | None], Problem], shape_help: str, arguments: list[str] | None = None
+) -> int:
     """Runs the command line; the exit code. 2: what was asked for cannot be; 1: it went wrong; 130: Ctrl-C."""
     parser = _parser(program, shape_help)
     options = parser.parse_args(arguments)
@@ -61,7 +74,10 @@ def main(program: str, parse_shape: Callable[[str, str | None], Problem], shape_
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print("interrupted before there was a result; what was measured is kept, the same command goes on", file=sys.stderr)
+        print(
+            "interrupted before there was a result; what was measured is kept, the same command goes on",
+            file=sys.stderr,
+        )
         return INTERRUPTED
     except (ProblemError, SchemeError) as error:
         print(error, file=sys.stderr)
@@ -88,7 +104,8 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     console = Console(stderr=True)
     if options.threads > host().cores:
         print(
-            f"{options.threads} threads on {host().cores} cores wait for one another: expect a slow kernel", file=sys.stderr
+            f"{options.threads} threads on {host().cores} cores wait for one another: expect a slow kernel",
+            file=sys.stderr,
         )
     if options.cache_limit is not None:
         keep_limit(options.cache_limit)
@@ -109,7 +126,8 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     search_seconds = time.monotonic() - started
     if outcome and search_seconds > OVERRUN * options.budget:
         print(
-            f"the search took {search_seconds:.1f} s: to list the candidates and measure one takes longer than --budget "
+            f"the search took {search_seconds:.1f} s: to list the candidates and measure one takes longer than "
+            f"--budget "
             f"{options.budget:g}",
             file=sys.stderr,
         )
@@ -163,7 +181,12 @@ def tuned(shop: Workshop, candidates: list[Scheme], options, console: Console, b
     problem = candidates[0].problem
     with _progress(console, problem, options.threads) as progress:
         outcome = shop.tune(
-            candidates, budget=max(budget, 0.1), trials=options.trials, seed=options.seed, forget=options.forget, progress=progress
+            candidates,
+            budget=max(budget, 0.1),
+            trials=options.trials,
+            seed=options.seed,
+            forget=options.forget,
+            progress=progress,
         )
     return outcome
 
@@ -208,19 +231,28 @@ def _rank_first(shop: Workshop, problem: Problem, console: Console) -> None:
     """Ranks the microkernels quickly where this machine never did, and says so; otherwise does nothing."""
     with shown(console) as progress:
         machine_catalog(
-            isa_named(shop.isa.ranked), problem.op, announce=lambda sentence: print(sentence, file=sys.stderr), progress=progress
+            isa_named(shop.isa.ranked),
+            problem.op,
+            announce=lambda sentence: print(sentence, file=sys.stderr),
+            progress=progress,
         )
 
 
 def _explain(shop: Workshop, scheme: Scheme, runners_up: Sequence[Scheme]) -> str:
-    """The choice beside the runners-up of its own algorithm; of another one the best is named with its predicted time."""
+    """The choice beside the runners-up of its own algorithm; of another one the best is named with its
+    predicted time.
+    """
     from search.winograd import explain_winograd  # scipy is only loaded when there is something to explain
 
     chosen, *others = shop.predicted([scheme, *runners_up])
     own = [other for other in others if isinstance(other.scheme, Winograd) == isinstance(scheme, Winograd)]
     table = (explain_winograd if isinstance(scheme, Winograd) else explain)(chosen, own[:RUNNERS_UP], shop.machine)
     rest = [other for other in others if other not in own]
-    beside = f"\nThe other algorithm's best, {rest[0].scheme}, is predicted {microseconds(rest[0].prediction.seconds)}." if rest else ""
+    beside = (
+        f"\nThe other algorithm's best, {rest[0].scheme}, is predicted {microseconds(rest[0].prediction.seconds)}."
+        if rest
+        else ""
+    )
     return table + beside
 
 
@@ -253,7 +285,9 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
         "--target", choices=TARGETS, default="cpu", help="default cpu; cuda-twin runs a GPU kernel on this CPU"
     )
     parser.add_argument(
-        "--dtype", metavar="NAME", help="f32, bf16 or int8 on the CPU, default f32; f16, bf16 or tf32 on a GPU, default f16"
+        "--dtype",
+        metavar="NAME",
+        help="f32, bf16 or int8 on the CPU, default f32; f16, bf16 or tf32 on a GPU, default f16",
     )
     parser.add_argument(
         "--output-dtype", metavar="NAME", help="bf16 or f32 of bf16; s32, f32, u8 or s8 of int8; default the first"
@@ -263,24 +297,47 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
     parser.add_argument(
-        "--algorithm", choices=ALGORITHMS, default="direct", help="winograd: 3x3 of stride 1, larger errors; auto: the faster one"
+        "--algorithm",
+        choices=ALGORITHMS,
+        default="direct",
+        help="winograd: 3x3 of stride 1, larger errors; auto: the faster one",
     )
     parser.add_argument(
-        "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS",
+        "--budget",
+        type=seconds,
+        default=DEFAULT_BUDGET,
+        metavar="SECONDS",
         help="for the whole search; default 30; at least a few, which the candidates and one measurement take",
     )
     parser.add_argument(
-        "--trials", type=whole, default=DEFAULT_TRIALS, metavar="N", help=f"schemes to measure at most; default {DEFAULT_TRIALS}"
+        "--trials",
+        type=whole,
+        default=DEFAULT_TRIALS,
+        metavar="N",
+        help=f"schemes to measure at most; default {DEFAULT_TRIALS}",
     )
-    parser.add_argument("--forget", action="store_true", help="measure anew what earlier searches measured, or saw fail")
+    parser.add_argument(
+        "--forget", action="store_true", help="measure anew what earlier searches measured, or saw fail"
+    )
     parser.add_argument("--model-only", action="store_true", help="trust the model: measure no candidate")
     parser.add_argument("--scheme", metavar="TEXT", help="run exactly this scheme")
     parser.add_argument("--explain", action="store_true", help="predicted parts of the choice and of the runners-up")
-    parser.add_argument("--emit", type=Path, metavar="DIR", help="write the kernel there: .c, .h, .so, an example; .cu, .cubin")
-    parser.add_argument("--isa", metavar="NAME", help="avx512f, avx2 or portable, avx512bf16, avx512vnni; default: the widest this CPU runs")
-    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the random data and the explored schemes")
     parser.add_argument(
-        "--cache-limit", type=size, metavar="SIZE", help="of all compiled kernels on disk, such as 512M; kept for later runs"
+        "--emit", type=Path, metavar="DIR", help="write the kernel there: .c, .h, .so, an example; .cu, .cubin"
+    )
+    parser.add_argument(
+        "--isa",
+        metavar="NAME",
+        help="avx512f, avx2 or portable, avx512bf16, avx512vnni; default: the widest this CPU runs",
+    )
+    parser.add_argument(
+        "--seed", type=natural, default=0, metavar="N", help="of the random data and the explored schemes"
+    )
+    parser.add_argument(
+        "--cache-limit",
+        type=size,
+        metavar="SIZE",
+        help="of all compiled kernels on disk, such as 512M; kept for later runs",
     )
     parser.add_argument("--json", action="store_true", help="print exactly one JSON object")
     return parser

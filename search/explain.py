@@ -91,7 +91,13 @@ def _header(machine: Machine) -> list[str]:
 
 def _row(name: str, prediction: Prediction, flops: int) -> list[str]:
     rate = f"{flops / prediction.seconds / 1e9:.0f} GFLOP/s"
-    cells = [name, microseconds(prediction.seconds), rate, microseconds(prediction.compute), microseconds(prediction.overhead)]
+    cells = [
+        name,
+        microseconds(prediction.seconds),
+        rate,
+        microseconds(prediction.compute),
+        microseconds(prediction.overhead),
+    ]
     for moved, seconds in zip(prediction.traffic, prediction.movement):
         cells += [f"{moved.total / 1e6:.2f} MB", microseconds(seconds)]
     return [*cells, prediction.bottleneck]

@@ -1,4 +1,6 @@
-"""`generate_conv`, `generate_matmul`: a problem in, a kernel for this machine out. `load_kernel`: one that was saved."""
+"""`generate_conv`, `generate_matmul`: a problem in, a kernel for this machine out. `load_kernel`: one that
+was saved.
+"""
 
 from __future__ import annotations
 
@@ -60,21 +62,21 @@ def generate_conv(
 
     x is (N,H,W,C) float32, w is (K,C/groups,R,S) float32 as PyTorch has it, y is (N,OH,OW,K); with layout="nchw" x
     is (N,C,H,W) and y (N,K,OH,OW), as PyTorch has them, and depthwise kernels and those of bf16 and int8 first copy x.
-    `stride` and `dilation` are a number or (h, w); `padding` is a number, (h, w), ((top, bottom), (left, right)), "same" or "valid". Without
-    `h` and `r`, both 1, it is one-dimensional along w (`tiling.operators.conv2d`). `epilogue` is what the stores do to
-    each sum, such as "relu(y + b + z)" (`tiling.epilogue`); the arrays that it names follow: kernel(x, w, b, z), b (K,)
-    and z as y lies, (N,OH,OW,K). tune="model" trusts the model and measures nothing; "measure" tries the most promising schemes
-    for about `budget` seconds. What was chosen is kept, and the next call with the same arguments returns at once,
-    until the machine is ranked anew or the compiler changes.
+    `stride` and `dilation` are a number or (h, w); `padding` is a number, (h, w), ((top, bottom), (left, right)),
+    "same" or "valid". Without `h` and `r`, both 1, it is one-dimensional along w (`tiling.operators.conv2d`).
+    `epilogue` is what the stores do to each sum, such as "relu(y + b + z)" (`tiling.epilogue`); the arrays that it
+    names follow: kernel(x, w, b, z), b (K,) and z as y lies, (N,OH,OW,K). tune="model" trusts the model and measures
+    nothing; "measure" tries the most promising schemes for about `budget` seconds. What was chosen is kept, and the
+    next call with the same arguments returns at once, until the machine is ranked anew or the compiler changes.
 
     dtype="bf16" and "int8" compute in these where the CPU has AVX512-BF16 or AVX512-VNNI, and are refused where not.
     bf16: x and w as uint16 (the bits), ml_dtypes.bfloat16 or DLPack tensors, summed in f32, by an instruction to which
-    subnormal numbers are 0; y of `output_dtype` "bf16" or "f32". int8: x uint8 times w int8, summed exactly in int32; y is
-    "s32", or of an epilogue of the sum as a float "f32", "u8" or "s8", rounded to nearest even and saturated:
+    subnormal numbers are 0; y of `output_dtype` "bf16" or "f32". int8: x uint8 times w int8, summed exactly in int32; y
+    is "s32", or of an epilogue of the sum as a float "f32", "u8" or "s8", rounded to nearest even and saturated:
     epilogue="y*scale[k] + b" with output_dtype="u8" requantises by channel. An epilogue's arrays are float32. x's zero
     point z is the caller's to fold into b, as -z·scale·Σw, which counts every tap: where there is padding, what is left
-    out is 0 and not z. The channels of each pixel should be a multiple of 2 (bf16) or 4 (int8): others are copied first,
-    with zeros between.
+    out is 0 and not z. The channels of each pixel should be a multiple of 2 (bf16) or 4 (int8): others are copied
+    first, with zeros between.
 
     algorithm="winograd" computes 3 x 3 convolutions of stride 1 with fewer multiplications and larger errors
     (`tiling.winograd`): of float32, channels last, without groups or dilation, and is refused for others. "auto" takes
@@ -82,11 +84,11 @@ def generate_conv(
 
     target="cuda" gives a `gpu.kernel.Kernel` for this process's GPU: CuPy arrays or DLPack tensors of `dtype`, "f16",
     "bf16" or "tf32" (float32 arrays), f16 by default, with w (K,R,S,C), channels last. target="cuda-twin" gives the
-    same kernel as a function of NumPy arrays, which a CPU computes thread by thread: small shapes, no speed, the model's
-    choice. threads, isa and algorithm are the CPU's.
+    same kernel as a function of NumPy arrays, which a CPU computes thread by thread: small shapes, no speed, the
+    model's choice. threads, isa and algorithm are the CPU's.
 
-    Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), on a CPU bf16 and int8
-    where the convolution is depthwise, on a GPU groups and layout="nchw".
+    Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), on a CPU bf16 and
+    int8 where the convolution is depthwise, on a GPU groups and layout="nchw".
     Raises ProblemError for these and for a shape or epilogue that cannot be computed, ToolchainError without a C
     compiler, CacheError or StoreError where files cannot be kept, TuningError where no candidate runs; for a GPU what
     `search.gpu_target.generate_gpu` says.
@@ -97,7 +99,14 @@ def generate_conv(
         raise ProblemError("a 3-D convolution is not covered: only forward ones of 1 or 2 dimensions are")
     axes = {"stride": stride, "padding": padding, "dilation": dilation}
     problem = conv2d(n=n, c=c, h=h, w=w, k=k, r=r, s=s, **axes, groups=groups, layout=layout)
-    of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa, "output_dtype": output_dtype, "algorithm": algorithm}
+    of_the_cpu = {
+        "threads": threads,
+        "tune": tune,
+        "budget": budget,
+        "isa": isa,
+        "output_dtype": output_dtype,
+        "algorithm": algorithm,
+    }
     return _generated(fused(problem, epilogue), target, dtype, of_the_cpu)
 
 
@@ -120,9 +129,10 @@ def generate_matmul(
 ) -> Kernel | GpuKernel | TwinKernel:
     """A kernel for one matrix product on this machine: c = kernel(a, b).
 
-    a is (M,K) float32, b is (K,N), c is (M,N), all row-major; with `transpose_a` a lies as (K,M), with `transpose_b` b as
-    (N,K). A `batch` of products, each of its own a and b, lies one after the other: a (L,M,K), b (L,K,N), c (L,M,N). In
-    an `epilogue` y is the product and b a bias (N,). The other arguments, what is kept, and the errors are those of `generate_conv`.
+    a is (M,K) float32, b is (K,N), c is (M,N), all row-major; with `transpose_a` a lies as (K,M), with `transpose_b` b
+    as (N,K). A `batch` of products, each of its own a and b, lies one after the other: a (L,M,K), b (L,K,N), c (L,M,N).
+    In an `epilogue` y is the product and b a bias (N,). The other arguments, what is kept, and the errors are those of
+    `generate_conv`.
     """
     of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa, "output_dtype": output_dtype}
     problem = matmul(m=m, n=n, k=k, batch=batch, transpose_a=transpose_a, transpose_b=transpose_b)
@@ -138,7 +148,14 @@ def load_kernel(path) -> Kernel:
     return load(path)
 
 
-_CPU_DEFAULTS = {"threads": 1, "tune": "model", "budget": DEFAULT_BUDGET, "isa": None, "output_dtype": None, "algorithm": "direct"}
+_CPU_DEFAULTS = {
+    "threads": 1,
+    "tune": "model",
+    "budget": DEFAULT_BUDGET,
+    "isa": None,
+    "output_dtype": None,
+    "algorithm": "direct",
+}
 
 
 def _generated(problem: Problem, target: str, dtype: str | None, of_the_cpu: dict) -> Kernel | GpuKernel | TwinKernel:

@@ -1,8 +1,8 @@
 """Is a GPU kernel right? What its output must lie between, from a reference that NumPy computes from the definition.
 
-Of small integers every sum is exact in f32 in any order, so the output is the exact sum rounded once to its own dtype, and
-the check is `==`. What an epilogue rounds, and sums of reals, may lie anywhere between their error bounds, both rounded
-to the output's dtype: rounding keeps the order of numbers.
+Of small integers every sum is exact in f32 in any order, so the output is the exact sum rounded once to its own dtype,
+and the check is `==`. What an epilogue rounds, and sums of reals, may lie anywhere between their error bounds, both
+rounded to the output's dtype: rounding keeps the order of numbers.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from cpu.numbers import from_bits, to_bits
 from cpu.oracle import error_bound, exact_bound, integers, reals, reference
 from tiling.problem import Problem
 
-# Twice what the oracle grants the CPU. Matrix units add by truncation, which errs by up to a unit in the last place where
-# rounding errs by half of one (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, 2021).
-# CUDA's expf, tanhf and erfcf are off by up to 2, 2 and 4 units (CUDA C++ programming guide, mathematical functions).
+# Twice what the oracle grants the CPU. Matrix units add by truncation, which errs by up to a unit in the last place
+# where rounding errs by half of one (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores,
+# 2021). CUDA's expf, tanhf and erfcf are off by up to 2, 2 and 4 units (CUDA C++ programming guide, mathematical
+# functions).
 _GRANTED = 2
 _TF32_DROPPED = 13  # of the 23 bits of a float's fraction
 

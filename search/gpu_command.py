@@ -32,7 +32,8 @@ RUNNERS_UP = 4
 
 
 def run(program: str, problem: Problem, options: argparse.Namespace) -> GpuReport:
-    """Chooses, emits and, where it can, compiles, checks and times a GPU kernel for an f32 problem in the dtype asked for.
+    """Chooses, emits and, where it can, compiles, checks and times a GPU kernel for an f32 problem in the dtype asked
+    for.
 
     On a GPU the schedules that the model ranks first are measured, unless `--model-only` or `--scheme` names the one.
     Without a GPU it ends after emission where `--emit`, `--explain` or `--model-only` asks for no more. Raises
@@ -54,7 +55,8 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> GpuRepo
         check_size_for_twin(problem)
     elif absent and not (options.emit or options.explain or options.model_only):
         raise TargetError(
-            f"no device to run on: {absent}; without one --model-only, --explain and --emit work, and --target cuda-twin "
+            f"no device to run on: {absent}; without one --model-only, --explain and --emit work, and --target "
+            f"cuda-twin "
             "runs the kernel on a CPU"
         )
     if options.emit:
@@ -89,9 +91,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> GpuRepo
     )
 
 
-def _measured(
-    shop: GpuWorkshop, problem: Problem, options: argparse.Namespace
-) -> tuple[Choice, Measurement, bool]:
+def _measured(shop: GpuWorkshop, problem: Problem, options: argparse.Namespace) -> tuple[Choice, Measurement, bool]:
     """The choice of a search on the device, its last timing, and whether a Ctrl-C cut the search short."""
     started = time.monotonic()
     ranked = rank(problem, shop.device)

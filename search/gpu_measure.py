@@ -58,7 +58,8 @@ def compiled(*, op: str, shape: str, dtype: str, schemes: Sequence[str], archite
 
 
 def scheme(*, op: str, shape: str, dtype: str, scheme: str, seconds: float) -> dict:
-    """Times a scheme for about `seconds`: {"samples": seconds per call, "peak_gflops": the device's, of its data sheet}.
+    """Times a scheme for about `seconds`: {"samples": seconds per call, "peak_gflops": the device's, of its data
+    sheet}.
 
     The kernel must first compute small integers exactly, else WrongResult is raised. It is timed on random reals: on
     zeros, or on few different numbers, a GPU draws less power and runs faster.

@@ -13,9 +13,9 @@ DEFAULT_DTYPE = "f16"
 def on_gpu(problem: Problem, dtype: str | None) -> Problem:
     """A problem in a GPU's dtype and layout: weights lie channels last too, (K,R,S,C).
 
-    The dtype is the problem's own, or where that is f32 the one asked for, by default f16; y or c is of the same dtype, of
-    f32 for tf32. Raises ProblemError for a dtype that no matrix instruction reads, two that contradict each other, an
-    output of another dtype, and channels first.
+    The dtype is the problem's own, or where that is f32 the one asked for, by default f16; y or c is of the same dtype,
+    of f32 for tf32. Raises ProblemError for a dtype that no matrix instruction reads, two that contradict each other,
+    an output of another dtype, and channels first.
     """
     own = problem.dtype if problem.dtype != "f32" else None
     if own and dtype and own != dtype:

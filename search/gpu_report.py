@@ -147,7 +147,8 @@ class GpuReport:
             f"{100 * timing.spread:.1f} %, warm L2"
         )
         speed = (
-            f"{flops / timing.seconds / 1e12:.1f} TFLOP/s = {100 * timing.fraction_of_peak(flops):.1f} % of the tensor-core "
+            f"{flops / timing.seconds / 1e12:.1f} TFLOP/s = {100 * timing.fraction_of_peak(flops):.1f} % of the "
+            f"tensor-core "
             f"rate {timing.peak_gflops / 1e3:.0f} TFLOP/s"
         )
         busy = "other programs kept this GPU busy, or its clock changed: measure again when it is idle"

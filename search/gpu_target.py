@@ -1,6 +1,6 @@
 """A problem on a GPU: its dtype and layouts, the GPU it is for, the scheme that is chosen, and the callable.
 
-    Problem (f32) ──on_gpu──► Problem ──chosen──► Choice ──► gpu.kernel.Kernel on a device, or TwinKernel on this CPU
+Problem (f32) ──on_gpu──► Problem ──chosen──► Choice ──► gpu.kernel.Kernel on a device, or TwinKernel on this CPU
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ class TwinKernel:
 def generate_gpu(problem: Problem, dtype: str | None, target: str, tune: str, budget: float) -> Kernel | TwinKernel:
     """A kernel for an f32 problem: on this process's GPU for "cuda", for "cuda-twin" on this CPU.
 
-    It is the model's choice, or with tune="measure" that of a search on the GPU, which is kept. Raises ProblemError for a
-    dtype no GPU kernel takes or a problem too large for the twin, SchemeError for an operator that is no matrix product,
-    DeviceError without a GPU, CompileError without NVRTC (the twin needs neither); a search also TuningError, StoreError,
-    and WorkerError where the device fails.
+    It is the model's choice, or with tune="measure" that of a search on the GPU, which is kept. Raises ProblemError for
+    a dtype no GPU kernel takes or a problem too large for the twin, SchemeError for an operator that is no matrix
+    product, DeviceError without a GPU, CompileError without NVRTC (the twin needs neither); a search also TuningError,
+    StoreError, and WorkerError where the device fails.
     """
     problem = on_gpu(problem, dtype)
     if target == "cuda":
@@ -165,6 +165,7 @@ def check_size_for_twin(problem: Problem) -> None:
     multiply_adds = problem.flops // 2
     if multiply_adds > MOST_ON_TWIN:
         raise ProblemError(
-            f"{problem}: {multiply_adds} multiply-adds are too many for the twin, a CPU that runs thread by thread; give a "
+            f"{problem}: {multiply_adds} multiply-adds are too many for the twin, a CPU that runs thread by thread; "
+            f"give a "
             f"shape of at most {MOST_ON_TWIN}"
         )

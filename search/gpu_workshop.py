@@ -97,8 +97,9 @@ class GpuWorkshop:
         forget: bool = False,
         progress: Callable[[int, int, float], None] = lambda tried, of, best: None,
     ) -> Outcome:
-        """As `search.workshop.Workshop.tune`; the budget begins once the device is open. Raises TuningError, StoreError,
-        CacheError, and WorkerError where the device, and not a candidate, is at fault."""
+        """As `search.workshop.Workshop.tune`; the budget begins once the device is open. Raises TuningError,
+        StoreError, CacheError, and WorkerError where the device, and not a candidate, is at fault.
+        """
         key = self.key(schemes[0].problem)
         with closing(_worker()) as worker, closing(_worker()) as compilers:
 
@@ -110,7 +111,8 @@ class GpuWorkshop:
                 _load_compiler(compilers)
                 return self._compiled(compilers, schemes, patience)
 
-            # Now, so that the budget is for measuring; a worker that takes another's place is made ready when it is needed.
+            # Now, so that the budget is for measuring; a worker that takes another's place is made ready when it is
+            # needed.
             _make_ready(worker, schemes[0].problem)
             _load_compiler(compilers)
             return tune_and_record(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from search.entry import run
 
-SHAPE_HELP = "m=128,n=3072,k=768: a (m,k) times b (k,n), all row-major; also batch=8, and trans_a=1, trans_b=1 for (k,m), (n,k)"
+SHAPE_HELP = (
+    "m=128,n=3072,k=768: a (m,k) times b (k,n), all row-major; also batch=8, and trans_a=1, trans_b=1 for (k,m), (n,k)"
+)
 
 
 def main(arguments: list[str] | None = None) -> int:

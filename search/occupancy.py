@@ -67,9 +67,7 @@ class Occupancy:
     reached: tuple[float, ...]
 
 
-def occupancy(
-    problem: Problem, tensor: Tensor, extents: Mapping[str, int], caches: tuple[Geometry, ...]
-) -> Occupancy:
+def occupancy(problem: Problem, tensor: Tensor, extents: Mapping[str, int], caches: tuple[Geometry, ...]) -> Occupancy:
     """What the tile of `tensor` over `extents` points per dim asks of each cache."""
     moved = caches[0].line * (PAIR if problem.lanewise and tensor.role != "vector" else 1)
     size = footprint(problem, tensor, extents, moved)

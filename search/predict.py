@@ -2,7 +2,8 @@
 
     core    = compute + overhead                what the FMA pipes do, and what they wait for around a register tile
     levels  = bytes into each cache / bandwidth of the memory that they come from
-    seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads + copy of x, where the kernel makes one first
+    seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads + copy of x, where the kernel makes one
+    first
 
 Out-of-order execution and prefetch overlap data movement with arithmetic, so the slowest part rules; but not wholly,
 so a fraction of every other part shows. All constants that are not facts of the machine are in `Costs`.
@@ -42,7 +43,8 @@ class Costs:
         and pointers are set up.
     step: an iteration of the innermost loop, beyond its FMAs; two of these hide behind each FMA cycle.
     exposed: the fraction of the faster parts that is not hidden behind the slowest.
-    shuffle: cycles of one shuffle of two vectors, where tiles are transposed as they are stored: 1 on Intel's cores with
+    shuffle: cycles of one shuffle of two vectors, where tiles are transposed as they are stored: 1 on Intel's cores
+    with
         AVX-512, 1/2 on Zen (uops.info); the arithmetic of the tiles around hides about half.
     start: seconds to start and join a team of threads (OpenMP, threads already running).
     """
@@ -75,8 +77,8 @@ class Part:
 class Prediction:
     """Predicted seconds of a call and what they are made of; the parts are those of the busiest core.
 
-    movement: seconds per cache, in the order of `traffic`; imbalance: its work over the mean of all threads; copy: seconds of
-    the copy of x that the kernel makes before (`after_copy`).
+    movement: seconds per cache, in the order of `traffic`; imbalance: its work over the mean of all threads; copy:
+    seconds of the copy of x that the kernel makes before (`after_copy`).
     """
 
     seconds: float
@@ -102,9 +104,7 @@ class Prediction:
 class Predictor:
     """Predicts schemes of one problem on one machine, and remembers what they have in common."""
 
-    def __init__(
-        self, problem: Problem, machine: Machine, score: Score, threads: int = 1, costs: Costs = COSTS
-    ):
+    def __init__(self, problem: Problem, machine: Machine, score: Score, threads: int = 1, costs: Costs = COSTS):
         self.problem = problem
         self.machine = machine
         self.threads = threads
@@ -195,15 +195,14 @@ class Predictor:
         return kernel.vectors * shuffles, kernel.vectors * lines
 
 
-def predict(
-    scheme: Scheme, machine: Machine, score: Score, threads: int = 1, costs: Costs = COSTS
-) -> Prediction:
+def predict(scheme: Scheme, machine: Machine, score: Score, threads: int = 1, costs: Costs = COSTS) -> Prediction:
     """The time of `scheme` with its parts. Many schemes of one problem: use one `Predictor`."""
     return Predictor(scheme.problem, machine, score, threads, costs).predict(scheme)
 
 
 def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Prediction:
-    """The prediction of the loops of `scheme` with the copy of x that its kernel makes first, all threads sharing the work.
+    """The prediction of the loops of `scheme` with the copy of x that its kernel makes first, all threads sharing the
+    work.
 
     x is read and the copy written at the bandwidth of the innermost cache that holds both.
     """

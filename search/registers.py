@@ -78,15 +78,17 @@ def unrollings(problem: Problem) -> tuple[tuple[tuple[str, int], ...], ...]:
     """The reductions worth unrolling whole, as sets of (dim, extent) in the order of the problem.
 
     None; any one; or several that are neighbours in the broadcast tensor (c with s, then r), which is how a
-    convolution of 3 channels gets an inner step long enough to be worth a loop. At most MOST_STEPS points. Where lanes are
-    exchanged for the points of a dim, that dim is always among them.
+    convolution of 3 channels gets an inner step long enough to be worth a loop. At most MOST_STEPS points. Where lanes
+    are exchanged for the points of a dim, that dim is always among them.
     """
     looping = [dim for dim in problem.reductions if problem.extents[dim] > 1]
     by_stride = sorted(looping, key=problem.broadcast.stride)
     sets = [(), *((dim,) for dim in looping), *(by_stride[:size] for size in range(2, len(looping) + 1))]
     found = [tuple((dim, problem.extents[dim]) for dim in looping if dim in chosen) for chosen in sets]
     needed = {problem.exchange_dim} - {None}
-    return tuple(pick for pick in found if prod(extent for _, extent in pick) <= MOST_STEPS and needed <= set(dict(pick)))
+    return tuple(
+        pick for pick in found if prod(extent for _, extent in pick) <= MOST_STEPS and needed <= set(dict(pick))
+    )
 
 
 def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, int], ...]) -> Iterator[RegisterTile]:

@@ -11,7 +11,6 @@ from tiling.scheme import Scheme
 from tiling.shapes import canonical
 from tiling.winograd import Winograd
 
-
 # On an idle machine the middle half of the samples lies within some percent; beyond this it was not idle.
 BUSY_SPREAD = 0.2
 
@@ -20,10 +19,10 @@ BUSY_SPREAD = 0.2
 class Report:
     """One search: its scheme, checked and timed.
 
-    cores: how many of the machine's cores the threads can occupy; the peak is theirs together. max_error: the largest on
-    random reals, None where a Ctrl-C came before that check (the integer check precedes every time); definition_error: on the
-    same data that of a direct convolution, None where the scheme is one. lacking: the CPU flags for want of which no wider
-    instruction set was chosen.
+    cores: how many of the machine's cores the threads can occupy; the peak is theirs together. max_error: the largest
+    on random reals, None where a Ctrl-C came before that check (the integer check precedes every time);
+    definition_error: on the same data that of a direct convolution, None where the scheme is one. lacking: the CPU
+    flags for want of which no wider instruction set was chosen.
     """
 
     scheme: Scheme
@@ -123,11 +122,20 @@ class Report:
             ),
             ("check", check),
             ("search", f"{self.search_seconds:.1f} s, {found}"),
-            ("machine", f"{self.machine}, {self.isa}" + (f", since this CPU lacks {', '.join(self.lacking)}" if self.lacking else "")),
+            (
+                "machine",
+                f"{self.machine}, {self.isa}"
+                + (f", since this CPU lacks {', '.join(self.lacking)}" if self.lacking else ""),
+            ),
             ("repeat with", self.repeat),
         ]
         if timing.spread > BUSY_SPREAD:
-            lines.append(("remark", "the samples differ a lot: other programs kept this machine busy, so measure again when it is idle"))
+            lines.append(
+                (
+                    "remark",
+                    "the samples differ a lot: other programs kept this machine busy, so measure again when it is idle",
+                )
+            )
         lines += [("wrote", str(path)) for path in self.emitted]
         text = "\n".join(f"{name:<12} {value}" for name, value in lines)
         return f"{text}\n\n{self.explanation}" if self.explanation else text

@@ -25,9 +25,7 @@ from tiling.scheme import Lambda, Scheme, Specifier, Stage, Tile
 PATIENCE = 20
 
 
-def random_schemes(
-    problem: Problem, machine: Machine, catalog: Catalog, count: int, seed: int
-) -> tuple[Scheme, ...]:
+def random_schemes(problem: Problem, machine: Machine, catalog: Catalog, count: int, seed: int) -> tuple[Scheme, ...]:
     """Up to `count` different schemes (fewer where the problem has no more), the same for the same seed.
 
     Register tiles are drawn whatever their score, only not such as failed to be measured (score 0).

@@ -33,7 +33,8 @@ MOST_ORDERS = 48
 UNMEASURED = 0.95
 # Pieces of a cut reduction are at least this long, so that the innermost loop stays worth entering.
 SHORTEST = 16
-# A core split is balanced up to so much more for its busiest thread than the best split's; beyond SLACK it is not tried.
+# A core split is balanced up to so much more for its busiest thread than the best split's; beyond SLACK it is not
+# tried.
 BALANCED, SLACK = 0.005, 0.05
 # How many ways to share the work between cores are tried for a register tile.
 SPLITS = 3
@@ -188,9 +189,7 @@ def trusted(catalog: Catalog) -> Score:
     return score
 
 
-def plans(
-    problem: Problem, machine: Machine, tile: RegisterTile, threads: int, thorough: bool
-) -> Iterator[Plan]:
+def plans(problem: Problem, machine: Machine, tile: RegisterTile, threads: int, thorough: bool) -> Iterator[Plan]:
     """What may stand around a register tile: where reductions are cut, how cores share the work."""
     whole = Plan(problem, machine.lanes, tile, _reduction_loops(problem, tile))
     splits = core_splits(problem, tile, threads)
@@ -200,7 +199,8 @@ def plans(
 
 
 def _reduction_loops(problem: Problem, tile: RegisterTile) -> tuple[tuple[str, int], ...]:
-    """Loops over the reductions that are not unrolled: taps by falling stride in x, then channels, of which there are most.
+    """Loops over the reductions that are not unrolled: taps by falling stride in x, then channels, of which there are
+    most.
 
     In a layout whose channels are contiguous that is the order of x.
     """

@@ -25,15 +25,15 @@ CREATE TABLE IF NOT EXISTS machines (
     PRIMARY KEY (fingerprint, isa, version)
 );
 CREATE TABLE IF NOT EXISTS schemes (
-    fingerprint TEXT NOT NULL, isa TEXT NOT NULL, compiler TEXT NOT NULL, version TEXT NOT NULL, op TEXT NOT NULL, shape TEXT NOT NULL,
-    threads INTEGER NOT NULL, scheme TEXT NOT NULL,
+    fingerprint TEXT NOT NULL, isa TEXT NOT NULL, compiler TEXT NOT NULL, version TEXT NOT NULL, op TEXT NOT NULL,
+    shape TEXT NOT NULL, threads INTEGER NOT NULL, scheme TEXT NOT NULL,
     samples TEXT, peak_gflops REAL, reason TEXT,
     measured_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
     PRIMARY KEY (fingerprint, isa, compiler, version, op, shape, threads, scheme)
 );
 CREATE TABLE IF NOT EXISTS choices (
-    fingerprint TEXT NOT NULL, isa TEXT NOT NULL, compiler TEXT NOT NULL, version TEXT NOT NULL, op TEXT NOT NULL, shape TEXT NOT NULL,
-    threads INTEGER NOT NULL, tune TEXT NOT NULL, scheme TEXT NOT NULL,
+    fingerprint TEXT NOT NULL, isa TEXT NOT NULL, compiler TEXT NOT NULL, version TEXT NOT NULL, op TEXT NOT NULL,
+    shape TEXT NOT NULL, threads INTEGER NOT NULL, tune TEXT NOT NULL, scheme TEXT NOT NULL,
     samples TEXT, peak_gflops REAL,
     chosen_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
     PRIMARY KEY (fingerprint, isa, compiler, version, op, shape, threads, tune)
@@ -108,7 +108,9 @@ def record(key: Key, scheme: str, outcome: Timing | str) -> None:
 
 
 def reject(key: Key, scheme: str, reason: str) -> None:
-    """Has a scheme that was timed count as failed, since its last check failed; the timing stays in the file. Raises StoreError."""
+    """Has a scheme that was timed count as failed, since its last check failed; the timing stays in the file. Raises
+    StoreError.
+    """
     with connect(_SCHEMA) as connection:
         connection.execute(f"UPDATE schemes SET reason = ? WHERE {_OF_SCHEME}", (reason, *key.columns, scheme))
 
@@ -141,7 +143,8 @@ def choose(key: Key, tune: str, scheme: str, timing: Timing | None) -> None:
     """Keeps the scheme that a search settled on; `tune` says which kind of search. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         connection.execute(
-            "INSERT OR REPLACE INTO choices (fingerprint, isa, compiler, version, op, shape, threads, tune, scheme, samples,"
+            "INSERT OR REPLACE INTO choices (fingerprint, isa, compiler, version, op, shape, threads, tune, scheme, "
+            "samples,"
             " peak_gflops) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*key.columns, tune, scheme, *(_columns(timing) if timing else (None, None))),
         )

@@ -29,8 +29,8 @@ EXPLORED, DEEPER = 0.25, 8
 # most this share of what is left: one that hangs must not cost the others their turn.
 LEAST_PATIENCE = 5.0
 PATIENT_SHARE = 1 / 3
-# Those within the spread of the fastest are as good, but at most this far behind it: on a noisy machine the spread alone
-# would let a slow scheme in.
+# Those within the spread of the fastest are as good, but at most this far behind it: on a noisy machine the spread
+# alone would let a slow scheme in.
 NEAR = 0.01
 # Seconds of samples of a visit: to sort out the slow ones, and in the finals.
 SHORT, LONG = 0.06, 0.12
@@ -82,10 +82,10 @@ def tune(
     """Measures up to `trials` candidates, the first ones first, in about `budget` seconds and settles on one.
 
     measure(scheme, seconds, patience) gives a timing, or the reason why there is none within `patience` seconds;
-    prepare(schemes, patience) compiles ahead and gives, by text, the reasons of those that do not compile: they are out.
-    Schemes with a `known` timing take part without being measured again before the finals, those known to fail do not
-    take part, and neither count as trials; where nothing but failures is known the machine was at fault, and they are
-    tried again. incumbent: the text that an earlier search settled on. progress(tried, of, best work). A
+    prepare(schemes, patience) compiles ahead and gives, by text, the reasons of those that do not compile: they are
+    out. Schemes with a `known` timing take part without being measured again before the finals, those known to fail do
+    not take part, and neither count as trials; where nothing but failures is known the machine was at fault, and they
+    are tried again. incumbent: the text that an earlier search settled on. progress(tried, of, best work). A
     KeyboardInterrupt ends the search with the best so far, if there is one. Raises TuningError.
     """
     search = _Search(measure, prepare, clock, clock() + budget)
@@ -103,7 +103,9 @@ def tune(
         interrupted = True
     if not search.found:
         reasons = list(search.failed.values())
-        raise TuningError(f"none of {len(reasons)} candidates could be measured: {max(set(reasons), key=reasons.count)}")
+        raise TuningError(
+            f"none of {len(reasons)} candidates could be measured: {max(set(reasons), key=reasons.count)}"
+        )
     contenders = search.contenders(incumbent)
     best = _settle(contenders, candidates, incumbent)
     runners_up = tuple(sorted((m for m in contenders.values() if m is not best), key=lambda m: m.work))
@@ -203,7 +205,9 @@ def _pooled(timings: list[Timing]) -> Timing:
 
 
 def _settle(contenders: Mapping[str, Measured], candidates: Sequence[Scheme], incumbent: str | None) -> Measured:
-    """The fastest contender; or, of those within its spread, the incumbent, else the simplest, else the first candidate."""
+    """The fastest contender; or, of those within its spread, the incumbent, else the simplest, else the first
+    candidate.
+    """
     best = min(contenders.values(), key=lambda m: m.work)
     near = best.work * (1 + min(best.timing.spread, NEAR))
     level = [m for s in candidates if (m := contenders.get(s.text)) and m.work <= near]
@@ -211,5 +215,7 @@ def _settle(contenders: Mapping[str, Measured], candidates: Sequence[Scheme], in
 
 
 def complexity(scheme: Scheme) -> tuple[int, int]:
-    """What makes a scheme less simple: different register tiles, that is compositions; then specifiers, that is loops."""
+    """What makes a scheme less simple: different register tiles, that is compositions; then specifiers,
+    that is loops.
+    """
     return len({tuple(tile.items()) for tile in scheme.tiles}), len(scheme.specifiers)

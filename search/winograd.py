@@ -4,7 +4,8 @@
     each of the two = max(core, movement) + EXPOSED · (the other), as `predict` has it for a scheme
 
 The products' arithmetic and overhead are the model's for one of them, which finds everything near; what comes from
-further out is counted here: the weights of all points pass by once a block, and V and M of a block are written and read.
+further out is counted here: the weights of all points pass by once a block, and V and M of a block are written and
+read.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.winograd import Winograd, product_problem, tile_grid, transforms
 
-# A direct convolution's 9 multiplications an output are 4 with F(2), 2.25 with F(4); F(3) lies between in every respect.
+# A direct convolution's 9 multiplications an output are 4 with F(2), 2.25 with F(4); F(3) lies between in every
+# respect.
 TRIED = (2, 4)
 # Blocks looked at for each tile size, and schemes of their products.
 BLOCKS, SCHEMES = 4, 3
-# Of a row of a transform's matrix this share of the terms remains once sums are shared (`cpu.transform`): 12 of 22, 10 of 18.
+# Of a row of a transform's matrix this share of the terms remains once sums are shared (`cpu.transform`): 12 of 22, 10
+# of 18.
 SHARED = 0.6
 # Rows of a product: fewer do not fill the registers beside two vectors of weights.
 LEAST_TILES = 8
@@ -35,7 +38,9 @@ LEAST_TILES = 8
 
 @dataclass(frozen=True)
 class WinogradPrediction:
-    """Predicted seconds of a call and its two parts on the busiest core; `movement` is what the products wait for at most."""
+    """Predicted seconds of a call and its two parts on the busiest core; `movement` is what the products wait for at
+    most.
+    """
 
     seconds: float
     transforms: float
@@ -60,7 +65,9 @@ def winograd_candidates(problem: Problem, machine: Machine, catalog: Catalog, th
             for scheme in candidates(product, machine, catalog, 1, SCHEMES):
                 winograd = Winograd(problem, m, block, channels, scheme.scheme)
                 core = scheme.prediction.compute + scheme.prediction.overhead
-                found.append(WinogradCandidate(winograd, _prediction(problem, m, block, channels, machine, threads, core)))
+                found.append(
+                    WinogradCandidate(winograd, _prediction(problem, m, block, channels, machine, threads, core))
+                )
     return sorted(found, key=lambda candidate: (candidate.prediction.seconds, candidate.scheme.text))
 
 
@@ -75,16 +82,20 @@ def predicted(schemes: Sequence[Winograd], machine: Machine, catalog: Catalog, t
 
 
 def blocks(problem: Problem, m: int, machine: Machine, threads: int) -> list[tuple[int, int]]:
-    """(tiles, output channels) of the blocks worth trying, those first that would be fastest if products ran at the peak.
+    """(tiles, output channels) of the blocks worth trying, those first that would be fastest if products ran at the
+    peak.
 
-    The tiles are cut into 1, 2, 3, 4, 6, 8, 12 … equal blocks, the output channels into 1, 2, 4 or 8 parts of whole vectors.
+    The tiles are cut into 1, 2, 3, 4, 6, 8, 12 … equal blocks, the output channels into 1, 2, 4 or 8 parts of whole
+    vectors.
     """
     tiles = problem.extents["n"] * prod(tile_grid(problem, m))
     vectors = -(-problem.extents["k"] // machine.lanes)
     counts = [base << shift for shift in range(25) for base in (2, 3)]
     sizes = {-(-tiles // count) for count in (1, *counts)}
     sizes = {size for size in sizes if size >= LEAST_TILES} or {tiles}
-    parts = {-(-vectors // count) * machine.lanes for count in (1, 2, 4, 8) if vectors >= 2 * count} or {vectors * machine.lanes}
+    parts = {-(-vectors // count) * machine.lanes for count in (1, 2, 4, 8) if vectors >= 2 * count} or {
+        vectors * machine.lanes
+    }
     found = {}
     for size in sizes:
         for channels in parts:
@@ -121,7 +132,9 @@ def _prediction(
 
 
 def _cycles(m: int) -> tuple[float, float]:
-    """Of one vector of a tile's input, and of its output: two transforms, and the stores, half way and of the result."""
+    """Of one vector of a tile's input, and of its output: two transforms, and the stores, half way and of
+    the result.
+    """
     matrices, alpha = transforms(m), m + 2
 
     def sums(matrix, times: int) -> float:
@@ -159,7 +172,9 @@ def _reason(chosen: WinogradCandidate) -> str:
     padded = winograd.all_tiles * winograd.m**2 / prod(winograd.problem.extents[dim] for dim in "nhw") - 1
     beyond = f", {padded:.0%} of them beyond the output" if padded > 0.005 else ""
     return (
-        f"F({winograd.m}) takes {points} products where the definition takes {9 * winograd.m ** 2}: {fewer:.2f} times fewer "
-        f"multiplications{beyond}; transforms are {p.transforms / p.seconds:.0%} of the time. GFLOP/s counts the definition's "
+        f"F({winograd.m}) takes {points} products where the definition takes {9 * winograd.m**2}: {fewer:.2f} times "
+        f"fewer "
+        f"multiplications{beyond}; transforms are {p.transforms / p.seconds:.0%} of the time. GFLOP/s counts the "
+        f"definition's "
         "operations, so that it can be compared."
     )

@@ -113,7 +113,8 @@ class Workshop:
         }
 
     def problem(self, problem: Problem) -> Problem:
-        """A problem as it is computed here: in the dtype of the instruction set, narrow groups side by side in its vectors.
+        """A problem as it is computed here: in the dtype of the instruction set, narrow groups side by side in its
+        vectors.
 
         Raises ProblemError.
         """
@@ -126,9 +127,11 @@ class Workshop:
             raise ProblemError(refused)
 
     def candidates(self, problem: Problem) -> list[Scheme | Winograd]:
-        """Candidate schemes in the order to try them; the first is the model's choice (`search.space`, `search.winograd`).
+        """Candidate schemes in the order to try them; the first is the model's choice (`search.space`,
+        `search.winograd`).
 
-        Of narrow numbers those of the problem of words: to tiles and caches they are the same. Raises ProblemError as `check` does.
+        Of narrow numbers those of the problem of words: to tiles and caches they are the same. Raises ProblemError as
+        `check` does.
         """
         from search.space import candidates, shortlist  # scipy is only loaded when there is something to search
         from search.winograd import winograd_candidates
@@ -141,7 +144,9 @@ class Workshop:
             ranked = candidates(in_words(problem), self.machine, self.catalog(problem.op), self.threads)
             direct = shortlist(ranked, len(ranked))
         # Each algorithm's own order is kept: that of `shortlist` is not of predicted time alone.
-        first_transformed = transformed and (not direct or transformed[0].prediction.seconds <= direct[0].prediction.seconds)
+        first_transformed = transformed and (
+            not direct or transformed[0].prediction.seconds <= direct[0].prediction.seconds
+        )
         turns = (transformed, direct) if first_transformed else (direct, transformed)
         mixed = [candidate for pair in zip_longest(*turns) for candidate in pair if candidate]
         found = [candidate.scheme for candidate in mixed]
@@ -183,8 +188,8 @@ class Workshop:
     ) -> Outcome:
         """Measures the most promising of `schemes` in isolated workers and settles on one; everything is recorded.
 
-        What earlier searches found out takes part, failures too unless the machine may have been at fault for them; with
-        `forget` nothing does. Raises TuningError, ToolchainError without a
+        What earlier searches found out takes part, failures too unless the machine may have been at fault for them;
+        with `forget` nothing does. Raises TuningError, ToolchainError without a
         compiler, StoreError, and WorkerError where this machine is at fault and not a candidate.
         """
         key = self.key(schemes[0].problem)
@@ -214,7 +219,9 @@ class Workshop:
         return Timing(tuple(found["samples"]), found["peak_gflops"])
 
     def prepare(self, schemes: Sequence[Scheme], patience: float = CANDIDATE_SECONDS) -> dict[str, str]:
-        """Compiles schemes on all cores, so that measuring them finds them in the cache; why some do not compile, by text."""
+        """Compiles schemes on all cores, so that measuring them finds them in the cache; why some do not compile, by
+        text.
+        """
         patience = min(patience, CANDIDATE_SECONDS)
         tasks = [Task("cpu.measure:compiled", patience, self.job(scheme)) for scheme in schemes]
         with closing(run_all(tasks, min(len(tasks), host().cores))) as outcomes:
@@ -229,7 +236,9 @@ class Workshop:
         return Timing(tuple(found["samples"]), found["peak_gflops"]), found["max_error"]
 
     def definition_error(self, problem: Problem, seed: int) -> float:
-        """The largest error of a direct convolution on the data of `verdict`, in a worker of its own. Raises CandidateError."""
+        """The largest error of a direct convolution on the data of `verdict`, in a worker of its own. Raises
+        CandidateError.
+        """
         with closing(Worker(env=self.environment)) as worker:
             job = {"op": problem.op, "shape": canonical(problem), "isa": self.isa.name, "seed": seed}
             return worker.call("cpu.measure:definition_error", timeout=CANDIDATE_SECONDS, **job)["max_error"]
@@ -253,7 +262,8 @@ def tune_and_record(
     """`search.tune.tune`, whose other arguments are the `options`, keeping each outcome in the store at once.
 
     What is kept takes part, and the store's choice of `kind` is the incumbent. Failures that the
-    machine may be at fault for are tried again; with `forget` nothing earlier counts. Raises TuningError, StoreError, and what `measure` and `prepare` raise.
+    machine may be at fault for are tried again; with `forget` nothing earlier counts. Raises TuningError, StoreError,
+    and what `measure` and `prepare` raise.
     """
     known = {} if forget else {text: found for text, found in store.measured(key).items() if _stands(found)}
     kept = None if forget else store.choice(key, kind)

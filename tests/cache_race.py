@@ -1,4 +1,5 @@
-"""One process of a race for the compile cache: `python -m tests.cache_race KERNELS ROUNDS SEED`; see test_compile_cache.
+"""One process of a race for the compile cache: `python -m tests.cache_race KERNELS ROUNDS SEED`; see
+test_compile_cache.
 
 It loads KERNELS kernels ROUNDS times, each time in another order, and prints how many loads gave a wrong answer. A
 library goes by its content, so a load of a later round finds one that is open only where it read the same bytes. With

@@ -19,12 +19,17 @@ settings.load_profile("tilewright")
 
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden instead of comparing with it")
-    parser.addoption("--soak", type=float, metavar="MINUTES", help="run the soak tests, which share this time, and no other")
-    parser.addoption("--soak-seed", type=int, metavar="N", help="of the soak tests' random numbers; printed, by default a new one")
+    parser.addoption(
+        "--soak", type=float, metavar="MINUTES", help="run the soak tests, which share this time, and no other"
+    )
+    parser.addoption(
+        "--soak-seed", type=int, metavar="N", help="of the soak tests' random numbers; printed, by default a new one"
+    )
 
 
 def pytest_configure(config):
-    # A shell that starts a command in the background has it ignore Ctrl-C, and so would every program that a test starts.
+    # A shell that starts a command in the background has it ignore Ctrl-C, and so would every program that a test
+    # starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.soak_seed is None:
         config.option.soak_seed = random.randrange(2**32)

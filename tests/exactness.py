@@ -1,4 +1,5 @@
-"""`python -m tests.exactness --cases 2000`: random kernels, each compared with the definition, exactly, beside guard pages.
+"""`python -m tests.exactness --cases 2000`: random kernels, each compared with the definition, exactly, beside guard
+pages.
 
 Every case is built and run in a worker, so one that crashes or hangs is a finding and not the end of the run. The seed
 is printed; a case that fails prints the one line that repeats it. With --shape and --scheme it runs that case alone, an
@@ -133,7 +134,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--isa", choices=EVERY_ISA, default="portable")
     parser.add_argument("--threads", type=whole, default=1)
     parser.add_argument("--stream", action="store_true", help="that case with streaming stores")
-    parser.add_argument("--place", choices=PLACES, help="that case with its arrays there only; default: at each in turn")
+    parser.add_argument(
+        "--place", choices=PLACES, help="that case with its arrays there only; default: at each in turn"
+    )
     options = parser.parse_args(arguments)
     if (options.shape is None) != (options.scheme is None):
         parser.error("--shape and --scheme belong together")
@@ -144,7 +147,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     seed = options.seed if options.seed is not None else time.time_ns() % 2**31
     print(f"seed {seed}: python -m tests.exactness --cases {options.cases} --seed {seed}", flush=True)
-    passed, failed = run(seed, lambda started: started >= options.cases, options.jobs, lambda text: print(text, flush=True))
+    passed, failed = run(
+        seed, lambda started: started >= options.cases, options.jobs, lambda text: print(text, flush=True)
+    )
     print(summary(passed, failed))
     return 1 if failed else 0
 

@@ -22,8 +22,10 @@ def product_scheme(problem, *, warps=(2, 2), unrolled=(2, 2, 2), depth=3, group=
     batch = f"T(l,{problem.extents['l']})@block " if "l" in problem.extents else ""
     return parse(
         problem,
-        f"{batch}T({rows},{-(-row_tiles // group)})@block T({columns},{column_tiles})@block T({rows},{group})@block S({c}) "
-        f"T({reduction},{steps}) S({a}, {depth}) S({b}, {depth}) T({rows},{warps[0]})@warp T({columns},{warps[1]})@warp "
+        f"{batch}T({rows},{-(-row_tiles // group)})@block T({columns},{column_tiles})@block T({rows},{group})@block "
+        f"S({c}) "
+        f"T({reduction},{steps}) S({a}, {depth}) S({b}, {depth}) T({rows},{warps[0]})@warp "
+        f"T({columns},{warps[1]})@warp "
         f"U({reduction},{unrolled[2]}) U({rows},{unrolled[0]}) U({columns},{unrolled[1]}) "
         f"M({rows}{i.rows}{columns}{i.columns}{reduction}{i.depth})",
     )
@@ -56,5 +58,7 @@ def check_on_twin(scheme, seeds=(1,)):
 
 
 def check_within_arrays(scheme):
-    """Compiles a kernel's text with what a compiler sees of indices beyond an array, which would let it cut loops short."""
+    """Compiles a kernel's text with what a compiler sees of indices beyond an array, which would let it cut loops
+    short.
+    """
     shared_object(twin_text(emit(scheme)), ("-Werror=aggressive-loop-optimizations", "-Werror=array-bounds"))

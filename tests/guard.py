@@ -67,7 +67,9 @@ def check_guarded(kernel: Kernel, place: str) -> None:
     differ = np.argwhere(wrong(problem, y.array, expected, bound))
     if len(differ):
         at = tuple(int(i) for i in differ[0])
-        raise WrongResult(f"guard page {place}: {len(differ)} outputs are wrong, y{list(at)} is {y.array[at]}, not {expected[at]}")
+        raise WrongResult(
+            f"guard page {place}: {len(differ)} outputs are wrong, y{list(at)} is {y.array[at]}, not {expected[at]}"
+        )
     arrays = dict(zip((tensor.name for tensor in problem.epilogue_arrays), more))
     for name, operand in {"x": x, "w": w, "packed w": packed, "y": y, **arrays}.items():
         if operand.spilled:

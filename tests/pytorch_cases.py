@@ -1,7 +1,8 @@
-"""Convolutions and products that PyTorch takes, on small integers, and what PyTorch makes of them: recorded, so that no one needs PyTorch.
+"""Convolutions and products that PyTorch takes, on small integers, and what PyTorch makes of them: recorded, so that no
+one needs PyTorch.
 
-`golden/pytorch.json` holds a digest of every result. `tests/test_pytorch.py` compares it with PyTorch where that is installed, and
-writes it with `--update-golden`.
+`golden/pytorch.json` holds a digest of every result. `tests/test_pytorch.py` compares it with PyTorch where that is
+installed, and writes it with `--update-golden`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ CASES = {
     "groups of a few channels": dict(c=64, h=5, w=7, k=32, r=3, s=3, stride=2, padding=1, groups=8),
     "groups of two channels each way": dict(n=2, c=38, h=7, w=9, k=38, r=3, s=3, padding=1, groups=19),
     "groups of four channels each way": dict(c=44, h=6, w=15, k=44, r=3, s=3, stride=2, padding=1, groups=11),
-    "groups of eight channels each way": dict(c=40, h=9, w=8, k=40, r=2, s=5, dilation=(1, 2), padding=((1, 0), (3, 2)), groups=5),
+    "groups of eight channels each way": dict(
+        c=40, h=9, w=8, k=40, r=2, s=5, dilation=(1, 2), padding=((1, 0), (3, 2)), groups=5
+    ),
     "groups, strided, dilated, asymmetric": dict(
         c=10, h=12, w=13, k=35, r=2, s=3, stride=(1, 2), dilation=2, padding=((1, 0), (2, 3)), groups=5
     ),
@@ -60,8 +63,23 @@ CASES = {
     "one column": dict(c=6, h=30, w=1, k=8, r=9, s=1, padding=(4, 0)),
 }
 CHANNELS_FIRST = (
-    *("depthwise", "depthwise, strided", "depthwise, dilated, asymmetric", "depthwise, two channels", "depthwise, pointwise"),
-    *("everything at once", "asymmetric padding", "primes", "one channel", "one output", "pointwise", "one row", "one column"),
+    *(
+        "depthwise",
+        "depthwise, strided",
+        "depthwise, dilated, asymmetric",
+        "depthwise, two channels",
+        "depthwise, pointwise",
+    ),
+    *(
+        "everything at once",
+        "asymmetric padding",
+        "primes",
+        "one channel",
+        "one output",
+        "pointwise",
+        "one row",
+        "one column",
+    ),
     *("kernel larger than the image", "groups", "depthwise with a channel multiplier"),
 )
 LINES = {
@@ -72,11 +90,21 @@ LINES = {
 }
 # int8 multiplies unsigned x.
 UNSIGNED = (
-    *("everything at once", "asymmetric padding", "same, dilated", "primes", "one channel", "pointwise, strided and padded"),
+    *(
+        "everything at once",
+        "asymmetric padding",
+        "same, dilated",
+        "primes",
+        "one channel",
+        "pointwise, strided and padded",
+    ),
     *("kernel larger than the image", "groups", "groups of a few channels", "depthwise with a channel multiplier"),
 )
 _SMALL = dict(n=2, c=6, h=7, w=9, k=19, r=3, s=3, padding=1)
-FUSED = {text: _SMALL | {"epilogue": text} for text in ("relu(y + b)", "relu(y + b + z)", "relu6(y*s[k] - b)", "clamp(z - y, -9, 20)")}
+FUSED = {
+    text: _SMALL | {"epilogue": text}
+    for text in ("relu(y + b)", "relu(y + b + z)", "relu6(y*s[k] - b)", "clamp(z - y, -9, 20)")
+}
 PRODUCTS = {
     "product": dict(m=13, n=40, k=21),
     "product, a transposed": dict(m=37, n=17, k=5, transpose_a=True),

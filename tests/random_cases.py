@@ -30,7 +30,8 @@ EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 24, 31)
 MOST_FLOPS = 4_000_000
 # What may follow the sum: exact on integers, with arrays of every shape; most often nothing.
 EPILOGUES = (*[None] * 5, "relu(y + b)", "relu(y*scale - z)", "min(max(y, b), 6) + z", "abs(y) - t[{row}] * z")
-# Before sums of int8 become bytes: most of them, of some 10^4 … 10^5, then fit. Rounded, so the check knows by how much.
+# Before sums of int8 become bytes: most of them, of some 10^4 … 10^5, then fit. Rounded, so the check knows by how
+# much.
 REQUANTISATIONS = (None, "y*0.001 + b", "relu(y*scale/4096 - z)", "y/512 - t[{row}] * z")
 PADDING = (0, 0, 1, 1, 2, 3, 6)
 # FMAs written into one step of a tile function: more only takes the compiler longer.
@@ -56,7 +57,9 @@ class Case:
 
 
 def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1, 2, 3)) -> Case:
-    """A random problem, scheme, instruction set and number of threads; of f32 one in eight is of Winograd's algorithm."""
+    """A random problem, scheme, instruction set and number of threads; of f32 one in eight is of
+    Winograd's algorithm.
+    """
     isa = isa_named(random.choice(isas))
     if isa.dtype == "f32" and random.random() < 0.125:
         found = winograd(random, followed(random, transformable(random)), isa)
@@ -69,7 +72,8 @@ def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1
 
 
 def problem(random: Random, isa: Isa, most_flops: int = MOST_FLOPS) -> Problem:
-    """A convolution, or one time in four a matrix product, of at most `most_flops`; of narrow numbers one that has words.
+    """A convolution, or one time in four a matrix product, of at most `most_flops`; of narrow numbers one that has
+    words.
 
     Where groups fit side by side into a vector of `isa` they mostly stand so.
     """
@@ -174,7 +178,9 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
 
 
 def winograd(random: Random, problem: Problem, isa: Isa) -> Winograd:
-    """Winograd's algorithm in random blocks, their products by a random scheme; blocks, not products, go to the cores."""
+    """Winograd's algorithm in random blocks, their products by a random scheme; blocks, not products, go
+    to the cores.
+    """
     m = random.choice(SIZES)
     block = random.randint(1, min(24, problem.extents["n"] * prod(tile_grid(problem, m))))
     channels = random.randint(1, -(-problem.extents["k"] // isa.lanes)) * isa.lanes
@@ -223,11 +229,15 @@ def _inner(random: Random, branches) -> tuple[int, tuple[tuple[int, int], ...]]:
 
 
 def _reductions(random: Random, problem: Problem, room: int):
-    """Loops outside and inside S(output), outside only where sums may wait in it, and unrolled ones, of the summed dims."""
+    """Loops outside and inside S(output), outside only where sums may wait in it, and unrolled ones, of the summed
+    dims.
+    """
     outside, inside, unrolled = [], [], []
     for dim in problem.reductions:
         extent = problem.extents[dim]
-        steps = random.choice([d for d in divisors(extent) if d <= max(1, min(8, room))]) if random.random() < 0.5 else 1
+        steps = (
+            random.choice([d for d in divisors(extent) if d <= max(1, min(8, room))]) if random.random() < 0.5 else 1
+        )
         steps = extent if dim == problem.exchange_dim else steps
         room //= steps
         unrolled += [Unroll(dim, steps)] if steps > 1 else []

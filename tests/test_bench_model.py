@@ -58,7 +58,9 @@ def test_traffic_error_is_the_median_either_way():
     def moved(level, predicted):
         return Moved(level, predicted, 100, False, 100)
 
-    asked = Honesty("made_up:A", "c=4", (), (), (), 0, tuple((moved("L1", p), moved("L2", 100)) for p in (50, 110, 130)))
+    asked = Honesty(
+        "made_up:A", "c=4", (), (), (), 0, tuple((moved("L1", p), moved("L2", 100)) for p in (50, 110, 130))
+    )
     assert asked.traffic_errors == pytest.approx({"L1": 0.3, "L2": 0})
     assert asked.shown_traffic == "L1 30 %, L2 0 %"
     assert honesty((), ()).shown_traffic == "–"

@@ -128,7 +128,10 @@ def test_sections_are_by_threads_and_suite_and_the_papers_networks_are_one():
         ("resnet18, on 1 thread, cold caches", "resnet18-1t-cold-caches", 1),
     ]
     channels_first = replace(results[1], shape=results[1].shape + ",layout=nchw")
-    assert [s.title for s in sections([results[1], channels_first])] == ["mobilenet, on 1 thread", "mobilenet, on 1 thread, NCHW"]
+    assert [s.title for s in sections([results[1], channels_first])] == [
+        "mobilenet, on 1 thread",
+        "mobilenet, on 1 thread, NCHW",
+    ]
     transformed = [replace(results[1], algorithm=name) for name in ("direct", "winograd", "auto")]
     assert [(s.title, s.name) for s in sections(transformed)] == [
         ("mobilenet, on 1 thread", "mobilenet-1t"),

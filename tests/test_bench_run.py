@@ -32,9 +32,10 @@ def result(layer: str, percent: float = 50.0, threads: int = 1, **changes) -> La
     ours = Contender(OURS, "NHWC", timing, timing, 1e-7)
     made = LayerResult(
         suite="made_up", layer=layer, count=1, op="conv2d", shape="c=4,h=6,w=8,k=8,r=1,s=1", flops=10**9,
-        flops_on_image=10**9, compulsory_bytes=1000, threads=threads, dtype="f32", cache="warm", scheme=f"tuned {layer}",
-        model_scheme=f"model {layer}", tried=((1.0, 2.0),), contenders=(ours, replace(ours, name=MODEL)), skipped=(),
-        memory_bandwidth=1e10, search_seconds=1.0, total_seconds=2.0,
+        flops_on_image=10**9, compulsory_bytes=1000, threads=threads, dtype="f32", cache="warm",
+        scheme=f"tuned {layer}", model_scheme=f"model {layer}", tried=((1.0, 2.0),),
+        contenders=(ours, replace(ours, name=MODEL)), skipped=(), memory_bandwidth=1e10, search_seconds=1.0,
+        total_seconds=2.0,
     )  # fmt: skip
     return replace(made, **changes)
 
@@ -89,7 +90,10 @@ MADE_UP = ["--suite", "made_up", "--peers", "none"]
 
 def test_a_whole_run_writes_report_and_json(made_up, tmp_path, capsys):
     lines = tmp_path / "lines.jsonl"
-    assert command.main(["--suite", "made_up", "made_up", *MADE_UP[2:], "--report", str(tmp_path), "--json", str(lines)]) == 0
+    assert (
+        command.main(["--suite", "made_up", "made_up", *MADE_UP[2:], "--report", str(tmp_path), "--json", str(lines)])
+        == 0
+    )
     text = (tmp_path / "performance.md").read_text(encoding="utf-8")
     assert text.count("| made_up:A |") == 1  # a suite named twice counts once
     assert "Incomplete" not in text + capsys.readouterr().out
@@ -102,7 +106,9 @@ def test_layers_are_run_in_the_layout_asked_for(made_up, monkeypatch, tmp_path):
     problems = {"A": PROBLEM, "B": depthwise, "C": matmul(m=2, n=3, k=4)}
     monkeypatch.setattr("tiling.shapes.suite", lambda name: tuple(Layer(n, "c=4", 1, p) for n, p in problems.items()))
     ran = {}
-    monkeypatch.setattr(runs, "run_layer", lambda _, __, layer, ___, problem, **____: ran.setdefault(layer, problem) and result(layer))
+    monkeypatch.setattr(
+        runs, "run_layer", lambda _, __, layer, ___, problem, **____: ran.setdefault(layer, problem) and result(layer)
+    )
     assert command.main([*MADE_UP, "--layout", "nchw", "--report", str(tmp_path)]) == 0
     assert ran == {"A": in_layout(PROBLEM, "nchw"), "B": in_layout(depthwise, "nchw"), "C": problems["C"]}
     assert "--layout nchw" in (tmp_path / "performance.md").read_text(encoding="utf-8")
@@ -161,7 +167,9 @@ def test_a_continued_run_adds_each_line_once_and_the_lines_render(made_up, tmp_p
     assert [json.loads(line).get("layer") for line in lines.read_text().splitlines()] == [None, "A", "B", "C"]
     capsys.readouterr()
     assert render.main([str(lines)]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:4].strip() in ("A", "B", "C")] == ["A", "B", "C"]
+    assert [
+        line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:4].strip() in ("A", "B", "C")
+    ] == ["A", "B", "C"]
 
 
 def test_a_readme_never_shows_a_part_as_the_whole(made_up, tmp_path, capsys):
@@ -184,7 +192,9 @@ def test_a_peer_that_does_not_load_is_missing_with_the_reason(monkeypatch):
 
     monkeypatch.setattr(known, "PEERS", {"made": Broken()})
     versions, ((name, why),) = known.available(["made"])
-    assert versions == {} and name == "made" and why.startswith("it is installed and does not load (ImportError: libtorch")
+    assert (
+        versions == {} and name == "made" and why.startswith("it is installed and does not load (ImportError: libtorch")
+    )
     assert "\n" not in why
 
 

@@ -46,7 +46,9 @@ def test_a_traced_kernel_moves_what_the_nest_moves(problem):
 def test_a_cache_that_holds_everything_moves_nothing_once_warm():
     problem = SMALL[0]
     scheme = parse(problem, "T(h,8) T(k,2) S(y) T(c,8) T(r,3) T(s,3) U(w,7) V(k,16)")
-    small, large = compare(scheme, machine(CacheLevel("L1", 2048, 64, 8, 1e9), CacheLevel("L2", 1 << 20, 64, 16, 1e9)), AVX512F)
+    small, large = compare(
+        scheme, machine(CacheLevel("L1", 2048, 64, 8, 1e9), CacheLevel("L2", 1 << 20, 64, 16, 1e9)), AVX512F
+    )
     assert small.level == "L1" and small.observed > small.compulsory and not small.counted
     assert large.observed == 0 and large.predicted == 0 and large.ratio == 1
 
@@ -74,7 +76,8 @@ def perf(tmp_path, monkeypatch):
         for number, lines in enumerate(calls):
             (tmp_path / f"said{number}").write_text(lines)
         program.write_text(
-            f'#!/bin/sh\nn=$(cat {tmp_path}/n 2>/dev/null || echo 0)\ncat {tmp_path}/said$n >&2\necho $((n+1)) > {tmp_path}/n\n'
+            f"#!/bin/sh\nn=$(cat {tmp_path}/n 2>/dev/null || echo 0)\ncat {tmp_path}/said$n >&2\necho $((n+1)) > "
+            f"{tmp_path}/n\n"
         )
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")

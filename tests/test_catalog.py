@@ -143,8 +143,12 @@ def test_the_estimate_follows_latency_loads_and_registers():
     assert loads_per_step(replace(depthwise, rows=(("w", 5),), vectors=2)) == 2 * (9 + 3 * 7)  # an x for each vector
     assert loads_per_step(replace(depthwise, rows=(("w", 28),))) == 9 + 28 * 9  # no room for nine weights
     grouped = Microkernel("grouped2d", "avx512f", (("w", 14),), 1, (("s", 3), ("c", 4)))
-    assert loads_per_step(grouped) == 12 + 16 and exchanges_per_step(grouped) == 16 * 3  # of each x all but the lane's own
+    assert (
+        loads_per_step(grouped) == 12 + 16 and exchanges_per_step(grouped) == 16 * 3
+    )  # of each x all but the lane's own
     assert estimate(grouped) == 168 / (168 + 48)
-    assert loads_per_step(replace(grouped, rows=(("w", 20),))) == 12 + 2 * 22  # weights of 3 exchanges, then of the last one
+    assert (
+        loads_per_step(replace(grouped, rows=(("w", 20),))) == 12 + 2 * 22
+    )  # weights of 3 exchanges, then of the last one
     assert loads_per_step(replace(grouped, rows=(("w", 27),))) == 12 + 4 * 3 * 27  # no room for any: point by point
     assert exchanges_per_step(replace(grouped, rows=(("w", 27),))) == 3 * 3 * 27 and exchanges_per_step(depthwise) == 0

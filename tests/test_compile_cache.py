@@ -119,7 +119,9 @@ def test_each_content_is_a_library_of_its_own():
     texts = {number: f"int answer(void) {{ static int n = {number}; return n++; }}\n" for number in range(5)}
     contents = {number: compiled(text, ()) for number, text in texts.items()}
     held = [(number, load_bytes(contents[number], ctypes.CDLL)) for number in (0, 1, 2, 0, 3, 4, 1)]
-    assert [library.answer() - number for number, library in held] == [0, 0, 0, 1, 0, 0, 1], "the same content is shared"
+    assert [library.answer() - number for number, library in held] == [0, 0, 0, 1, 0, 0, 1], (
+        "the same content is shared"
+    )
 
 
 def test_where_no_program_may_be_loaded_one_sentence_says_so():
@@ -181,7 +183,9 @@ def test_races_in_a_large_small_and_damaged_cache(soak_seconds, soak_seed):
         if time.monotonic() > until:
             break
     loads = races * PROCESSES * KERNELS * 2
-    print(f"{races} races, {loads} loads by {PROCESSES} processes at once, {spoiled} entries damaged meanwhile, 0 wrong")
+    print(
+        f"{races} races, {loads} loads by {PROCESSES} processes at once, {spoiled} entries damaged meanwhile, 0 wrong"
+    )
 
 
 # The limit
@@ -322,10 +326,15 @@ def test_cubins_lie_under_the_same_limit(capsys, kernels):
 
 def test_the_module_is_the_command(tmp_path):
     command = [sys.executable, "-m", "cpu.cache", "status"]
-    assert str(tmp_path / "cache") in subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert (
+        str(tmp_path / "cache") in subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    )
 
 
-@pytest.mark.parametrize("text, count", [("0", 0), ("512M", 512 << 20), ("2g", 2 << 30), ("3 KiB", None), ("10kB", 10240), (" None", math.inf)])
+@pytest.mark.parametrize(
+    "text, count",
+    [("0", 0), ("512M", 512 << 20), ("2g", 2 << 30), ("3 KiB", None), ("10kB", 10240), (" None", math.inf)],
+)
 def test_sizes(text, count):
     if count is None:
         with pytest.raises(argparse.ArgumentTypeError, match="is not a size such as"):
@@ -344,7 +353,15 @@ def test_the_command_in_an_unusable_folder(monkeypatch, tmp_path, capsys):
 @pytest.mark.parametrize(
     "command",
     [
-        ("search.conv", "--shape", "c=4,h=5,w=5,k=4,r=1,s=1", "--isa", "portable", "--scheme", "R(h) R(w) S(y) T(c,4) V(k,4)"),
+        (
+            "search.conv",
+            "--shape",
+            "c=4,h=5,w=5,k=4,r=1,s=1",
+            "--isa",
+            "portable",
+            "--scheme",
+            "R(h) R(w) S(y) T(c,4) V(k,4)",
+        ),
         ("microkernels", "rank", "--isa", "no such"),
     ],
 )

@@ -15,9 +15,9 @@ from bench.peers.peer import Peer, Prepared
 from bench.results import MODEL, OURS
 from cpu.oracle import reference
 from cpu.worker import CandidateError
+from microkernels.isa import ISAS
 from search.tune import Measured, Outcome
 from search.workshop import workshop
-from microkernels.isa import ISAS
 from tiling.machine import CacheLevel, Machine, Timing
 from tiling.notation import parse
 from tiling.operators import conv2d
@@ -98,7 +98,10 @@ def test_cold_caches_are_swept_before_each_call(enter, monkeypatch):
         (Made(spoil=lambda y: y[:, 1:]), "wrong result: shape (1, 5, 8, 8) instead of (1, 6, 8, 8)"),
         (Made(absent="not installed"), "not installed"),
         (Made(refusal="takes no padding"), "takes no padding"),
-        (Made(broken=RuntimeError("could not create a primitive\nat line 7")), "RuntimeError: could not create a primitive"),
+        (
+            Made(broken=RuntimeError("could not create a primitive\nat line 7")),
+            "RuntimeError: could not create a primitive",
+        ),
         (Made(broken=KeyError()), "KeyError: no reason given"),
     ],
 )
@@ -143,7 +146,7 @@ def test_a_peer_that_kills_the_process_is_found_and_left_out(monkeypatch):
             raise CandidateError("crashed with SIGSEGV")
         timing = {"samples": [1.0], "peak_gflops": 1.0}
         ours = {"name": OURS, "layout": "NHWC", "call": timing, "kernel": timing, "max_error": 0.0}
-        return {"contenders": [ours], "skipped": [], "memory_bandwidth": 1.0} 
+        return {"contenders": [ours], "skipped": [], "memory_bandwidth": 1.0}
 
     monkeypatch.setattr(layers, "_call", call)
     found = run_layer(made_up_shop(), "made_up", "A", 1, PROBLEM, peers=["harmless", "deadly"], budget=1.0)

@@ -3,7 +3,7 @@
 import pytest
 
 from cpu.numbers import stored
-from microkernels.isa import ISAS, isa_named
+from microkernels.isa import ISAS
 from search import generate_conv, generate_matmul
 from tests.pytorch_cases import CONVOLUTIONS, FUSED, PRODUCTS, arrays, digest, recorded
 

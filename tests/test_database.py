@@ -155,9 +155,7 @@ def test_processes_that_open_a_new_file_at_once_all_get_it(data_folder):
         f"with connect({TABLE!r}) as c:\n"
         "    c.execute('INSERT INTO things VALUES (?)', (sys.argv[1],))\n"
     )
-    started = [
-        subprocess.Popen([sys.executable, "-W", "error", "-c", program, str(n)], cwd=ROOT) for n in range(4)
-    ]
+    started = [subprocess.Popen([sys.executable, "-W", "error", "-c", program, str(n)], cwd=ROOT) for n in range(4)]
     assert [process.wait() for process in started] == [0] * 4
     with connect(TABLE) as connection:
         assert connection.execute("SELECT count(*) FROM things").fetchone() == (4,)

@@ -39,7 +39,10 @@ def test_arrays_follow_by_place_or_by_name():
     for call, message in [
         (lambda: kernel(x, packed), r"needs scale and z: pass scale=…"),
         (lambda: kernel(x, packed, scale), r"needs z: pass z=…"),
-        (lambda: kernel(x, packed, scale, z, z), "3 arrays follow x and w, but this kernel's epilogue takes scale and z"),
+        (
+            lambda: kernel(x, packed, scale, z, z),
+            "3 arrays follow x and w, but this kernel's epilogue takes scale and z",
+        ),
         (lambda: kernel(x, packed, scale, scale=scale, z=z), "scale is given twice"),
         (lambda: kernel(x, packed, scale, z, q=z), "this kernel has no argument 'q'"),
         (lambda: kernel(x, packed, z, scale), r"scale has shape \(1, 5, 5, 32\), but this kernel was made for \(32,\)"),
@@ -53,7 +56,9 @@ def test_arrays_follow_by_place_or_by_name():
         bare(x, w, scale)
 
 
-@pytest.mark.parametrize("text", ["y + b[k] + b_k[k]", "y*e_b[k] + E_b[k] - b", "y + self[k] + first[k] + stream[k] + X_w[h]"])
+@pytest.mark.parametrize(
+    "text", ["y + b[k] + b_k[k]", "y*e_b[k] + E_b[k] - b", "y + self[k] + first[k] + stream[k] + X_w[h]"]
+)
 def test_no_name_of_an_array_clashes(text):
     """With another array's pointer or stride, the file's own variables, or Python's self."""
     problem, scheme = CASES["one window looped, one clipped"]
@@ -225,7 +230,10 @@ def test_batch_normalisation_folds_into_weights_and_bias():
         ({"eps": "small"}, "eps cannot be read as real numbers: it is <U5"),
         ({"eps": np.ones(4)}, r"eps has shape \(4,\), but it is one number"),
         ({"eps": math.nan}, "var \\+ eps is not above 0 for channel 0"),
-        ({"gamma": np.float32([1, 1, 1e38, 1]), "w": np.full((4, 2, 1, 1), 1e3)}, "channel 2 folds into weights or a bias"),
+        (
+            {"gamma": np.float32([1, 1, 1e38, 1]), "w": np.full((4, 2, 1, 1), 1e3)},
+            "channel 2 folds into weights or a bias",
+        ),
         ({"mean": np.float32([1, math.nan, 1, 1])}, "channel 1 folds into weights or a bias"),
     ],
 )

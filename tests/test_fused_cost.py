@@ -29,7 +29,13 @@ def costs(threads: int = 1) -> fused.Costs:
         return tuple(Timing((each,), 2.0) for each in seconds)
 
     bare, scheme = turns(1e-6, 2e-6, 9e-6), parse(parse_shape(SHAPE), SCHEME)
-    return fused.Costs("R3", scheme, threads, bare, (("relu(y + b)", turns(1.01e-6, 2.04e-6, 8e-6)), ("y + z", turns(2e-6, 4e-6, 9e-6))))
+    return fused.Costs(
+        "R3",
+        scheme,
+        threads,
+        bare,
+        (("relu(y + b)", turns(1.01e-6, 2.04e-6, 8e-6)), ("y + z", turns(2e-6, 4e-6, 9e-6))),
+    )
 
 
 def test_a_cost_is_the_median_of_the_turns_ratios():

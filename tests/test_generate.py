@@ -38,7 +38,9 @@ def test_groups_of_few_channels_stand_side_by_side_and_are_saved_so(tmp_path):
     kernel.save(tmp_path)
     saved = load_kernel(tmp_path)
     assert saved.problem == kernel.problem
-    assert np.array_equal(kernel(*values), reference(kernel.problem, *values)) and np.array_equal(kernel(*values), saved(*values))
+    assert np.array_equal(kernel(*values), reference(kernel.problem, *values)) and np.array_equal(
+        kernel(*values), saved(*values)
+    )
 
 
 def test_a_kept_scheme_that_does_not_fit_is_searched_again():
@@ -147,7 +149,9 @@ def test_a_model_choice_lasts_as_long_as_its_ranking(monkeypatch):
     monkeypatch.setattr("search.workshop.revision", lambda *_: "after another ranking")
     monkeypatch.setattr(
         "search.workshop.Workshop.candidates",
-        lambda self, problem: asked.append(problem) or [parse(problem, "R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,8) V(k,4)")],
+        lambda self, problem: (
+            asked.append(problem) or [parse(problem, "R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,8) V(k,4)")]
+        ),
     )
     generate_conv(**arguments)
     assert asked

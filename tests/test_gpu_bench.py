@@ -165,10 +165,15 @@ def test_a_run_leaves_a_report_that_says_where_its_times_come_from(quick, tmp_pa
 
 def test_what_nvidia_smi_tells_of_this_gpu(stand_in, tmp_path, monkeypatch):  # noqa: F811
     tool = tmp_path / "nvidia-smi"
-    tool.write_text('#!/bin/sh\necho "$1" >&2\n[ "$1" = --id=0000:01:00.0 ] && echo "580.1, 345 MHz, 1980 MHz, 2619 MHz, 700 W, 31, P0, Disabled"')
+    tool.write_text(
+        '#!/bin/sh\necho "$1" >&2\n[ "$1" = --id=0000:01:00.0 ] && echo "580.1, 345 MHz, 1980 MHz, 2619 MHz, 700 W, '
+        '31, P0, Disabled"'
+    )
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert gpu_conditions.state().startswith("driver 580.1, SM clock 345 MHz, of at most 1980 MHz, memory clock 2619 MHz")
+    assert gpu_conditions.state().startswith(
+        "driver 580.1, SM clock 345 MHz, of at most 1980 MHz, memory clock 2619 MHz"
+    )
     tool.write_text("#!/bin/sh\nexit 9")
     assert "nvidia-smi did not tell" in gpu_conditions.state()
 
@@ -205,8 +210,8 @@ def test_a_batch_of_images():
 
 
 def test_a_result_without_a_target_is_the_cpus():
-    from tests.test_bench_report import CONDITIONS, RESULTS
     from bench.formats import Run, to_json_lines
+    from tests.test_bench_report import CONDITIONS, RESULTS
 
     lines = [json.loads(line) for line in to_json_lines(Run(CONDITIONS, RESULTS)).splitlines()]
     for line in lines:

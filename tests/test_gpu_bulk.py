@@ -1,4 +1,6 @@
-"""Hopper's bulk pipeline: exact on the twin with clusters, edges and every orientation; nothing that orders it can be left out."""
+"""Hopper's bulk pipeline: exact on the twin with clusters, edges and every orientation; nothing that orders it can be
+left out.
+"""
 
 import re
 from dataclasses import replace
@@ -247,7 +249,9 @@ def test_schemes_that_clusters_cannot_run(problem, old, new, message):
 def test_a_fused_window_is_no_bulk_copy():
     problem = image()
     text = bulk_scheme(problem).text.replace("T(r,3) T(s,3) T(c,1)", "T(rsc,3)").replace("U(c,4)", "U(rsc,4)")
-    with pytest.raises(SchemeError, match="one tap of a window at a time: loop over r and s by T outside the loop over c"):
+    with pytest.raises(
+        SchemeError, match="one tap of a window at a time: loop over r and s by T outside the loop over c"
+    ):
         emit(parse(problem, text.replace("c16)", "rsc16)")))
 
 

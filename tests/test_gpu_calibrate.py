@@ -228,7 +228,11 @@ def test_without_a_device_nothing_is_compared(monkeypatch, capsys):
 
 
 def test_a_difference_is_counted_and_kept(monkeypatch, tmp_path, capsys):
-    found = {"device": "a GPU", "words_differ": {"load_shared": 0, "round_tf32": 3}, "failed": {"mbarrier_wait": "hung"}}
+    found = {
+        "device": "a GPU",
+        "words_differ": {"load_shared": 0, "round_tf32": 3},
+        "failed": {"mbarrier_wait": "hung"},
+    }
     monkeypatch.setattr("gpu.calibrate.calibrate", lambda: found)
     assert main(["--json", str(tmp_path / "found.json")]) == 1
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]

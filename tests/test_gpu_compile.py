@@ -1,4 +1,6 @@
-"""Emitted kernels through NVRTC, which needs no GPU: machine code without spills; and what is said where it cannot be."""
+"""Emitted kernels through NVRTC, which needs no GPU: machine code without spills; and what is said where
+it cannot be.
+"""
 
 import random
 import sys
@@ -109,10 +111,12 @@ def fault(scheme, device) -> str:
     if cubin.spilled:
         return f"{scheme.text} on {device} spills {cubin.spilled} bytes"
     if cubin.registers * source.threads * pipeline.blocks_at_once > REGISTERS:
-        return f"{scheme.text} on {device} takes {cubin.registers} registers: too many for {pipeline.blocks_at_once} blocks"
+        blocks = f"{pipeline.blocks_at_once} blocks"
+        return f"{scheme.text} on {device} takes {cubin.registers} registers: too many for {blocks}"
     # What some warpgroups take the other one gives: with fewer at the launch they would wait for ever.
     if pipeline.consumer_registers and cubin.registers != pipeline.registers:
-        return f"{scheme.text} on {device} is launched with {cubin.registers} registers, and moves as if with {pipeline.registers}"
+        moves = f"moves as if with {pipeline.registers}"
+        return f"{scheme.text} on {device} is launched with {cubin.registers} registers, and {moves}"
     return ""
 
 
@@ -162,7 +166,9 @@ def test_registers_that_cannot_be_moved_are_refused():
     """How many there are at the launch is known from the launch bounds only."""
     probe = next(probe for probe in probes() if probe.name == "registers_take").program
     unbounded = replace(probe, text=probe.text.replace("KERNEL(384, 1)", 'extern "C" __global__ void'))
-    with pytest.raises(CompileError, match="would move no registers between the warpgroups of probe: .*'setmaxnreg' ignored"):
+    with pytest.raises(
+        CompileError, match="would move no registers between the warpgroups of probe: .*'setmaxnreg' ignored"
+    ):
         compile_cubin(unbounded, "sm_90a")
 
 

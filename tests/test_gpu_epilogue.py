@@ -1,4 +1,6 @@
-"""Epilogues in CUDA kernels: exact on whole numbers, near float64 on reals, within bounds at edges, and through NVRTC."""
+"""Epilogues in CUDA kernels: exact on whole numbers, near float64 on reals, within bounds at edges, and
+through NVRTC.
+"""
 
 import numpy as np
 import pytest

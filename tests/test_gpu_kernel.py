@@ -211,7 +211,9 @@ def test_machine_code_that_the_driver_refuses(fake_device, monkeypatch):
     cuda = sys.modules["cupy"].cuda
     monkeypatch.setattr(cuda.driver, "CUDADriverError", Refused, raising=False)
     monkeypatch.setattr(cuda.function.Module, "load", refuse)
-    with pytest.raises(DeviceError, match=r"does not load what fake compiled \(CUDA_ERROR_NO_BINARY_FOR_GPU\).*update the driver"):
+    with pytest.raises(
+        DeviceError, match=r"does not load what fake compiled \(CUDA_ERROR_NO_BINARY_FOR_GPU\).*update the driver"
+    ):
         load(product_scheme(PROBLEM))
 
 

@@ -1,4 +1,6 @@
-"""What the language says about GPUs: fused dims, edges, task maps with loops, dtypes, and schemes that are no pipeline."""
+"""What the language says about GPUs: fused dims, edges, task maps with loops, dtypes, and schemes that are
+no pipeline.
+"""
 
 import pytest
 

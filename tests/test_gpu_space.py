@@ -141,7 +141,9 @@ def test_predictions_have_parts_that_explain_them():
 
 @pytest.mark.parametrize(("device", "sizes"), [(A100, (2038, 2039, 2040)), (H200, (2036, 2038, 2039))])
 def test_neighbouring_sizes_are_predicted_alike(device, sizes):
-    """Rows of 2040 elements are copied by 16 bytes, of 2038 by 4, of 2039 they are gathered. By tensor map only 2040 goes."""
+    """Rows of 2040 elements are copied by 16 bytes, of 2038 by 4, of 2039 they are gathered. By tensor map only 2040
+    goes.
+    """
     seconds = [rank(matmul(m=n, n=n, k=n, dtype="f16"), device)[0].seconds for n in sizes]
     assert max(seconds) < 1.1 * min(seconds)
 
@@ -151,7 +153,9 @@ def test_chunks_that_are_gathered_cost_more_than_copies():
         problem = matmul(m=512, n=512, k=k, dtype="f16", transpose_b=True)
         return dict(predict(product_scheme(problem, unrolled=(2, 4, 4)), A100).parts)[name]
 
-    assert part("copies", 512) < part("copies", 510) < part("copies", 511) and part("latency", 510) < part("latency", 511)
+    assert part("copies", 512) < part("copies", 510) < part("copies", 511) and part("latency", 510) < part(
+        "latency", 511
+    )
 
 
 def test_a_nearly_empty_last_wave_costs_a_whole_one():

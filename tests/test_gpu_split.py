@@ -63,7 +63,9 @@ def split_bulk(scheme, **parts):
         split(wgmma_scheme(CONV, groups=(1, 1)), 2),
         split_bulk(bulk_scheme(TALL, cluster=(2, 1), columns=128), k=3),
         split_bulk(bulk_scheme(fused(TALL, "relu(y + b) * 2"), groups=(2, 1), group=2), k=8),
-        split_bulk(bulk_scheme(matmul(m=64, n=72, k=256, batch=2, transpose_a=True, dtype="bf16"), cluster=(1, 2)), k=4),
+        split_bulk(
+            bulk_scheme(matmul(m=64, n=72, k=256, batch=2, transpose_a=True, dtype="bf16"), cluster=(1, 2)), k=4
+        ),
         split_bulk(bulk_scheme(fused(WIDE, "max(y, z) + b")), r=3, c=2),
         split_bulk(bulk_scheme(WIDE, cluster=(2, 1)), r=3, s=3),
     ],
@@ -98,7 +100,8 @@ def test_no_barrier_can_be_left_out():
 
 
 SHARING = re.compile(
-    r"(?<!\w)(?:__syncwarp\(\)|mbarrier_\w+\([^;]*|wgmma_(?:commit|fence)\(\)|wgmma_wait\(\d\)|release\(shared, slot \?[^;]*);"
+    r"(?<!\w)(?:__syncwarp\(\)|mbarrier_\w+\([^;]*|wgmma_(?:commit|fence)\(\)|wgmma_wait\(\d\)|release\(shared, slot "
+    r"\?[^;]*);"
 )
 
 
@@ -182,7 +185,9 @@ def test_reductions_that_clusters_cannot_share(scheme, old, new, message):
 def test_only_the_reduction_of_a_whole_tile_is_split():
     scheme = product_scheme(PRODUCT)
     with pytest.raises(SchemeError, match=r"T\(k,2\)@block: out of place"):
-        pipeline_of(parse(PRODUCT, "T(m,2)@block T(k,2)@block " + split(scheme, 2).text.partition("@block T(m,2)@block ")[2]))
+        pipeline_of(
+            parse(PRODUCT, "T(m,2)@block T(k,2)@block " + split(scheme, 2).text.partition("@block T(m,2)@block ")[2])
+        )
     with pytest.raises(SchemeError, match="only a GPU's blocks and clusters may share it"):
         parse(PRODUCT, split(scheme, 2).text.replace("T(k,2)@block", "T(k,2)@warp"))
 

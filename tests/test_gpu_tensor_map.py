@@ -1,4 +1,6 @@
-"""Tensor maps: what no bulk copy can move is refused in a sentence; what the driver is asked for; what the twin finds wrong."""
+"""Tensor maps: what no bulk copy can move is refused in a sentence; what the driver is asked for; what the twin finds
+wrong.
+"""
 
 import ctypes
 import re
@@ -155,7 +157,10 @@ COPY = f"if (lane == 0) copy_box_2d(shared, &a, shared + {BARRIER}, 0, 0);"
         (f"mbarrier_arrive(shared + {BARRIER});", "nobody has initialised an mbarrier at byte 8192"),
         (f"{INIT} mbarrier_wait(shared + {BARRIER}, 0);", "no thread can go on: of 32, .* 32 at an mbarrier"),
         (f"{INIT} mbarrier_arrive_at(shared + {BARRIER}, 1);", "the cluster has no block 1"),
-        (f"{INIT} if (lane == 0) {{ mbarrier_expect(shared + {BARRIER}, 8); mbarrier_arrive(shared + {BARRIER}); }}", "all arrivals"),
+        (
+            f"{INIT} if (lane == 0) {{ mbarrier_expect(shared + {BARRIER}, 8); mbarrier_arrive(shared + {BARRIER}); }}",
+            "all arrivals",
+        ),
         (f"{INIT.replace('mbarrier_fence_init();', '')} {COPY}", "no mbarrier_fence_init followed"),
         (f"{INIT} {COPY} load_shared(shared);", "to which a copy is under way"),
         (f"{INIT} {COPY}", "block ends while a copy"),
@@ -163,8 +168,14 @@ COPY = f"if (lane == 0) copy_box_2d(shared, &a, shared + {BARRIER}, 0, 0);"
         (f"{INIT} {COPY.replace('shared, &a', 'shared + 512, &a')}", "a multiple of 1024, not byte 512"),
         (f"{INIT} {COPY.replace('shared, &a', 'shared + 6144, &a')}", "past the 8200 of shared memory"),
         (f"{INIT} {COPY.replace('2d', '3d').replace('0, 0)', '0, 0, 0)')}", "the tensor map is of 2 dims"),
-        (f"{INIT} {COPY.replace('2d', '2d_multicast').replace('0, 0)', '0, 0, 2)')}", "the cluster has 1 blocks, the mask is 2"),
-        (f"{INIT} {COPY.replace('box_2d', 'pixels').replace('0, 0)', '0, -1, -2, 0, 256, 0)')}", "lie 256 .* only up to 255"),
+        (
+            f"{INIT} {COPY.replace('2d', '2d_multicast').replace('0, 0)', '0, 0, 2)')}",
+            "the cluster has 1 blocks, the mask is 2",
+        ),
+        (
+            f"{INIT} {COPY.replace('box_2d', 'pixels').replace('0, 0)', '0, -1, -2, 0, 256, 0)')}",
+            "lie 256 .* only up to 255",
+        ),
         ("if (lane == 0) store_box_2d(&a, shared, 0, 0);", "writes to an input"),
         ("cluster_wait();", "comes before cluster_arrive"),
         ("cluster_arrive(); cluster_arrive();", "a second time"),

@@ -1,4 +1,6 @@
-"""Emitted kernels on the CPU twin: exact results, no bank conflicts, and a failure wherever a barrier or wait is missing."""
+"""Emitted kernels on the CPU twin: exact results, no bank conflicts, and a failure wherever a barrier or wait is
+missing.
+"""
 
 import ctypes
 import re
@@ -215,9 +217,14 @@ def test_the_twin_says_what_is_wrong(statement, message):
 
 
 def test_the_twin_rounds_as_the_hardware_does():
-    """To nearest, ties to even: every f16 is its own rounding, and halfway between two of them NumPy and the twin agree."""
+    """To nearest, ties to even: every f16 is its own rounding, and halfway between two of them NumPy and the twin
+    agree.
+    """
     layer = files("gpu").joinpath("device", "twin.h").read_text(encoding="utf-8")
-    export = "void f16_of(const float *v, uint16_t *to, long n) { for (long i = 0; i < n; ++i) to[i] = twin_to_half(v[i]); }\n"
+    export = (
+        "void f16_of(const float *v, uint16_t *to, long n)\n"
+        "{ for (long i = 0; i < n; ++i) to[i] = twin_to_half(v[i]); }\n"
+    )
     library = ctypes.CDLL(
         str(shared_object(layer + export + export.replace("f16", "bf16").replace("half", "bf16"), ()))
     )

@@ -1,4 +1,6 @@
-"""The pipeline on Hopper's wgmma: exact on the twin, nothing that orders it can be left out, NVRTC keeps it asynchronous."""
+"""The pipeline on Hopper's wgmma: exact on the twin, nothing that orders it can be left out, NVRTC keeps it
+asynchronous.
+"""
 
 import re
 from dataclasses import replace
@@ -147,7 +149,12 @@ def test_sums_lie_as_the_ptx_isa_says(instruction):
 @needs_nvrtc
 @pytest.mark.parametrize(
     "problem",
-    [PRODUCT, matmul(m=4096, n=4096, k=4096, dtype="bf16"), matmul(m=512, n=96, k=999, dtype="f16", transpose_a=True), CONV],
+    [
+        PRODUCT,
+        matmul(m=4096, n=4096, k=4096, dtype="bf16"),
+        matmul(m=512, n=96, k=999, dtype="f16", transpose_a=True),
+        CONV,
+    ],
     ids=str,
 )
 def test_wgmma_schedules_compile_without_spills_and_stay_asynchronous(problem):

@@ -90,7 +90,9 @@ def test_what_cpuid_denies_is_not_believed_of_cpuinfo():
     program = "from cpu.host import host; print(*sorted(host().flags & {'avx2', 'fma'}))"
     environment = {**os.environ, "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2"}
     command = [sys.executable, "-c", program]
-    ended = subprocess.run(command, env=environment, cwd=Path(__file__).parent.parent, check=True, capture_output=True, text=True)
+    ended = subprocess.run(
+        command, env=environment, cwd=Path(__file__).parent.parent, check=True, capture_output=True, text=True
+    )
     if platform.libc_ver()[0] != "glibc" or tuple(map(int, platform.libc_ver()[1].split("."))) < (2, 33):
         pytest.skip("asks glibc 2.33 or newer")
     assert ended.stdout == "fma\n"

@@ -89,3 +89,14 @@ def test_every_file_is_named_for_its_subject():
         if path.stem in NAMELESS
     ]
     assert not nameless
+
+
+def test_no_line_is_longer_than_120():
+    long = [
+        f"{path.relative_to(ROOT).as_posix()}:{number}"
+        for package in OURS
+        for path in (ROOT / package).rglob("*.py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > 120
+    ]
+    assert not long

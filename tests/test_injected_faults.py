@@ -116,7 +116,9 @@ def test_the_tuner_goes_on_past_every_fault(inject, monkeypatch):
     visited = []
     real = Workshop.measure
     monkeypatch.setattr(
-        Workshop, "measure", lambda self, worker, scheme, *rest: visited.append(scheme) or real(self, worker, scheme, *rest)
+        Workshop,
+        "measure",
+        lambda self, worker, scheme, *rest: visited.append(scheme) or real(self, worker, scheme, *rest),
     )
     inject({})
     clear()  # as above

@@ -1,4 +1,6 @@
-"""Emitted kernels on what nobody thought of: random problems and schemes, and arrays with forbidden pages beside them."""
+"""Emitted kernels on what nobody thought of: random problems and schemes, and arrays with forbidden pages
+beside them.
+"""
 
 from __future__ import annotations
 
@@ -94,14 +96,17 @@ def test_soak_random_kernels(soak_seconds, soak_seed):
     """`python -m tests.exactness` runs the same for a number of cases."""
     deadline = monotonic() + soak_seconds
     found: list[str] = []
-    passed, failed = exactness.run(soak_seed, lambda started: started > 50 and monotonic() > deadline, host().cores, found.append)
+    passed, failed = exactness.run(
+        soak_seed, lambda started: started > 50 and monotonic() > deadline, host().cores, found.append
+    )
     print(exactness.summary(passed, failed))
     assert not failed, "\n".join(found)
 
 
 def ways(layer: Problem, random: Random) -> Iterator[tuple[Problem, str, str]]:
-    """(problem, instruction set, algorithm): a layer on every instruction set of f32; and, each once and where it can be,
-    channels first, by Winograd's algorithm, and of every narrow dtype in either layout."""
+    """(problem, instruction set, algorithm): a layer on every instruction set of f32; and, each once and where it can
+    be, channels first, by Winograd's algorithm, and of every narrow dtype in either layout.
+    """
     of_f32 = [isa for isa in RUNNABLE if isa in ISAS]
     for isa in of_f32:
         yield layer, isa, "direct"

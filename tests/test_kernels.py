@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cpu.emit import emit
 from cpu.export import ExportError
 from cpu.kernel import ArgumentError, aligned_empty, build
 from cpu.measure import WrongResult, check_exact
-from cpu.emit import emit
 from cpu.oracle import error_bound, integers, reals, reference
 from cpu.toolchain import BASE_FLAGS, ToolchainError, find_compiler
 from microkernels.isa import ISAS
@@ -54,12 +54,27 @@ CASES = {
     "unrolled taps with a register full": (SAME_3X3, "R(k) T(h,12) S(y) T(r,3) T(c,8) U(s,3) U(w,12) V(k,{v})"),
     "single rows": (SAME_3X3, "R(k) T(h,12) T(w,12) S(y) T(r,3) T(s,3) T(c,8) V(k,{v})"),
     "taps outside the tile": (SAME_3X3, "T(s,3) T(r,3) R(k) T(h,12) T(w,3) S(y) T(c,8) U(w,4) V(k,{v})"),
-    "channels split around the tile": (SAME_3X3, "T(c,2) R(k) T(h,12) T(w,3) T(c,2) S(y) T(r,3) T(s,3) T(c,2) U(w,4) V(k,{v})"),
-    "channels split inside the tile": (SAME_3X3, "R(k) T(h,12) T(w,3) S(y) T(c,2) T(r,3) T(c,2) T(s,3) T(c,2) U(w,4) V(k,{v})"),
+    "channels split around the tile": (
+        SAME_3X3,
+        "T(c,2) R(k) T(h,12) T(w,3) T(c,2) S(y) T(r,3) T(s,3) T(c,2) U(w,4) V(k,{v})",
+    ),
+    "channels split inside the tile": (
+        SAME_3X3,
+        "R(k) T(h,12) T(w,3) S(y) T(c,2) T(r,3) T(c,2) T(s,3) T(c,2) U(w,4) V(k,{v})",
+    ),
     "composed rows": (SAME_3X3, "R(k) T(h,12) L(w, 1x5 + 1x7) S(y) T(r,3) T(s,3) T(c,8) U(w,λ) V(k,{v})"),
-    "composed rows in two dims": (SAME_3X3, "R(k) L(h, 4x2 + 4x1) T(w,3) L(w, 1x1 + 1x3) S(y) T(r,3) T(s,3) T(c,8) U(h,λ) U(w,λ) V(k,{v})"),
-    "composed under a tile loop": (SAME_3X3, "T(h,2) R(k) L(h, 1x4 + 1x2) T(w,12) S(y) T(r,3) T(s,3) T(c,8) U(h,λ) V(k,{v})"),
-    "composed, one branch a single tile": (SAME_3X3, "R(k) T(h,3) T(w,2) L(h, 1x2 + 2x1) S(y) T(r,3) T(s,3) T(c,8) U(h,λ) U(w,6) V(k,{v})"),
+    "composed rows in two dims": (
+        SAME_3X3,
+        "R(k) L(h, 4x2 + 4x1) T(w,3) L(w, 1x1 + 1x3) S(y) T(r,3) T(s,3) T(c,8) U(h,λ) U(w,λ) V(k,{v})",
+    ),
+    "composed under a tile loop": (
+        SAME_3X3,
+        "T(h,2) R(k) L(h, 1x4 + 1x2) T(w,12) S(y) T(r,3) T(s,3) T(c,8) U(h,λ) V(k,{v})",
+    ),
+    "composed, one branch a single tile": (
+        SAME_3X3,
+        "R(k) T(h,3) T(w,2) L(h, 1x2 + 2x1) S(y) T(r,3) T(s,3) T(c,8) U(h,λ) U(w,6) V(k,{v})",
+    ),
     "masked last vector": (TAIL, "R(k) T(h,7) S(y) T(r,3) T(s,3) T(c,5) U(w,7) V(k,{v})"),
     "masked and accumulated": (TAIL, "T(c,5) R(k) T(h,7) S(y) T(r,3) T(s,3) U(w,7) V(k,{v})"),
     "stem": (STEM, "R(k) T(h,10) T(w,2) S(y) T(r,7) U(s,7) U(c,3) U(w,5) V(k,{v})"),
@@ -75,20 +90,37 @@ CASES = {
     "groups for cores": (WHOLE_GROUPS, "T(g,2)@core R(k) T(h,2) S(y) T(r,3) T(c,4) U(h,3) U(w,3) V(k,{v})"),
     "depthwise, taps unrolled": (DEPTHWISE, "R(n) R(c) T(h,9) T(w,2) S(y) U(r,3) U(s,3) U(w,4) V(c,{v})"),
     "depthwise, taps unrolled and no register for their weights": (
-        DEPTHWISE, "R(c) R(n) T(h,9) S(y) U(r,3) U(s,3) U(w,8) V(c,{v})"
+        DEPTHWISE,
+        "R(c) R(n) T(h,9) S(y) U(r,3) U(s,3) U(w,8) V(c,{v})",
     ),
     "depthwise, taps looped": (DEPTHWISE, "R(n) R(c) T(h,9) T(w,2) S(y) T(r,3) T(s,3) U(w,4) V(c,{v})"),
     "depthwise, taps outside": (DEPTHWISE, "T(r,3) R(n) R(c) T(h,3) T(w,4) S(y) U(s,3) U(h,3) U(w,2) V(c,{v})"),
-    "depthwise, composed rows": (DEPTHWISE, "R(n) T(h,3) L(w, 1x3 + 1x5) R(c) S(y) T(r,3) U(s,3) U(h,3) U(w,λ) V(c,{v})"),
+    "depthwise, composed rows": (
+        DEPTHWISE,
+        "R(n) T(h,3) L(w, 1x3 + 1x5) R(c) S(y) T(r,3) U(s,3) U(h,3) U(w,λ) V(c,{v})",
+    ),
     "depthwise, for cores": (DEPTHWISE, "T(n,2)@core T(h,3)@core T(h,3) T(w,8) R(c) S(y) T(s,3) U(r,3) V(c,{v})"),
     "depthwise, everything odd": (ODD_DEPTHWISE, "R(c) R(h) T(w,2) S(y) T(s,3) U(r,2) U(w,5) V(c,{v})"),
-    "groups side by side, channels and taps unrolled": (FOURS, "R(n) R(k) T(h,9) T(w,2) S(y) T(r,3) U(s,3) U(c,4) U(w,4) V(k,{v})"),
-    "groups side by side, registers for the weights of one exchange": (
-        FOURS, "R(k) R(n) T(h,9) S(y) T(r,3) U(s,3) U(c,4) U(w,8) V(k,{v})"
+    "groups side by side, channels and taps unrolled": (
+        FOURS,
+        "R(n) R(k) T(h,9) T(w,2) S(y) T(r,3) U(s,3) U(c,4) U(w,4) V(k,{v})",
     ),
-    "groups side by side, taps outside": (FOURS, "T(r,3) R(n) R(k) T(h,3) T(w,4) S(y) T(s,3) U(c,4) U(h,3) U(w,2) V(k,{v})"),
-    "groups side by side, composed rows": (FOURS, "R(n) T(h,3) L(w, 1x3 + 1x5) R(k) S(y) T(r,3) U(s,3) U(h,3) U(c,2) U(w,λ) U(c,2) V(k,{v})"),
-    "groups side by side, for cores": (FOURS, "T(n,2)@core T(h,3)@core T(h,3) T(w,8) R(k) S(y) T(s,3) U(r,3) U(c,4) V(k,{v})"),
+    "groups side by side, registers for the weights of one exchange": (
+        FOURS,
+        "R(k) R(n) T(h,9) S(y) T(r,3) U(s,3) U(c,4) U(w,8) V(k,{v})",
+    ),
+    "groups side by side, taps outside": (
+        FOURS,
+        "T(r,3) R(n) R(k) T(h,3) T(w,4) S(y) T(s,3) U(c,4) U(h,3) U(w,2) V(k,{v})",
+    ),
+    "groups side by side, composed rows": (
+        FOURS,
+        "R(n) T(h,3) L(w, 1x3 + 1x5) R(k) S(y) T(r,3) U(s,3) U(h,3) U(c,2) U(w,λ) U(c,2) V(k,{v})",
+    ),
+    "groups side by side, for cores": (
+        FOURS,
+        "T(n,2)@core T(h,3)@core T(h,3) T(w,8) R(k) S(y) T(s,3) U(r,3) U(c,4) V(k,{v})",
+    ),
     "groups side by side, everything odd": (ODD_PAIRS, "R(k) R(h) T(w,2) S(y) T(s,3) U(c,2) U(r,2) U(w,5) V(k,{v})"),
     "matrix product": (PRODUCT, "L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,{v})"),
     "matrix product, both transposed": (TURNED, "L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,{v})"),
@@ -98,7 +130,12 @@ CASES = {
 }
 # The same with the channels of x and y before their pixels: tiles are transposed as they are stored and read back.
 _CHANNELS_FIRST = (
-    *("both windows clipped", "unrolled taps with a register full", "composed rows in two dims", "masked and accumulated"),
+    *(
+        "both windows clipped",
+        "unrolled taps with a register full",
+        "composed rows in two dims",
+        "masked and accumulated",
+    ),
     *("stem", "the same, rows over h", "groups and accumulated", "loops for cores"),
     *("depthwise, taps unrolled", "depthwise, taps outside", "depthwise, composed rows", "depthwise, for cores"),
     "depthwise, everything odd",
@@ -115,22 +152,30 @@ EPILOGUE_CASES = {
     "accumulated, then gelu": (fused(TAIL, "gelu(y*scale + b)"), CASES["masked and accumulated"][1]),
     "strided, then a residual": (fused(POINTWISE, "min(relu(y + b + z), 6)"), CASES["strided pointwise"][1]),
     "composed, then arrays of every shape": (
-        fused(SAME_3X3, "relu(y*scale - z) + t[h] * u[n,w]"), CASES["composed rows in two dims"][1]
+        fused(SAME_3X3, "relu(y*scale - z) + t[h] * u[n,w]"),
+        CASES["composed rows in two dims"][1],
     ),
     "groups, then silu": (fused(GROUPED, "silu(y + b)"), CASES["groups and accumulated"][1]),
     "depthwise, then a residual": (fused(DEPTHWISE, "relu(y + b) + z"), CASES["depthwise, composed rows"][1]),
-    "groups side by side, then a residual": (fused(FOURS, "relu(y*scale + b) + z"), CASES["groups side by side, taps outside"][1]),
+    "groups side by side, then a residual": (
+        fused(FOURS, "relu(y*scale + b) + z"),
+        CASES["groups side by side, taps outside"][1],
+    ),
     "composed, then arrays of every shape, channels first": (
-        fused(in_layout(SAME_3X3, "nchw"), "relu(y*scale - z) + t[h] * u[n,w]"), CASES["composed rows in two dims"][1]
+        fused(in_layout(SAME_3X3, "nchw"), "relu(y*scale - z) + t[h] * u[n,w]"),
+        CASES["composed rows in two dims"][1],
     ),
     "rows of two lines, arrays in one of them, channels first": (
-        fused(SHORT_ROWS, "y*b + t[k,w] - relu(z) * s[n,h]"), CASES["rows of two lines that are neighbours"][1]
+        fused(SHORT_ROWS, "y*b + t[k,w] - relu(z) * s[n,h]"),
+        CASES["rows of two lines that are neighbours"][1],
     ),
     "depthwise, then a residual, channels first": (
-        fused(in_layout(DEPTHWISE, "nchw"), "relu(y + b) + z"), CASES["depthwise, taps outside"][1]
+        fused(in_layout(DEPTHWISE, "nchw"), "relu(y + b) + z"),
+        CASES["depthwise, taps outside"][1],
     ),
     "groups, then silu, channels first": (
-        fused(in_layout(GROUPED, "nchw"), "silu(y + b)"), CASES["groups and accumulated"][1]
+        fused(in_layout(GROUPED, "nchw"), "silu(y + b)"),
+        CASES["groups and accumulated"][1],
     ),
     "product, then arrays of every shape": (fused(PRODUCT, "abs(y + b) - t[m] * z"), CASES["matrix product"][1]),
 }
@@ -164,7 +209,11 @@ def test_groups_of_eight_side_by_side(tile, isa):
 @pytest.mark.parametrize(
     "text, isa, named",
     [
-        ("R(n) R(k) R(h) R(w) S(y) T(r,3) T(c,4) U(s,3) V(k,4)", "portable", "U(c,4) is missing: each c is another exchange"),
+        (
+            "R(n) R(k) R(h) R(w) S(y) T(r,3) T(c,4) U(s,3) V(k,4)",
+            "portable",
+            "U(c,4) is missing: each c is another exchange",
+        ),
         ("R(n) R(k) R(h) R(w) S(y) T(r,3) T(c,2) U(s,3) U(c,2) V(k,8)", "avx2", "U(c,4) is missing"),
     ],
 )
@@ -251,7 +300,10 @@ def test_arguments_are_checked():
     frozen.flags.writeable = False
     other = kernel_of(*CASES["both windows clipped"], "portable").pack(w)
     for call, message in [
-        (lambda: kernel(x[:, :-1], packed), r"x has shape \(1, 11, 12, 8\), but this kernel was made for \(1, 12, 12, 8\)"),
+        (
+            lambda: kernel(x[:, :-1], packed),
+            r"x has shape \(1, 11, 12, 8\), but this kernel was made for \(1, 12, 12, 8\)",
+        ),
         (lambda: kernel(x.astype(np.float64), packed), "x is float64"),
         (lambda: kernel(x.transpose(0, 2, 1, 3), packed), "x is not C-contiguous"),
         (lambda: kernel(x.tolist(), packed), "x is list"),
@@ -259,7 +311,10 @@ def test_arguments_are_checked():
         (lambda: kernel(x, other), "belong to another kernel"),
         (lambda: kernel(x, packed, out=frozen), "out is read-only"),
         (lambda: kernel(x, packed, out=out[0]), "out has shape"),
-        (lambda: kernel(x, packed, out=np.concatenate([packed.data, out.ravel()])[: out.size].reshape(out.shape).T), "out has shape"),
+        (
+            lambda: kernel(x, packed, out=np.concatenate([packed.data, out.ravel()])[: out.size].reshape(out.shape).T),
+            "out has shape",
+        ),
     ]:
         with pytest.raises(ArgumentError, match=message):
             call()
@@ -351,16 +406,24 @@ GOLDENS = {
     "conv2d_cores_portable": (CASES["loops for cores"], "portable", {"threads": 2}),
     "conv2d_groups_portable": (CASES["groups and accumulated"], "portable", {}),
     "conv2d_channels_first_portable": (
-        EPILOGUE_CASES["rows of two lines, arrays in one of them, channels first"], "portable", {}
+        EPILOGUE_CASES["rows of two lines, arrays in one of them, channels first"],
+        "portable",
+        {},
     ),
     "depthwise2d_channels_first_avx2": (CASES["depthwise, for cores, channels first"], "avx2", {"threads": 2}),
     "depthwise2d_masked_avx2": (CASES["depthwise, taps looped"], "avx2", {}),
     "depthwise2d_unrolled_avx512f": (CASES["depthwise, taps unrolled"], "avx512f", {}),
     "grouped2d_unrolled_avx512f": (CASES["groups side by side, channels and taps unrolled"], "avx512f", {}),
-    "grouped2d_one_exchange_portable": (CASES["groups side by side, registers for the weights of one exchange"], "portable", {}),
+    "grouped2d_one_exchange_portable": (
+        CASES["groups side by side, registers for the weights of one exchange"],
+        "portable",
+        {},
+    ),
     "matmul_composed_avx512f": (CASES["matrix product"], "avx512f", {}),
     "conv2d_winograd_avx2": (
-        (fused(TAIL, "relu(y + b)"), "F(2x2,3x3) B(6,24) T(n,3) S(c) T(k,5) U(m,6) V(n,{v})"), "avx2", {"threads": 2}
+        (fused(TAIL, "relu(y + b)"), "F(2x2,3x3) B(6,24) T(n,3) S(c) T(k,5) U(m,6) V(n,{v})"),
+        "avx2",
+        {"threads": 2},
     ),
     "conv2d_epilogue_accumulated_avx2": (EPILOGUE_CASES["accumulated, then gelu"], "avx2", {}),
     "conv2d_epilogue_streaming_avx512f": (EPILOGUE_CASES["strided, then a residual"], "avx512f", {"stream": True}),
@@ -387,7 +450,18 @@ def test_every_golden_file_is_compared():
 @pytest.mark.parametrize(
     "rows, vectors, taps",
     [
-        *[(14, 2, 1), (13, 2, 1), (9, 3, 1), (8, 3, 1), (6, 4, 1), (28, 1, 1), (9, 2, 3), (12, 2, 3), (27, 1, 3), (28, 1, 3)],
+        *[
+            (14, 2, 1),
+            (13, 2, 1),
+            (9, 3, 1),
+            (8, 3, 1),
+            (6, 4, 1),
+            (28, 1, 1),
+            (9, 2, 3),
+            (12, 2, 3),
+            (27, 1, 3),
+            (28, 1, 3),
+        ],
         pytest.param(14, 2, 3, marks=pytest.mark.xfail(reason="gcc 12 spills one zmm a step in spite of KEEP_APART")),
     ],
 )
@@ -426,7 +500,9 @@ def test_depthwise_tiles_of_nearly_all_registers_do_not_spill(tile, taps, tmp_pa
 @pytest.mark.parametrize("size, rows, vectors", [(2, 23, 1), (4, 14, 1), (4, 23, 1), (4, 9, 2), (8, 14, 1), (8, 10, 2)])
 def test_tiles_of_groups_side_by_side_do_not_spill(size, rows, vectors, tmp_path):
     if find_compiler().kind == "clang":
-        pytest.xfail("clang 14 exchanges lanes of several x ahead and keeps weights on the stack for it: as fast, measured")
+        pytest.xfail(
+            "clang 14 exchanges lanes of several x ahead and keeps weights on the stack for it: as fast, measured"
+        )
     channels = 16 * vectors
     problem = grouped2d(conv2d(c=channels, k=channels, groups=channels // size, h=3, w=rows + 2, r=3, s=3))
     source = emit(parse(problem, f"S(y) T(r,3) U(s,3) U(c,{size}) U(w,{rows}) U(k,{vectors}) V(k,16)"), ISAS["avx512f"])

@@ -1,4 +1,6 @@
-"""bf16 and int8 kernels: words of several numbers, odd channels, narrow outputs; exact on integers, bounded on reals."""
+"""bf16 and int8 kernels: words of several numbers, odd channels, narrow outputs; exact on integers,
+bounded on reals.
+"""
 
 from __future__ import annotations
 
@@ -42,53 +44,99 @@ ISA = {"bf16": "avx512bf16", "int8": "avx512vnni"}
 NUMBERS = {"bf16": 2, "int8": 4}
 ON_BOTH = [pytest.param(dtype, marks=pytest.mark.isa(ISA[dtype])) for dtype in ISA]
 
-# Operator, its extents, and a scheme; {c}: words along the channels, or along k of a product; {sc}: along a window's row.
+# Operator, its extents, and a scheme; {c}: words along the channels, or along k of a product; {sc}: along a window's
+# row.
 CASES = {
-    "whole words": (conv2d, dict(c=8, h=6, w=6, k=32, r=3, s=3, padding=1), "R(k) T(h,6) S(y) T(r,3) T(s,3) T(c,{c}) U(w,6)"),
-    "one channel": (conv2d, dict(c=1, h=5, w=6, k=16, r=3, s=3, padding=1), "R(k) T(h,5) S(y) T(r,3) T(c,{c}) U(s,3) U(w,6)"),
+    "whole words": (
+        conv2d,
+        dict(c=8, h=6, w=6, k=32, r=3, s=3, padding=1),
+        "R(k) T(h,6) S(y) T(r,3) T(s,3) T(c,{c}) U(w,6)",
+    ),
+    "one channel": (
+        conv2d,
+        dict(c=1, h=5, w=6, k=16, r=3, s=3, padding=1),
+        "R(k) T(h,5) S(y) T(r,3) T(c,{c}) U(s,3) U(w,6)",
+    ),
     "three channels, strided": (
-        conv2d, dict(c=3, h=9, w=9, k=37, r=5, s=5, padding=2, stride=2), "R(k) T(h,5) S(y) T(r,5) T(s,5) U(c,{c}) U(w,5)"
+        conv2d,
+        dict(c=3, h=9, w=9, k=37, r=5, s=5, padding=2, stride=2),
+        "R(k) T(h,5) S(y) T(r,5) T(s,5) U(c,{c}) U(w,5)",
     ),
     "five channels, masked": (
-        conv2d, dict(n=2, c=5, h=7, w=7, k=37, r=3, s=3, padding=1), "R(n) R(k) T(h,7) S(y) T(r,3) T(c,{c}) U(s,3) U(w,7)"
+        conv2d,
+        dict(n=2, c=5, h=7, w=7, k=37, r=3, s=3, padding=1),
+        "R(n) R(k) T(h,7) S(y) T(r,3) T(c,{c}) U(s,3) U(w,7)",
     ),
     "six channels, composed": (
-        conv2d, dict(c=6, h=4, w=9, k=48, r=1, s=3, padding=(0, 1), dilation=(1, 2)),
+        conv2d,
+        dict(c=6, h=4, w=9, k=48, r=1, s=3, padding=(0, 1), dilation=(1, 2)),
         "R(h) L(w, 1x2 + 1x5) S(y) T(s,3) T(c,{c}) U(w,λ) U(k,3)",
     ),
     "groups of odd channels": (
-        conv2d, dict(c=9, h=5, w=5, k=60, r=3, s=3, padding=1, groups=3), "R(g) R(k) T(h,5) S(y) T(r,3) T(s,3) T(c,{c}) U(w,5)"
+        conv2d,
+        dict(c=9, h=5, w=5, k=60, r=3, s=3, padding=1, groups=3),
+        "R(g) R(k) T(h,5) S(y) T(r,3) T(s,3) T(c,{c}) U(w,5)",
     ),
     "groups of whole words": (
-        conv2d, dict(c=16, h=5, w=4, k=32, r=3, s=1, padding=(1, 0), groups=2), "T(g,2)@core R(k) T(h,5) S(y) T(r,3) T(c,{c}) U(w,4)"
+        conv2d,
+        dict(c=16, h=5, w=4, k=32, r=3, s=1, padding=(1, 0), groups=2),
+        "T(g,2)@core R(k) T(h,5) S(y) T(r,3) T(c,{c}) U(w,4)",
     ),
     "windows of three channels, strided": (
-        conv2d, dict(c=3, h=9, w=9, k=37, r=5, s=5, padding=2, stride=2), "R(k) T(h,5) S(y) T(r,5) U(sc,{sc}) U(w,5)"
+        conv2d,
+        dict(c=3, h=9, w=9, k=37, r=5, s=5, padding=2, stride=2),
+        "R(k) T(h,5) S(y) T(r,5) U(sc,{sc}) U(w,5)",
     ),
     "windows of five channels, padded before": (
-        conv2d, dict(n=2, c=5, h=6, w=7, k=20, r=3, s=3, padding=((0, 1), (4, 0))), "R(n) R(k) T(h,5) S(y) T(r,3) R(sc) U(w,9)"
+        conv2d,
+        dict(n=2, c=5, h=6, w=7, k=20, r=3, s=3, padding=((0, 1), (4, 0))),
+        "R(n) R(k) T(h,5) S(y) T(r,3) R(sc) U(w,9)",
     ),
     "windows of one channel, composed": (
-        conv2d, dict(c=1, h=4, w=23, k=48, r=2, s=5, dilation=(2, 1)), "R(h) L(w, 1x4 + 3x5) S(y) T(sc,{sc}) U(r,2) U(w,λ) U(k,3)"
+        conv2d,
+        dict(c=1, h=4, w=23, k=48, r=2, s=5, dilation=(2, 1)),
+        "R(h) L(w, 1x4 + 3x5) S(y) T(sc,{sc}) U(r,2) U(w,λ) U(k,3)",
     ),
-    "windows of whole words": (conv2d, dict(c=4, h=3, w=8, k=16, r=3, s=2, stride=2), "T(h,1) S(y) T(sc,{sc}) T(r,3) U(w,4)"),
-    "windows by themselves": (conv2d, dict(c=3, h=4, w=12, k=32, r=2, s=4, stride=(1, 4)), "T(h,3) S(y) T(r,2) T(sc,{sc}) U(w,3) U(k,2)"),
-    "windows, padded after": (conv2d, dict(c=3, h=1, w=6, k=16, r=1, s=3, padding=((0, 0), (0, 7))), "S(y) T(sc,{sc}) U(w,11)"),
+    "windows of whole words": (
+        conv2d,
+        dict(c=4, h=3, w=8, k=16, r=3, s=2, stride=2),
+        "T(h,1) S(y) T(sc,{sc}) T(r,3) U(w,4)",
+    ),
+    "windows by themselves": (
+        conv2d,
+        dict(c=3, h=4, w=12, k=32, r=2, s=4, stride=(1, 4)),
+        "T(h,3) S(y) T(r,2) T(sc,{sc}) U(w,3) U(k,2)",
+    ),
+    "windows, padded after": (
+        conv2d,
+        dict(c=3, h=1, w=6, k=16, r=1, s=3, padding=((0, 0), (0, 7))),
+        "S(y) T(sc,{sc}) U(w,11)",
+    ),
     "channels first, masked": (
-        conv2d, dict(n=2, c=5, h=7, w=7, k=37, r=3, s=3, padding=1, layout="nchw"), "R(n) R(k) T(h,7) S(y) T(r,3) T(c,{c}) U(s,3) U(w,7)"
+        conv2d,
+        dict(n=2, c=5, h=7, w=7, k=37, r=3, s=3, padding=1, layout="nchw"),
+        "R(n) R(k) T(h,7) S(y) T(r,3) T(c,{c}) U(s,3) U(w,7)",
     ),
     "channels first, whole blocks": (
-        conv2d, dict(c=68, h=4, w=19, k=48, r=1, s=2, padding=(0, 1), layout="nchw"), "R(h) R(k) L(w, 1x4 + 1x16) S(y) T(s,2) T(c,{c}) U(w,λ)"
+        conv2d,
+        dict(c=68, h=4, w=19, k=48, r=1, s=2, padding=(0, 1), layout="nchw"),
+        "R(h) R(k) L(w, 1x4 + 1x16) S(y) T(s,2) T(c,{c}) U(w,λ)",
     ),
     "channels first, groups of odd channels": (
-        conv2d, dict(n=2, c=9, h=5, w=5, k=60, r=3, s=3, padding=1, groups=3, layout="nchw"),
+        conv2d,
+        dict(n=2, c=9, h=5, w=5, k=60, r=3, s=3, padding=1, groups=3, layout="nchw"),
         "T(g,3)@core R(n) R(k) T(h,5) S(y) T(r,3) T(s,3) T(c,{c}) U(w,5)",
     ),
     "channels first, groups of whole words": (
-        conv2d, dict(c=16, h=5, w=4, k=32, r=3, s=1, padding=(1, 0), groups=2, layout="nchw"),
+        conv2d,
+        dict(c=16, h=5, w=4, k=32, r=3, s=1, padding=(1, 0), groups=2, layout="nchw"),
         "R(g) R(k) T(h,5) S(y) T(r,3) T(c,{c}) U(w,4)",
     ),
-    "product, a transposed": (matmul, dict(m=15, n=50, k=19, batch=2, transpose_a=True), "R(l) L(m, 1x3 + 2x6) R(n) S(c) T(k,{c}) U(m,λ)"),
+    "product, a transposed": (
+        matmul,
+        dict(m=15, n=50, k=19, batch=2, transpose_a=True),
+        "R(l) L(m, 1x3 + 2x6) R(n) S(c) T(k,{c}) U(m,λ)",
+    ),
     "product": (matmul, dict(m=15, n=50, k=19), "L(m, 1x3 + 2x6) R(n) S(c) T(k,{c}) U(m,λ)"),
     "product, whole words": (matmul, dict(m=12, n=33, k=24), "T(m,2) R(n) S(c) T(k,{c}) U(m,6)"),
 }
@@ -103,7 +151,9 @@ def scheme_of(case, dtype, output_dtype=None, epilogue=None):
     problem = fused(problem_of(case, dtype, output_dtype), epilogue)
     dims = "k" if problem.op == "matmul" else "sc" if "(sc" in CASES[case][2] else "c"
     words = in_words(problem, dims).extents[dims[-1]]
-    return parse(problem, f"{CASES[case][2].format(c=words, sc=words)} D({dims},{NUMBERS[dtype]}) V({problem.vector_dim},16)")
+    return parse(
+        problem, f"{CASES[case][2].format(c=words, sc=words)} D({dims},{NUMBERS[dtype]}) V({problem.vector_dim},16)"
+    )
 
 
 def kernel_of(case, dtype, output_dtype=None, epilogue=None):
@@ -145,7 +195,9 @@ def test_exact_on_integers_bounded_on_reals_and_nothing_beside_the_arrays_is_tou
     values = reals(kernel.problem, seed=1)
     y = kernel(*stored(kernel.problem, values))
     assert y.dtype == ELEMENTS[kernel.problem.output_dtype].numpy
-    assert not np.any(wrong(kernel.problem, y, reference(kernel.problem, *values), error_bound(kernel.problem, *values)))
+    assert not np.any(
+        wrong(kernel.problem, y, reference(kernel.problem, *values), error_bound(kernel.problem, *values))
+    )
 
 
 def test_the_cases_store_every_dtype_that_there_is():
@@ -233,7 +285,11 @@ ONE = dict(c=8, h=4, w=4, k=16, r=1, s=1)
     "problem, text, message",
     [
         (conv2d(**ONE, dtype="bf16"), "T(h,4) S(y) T(c,8) U(w,4) V(k,16)", r"D\(c,2\) is missing before V"),
-        (conv2d(**ONE, dtype="bf16"), "T(c,2) T(h,4) S(y) T(c,2) U(w,4) D(c,2) V(k,16)", "sums of f32 would wait in an y of bf16"),
+        (
+            conv2d(**ONE, dtype="bf16"),
+            "T(c,2) T(h,4) S(y) T(c,2) U(w,4) D(c,2) V(k,16)",
+            "sums of f32 would wait in an y of bf16",
+        ),
         (conv2d(**ONE, dtype="f16"), "T(h,4) S(y) T(c,4) U(w,4) D(c,2) V(k,16)", "of f16 runs on a GPU only"),
         (conv2d(**ONE), "T(h,4) S(y) T(c,8) U(w,4) V(k,16)", "avx512bf16 computes in bf16, not f32: use avx512f"),
     ],
@@ -258,7 +314,9 @@ def test_groups_that_cannot_be(dtype, dots, message):
         parse(conv2d(**ONE, dtype=dtype), f"T(h,4) S(y) R(c) U(w,4) {dots} V(k,16)")
 
 
-@pytest.mark.parametrize("dims, dilation, covered", [("rc", 1, "R(s)"), ("cs", 1, "R(r)"), ("sc", 2, "R(r)"), ("rsc", 1, "")])
+@pytest.mark.parametrize(
+    "dims, dilation, covered", [("rc", 1, "R(s)"), ("cs", 1, "R(r)"), ("sc", 2, "R(r)"), ("rsc", 1, "")]
+)
 def test_words_along_dims_that_do_not_lie_side_by_side(dims, dilation, covered):
     problem = conv2d(c=3, h=5, w=5, k=16, r=2, s=2, dilation=dilation, dtype="bf16")
     with pytest.raises(SchemeError, match=f"lies side by side in x, which {dims} does not"):
@@ -275,10 +333,19 @@ def test_sums_may_wait_where_the_output_holds_them():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: conv2d(c=65794, h=1, w=1, k=1, r=1, s=1, dtype="int8"), "a sum of 65794 products of int8 may not fit 32 bits"),
-        (lambda: fused(conv2d(**ONE, dtype="int8"), "relu(y)"), r"the epilogue relu\(y\) gives floats: with int8 ask for"),
+        (
+            lambda: conv2d(c=65794, h=1, w=1, k=1, r=1, s=1, dtype="int8"),
+            "a sum of 65794 products of int8 may not fit 32 bits",
+        ),
+        (
+            lambda: fused(conv2d(**ONE, dtype="int8"), "relu(y)"),
+            r"the epilogue relu\(y\) gives floats: with int8 ask for",
+        ),
         (lambda: conv2d(**ONE, dtype="bf16", output_dtype="u8"), "bf16 gives an output of bf16 or f32, not 'u8'"),
-        (lambda: in_words(conv2d(c=8, h=4, w=4, k=8, groups=8, r=1, s=1, dtype="bf16")), "depthwise2d of bf16 is not covered .*: use f32$"),
+        (
+            lambda: in_words(conv2d(c=8, h=4, w=4, k=8, groups=8, r=1, s=1, dtype="bf16")),
+            "depthwise2d of bf16 is not covered .*: use f32$",
+        ),
     ],
 )
 def test_problems_that_cannot_be(make, message):
@@ -338,14 +405,18 @@ def test_the_longest_sums_of_int8_may_leave_part_of_their_words_empty():
     assert in_words(problem, "c").reduction_length == problem.reduction_length
 
 
-@pytest.mark.parametrize("text", ["c=8,h=4,w=4,k=16,r=1,s=1,dtype=bf16", "c=8,h=4,w=4,k=16,r=1,s=1,dtype=int8,out=u8,epilogue=y/4"])
+@pytest.mark.parametrize(
+    "text", ["c=8,h=4,w=4,k=16,r=1,s=1,dtype=bf16", "c=8,h=4,w=4,k=16,r=1,s=1,dtype=int8,out=u8,epilogue=y/4"]
+)
 def test_the_text_of_a_problem_says_its_dtypes(text):
     assert canonical(parse_shape(text)) == text
 
 
 @pytest.mark.parametrize("dtype", ISA)
 def test_a_cpu_without_the_instructions_is_told_so(dtype):
-    with pytest.raises(ValueError, match=f"this CPU computes nothing in {dtype}: it lacks avx512f.*; dtype='f32' runs everywhere"):
+    with pytest.raises(
+        ValueError, match=f"this CPU computes nothing in {dtype}: it lacks avx512f.*; dtype='f32' runs everywhere"
+    ):
         best_isa(frozenset({"fma", "avx2"}), dtype)
 
 
@@ -397,7 +468,9 @@ def test_tiles_of_nearly_all_registers_do_not_spill(rows, vectors, taps, dtype, 
 def test_the_search_chooses_schemes_of_the_dtype_and_keeps_them():
     if not supports(isa_named("avx512vnni").cpu_flags):
         pytest.skip("needs avx512vnni")
-    arguments = dict(c=6, h=9, w=9, k=24, r=3, s=3, padding=1, dtype="int8", output_dtype="u8", epilogue="y*scale[k] + b")
+    arguments = dict(
+        c=6, h=9, w=9, k=24, r=3, s=3, padding=1, dtype="int8", output_dtype="u8", epilogue="y*scale[k] + b"
+    )
     kernel = generate_conv(**arguments)
     assert "D(sc,4) V(k,16)" in kernel.scheme.text and kernel.problem.dtype == "int8"
     check_exact(kernel)
@@ -444,5 +517,8 @@ def test_the_search_never_lets_sums_wait_in_a_narrow_output():
     for output, waits in (("bf16", False), ("f32", True)):
         words = in_words(conv2d(c=2048, h=14, w=14, k=512, r=3, s=3, padding=1, dtype="bf16", output_dtype=output))
         catalog = Catalog("", "avx512bf16", "conv2d")
-        for schemes in ([found.scheme for found in candidates(words, machine, catalog)], random_schemes(words, machine, catalog, 20, 0)):
+        for schemes in (
+            [found.scheme for found in candidates(words, machine, catalog)],
+            random_schemes(words, machine, catalog, 20, 0),
+        ):
             assert any(not single_pass(scheme) for scheme in schemes) == waits

@@ -80,7 +80,9 @@ def test_grouped_tiles_hold_the_weights_of_one_exchange(isa):
     assert Microkernel("grouped2d", isa.name, (("w", 3),), 2, (("s", 3), ("c", 2))) in kernels
 
 
-@pytest.mark.parametrize("name", ["f32_grouped2d_ukernel_4wx16k_s1__avx512f", "f32_grouped2d_ukernel_4wx4kx8c_s1__portable"])
+@pytest.mark.parametrize(
+    "name", ["f32_grouped2d_ukernel_4wx16k_s1__avx512f", "f32_grouped2d_ukernel_4wx4kx8c_s1__portable"]
+)
 def test_a_grouped_tile_without_its_group_is_none(name):
     with pytest.raises(ValueError, match="channels do not fill"):
         parse(name)

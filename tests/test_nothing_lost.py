@@ -197,8 +197,9 @@ def check_doubts(place: Site) -> None:
 
 
 def check_repeats(place: Site, finished: set[str]) -> None:
-    """No run measures what was finished before it, except that finalists of a search, and its earlier choice, have their
-    long visits."""
+    """No run measures what was finished before it, except that finalists of a search, and its earlier choice, have
+    their long visits.
+    """
     visits = Counter(name for (name,) in place.query("SELECT name FROM audit WHERE run = ?", place.runs))
     again = {name for name, count in visits.items() if name in finished or count > 1}
     if place.command is RANK:
@@ -251,7 +252,8 @@ def kill_again_and_again(folder: Path, prepared: Path, command: list[str], enoug
     told = ", ".join(f"{count} {name}" for name, count in counts.items())
     return (
         f"{command[1]}: {sum(counts.values())} runs of {whole:.1f} s ended at random moments ({told}); {resumed + 1} "
-        f"resumed to the end; no record lost, none measured twice; all its processes gone after {max(waits):.2f} s at most"
+        f"resumed to the end; no record lost, none measured twice; all its processes gone after {max(waits):.2f} s at "
+        f"most"
     )
 
 

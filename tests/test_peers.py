@@ -51,7 +51,10 @@ PROBLEMS = {
     ),
     "matrix product": matmul(m=13, n=33, k=21),
 }
-SEARCHED = {"xtc": ("stride per axis", "padded more before", "matrix product"), "tvm": ("all at once", "matrix product")}
+SEARCHED = {
+    "xtc": ("stride per axis", "padded more before", "matrix product"),
+    "tvm": ("all at once", "matrix product"),
+}
 
 
 @pytest.fixture

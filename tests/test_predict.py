@@ -75,7 +75,9 @@ def test_stores_that_transpose_cost_shuffles_and_a_store_for_each_point():
 
 
 def test_stores_across_two_lines_cost_as_two():
-    """Rows of 24 floats begin in the middle of every other line, rows of 40 too, rows of an odd number almost anywhere."""
+    """Rows of 24 floats begin in the middle of every other line, rows of 40 too, rows of an odd number
+    almost anywhere.
+    """
 
     def visit(k):
         problem = conv2d(c=64, h=56, w=56, k=k, r=1, s=1)

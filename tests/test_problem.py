@@ -27,10 +27,18 @@ def test_output_extents_follow_padding_stride_and_dilation():
 def test_a_layout_is_the_order_of_axes():
     sizes = dict(n=2, c=6, h=11, w=9, k=4, r=3, s=2, groups=2, padding=1)
     last, first = conv2d(**sizes), conv2d(**sizes, layout="nchw")
-    assert (first.broadcast.shape, first.vector.shape, first.output.shape) == ((2, 6, 11, 9), (4, 3, 3, 2), (2, 4, 11, 10))
+    assert (first.broadcast.shape, first.vector.shape, first.output.shape) == (
+        (2, 6, 11, 9),
+        (4, 3, 3, 2),
+        (2, 4, 11, 10),
+    )
     assert [str(index) for index in first.output.indices] == ["n", "2*g + k", "h", "w"]
     assert (last.layout, first.layout) == ("nhwc", "nchw") and in_layout(first, "nhwc") == last
-    assert first.crosswise and not last.crosswise and not conv2d(**sizes | dict(h=1, w=2, padding=(1, 0)), layout="nchw").crosswise
+    assert (
+        first.crosswise
+        and not last.crosswise
+        and not conv2d(**sizes | dict(h=1, w=2, padding=(1, 0)), layout="nchw").crosswise
+    )
     assert first.windows == last.windows and first.output_axes == ("n", "k", "h", "w")
 
 

@@ -1,4 +1,6 @@
-"""What PyTorch's conv2d and conv1d take, against PyTorch itself, which shares nothing with us: exact on small integers."""
+"""What PyTorch's conv2d and conv1d take, against PyTorch itself, which shares nothing with us: exact on
+small integers.
+"""
 
 from __future__ import annotations
 

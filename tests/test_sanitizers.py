@@ -1,6 +1,7 @@
 """The emitted C under AddressSanitizer and UBSan: a program around a kernel, compiled with both and run by itself.
 
-Guard pages see every access that leaves a page; these see every access that leaves an array, and what C leaves undefined.
+Guard pages see every access that leaves a page; these see every access that leaves an array, and what C leaves
+undefined.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from tests.test_winograd import CASES, EPILOGUES, text_of
 from tiling.notation import parse
 from tiling.problem import Problem
 
-# The flags of a kernel but for the optimiser's level, which hides little at -O1 and compiles faster. A pointer of another
-# type is an error, as it is by default from gcc 14 on.
+# The flags of a kernel but for the optimiser's level, which hides little at -O1 and compiles faster. A pointer of
+# another type is an error, as it is by default from gcc 14 on.
 FLAGS = ("-O1", "-g", "-std=gnu11", "-ffp-contract=fast", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 FLAGS += ("-Werror=incompatible-pointer-types",)
 COMPILE_SECONDS, RUN_SECONDS = 300, 300
 
-# Operands come in and y goes out as raw numbers. Each array is its own allocation, which begins `offset` elements past the
-# alignment that streaming stores ask for, and ends with its last element.
+# Operands come in and y goes out as raw numbers. Each array is its own allocation, which begins `offset` elements past
+# the alignment that streaming stores ask for, and ends with its last element.
 DRIVER = """
 #include <stdint.h>
 #include <stdio.h>
@@ -170,7 +171,8 @@ def test_emitted_c_is_clean(name, isa, stream, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name, dtype, output, epilogue, stream", [pytest.param(*s, marks=pytest.mark.isa(low_precision.ISA[s[1]])) for s in NARROW]
+    "name, dtype, output, epilogue, stream",
+    [pytest.param(*s, marks=pytest.mark.isa(low_precision.ISA[s[1]])) for s in NARROW],
 )
 def test_kernels_of_narrow_numbers_are_clean(name, dtype, output, epilogue, stream, tmp_path):
     scheme = low_precision.scheme_of(name, dtype, output, epilogue)
@@ -205,8 +207,8 @@ def test_undefined_behaviour_is_caught(tmp_path):
 
 @pytest.mark.soak
 def test_soak_sanitizers(soak_seconds, soak_seed, tmp_path):
-    """Every case of tests/test_kernels.py on every instruction set, streamed too, every one of narrow numbers; then random
-    ones while there is time.
+    """Every case of tests/test_kernels.py on every instruction set, streamed too, every one of narrow numbers; then
+    random ones while there is time.
 
     Epilogues are among all of them.
     """
@@ -215,7 +217,9 @@ def test_soak_sanitizers(soak_seconds, soak_seed, tmp_path):
     of_f32 = [isa for isa in runnable if isa in ISAS]
     cases = [named(name, isa, stream) for name in ALL_CASES for isa in of_f32 for stream in (False, True)]
     narrow = [(dtype, isa) for dtype, isa in low_precision.ISA.items() if isa in runnable]
-    cases += [Case(low_precision.scheme_of(n, dtype), isa, 1, True) for n in low_precision.CASES for dtype, isa in narrow]
+    cases += [
+        Case(low_precision.scheme_of(n, dtype), isa, 1, True) for n in low_precision.CASES for dtype, isa in narrow
+    ]
     for one in cases:
         check_sanitized(one, tmp_path)
     drawn = 0

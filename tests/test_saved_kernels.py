@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cpu.library import shared_object
 from cpu.emit import emit
 from cpu.export import ExportError, _sha256, load
 from cpu.kernel import CpuError, build
+from cpu.library import shared_object
 from cpu.oracle import integers, reference
 from cpu.toolchain import BASE_FLAGS, find_compiler
 from microkernels.isa import ISAS
@@ -26,7 +26,9 @@ from tiling.notation import parse
 from tiling.operators import conv2d
 
 PROBLEM, TEXT = CASES["masked last vector"]
-OTHER = "T(c,5) R(k) T(h,7) S(y) T(r,3) T(s,3) U(w,7) V(k,{v})"  # of the same problem; it reads weights in another order
+OTHER = (
+    "T(c,5) R(k) T(h,7) S(y) T(r,3) T(s,3) U(w,7) V(k,{v})"  # of the same problem; it reads weights in another order
+)
 # What an instruction set looks like on a CPU that lacks it.
 LACKED = replace(ISAS["portable"], cpu_flags=("avx9",), supported="0")
 
@@ -227,7 +229,9 @@ int main(void) {{ {symbol}_pack(w, packed); {symbol}(x, packed, y); return 0; }}
 
 
 def calling_program(scheme, isa, folder, before=""):
-    """A C program that packs and calls a kernel, C text put before it, without asking whether the CPU runs it; its path."""
+    """A C program that packs and calls a kernel, C text put before it, without asking whether the CPU runs it; its
+    path.
+    """
     source, problem = emit(scheme, isa), scheme.problem
     (folder / "kernel.c").write_text(before + source.text)
     sizes = {"x": problem.broadcast.elements, "w": problem.vector.elements, "y": problem.output.elements}
@@ -238,24 +242,32 @@ def calling_program(scheme, isa, folder, before=""):
 
 
 def test_a_call_that_this_cpu_cannot_run_ends_in_a_sentence(tmp_path):
-    ended = subprocess.run([calling_program(parse(PROBLEM, TEXT.format(v=4)), LACKED, tmp_path)], capture_output=True, text=True)
+    ended = subprocess.run(
+        [calling_program(parse(PROBLEM, TEXT.format(v=4)), LACKED, tmp_path)], capture_output=True, text=True
+    )
     assert ended.returncode == -6 and ended.stderr.endswith("this CPU lacks avx9\n")
 
 
 @pytest.mark.parametrize(
-    "function, said", [("aligned_alloc", "portable: no memory"), ("malloc", "portable_pack: no memory")], ids=["call", "packing"]
+    "function, said",
+    [("aligned_alloc", "portable: no memory"), ("malloc", "portable_pack: no memory")],
+    ids=["call", "packing"],
 )
 def test_a_call_without_memory_ends_in_a_sentence(function, said, tmp_path):
     scheme = parse(PROBLEM, "F(2x2,3x3) B(4,40) R(m) R(n) S(c) T(k,5) V(n,4)")
     before = f"#include <stdlib.h>\n#define {function}(...) 0\n"
-    ended = subprocess.run([calling_program(scheme, ISAS["portable"], tmp_path, before)], capture_output=True, text=True)
+    ended = subprocess.run(
+        [calling_program(scheme, ISAS["portable"], tmp_path, before)], capture_output=True, text=True
+    )
     assert ended.returncode == -6 and said in ended.stderr and ended.stderr.count("\n") == 1
 
 
 def test_a_header_says_whether_a_call_needs_memory(tmp_path):
     texts = ("F(2x2,3x3) B(4,40) R(m) R(n) S(c) T(k,5) V(n,4)", TEXT.format(v=4))
     headers = [
-        next(path for path in build(parse(PROBLEM, text), ISAS["portable"]).save(tmp_path) if path.suffix == ".h").read_text()
+        next(
+            path for path in build(parse(PROBLEM, text), ISAS["portable"]).save(tmp_path) if path.suffix == ".h"
+        ).read_text()
         for text in texts
     ]
     depthwise = conv2d(c=5, k=5, groups=5, h=3, w=3, r=1, s=1, layout="nchw")

@@ -16,9 +16,9 @@ import gpu.predict
 import search.gpu_command
 import search.gpu_target
 import search.gpu_workshop
+from cpu.measure import WrongResult
 from cpu.numbers import from_bits, to_bits
 from cpu.oracle import reference
-from cpu.measure import WrongResult
 from gpu.devices import DEVICES
 from gpu.emit import emit
 from gpu.kernel import ArgumentError, DeviceError
@@ -93,11 +93,13 @@ def test_files_of_different_problems_have_different_names(tmp_path, capsys):
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
 def test_the_models_choice_without_a_device(command, shape, dtype, capsys):
     found = reported(command, capsys, "--target", "cuda", "--dtype", dtype, "--model-only", "--shape", shape)
-    assert set(found) >= KEYS and (found["shape"], found["dtype"], found["target"]) == (f"{shape},dtype={dtype}", dtype, "cuda")
-    assert found["device"] == "H200" and found["architecture"] == "sm_90a"
-    assert found["predicted_seconds"] == pytest.approx(
-        found["parts"][found["bottleneck"]] + found["parts"]["unhidden"]
+    assert set(found) >= KEYS and (found["shape"], found["dtype"], found["target"]) == (
+        f"{shape},dtype={dtype}",
+        dtype,
+        "cuda",
     )
+    assert found["device"] == "H200" and found["architecture"] == "sm_90a"
+    assert found["predicted_seconds"] == pytest.approx(found["parts"][found["bottleneck"]] + found["parts"]["unhidden"])
     assert found["registers"] is None and found["correct"] is None
     assert found["check"] == "not run: there is no CUDA device here"
 
@@ -135,7 +137,9 @@ def test_emission_without_nvrtc_writes_the_text(capsys, tmp_path):
 
 @needs_nvrtc
 def test_emission_with_nvrtc_writes_the_machine_code(with_nvrtc, capsys, tmp_path):
-    found = reported(matmul_command, capsys, "--target", "cuda", "--emit", str(tmp_path), "--shape", PRODUCT, "--device", "A100")
+    found = reported(
+        matmul_command, capsys, "--target", "cuda", "--emit", str(tmp_path), "--shape", PRODUCT, "--device", "A100"
+    )
     assert (tmp_path / "matmul_f16_m40_n24_k56.cubin").read_bytes()[:4] == b"\x7fELF"
     assert found["registers"] > 0 and found["spilled_bytes"] == 0 and found["compiler"].startswith("NVRTC")
     assert len(found["emitted"]) == 2
@@ -195,12 +199,15 @@ def test_exactly_the_scheme_that_is_given(capsys):
         (["--device", "H200"], "--device means nothing to --target cpu"),
         (["--dtype", "f16"], "dtype 'f16' is not covered on a CPU"),
         (["--target", "cuda", "--dtype", "f32"], "dtype 'f32' is not covered on a GPU: f16, bf16, tf32 are"),
-        (["--target", "cuda", "--dtype", "bf16", "--shape", f"{PRODUCT},dtype=f16"], "dtype 'bf16' contradicts the shape's f16"),
-        (["--target", "cuda", "--shape", f"{PRODUCT},dtype=bf16,out=f32"], "an output of f32 from bf16 is not covered on a GPU"),
+        (["--target", "cuda", "--dtype", "bf16", "--shape", f"{PRODUCT},dtype=f16"], "dtype 'bf16' contradicts the "
+            "shape's f16"),
+        (["--target", "cuda", "--shape", f"{PRODUCT},dtype=bf16,out=f32"], "an output of f32 from bf16 is not covered "
+            "on a GPU"),
         (["--target", "cuda", "--device", "T4", "--model-only"], "no GPU called 'T4' is known; there are A100"),
         (["--target", "cuda", "--model-only", "--scheme", "T(m"], "cannot read 'T(m'"),
         (["--target", "cuda", "--model-only", "--scheme", "T(m,40) S(c) T(k,56) V(n,8)"], ""),
-        (["--target", "cuda-twin", "--shape", "m=1024,n=1024,k=1024"], "1073741824 multiply-adds are too many for the twin"),
+        (["--target", "cuda-twin", "--shape", "m=1024,n=1024,k=1024"], "1073741824 multiply-adds are too many for the "
+            "twin"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_for_a_target_gets_one_sentence(arguments, message, capsys):
@@ -245,7 +252,9 @@ def test_the_check_sees_a_single_wrong_output(error, caught):
     found = from_bits(to_bits(found, "bf16"), "bf16")
     found[0, 2, 3, 1] += error
     if caught:
-        with pytest.raises(WrongResult, match=r"1 of 200 outputs differ from the reference, the first at \(0, 2, 3, 1\)"):
+        with pytest.raises(
+            WrongResult, match=r"1 of 200 outputs differ from the reference, the first at \(0, 2, 3, 1\)"
+        ):
             case.check(found)
     else:
         case.check(found)
@@ -253,7 +262,9 @@ def test_the_check_sees_a_single_wrong_output(error, caught):
 
 def test_generate_on_the_twin_takes_numpy_arrays():
     problem = on_gpu(fused(conv2d(c=8, h=9, w=9, k=16, r=3, s=3, padding=1), "relu(y + b)"), "f16")
-    kernel = generate_conv(c=8, h=9, w=9, k=16, r=3, s=3, padding=1, epilogue="relu(y + b)", target="cuda-twin", dtype="f16")
+    kernel = generate_conv(
+        c=8, h=9, w=9, k=16, r=3, s=3, padding=1, epilogue="relu(y + b)", target="cuda-twin", dtype="f16"
+    )
     assert kernel.problem == problem and kernel.scheme.problem == problem
     inputs = integers(problem)
     y = kernel(*inputs)
@@ -296,5 +307,7 @@ def test_generate_refuses(wrong, raised, message):
 
 
 def test_a_cpu_search_loads_nothing_of_the_gpu():
-    program = "import sys; import search.command, search.generate, search.conv; print([m for m in sys.modules if 'gpu' in m])"
+    program = (
+        "import sys; import search.command, search.generate, search.conv; print([m for m in sys.modules if 'gpu' in m])"
+    )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"

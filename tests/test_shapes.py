@@ -9,7 +9,6 @@ from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape, problem_of
 
-
 R2 = conv2d(c=64, h=56, w=56, k=64, r=3, s=3, padding=1)
 SMALL = dict(c=2, h=11, w=8, k=4, r=3, s=2)
 
@@ -115,7 +114,9 @@ def test_canonical_leaves_out_what_is_default():
     assert canonical(conv2d(**SMALL, n=2, stride=(2, 1), dilation=2)).startswith("n=2,c=2,")
     assert canonical(conv2d(**SMALL, stride=(2, 1), dilation=2)).endswith("s=2,stride_h=2,dilation=2")
     assert canonical(conv2d(**SMALL, groups=2, stride=2)) == "c=2,h=11,w=8,k=4,r=3,s=2,groups=2,stride=2"
-    assert canonical(conv2d(**SMALL, layout="nchw", n=2, stride=2)) == "n=2,c=2,h=11,w=8,k=4,r=3,s=2,stride=2,layout=nchw"
+    assert (
+        canonical(conv2d(**SMALL, layout="nchw", n=2, stride=2)) == "n=2,c=2,h=11,w=8,k=4,r=3,s=2,stride=2,layout=nchw"
+    )
     assert canonical(conv2d(**SMALL, padding=(1, 0))).endswith("s=2,pad_h=1")
     assert canonical(conv2d(**SMALL, padding=(0, (0, 1)))).endswith("s=2,pad_right=1")
 

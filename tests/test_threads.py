@@ -1,4 +1,6 @@
-"""Threads of kernels: as many as asked for, at once from several callers, after a fork, and the same bits from any number."""
+"""Threads of kernels: as many as asked for, at once from several callers, after a fork, and the same bits from any
+number.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cpu.library import shared_object
 from cpu.kernel import build
+from cpu.library import shared_object
 from cpu.measure import exact_case
 from cpu.oracle import integers, reals, reference
 from cpu.toolchain import find_compiler
@@ -56,7 +58,9 @@ print(1 + len(os.listdir("/proc/self/task")) - before)
 
 
 def openmp_library():
-    """The OpenMP that kernels share with other libraries of the process: a symbol is looked for in what a kernel needs, too."""
+    """The OpenMP that kernels share with other libraries of the process: a symbol is looked for in what a kernel needs,
+    too.
+    """
     source = kernel_of(*SPLIT, "portable", threads=2).emitted
     return ctypes.CDLL(str(shared_object(source.text, source.compiler_flags, openmp=True)))
 
@@ -129,7 +133,7 @@ def test_the_gil_is_released_meanwhile():
     while caller.is_alive():
         turns.append(time.perf_counter())
         time.sleep(0.001)
-    (begin, end), = spans
+    ((begin, end),) = spans
     # With the GIL held all the while there would be no turn strictly inside.
     assert sum(begin + 0.2 * (end - begin) < turn < end - 0.2 * (end - begin) for turn in turns) >= 2
 

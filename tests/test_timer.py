@@ -10,8 +10,8 @@ import cffi
 import numpy as np
 import pytest
 
-from cpu.library import shared_object
 from cpu.host import FALLBACK_CACHES, Cache, host, supports
+from cpu.library import shared_object
 from cpu.probe import buffer_sizes, probe
 from cpu.timer import peak_gflops, read_bandwidth, stream_bandwidth, time_calls, write_bandwidth
 

@@ -94,7 +94,9 @@ def test_a_near_tie_goes_to_the_simpler_scheme():
 
     def choice(seconds, jitter=0.01):
         bench = Bench({scheme.text: taken for scheme, taken in seconds.items()}, jitter=jitter)
-        return tune(list(seconds), bench.measure, bench.prepare, clock=lambda: bench.now, budget=1e6, trials=9).best.scheme
+        return tune(
+            list(seconds), bench.measure, bench.prepare, clock=lambda: bench.now, budget=1e6, trials=9
+        ).best.scheme
 
     assert choice({composed: 1.0, split: 1.002, simple: 1.004}) == simple
     assert choice({composed: 1.0, split: 1.002, simple: 1.02}, jitter=0.03) == split
@@ -153,7 +155,9 @@ def test_a_finalist_that_fails_is_out():
     flaky = CANDIDATES[1].text
     bench = Bench({c.text: 2.0 for c in CANDIDATES} | {flaky: 1.0})
     measure = bench.measure
-    bench.measure = lambda s, *rest: "wrong result" if bench.calls.count(flaky) == 2 and s.text == flaky else measure(s, *rest)
+    bench.measure = lambda s, *rest: (
+        "wrong result" if bench.calls.count(flaky) == 2 and s.text == flaky else measure(s, *rest)
+    )
     outcome = bench.tune()
     assert outcome.best.scheme.text != flaky and outcome.failed == 1
 

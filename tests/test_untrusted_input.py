@@ -18,15 +18,16 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from cpu.cache import kernel_folder
-from cpu.library import shared_object
 from cpu.emit import emit, symbol_of
+from cpu.library import shared_object
 from cpu.toolchain import BASE_FLAGS, find_compiler
 from microkernels import records
 from microkernels.catalog import Entry, Failure
 from microkernels.command import _print_failures
 from microkernels.database import FILE_NAME, data_folder
 from microkernels.isa import ISAS, PORTABLE
-from microkernels.microkernel import Microkernel, parse as parse_microkernel
+from microkernels.microkernel import Microkernel
+from microkernels.microkernel import parse as parse_microkernel
 from microkernels.space import quick
 from search import generate_conv, store
 from search.conv import main as conv_command
@@ -41,7 +42,21 @@ ROOT = Path(__file__).parents[1]
 HOSTILE = (
     *(";touch owned", "$(touch owned)", "`touch owned`", "| touch owned", "%s%n%x", "{}", "{0.__class__}", "{{7*7}}"),
     *("../../etc", "*/ int owned; /*", '"', "'", "\\", "\0", "\n#include <owned>\n", "\x1b[31m", "/*% set x = 1 %*/"),
-    *("-o owned", "@owned", "٣", "1e9", "-1", "0x10", "9" * 5000, "λ", "\ud800", "'; DROP TABLE microkernels; --", "NaN", "Infinity", ""),
+    *(
+        "-o owned",
+        "@owned",
+        "٣",
+        "1e9",
+        "-1",
+        "0x10",
+        "9" * 5000,
+        "λ",
+        "\ud800",
+        "'; DROP TABLE microkernels; --",
+        "NaN",
+        "Infinity",
+        "",
+    ),
 )
 SHAPE = "c=8,h=10,w=10,k=16,r=3,s=3,pad=1"
 DESCRIPTOR = "mb1ic64ih56oc64oh56kh3ph1"
@@ -138,7 +153,12 @@ def test_the_command_refuses_hostile_shapes_in_a_line(text, capsys, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     assert conv_command(["--shape", text, "--isa", "portable", "--scheme", SCHEME]) == 2
     printed = capsys.readouterr()
-    assert printed.out == "" and printed.err.count("\n") == 1 and "\x1b" not in printed.err and not list(tmp_path.iterdir())
+    assert (
+        printed.out == ""
+        and printed.err.count("\n") == 1
+        and "\x1b" not in printed.err
+        and not list(tmp_path.iterdir())
+    )
 
 
 def test_a_step_that_would_fill_megabytes_of_c_is_refused():
@@ -210,7 +230,8 @@ def test_a_compiler_sees_fixed_words_only(isa, monkeypatch, tmp_path):
 VALUES = st.one_of(
     st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.binary(max_size=20), st.sampled_from(HOSTILE),
     st.sampled_from(["[]", "[1]", "[NaN]", "[-1.0]", '["a"]', "[1e999]", "[0.0]", "[[1]]", "[true]", "{}", "null",
-                     "[" * 50_000, '{"read": 3}', '{"read": {"memory": 1}}', NAME, SCHEME, "[1.0, 2.0]", "1" * 5000, "[" + "9" * 400 + "]"]),
+                     "[" * 50_000, '{"read": 3}', '{"read": {"memory": 1}}', NAME, SCHEME, "[1.0, 2.0]", "1" * 5000,
+                     "[" + "9" * 400 + "]"]),
 )  # fmt: skip
 
 
@@ -230,7 +251,9 @@ def doctored(tmp_path_factory):
     def write(values: dict[tuple[str, str], object]) -> store.Key:
         with closing(sqlite3.connect(data_folder() / FILE_NAME, isolation_level=None)) as connection:
             for (table, column), value in values.items():
-                text = value.encode(errors="surrogatepass").decode(errors="replace") if isinstance(value, str) else value
+                text = (
+                    value.encode(errors="surrogatepass").decode(errors="replace") if isinstance(value, str) else value
+                )
                 try:
                     connection.execute(f"UPDATE {table} SET {column} = ?", (text,))
                 except sqlite3.IntegrityError:

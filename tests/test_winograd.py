@@ -42,7 +42,12 @@ CASES = {
     "no padding": (conv2d(c=32, h=10, w=14, k=16, r=3, s=3), 4, 4, 1),
     "asymmetric padding": (conv2d(c=3, h=8, w=5, k=5, r=3, s=3, padding=((2, 0), (1, 2))), 4, 4, 1),
     "padding wider than the image": (conv2d(c=4, h=1, w=2, k=4, r=3, s=3, padding=5), 2, 11, 1),
-    "whole vectors of output channels, not of input channels": (conv2d(c=3, h=6, w=6, k=32, r=3, s=3, padding=1), 2, 5, 1),
+    "whole vectors of output channels, not of input channels": (
+        conv2d(c=3, h=6, w=6, k=32, r=3, s=3, padding=1),
+        2,
+        5,
+        1,
+    ),
     "one pixel, one channel": (conv2d(c=1, h=1, w=1, k=1, r=3, s=3, padding=1), 4, 1, 1),
     "last rows and columns of x unread": (conv2d(c=8, h=9, w=9, k=8, r=3, s=3, padding=((1, 0), (0, 0))), 4, 2, 1),
 }
@@ -51,8 +56,13 @@ EPILOGUES = {
     "arrays of every shape": (fused(ODD, "y*scale + t[h] * u[n,w]"), 2, 9, 3),
 }
 ON_EVERY_ISA = [pytest.param(name, marks=pytest.mark.isa(name)) for name in ISAS]
-# What vectors of more lanes may get wrong; random cases (`tests.random_cases`) draw all the rest on every instruction set.
-OF_WIDE_VECTORS = ("odd image, primes, batch", "asymmetric padding", "whole vectors of output channels, not of input channels")
+# What vectors of more lanes may get wrong; random cases (`tests.random_cases`) draw all the rest on every instruction
+# set.
+OF_WIDE_VECTORS = (
+    "odd image, primes, batch",
+    "asymmetric padding",
+    "whole vectors of output channels, not of input channels",
+)
 
 
 def text_of(problem, m, block, vectors, lanes):
@@ -145,7 +155,9 @@ def test_nothing_beside_the_arrays_is_touched(isa, place):
         check_guarded(kernel_of(case, isa), place)
 
 
-@pytest.mark.parametrize("case", [CASES["odd image, primes, batch"], CASES["F(3), tiles left over"], EPILOGUES["bias and residual"]])
+@pytest.mark.parametrize(
+    "case", [CASES["odd image, primes, batch"], CASES["F(3), tiles left over"], EPILOGUES["bias and residual"]]
+)
 def test_errors_on_reals_are_within_their_bound(case):
     kernel = kernel_of(case, "portable")
     inputs = reals(kernel.problem)
@@ -267,7 +279,10 @@ def test_an_array_may_be_added_to_in_place():
 def test_saved_kernels_are_loaded_again(tmp_path):
     kernel = kernel_of(EPILOGUES["bias and residual"], "portable")
     # A direct kernel of the same problem may lie beside it, and be linked with it: the two have names of their own.
-    direct = build(parse(kernel.problem, f"R(n) R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,{ODD.extents['c']}) V(k,4)"), ISAS["portable"])
+    direct = build(
+        parse(kernel.problem, f"R(n) R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,{ODD.extents['c']}) V(k,4)"),
+        ISAS["portable"],
+    )
     records = [next(path for path in each.save(tmp_path) if path.suffix == ".json") for each in (kernel, direct)]
     for each, record in zip((kernel, direct), records, strict=True):
         loaded = load(record)
@@ -283,9 +298,9 @@ def test_candidates_are_valid_and_in_order(threads):
     found = winograd_candidates(problem, shop.machine, shop.catalog("matmul"), threads)
     times = [candidate.prediction.seconds for candidate in found]
     assert times == sorted(times) and {candidate.scheme.m for candidate in found} == {2, 4}
-    assert [c.prediction for c in predicted([f.scheme for f in found], shop.machine, shop.catalog("matmul"), threads)] == [
-        c.prediction for c in found
-    ]
+    assert [
+        c.prediction for c in predicted([f.scheme for f in found], shop.machine, shop.catalog("matmul"), threads)
+    ] == [c.prediction for c in found]
     for candidate in found:
         assert parse(problem, candidate.scheme.text) == candidate.scheme
         emit(candidate.scheme, shop.isa, threads)
@@ -331,7 +346,10 @@ def test_a_suite_leaves_out_what_winograd_cannot_compute():
 
 def test_a_contest_holds_each_algorithm_to_its_own_bound():
     problem = conv2d(c=16, h=12, w=12, k=16, r=3, s=3, padding=1)
-    texts = {"tilewright": text_of(problem, 4, 9, 2, 4), "model only": "R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,16) V(k,4)"}
+    texts = {
+        "tilewright": text_of(problem, 4, 9, 2, 4),
+        "model only": "R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,16) V(k,4)",
+    }
     common = {"isa": "portable", "threads": 1, "stream": False, "peers": [], "cache": "warm"}
     found = contest(op="conv2d", shape=canonical(problem), schemes=texts, **common, rounds=1, seconds=0.001, seed=0)
     ours, direct = found["contenders"]

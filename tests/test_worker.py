@@ -166,7 +166,10 @@ def test_no_room_and_no_descriptors_for_a_child(monkeypatch, allowed):
 
     with Worker() as worker:
         before = len(os.listdir("/proc/self/fd"))
-        with monkeypatch.context() as patch, pytest.raises(WorkerError, match="could be started: .*Too many open files"):
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(WorkerError, match="could be started: .*Too many open files"),
+        ):
             patch.setattr(tempfile, "TemporaryFile", counted(real[0]))
             patch.setattr(os, "pipe", counted(real[1]))
             worker.call("cpu.host:supports", timeout=PATIENCE, flags_needed=[])

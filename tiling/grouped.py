@@ -1,15 +1,15 @@
 """Convolutions of few channels per group, several groups side by side in one vector: the operator grouped2d.
 
-A group of q channels in and q out fills q lanes. So that the others work too, vectors run over k through all groups, and
-every lane meets each channel of its own group in turn. Where q is a power of two they can stand in the order l ^ 0, l ^ 1,
-… l ^ (q-1) for lane l, which is the same exchange of lanes for all groups of a vector:
+A group of q channels in and q out fills q lanes. So that the others work too, vectors run over k through all groups,
+and every lane meets each channel of its own group in turn. Where q is a power of two they can stand in the order l ^ 0,
+l ^ 1, … l ^ (q-1) for lane l, which is the same exchange of lanes for all groups of a vector:
 
     lane        0  1  2  3 | 4  5  6  7 | …          c=0 is the vector of x as it lies,
     meets c=1   1  0  3  2 | 5  4  7  6 | …          c=1 the same with neighbours exchanged,
     meets c=2   2  3  0  1 | 6  7  4  5 | …          c=2 with pairs exchanged, …
 
-So c moves neither an address nor a line of x: x is indexed by k alone, as in a depthwise convolution, of which this is the
-case of more channels. The weights are packed in the order that the lanes meet (`cpu.pack`).
+So c moves neither an address nor a line of x: x is indexed by k alone, as in a depthwise convolution, of which this is
+the case of more channels. The weights are packed in the order that the lanes meet (`cpu.pack`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from tiling.problem import Affine, Problem, ProblemError, Tensor
 def beside_each_other(problem: Problem, lanes: int) -> Problem:
     """The problem with its groups side by side, where several of them fill a vector of `lanes`; else itself.
 
-    That is for convolutions of f32, channels last, of q channels in and q out per group, q a power of two below `lanes`.
+    That is for convolutions of f32, channels last, of q channels in and q out per group, q a power of two below
+    `lanes`.
     """
     size = group_size(problem)
     return grouped2d(problem) if size and size < lanes and lanes % size == 0 else problem
@@ -44,14 +45,17 @@ def grouped2d(problem: Problem) -> Problem:
     size = group_size(problem)
     if size is None:
         raise ProblemError(
-            "grouped2d: only convolutions of f32, channels last, whose groups have 2, 4, 8 … channels in and as many out have "
+            "grouped2d: only convolutions of f32, channels last, whose groups have 2, 4, 8 … channels in and as many "
+            "out have "
             "their groups side by side"
         )
     k_index = Affine((("k", 1),))
 
     def through_all_groups(tensor: Tensor) -> Tensor:
         if tensor.role == "vector":
-            return replace(tensor, indices=tuple(k_index if index.coefficient("g") else index for index in tensor.indices))
+            return replace(
+                tensor, indices=tuple(k_index if index.coefficient("g") else index for index in tensor.indices)
+            )
         return replace(tensor, indices=(*tensor.indices[:-1], k_index))
 
     sizes = problem.extents | {"k": problem.extents["g"] * size}

@@ -8,6 +8,7 @@ over the dim of a D the points of a group.
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 from tiling.scheme import Dot, Lambda, Matrix, Rest, Scheme, Stage, Tile, Unroll, Vector
 
 
@@ -67,7 +68,9 @@ def _lower(scheme: Scheme, position: int, chosen: dict[str, int]) -> tuple[Node,
         loops, start = [], 0
         for count, size in specifier.branches:
             inner = {**chosen, dim: size}
-            loop = Loop(dim, count, _step(scheme, position + 1, inner, dim), start, None, _lower(scheme, position + 1, inner))
+            loop = Loop(
+                dim, count, _step(scheme, position + 1, inner, dim), start, None, _lower(scheme, position + 1, inner)
+            )
             loops.append(loop)
             start += loop.points
         return tuple(loops)

@@ -1,7 +1,8 @@
 """The text form of a scheme: `T(w,136) L(h, 2x11 + 1x12) S(y) T(c,128) U(h,λ) U(k,2) V(k,16)`.
 
-`parse(problem, scheme.text) == scheme` for every scheme. White space is free; `lambda` and `l` may stand for λ. A text that
-begins with `F(4x4,3x3) B(28,64)` is Winograd's algorithm (`tiling.winograd`); the scheme of one of its products follows.
+`parse(problem, scheme.text) == scheme` for every scheme. White space is free; `lambda` and `l` may stand for λ. A text
+that begins with `F(4x4,3x3) B(28,64)` is Winograd's algorithm (`tiling.winograd`); the scheme of one of its products
+follows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from tiling.winograd import Winograd, check_block, product_problem
 
 _ITEM = re.compile(r"\s*([A-Z])\s*\(([^()]*)\)\s*(?:@\s*([a-z]+))?")
 _NUMBER = re.compile(r"[0-9]{1,9}\Z")
-_WINOGRAD = re.compile(r"\s*F\(\s*([0-9]{1,4})\s*x\s*\1\s*,\s*3\s*x\s*3\s*\)\s*B\(\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)")
+_WINOGRAD = re.compile(
+    r"\s*F\(\s*([0-9]{1,4})\s*x\s*\1\s*,\s*3\s*x\s*3\s*\)\s*B\(\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)"
+)
 
 
 def parse(problem: Problem, text: str) -> Scheme | Winograd:
@@ -34,7 +37,9 @@ def parse(problem: Problem, text: str) -> Scheme | Winograd:
 def _winograd(problem: Problem, text: str) -> Winograd:
     head = _WINOGRAD.match(text)
     if not head:
-        raise SchemeError(f"cannot read {text.strip()[:40]!r}: expected such as F(4x4,3x3) B(28,64) and a product's scheme")
+        raise SchemeError(
+            f"cannot read {text.strip()[:40]!r}: expected such as F(4x4,3x3) B(28,64) and a product's scheme"
+        )
     m, block, channels = map(int, head.groups())
     check_block(problem, m, block, channels)
     return Winograd(problem, m, block, channels, parse(product_problem(problem, block, channels), text[head.end() :]))

@@ -84,11 +84,15 @@ def conv2d(
     dims = (("n", n), *channels.dims, ("h", out["h"]), ("w", out["w"]), ("r", r), ("s", s))
     dtypes = dtype, _output_dtype(dtype, output_dtype)
     tensors = (x, weights, y)
-    return in_layout(Problem(channels.op, dims, (*channels.summed, "r", "s"), tensors, channels.vector_dim, *dtypes), layout)
+    return in_layout(
+        Problem(channels.op, dims, (*channels.summed, "r", "s"), tensors, channels.vector_dim, *dtypes), layout
+    )
 
 
 def in_layout(problem: Problem, layout: str) -> Problem:
-    """The convolution with the axes of x and y in the order of `layout`, before an epilogue is fused. Raises ProblemError."""
+    """The convolution with the axes of x and y in the order of `layout`, before an epilogue is fused. Raises
+    ProblemError.
+    """
     if layout not in LAYOUTS:
         raise ProblemError(f"conv2d: layout={layout!r:.40} must be {' or '.join(map(repr, LAYOUTS))}")
     order = [problem.layout.index(axis) for axis in layout]
@@ -96,7 +100,9 @@ def in_layout(problem: Problem, layout: str) -> Problem:
     def ordered(tensor: Tensor) -> Tensor:
         if tensor.role == "vector":
             return tensor
-        return replace(tensor, indices=tuple(tensor.indices[i] for i in order), shape=tuple(tensor.shape[i] for i in order))
+        return replace(
+            tensor, indices=tuple(tensor.indices[i] for i in order), shape=tuple(tensor.shape[i] for i in order)
+        )
 
     return replace(problem, tensors=tuple(map(ordered, problem.tensors)))
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from tiling.epilogue import Epilogue
 
 # Of the inputs. tf32 is an f32 of which a matrix instruction reads 19 bits; int8 is u8 for what is spread (x, a) and s8
-# for the weights. f16 and tf32 are a GPU's, int8 a CPU's. bf16x2 and int8x4 are words of so many numbers (`tiling.words`).
+# for the weights. f16 and tf32 are a GPU's, int8 a CPU's. bf16x2 and int8x4 are words of so many numbers
+# (`tiling.words`).
 DTYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "tf32": 4, "int8": 1, "bf16x2": 4, "int8x4": 4}
 # The dtypes that an output may have, the default first.
 OUTPUT_DTYPES = {
@@ -148,16 +149,21 @@ class Problem:
         if self.output_dtype not in outputs:
             raise ProblemError(f"{self.dtype} gives an output of {' or '.join(outputs)}, not {self.output_dtype!r:.40}")
         if self.epilogue and self.output_dtype == "s32":
-            raise ProblemError(f"the epilogue {self.epilogue} gives floats: with int8 ask for an output of f32, u8 or s8")
+            raise ProblemError(
+                f"the epilogue {self.epilogue} gives floats: with int8 ask for an output of f32, u8 or s8"
+            )
         if self.dtype == "int8" and self.reduction_length > LONGEST_INT8:
             raise ProblemError(
-                f"{self.op}: a sum of {self.reduction_length} products of int8 may not fit 32 bits; {LONGEST_INT8} at most do"
+                f"{self.op}: a sum of {self.reduction_length} products of int8 may not fit 32 bits; {LONGEST_INT8} at "
+                f"most do"
             )
         for dim, extent in self.dims:
             if extent < 1:
                 raise ProblemError(f"{self.op}: extent {dim}={extent} must be at least 1")
             if extent > LARGEST_EXTENT:
-                raise ProblemError(f"{self.op}: extent {dim}={extent} is larger than {LARGEST_EXTENT}, the largest supported")
+                raise ProblemError(
+                    f"{self.op}: extent {dim}={extent} is larger than {LARGEST_EXTENT}, the largest supported"
+                )
         for tensor in self.tensors:
             if tensor.elements > LARGEST_TENSOR:
                 raise ProblemError(
@@ -231,19 +237,24 @@ class Problem:
 
     @cached_property
     def as_read(self) -> Problem:
-        """The problem of the x that tiles read: where vectors of it, or words of narrow numbers, run over its channels (k of a
-        product) and these are not its last axis, that of a copy of x on which they are, which the kernel makes first; else
-        itself."""
+        """The problem of the x that tiles read: where vectors of it, or words of narrow numbers, run over its channels
+        (k of a product) and these are not its last axis, that of a copy of x on which they are, which the kernel makes
+        first; else itself.
+        """
         x, channels = self.broadcast, self.turned_axis
         if channels is None:
             return self
         order = [axis for axis in range(len(x.shape)) if axis != channels] + [channels]
-        copy = replace(x, indices=tuple(x.indices[axis] for axis in order), shape=tuple(x.shape[axis] for axis in order))
+        copy = replace(
+            x, indices=tuple(x.indices[axis] for axis in order), shape=tuple(x.shape[axis] for axis in order)
+        )
         return replace(self, tensors=tuple(copy if tensor is x else tensor for tensor in self.tensors))
 
     @cached_property
     def exchange_dim(self) -> str | None:
-        """The dim that is summed over the lanes of a vector of x and moves no address: c of grouped2d (`tiling.grouped`)."""
+        """The dim that is summed over the lanes of a vector of x and moves no address: c of grouped2d
+        (`tiling.grouped`).
+        """
         still = [dim for dim in self.reductions if dim not in self.broadcast.dims]
         return still[0] if self.lanewise and still else None
 
@@ -254,12 +265,16 @@ class Problem:
         summed = [d for d in self.reductions if d in self.broadcast.dims and d not in windows]
         narrow = self.bytes_per_element < 4
         read = [self.vector_dim] if self.lanewise else summed if narrow else []
-        axes = [axis for axis, index in enumerate(self.broadcast.indices) if any(index.coefficient(dim) for dim in read)]
+        axes = [
+            axis for axis, index in enumerate(self.broadcast.indices) if any(index.coefficient(dim) for dim in read)
+        ]
         return axes[0] if axes and axes[0] != len(self.broadcast.indices) - 1 else None
 
     @cached_property
     def dot_dim(self) -> str | None:
-        """The dim whose neighbours are summed and lie side by side in the x that tiles read, one group's beside the next's."""
+        """The dim whose neighbours are summed and lie side by side in the x that tiles read, one group's beside the
+        next's.
+        """
         if self.as_read is not self:
             return self.as_read.dot_dim
         *groups, (dim, step) = self.broadcast.indices[-1].terms
@@ -267,7 +282,9 @@ class Problem:
 
     @cached_property
     def window_dims(self) -> str | None:
-        """`sc`: the taps and channels of a window's row as one dim, where they all lie side by side in the broadcast tensor."""
+        """`sc`: the taps and channels of a window's row as one dim, where they all lie side by side in the broadcast
+        tensor.
+        """
         if self.dot_dim is None or self.as_read is not self or len(self.broadcast.indices) == 1:
             return None
         taps = [d for d, _ in self.broadcast.indices[-2].terms if d in self.reductions and self.extents[d] > 1]
@@ -275,7 +292,9 @@ class Problem:
 
     @cached_property
     def crosswise(self) -> bool:
-        """Whether vectors lie across the contiguous axis of the output, so that a register tile is turned as it is stored."""
+        """Whether vectors lie across the contiguous axis of the output, so that a register tile is turned as it is
+        stored.
+        """
         return self.output.stride(self.vector_dim) != 1
 
     @property

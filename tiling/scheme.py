@@ -82,8 +82,8 @@ class Vector:
 class Dot:
     """`D(c,2)`: one instruction sums the products of 2 neighbours along c in every lane; it stands just before V.
 
-    c is then counted in such groups, 32 bits of x each, as V counts vectors; the last group may be partly used. `D(sc,2)`
-    takes the taps s and channels c of a window's row as one dim, and so do `T(sc,5)` and `U(sc,5)` beside it.
+    c is then counted in such groups, 32 bits of x each, as V counts vectors; the last group may be partly used.
+    `D(sc,2)` takes the taps s and channels c of a window's row as one dim, and so do `T(sc,5)` and `U(sc,5)` beside it.
     """
 
     dim: str
@@ -251,7 +251,9 @@ _UNIT = {Vector: "vectors", Dot: "groups"}
 
 
 def _only_the_edge(specifiers, dim: str, have: int, covered: int) -> bool:
-    """Whether a scheme with a matrix instruction covers all of `dim`, its outermost loop running no further than it must."""
+    """Whether a scheme with a matrix instruction covers all of `dim`, its outermost loop running no further than it
+    must.
+    """
     if not isinstance(specifiers[-1], Matrix):
         return False
     trips = next((s.trips for s in specifiers if isinstance(s, Tile) and s.dim == dim), 1)
@@ -269,12 +271,16 @@ def _check_fused(problem: Problem, specifiers) -> None:
         if not set(dims) <= set(problem.extents) or len(set(dims)) < len(dims):
             raise SchemeError(f"{s}: {problem.op} has no dim {dims!r}; its dims are {' '.join(problem.extents)}")
         if not (matrix or any(isinstance(t, Dot) and t.dim == dims for t in specifiers)):
-            raise SchemeError(f"{s}: only a scheme that ends with a matrix instruction M may fuse dims, or one whose D fuses them")
+            raise SchemeError(
+                f"{s}: only a scheme that ends with a matrix instruction M may fuse dims, or one whose D fuses them"
+            )
         if 0 < sum(dim in problem.reductions for dim in dims) < len(dims):
             raise SchemeError(f"{s}: dims that are summed over and dims that are not cannot be fused")
         for t, others in named:
             if others != dims and set(others) & set(dims):
-                raise SchemeError(f"{t}: {s} fuses dim {min(set(others) & set(dims))}, which may then not stand elsewhere")
+                raise SchemeError(
+                    f"{t}: {s} fuses dim {min(set(others) & set(dims))}, which may then not stand elsewhere"
+                )
 
 
 def _check_one(problem, extents, s) -> None:
@@ -288,7 +294,8 @@ def _check_one(problem, extents, s) -> None:
             raise SchemeError(f"{s}: unknown worker {s.worker!r}; workers are {', '.join(WORKERS)}")
         if s.worker not in (None, "block", "cluster") and dim[0] in problem.reductions:
             raise SchemeError(
-                f"{s}: {dim} is summed over; only a GPU's blocks and clusters may share it, other workers only output dims"
+                f"{s}: {dim} is summed over; only a GPU's blocks and clusters may share it, other workers only output "
+                f"dims"
             )
     if isinstance(s, Unroll) and s.factor is not None and s.factor < 1:
         raise SchemeError(f"{s}: the unroll factor must be at least 1")
@@ -360,7 +367,9 @@ def _check_lambda(specifiers) -> None:
             continue
         if sum(isinstance(t, Lambda) and t.dim == s.dim for t in specifiers) > 1:
             raise SchemeError(f"{s}: dim {s.dim} is composed twice")
-        matches = [t for t in specifiers[position + 1 :] if isinstance(t, Unroll) and t.dim == s.dim and t.factor is None]
+        matches = [
+            t for t in specifiers[position + 1 :] if isinstance(t, Unroll) and t.dim == s.dim and t.factor is None
+        ]
         if len(matches) != 1:
             raise SchemeError(f"{s}: needs exactly one U({s.dim},{LAMBDA}) inside, found {len(matches)}")
     for position, s in enumerate(specifiers):

@@ -5,9 +5,9 @@
     mb1ic64ih56oc64oh56kh3ph1                    a oneDNN benchdnn descriptor
 
 A matrix product may be written in the first two: `gpt2:QKV`, `m=128,n=2304,k=768`, the latter also with `batch=8` and,
-for an a of (K,M) or a b of (N,K), `trans_a=1` or `trans_b=1`. Each form may end with `,epilogue=relu(y + b)`, which takes
-the rest of the text (`tiling.epilogue`). `canonical` prints the key=value form, so a line of output is enough to run a
-case again.
+for an a of (K,M) or a b of (N,K), `trans_a=1` or `trans_b=1`. Each form may end with `,epilogue=relu(y + b)`, which
+takes the rest of the text (`tiling.epilogue`). `canonical` prints the key=value form, so a line of output is enough to
+run a case again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,12 @@ DEFAULT_LAYOUT = "nhwc"
 DTYPE_KEYS = ("dtype", "out")  # of the inputs, and of the output where it is another than OUTPUT_DTYPE's
 LARGEST = 2**31 - 1  # what a C int holds
 
-_A = {"conv2d": "a convolution", "depthwise2d": "a convolution", "grouped2d": "a convolution", "matmul": "a matrix product"}
+_A = {
+    "conv2d": "a convolution",
+    "depthwise2d": "a convolution",
+    "grouped2d": "a convolution",
+    "matmul": "a matrix product",
+}
 _SIDES = {"h": ("pad_top", "pad_bottom"), "w": ("pad_left", "pad_right")}
 _EPILOGUE = re.compile(r"[,\s]*\bepilogue\s*=")
 _DESCRIPTOR_KEYS = "g|mb|[io]c|[ioksdp][dhw]"
@@ -53,7 +58,9 @@ def parse_shape(text: str, layout: str | None = None) -> Problem:
 
 def _in_layout(problem: Problem, layout: str) -> Problem:
     if problem.layout not in (DEFAULT_LAYOUT, layout):
-        raise ShapeError(f"the shape says layout={problem.layout}, and {layout} was asked for beside it: give one of them")
+        raise ShapeError(
+            f"the shape says layout={problem.layout}, and {layout} was asked for beside it: give one of them"
+        )
     try:
         return in_layout(problem, layout)
     except ProblemError as error:
@@ -74,7 +81,9 @@ def _convolution(text: str) -> Problem:
 
 
 def parse_matmul_shape(text: str, layout: str | None = None) -> Problem:
-    """The matrix product that `gpt2:QKV` or `m=…,n=…,k=…` stands for; it has no `layout`. Raises ShapeError, EpilogueError."""
+    """The matrix product that `gpt2:QKV` or `m=…,n=…,k=…` stands for; it has no `layout`. Raises ShapeError,
+    EpilogueError.
+    """
     if layout is not None:
         raise ShapeError(f"a matrix product has no layout {layout!r:.40}: leave it out")
     shape, epilogue = _split(text)
@@ -93,7 +102,9 @@ def suite(name: str) -> tuple[Layer, ...]:
 
 
 def chosen(names: Iterable[str]) -> dict[str, tuple[Layer, ...]]:
-    """The layers of several suites, by suite, each once; `resnet18:R2` names that one alone. Raises ShapeError for others."""
+    """The layers of several suites, by suite, each once; `resnet18:R2` names that one alone. Raises ShapeError for
+    others.
+    """
     found: dict[str, tuple[Layer, ...]] = {}
     for text in names:
         name, colon, layer = text.partition(":")
@@ -116,7 +127,12 @@ def _parse_grouped(text: str) -> Problem:
         raise ShapeError(str(error)) from error
 
 
-_PARSERS = {"conv2d": parse_shape, "depthwise2d": parse_shape, "grouped2d": _parse_grouped, "matmul": parse_matmul_shape}
+_PARSERS = {
+    "conv2d": parse_shape,
+    "depthwise2d": parse_shape,
+    "grouped2d": _parse_grouped,
+    "matmul": parse_matmul_shape,
+}
 
 
 def canonical(problem: Problem) -> str:
@@ -209,7 +225,12 @@ def _key_value(text: str) -> Problem:
     dilation = _axes(pairs, "dilation")
     padding = tuple(_padding(pairs, axis) for axis in "hw")
     n, groups = (_number(key, pairs.get(key, "1")) for key in ("n", "groups"))
-    options = {"stride": stride, "dilation": dilation, "padding": padding, "layout": pairs.get("layout", DEFAULT_LAYOUT)}
+    options = {
+        "stride": stride,
+        "dilation": dilation,
+        "padding": padding,
+        "layout": pairs.get("layout", DEFAULT_LAYOUT),
+    }
     return _conv2d({**sizes, "n": n, "groups": groups, **options, **_dtypes(pairs)})
 
 

@@ -13,8 +13,8 @@ from tiling.shapes import canonical
 def symbol_of(problem: Problem, algorithm: str = "direct") -> str:
     """Such as `conv2d_f32_c64_h56_w56_k64_r3_s3_pad1`, or of another algorithm `conv2d_winograd_f32_c64_…`.
 
-    Made of the canonical shape, so that kernels of different problems, and of one problem by different algorithms, can be
-    saved and linked side by side.
+    Made of the canonical shape, so that kernels of different problems, and of one problem by different algorithms, can
+    be saved and linked side by side.
     """
     shape = canonical(replace(problem, epilogue=None)).replace(f",dtype={problem.dtype}", "")
     shape = shape.replace("=", "").replace(",", "_")

@@ -1,13 +1,13 @@
 """Winograd's algorithm for 3 x 3 convolutions of stride 1: fewer multiplications, in products of the ordinary schemes.
 
-F(m x m, 3 x 3) computes a tile of m x m outputs from α x α inputs, α = m + 2, by α² multiplications where the definition
-takes 9 m²:
+F(m x m, 3 x 3) computes a tile of m x m outputs from α x α inputs, α = m + 2, by α² multiplications where the
+definition takes 9 m²:
 
     y = A^T [ (G w G^T) ⊙ (B^T x B) ] A
 
-Summed over the channels, ⊙ is α² matrix products of (tiles x C) by (C x K), one for each pair of points; their scheme and
-register tiles are those of any matrix product. The text form names the tile, the block (tiles and output channels that are
-computed together) and the scheme of one product of a block:
+Summed over the channels, ⊙ is α² matrix products of (tiles x C) by (C x K), one for each pair of points; their scheme
+and register tiles are those of any matrix product. The text form names the tile, the block (tiles and output channels
+that are computed together) and the scheme of one product of a block:
 
     F(4x4,3x3) B(28,64) T(m,2) S(c) T(k,64) U(m,14) U(n,4) V(n,16)
 
@@ -84,7 +84,10 @@ def _tuples(rows) -> Matrix:
 def refusal(problem: Problem) -> str | None:
     """Why Winograd's algorithm cannot compute this problem, as a sentence; None where it can."""
     if problem.op != "conv2d" or problem.looped_dims:
-        groups = {"conv2d": problem.extents.get("g"), "grouped2d": problem.extents.get("k", 0) // problem.extents.get("c", 1)}
+        groups = {
+            "conv2d": problem.extents.get("g"),
+            "grouped2d": problem.extents.get("k", 0) // problem.extents.get("c", 1),
+        }
         what = f"one of {groups[problem.op]} groups" if problem.op in groups else problem.op
         return f"Winograd's algorithm takes a convolution without groups, not {what}: use algorithm='direct'"
     if problem.dtype != "f32" or problem.output_dtype != "f32":
@@ -132,10 +135,14 @@ class Winograd:
 
     def __post_init__(self):
         check_block(self.problem, self.m, self.block, self.channels)
-        if not isinstance(self.product, Scheme) or self.product.problem != product_problem(self.problem, self.block, self.channels):
+        if not isinstance(self.product, Scheme) or self.product.problem != product_problem(
+            self.problem, self.block, self.channels
+        ):
             raise SchemeError(f"{self.head}: the scheme that follows is not of a product of its blocks")
         if self.channels % self.product.lanes:
-            raise SchemeError(f"{self.head}: {self.channels} channels are no whole vectors of {self.product.lanes} lanes")
+            raise SchemeError(
+                f"{self.head}: {self.channels} channels are no whole vectors of {self.product.lanes} lanes"
+            )
 
     @property
     def head(self) -> str:

@@ -8,8 +8,9 @@ One instruction sums the products of a word of x and a word of weights in a lane
 everything that is known of f32 holds of words: the tiles, the loops around them, the bytes they move, and the address
 arithmetic. Only the instruction, the packing and the stores know what a word holds.
 
-Where channels do not fill whole words, the last word of a pixel would hold a number of the next: the kernel first copies x.
-Then words may as well run over the taps of a window's row: three taps of three channels are 5 words of bf16, one by one 6.
+Where channels do not fill whole words, the last word of a pixel would hold a number of the next: the kernel first
+copies x. Then words may as well run over the taps of a window's row: three taps of three channels are 5 words of bf16,
+one by one 6.
 """
 
 from __future__ import annotations
@@ -30,15 +31,17 @@ def is_narrow(problem: Problem) -> bool:
 
 
 def word_dims(problem: Problem) -> str:
-    """The dim whose neighbours share a word: summed over, and side by side in the x that tiles read. Raises ProblemError.
+    """The dim whose neighbours share a word: summed over, and side by side in the x that tiles read. Raises
+    ProblemError.
 
-    Or `sc`, two as one, where x is copied anyway: if that saves at least one FMA for each word that the copy grows by, and
-    the copy has no more words than the output has numbers. Not where x is turned.
+    Or `sc`, two as one, where x is copied anyway: if that saves at least one FMA for each word that the copy grows by,
+    and the copy has no more words than the output has numbers. Not where x is turned.
     """
     channel, window = problem.dot_dim, problem.window_dims
     if channel is None:
         raise ProblemError(
-            f"{problem.op} of {problem.dtype} is not covered where no sum runs over neighbours in {problem.broadcast.name}, which "
+            f"{problem.op} of {problem.dtype} is not covered where no sum runs over neighbours in "
+            f"{problem.broadcast.name}, which "
             "one instruction multiplies together: use f32"
         )
     if window is None or not is_copied(problem, channel):
@@ -58,14 +61,16 @@ def _words(problem: Problem, dims: str) -> int:
 
 
 def is_copied(problem: Problem, dims: str) -> bool:
-    """Whether x does not lie in words along `dims` already: they are a window's, or would reach into the next pixel or group."""
+    """Whether x does not lie in words along `dims` already: they are a window's, or would reach into the next pixel or
+    group.
+    """
     numbers = WORD_BYTES // problem.bytes_per_element
     return is_narrow(problem) and (dims == problem.window_dims or problem.extents[dims] % numbers != 0)
 
 
 def in_words(problem: Problem, dims: str = "") -> Problem:
-    """The problem of words along `dims`, by default those of `word_dims`, as tiles read them; one whose numbers are words
-    already is itself, but for an x that is turned (`Problem.as_read`). Raises ProblemError.
+    """The problem of words along `dims`, by default those of `word_dims`, as tiles read them; one whose numbers are
+    words already is itself, but for an x that is turned (`Problem.as_read`). Raises ProblemError.
     """
     if not is_narrow(problem):
         return problem.as_read
@@ -86,11 +91,17 @@ def _of_windows(problem: Problem, x: Tensor) -> Tensor:
     """x with a column for each of y's, which stands at its window and needs no taps."""
     columns, last = x.indices[-2:]
     row, _ = next(term for term in columns.terms if term[0] in problem.row_dims)
-    return replace(x, indices=(*x.indices[:-2], Affine(((row, 1),)), last), shape=(*x.shape[:-2], problem.extents[row], x.shape[-1]))
+    return replace(
+        x,
+        indices=(*x.indices[:-2], Affine(((row, 1),)), last),
+        shape=(*x.shape[:-2], problem.extents[row], x.shape[-1]),
+    )
 
 
 def _of_words(tensor: Tensor, extents: dict[str, int], counts: dict[str, int]) -> Tensor:
-    """The tensor with `counts` points of some dims instead of their extents; a group of channels begins with a word of its own."""
+    """The tensor with `counts` points of some dims instead of their extents; a group of channels begins with a word of
+    its own.
+    """
     indices, shape = [], []
     for index, size in zip(tensor.indices, tensor.shape):
         for dim in counts:
@@ -108,7 +119,10 @@ def dims_of(scheme: Scheme) -> str:
     if found is None:
         problem = scheme.problem
         wanted = _dot(problem)
-        raise SchemeError(f"{wanted} is missing before V: {problem.dtype} is multiplied by groups of {wanted.points} along {wanted.dim}")
+        raise SchemeError(
+            f"{wanted} is missing before V: {problem.dtype} is multiplied by groups of {wanted.points} along "
+            f"{wanted.dim}"
+        )
     return found
 
 
@@ -119,7 +133,9 @@ def copies(scheme: Scheme) -> bool:
 
 
 def scheme_in_words(scheme: Scheme) -> Scheme:
-    """The same loops for the problem of words as tiles read them. Raises SchemeError for narrow numbers without their D."""
+    """The same loops for the problem of words as tiles read them. Raises SchemeError for narrow numbers without their
+    D.
+    """
     problem = scheme.problem
     if not is_narrow(problem):
         return scheme if problem.as_read is problem else Scheme(problem.as_read, scheme.specifiers)

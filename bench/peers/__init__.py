@@ -14,12 +14,12 @@ Importing this package imports none of the libraries.
 
 from bench.peers.cublas import CuBlas
 from bench.peers.cudnn import CuDnn
+from bench.peers.numpy import NumPy
 from bench.peers.onednn import OneDnn
 from bench.peers.onednn_nchw import OneDnnNchw
 from bench.peers.openvino import OpenVino
 from bench.peers.ort import OnnxRuntime
 from bench.peers.peer import Peer, Prepared
-from bench.peers.numpy import NumPy
 from bench.peers.triton import Triton
 from bench.peers.tvm import Tvm
 from bench.peers.xtc import Xtc

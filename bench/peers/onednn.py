@@ -21,10 +21,10 @@ class OneDnn(Peer):
     about 268). The operators have no form that writes to a given output, so the output is freed before each call and
     the allocator, told so by its environment, gives the same memory again. Padding that differs before and after is
     `pad` within the call: oneDNN could take it, PyTorch cannot. Of the ways to a matrix product, the packed linear is
-    the fastest, about twice MKL's `torch.mm` on AMD. In layout nchw the operator itself turns x to channels last, and what it
-    gives is turned back: faster than the ordinary call, whose weights are reordered as well.
-    bf16 takes the same operators. int8 takes those of PyTorch's quantised models, u8 times s8 with scales of 1, which have no
-    int32 output: they write float32.
+    the fastest, about twice MKL's `torch.mm` on AMD. In layout nchw the operator itself turns x to channels last, and
+    what it gives is turned back: faster than the ordinary call, whose weights are reordered as well.
+    bf16 takes the same operators. int8 takes those of PyTorch's quantised models, u8 times s8 with scales of 1, which
+    have no int32 output: they write float32.
     """
 
     name = "onednn"
@@ -44,13 +44,17 @@ class OneDnn(Peer):
         calls = Calls(_call(problem, x, w))
         calls.run()
         if problem.op != "matmul" and problem.layout == "nchw":
-            return Prepared(calls.run, lambda: calls.output.numpy(), "NCHW in and out by conversion, weights pre-packed")
+            return Prepared(
+                calls.run, lambda: calls.output.numpy(), "NCHW in and out by conversion, weights pre-packed"
+            )
         # Where this build of PyTorch does not tell, there is no time of the kernel alone.
         told = len(kernel_seconds(calls.run, 2)) == 2
         layout = "row-major, b pre-packed" if problem.op == "matmul" else "NHWC, weights pre-packed"
         return Prepared(
             run=calls.run,
-            result=lambda: (calls.output if problem.op == "matmul" else calls.output.permute(0, 2, 3, 1)).float().numpy(),
+            result=lambda: (
+                (calls.output if problem.op == "matmul" else calls.output.permute(0, 2, 3, 1)).float().numpy()
+            ),
             layout=layout,
             kernel_seconds=(lambda count: kernel_seconds(calls.run, count)) if told else None,
         )
@@ -100,4 +104,3 @@ def _matmul(problem: Problem, a: np.ndarray, b: np.ndarray):
     rows = _tensor(problem, a)
     packed = torch.ops.mkldnn._reorder_linear_weight(_tensor(problem, b.T.copy()), a.shape[0])
     return lambda: torch.ops.mkldnn._linear_pointwise(rows, packed, None, "none", [], "")
-

@@ -15,9 +15,9 @@ class OpenVino(Peer):
 
     What was learned. OpenVINO's operations are NCHW, but where the model says through `PrePostProcessor` that its
     tensors are NHWC, the plugin computes in NHWC throughout and reorders nothing: 206 against 122 GFLOP/s on 1x1 64 to
-    64 at 56², 223 against 169 on 3x3. So that is how it is called where the problem is channels last. `infer` on a request with both tensors set copies
-    nothing. Threads are TBB's, which go to sleep by themselves soon after a call; pinning them
-    is left to whoever starts the process.
+    64 at 56², 223 against 169 on 3x3. So that is how it is called where the problem is channels last. `infer` on a
+    request with both tensors set copies nothing. Threads are TBB's, which go to sleep by themselves soon after a call;
+    pinning them is left to whoever starts the process.
     """
 
     name = "openvino"

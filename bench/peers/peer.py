@@ -20,9 +20,9 @@ class Prepared:
     """One layer made ready: weights packed, graphs compiled, memory allocated, so that only `run` is timed.
 
     `run` is one call as a Python user makes it; it writes to the same output memory again and again wherever the
-    library allows it. `result` is the output of the last run as the problem has it, (N,OH,OW,K), (N,K,OH,OW) or (M,N) float32; it
-    may copy. `layout` says what the call reads and writes. `kernel_seconds(n)` gives n samples of the kernel alone;
-    None where the library does not tell.
+    library allows it. `result` is the output of the last run as the problem has it, (N,OH,OW,K), (N,K,OH,OW) or (M,N)
+    float32; it may copy. `layout` says what the call reads and writes. `kernel_seconds(n)` gives n samples of the
+    kernel alone; None where the library does not tell.
     """
 
     run: Callable[[], object]
@@ -35,8 +35,8 @@ class Peer(ABC):
     """A library as somebody who knows it well would call it. Stateless: what a layer needs is in its `Prepared`.
 
     `packages` maps the modules it imports to the names pip knows them by. `target` is what computes: "cpu", or "cuda"
-    for an NVIDIA GPU; only peers of one target are compared. `layouts` are those of convolutions that a call takes and gives,
-    conversions included; `dtypes` those of what is multiplied.
+    for an NVIDIA GPU; only peers of one target are compared. `layouts` are those of convolutions that a call takes and
+    gives, conversions included; `dtypes` those of what is multiplied.
     """
 
     name: ClassVar[str]

@@ -27,7 +27,9 @@ HEAD_START = 400_000
 
 
 class CudaPeer(Peer):
-    """A library on the GPU; with `device` "cpu" the same calls of PyTorch on the CPU, to try them where there is none."""
+    """A library on the GPU; with `device` "cpu" the same calls of PyTorch on the CPU, to try them where
+    there is none.
+    """
 
     target = "cuda"
     packages = {"torch": "torch"}

@@ -50,7 +50,9 @@ class Triton(CudaPeer):
 
     def refuses(self, problem: Problem) -> str | None:
         large = " and ".join(t.name for t in problem.tensors if prod(t.shape[-2:]) >= 1 << 31)
-        return super().refuses(problem) or (f"the kernel's indices have 32 bits, too few for {large}" if large else None)
+        return super().refuses(problem) or (
+            f"the kernel's indices have 32 bits, too few for {large}" if large else None
+        )
 
     def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
         import triton

@@ -19,7 +19,8 @@ class Xtc(Peer):
     What was learned. Of its back ends, TVM's is the one to take: on 3x3 64 to 64 at 56², 20 schedules of the strategy
     `tile_pprprp_vr` (vectors, no more accumulators than registers) held one of 0.89 ms, all that MLIR compiled took
     over 13 ms. XTC's convolution has neither padding nor dilation, so the input is padded before the clock starts, a
-    gift to it. Weights are in the order it asks for, (R,S,C,K). Importing XTC needs LLVM's OpenMP library on the machine.
+    gift to it. Weights are in the order it asks for, (R,S,C,K). Importing XTC needs LLVM's OpenMP library on the
+    machine.
     """
 
     name = "xtc"

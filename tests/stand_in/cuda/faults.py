@@ -1,4 +1,6 @@
-"""What is to go wrong: STAND_IN_FAULTS names a JSON file {part of a kernel's text: "fault" | "hang" | "wrong" | "spill"}."""
+"""What is to go wrong: STAND_IN_FAULTS names a JSON file {part of a kernel's text: "fault" | "hang" | "wrong" |
+"spill"}.
+"""
 
 import json
 import os

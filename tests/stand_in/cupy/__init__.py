@@ -11,6 +11,7 @@ from cupy import cuda
 
 __all__ = ["asarray", "asnumpy", "copyto", "cuda", "empty", "empty_like", "ndarray", "ones", "zeros"]
 
+
 class ndarray(np.ndarray):  # noqa: N801, CuPy's name
     """A NumPy array with the attributes of a CuPy array that a kernel looks at."""
 
