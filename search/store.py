@@ -15,7 +15,7 @@ from microkernels.emit import EMITTER_VERSION
 from tiling.machine import Timing, is_rate
 
 # Of the model and of this file's records; the emitter's own version is part of the key beside it.
-MODEL_VERSION = 2
+MODEL_VERSION = 3
 VERSION = f"{EMITTER_VERSION}.{MODEL_VERSION}"
 
 _SCHEMA = """
