@@ -80,11 +80,9 @@ def conditions(
         + (f"bound by OMP_PROC_BIND={bound}" if bound else "not pinned")
         + "; on several, percents are of as many times the peak of one core",
         allocator="output memory is re-used; where a library allocates it, glibc is told to keep what is freed; large "
-        "arrays "
-        "lie on huge pages where the system grants them, whoever allocates them",
+        "arrays lie on huge pages where the system grants them, whoever allocates them",
         turns=f"medians over {ROUNDS} turns of {TURN_SECONDS:g} s of every contender, in turns A B A B in one process, "
-        f"the "
-        "FMA peak measured before and after each turn; warm turns begin with 3 calls that do not count",
+        "the FMA peak measured before and after each turn; warm turns begin with 3 calls that do not count",
         budget=budget,
     )
 

@@ -121,11 +121,9 @@ def page(results: Sequence[Costs], command: str) -> str:
         "# What a fused epilogue costs",
         "",
         f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} "
-        f"{compiler.version}. "
-        f"One scheme with each epilogue, the kernel alone, warm caches, {ROUNDS} turns of {TURN_SECONDS:g} s of each "
-        f"in one "
-        "process; a cost is the median over the turns of fused / bare - 1. `b` is a bias, `z` an array of the output's "
-        "shape.",
+        f"{compiler.version}. One scheme with each epilogue, the kernel alone, warm caches, {ROUNDS} turns of "
+        f"{TURN_SECONDS:g} s of each in one process; a cost is the median over the turns of fused / bare - 1. `b` is "
+        "a bias, `z` an array of the output's shape.",
     ]
     for threads in dict.fromkeys(found.threads for found in results):
         here = [found for found in results if found.threads == threads]

@@ -53,9 +53,8 @@ def conditions(
         pinned=state(),
         allocator="output memory is re-used; what a library allocates comes from its own pool on the device",
         turns=f"medians over {ROUNDS} turns of {TURN_SECONDS:g} s of every contender, in turns A B A B in one process; "
-        f"a turn "
-        f"begins with {WARM_CALLS} calls that do not count; before each call the device idles 0.2 ms, in which Python "
-        f"queues it",
+        f"a turn begins with {WARM_CALLS} calls that do not count; before each call the device idles 0.2 ms, in which "
+        "Python queues it",
         budget=budget,
         target="cuda",
     )

@@ -76,8 +76,8 @@ def page(found: list[tuple[str, float]], command: str) -> str:
         "# How long a user waits",
         "",
         f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} "
-        f"{compiler.version}; "
-        "data and cache folders were empty at the start, Python's imports count only where a command is timed.",
+        f"{compiler.version}; data and cache folders were empty at the start, Python's imports count only where a "
+        "command is timed.",
         "",
         "| | seconds |",
         "|---|---|",

@@ -112,9 +112,8 @@ def bars(figure, section: Section) -> str:
     labels = [*labels, "the kernel alone", of_limit]
     figure.legend(handles, labels, loc="outside upper left", ncols=min(LEGEND, len(handles)))
     return (
-        f"{section.title}: percent of the {section.words.peak} by layer, {section.words.timed}; paler where the kernel "
-        f"alone is "
-        "faster, a line at each layer's limit, × where a peer skipped it."
+        f"{section.title}: percent of the {section.words.peak} by layer, {section.words.timed}; paler where the "
+        "kernel alone is faster, a line at each layer's limit, × where a peer skipped it."
     )
 
 
@@ -146,8 +145,8 @@ def roofline(figure, section: Section) -> str:
     figure.legend(handles[::-1], labels[::-1], loc="outside upper left", ncols=min(LEGEND, len(points)))
     return (
         f"{section.title}: roofline. FLOPs on the image only, {section.words.timed}; the ceilings are the "
-        f"{section.words.peak} and the "
-        "memory bandwidth measured in the run. What fits the caches may pass the memory's."
+        f"{section.words.peak} and the memory bandwidth measured in the run. What fits the caches may pass the "
+        "memory's."
     )
 
 

@@ -29,9 +29,8 @@ WORDS = {
         "FMA peak of one core {peaks} GFLOP/s; memory read by one core {bandwidths} GB/s.",
         "Threads",
         "Medians. A call is what a Python user makes, into memory that is used again, weights packed before; the "
-        "kernel alone "
-        "is timed without Python. Percents and ratios are of calls where nothing else is said; the spread is the "
-        "interquartile range over the median.",
+        "kernel alone is timed without Python. Percents and ratios are of calls where nothing else is said; the "
+        "spread is the interquartile range over the median.",
     ),
     "cuda": Words(
         "tensor-core rate",

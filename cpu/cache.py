@@ -228,8 +228,8 @@ def _errors(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CacheError(
-            f"compiled kernels cannot be kept in {folder} ({error.strerror or error}): "
-            "set TILEWRIGHT_CACHE to a folder that can be written"
+            f"compiled kernels cannot be kept in {folder} ({error.strerror or error}): set TILEWRIGHT_CACHE to a "
+            "folder that can be written"
         ) from error
 
 

@@ -199,8 +199,8 @@ def describe(kernel: Microkernel, isa: Isa) -> str:
     if kernel.registers > isa.registers:
         need += ", so some are spilled"
     return (
-        f"{kernel.name}: {kernel.fmas} FMAs, {loads_per_step(kernel)} loads and no stores per step, "
-        f"{need} ({kernel.accumulators} accumulators)"
+        f"{kernel.name}: {kernel.fmas} FMAs, {loads_per_step(kernel)} loads and no stores per step, {need} "
+        f"({kernel.accumulators} accumulators)"
     )
 
 
@@ -240,8 +240,8 @@ def _check(scheme: Scheme, isa: Isa) -> None:
         )
     if scheme.lanes != isa.lanes:
         raise SchemeError(
-            f"V({problem.vector_dim},{scheme.lanes}): {isa.name} has vectors of {isa.lanes} lanes; "
-            f"end the scheme with V({problem.vector_dim},{isa.lanes})"
+            f"V({problem.vector_dim},{scheme.lanes}): {isa.name} has vectors of {isa.lanes} lanes; end the scheme "
+            f"with V({problem.vector_dim},{isa.lanes})"
         )
     if not any(isinstance(s, Stage) and s.tensor == output for s in scheme.specifiers):
         raise SchemeError(f"S({output}) is missing: it marks where the register tile of {output} is held")
@@ -276,9 +276,8 @@ def _check(scheme: Scheme, isa: Isa) -> None:
             )
         if prod(tile.values()) > MOST_FMAS:
             raise SchemeError(
-                f"the register tile unrolls {prod(tile.values())} FMAs into one step, {MOST_FMAS} are the most: turn a "
-                f"U "
-                "over a summed dim into a T"
+                f"the register tile unrolls {prod(tile.values())} FMAs into one step, {MOST_FMAS} are the most: turn "
+                "a U over a summed dim into a T"
             )
 
 

@@ -92,8 +92,8 @@ class Kernel:
         # The kernel's own word, since /proc/cpuinfo may speak of another CPU: an emulator shows its host's.
         if not getattr(self._loaded, source.symbol + "_supported")():
             raise CpuError(
-                f"this CPU does not run {source.isa}, which {source.symbol} was compiled for: "
-                "generate the kernel on this machine"
+                f"this CPU does not run {source.isa}, which {source.symbol} was compiled for: generate the kernel on "
+                "this machine"
             )
         self._run = getattr(self._loaded, source.symbol)
         self._pack = getattr(self._loaded, source.symbol + "_pack")
@@ -258,8 +258,7 @@ def build(scheme: Scheme, isa: Isa, threads: int = 1, stream: bool = False) -> K
     if source.openmp and not find_compiler().openmp:
         raise ToolchainError(
             f"{find_compiler().path} has no OpenMP, so threads={threads} cannot be had: use gcc, install clang's "
-            f"OpenMP "
-            "(Debian/Ubuntu: apt install libomp-dev), or ask for threads=1"
+            "OpenMP (Debian/Ubuntu: apt install libomp-dev), or ask for threads=1"
         )
     return Kernel(scheme, source)
 

@@ -30,8 +30,8 @@ def checked_name(name: str, packages: Iterable[str]) -> tuple[str, str]:
     match = _NAME.fullmatch(name)
     if match is None or match[1] not in packages:
         raise ValueError(
-            f"{name!r} cannot run in a worker: give package.module:function, "
-            f"of one of the packages {', '.join(packages)}"
+            f"{name!r} cannot run in a worker: give package.module:function, of one of the packages "
+            f"{', '.join(packages)}"
         )
     module, _, function = name.partition(":")
     return module, function

@@ -110,8 +110,8 @@ def _window_lines(operand: Operand, inside: list[str]) -> list[str]:
         f"const int {name}_h = {_point(vertical, tap_h)};",
         f"const int {name}_w = ({_point(horizontal, tap_w)}) * {channels} + before;",
         f"const int left = {run} - before, {name}_left = {line} - {name}_w;",
-        f"gather_16(chunks[e], {name} + ({wide}n * {image} + {name}_h * {line} + {name}_w), "
-        f"before < {name}_w ? -before : -{name}_w,",
+        f"gather_16(chunks[e], {name} + ({wide}n * {image} + {name}_h * {line} + {name}_w), before < {name}_w ? "
+        f"-before : -{name}_w,",
         "    "
         + _where(
             [

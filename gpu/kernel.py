@@ -187,8 +187,7 @@ def load_program(program: Program) -> Loaded:
     except driver.CUDADriverError as error:
         raise DeviceError(
             f"{device.name} does not load what {cubin.compiler} compiled ({error}): its driver may be older than this "
-            f"CUDA, "
-            "so update the driver or install an older nvidia-cuda-nvrtc"
+            "CUDA, so update the driver or install an older nvidia-cuda-nvrtc"
         ) from error
     function = module.get_function(program.symbol)
     driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, program.shared_bytes)

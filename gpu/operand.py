@@ -302,15 +302,13 @@ def check_operand(operand: Operand) -> None:
         least = CHUNK * BANK_CHUNKS if operand.by_word else CHUNK
         raise SchemeError(
             f"S({name}, {operand.pipeline.depth}): rows of {columns} elements of {name}'s {rows} x {columns} tile are "
-            f"no "
-            f"multiple of {least} bytes: tile {operand.axes[1]} further"
+            f"no multiple of {least} bytes: tile {operand.axes[1]} further"
         )
     order = "".join(dim for index in operand.tensor.indices for dim, _ in index.terms if dim in operand.axes[1])
     if operand.gathered and order != operand.axes[1]:
         raise SchemeError(
             f"S({name}, {operand.pipeline.depth}): rows of {name} are not aligned to 4 bytes and are gathered as they "
-            f"lie: fuse "
-            f"{order}, not {operand.axes[1]}"
+            f"lie: fuse {order}, not {operand.axes[1]}"
         )
     unnamed = operand.tensor.dims - set("".join(operand.axes)) - {"l"}
     if unnamed:

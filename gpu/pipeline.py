@@ -328,8 +328,7 @@ def _check_bulk(pipeline: Pipeline) -> None:
         wanted = [d for d in pipeline.problem.reductions if d != pipeline.problem.broadcast.indices[-1].terms[-1][0]]
         raise SchemeError(
             f"{matrix}: bulk copies take one tap of a window at a time: loop over {' and '.join(wanted)} by T outside "
-            f"the "
-            f"loop over {pipeline.axes[2][-1]}"
+            f"the loop over {pipeline.axes[2][-1]}"
         )
 
 
@@ -379,8 +378,7 @@ def _instruction(problem: Problem, matrix: Matrix) -> Instruction:
     if not all(roles):
         raise SchemeError(
             f"{matrix}: names rows ({' '.join(problem.row_dims)}), then columns ({problem.vector_dim}), then what is "
-            f"summed "
-            f"over ({' '.join(problem.reductions)})"
+            f"summed over ({' '.join(problem.reductions)})"
         )
     return instruction
 

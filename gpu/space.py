@@ -243,8 +243,7 @@ def limits(scheme: Scheme, device: Device) -> str:
     if registers * pipeline.threads > REGISTERS:
         return (
             f"needs about {registers} registers for each of {pipeline.threads} threads, a multiprocessor of "
-            f"{device.name} "
-            f"has {REGISTERS}"
+            f"{device.name} has {REGISTERS}"
         )
     return ""
 

@@ -86,8 +86,7 @@ class TensorMap:
             if len(self.dims) > 2 and self.dims[1] % self.phases:
                 raise TensorMapError(
                     f"{self.name}: rows {self.strides[0]} bytes apart, {self.dims[1]} in each of a batch, cannot be "
-                    f"copied in bulk, "
-                    f"which needs a multiple of {_STRIDE_UNIT} bytes, or of {self.phases} rows"
+                    f"copied in bulk, which needs a multiple of {_STRIDE_UNIT} bytes, or of {self.phases} rows"
                 )
             assert self.parts  # each of which checks itself
             return
@@ -103,8 +102,7 @@ class TensorMap:
         if not all(0 < size <= _LARGEST_BOX for size in self.rows) or self.box[0] * element != SWIZZLE:
             raise TensorMapError(
                 f"{self.name}: boxes of {self.box} cannot be copied in bulk: rows are {SWIZZLE // element} elements, "
-                f"and no "
-                f"other side is longer than {_LARGEST_BOX}"
+                f"and no other side is longer than {_LARGEST_BOX}"
             )
         if self.pixels:
             _check_pixels(self.name, self.pixels)

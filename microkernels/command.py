@@ -134,8 +134,7 @@ def _parser() -> argparse.ArgumentParser:
         "--resume",
         action="store_true",
         help="leave out what is measured already, also what failed unless it took too long or memory ran out; without "
-        "it "
-        "everything asked for is measured anew",
+        "it everything asked for is measured anew",
     )
     command.add_argument(
         "--cache-limit",

@@ -127,8 +127,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     if outcome and search_seconds > OVERRUN * options.budget:
         print(
             f"the search took {search_seconds:.1f} s: to list the candidates and measure one takes longer than "
-            f"--budget "
-            f"{options.budget:g}",
+            f"--budget {options.budget:g}",
             file=sys.stderr,
         )
     kind = shop.kind("measure", problem.op)

@@ -56,8 +56,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> GpuRepo
     elif absent and not (options.emit or options.explain or options.model_only):
         raise TargetError(
             f"no device to run on: {absent}; without one --model-only, --explain and --emit work, and --target "
-            f"cuda-twin "
-            "runs the kernel on a CPU"
+            "cuda-twin runs the kernel on a CPU"
         )
     if options.emit:
         writable(options.emit)

@@ -148,8 +148,7 @@ class GpuReport:
         )
         speed = (
             f"{flops / timing.seconds / 1e12:.1f} TFLOP/s = {100 * timing.fraction_of_peak(flops):.1f} % of the "
-            f"tensor-core "
-            f"rate {timing.peak_gflops / 1e3:.0f} TFLOP/s"
+            f"tensor-core rate {timing.peak_gflops / 1e3:.0f} TFLOP/s"
         )
         busy = "other programs kept this GPU busy, or its clock changed: measure again when it is idle"
         remark = [("remark", f"the samples differ a lot: {busy}")] if timing.spread > BUSY_SPREAD else []

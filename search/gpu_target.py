@@ -166,6 +166,5 @@ def check_size_for_twin(problem: Problem) -> None:
     if multiply_adds > MOST_ON_TWIN:
         raise ProblemError(
             f"{problem}: {multiply_adds} multiply-adds are too many for the twin, a CPU that runs thread by thread; "
-            f"give a "
-            f"shape of at most {MOST_ON_TWIN}"
+            f"give a shape of at most {MOST_ON_TWIN}"
         )

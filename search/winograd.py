@@ -173,8 +173,6 @@ def _reason(chosen: WinogradCandidate) -> str:
     beyond = f", {padded:.0%} of them beyond the output" if padded > 0.005 else ""
     return (
         f"F({winograd.m}) takes {points} products where the definition takes {9 * winograd.m**2}: {fewer:.2f} times "
-        f"fewer "
-        f"multiplications{beyond}; transforms are {p.transforms / p.seconds:.0%} of the time. GFLOP/s counts the "
-        f"definition's "
-        "operations, so that it can be compared."
+        f"fewer multiplications{beyond}; transforms are {p.transforms / p.seconds:.0%} of the time. GFLOP/s counts "
+        "the definition's operations, so that it can be compared."
     )

@@ -23,11 +23,9 @@ def product_scheme(problem, *, warps=(2, 2), unrolled=(2, 2, 2), depth=3, group=
     return parse(
         problem,
         f"{batch}T({rows},{-(-row_tiles // group)})@block T({columns},{column_tiles})@block T({rows},{group})@block "
-        f"S({c}) "
-        f"T({reduction},{steps}) S({a}, {depth}) S({b}, {depth}) T({rows},{warps[0]})@warp "
-        f"T({columns},{warps[1]})@warp "
-        f"U({reduction},{unrolled[2]}) U({rows},{unrolled[0]}) U({columns},{unrolled[1]}) "
-        f"M({rows}{i.rows}{columns}{i.columns}{reduction}{i.depth})",
+        f"S({c}) T({reduction},{steps}) S({a}, {depth}) S({b}, {depth}) T({rows},{warps[0]})@warp "
+        f"T({columns},{warps[1]})@warp U({reduction},{unrolled[2]}) U({rows},{unrolled[0]}) "
+        f"U({columns},{unrolled[1]}) M({rows}{i.rows}{columns}{i.columns}{reduction}{i.depth})",
     )
 
 

@@ -41,8 +41,8 @@ def bulk_scheme(problem, *, cluster=(1, 1), groups=(1, 1), rows=1, columns=64, d
         problem,
         f"{batch}T({m},{-(-tiles[0] // group)})@cluster T({n},{tiles[1]})@cluster T({m},{group})@cluster "
         f"T({m},{cluster[0]})@block T({n},{cluster[1]})@block S({c}) {taps}T({k},{-(-problem.extents[k] // 64)}) "
-        f"S({a}, {depth}) S({b}, {depth}) T({m},{groups[0]})@warpgroup T({n},{groups[1]})@warpgroup "
-        f"U({k},4) U({m},{rows}) U({n},1) M({m}64{n}{columns}{k}16)",
+        f"S({a}, {depth}) S({b}, {depth}) T({m},{groups[0]})@warpgroup T({n},{groups[1]})@warpgroup U({k},4) "
+        f"U({m},{rows}) U({n},1) M({m}64{n}{columns}{k}16)",
     )
 
 

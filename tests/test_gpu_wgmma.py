@@ -31,9 +31,9 @@ def wgmma_scheme(problem, *, groups=(2, 1), rows=1, columns=64, depth=4):
     tiles = (-(-problem.extent(m) // (64 * rows * groups[0])), -(-problem.extent(n) // (columns * groups[1])))
     return parse(
         problem,
-        f"{batch}T({m},{tiles[0]})@block T({n},{tiles[1]})@block S({c}) T({k},{-(-problem.extent(k) // 64)}) "
-        f"S({a}, {depth}) S({b}, {depth}) T({m},{groups[0]})@warpgroup T({n},{groups[1]})@warpgroup "
-        f"U({k},4) U({m},{rows}) U({n},1) M({m}64{n}{columns}{k}16)",
+        f"{batch}T({m},{tiles[0]})@block T({n},{tiles[1]})@block S({c}) T({k},{-(-problem.extent(k) // 64)}) S({a}, "
+        f"{depth}) S({b}, {depth}) T({m},{groups[0]})@warpgroup T({n},{groups[1]})@warpgroup U({k},4) U({m},{rows}) "
+        f"U({n},1) M({m}64{n}{columns}{k}16)",
     )
 
 

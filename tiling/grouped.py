@@ -46,8 +46,7 @@ def grouped2d(problem: Problem) -> Problem:
     if size is None:
         raise ProblemError(
             "grouped2d: only convolutions of f32, channels last, whose groups have 2, 4, 8 … channels in and as many "
-            "out have "
-            "their groups side by side"
+            "out have their groups side by side"
         )
     k_index = Affine((("k", 1),))
 

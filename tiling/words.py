@@ -41,8 +41,7 @@ def word_dims(problem: Problem) -> str:
     if channel is None:
         raise ProblemError(
             f"{problem.op} of {problem.dtype} is not covered where no sum runs over neighbours in "
-            f"{problem.broadcast.name}, which "
-            "one instruction multiplies together: use f32"
+            f"{problem.broadcast.name}, which one instruction multiplies together: use f32"
         )
     if window is None or not is_copied(problem, channel):
         return channel
