@@ -17,7 +17,7 @@ from tiling.machine import Timing
 from tiling.problem import Problem
 from tiling.shapes import canonical
 
-ROUNDS = 9
+ROUNDS = 7
 TURN_SECONDS = 0.1
 # A contest's visit to a worker without what preparing a peer takes: references, compilation, every turn.
 _TIMEOUT_SECONDS = 600.0

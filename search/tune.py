@@ -19,7 +19,9 @@ from tiling.machine import Timing
 from tiling.scheme import Scheme
 
 BATCH = 6  # compiled together, then measured: a batch is what the budget is checked between
-FINALISTS = 4
+# In the finals that many take part, more where the time left is enough for a heat of them: candidates are a percent
+# apart, and the best of thirty short measurements was lucky besides.
+FINALISTS, MOST_FINALISTS = 4, 8
 ROUNDS = 3
 # The finals may take this share of the budget; the rest goes to trying candidates.
 FINAL_SHARE = 0.3
@@ -29,9 +31,9 @@ EXPLORED, DEEPER = 0.25, 8
 # most this share of what is left: one that hangs must not cost the others their turn.
 LEAST_PATIENCE = 5.0
 PATIENT_SHARE = 1 / 3
-# Those within the spread of the fastest are as good, but at most this far behind it: on a noisy machine the spread
-# alone would let a slow scheme in.
-NEAR = 0.01
+# Those within the spread of the fastest are as good, but at most this far behind it, since on a noisy machine the
+# spread alone would let a slow scheme in: an earlier choice, so that it stays; and a simpler scheme.
+NEAR, LEVEL = 0.01, 0.005
 # Seconds of samples of a visit: to sort out the slow ones, and in the finals.
 SHORT, LONG = 0.06, 0.12
 
@@ -162,22 +164,25 @@ class _Search:
                 progress(self.trials, len(schemes), best)
 
     def finals(self, incumbent: str | None) -> None:
-        """The leaders, and the choice of an earlier search, in turns until the deadline."""
-        leaders = sorted(self.found.values(), key=lambda m: m.work)[:FINALISTS]
-        if incumbent in self.found and self.found[incumbent] not in leaders:
-            leaders.append(self.found[incumbent])
-        rounds: dict[str, list[Timing]] = {leader.scheme.text: [] for leader in leaders}
-        for _ in range(ROUNDS):
-            for leader in leaders:
+        """Heats of ROUNDS turns until the deadline, after each of which the slower half is out.
+
+        The choice of an earlier search stays to the end.
+        """
+        fitting = int((self.deadline - self.clock()) / (ROUNDS * self.slowest)) if self.slowest else MOST_FINALISTS
+        count = min(max(FINALISTS, fitting), MOST_FINALISTS)
+        leaders = sorted(self.found, key=lambda text: self.found[text].work)[:count]
+        rounds: dict[str, list[Timing]] = {}
+        while leaders:
+            entered = leaders + [incumbent] * (incumbent in self.found and incumbent not in leaders)
+            for text in entered * ROUNDS:
                 if self.finalists and self.clock() + self.slowest > self.deadline:
                     return
-                text = leader.scheme.text
-                if text in self.failed:
-                    continue
-                timing = self.visit(leader.scheme, LONG)
+                timing = None if text in self.failed else self.visit(self.found[text].scheme, LONG)
                 if timing:
-                    rounds[text].append(timing)
-                    self.finalists[text] = Measured(leader.scheme, _pooled(rounds[text]))
+                    rounds.setdefault(text, []).append(timing)
+                    self.finalists[text] = Measured(self.found[text].scheme, _pooled(rounds[text]))
+            remaining = sorted((t for t in leaders if t in self.finalists), key=lambda text: self.finalists[text].work)
+            leaders = remaining[: max(2, len(leaders) // 2)] if len(leaders) > 2 else []
 
     def contenders(self, incumbent: str | None) -> dict[str, Measured]:
         """The finalists, where there are none all; with the choice of an earlier search even if its turn never came."""
@@ -205,13 +210,16 @@ def _pooled(timings: list[Timing]) -> Timing:
 
 
 def _settle(contenders: Mapping[str, Measured], candidates: Sequence[Scheme], incumbent: str | None) -> Measured:
-    """The fastest contender; or, of those within its spread, the incumbent, else the simplest, else the first
-    candidate.
-    """
+    """The incumbent if it is near the fastest contender; else of those level with that one the simplest, the first."""
     best = min(contenders.values(), key=lambda m: m.work)
-    near = best.work * (1 + min(best.timing.spread, NEAR))
-    level = [m for s in candidates if (m := contenders.get(s.text)) and m.work <= near]
-    return min(level, key=lambda m: (m.scheme.text != incumbent, *complexity(m.scheme)))
+
+    def within(share: float) -> float:
+        return best.work * (1 + min(best.timing.spread, share))
+
+    if incumbent in contenders and contenders[incumbent].work <= within(NEAR):
+        return contenders[incumbent]
+    level = [m for s in candidates if (m := contenders.get(s.text)) and m.work <= within(LEVEL)]
+    return min(level, key=lambda m: complexity(m.scheme))
 
 
 def complexity(scheme: Scheme) -> tuple[int, int]:

@@ -35,7 +35,7 @@ from microkernels.rank import DOUBTFUL, IMPOSSIBLE, LOOKS
 from microkernels.records import measured, record
 from microkernels.space import quick
 from search import store
-from search.tune import BATCH, FINALISTS, ROUNDS
+from search.tune import BATCH, MOST_FINALISTS, ROUNDS
 from search.workshop import workshop
 from tiling.machine import Timing
 from tiling.shapes import parse_shape
@@ -205,7 +205,7 @@ def check_repeats(place: Site, finished: set[str]) -> None:
     if place.command is RANK:
         assert not finished & set(visits) and all(count <= LOOKS for count in visits.values())
     else:
-        assert len(again) <= FINALISTS + 1 and all(count <= 1 + ROUNDS for count in visits.values())
+        assert len(again) <= MOST_FINALISTS + 1 and all(count <= 1 + 3 * ROUNDS for count in visits.values())
 
 
 def check_complete(place: Site) -> None:
