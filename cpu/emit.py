@@ -60,8 +60,8 @@ MOST_FMAS = 4096
 class Source:
     """An emitted kernel: C text that defines two functions.
 
-        void SYMBOL(const float *X, const float *W, float *Y, …)   W packed, everything contiguous; … what an epilogue
-        reads void SYMBOL_pack(const float *W, float *packed)            from the problem's own layout, once per weights
+        void SYMBOL(const float *X, const float *W, float *Y, …)   W packed, all contiguous; … what an epilogue reads
+        void SYMBOL_pack(const float *W, float *packed)            from the problem's own layout, once per weights
 
     Of other dtypes X, W and Y have their C types (`cpu.numbers`). packed: the numbers of the packed weights.
     """

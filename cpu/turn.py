@@ -1,8 +1,7 @@
 """The copy of x that a kernel makes where its tiles read the channels of a pixel side by side and x has them apart.
 
-    x (N,C,H,W)   ──►   (N,H,W,C)     blocks of `lanes` channels by `lanes` pixels, turned in registers as tiles are
-    that
-                                      are stored crosswise (`microkernels.transpose`)
+    x (N,C,H,W)   ──►   (N,H,W,C)     blocks of `lanes` channels by `lanes` pixels, turned in registers as those
+                                      tiles are that are stored crosswise (`microkernels.transpose`)
 
 Narrow numbers first get together: the words of 2 or 4 channels of a pixel are turned as floats are. The same for a
 product's a (K,M): its k are the channels, m the pixels.

@@ -3,10 +3,9 @@
     f32_conv2d_ukernel_14wx32k_s1__avx512f        14 outputs along w × 32 along k, stride 1, r and s looped
     f32_conv2d_ukernel_2hx7wx32kx3s_s2__avx512f   2×7 outputs × 32, the 3 taps of s unrolled, stride 2
     f32_depthwise2d_ukernel_2hx7wx16cx3rx3s_s1__avx512f   2×7 outputs of 16 channels, all taps of 3×3 unrolled
-    f32_grouped2d_ukernel_14wx16kx3sx4c_s1__avx512f       14 outputs of 16 channels, 3 taps and all 4 channels of a
-    group unrolled f32_matmul_ukernel_12mx32n__avx512f           12 rows × 32 columns
-    bf16_conv2d_ukernel_14wx32k_s1__avx512bf16    14 × 32 of bf16; an unrolled c counts words of 32 bits
-    (`tiling.words`)
+    f32_grouped2d_ukernel_14wx16kx3sx4c_s1__avx512f       14 outputs of 16 channels, 3 taps, 4 channels of a group
+    f32_matmul_ukernel_12mx32n__avx512f           12 rows × 32 columns
+    bf16_conv2d_ukernel_14wx32k_s1__avx512bf16    14 × 32 of bf16; an unrolled c counts words (`tiling.words`)
 
 `DTYPE_OP_ukernel_TILE[_sSTRIDE]__ISA`, where TILE joins EXTENT+DIM by `x`: output rows first, then the vectorised
 dim, then unrolled reductions. Extents are in points. XNNPACK names its kernels in this spirit.

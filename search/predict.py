@@ -2,8 +2,7 @@
 
     core    = compute + overhead                what the FMA pipes do, and what they wait for around a register tile
     levels  = bytes into each cache / bandwidth of the memory that they come from
-    seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads + copy of x, where the kernel makes one
-    first
+    seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads + copy of x, where one is made first
 
 Out-of-order execution and prefetch overlap data movement with arithmetic, so the slowest part rules; but not wholly,
 so a fraction of every other part shows. All constants that are not facts of the machine are in `Costs`.
@@ -44,8 +43,7 @@ class Costs:
     step: an iteration of the innermost loop, beyond its FMAs; two of these hide behind each FMA cycle.
     exposed: the fraction of the faster parts that is not hidden behind the slowest.
     shuffle: cycles of one shuffle of two vectors, where tiles are transposed as they are stored: 1 on Intel's cores
-    with
-        AVX-512, 1/2 on Zen (uops.info); the arithmetic of the tiles around hides about half.
+        with AVX-512, 1/2 on Zen (uops.info); the arithmetic of the tiles around hides about half.
     start: seconds to start and join a team of threads (OpenMP, threads already running).
     """
 
