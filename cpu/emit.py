@@ -14,6 +14,7 @@ from pathlib import Path
 
 import jinja2
 
+from cpu.check import check, single_pass
 from cpu.epilogue import epilogue_text, pointers
 from cpu.nest import Nest
 from cpu.numbers import ELEMENTS, elements_of
@@ -21,12 +22,13 @@ from cpu.pack import pack_lines, packed_elements
 from cpu.turn import turn_of
 from cpu.winograd import facts, packed_floats
 from microkernels.estimate import loads_per_step
-from microkernels.isa import ISAS_OF, Isa, block_definition, exchange_definitions, isa_named, tail_definition
+from microkernels.isa import Isa, isa_named
+from microkernels.lanes import block_definition, exchange_definitions, tail_definition
 from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import definitions, whole_stores
 from tiling.nest import lower
 from tiling.problem import Problem, Tensor
-from tiling.scheme import Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll
+from tiling.scheme import Scheme, Tile
 from tiling.shapes import canonical
 from tiling.show import show
 from tiling.symbol import symbol_of as problem_symbol
@@ -51,9 +53,6 @@ TEMPLATES = jinja2.Environment(
     undefined=jinja2.StrictUndefined,
     keep_trailing_newline=True,
 )
-
-# Unrolled into one step. The largest of use take a few hundred; beyond this the C file takes longer than it is worth.
-MOST_FMAS = 4096
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     """
     if isinstance(scheme, Winograd):
         return _winograd(scheme, isa, threads)
-    _check(scheme, isa)
+    check(scheme, isa)
     problem = scheme.problem
     threads = min(threads, prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "core"))
     symbol = symbol_of(problem, isa, threads)
@@ -151,7 +150,7 @@ def _transposition(nest: Nest, turned: tuple[int, ...]) -> list[str]:
 def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
     """The source of a convolution by Winograd's algorithm: tasks are blocks; it never streams."""
     product, problem = winograd.product, winograd.problem
-    _check(product, isa)
+    check(product, isa)
     threads = min(threads, winograd.blocks * winograd.parts)
     symbol = symbol_of(problem, isa, threads, winograd.algorithm)
     kernels = microkernels_of(winograd, isa)
@@ -227,86 +226,9 @@ def _copied(scheme: Scheme, words: Problem) -> dict | None:
     return runs | {"rows": prod(lines), "columns": columns, "window": window, "taps": count, "clipped": clipped}
 
 
-def _check(scheme: Scheme, isa: Isa) -> None:
-    problem = scheme.problem
-    output = problem.output.name
-    if problem.dtype not in ISAS_OF:
-        raise SchemeError(
-            f"{problem.op} of {problem.dtype} runs on a GPU only: a CPU kernel computes in {', '.join(ISAS_OF)}"
-        )
-    if problem.dtype != isa.dtype:
-        raise SchemeError(
-            f"{isa.name} computes in {isa.dtype}, not {problem.dtype}: use {' or '.join(ISAS_OF[problem.dtype])}"
-        )
-    if scheme.lanes != isa.lanes:
-        raise SchemeError(
-            f"V({problem.vector_dim},{scheme.lanes}): {isa.name} has vectors of {isa.lanes} lanes; end the scheme "
-            f"with V({problem.vector_dim},{isa.lanes})"
-        )
-    if not any(isinstance(s, Stage) and s.tensor == output for s in scheme.specifiers):
-        raise SchemeError(f"S({output}) is missing: it marks where the register tile of {output} is held")
-    if not (problem.keeps_sums or single_pass(scheme)):
-        raise SchemeError(
-            f"a reduction loops outside S({output}), so sums of {problem.sum_dtype} would wait in an {output} of "
-            f"{problem.output_dtype}: loop over it inside, or ask for an output of {problem.sum_dtype}"
-        )
-    inside = False
-    for s in scheme.specifiers:
-        inside = inside or (isinstance(s, Stage) and s.tensor == output)
-        if isinstance(s, Matrix):
-            raise SchemeError(f"{s}: matrix instructions belong to a GPU")
-        if isinstance(s, Stage) and (s.tensor != output or s.depth != 1):
-            raise SchemeError(f"{s}: on a CPU only the output is staged, in registers; weights are packed ahead")
-        if isinstance(s, Tile) and s.worker not in (None, "core"):
-            raise SchemeError(f"{s}: a CPU has cores, not {s.worker}s")
-        if isinstance(s, (Lambda, Unroll)) and s.dim in problem.looped_dims:
-            raise SchemeError(f"{s}: every {s.dim} has weights of its own, so a register tile holds one; loop over it")
-        if isinstance(s, Lambda) and s.dim[0] in problem.reductions:
-            raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
-    _check_exchange(scheme, isa)
-    for tile in scheme.tiles:
-        vectors = tile[problem.vector_dim]
-        rows = 1
-        for dim in problem.row_dims:
-            rows *= tile[dim]
-        if rows * vectors > isa.registers:
-            raise SchemeError(
-                f"the register tile of {rows} rows × {vectors} vectors needs {rows * vectors} accumulators, "
-                f"{isa.name} has {isa.registers} registers"
-            )
-        if prod(tile.values()) > MOST_FMAS:
-            raise SchemeError(
-                f"the register tile unrolls {prod(tile.values())} FMAs into one step, {MOST_FMAS} are the most: turn "
-                "a U over a summed dim into a T"
-            )
-
-
-def _check_exchange(scheme: Scheme, isa: Isa) -> None:
-    dim = scheme.problem.exchange_dim
-    if dim is None:
-        return
-    size = scheme.problem.extents[dim]
-    if isa.lanes % size:
-        raise SchemeError(
-            f"V({scheme.problem.vector_dim},{isa.lanes}): a group of {size} channels does not fit {isa.lanes} lanes"
-        )
-    if any(tile[dim] != size for tile in scheme.tiles):
-        raise SchemeError(
-            f"U({dim},{size}) is missing: each {dim} is another exchange of lanes, so none of them may loop"
-        )
-
-
 def _streamable(scheme: Scheme) -> bool:
     """Streaming stores need whole, aligned vectors and a tile that is written exactly once."""
     return whole_stores(scheme) and single_pass(scheme)
-
-
-def single_pass(scheme: Scheme | Winograd) -> bool:
-    """Whether every output is written exactly once and never read back: no reduction loops around S(output)."""
-    if isinstance(scheme, Winograd):
-        return True  # sums are complete before they are transformed
-    outside = scheme.specifiers[: next(i for i, s in enumerate(scheme.specifiers) if isinstance(s, Stage))]
-    return not any(isinstance(s, (Rest, Tile)) and s.dim[0] in scheme.problem.reductions for s in outside)
 
 
 def _operands(problem: Problem) -> list[str]:

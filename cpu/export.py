@@ -15,7 +15,8 @@ from pathlib import Path
 
 import jinja2
 
-from cpu.emit import TEMPLATES, VERSION, Source, microkernels_of, packed_elements_of, single_pass, symbol_of
+from cpu.check import single_pass
+from cpu.emit import TEMPLATES, VERSION, Source, microkernels_of, packed_elements_of, symbol_of
 from cpu.epilogue import may_be_output
 from cpu.kernel import Kernel
 from cpu.library import compiled

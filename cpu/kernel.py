@@ -10,8 +10,9 @@ from pathlib import Path
 import cffi
 import numpy as np
 
+from cpu.check import single_pass
 from cpu.dlpack import bits_of
-from cpu.emit import Source, emit, single_pass
+from cpu.emit import Source, emit
 from cpu.epilogue import may_be_output
 from cpu.library import load, load_bytes
 from cpu.numbers import ELEMENTS, Element, elements_of, stored

@@ -12,7 +12,8 @@ from cpu.epilogue import epilogue_text, operand, pointers
 from cpu.nest import Nest
 from cpu.pack import pack_lines, packed_elements
 from cpu.transform import transform_lines
-from microkernels.isa import Isa, lanes_definition, tail_definition
+from microkernels.isa import Isa
+from microkernels.lanes import lanes_definition, tail_definition
 from tiling.nest import lower
 from tiling.scheme import SchemeError, Tile
 from tiling.show import show

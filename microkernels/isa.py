@@ -6,8 +6,8 @@ fields of these forms and never ask which row it is.
 Forms: `p` is a pointer to floats, `acc`, `x`, `w`, `v` are names of vector variables. `lanes` names the first lanes of
 a partly used vector, such as TAIL, and is defined by `lanes_definition`. `constant` spreads the number `s`; `larger`
 and `smaller` of the vectors `a` and `b` give b where either is no number; `shuffle` takes the lanes `places` of both,
-those of `b` counted on, by the macro of `shuffle_definition`. For everything else the vector types of all rows have C's
-own operators, which gcc and clang define: + - * / lane by lane, < giving lanes of all bits or none.
+those of `b` counted on, by a macro that `microkernels.lanes` defines. For everything else the vector types of all rows
+have C's own operators, which gcc and clang define: + - * / lane by lane, < giving lanes of all bits or none.
 """
 
 from __future__ import annotations
@@ -278,8 +278,6 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
     ranked_as="avx512f",
 )
 
-_QUAD = 4  # lanes of 128 bits
-
 # Widest first: the first one that the CPU has is the default. Other dtypes have their own instruction sets.
 ISAS: dict[str, Isa] = {isa.name: isa for isa in (AVX512F, AVX2, PORTABLE)}
 ISAS_OF: dict[str, dict[str, Isa]] = {
@@ -318,51 +316,3 @@ def lacking(isa: Isa, cpu_flags: frozenset[str]) -> tuple[str, ...]:
     names = list(ISAS_OF[isa.dtype])
     wider = [isa_named(name) for name in names[: names.index(isa.name)]]
     return tuple(flag for flag in wider[-1].cpu_flags if flag not in cpu_flags) if wider else ()
-
-
-def tail_definition(isa: Isa, lanes: int) -> str:
-    """The C text that defines TAIL for a last vector of which `lanes` lanes are used."""
-    return lanes_definition(isa, "TAIL", lanes, "the last vector")
-
-
-def block_definition(isa: Isa, rows: int) -> str:
-    """The C text that defines FIRST_n for a transposed block of n `rows`."""
-    return lanes_definition(isa, f"FIRST_{rows}", rows, f"a block of {rows} rows")
-
-
-def shuffle_definition(isa: Isa) -> list[str]:
-    """The C text that `shuffle` needs before it."""
-    return [
-        "#ifdef __clang__",
-        "#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)",
-        "#else",
-        f"typedef int places __attribute__((vector_size({isa.lanes * 4})));",
-        "#define PICK(a, b, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})",
-        "#endif",
-    ]
-
-
-def exchange_definitions(isa: Isa, size: int) -> list[str]:
-    """The C functions `exchange_1(x)` … that bring every lane the other channels of its group of `size`.
-
-    What crosses 128 bits goes there first: then three exchanges share that shuffle, and none needs a register of
-    places.
-    """
-    lines = [
-        f"/* Lane l of exchange_c(x) is lane l ^ c of x: in {size} steps every lane meets all {size} channels of its "
-        f"group. */",
-        *shuffle_definition(isa),
-    ]
-    for c in range(1, size):
-        value = isa.shuffle.format(a="x", b="x", places=", ".join(str(lane ^ c) for lane in range(isa.lanes)))
-        if c > _QUAD:
-            value = f"exchange_{c % _QUAD}(exchange_{c - c % _QUAD}(x))"
-        lines.append(f"static inline {isa.vector_type} exchange_{c}({isa.vector_type} x) {{ return {value}; }}")
-    return lines
-
-
-def lanes_definition(isa: Isa, name: str, lanes: int, what: str) -> str:
-    """The C text that defines `name` for the first `lanes` lanes of a vector, `what` being said in its comment."""
-    lane_list = ", ".join("-1" if lane < lanes else "0" for lane in range(isa.lanes))
-    words = {"name": name, "array": f"{name.lower()}_lanes", "what": what}
-    return isa.lanes_definition.format(**words, lanes=lanes, mask=(1 << lanes) - 1, lane_list=lane_list)

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, product
 
-from microkernels.isa import Isa, shuffle_definition
+from microkernels.isa import Isa
+from microkernels.lanes import shuffle_definition
 from tiling.problem import Problem
 from tiling.scheme import Scheme
 

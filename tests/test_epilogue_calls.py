@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cpu.batch_norm import fold_batch_norm
-from cpu.emit import single_pass
+from cpu.check import single_pass
 from cpu.kernel import ArgumentError, aligned_empty
 from cpu.measure import check_exact
 from cpu.oracle import integers, reals, reference

@@ -206,6 +206,13 @@ def test_groups_of_eight_side_by_side(tile, isa):
     check_exact(kernel_of(EIGHTS, text, isa))
 
 
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+def test_a_group_of_a_whole_vector_meets_in_its_lanes(isa):
+    size = ISAS[isa].lanes
+    problem = grouped2d(conv2d(c=2 * size, k=2 * size, groups=2, h=3, w=4, r=1, s=3, padding=(0, 1)))
+    check_exact(kernel_of(problem, f"R(k) T(h,3) T(w,4) S(y) T(s,3) U(c,{size}) V(k,{{v}})", isa))
+
+
 @pytest.mark.parametrize(
     "text, isa, named",
     [

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from cpu import dlpack
-from cpu.emit import emit, single_pass
+from cpu.check import single_pass
+from cpu.emit import emit
 from cpu.host import supports
 from cpu.kernel import ArgumentError, build
 from cpu.measure import check_exact

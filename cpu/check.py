@@ -1,0 +1,91 @@
+"""Which valid schemes a CPU kernel can be written for: the language also has what belongs to GPUs."""
+
+from __future__ import annotations
+
+from math import prod
+
+from microkernels.isa import ISAS_OF, Isa
+from tiling.scheme import Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll
+from tiling.winograd import Winograd
+
+# Unrolled into one step. The largest of use take a few hundred; beyond this the C file takes longer than it is worth.
+MOST_FMAS = 4096
+
+
+def check(scheme: Scheme, isa: Isa) -> None:
+    """Raises SchemeError, naming the specifier, where no kernel of `isa` can be written for a valid scheme."""
+    problem = scheme.problem
+    output = problem.output.name
+    if problem.dtype not in ISAS_OF:
+        raise SchemeError(
+            f"{problem.op} of {problem.dtype} runs on a GPU only: a CPU kernel computes in {', '.join(ISAS_OF)}"
+        )
+    if problem.dtype != isa.dtype:
+        raise SchemeError(
+            f"{isa.name} computes in {isa.dtype}, not {problem.dtype}: use {' or '.join(ISAS_OF[problem.dtype])}"
+        )
+    if scheme.lanes != isa.lanes:
+        raise SchemeError(
+            f"V({problem.vector_dim},{scheme.lanes}): {isa.name} has vectors of {isa.lanes} lanes; end the scheme "
+            f"with V({problem.vector_dim},{isa.lanes})"
+        )
+    if not any(isinstance(s, Stage) and s.tensor == output for s in scheme.specifiers):
+        raise SchemeError(f"S({output}) is missing: it marks where the register tile of {output} is held")
+    if not (problem.keeps_sums or single_pass(scheme)):
+        raise SchemeError(
+            f"a reduction loops outside S({output}), so sums of {problem.sum_dtype} would wait in an {output} of "
+            f"{problem.output_dtype}: loop over it inside, or ask for an output of {problem.sum_dtype}"
+        )
+    for s in scheme.specifiers:
+        if isinstance(s, Matrix):
+            raise SchemeError(f"{s}: matrix instructions belong to a GPU")
+        if isinstance(s, Stage) and (s.tensor != output or s.depth != 1):
+            raise SchemeError(f"{s}: on a CPU only the output is staged, in registers; weights are packed ahead")
+        if isinstance(s, Tile) and s.worker not in (None, "core"):
+            raise SchemeError(f"{s}: a CPU has cores, not {s.worker}s")
+        if isinstance(s, (Lambda, Unroll)) and s.dim in problem.looped_dims:
+            raise SchemeError(f"{s}: every {s.dim} has weights of its own, so a register tile holds one; loop over it")
+        if isinstance(s, Lambda) and s.dim[0] in problem.reductions:
+            raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
+    _check_exchange(scheme, isa)
+    _check_tiles(scheme, isa)
+
+
+def _check_exchange(scheme: Scheme, isa: Isa) -> None:
+    dim = scheme.problem.exchange_dim
+    if dim is None:
+        return
+    size = scheme.problem.extents[dim]
+    if isa.lanes % size:
+        raise SchemeError(
+            f"V({scheme.problem.vector_dim},{isa.lanes}): a group of {size} channels does not fit {isa.lanes} lanes"
+        )
+    if any(tile[dim] != size for tile in scheme.tiles):
+        raise SchemeError(
+            f"U({dim},{size}) is missing: each {dim} is another exchange of lanes, so none of them may loop"
+        )
+
+
+def _check_tiles(scheme: Scheme, isa: Isa) -> None:
+    problem = scheme.problem
+    for tile in scheme.tiles:
+        vectors = tile[problem.vector_dim]
+        rows = prod(tile[dim] for dim in problem.row_dims)
+        if rows * vectors > isa.registers:
+            raise SchemeError(
+                f"the register tile of {rows} rows × {vectors} vectors needs {rows * vectors} accumulators, "
+                f"{isa.name} has {isa.registers} registers"
+            )
+        if prod(tile.values()) > MOST_FMAS:
+            raise SchemeError(
+                f"the register tile unrolls {prod(tile.values())} FMAs into one step, {MOST_FMAS} are the most: turn "
+                "a U over a summed dim into a T"
+            )
+
+
+def single_pass(scheme: Scheme | Winograd) -> bool:
+    """Whether every output is written exactly once and never read back: no reduction loops around S(output)."""
+    if isinstance(scheme, Winograd):
+        return True  # sums are complete before they are transformed
+    outside = scheme.specifiers[: next(i for i, s in enumerate(scheme.specifiers) if isinstance(s, Stage))]
+    return not any(isinstance(s, (Rest, Tile)) and s.dim[0] in scheme.problem.reductions for s in outside)
