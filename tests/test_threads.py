@@ -30,6 +30,8 @@ from tiling.operators import conv2d
 SPLIT = CASES["loops for cores"]  # 6 tasks
 # The same problem: 9 blocks of tiles, whose memory a call allocates.
 TRANSFORMED = (SAME_3X3, "F(4x4,3x3) B(1,48) R(m) R(n) S(c) T(k,8) V(n,{v})")
+# 6 tasks, and a copy of x that the threads share.
+COPIED = CASES["depthwise, for cores, channels first"]
 # A child that has not answered by then waits for threads that it does not have.
 CHILD_SECONDS = 60
 
@@ -106,10 +108,11 @@ def test_a_kernel_leaves_the_settings_of_others_alone():
 
 
 @pytest.mark.parametrize("threads", (1, 2))
-def test_one_kernel_from_several_python_threads(threads):
-    kernel = kernel_of(*SPLIT, "portable", threads=threads)
-    inputs = [integers(SAME_3X3, seed) for seed in range(4)]
-    expected = [reference(SAME_3X3, *arrays) for arrays in inputs]
+@pytest.mark.parametrize("case", [SPLIT, COPIED], ids=["direct", "copied"])
+def test_one_kernel_from_several_python_threads(case, threads):
+    kernel = kernel_of(*case, "portable", threads=threads)
+    inputs = [integers(kernel.problem, seed) for seed in range(4)]
+    expected = [reference(kernel.problem, *arrays) for arrays in inputs]
     with ThreadPoolExecutor(4) as pool:
         results = pool.map(lambda call: kernel(*inputs[call % 4]), range(64))
         assert all(np.array_equal(y, expected[call % 4]) for call, y in enumerate(results))
@@ -157,7 +160,7 @@ def in_fork(work) -> int:
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 
-@pytest.fixture(params=[SPLIT, TRANSFORMED], ids=["direct", "winograd"])
+@pytest.fixture(params=[SPLIT, COPIED, TRANSFORMED], ids=["direct", "copied", "winograd"])
 def used(request):
     """A kernel of two threads that this process has called, and whether a call of it is right."""
     kernel = kernel_of(*request.param, "portable", threads=2)

@@ -366,9 +366,9 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(co
         fputs("depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2: this CPU lacks avx2 or fma\n", stderr);
         abort();
     }
-    float *const X = turned(input);
     const int dynamic = omp_get_dynamic();
     omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    float *const X = turned(input);
     #pragma omp parallel for num_threads(THREADS) schedule(static)
     for (long worker = 0; worker < 6; ++worker) {
         const long n = (worker / 3) * 1;
