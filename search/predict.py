@@ -176,16 +176,16 @@ class Predictor:
     def _stored(self, kernel: Microkernel) -> tuple[int, float]:
         """Shuffles, and lines stored to, that bring a tile's accumulators to memory.
 
-        A store of n floats to any place in lines of L touches 1 + (n - 1) / L of them on average, to a multiple of g
-        places 1 + (n - g) / L: rows of K floats begin at multiples of gcd(K, L).
+        A store of n outputs to any place in lines of L touches 1 + (n - 1) / L of them on average, to a multiple of g
+        places 1 + (n - g) / L: rows of K outputs begin at multiples of gcd(K, L).
         """
         problem, lanes = self.problem, self.machine.lanes
-        line = self.machine.caches[0].line // problem.bytes_per_element
+        line = self.machine.caches[0].line // problem.bytes_of(problem.output)
         if not problem.crosswise:
             apart = gcd(problem.output.shape[-1], line)
             return 0, kernel.accumulators * (1 + max(0, lanes - apart) / line)
         tile = {dim: 1 for dim in problem.row_dims} | dict(kernel.rows)
-        aligned = tile[problem.output_axes[-1]] % line == 0
+        aligned = tile[problem.output_axes[-1]] % lanes == 0
         shuffles = lines = 0
         for block in blocks(problem, tile, lanes):
             shuffles += len(transposition(lanes, block.count).shuffles)
@@ -199,8 +199,8 @@ def predict(scheme: Scheme, machine: Machine, score: Score, threads: int = 1, co
 
 
 def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Prediction:
-    """The prediction of the loops of `scheme` with the copy of x that its kernel makes first, all threads sharing the
-    work.
+    """The prediction of the loops of `scheme` with the copy of x that its kernel makes first, its threads sharing the
+    work: no more than it has core tasks (`cpu.emit`).
 
     x is read and the copy written at the bandwidth of the innermost cache that holds both.
     """
@@ -209,7 +209,7 @@ def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Pred
     problem, words = scheme.problem, scheme_in_words(scheme).problem
     size = problem.broadcast.elements * problem.bytes_per_element + words.broadcast.elements * words.bytes_per_element
     bandwidth = next((cache.bandwidth for cache in machine.caches if cache.bytes >= size), machine.memory_bandwidth)
-    copy = size / bandwidth / prediction.threads
+    copy = size / bandwidth / min(prediction.threads, tasks(scheme))
     return replace(prediction, seconds=prediction.seconds + copy, copy=copy)
 
 

@@ -14,6 +14,7 @@ from tests.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
 from tiling.footprint import footprint
 from tiling.notation import parse
 from tiling.operators import conv2d, in_layout, matmul
+from tiling.words import in_words
 
 # --- predictions ---------------------------------------------------------------------------------------------------
 
@@ -45,6 +46,8 @@ def test_a_copy_of_x_is_added_and_shared_by_threads():
     copied = after_copy(loops, first, MACHINE)
     assert copied.copy > 0 and copied.seconds == loops.seconds + copied.copy
     assert after_copy(predict(last, MACHINE, estimate, threads=2), first, MACHINE).copy == copied.copy / 2
+    alone = parse(first.problem, "T(h,56) T(w,4) T(c,4) S(y) U(r,3) U(s,3) U(w,14) V(c,16)")
+    assert after_copy(predict(last, MACHINE, estimate, threads=2), alone, MACHINE).copy == copied.copy
 
 
 def test_a_faster_microkernel_a_second_core_and_fewer_passes_help():
@@ -79,8 +82,8 @@ def test_stores_across_two_lines_cost_as_two():
     almost anywhere.
     """
 
-    def visit(k):
-        problem = conv2d(c=64, h=56, w=56, k=k, r=1, s=1)
+    def visit(k, dtype="f32"):
+        problem = in_words(conv2d(c=64 if dtype == "f32" else 128, h=56, w=56, k=k, r=1, s=1, dtype=dtype))
         text = f"T(h,56) T(w,4) T(k,{-(-k // 16)}) S(y) T(c,64) U(w,14) V(k,16)"
         found = predict(parse(problem, text), MACHINE, estimate)
         return found.overhead / sum(part.visits for part in found.parts)
@@ -89,6 +92,9 @@ def test_stores_across_two_lines_cost_as_two():
     assert visit(48) == pytest.approx(aligned)
     assert visit(24) == pytest.approx(halves)
     assert anywhere - aligned == pytest.approx(15 / 8 * (halves - aligned))
+    # A line holds twice as many bf16, so half as many of their stores lie across two.
+    assert visit(16, "bf16") == pytest.approx(aligned)
+    assert visit(24, "bf16") - aligned == pytest.approx((halves - aligned) / 2)
 
 
 def test_a_large_output_is_streamed_where_transposed_tiles_are_whole_vectors_of_it():
