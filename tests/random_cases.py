@@ -146,9 +146,11 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
 
     Loops over a dim are split at will and stand in any order on either side of S(output), reductions too; output dims
     may be composed of two or three branches, with loops over the same dim outside and inside the composition; the
-    outermost loops may be handed to cores. Of narrow numbers it is one for their words.
+    outermost loops may be handed to cores. Of narrow numbers it is one for their words, along either of the dims that
+    these may run along.
     """
-    narrow, problem = problem, in_words(problem)
+    dims = random.choice([found for found in (problem.dot_dim, problem.window_dims) if found] or [""])
+    narrow, problem = problem, in_words(problem, dims)
     units = dict(problem.extents)
     units[problem.vector_dim] = -(-units[problem.vector_dim] // isa.lanes)
     cores: list[Specifier] = []
@@ -174,7 +176,7 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
     random.shuffle(unrolled)
     stage = Stage(problem.output.name)
     found = Scheme(problem, (*cores, *loops, stage, *inside, *unrolled, Vector(problem.vector_dim, isa.lanes)))
-    return scheme_of_words(narrow, found)
+    return scheme_of_words(narrow, found, dims)
 
 
 def winograd(random: Random, problem: Problem, isa: Isa) -> Winograd:

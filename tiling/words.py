@@ -143,11 +143,11 @@ def scheme_in_words(scheme: Scheme) -> Scheme:
     return Scheme(in_words(problem, dims), _renamed(loops, dims, dims[-1]))
 
 
-def scheme_of_words(problem: Problem, scheme: Scheme) -> Scheme:
-    """The way back: a scheme for `in_words(problem)` as one for `problem`."""
+def scheme_of_words(problem: Problem, scheme: Scheme, dims: str = "") -> Scheme:
+    """The way back: a scheme for `in_words(problem, dims)` as one for `problem`."""
     if not is_narrow(problem):
         return scheme if problem.as_read is problem else Scheme(problem, scheme.specifiers)
-    dot = _dot(problem)
+    dot = _dot(problem, dims)
     # A loop of one trip over the taps that are no more is left out.
     loops = tuple(s for s in scheme.specifiers if getattr(s, "dim", None) not in tuple(dot.dim[:-1]))
     place = next(i for i, s in enumerate(loops) if isinstance(s, Vector))
@@ -158,5 +158,5 @@ def _renamed(specifiers: tuple, old: str, new: str) -> tuple:
     return tuple(replace(s, dim=new) if getattr(s, "dim", None) == old else s for s in specifiers)
 
 
-def _dot(problem: Problem) -> Dot:
-    return Dot(word_dims(problem), WORD_BYTES // problem.bytes_per_element)
+def _dot(problem: Problem, dims: str = "") -> Dot:
+    return Dot(dims or word_dims(problem), WORD_BYTES // problem.bytes_per_element)
