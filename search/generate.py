@@ -76,7 +76,7 @@ def generate_conv(
     epilogue="y*scale[k] + b" with output_dtype="u8" requantises by channel. An epilogue's arrays are float32. x's zero
     point z is the caller's to fold into b, as -z·scale·Σw, which counts every tap: where there is padding, what is left
     out is 0 and not z. The channels of each pixel should be a multiple of 2 (bf16) or 4 (int8): others are copied
-    first, with zeros between.
+    first, with zeros between or a window's row as one run.
 
     algorithm="winograd" computes 3 x 3 convolutions of stride 1 with fewer multiplications and larger errors
     (`tiling.winograd`): of float32, channels last, without groups or dilation, and is refused for others. "auto" takes
@@ -129,8 +129,9 @@ def generate_matmul(
 ) -> Kernel | GpuKernel | TwinKernel:
     """A kernel for one matrix product on this machine: c = kernel(a, b).
 
-    a is (M,K) float32, b is (K,N), c is (M,N), all row-major; with `transpose_a` a lies as (K,M), with `transpose_b` b
-    as (N,K). A `batch` of products, each of its own a and b, lies one after the other: a (L,M,K), b (L,K,N), c (L,M,N).
+    a is (M,K) float32, b is (K,N), c is (M,N), all row-major; with `transpose_a` a lies as (K,M), which kernels of bf16
+    and int8 first copy, as they do where K is no multiple of 2 (bf16) or 4 (int8); with `transpose_b` b lies as (N,K).
+    A `batch` of products, each of its own a and b, lies one after the other: a (L,M,K), b (L,K,N), c (L,M,N).
     In an `epilogue` y is the product and b a bias (N,). The other arguments, what is kept, and the errors are those of
     `generate_conv`.
     """
