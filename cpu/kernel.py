@@ -172,8 +172,8 @@ class Kernel:
         The arrays of the problem's epilogue follow, in the order of their first use or by name: k(x, w, b, z) or
         k(x, w, z=z, b=b). One of the output's shape may be `out` itself, so that y is added to it in place.
         Raw weights are packed on every call. Arrays may be anything with NumPy's array interface or DLPack on the
-        CPU, C-contiguous; none is copied. With `out` the result is written there and returned. Raises ArgumentError.
-        Safe to call from several threads at once; the GIL is released meanwhile.
+        CPU, C-contiguous; none is copied on the way to C. With `out` the result is written there and returned. Safe to
+        call from several threads at once; the GIL is released meanwhile. Raises ArgumentError.
         """
         given, x = x, _checked(x, self.problem.broadcast, self._elements[0])
         if isinstance(w, Packed):
