@@ -161,9 +161,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:De
 
 
 @pytest.fixture(params=[SPLIT, COPIED, TRANSFORMED], ids=["direct", "copied", "winograd"])
-def used(request):
+def case(request):
+    return request.param
+
+
+@pytest.fixture
+def used(case):
     """A kernel of two threads that this process has called, and whether a call of it is right."""
-    kernel = kernel_of(*request.param, "portable", threads=2)
+    kernel = kernel_of(*case, "portable", threads=2)
     (x, w), expected, _ = exact_case(kernel.scheme)
     right = lambda kernel=kernel: np.array_equal(kernel(x, w), expected)  # noqa: E731
     assert right()
@@ -181,8 +186,8 @@ def test_the_child_has_all_its_threads(used):
     assert in_fork(threads_there) == 0
 
 
-def test_a_kernel_built_in_the_child_works_too(used):
-    assert in_fork(lambda: used(kernel_of(*SPLIT, "portable", threads=3))) == 0
+def test_a_kernel_built_in_the_child_works_too(case, used):
+    assert in_fork(lambda: used(kernel_of(*case, "portable", threads=3))) == 0
 
 
 def test_a_child_may_fork_again(used):
