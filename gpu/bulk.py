@@ -4,8 +4,6 @@ A tile lies in shared memory as wgmma reads it, in rows of 128 bytes: of an inpu
 rows as the tile has points; of one across it a box for every 64 points, with a row for each depth. Where blocks of a
 cluster need the same tile each of them copies its part to all. The pixels of a convolution's input come in the order of
 the output, by im2col boxes, a tap of the window at a time.
-
-Inputs of rows that are not multiples of 16 bytes apart are copied phase by phase (`gpu.phases`).
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from math import prod
 
 from gpu.instructions import CHUNK
 from gpu.operand import Operand
-from gpu.phases import PHASES, columns_by_phase, in_phases, rows_by_phase
 from gpu.pipeline import Pipeline
 from gpu.tensor_map import SWIZZLE, Pixels, TensorMap, TensorMapError
 from tiling.problem import DTYPE_BYTES
@@ -34,7 +31,7 @@ def bulk_context(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict:
     columns = stored_columns(pipeline)
     problem = pipeline.problem
     arrays = [(f"e_{a.name}", a) for a in problem.epilogue_arrays]
-    arrays += [] if stored_in_bulk(inputs) else [(problem.output.name, problem.output)]
+    arrays += [] if stored_in_bulk(pipeline) else [(problem.output.name, problem.output)]
     batch = [(name, a.stride("l")) for name, a in arrays if "l" in a.dims]
     return {
         "tiles": pipeline.cluster_map.workers,
@@ -52,10 +49,7 @@ def bulk_context(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict:
         "output_extents": [pipeline.scheme.extents[axis] for axis in pipeline.axes[:2]],
         "store_rank": 3 if "l" in pipeline.grid_axes else 2,
         "stored_row": _stored_row(pipeline),
-        "in_bulk": stored_in_bulk(inputs),
-        "phased": in_phases(inputs),
-        "rows_by_phase": rows_by_phase(inputs),
-        "columns_by_phase": columns_by_phase(inputs),
+        "in_bulk": stored_in_bulk(pipeline),
         "halves": DTYPE_BYTES[problem.output_dtype] == 2 and problem.output.shape[-1] % 2 == 1,
         "batch_at": ", l_block" if "l" in pipeline.grid_axes else "",
         "batch": batch,
@@ -69,18 +63,14 @@ def bulk_maps(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> tuple[Tens
     for operand in inputs:
         _check_order(operand)
     last = 2 + len(problem.epilogue_arrays)
-    output = (_output_map(pipeline, last),) if stored_in_bulk(inputs) else ()
-    phased = in_phases(inputs)
-    return (_input_map(inputs[0], phased[0]), _input_map(inputs[1], phased[1]), *output)
+    output = (_output_map(pipeline, last),) if stored_in_bulk(pipeline) else ()
+    return (*map(_input_map, inputs), *output)
 
 
-def stored_in_bulk(inputs: tuple[Operand, Operand]) -> bool:
-    """Whether the output's rows are multiples of 16 bytes and lie in their order in the tile, as bulk stores need.
-    Others are stored by the threads.
-    """
-    problem = inputs[0].pipeline.problem
-    whole = problem.output.shape[-1] * DTYPE_BYTES[problem.output_dtype] % CHUNK == 0
-    return whole and not rows_by_phase(inputs)
+def stored_in_bulk(pipeline: Pipeline) -> bool:
+    """Whether the output's rows are multiples of 16 bytes, as bulk stores need. Others are stored by the threads."""
+    problem = pipeline.problem
+    return problem.output.shape[-1] * DTYPE_BYTES[problem.output_dtype] % CHUNK == 0
 
 
 def stored_columns(pipeline: Pipeline) -> int:
@@ -119,12 +109,12 @@ def _rows_at_once(operand: Operand) -> int:
     return (operand.pipeline.block_tile[2] if operand.in_blocks else operand.tile[0]) // share
 
 
-def _input_map(operand: Operand, phased: bool) -> TensorMap:
+def _input_map(operand: Operand) -> TensorMap:
     pipeline, tensor = operand.pipeline, operand.tensor
     element = pipeline.element_bytes
     dims, strides = tensor.shape[::-1], tuple(s * element for s in tensor.strides[-2::-1])
     across = SWIZZLE // element
-    rows, (share, _) = _rows_at_once(operand), _shares(operand)
+    rows = _rows_at_once(operand)
     pixels, box = None, (across, *(1 for _ in dims[2:]), rows)
     if _windowed(operand):
         h, w = pipeline.problem.windows
@@ -136,9 +126,8 @@ def _input_map(operand: Operand, phased: bool) -> TensorMap:
         lower, upper = zip(*((-x.before, _past(x, pipeline) - x.extent - x.before) for x in (w, h)))
         pixels, box = Pixels(lower, upper, (w.stride, h.stride), rows), (across,)
     elif not pipeline.taps:
-        box = (across, rows * share // PHASES if phased else rows, *(1 for _ in dims[2:]))
-    phases = PHASES if phased else 1
-    return TensorMap(tensor.name, operand.side, pipeline.problem.dtype, dims, strides, box, pixels, phases)
+        box = (across, rows, *(1 for _ in dims[2:]))
+    return TensorMap(tensor.name, operand.side, pipeline.problem.dtype, dims, strides, box, pixels)
 
 
 def _past(window, pipeline: Pipeline) -> int:
@@ -218,41 +207,7 @@ def _part(operand: Operand, points: int) -> str:
 
 def load_lines(inputs: tuple[Operand, Operand]) -> list[str]:
     """The copies of one step."""
-    phased = in_phases(inputs)
-    return [line for o, by_phase in zip(inputs, phased) for line in (_phase_lines(o) if by_phase else _load_lines(o))]
-
-
-def copies_of_step(inputs: tuple[Operand, Operand]) -> int:
-    """Boxes that one thread copies in a step."""
-    blocks = [o.tile[1] // 64 if o.in_blocks else 1 for o in inputs]
-    shares = [PHASES // _shares(o)[0] if by_phase else 1 for o, by_phase in zip(inputs, in_phases(inputs))]
-    return sum(count * share for count, share in zip(blocks, shares))
-
-
-def _phase_lines(operand: Operand) -> list[str]:
-    """The copies of a tile whose rows are no multiples of 16 bytes: a block of a cluster copies its share of the
-    phases.
-    """
-    pipeline, name = operand.pipeline, operand.tensor.name
-    share, rank = _shares(operand)
-    each, first = PHASES // share, _times(rank, PHASES // share)
-    depth, row = f"{pipeline.axes[2]}_step", f"{operand.axis}_block"
-    tile = _sum("shared + slot * SLOT_BYTES", f"{name.upper()}_TILE" if operand.side else "0")
-    rows = pipeline.block_tile[2] if operand.in_blocks else operand.tile[0]
-    lead = f"eighth * {operand.tensor.shape[-1] % PHASES} % {PHASES}"
-    batch = ", l_block" if "l" in operand.tensor.dims else ""
-    multicast = ("_multicast", f", {(1 << share) - 1}") if share > 1 else ("", "")
-    call = f"copy_box_{len(operand.tensor.shape)}d{multicast[0]}"
-    lines = []
-    for i in range(operand.tile[1] // 64 if operand.in_blocks else 1):
-        along, rest = (_sum(row, str(64 * i)), depth) if operand.in_blocks else (depth, row)
-        place = _sum(tile, str(i * operand.block_bytes if i else 0), f"eighth * {rows // PHASES * SWIZZLE}")
-        lines.append(
-            f"    {call}({place}, phase_map({name}_maps, eighth), shared + FULL + 8 * slot, {along} + {lead}, "
-            f"{rest} / {PHASES}{batch}{multicast[1]});"
-        )
-    head = f"for (unsigned eighth = {first}; eighth < {_sum(first, str(each))}; ++eighth)"
-    return [head, *lines] if len(lines) == 1 else [head + " {", *lines, "}"]
+    return [line for operand in inputs for line in _load_lines(operand)]
 
 
 def _load_lines(operand: Operand) -> list[str]:

@@ -47,9 +47,9 @@ _IMAGE = ((40, 5, 5, 4), (80, 400, 2000))
 _WINDOWS = Pixels((-1, -2), (0, -1), (2, 1), 32)
 # For each load a map of the words as 16-bit elements, and where its two boxes begin.
 LOADS = {
-    "copy_box_2d": (_map((72, 56), (144,), (64, 32)), (-7, -3), (37, 40)),
+    "copy_box_2d": (_map((72, 56), (144,), (64, 32)), (-8, -3), (40, 40)),
     "copy_box_3d": (_map((40, 10, 10), (80, 800), (64, 8, 4)), (8, -1, 7), (-40, 5, -2)),
-    "copy_box_4d": (_map(*_IMAGE, (64, 4, 4, 2)), (3, -1, 2, -1), (0, 3, -2, 3)),
+    "copy_box_4d": (_map(*_IMAGE, (64, 4, 4, 2)), (8, -1, 2, -1), (0, 3, -2, 3)),
     "copy_pixels": (_map(*_IMAGE, (64,), _WINDOWS), (0, 1, -2, 0, 0, 1), (8, -1, 0, 2, 2, 3)),
 }
 # The whole output in two boxes, the second of which leaves it.

@@ -20,17 +20,11 @@ class DriverError(RuntimeError):
 
 
 def encoded(tensor: TensorMap, pointer: int) -> np.ndarray:
-    """The map of an array at `pointer` on the current device, as one element of 128 bytes, or of 128 for each of its
-    parts: what a kernel takes by value.
+    """The map of an array at `pointer` on the current device, as one element of 128 bytes: what a kernel takes by
+    value.
 
     Raises DriverError.
     """
-    found = np.concatenate([_encoded(part, pointer + part.offset) for part in tensor.parts])
-    return found.view(f"V{found.size}")
-
-
-def _encoded(tensor: TensorMap, pointer: int) -> np.ndarray:
-    """The bytes of one map. The driver takes a place on a boundary of 64 bytes."""
     room = np.zeros(_BYTES + _ALIGNMENT, np.uint8)
     start = -room.ctypes.data % _ALIGNMENT
     place = room[start : start + _BYTES]
@@ -39,7 +33,7 @@ def _encoded(tensor: TensorMap, pointer: int) -> np.ndarray:
     result = getattr(_driver(), call)(*front, *arguments, 0, _SWIZZLE_128, _PROMOTE_TO_128, 0)
     if result:
         raise DriverError(f"the CUDA driver refuses the tensor map of {tensor.name} (error {result} of {call})")
-    return place
+    return place.view(f"V{_BYTES}")
 
 
 def _call(tensor: TensorMap) -> tuple[str, tuple]:

@@ -18,7 +18,6 @@ from gpu.bulk import bulk_context, bulk_maps
 from gpu.epilogue import epilogue_lines
 from gpu.gather import gather_lines
 from gpu.operand import Operand, check_operand, copy_lines, fragment_lines
-from gpu.phases import columns_by_phase
 from gpu.pipeline import PRODUCER_REGISTERS, Pipeline, pipeline_of
 from gpu.tensor_map import TensorMap
 from tiling.problem import Problem, Tensor
@@ -119,8 +118,6 @@ def emit(scheme: Scheme) -> Source:
         text = TEMPLATES.get_template("pipeline.cu.j2").render(context | _copying_context(pipeline, inputs))
         return Source(symbol, text, *sizes, scheme, **shared)
     context |= bulk_context(pipeline, inputs) | {"producer_registers": PRODUCER_REGISTERS}
-    if columns_by_phase(inputs):
-        context["finish"] = _finish(problem, _SUMS_BY_PHASE)
     text = TEMPLATES.get_template("bulk.cu.j2").render(context)
     cluster, persistent = pipeline.rank_map.workers, pipeline.blocks_at_once
     return Source(symbol, text, *sizes, scheme, maps=maps, cluster=cluster, persistent=persistent, **shared)
@@ -279,17 +276,12 @@ def _store(pipeline: Pipeline) -> dict:
     }
 
 
-# The two sums that a lane stores together: neighbours of an instruction's tile, or of phases that follow each other.
-_NEIGHBOURS = ("sum[i][j][2 * half]", "sum[i][j][2 * half + 1]")
-_SUMS_BY_PHASE = tuple(f"sum[i][first / 8 + {p} * (COLUMNS / 8)][2 * half + j % 2]" for p in ("eighth", "(eighth + 1)"))
-
-
-def _finish(problem: Problem, sums: tuple[str, str] = _NEIGHBOURS):
+def _finish(problem: Problem):
     """The text of one of a lane's two elements, given its number, once the epilogue is done with it."""
     arrays = "".join(f", e_{array.name}" for array in problem.epilogue_arrays)
 
     def finish(element: int) -> str:
-        value = sums[element]
+        value = f"sum[i][j][2 * half{' + 1' if element else ''}]"
         return f"epilogue({value}, row, column{' + 1' if element else ''}{arrays})" if problem.epilogue else value
 
     return finish

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from gpu.bulk import copies_of_step, stored_columns, stored_in_bulk
+from gpu.bulk import load_lines, stored_columns, stored_in_bulk
 from gpu.devices import Device
 from gpu.gather import staged, turns
 from gpu.operand import Operand
@@ -108,7 +108,7 @@ def _adding_up(pipeline: Pipeline, device: Device) -> float:
 
 def _row_stores(pipeline: Pipeline) -> float:
     """Cycles in which the warps of a bulk pipeline store a tile's rows that no bulk store can: four issue at once."""
-    if not pipeline.bulk or stored_in_bulk(_operands(pipeline)):
+    if not pipeline.bulk or stored_in_bulk(pipeline):
         return 0.0
     rows, columns, _ = pipeline.block_tile
     return rows * columns / stored_columns(pipeline) * _ROW_STORE / 4
@@ -145,7 +145,7 @@ def _copies(pipeline: Pipeline) -> float:
     them.
     """
     if pipeline.bulk:
-        return _BULK_COPY * copies_of_step(_operands(pipeline))
+        return _BULK_COPY * len(load_lines(_operands(pipeline)))
     instructions = sum(_copy_instructions(o) * o.units_each for o in _operands(pipeline))
     return instructions * pipeline.warp_map.workers * pipeline.instruction.threads / 32 / 4
 
@@ -156,8 +156,7 @@ def _copy_instructions(operand: Operand) -> int:
 
 def _gather_latency(pipeline: Pipeline) -> float:
     """Cycles of a step in which a thread waits for what it gathers: several chunks arrive together."""
-    gathered = [] if pipeline.bulk else [operand for operand in _operands(pipeline) if operand.gathered]
-    return sum(_L2_LATENCY * operand.units_each // staged(operand) for operand in gathered)
+    return sum(_L2_LATENCY * o.units_each // staged(o) for o in _operands(pipeline) if o.gathered)
 
 
 def _operands(pipeline: Pipeline) -> tuple[Operand, Operand]:

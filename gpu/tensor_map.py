@@ -8,7 +8,7 @@ Source of the limits: CUDA driver API, "Tensor Map Object Management".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tiling.problem import DTYPE_BYTES
 from tiling.scheme import SchemeError
@@ -43,9 +43,6 @@ class TensorMap:
     innermost.
 
     Boxes lie in shared memory in rows of 128 bytes, whose chunks of 16 bytes are swizzled. Raises TensorMapError.
-
-    With `phases` it stands for as many maps, its `parts`: part p is of the rows p, p + phases, …, so that rows may be
-    any number of elements long. The array begins `offset` bytes behind the pointer that the map is made for.
     """
 
     name: str
@@ -55,41 +52,8 @@ class TensorMap:
     strides: tuple[int, ...]
     box: tuple[int, ...]
     pixels: Pixels | None = None
-    phases: int = 1
-    offset: int = 0
-
-    @property
-    def parts(self) -> tuple[TensorMap, ...]:
-        """The maps that the hardware has of it. Where a phase's rows begin is no multiple of 16 bytes
-        its map begins up to 14 bytes before: that many elements are to be added to the first coordinate."""
-        if self.phases == 1:
-            return (self,)
-        pitch, element = self.strides[0], DTYPE_BYTES[self.dtype]
-        return tuple(
-            replace(
-                self,
-                phases=1,
-                offset=p * pitch - p * pitch % _STRIDE_UNIT,
-                dims=(
-                    self.dims[0] + p * pitch % _STRIDE_UNIT // element,
-                    -(-(self.dims[1] - p) // self.phases),
-                    *self.dims[2:],
-                ),
-                strides=(self.phases * pitch, *self.strides[1:]),
-            )
-            for p in range(self.phases)
-        )
 
     def __post_init__(self):
-        if self.phases > 1:
-            # Each dim's stride is to be a multiple of that of the dim before it.
-            if len(self.dims) > 2 and self.dims[1] % self.phases:
-                raise TensorMapError(
-                    f"{self.name}: rows {self.strides[0]} bytes apart, {self.dims[1]} in each of a batch, cannot be "
-                    f"copied in bulk, which needs a multiple of {_STRIDE_UNIT} bytes, or of {self.phases} rows"
-                )
-            assert self.parts  # each of which checks itself
-            return
         element = DTYPE_BYTES[self.dtype]
         if any(stride % _STRIDE_UNIT for stride in self.strides):
             wrong = next(s for s in self.strides if s % _STRIDE_UNIT)

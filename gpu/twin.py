@@ -46,7 +46,7 @@ class _Map(ctypes.Structure):
         pixels = tensor.pixels
         windows = (pixels.lower, pixels.upper, pixels.steps) if pixels else ((), (), ())
         counts = (len(tensor.dims), DTYPE_BYTES[tensor.dtype], 1, pixels.count if pixels else 0)
-        return cls(pointer + tensor.offset, tensor.dims, (0, *tensor.strides), tensor.box, *windows, *counts)
+        return cls(pointer, tensor.dims, (0, *tensor.strides), tensor.box, *windows, *counts)
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,9 @@ class Twin:
         """
         placed = [_aligned(array) for array in arrays]
         pointers = (ctypes.c_void_p * len(placed))(*(array.ctypes.data for array in placed))
-        parts = [part for tensor in self.program.maps for part in tensor.parts]
-        maps = (_Map * max(1, len(parts)))(*(_Map.of(part, placed[part.array].ctypes.data) for part in parts))
+        maps = (_Map * max(1, len(self.program.maps)))(
+            *(_Map.of(tensor, placed[tensor.array].ctypes.data) for tensor in self.program.maps)
+        )
         sizes = (ctypes.c_long * len(placed))(*(array.nbytes for array in placed))
         report = _Report()
         if self._entry(pointers, sizes, maps, ctypes.c_uint64(seed), ctypes.byref(report)):
@@ -106,11 +107,8 @@ def twin_text(program: Program) -> str:
     parts += ["twin_split.h"] * program.shares_sums
     layer = "\n".join(files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in parts)
     parameters = [f"(void *)arguments[{i}]" for i in range(program.arrays)]
-    first = 0
-    for tensor in program.maps:
-        place = f"((tensor_map *)tensor_maps)[{first}]"
-        parameters[tensor.array] = f"&{place}" if tensor.phases > 1 else place
-        first += len(tensor.parts)
+    for i, tensor in enumerate(program.maps):
+        parameters[tensor.array] = f"((tensor_map *)tensor_maps)[{i}]"
     begin, end = "", ""
     if program.shares_sums:
         parameters += ["twin_split.tickets", "twin_split.partial_sums"]

@@ -9,12 +9,6 @@
 struct __align__(64) tensor_map { unsigned long long opaque[16]; };
 #define TENSOR_MAP const __grid_constant__ tensor_map
 
-/* The maps of every eighth row of a tensor, of which rows may be any number of elements of 16 bits long. */
-struct tensor_map_phases { tensor_map of[8]; };
-#define TENSOR_MAP_PHASES const __grid_constant__ tensor_map_phases
-
-DEVICE const tensor_map *phase_map(const tensor_map_phases &maps, unsigned phase) { return maps.of + phase; }
-
 /* KERNEL for clusters of so many blocks. */
 #define CLUSTER_KERNEL(threads, blocks, cluster) \
     extern "C" __global__ void __cluster_dims__(cluster, 1, 1) __launch_bounds__(threads, blocks)
@@ -80,6 +74,8 @@ DEVICE void mbarrier_wait(unsigned barrier, unsigned parity)
 /* ---- from global to shared memory ---- */
 
 /* The box of a tensor map, from these coordinates on, innermost first; what lies outside the tensor arrives as zeros.
+ * The first coordinate is a multiple of 16 bytes: from elsewhere on the hardware copies nothing but stops the kernel at an illegal
+ * instruction. Source: Triton, issue 7385 and `materialize_pointers` of its interpreter; TileLang, issue 2527, on an H100.
  * With _multicast it arrives at the same place in every block of the mask, and counts at the mbarrier there. */
 DEVICE void copy_box_2d(unsigned to, const tensor_map *map, unsigned barrier, int x0, int x1)
 {

@@ -9,7 +9,6 @@ enum { TWIN_BULK = 256, TWIN_MAGIC = 0x2a5f };
 
 #define CLUSTER_KERNEL(threads, blocks, cluster) static void
 #define TENSOR_MAP const tensor_map
-#define TENSOR_MAP_PHASES const tensor_map *const
 
 /* As `gpu.twin` fills it in: bytes, elements, innermost first. `pixels` is 0 for boxes. */
 typedef struct
@@ -18,8 +17,6 @@ typedef struct
     int64_t dims[5], strides[5];
     int32_t box[5], lower[2], upper[2], steps[2], rank, element_bytes, swizzled, pixels;
 } tensor_map;
-
-DEVICE const tensor_map *phase_map(const tensor_map *maps, unsigned phase) { return maps + phase; }
 
 /* A bulk copy under way; a store keeps its place until its thread has waited for it. `group` is as of cp.async. */
 struct twin_bulk {
@@ -275,10 +272,12 @@ static void twin_bulk_leaving(void)
 }
 
 /* What both directions need of a map and a place. */
-static void twin_bulk_check(const tensor_map *map, unsigned place, int rank, int pixels, const char *what)
+static void twin_bulk_check(const tensor_map *map, unsigned place, const int *at, int rank, int pixels, const char *what)
 {
     if (map->rank != rank || (map->pixels != 0) != pixels)
         twin_fail("%s: the tensor map is of %d dims%s", what, map->rank, map->pixels ? ", of pixels" : "");
+    if (at[0] * map->element_bytes % 16)
+        twin_fail("%s begins at element %d of a row, which is no multiple of 16 bytes", what, at[0]);
     if (place % (map->swizzled ? 1024 : 128))
         twin_fail("%s needs a place in shared memory that is a multiple of %d, not byte %u", what, map->swizzled ? 1024 : 128,
                   place - TWIN_BASE);
@@ -306,7 +305,7 @@ static void twin_bulk_begin(struct twin_bulk c)
 static void twin_bulk_load(const char *what, unsigned to, const tensor_map *map, unsigned barrier, const int *at, int rank,
                            const int *offsets, unsigned blocks)
 {
-    twin_bulk_check(map, to, rank, offsets != NULL, what);
+    twin_bulk_check(map, to, at, rank, offsets != NULL, what);
     for (int d = 0; offsets && d < 2; ++d) {
         if ((at[1 + d] - map->lower[d]) % map->steps[d])
             twin_fail("%s begins at no window: %d along dim %d", what, at[1 + d], 1 + d);
@@ -339,7 +338,7 @@ static void twin_bulk_load(const char *what, unsigned to, const tensor_map *map,
 
 static void twin_bulk_save(const char *what, const tensor_map *map, unsigned from, const int *at, int rank)
 {
-    twin_bulk_check(map, from, rank, 0, what);
+    twin_bulk_check(map, from, at, rank, 0, what);
     if (twin_global(map->base, 1, what) != twin.buffers + twin.buffer_count - 1)
         twin_fail("%s writes to an input", what);
     struct twin_bulk c = {*map, twin_here(), from, 0, {0}, {0}, 1, 0, twin.current, -1};
