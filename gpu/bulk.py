@@ -4,12 +4,15 @@ A tile lies in shared memory as wgmma reads it, in rows of 128 bytes: of an inpu
 rows as the tile has points; of one across it a box for every 64 points, with a row for each depth. Where blocks of a
 cluster need the same tile each of them copies its part to all. The pixels of a convolution's input come in the order of
 the output, by im2col boxes, a tap of the window at a time.
+
+Of inputs whose rows are not multiples of 16 bytes apart the maps describe a copy (`gpu.aligned`).
 """
 
 from __future__ import annotations
 
 from math import prod
 
+from gpu.aligned import pitch
 from gpu.instructions import CHUNK
 from gpu.operand import Operand
 from gpu.pipeline import Pipeline
@@ -112,7 +115,8 @@ def _rows_at_once(operand: Operand) -> int:
 def _input_map(operand: Operand) -> TensorMap:
     pipeline, tensor = operand.pipeline, operand.tensor
     element = pipeline.element_bytes
-    dims, strides = tensor.shape[::-1], tuple(s * element for s in tensor.strides[-2::-1])
+    dims, columns = tensor.shape[::-1], tensor.shape[-1]
+    strides = tuple(s // columns * pitch(operand) * element for s in tensor.strides[-2::-1])
     across = SWIZZLE // element
     rows = _rows_at_once(operand)
     pixels, box = None, (across, *(1 for _ in dims[2:]), rows)

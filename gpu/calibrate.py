@@ -50,6 +50,7 @@ def probes() -> tuple[Probe, ...]:
     found.append(Probe("gather_16", _gather(), words, words))
     for instruction in (i for i in INSTRUCTIONS if i.worker == "warp"):
         first, second = (_integers(rng, instruction.dtype) for _ in "ab")
+    found.append(Probe("store_16", loop(WORDS // 4, "store_16(c + 4 * i, a + 4 * i);"), words, words))
         found.append(Probe(instruction.call, _mma(instruction.call), first, second))
     for instruction in (i for i in INSTRUCTIONS if i.worker == "warpgroup"):
         first, second = (_integers(rng, instruction.dtype) for _ in "ab")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import jinja2
 
+from gpu.aligned import THREADS, AlignedRows, aligned_rows, blocks, copying_lines
 from gpu.bulk import bulk_context, bulk_maps
 from gpu.epilogue import epilogue_lines
 from gpu.gather import gather_lines
@@ -56,7 +57,7 @@ class Program:
     `cluster`. A `persistent` program needs no more blocks than that many for every multiprocessor: each then takes
     several tiles, one after the other. Where blocks share sums two pointers follow: to so many `tickets`, words that
     are 0 before and after every launch, and to so many `partial_sums`, floats. No other launch may use them at the same
-    time.
+    time. Arrays that `copied` names are to be copied first, by the program `copier` gives, and taken from there.
     """
 
     symbol: str
@@ -70,6 +71,7 @@ class Program:
     persistent: int = field(default=0, kw_only=True)
     tickets: int = field(default=0, kw_only=True)
     partial_sums: int = field(default=0, kw_only=True)
+    copied: tuple[AlignedRows, ...] = field(default=(), kw_only=True)
 
     @property
     def uses_bulk(self) -> bool:
@@ -117,10 +119,28 @@ def emit(scheme: Scheme) -> Source:
     if not pipeline.bulk:
         text = TEMPLATES.get_template("pipeline.cu.j2").render(context | _copying_context(pipeline, inputs))
         return Source(symbol, text, *sizes, scheme, **shared)
-    context |= bulk_context(pipeline, inputs) | {"producer_registers": PRODUCER_REGISTERS}
+    copied = aligned_rows(inputs)
+    context |= bulk_context(pipeline, inputs) | {"producer_registers": PRODUCER_REGISTERS, "copied": copied}
     text = TEMPLATES.get_template("bulk.cu.j2").render(context)
     cluster, persistent = pipeline.rank_map.workers, pipeline.blocks_at_once
-    return Source(symbol, text, *sizes, scheme, maps=maps, cluster=cluster, persistent=persistent, **shared)
+    shared |= {"copied": copied, "cluster": cluster, "persistent": persistent}
+    return Source(symbol, text, *sizes, scheme, maps=maps, **shared)
+
+
+def copier(program: Program) -> Program:
+    """What copies the arrays that `program` wants copied: their numbers' arrays in, the memory of all copies out."""
+    copies = program.copied
+    symbol = f"{program.symbol}_rows"
+    text = TEMPLATES.get_template("aligned.cu.j2").render(
+        symbol=symbol,
+        version=VERSION,
+        product=program.symbol,
+        names=" and ".join(copy.name for copy in copies),
+        copies=copies,
+        threads=THREADS,
+        lines=copying_lines(copies),
+    )
+    return Program(symbol, text, blocks(copies), THREADS, 0, len(copies) + 1)
 
 
 def check_inputs(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> tuple[TensorMap, ...]:

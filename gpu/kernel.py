@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from gpu.aligned import slices
 from gpu.compile import Cubin, compile_cubin
 from gpu.devices import DEVICES, Device
 from gpu.driver import DriverError, encoded
-from gpu.emit import Program, Source, emit
+from gpu.emit import Program, Source, copier, emit
 from gpu.predict import Prediction
 from tiling.machine import Timing
 from tiling.problem import Problem, Tensor
@@ -45,7 +46,8 @@ class Loaded:
     blocks: int
     function: Any
     module: Any  # keeps the code loaded
-    # Tickets and partial sums of every stream that it was launched on: kernels of one stream run one after the other.
+    copier: Loaded | None = None  # makes the copies of arrays that the program wants copied
+    # Copies, tickets and partial sums of every stream that it was launched on: a stream's kernels run one by one.
     workspaces: dict = field(default_factory=dict, compare=False, repr=False)
 
     def launch(self, *arrays) -> None:
@@ -57,13 +59,18 @@ class Loaded:
 
         parameters = list(arrays)
         with cupy.cuda.Device(self.device):
+            room, *sums = self._workspace(cupy) if self.copier or self.program.shares_sums else (None,)
+            if self.copier:
+                copies = self.program.copied
+                self.copier.launch(*(arrays[copy.array] for copy in copies), room)
+                for copy, place in zip(copies, slices(copies)):
+                    parameters[copy.array] = room[place]
             for tensor in self.program.maps:
                 try:
-                    parameters[tensor.array] = _map(tensor, arrays[tensor.array].data.ptr)
+                    parameters[tensor.array] = _map(tensor, parameters[tensor.array].data.ptr)
                 except DriverError as error:
                     raise DeviceError(str(error)) from error
-            if self.program.shares_sums:
-                parameters += self._workspace(cupy)
+            parameters += sums
             self.function((self.blocks,), (self.program.threads,), tuple(parameters), self.program.shared_bytes)
 
     def _workspace(self, cupy) -> tuple:
@@ -72,9 +79,23 @@ class Loaded:
         key = (stream, threading.get_ident() if stream == cupy.cuda.Stream.ptds.ptr else 0)
         found = self.workspaces.get(key)
         if found is None:
-            tickets = cupy.zeros(self.program.tickets, "uint32")
-            found = self.workspaces.setdefault(key, (tickets, cupy.empty(self.program.partial_sums, "float32")))
+            made = self._memory(cupy)
+            found = self.workspaces.setdefault(key, made)
         return found
+
+    def _memory(self, cupy) -> tuple:
+        """Room for copies, then tickets and partial sums where blocks share sums."""
+        program = self.program
+        elements, sums = sum(copy.size for copy in program.copied), program.partial_sums
+        try:
+            room = cupy.empty(elements, "uint16")
+            shared = (cupy.zeros(program.tickets, "uint32"), cupy.empty(sums, "float32")) if sums else ()
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            needed = 2 * elements + 4 * sums
+            raise DeviceError(
+                f"the kernel needs {needed} bytes of the GPU's memory beside its arrays: {error}"
+            ) from error
+        return (room, *shared)
 
 
 # A map is the same whenever it is of the same memory, and takes the driver as long to make as several launches.
@@ -191,7 +212,9 @@ def load_program(program: Program) -> Loaded:
         ) from error
     function = module.get_function(program.symbol)
     driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, program.shared_bytes)
-    return Loaded(program, cubin, number, program.blocks_on(device.multiprocessors), function, module)
+    blocks = program.blocks_on(device.multiprocessors)
+    before = load_program(copier(program)) if program.copied else None
+    return Loaded(program, cubin, number, blocks, function, module, before)
 
 
 def choose(ranked: Sequence[Prediction], problem: Problem, device: Device) -> tuple[Source, Cubin]:

@@ -200,7 +200,7 @@ class Pipeline:
         """By a thread that multiplies."""
         rows, columns, _ = self.unrolled
         fragments = 0 if self.asynchronous else 4 * rows + 2 * columns
-        gathered = _GATHER_REGISTERS if min(map(self.alignment, (0, 1))) < SMALLEST_COPY else 0
+        gathered = _GATHER_REGISTERS if not self.bulk and min(map(self.alignment, (0, 1))) < SMALLEST_COPY else 0
         added = (_BULK_SPLIT_REGISTERS if self.bulk else _SPLIT_REGISTERS) if self.splits > 1 else 0
         return -(-(self.accumulators + max(fragments + gathered, added) + _OTHER_REGISTERS) // 8) * 8
 

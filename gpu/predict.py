@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
+from gpu.aligned import aligned_rows, pitch
 from gpu.bulk import load_lines, stored_columns, stored_in_bulk
 from gpu.devices import Device
 from gpu.gather import staged, turns
@@ -84,6 +85,7 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
     stores = rows * columns * DTYPE_BYTES[scheme.problem.output_dtype] * at_once / device.l2_bandwidth
     stores += serial / resident * _row_stores(pipeline) * cycle
     unhidden = _LAUNCH_SECONDS + 2 * _MEMORY_LATENCY * cycle + stores + _adding_up(pipeline, device)
+    unhidden += _aligning(pipeline, device)
     return Prediction(scheme, parts, unhidden, resident, grid / at_once)
 
 
@@ -104,6 +106,13 @@ def _adding_up(pipeline: Pipeline, device: Device) -> float:
         return 0.0
     last = 4 * pipeline.partial_sums / min(pipeline.tiles, device.multiprocessors) / _READ_BANDWIDTH
     return (2 * _MEMORY_LATENCY + last) / device.clock
+
+
+def _aligning(pipeline: Pipeline, device: Device) -> float:
+    """Seconds of the kernel that copies a bulk pipeline's inputs to aligned rows first: a launch, and its bytes."""
+    copies = aligned_rows(_operands(pipeline)) if pipeline.bulk else ()
+    moved = sum(copy.rows * (copy.elements + copy.pitch) * pipeline.element_bytes for copy in copies)
+    return _LAUNCH_SECONDS + moved / device.memory_bandwidth if copies else 0.0
 
 
 def _row_stores(pipeline: Pipeline) -> float:
@@ -133,6 +142,9 @@ def _sectors(pipeline: Pipeline, side: int) -> float:
     """How many times the bytes of an input's rows of 128 the L2 sends: those that begin within a sector lie in one
     more.
     """
+    operand = _operands(pipeline)[side]
+    if pipeline.bulk and pitch(operand) != operand.tensor.shape[-1]:
+        return 1.0  # the copy's rows begin at sectors
     within = 1 - pipeline.alignment(side, _SECTOR) / _SECTOR
     return 1 + within * _SECTOR / SWIZZLE
 
@@ -156,7 +168,8 @@ def _copy_instructions(operand: Operand) -> int:
 
 def _gather_latency(pipeline: Pipeline) -> float:
     """Cycles of a step in which a thread waits for what it gathers: several chunks arrive together."""
-    return sum(_L2_LATENCY * o.units_each // staged(o) for o in _operands(pipeline) if o.gathered)
+    gathered = [] if pipeline.bulk else [operand for operand in _operands(pipeline) if operand.gathered]
+    return sum(_L2_LATENCY * operand.units_each // staged(operand) for operand in gathered)
 
 
 def _operands(pipeline: Pipeline) -> tuple[Operand, Operand]:

@@ -11,7 +11,8 @@ import numpy as np
 
 from cpu.library import load
 from cpu.numbers import from_bits, to_bits
-from gpu.emit import Program, Source
+from gpu.aligned import slices
+from gpu.emit import Program, Source, copier
 from gpu.tensor_map import TensorMap
 from tiling.problem import DTYPE_BYTES
 
@@ -69,7 +70,7 @@ class Twin:
 
         Raises TwinError with what went wrong.
         """
-        placed = [_aligned(array) for array in arrays]
+        placed = [_aligned(array) for array in self._with_copies(list(arrays), seed)]
         pointers = (ctypes.c_void_p * len(placed))(*(array.ctypes.data for array in placed))
         maps = (_Map * max(1, len(self.program.maps)))(
             *(_Map.of(tensor, placed[tensor.array].ctypes.data) for tensor in self.program.maps)
@@ -79,6 +80,16 @@ class Twin:
         if self._entry(pointers, sizes, maps, ctypes.c_uint64(seed), ctypes.byref(report)):
             raise TwinError(report.message.decode())
         return Run(placed[-1], report.conflicts)
+
+    def _with_copies(self, arrays: list[np.ndarray], seed: int) -> list[np.ndarray]:
+        """The arrays that the program reads: its copies in the place of those that are to be copied first."""
+        copies = self.program.copied
+        if copies:
+            room = np.zeros(sum(copy.size for copy in copies), np.uint16)
+            made = Twin(copier(self.program)).launch(*(arrays[copy.array] for copy in copies), room, seed=seed).output
+            for copy, place in zip(copies, slices(copies)):
+                arrays[copy.array] = made[place]
+        return arrays
 
     @cached_property
     def _entry(self):

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from cpu.export import ExportError, writable
 from cpu.measure import WrongResult
-from gpu.compile import cuda_text
+from gpu.compile import compile_cubin, cuda_text
+from gpu.emit import copier
 from gpu.kernel import ArgumentError, DeviceError
 from gpu.nvrtc import CompileError
 from gpu.predict import rank
@@ -115,16 +116,23 @@ def _check_on_twin(choice: Choice, seed: int) -> int:
 
 
 def _save(choice: Choice, folder: Path) -> tuple[Path, ...]:
-    """Writes SYMBOL.cu, the whole CUDA file, and SYMBOL.cubin where there is machine code. Raises ExportError."""
-    text, code = folder / f"{choice.source.symbol}.cu", folder / f"{choice.source.symbol}.cubin"
+    """Writes SYMBOL.cu, the whole CUDA file, and SYMBOL.cubin where there is machine code; the same of the kernel that
+    copies inputs first, if there is one. Raises ExportError.
+    """
+    programs = (choice.source, *[copier(choice.source)] * bool(choice.source.copied))
+    written = []
     try:
-        text.write_text(cuda_text(choice.source), encoding="utf-8")
-        code.unlink(missing_ok=True)  # one of an earlier text would be of another kernel
-        if choice.cubin:
-            code.write_bytes(choice.cubin.code)
+        for program in programs:
+            text, code = folder / f"{program.symbol}.cu", folder / f"{program.symbol}.cubin"
+            text.write_text(cuda_text(program), encoding="utf-8")
+            code.unlink(missing_ok=True)  # one of an earlier text would be of another kernel
+            written.append(text)
+            if choice.cubin:
+                code.write_bytes(compile_cubin(program, choice.cubin.architecture).code)
+                written.append(code)
     except OSError as error:
         raise ExportError(f"cannot write to {folder}: {error.strerror or error}") from error
-    return (text, code) if choice.cubin else (text,)
+    return tuple(written)
 
 
 def _repeat(program: str, choice: Choice, options: argparse.Namespace, model_only: bool) -> str:

@@ -60,6 +60,7 @@ class GpuReport:
             "grid": source.blocks_on(choice.device.multiprocessors),
             "block": source.threads,
             "shared_bytes": source.shared_bytes,
+            "copied": [copy.name for copy in source.copied],
             "registers": cubin.registers if cubin else None,
             "spilled_bytes": cubin.spilled if cubin else None,
             "compiler": cubin.compiler if cubin else None,
@@ -117,6 +118,8 @@ class GpuReport:
         count = source.blocks_on(choice.device.multiprocessors)
         blocks = f"{count} block{'s' if count > 1 else ''}"
         launch = f"{blocks} of {source.threads} threads, {source.shared_bytes} bytes of shared memory each"
+        if source.copied:
+            launch += f", after one that copies {' and '.join(copy.name for copy in source.copied)} to aligned rows"
         schedules = f"{len(choice.predictions)} schedules" if len(choice.predictions) > 1 else "one scheme"
         lines = [
             ("problem", f"{problem.op} {canonical(problem)}   ({problem.flops / 1e9:.3g} GFLOP)"),

@@ -3,22 +3,26 @@ left out.
 """
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
 
 import numpy as np
 import pytest
 
+from cpu.host import host
+from gpu.aligned import slices
 from gpu.arrays import from_device, poisoned, to_device
 from gpu.devices import DEVICES
-from gpu.emit import emit
+from gpu.emit import copier, emit
 from gpu.kernel import load
 from gpu.pipeline import pipeline_of
 from gpu.predict import predict, rank
 from gpu.space import candidates, limits
 from gpu.tensor_map import TensorMapError
+from gpu.twin import Twin
 from tests.gpu_cases import check_on_twin, check_within_arrays, expected, integers
-from tests.test_gpu_compile import check_compiles, needs_nvrtc
+from tests.test_gpu_compile import check_compiles, fault, needs_nvrtc
 from tests.test_gpu_twin import survives
 from tiling.epilogue import fused
 from tiling.notation import parse
@@ -108,6 +112,62 @@ def test_rows_of_the_output_that_cannot_be_stored_in_bulk(problem, options):
     scheme = bulk_scheme(problem, **options)
     assert len(emit(scheme).maps) == 2
     check_on_twin(scheme, seeds=(1, 2))
+
+
+ODD = product(n=131, k=203)
+ACROSS = product(m=201, n=131, k=203, transpose_a=True, transpose_b=False, dtype="bf16")
+
+
+@pytest.mark.parametrize(
+    ("problem", "copied", "options"),
+    [
+        (ODD, "ab", {"cluster": (2, 1)}),
+        (ACROSS, "ab", {"cluster": (1, 2)}),
+        (product(k=75, transpose_b=False, output_dtype="f32"), "a", {"cluster": (1, 2), "groups": (2, 1)}),
+        (fused(product(n=132, transpose_b=False), "relu(y + b + z)"), "b", {"columns": 128, "rows": 2}),
+        (product(m=71, n=73, k=99, batch=3, transpose_a=True), "ab", {"depth": 4}),
+        (image(c=20), "xw", {}),
+    ],
+    ids=str,
+)
+def test_inputs_whose_rows_are_not_aligned_are_copied_first(problem, copied, options):
+    scheme = bulk_scheme(problem, **options)
+    assert "".join(copy.name for copy in emit(scheme).copied) == copied
+    check_on_twin(scheme, seeds=(1, 2))
+
+
+def copies_of(program, first, second):
+    """What the copying kernel makes of two arrays of bits: rows, with the zeros behind them."""
+    room = np.full(sum(copy.size for copy in program.copied), 0x7777, np.uint16)
+    made = Twin(copier(program)).launch(first, second, room).output
+    return [made[place].reshape(copy.rows, -1) for copy, place in zip(program.copied, slices(program.copied))]
+
+
+def test_a_copy_has_zeros_behind_its_rows():
+    source = emit(bulk_scheme(product(m=70, n=65, k=203)))
+    bits = [np.arange(1, 1 + rows * 203, dtype=np.uint16).reshape(rows, 203) for rows in (70, 65)]
+    for found, given in zip(copies_of(source, *bits), bits):
+        np.testing.assert_array_equal(found, np.pad(given, ((0, 0), (0, 5))))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("elements - first", "8"),
+        ("chunk % each", "chunk % 8"),
+        ("* elements + first", "* 8 * each + first"),
+        ("chunk - 1820", "chunk"),
+        ("chunk < 3510", "chunk < 3584"),
+        ("chunk < 1820", "chunk < 1819"),
+    ],
+)
+def test_mistakes_about_copies_are_found(old, new, monkeypatch):
+    source = emit(bulk_scheme(product(m=70, n=65, k=203)))
+    wrong = copier(source)
+    assert old in wrong.text
+    wrong = replace(wrong, text=wrong.text.replace(old, new))
+    monkeypatch.setattr("gpu.twin.copier", lambda program: wrong)
+    assert not survives(source)
 
 
 def test_a_warp_waits_for_itself_before_it_stores_rows():
@@ -211,9 +271,6 @@ def test_a_fused_window_is_no_bulk_copy():
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        (product(k=204), "a: rows 408 bytes apart"),
-        (product(n=132, transpose_b=False), "b: rows 264 bytes apart"),
-        (image(c=20), "x: rows 40 bytes apart"),
         (image(h=40, w=40, stride=9), "x: a stride of 9 cannot be copied in bulk"),
         (image(h=300, w=300, r=2, s=2, dilation=140, padding=0), "x: padding or windows of more than 128 pixels"),
         (image(h=200, s=1, r=2, dilation=(260, 1), padding=((0, 150), (0, 0))), "x: taps 260 pixels apart"),
@@ -240,14 +297,22 @@ def test_a_sample_of_the_space_is_exact(problem):
 
 def test_the_space_has_bulk_schedules_where_they_can_run():
     assert bulk_candidates(product()) and not bulk_candidates(product(), DEVICES["A100"])
-    assert not bulk_candidates(product(k=201)) and candidates(product(k=201), H200)
     far = image(h=200, s=1, r=2, dilation=(260, 1), padding=((0, 150), (0, 0)))
     assert not bulk_candidates(far) and candidates(far, H200)
-    assert bulk_candidates(product(n=131)) and bulk_candidates(image(k=255))
+    assert bulk_candidates(product(n=131, k=201)) and bulk_candidates(image(k=255))
     small = bulk_candidates(product(m=64, n=64))
     assert small and all(pipeline_of(scheme).rank_map.workers == 1 for scheme in small)
     wide = bulk_scheme(product(m=4096, n=4096), groups=(2, 1), rows=2, columns=256)
     assert limits(wide, H200) == "needs about 304 registers a thread that multiplies, there are 224"
+
+
+def test_large_prime_sizes_are_copied_to_aligned_rows_rather_than_gathered():
+    times = []
+    for n in (8191, 8192):
+        best = rank(matmul(m=n, n=n, k=n, dtype="bf16"), H200)[0]
+        assert "@cluster" in best.scheme.text and bool(emit(best.scheme).copied) == (n == 8191)
+        times.append(best.seconds)
+    assert 0.8 < times[1] / times[0] < 1
 
 
 def test_a_large_product_is_copied_in_bulk_by_clusters():
@@ -265,8 +330,8 @@ def test_a_large_product_is_copied_in_bulk_by_clusters():
     "problem",
     [
         product(m=1000, n=1000, k=2040, batch=2, transpose_a=True, transpose_b=False, dtype="bf16"),
-        product(m=512, n=96, k=999, transpose_a=True, transpose_b=False),
-        fused(product(m=2039, n=2039, k=1000, dtype="bf16"), "relu(y + b)"),
+        product(m=512, n=95, k=999, transpose_a=True, transpose_b=False),
+        fused(product(m=2039, n=2039, k=999, dtype="bf16"), "relu(y + b)"),
         fused(image(n=16, c=64, h=56, w=56, k=72), "relu(y + b + z)"),
     ],
     ids=str,
@@ -276,12 +341,21 @@ def test_bulk_schedules_compile_without_spills_and_stay_asynchronous(problem):
         check_compiles(scheme, "H200")
 
 
+@needs_nvrtc
+def test_no_bulk_schedule_spills_for_rows_that_its_threads_store():
+    """Each of them: what a thread needs beside its sums to store odd rows has spilled some, not those of a sample."""
+    schemes = bulk_candidates(product(m=1001, n=999, k=2039, transpose_a=True, transpose_b=False))
+    with ThreadPoolExecutor(host().cores) as pool:
+        assert [why for why in pool.map(lambda scheme: fault(scheme, "H200"), schemes) if why] == []
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize(
     "problem",
     [
         product(m=3000, n=1000, k=520),
         product(m=1000, n=1000, k=520, batch=3, transpose_a=True, transpose_b=False, dtype="bf16"),
+        product(m=1001, n=999, k=517, transpose_b=False),
         image(n=16, c=72, h=28, w=28, k=136),
         image(n=4, c=64, h=57, w=40, k=64, stride=2, dilation=2, padding=((2, 1), (0, 3)), dtype="f16"),
     ],

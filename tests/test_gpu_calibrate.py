@@ -79,7 +79,7 @@ def expected_words(probe):
         return np.concatenate([a[: WORDS // 2], a[: WORDS // 2] + np.uint32(1)])
     if name in ("take_ticket", "any_lane"):
         return (a.view(np.float32) * sum(range(64))).astype(np.float32).view(np.uint32)
-    if name in ("registers_take", "store_word", "store_half_word"):
+    if name in ("registers_take", "store_16", "store_word", "store_half_word"):
         return a
     if name == "store_f32_pair":
         return np.stack([a[: WORDS // 2], probe.second[: WORDS // 2]], axis=1).reshape(-1)

@@ -17,7 +17,7 @@ from gpu import nvrtc
 from gpu.calibrate import probes
 from gpu.compile import compile_cubin, cuda_text
 from gpu.devices import DEVICES
-from gpu.emit import emit
+from gpu.emit import copier, emit
 from gpu.nvrtc import CompileError
 from gpu.pipeline import REGISTERS, pipeline_of
 from gpu.space import candidates, limits, schedules, scheme_of
@@ -106,6 +106,8 @@ def fault(scheme, device) -> str:
         cubin = compile_cubin(source, DEVICES[device].architecture)
     except CompileError as error:
         return f"{scheme.text} on {device}: {error}"
+    if source.copied and compile_cubin(copier(source), DEVICES[device].architecture).spilled:
+        return f"{scheme.text} on {device}: what copies its inputs first spills"
     if cubin.symbol != source.symbol or cubin.code[:4] != b"\x7fELF":
         return f"{scheme.text} on {device} is no machine code"
     if cubin.spilled:

@@ -14,7 +14,7 @@ import pytest
 import gpu.driver
 from gpu.bulk_probes import BARRIER, LOADS
 from gpu.driver import DriverError, encoded
-from gpu.emit import Program, emit
+from gpu.emit import Program, copier, emit
 from gpu.kernel import DeviceError, Loaded
 from gpu.probe import WORDS, Probe
 from gpu.tensor_map import Pixels, TensorMap, TensorMapError
@@ -118,6 +118,63 @@ def test_a_launch_hands_maps_over_in_the_arrays_places(driver, monkeypatch):
     driver.result = 1
     with pytest.raises(DeviceError, match="refuses the tensor map of a"):
         loaded.launch(*(SimpleNamespace(data=SimpleNamespace(ptr=1 << 30)) for _ in arrays))
+
+
+class Room:
+    """Memory of the device, from 1 MiB on, of elements of two bytes."""
+
+    data = SimpleNamespace(ptr=1 << 20)
+
+    def __getitem__(self, place):
+        return _at(self.data.ptr + 2 * place.start)
+
+
+def test_a_launch_takes_copies_in_the_place_of_arrays_that_are_not_aligned(driver, monkeypatch):
+    room = Room()
+    asked = []
+    stream = SimpleNamespace(
+        get_current_stream=lambda: SimpleNamespace(ptr=5), Stream=SimpleNamespace(ptds=SimpleNamespace(ptr=2))
+    )
+    cuda = SimpleNamespace(Device=lambda number: nullcontext(), **vars(stream))
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda, empty=lambda *of: asked.append(of) or room))
+    problem = matmul(m=128, n=136, k=67, dtype="f16", transpose_b=True)
+    tiles = "T(m,2)@cluster T(n,3)@cluster S(c) T(k,2) S(a, 3) S(b, 3)"
+    source = emit(parse(problem, f"{tiles} T(m,1)@warpgroup U(k,4) U(m,1) U(n,1) M(m64n64k16)"))
+    launches = []
+    before = copier(source)
+    first = Loaded(before, None, 0, before.blocks_on(3), lambda *given: launches.append(given), None)
+    loaded = Loaded(source, None, 0, source.blocks_on(3), lambda *given: launches.append(given), None, first)
+    arrays = [_at(256 * i) for i in range(1, 4)]
+    for _ in range(2):
+        loaded.launch(*arrays)
+    assert asked == [((128 + 136) * 80, "uint16")]
+    (grid, block, parameters, shared), (_, _, maps, _) = launches[:2]
+    assert (grid, block, parameters, shared) == ((11,), (256,), (arrays[0], arrays[1], room), 0)
+    assert [call[4] for call in driver.calls] == [1 << 20, (1 << 20) + 2 * 128 * 80, 768]
+    assert [call[5:7] for call in driver.calls[:2]] == [([67, 128], [160]), ([67, 136], [160])]
+    assert [p.dtype for p in maps] == ["V128"] * 3 and len(launches) == 4
+
+
+def test_copies_that_the_device_has_no_memory_for_are_said(monkeypatch):
+    class OutOfMemoryError(MemoryError):
+        pass
+
+    def full(*of):
+        raise OutOfMemoryError("out of memory allocating")
+
+    cuda = SimpleNamespace(
+        Device=lambda number: nullcontext(), memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
+    )
+    cuda.get_current_stream = lambda: SimpleNamespace(ptr=5)
+    cuda.Stream = SimpleNamespace(ptds=SimpleNamespace(ptr=2))
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda, empty=full, zeros=full))
+    program = Program("p", "", 1, 32, 0, 2, tickets=3, partial_sums=1000)
+    with pytest.raises(DeviceError, match="needs 4000 bytes of the GPU's memory beside its arrays: out of memory"):
+        Loaded(program, None, 0, 1, None, None).launch("a", "c")
+
+
+def _at(pointer):
+    return SimpleNamespace(data=SimpleNamespace(ptr=pointer))
 
 
 def test_without_a_driver_it_is_said(monkeypatch):

@@ -89,6 +89,19 @@ def test_files_of_different_problems_have_different_names(tmp_path, capsys):
     assert (tmp_path / "matmul_f16_m40_n24_k56_batch2_trans_b1.cu").exists()
 
 
+@pytest.mark.parametrize("compiles", [False, pytest.param(True, marks=needs_nvrtc)])
+def test_what_copies_inputs_first_is_written_beside_the_kernel(compiles, tmp_path, capsys, request):
+    if compiles:
+        request.getfixturevalue("with_nvrtc")
+    arguments = ["--target", "cuda", "--device", "H200", "--model-only", "--shape", "m=4095,n=4095,k=4096"]
+    found = reported(matmul_command, capsys, *arguments, "--emit", str(tmp_path))
+    names = [f"{found['symbol']}{rows}{kind}" for rows in ("", "_rows") for kind in (".cu", ".cubin")[: 1 + compiles]]
+    assert found["copied"] == ["b"] and sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+    assert found["emitted"] == [str(tmp_path / name) for name in names]
+    assert matmul_command(arguments) == 0
+    assert "of shared memory each, after one that copies b to aligned rows\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("command, shape", [(conv_command, CONV), (matmul_command, PRODUCT), (matmul_command, TURNED)])
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
 def test_the_models_choice_without_a_device(command, shape, dtype, capsys):

@@ -71,6 +71,12 @@ DEVICE void store_shared_16(unsigned to, const unsigned *words)
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
 }
 
+/* The same to global memory. */
+DEVICE void store_16(void *to, const unsigned *words)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+}
+
 DEVICE void cp_async_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 /* Returns once all but the last `pending` of this thread's groups have arrived; other threads' copies need a barrier. */

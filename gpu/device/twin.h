@@ -679,6 +679,8 @@ static void twin_store(void *to, const void *value, int bytes, const char *what)
     memcpy(to, value, (size_t)bytes);
 }
 
+DEVICE void store_16(void *to, const unsigned *words) { twin_store(to, words, 16, "store_16"); }
+
 DEVICE void store_f32(void *to, float value) { twin_store(to, &value, 4, "store_f32"); }
 
 DEVICE void store_f32_pair(void *to, float first, float second)
