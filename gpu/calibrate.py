@@ -14,6 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -48,9 +50,9 @@ def probes() -> tuple[Probe, ...]:
     for size, words_each in ((16, 4), (8, 2), (4, 1)):
         found.append(Probe(f"cp_async_{size}", _copy(f"cp_async_{size}", words_each), words, words))
     found.append(Probe("gather_16", _gather(), words, words))
+    found.append(Probe("store_16", loop(WORDS // 4, "store_16(c + 4 * i, a + 4 * i);"), words, words))
     for instruction in (i for i in INSTRUCTIONS if i.worker == "warp"):
         first, second = (_integers(rng, instruction.dtype) for _ in "ab")
-    found.append(Probe("store_16", loop(WORDS // 4, "store_16(c + 4 * i, a + 4 * i);"), words, words))
         found.append(Probe(instruction.call, _mma(instruction.call), first, second))
     for instruction in (i for i in INSTRUCTIONS if i.worker == "warpgroup"):
         first, second = (_integers(rng, instruction.dtype) for _ in "ab")
@@ -213,25 +215,28 @@ def differing(*, name: str) -> int:
         return int((on_device(probe) != on_twin(probe)).sum())
 
 
-def calibrate() -> dict:
+def calibrate(report: Callable[[dict, str], object] = lambda found, name: None) -> dict:
     """For each probe how many words differ between device and twin, or why it failed, and what they were taken on.
 
-    Raises DeviceError, CompileError without NVRTC, WorkerError, ToolchainError and CacheError where this machine is at
-    fault.
+    `report` is told of all that is found so far, and of the probe, whenever one is done: who ends this early keeps
+    that much. Raises DeviceError, CompileError without NVRTC, WorkerError, ToolchainError and CacheError where this
+    machine is at fault.
     """
     device = current_device()
     versions = {"nvrtc": compiler_name(), "driver": driver_version()}
-    differ, failed = {}, {}
+    about = {"device": device.name, "architecture": device.architecture, **versions}
+    found = {**about, "words_differ": {}, "failed": {}}
     with Worker(memory_bytes=ADDRESSES, packages=("gpu",)) as worker:
         for probe in probes():
             if probe.program.uses_wgmma and not device.wgmma_flops:
                 continue
             try:
-                differ[probe.name] = worker.call("gpu.calibrate:differing", timeout=PROBE_SECONDS, name=probe.name)
+                words = worker.call("gpu.calibrate:differing", timeout=PROBE_SECONDS, name=probe.name)
+                found["words_differ"][probe.name] = words
             except CandidateError as error:
-                failed[probe.name] = error.reason
-    about = {"device": device.name, "architecture": device.architecture, **versions}
-    return {**about, "words_differ": differ, "failed": failed}
+                found["failed"][probe.name] = error.reason
+            report(found, probe.name)
+    return found
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -239,22 +244,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m gpu.calibrate", description="Compares this GPU with the CPU twin, call by call."
     )
-    parser.add_argument("--json", metavar="FILE", help="write the result there too")
+    parser.add_argument("--json", metavar="FILE", help="write the result there too, after every probe")
     options = parser.parse_args(arguments)
-    try:
-        found = calibrate()
+
+    def report(found: dict, name: str) -> None:
         if options.json:
-            with open(options.json, "w", encoding="utf-8") as file:
-                json.dump(found, file, indent=2)
-                file.write("\n")
+            Path(options.json).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        print(_line(found, name), flush=True)
+
+    try:
+        if options.json:
+            Path(options.json).parent.mkdir(parents=True, exist_ok=True)
+        found = calibrate(report)
     except (DeviceError, CompileError, ToolchainError, CacheError, WorkerError, OSError) as error:
         print(f"gpu.calibrate: {error}", file=sys.stderr)
         return 2
-    for name, words in found["words_differ"].items():
-        print(f"{name:<40} {'as the twin' if not words else f'differs from the twin in {words} of {WORDS} words'}")
-    for name, reason in found["failed"].items():
-        print(f"{name:<40} failed: {reason}")
-    return int(bool(found["failed"]) or any(found["words_differ"].values()))
+    wrong = sum(map(bool, found["words_differ"].values())) + len(found["failed"])
+    print(f"{len(found['words_differ']) + len(found['failed'])} probes, {wrong} not as the twin")
+    return int(wrong > 0)
+
+
+def _line(found: dict, name: str) -> str:
+    if name in found["failed"]:
+        return f"{name:<40} failed: {found['failed'][name]}"
+    words = found["words_differ"][name]
+    return f"{name:<40} {'as the twin' if not words else f'differs from the twin in {words} of {WORDS} words'}"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The calibration's probes: on the twin they give what the PTX ISA says, written here in NumPy; NVRTC compiles them."""
 
+import json
 import re
 import sys
 import time
@@ -228,16 +229,31 @@ def test_without_a_device_nothing_is_compared(monkeypatch, capsys):
 
 
 def test_a_difference_is_counted_and_kept(monkeypatch, tmp_path, capsys):
-    found = {
-        "device": "a GPU",
-        "words_differ": {"load_shared": 0, "round_tf32": 3},
-        "failed": {"mbarrier_wait": "hung"},
-    }
-    monkeypatch.setattr("gpu.calibrate.calibrate", lambda: found)
-    assert main(["--json", str(tmp_path / "found.json")]) == 1
-    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "round_tf32 differs from the twin in 3 of 2048 words" in lines and "mbarrier_wait failed: hung" in lines
-    assert '"round_tf32": 3' in (tmp_path / "found.json").read_text()
+    """Also where the run is ended from outside: after each probe what is known so far stands in the file."""
+    file, said = tmp_path / "results" / "found.json", []
+
+    def calibrate(report):
+        found = {"device": "a GPU", "words_differ": {}, "failed": {}}
+        for name, kind, value in (
+            ("load_shared", "words_differ", 0),
+            ("mbarrier_wait", "failed", "hung"),
+            ("round_tf32", "words_differ", 3),
+        ):
+            found[kind][name] = value
+            report(found, name)
+            assert name in file.read_text()
+            said.append(" ".join(capsys.readouterr().out.split()))
+        return found
+
+    monkeypatch.setattr("gpu.calibrate.calibrate", calibrate)
+    assert main(["--json", str(file)]) == 1
+    assert said == [
+        "load_shared as the twin",
+        "mbarrier_wait failed: hung",
+        "round_tf32 differs from the twin in 3 of 2048 words",
+    ]
+    assert capsys.readouterr().out == "3 probes, 2 not as the twin\n"
+    assert json.loads(file.read_text())["words_differ"] == {"load_shared": 0, "round_tf32": 3}
 
 
 def test_a_probe_that_faults_or_hangs_is_a_result(stand_in, monkeypatch):  # noqa: F811
