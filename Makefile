@@ -38,8 +38,8 @@ $(STAMP): pyproject.toml
 run: setup ## generate a fast kernel for SHAPE
 	$(VENV_PYTHON) -m search.conv --shape '$(SHAPE)'
 
-test: setup ## run the tests
-	$(VENV_PYTHON) -m pytest $(PYTEST_FLAGS)
+test: setup ## run the tests, files side by side
+	$(VENV_PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile $(PYTEST_FLAGS)
 
 soak: setup ## run the long tests, which share MINUTES
 	$(VENV_PYTHON) -m pytest --soak '$(MINUTES)' -rfEP $(PYTEST_FLAGS)
