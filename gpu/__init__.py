@@ -9,7 +9,7 @@ Read in this order:
     epilogue      what is done to each sum before it is stored
     emit          the kernel's text
     tensor_map    what a bulk copy moves: an array's shape and a box of it, as the hardware reads it
-    aligned       copies of inputs whose rows no tensor map describes, made before
+    aligned       copies of inputs that no bulk copy can take as they lie, made before
     bulk          how Hopper's bulk pipeline copies and stores: tensor maps, and the text of one step
     device/       the layer that the text calls: PTX for NVRTC, and its twin in C
     nvrtc         NVIDIA's compiler: text in, machine code and what it said of it out

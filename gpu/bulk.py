@@ -5,7 +5,7 @@ rows as the tile has points; of one across it a box for every 64 points, with a 
 cluster need the same tile each of them copies its part to all. The pixels of a convolution's input come in the order of
 the output, by im2col boxes, a tap of the window at a time.
 
-Of inputs whose rows are not multiples of 16 bytes apart the maps describe a copy (`gpu.aligned`).
+Of inputs that are copied first (`gpu.aligned`) the maps describe the copy.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 A load's probe copies two boxes that leave the tensor, each of 32 rows of 128 bytes, and writes out what lies in shared
 memory then. Its twin with _multicast has two blocks: each copies one box to both, and writes out the other's.
+
+Those of tf32 tell how a copy rounds f32. Where it cuts they differ from the twin in a quarter of their words or more;
+where it rounds ties away from zero, in about half of those of _ties, all of whose numbers lie halfway, and in no other.
 """
 
 from __future__ import annotations
@@ -23,6 +26,9 @@ def bulk_probes(words: np.ndarray, floats: np.ndarray) -> tuple[Probe, ...]:
         found.append(Probe(name, _load(name, places), words, words, 32, _SHARED, (tensor,)))
         body = _multicast(f"{name}_multicast", places)
         found.append(Probe(f"{name}_multicast", body, words, words, 32, _SHARED, (tensor,), 2))
+    for name, (tensor, *places) in ROUNDED.items():
+        for kind, numbers in (("tf32", _no_ties(floats)), ("tf32_ties", _ties(floats))):
+            found.append(Probe(f"{name}_{kind}", _load(name, places), numbers, words, 32, _SHARED, (tensor,)))
     for rank, tensor in STORES.items():
         found.append(Probe(f"store_box_{rank}d", _store(rank), words, words, 32, 12288, (tensor,)))
     for dtype, size in (("f32", 8), ("f16", 4), ("bf16", 4)):
@@ -39,8 +45,21 @@ def bulk_probes(words: np.ndarray, floats: np.ndarray) -> tuple[Probe, ...]:
     return tuple(found)
 
 
-def _map(dims, strides, box, pixels=None, array=0) -> TensorMap:
-    return TensorMap("ac"[array > 0], array, "bf16", dims, strides, box, pixels)
+def _map(dims, strides, box, pixels=None, array=0, dtype="bf16") -> TensorMap:
+    return TensorMap("ac"[array > 0], array, dtype, dims, strides, box, pixels)
+
+
+_HALF_PLACE = np.uint32(0x1000)  # of tf32's last place, in the bits of an f32
+_BELOW = np.uint32(0x1FFF)
+
+
+def _no_ties(floats: np.ndarray) -> np.ndarray:
+    """Floats of which none lies halfway between two of tf32, in the bits of words."""
+    return np.where(floats & _BELOW == _HALF_PLACE, floats | np.uint32(1), floats)
+
+
+def _ties(floats: np.ndarray) -> np.ndarray:
+    return floats & ~_BELOW | _HALF_PLACE
 
 
 _IMAGE = ((40, 5, 5, 4), (80, 400, 2000))
@@ -51,6 +70,15 @@ LOADS = {
     "copy_box_3d": (_map((40, 10, 10), (80, 800), (64, 8, 4)), (8, -1, 7), (-40, 5, -2)),
     "copy_box_4d": (_map(*_IMAGE, (64, 4, 4, 2)), (8, -1, 2, -1), (0, 3, -2, 3)),
     "copy_pixels": (_map(*_IMAGE, (64,), _WINDOWS), (0, 1, -2, 0, 0, 1), (8, -1, 0, 2, 2, 3)),
+}
+# The words as f32 that are rounded to tf32, as a matrix and as an image, and where their two boxes begin.
+ROUNDED = {
+    "copy_box_2d": (_map((32, 64), (128,), (32, 32), dtype="tf32"), (0, 0), (0, 32)),
+    "copy_pixels": (
+        _map((32, 8, 4, 2), (128, 1024, 4096), (32,), Pixels((0, 0), (0, 0), (1, 1), 32), dtype="tf32"),
+        (0, 0, 0, 0, 0, 0),
+        (0, 0, 0, 1, 0, 0),
+    ),
 }
 # The whole output in two boxes, the second of which leaves it.
 STORES = {

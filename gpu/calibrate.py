@@ -56,7 +56,7 @@ def probes() -> tuple[Probe, ...]:
         found.append(Probe(instruction.call, _mma(instruction.call), first, second))
     for instruction in (i for i in INSTRUCTIONS if i.worker == "warpgroup"):
         first, second = (_integers(rng, instruction.dtype) for _ in "ab")
-        for a_across, b_across in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        for a_across, b_across in ((0, 0), (0, 1), (1, 0), (1, 1))[: 4 if instruction.reads_across else 1]:
             name = instruction.call + f"_across_{a_across}{b_across}" * (a_across | b_across)
             body = _wgmma(instruction, a_across, b_across)
             found.append(Probe(name, body, first, second, 128, 128 * (64 + instruction.columns)))
@@ -145,8 +145,8 @@ def _mma(call: str) -> str:
 
 
 def _wgmma(instruction: Instruction, a_across: int, b_across: int) -> str:
-    """A depth of 64, each matrix along or across it: a's tile is the words of `a`, b's those of `b` over and over,
-    turned by a chunk every 8 KiB.
+    """A depth of 64, 32 of 32-bit elements, each matrix along or across it: a's tile is the words of `a`, b's those of
+    `b` over and over, turned by a chunk every 8 KiB.
 
     Each thread stores sixteen of its sums, others for each of its neighbours.
     """

@@ -35,8 +35,11 @@ class Device:
 
     def peak_flops(self, dtype: str) -> float:
         """FLOP/s of all its matrix units at the boost clock, dense: what a data sheet calls its tensor-core rate."""
-        sixteen = self.wgmma_flops or self.matrix_flops["f16"]
-        return self.multiprocessors * self.clock * (sixteen // 2 if dtype == "tf32" else sixteen)
+        return self.multiprocessors * self.clock * (self.wgmma_rate(dtype) or self.matrix_flops[dtype])
+
+    def wgmma_rate(self, dtype: str) -> int:
+        """FLOP a cycle of wgmma on one multiprocessor; 0 where there is none."""
+        return self.wgmma_flops // 2 if dtype == "tf32" else self.wgmma_flops
 
 
 def _rates(sixteen: int) -> dict[str, int]:

@@ -8,8 +8,10 @@ import numpy as np
 
 from gpu.tensor_map import TensorMap
 
-# Values of CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion in cuda.h; all other options are 0.
-_TYPES = {"f16": 6, "bf16": 9, "tf32": 7, "f32": 7}
+# Values of CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion in cuda.h; all other options are 0. Of
+# type 11, TFLOAT32, a copy rounds f32 to tf32 on its way to shared memory. Source: CUTLASS, "TMA converts f32 input to
+# tf32" in sm90_mma_tma_gmma_ss_warpspecialized.hpp.
+_TYPES = {"f16": 6, "bf16": 9, "tf32": 11, "f32": 7}
 _SWIZZLE_128 = 3
 _PROMOTE_TO_128 = 2
 _BYTES, _ALIGNMENT = 128, 64

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import jinja2
 
-from gpu.aligned import THREADS, AlignedRows, aligned_rows, blocks, copying_lines
+from gpu.aligned import SHARED_BYTES, THREADS, TILE, AlignedRows, aligned_rows, blocks, copying_lines
 from gpu.bulk import bulk_context, bulk_maps
 from gpu.epilogue import epilogue_lines
 from gpu.gather import gather_lines
@@ -137,10 +137,14 @@ def copier(program: Program) -> Program:
         product=program.symbol,
         names=" and ".join(copy.name for copy in copies),
         copies=copies,
+        element={2: "unsigned short", 4: "float"}[copies[0].element_bytes],
+        chunk=copies[0].chunk,
         threads=THREADS,
+        tile=TILE,
         lines=copying_lines(copies),
     )
-    return Program(symbol, text, blocks(copies), THREADS, 0, len(copies) + 1)
+    shared_bytes = SHARED_BYTES if any(copy.turned for copy in copies) else 0
+    return Program(symbol, text, blocks(copies), THREADS, shared_bytes, len(copies) + 1)
 
 
 def check_inputs(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> tuple[TensorMap, ...]:

@@ -1,8 +1,8 @@
 """The matrix instructions, and which lane of a warp holds which elements, as task maps from lanes to elements.
 
-Source: PTX ISA, "Matrix fragments for mma.m16n8k16", "mma.m16n8k8" and "wgmma.mma_async.m64nNk16". A fragment's tasks,
-in the order in which a lane does them, are the elements in the order of its registers. `device/twin.h` has the same
-layouts as formulas.
+Source: PTX ISA, "Matrix fragments for mma.m16n8k16", "mma.m16n8k8", "wgmma.mma_async.m64nNk16" and "m64nNk8". A
+fragment's tasks, in the order in which a lane does them, are the elements in the order of its registers.
+`device/twin.h` has the same layouts as formulas.
 """
 
 from __future__ import annotations
@@ -44,6 +44,16 @@ class Instruction:
     def shape(self) -> str:
         return f"m{self.rows}n{self.columns}k{self.depth}"
 
+    @property
+    def truncates(self) -> bool:
+        """Whether it cuts f32 off at tf32's last bit: then its inputs are to be rounded before."""
+        return self.dtype == "tf32"
+
+    @property
+    def reads_across(self) -> bool:
+        """Whether inputs may lie across the depth: for elements of 32 bits wgmma has no operand that says so."""
+        return self.worker == "warp" or self.depth == 16
+
 
 _C = repeat(2, 1) @ spatial(8, 4) @ repeat(1, 2)
 _A16 = repeat(1, 2) @ repeat(2, 1) @ spatial(8, 4) @ repeat(1, 2)
@@ -56,8 +66,8 @@ INSTRUCTIONS = (
     Instruction("mma_m16n8k16_bf16", "bf16", 16, 8, 16, _A16, _B16, _C),
     Instruction("mma_m16n8k8_tf32", "tf32", 16, 8, 8, _A32, _B32, _C),
     *(
-        Instruction(f"wgmma_m64n{n}k16_{dtype}", dtype, 64, n, 16, None, None, spatial(4, 1) @ repeat(1, n // 8) @ _C)
-        for dtype in ("f16", "bf16")
+        Instruction(f"wgmma_m64n{n}k{k}_{dtype}", dtype, 64, n, k, None, None, spatial(4, 1) @ repeat(1, n // 8) @ _C)
+        for dtype, k in (("f16", 16), ("bf16", 16), ("tf32", 8))
         for n in (64, 128, 256)
     ),
 )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from gpu.aligned import slices
+from gpu.aligned import copied_bytes, slices
 from gpu.compile import Cubin, compile_cubin
 from gpu.devices import DEVICES, Device
 from gpu.driver import DriverError, encoded
@@ -86,12 +86,12 @@ class Loaded:
     def _memory(self, cupy) -> tuple:
         """Room for copies, then tickets and partial sums where blocks share sums."""
         program = self.program
-        elements, sums = sum(copy.size for copy in program.copied), program.partial_sums
+        copied, sums = copied_bytes(program.copied), program.partial_sums
         try:
-            room = cupy.empty(elements, "uint16")
+            room = cupy.empty(copied, "uint8")
             shared = (cupy.zeros(program.tickets, "uint32"), cupy.empty(sums, "float32")) if sums else ()
         except cupy.cuda.memory.OutOfMemoryError as error:
-            needed = 2 * elements + 4 * sums
+            needed = copied + 4 * sums
             raise DeviceError(
                 f"the kernel needs {needed} bytes of the GPU's memory beside its arrays: {error}"
             ) from error

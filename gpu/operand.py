@@ -31,8 +31,8 @@ class Operand:
 
     @property
     def tensor(self) -> Tensor:
-        problem = self.pipeline.problem
-        return (problem.broadcast, problem.vector)[self.side]
+        """As the pipeline reads it."""
+        return self.pipeline.read(self.side)
 
     @property
     def axis(self) -> str:
@@ -265,7 +265,7 @@ def fragment_lines(operand: Operand) -> list[str]:
         f"    {call}(registers + 4 * i, tile + {name}_at({_sum(row, at.index(0, 'lane'))}, "
         f"{_sum(f'({column}) / {chunk}', at.index(1, 'lane'))}));",
     ]
-    if pipeline.problem.dtype == "tf32":
+    if instruction.truncates:
         lines += _rounding(operand)
     return lines
 

@@ -18,7 +18,7 @@ s. There `T(k,4)@cluster` outermost has four clusters share a tile's reduction; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd, prod
 
 from gpu.instructions import CHUNK, Instruction, instructions_for
@@ -224,14 +224,28 @@ class Pipeline:
         left = self.registers * self.threads - PRODUCER_REGISTERS * PRODUCERS
         return min(left // self.consumers // 8 * 8, _LARGEST_TAKEN)
 
+    def turned(self, side: int) -> bool:
+        """Whether a (side 0) or b (side 1) lies across the depth, as the instruction cannot read it.
+
+        A copy is read then, of which rows and columns have changed places.
+        """
+        return not self.instruction.reads_across and _innermost(self._given(side)) not in self.axes[2]
+
+    def read(self, side: int) -> Tensor:
+        """An input as the pipeline reads it: as it is given, or turned."""
+        tensor = self._given(side)
+        if not self.turned(side):
+            return tensor
+        indices, shape = ((*of[:-2], of[-1], of[-2]) for of in (tensor.indices, tensor.shape))
+        return replace(tensor, indices=indices, shape=shape)
+
     def lies_along(self, side: int) -> str:
-        """The axis that lies contiguously in global memory: of a (side 0) or b (side 1)."""
-        last = self._input(side).indices[-1].terms[-1][0]
-        return self.axes[2] if last in self.axes[2] else self.axes[side]
+        """The axis that lies contiguously in the global memory that is read: of a (side 0) or b (side 1)."""
+        return self.axes[2] if _innermost(self.read(side)) in self.axes[2] else self.axes[side]
 
     def alignment(self, side: int, most: int = CHUNK) -> int:
         """Bytes, `most` or fewer, that divide every distance between the contiguous runs of an input."""
-        tensor, run = self._input(side), self.element_bytes
+        tensor, run = self.read(side), self.element_bytes
         for dim, index, extent in zip(
             reversed(self.lies_along(side)), reversed(tensor.indices), reversed(tensor.shape)
         ):
@@ -240,7 +254,7 @@ class Pipeline:
             run *= extent
         return gcd(most, run)
 
-    def _input(self, side: int) -> Tensor:
+    def _given(self, side: int) -> Tensor:
         return (self.problem.broadcast, self.problem.vector)[side]
 
     def covered(self, axis: str) -> int:
@@ -301,6 +315,11 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
     pipeline = Pipeline(scheme, instruction, axes, blocks, steps, stages[0].depth, warps, unrolled, parts, taps)
     if bulk:
         _check_bulk(pipeline)
+    elif pipeline.asynchronous and instruction.truncates:
+        raise SchemeError(
+            f"{matrix}: wgmma cuts {problem.dtype} off where only bulk copies round it: loop over clusters, or use a "
+            f"warp's M({axes[0]}16{axes[1]}8{axes[2]}8)"
+        )
     if pipeline.threads > LARGEST_BLOCK:
         raise SchemeError(f"{warps[-1]}: {pipeline.threads} threads; a block has at most {LARGEST_BLOCK}")
     return pipeline
@@ -352,6 +371,9 @@ def _take(left: list, fits) -> tuple:
     return tuple(taken)
 
 
+NO_PRODUCT = "groups make no single matrix product, which is all that a GPU kernel computes so far"
+
+
 def is_product(problem: Problem) -> bool:
     """Whether the problem is one matrix product, or a batch of them (l): no groups, and no channel by itself."""
     return not problem.lanewise and "g" not in problem.extents
@@ -360,9 +382,7 @@ def is_product(problem: Problem) -> bool:
 def _instruction(problem: Problem, matrix: Matrix) -> Instruction:
     axes = tuple(matrix.factors)
     if not is_product(problem):
-        raise SchemeError(
-            f"{matrix}: groups make no single matrix product, which is all that a GPU kernel computes so far"
-        )
+        raise SchemeError(f"{matrix}: {NO_PRODUCT}")
     known = {(i.rows, i.columns, i.depth): i for i in instructions_for(problem.dtype)}
     if not known:
         raise SchemeError(f"{matrix}: no matrix instruction reads {problem.dtype}; use f16, bf16 or tf32")
@@ -381,6 +401,10 @@ def _instruction(problem: Problem, matrix: Matrix) -> Instruction:
             f"summed over ({' '.join(problem.reductions)})"
         )
     return instruction
+
+
+def _innermost(tensor: Tensor) -> str:
+    return tensor.indices[-1].terms[-1][0]
 
 
 def _spread(loops: tuple[Tile, ...], axes: tuple[str, ...]) -> TaskMap:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from gpu.aligned import aligned_rows, pitch
+from gpu.aligned import aligned_rows, is_copied
 from gpu.bulk import load_lines, stored_columns, stored_in_bulk
 from gpu.devices import Device
 from gpu.gather import staged, turns
@@ -68,7 +68,8 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
     # Blocks that the busiest multiprocessor runs, one after the other as far as its pipes are concerned.
     serial = whole * resident + ceil(rest / device.multiprocessors)
     flops = 2 * rows * columns * depth
-    rate = device.wgmma_flops if pipeline.asynchronous else device.matrix_flops[scheme.problem.dtype]
+    dtype = scheme.problem.dtype
+    rate = device.wgmma_rate(dtype) if pipeline.asynchronous else device.matrix_flops[dtype]
     copied = sum(pipeline.tile_bytes)
     cycle = 1 / device.clock
     # The products of a bulk pipeline's step are under way while its threads wait for the next.
@@ -109,10 +110,11 @@ def _adding_up(pipeline: Pipeline, device: Device) -> float:
 
 
 def _aligning(pipeline: Pipeline, device: Device) -> float:
-    """Seconds of the kernel that copies a bulk pipeline's inputs to aligned rows first: a launch, and its bytes."""
+    """Seconds of the kernel that copies a bulk pipeline's inputs first, where it cannot take them as they lie: a
+    launch, and its bytes.
+    """
     copies = aligned_rows(_operands(pipeline)) if pipeline.bulk else ()
-    moved = sum(copy.rows * (copy.elements + copy.pitch) * pipeline.element_bytes for copy in copies)
-    return _LAUNCH_SECONDS + moved / device.memory_bandwidth if copies else 0.0
+    return _LAUNCH_SECONDS + sum(copy.moved for copy in copies) / device.memory_bandwidth if copies else 0.0
 
 
 def _row_stores(pipeline: Pipeline) -> float:
@@ -143,7 +145,7 @@ def _sectors(pipeline: Pipeline, side: int) -> float:
     more.
     """
     operand = _operands(pipeline)[side]
-    if pipeline.bulk and pitch(operand) != operand.tensor.shape[-1]:
+    if pipeline.bulk and is_copied(operand):
         return 1.0  # the copy's rows begin at sectors
     within = 1 - pipeline.alignment(side, _SECTOR) / _SECTOR
     return 1 + within * _SECTOR / SWIZZLE

@@ -14,7 +14,7 @@ from gpu.devices import Device
 from gpu.emit import check_inputs
 from gpu.instructions import Instruction, instruction_for, instructions_for
 from gpu.operand import Operand
-from gpu.pipeline import REGISTERS, Pipeline, is_product, pipeline_of
+from gpu.pipeline import NO_PRODUCT, REGISTERS, Pipeline, is_product, pipeline_of
 from tiling.problem import Problem
 from tiling.scheme import Matrix, Scheme, SchemeError, Stage, Tile, Unroll
 
@@ -60,7 +60,7 @@ _WGMMA_TILES = (
 )
 # For the bulk pipeline: the same and the slots of the ring, as many as leave shared memory for as many blocks as there
 # are registers for; since one thread copies, a deeper ring costs nothing else. Large tiles are worth sharing among a
-# cluster.
+# cluster. So are small ones of tf32: other dtypes have a whole one of each in rings of threads' copies (below).
 _BULK_TILES = (
     (((2, 1), (64, 256)), 4, True),
     (((2, 1), (128, 128)), 4, True),
@@ -112,13 +112,13 @@ def schedules(dtype: str) -> tuple[Schedule, ...]:
     size = 32 // mma.depth  # an instruction reads 32 bytes of each row
     found = [Schedule(mma, w, tile, step // size, d) for (w, tile), step, d in product(_TILES, _STEP_BYTES, _DEPTHS)]
     by_columns = {i.columns: i for i in instructions_for(dtype) if i.worker == "warpgroup"}
-    if by_columns:
+    step = max(_STEP_BYTES) // size
+    if not mma.truncates:  # what threads copy for wgmma nobody would round
         wgmma = product(_WGMMA_TILES, _WGMMA_DEPTHS)
-        step = max(_STEP_BYTES) // size
         found += [Schedule(by_columns[tile[1]], w, tile, step, d) for (w, tile), d in wgmma]
-        for (warps, tile), depth, shared in _BULK_TILES:
-            for cluster in _CLUSTERS if shared else _CLUSTERS[:1]:
-                found.append(Schedule(by_columns[tile[1]], warps, tile, step, depth, cluster))
+    for (warps, tile), depth, shared in _BULK_TILES:
+        for cluster in _CLUSTERS if shared or mma.truncates else _CLUSTERS[:1]:
+            found.append(Schedule(by_columns[tile[1]], warps, tile, step, depth, cluster))
     return tuple(found)
 
 
@@ -263,5 +263,5 @@ def _axes(problem: Problem) -> tuple[str, str, str]:
     rows = "".join(dim for index in problem.output.indices for dim, _ in index.terms if dim in problem.row_dims)
     order = [dim for index in problem.broadcast.indices for dim, _ in index.terms if dim in problem.reductions]
     if not rows or set(order) != set(problem.reductions) or not is_product(problem):
-        raise SchemeError(f"{problem.op}: no matrix product, which is all that a GPU kernel computes so far")
+        raise SchemeError(f"{problem.op}: {NO_PRODUCT}")
     return rows, problem.vector_dim, "".join(order)

@@ -11,7 +11,7 @@ import numpy as np
 
 from cpu.library import load
 from cpu.numbers import from_bits, to_bits
-from gpu.aligned import slices
+from gpu.aligned import copied_bytes, slices
 from gpu.emit import Program, Source, copier
 from gpu.tensor_map import TensorMap
 from tiling.problem import DTYPE_BYTES
@@ -39,14 +39,14 @@ class _Map(ctypes.Structure):
         ("strides", ctypes.c_int64 * 5),
         ("box", ctypes.c_int32 * 5),
         *((name, ctypes.c_int32 * 2) for name in ("lower", "upper", "steps")),
-        *((name, ctypes.c_int32) for name in ("rank", "element_bytes", "swizzled", "pixels")),
+        *((name, ctypes.c_int32) for name in ("rank", "element_bytes", "swizzled", "pixels", "rounded")),
     ]
 
     @classmethod
     def of(cls, tensor: TensorMap, pointer: int) -> "_Map":
         pixels = tensor.pixels
         windows = (pixels.lower, pixels.upper, pixels.steps) if pixels else ((), (), ())
-        counts = (len(tensor.dims), DTYPE_BYTES[tensor.dtype], 1, pixels.count if pixels else 0)
+        counts = (len(tensor.dims), DTYPE_BYTES[tensor.dtype], 1, pixels.count if pixels else 0, tensor.dtype == "tf32")
         return cls(pointer, tensor.dims, (0, *tensor.strides), tensor.box, *windows, *counts)
 
 
@@ -85,7 +85,7 @@ class Twin:
         """The arrays that the program reads: its copies in the place of those that are to be copied first."""
         copies = self.program.copied
         if copies:
-            room = np.zeros(sum(copy.size for copy in copies), np.uint16)
+            room = np.zeros(copied_bytes(copies), np.uint8)
             made = Twin(copier(self.program)).launch(*(arrays[copy.array] for copy in copies), room, seed=seed).output
             for copy, place in zip(copies, slices(copies)):
                 arrays[copy.array] = made[place]

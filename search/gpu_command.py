@@ -119,7 +119,7 @@ def _save(choice: Choice, folder: Path) -> tuple[Path, ...]:
     """Writes SYMBOL.cu, the whole CUDA file, and SYMBOL.cubin where there is machine code; the same of the kernel that
     copies inputs first, if there is one. Raises ExportError.
     """
-    programs = (choice.source, *[copier(choice.source)] * bool(choice.source.copied))
+    programs = (choice.source, copier(choice.source)) if choice.source.copied else (choice.source,)
     written = []
     try:
         for program in programs:

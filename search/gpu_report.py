@@ -119,7 +119,8 @@ class GpuReport:
         blocks = f"{count} block{'s' if count > 1 else ''}"
         launch = f"{blocks} of {source.threads} threads, {source.shared_bytes} bytes of shared memory each"
         if source.copied:
-            launch += f", after one that copies {' and '.join(copy.name for copy in source.copied)} to aligned rows"
+            names = " and ".join(copy.name for copy in source.copied)
+            launch += f", after one that lays out {names} for bulk copies"
         schedules = f"{len(choice.predictions)} schedules" if len(choice.predictions) > 1 else "one scheme"
         lines = [
             ("problem", f"{problem.op} {canonical(problem)}   ({problem.flops / 1e9:.3g} GFLOP)"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cpu.host import host
-from gpu.aligned import slices
+from gpu.aligned import copied_bytes, slices
 from gpu.arrays import from_device, poisoned, to_device
 from gpu.devices import DEVICES
 from gpu.emit import copier, emit
@@ -20,7 +20,7 @@ from gpu.pipeline import pipeline_of
 from gpu.predict import predict, rank
 from gpu.space import candidates, limits
 from gpu.tensor_map import TensorMapError
-from gpu.twin import Twin
+from gpu.twin import Twin, run_on_twin
 from tests.gpu_cases import check_on_twin, check_within_arrays, expected, integers
 from tests.test_gpu_compile import check_compiles, fault, needs_nvrtc
 from tests.test_gpu_twin import survives
@@ -37,6 +37,8 @@ def bulk_scheme(problem, *, cluster=(1, 1), groups=(1, 1), rows=1, columns=64, d
     taps = f"T(r,{problem.extents['r']}) T(s,{problem.extents['s']}) " if conv else ""
     a, b, c = (problem.broadcast.name, problem.vector.name, problem.output.name)
     batch = f"T(l,{problem.extents['l']})@cluster " if "l" in problem.extents else ""
+    part = 8 if problem.dtype == "tf32" else 16
+    steps = -(-problem.extents[k] // (4 * part))
     tiles = (
         -(-problem.extent(m) // (64 * rows * groups[0] * cluster[0])),
         -(-problem.extent(n) // (columns * groups[1] * cluster[1])),
@@ -44,9 +46,9 @@ def bulk_scheme(problem, *, cluster=(1, 1), groups=(1, 1), rows=1, columns=64, d
     return parse(
         problem,
         f"{batch}T({m},{-(-tiles[0] // group)})@cluster T({n},{tiles[1]})@cluster T({m},{group})@cluster "
-        f"T({m},{cluster[0]})@block T({n},{cluster[1]})@block S({c}) {taps}T({k},{-(-problem.extents[k] // 64)}) "
+        f"T({m},{cluster[0]})@block T({n},{cluster[1]})@block S({c}) {taps}T({k},{steps}) "
         f"S({a}, {depth}) S({b}, {depth}) T({m},{groups[0]})@warpgroup T({n},{groups[1]})@warpgroup U({k},4) "
-        f"U({m},{rows}) U({n},1) M({m}64{n}{columns}{k}16)",
+        f"U({m},{rows}) U({n},1) M({m}64{n}{columns}{k}{part})",
     )
 
 
@@ -64,7 +66,9 @@ def image(n=2, c=16, h=9, w=10, k=40, r=3, s=3, padding=1, dtype="bf16", **optio
     [
         (product(), {"groups": (2, 1), "columns": 128}),
         (product(transpose_b=False, transpose_a=True, dtype="bf16"), {"columns": 128}),
+        (product(k=100, dtype="tf32"), {"groups": (2, 1), "columns": 128}),
         (image(), {}),
+        (image(dtype="tf32"), {}),
     ],
     ids=str,
 )
@@ -86,6 +90,8 @@ def test_blocks_of_a_cluster_share_what_they_copy(problem, options, cluster):
         (image(r=1, s=1, padding=0, k=136, dtype="f16"), {"cluster": (2, 1), "columns": 128}),
         (fused(product(m=70, n=72, k=136, batch=2), "relu(y + b + z)"), {"cluster": (2, 1)}),
         (fused(image(k=24), "max(y + z, b)"), {"cluster": (2, 1)}),
+        (product(m=130, n=264, k=36, dtype="tf32"), {"columns": 256, "rows": 2, "group": 3}),
+        (fused(image(c=36, stride=2, padding=((0, 1), (2, 0)), dtype="tf32"), "relu(y + b + z)"), {"depth": 4}),
     ],
     ids=str,
 )
@@ -105,6 +111,7 @@ def test_no_index_leaves_the_sums():
         (product(n=131, output_dtype="f32"), {"columns": 128}),
         (fused(product(m=71, n=73, k=136, batch=3), "relu(y + b + z)"), {"cluster": (2, 1)}),
         (fused(image(k=41), "y*scale + z"), {"rows": 2}),
+        (product(n=131, k=100, dtype="tf32"), {"cluster": (1, 2)}),
     ],
     ids=str,
 )
@@ -127,6 +134,12 @@ ACROSS = product(m=201, n=131, k=203, transpose_a=True, transpose_b=False, dtype
         (fused(product(n=132, transpose_b=False), "relu(y + b + z)"), "b", {"columns": 128, "rows": 2}),
         (product(m=71, n=73, k=99, batch=3, transpose_a=True), "ab", {"depth": 4}),
         (image(c=20), "xw", {}),
+        (product(n=131, k=99, dtype="tf32"), "ab", {"cluster": (2, 1)}),
+        (product(k=98, dtype="tf32", transpose_b=False), "ab", {"cluster": (1, 2)}),
+        (product(n=132, k=100, dtype="tf32", transpose_b=False), "b", {"groups": (2, 1)}),
+        (product(m=131, dtype="tf32", transpose_a=True), "a", {"depth": 4}),
+        (product(m=71, n=73, k=99, batch=3, dtype="tf32", transpose_a=True, transpose_b=False), "ab", {}),
+        (image(c=18, dtype="tf32"), "xw", {}),
     ],
     ids=str,
 )
@@ -137,37 +150,81 @@ def test_inputs_whose_rows_are_not_aligned_are_copied_first(problem, copied, opt
 
 
 def copies_of(program, first, second):
-    """What the copying kernel makes of two arrays of bits: rows, with the zeros behind them."""
-    room = np.full(sum(copy.size for copy in program.copied), 0x7777, np.uint16)
-    made = Twin(copier(program)).launch(first, second, room).output
-    return [made[place].reshape(copy.rows, -1) for copy, place in zip(program.copied, slices(program.copied))]
+    """What the copying kernel makes of two arrays of bits: rows, with the zeros behind them. No two loads of a warp may
+    meet in a bank.
+    """
+    room = np.full(copied_bytes(program.copied), 0x77, np.uint8)
+    run = Twin(copier(program)).launch(first, second, room)
+    assert run.conflicts == 0
+    return [
+        run.output[place].view(first.dtype).reshape(copy.rows, -1)
+        for copy, place in zip(program.copied, slices(program.copied))
+    ]
 
 
-def test_a_copy_has_zeros_behind_its_rows():
-    source = emit(bulk_scheme(product(m=70, n=65, k=203)))
-    bits = [np.arange(1, 1 + rows * 203, dtype=np.uint16).reshape(rows, 203) for rows in (70, 65)]
+@pytest.mark.parametrize(("dtype", "k", "zeros"), [("f16", 203, 5), ("tf32", 97, 7)])
+def test_a_copy_has_zeros_behind_its_rows(dtype, k, zeros):
+    source = emit(bulk_scheme(product(m=70, n=65, k=k, dtype=dtype)))
+    element = {"f16": np.uint16, "tf32": np.uint32}[dtype]
+    bits = [np.arange(1, 1 + rows * k, dtype=element).reshape(rows, k) for rows in (70, 65)]
     for found, given in zip(copies_of(source, *bits), bits):
-        np.testing.assert_array_equal(found, np.pad(given, ((0, 0), (0, 5))))
+        np.testing.assert_array_equal(found, np.pad(given, ((0, 0), (0, zeros))))
+
+
+def test_words_that_lie_across_the_reduction_are_turned():
+    source = emit(bulk_scheme(product(m=70, n=64, k=97, dtype="tf32", transpose_a=True, transpose_b=False)))
+    bits = [np.arange(1, 1 + n * 97, dtype=np.uint32).reshape(97, n) for n in (70, 64)]
+    for found, given in zip(copies_of(source, *bits), bits):
+        np.testing.assert_array_equal(found, np.pad(given.T, ((0, 0), (0, 7))))
+
+
+ROWS = product(m=70, n=65, k=203)
+COLUMNS = product(m=70, n=65, k=203, dtype="tf32", transpose_a=True, transpose_b=False)
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("problem", "old", "new"),
     [
-        ("elements - first", "8"),
-        ("chunk % each", "chunk % 8"),
-        ("* elements + first", "* 8 * each + first"),
-        ("chunk - 1820", "chunk"),
-        ("chunk < 3510", "chunk < 3584"),
-        ("chunk < 1820", "chunk < 1819"),
+        (ROWS, "elements - first", "8"),
+        (ROWS, "chunk % (pitch / 8)", "chunk % 8"),
+        (ROWS, "row * elements + first", "row * pitch + first"),
+        (ROWS, "blockIdx.x - 8", "blockIdx.x"),
+        (ROWS, "blockIdx.x < 8", "blockIdx.x < 7"),
+        (ROWS, "block, 1690", "block, 1792"),
+        (ROWS, "block, 1820", "block, 1819"),
+        (product(m=70, n=65, k=99, dtype="tf32"), "2 * (elements - first)", "elements - first"),
+        (COLUMNS, "row + lane < rows", "1"),
+        (COLUMNS, "element + i < elements", "1"),
+        (COLUMNS, "row + in_tile < rows", "1"),
+        (COLUMNS, "element + first < pitch", "1"),
+        (COLUMNS, "tile_at(first + e, in_tile)", "tile_at(in_tile, first + e)"),
+        (COLUMNS, "blockIdx.x - 21", "blockIdx.x"),
+        (COLUMNS, "element = (block % 7)", "element = (block % 6)"),
+        (COLUMNS, "cp_async_commit();", ""),
+        (COLUMNS, "cp_async_wait(0);", ""),
+        (COLUMNS, "__syncthreads();", ""),
     ],
 )
-def test_mistakes_about_copies_are_found(old, new, monkeypatch):
-    source = emit(bulk_scheme(product(m=70, n=65, k=203)))
+def test_mistakes_about_copies_are_found(problem, old, new, monkeypatch):
+    source = emit(bulk_scheme(problem))
     wrong = copier(source)
     assert old in wrong.text
     wrong = replace(wrong, text=wrong.text.replace(old, new))
     monkeypatch.setattr("gpu.twin.copier", lambda program: wrong)
     assert not survives(source)
+
+
+def test_f32_are_rounded_to_tf32_on_their_way_and_not_cut():
+    """Sums of positive numbers, of which a cut makes each one smaller."""
+    problem = product(m=70, n=72, k=100, dtype="tf32", transpose_b=False)
+    source, rng = emit(bulk_scheme(problem)), np.random.default_rng(3)
+    inputs = [rng.uniform(1, 2, shape).astype(np.float32) for shape in ((70, 100), (100, 72))]
+    first, second = (np.round(array.astype(np.float64) * 1024) / 1024 for array in inputs)
+    wanted = first @ second
+    bound = 100 * np.finfo(np.float32).eps / 2 * wanted
+    assert (np.abs(run_on_twin(source, *inputs).output - wanted) <= bound).all()
+    cut = replace(source, maps=tuple(replace(tensor, dtype="f32") for tensor in source.maps))
+    assert (np.abs(run_on_twin(cut, *inputs).output - wanted) > bound).all()
 
 
 def test_a_warp_waits_for_itself_before_it_stores_rows():
@@ -189,9 +246,10 @@ SYNCHRONISATION = re.compile(
 )
 
 
-def test_no_barrier_fence_commit_or_wait_can_be_left_out(monkeypatch):
+@pytest.mark.parametrize(("dtype", "k"), [("f16", 320), ("tf32", 160)])
+def test_no_barrier_fence_commit_or_wait_can_be_left_out(dtype, k, monkeypatch):
     """One program for all of them: it asks the environment which statement it is to leave out."""
-    source = emit(bulk_scheme(product(m=500, n=128, k=320), cluster=(2, 1), groups=(1, 2)))
+    source = emit(bulk_scheme(product(m=500, n=128, k=k, dtype=dtype), cluster=(2, 1), groups=(1, 2)))
     found = list(SYNCHRONISATION.finditer(source.text))
     assert len(found) == 23
     numbers = count()
@@ -289,7 +347,15 @@ def bulk_candidates(problem, device=H200):
     return [scheme for scheme in candidates(problem, device) if "@cluster" in scheme.text]
 
 
-@pytest.mark.parametrize("problem", [product(m=300, n=264, k=200, dtype="bf16"), image(n=3, c=72, k=136)], ids=str)
+@pytest.mark.parametrize(
+    "problem",
+    [
+        product(m=300, n=264, k=200, dtype="bf16"),
+        product(m=300, n=264, k=100, dtype="tf32", transpose_b=False),
+        image(n=3, c=72, k=136),
+    ],
+    ids=str,
+)
 def test_a_sample_of_the_space_is_exact(problem):
     for scheme in bulk_candidates(problem)[::9]:
         check_on_twin(scheme)
@@ -325,11 +391,24 @@ def test_a_large_product_is_copied_in_bulk_by_clusters():
     assert l2_shared < 0.7 * l2
 
 
+def test_tf32_takes_twice_the_time_of_16_bits_and_a_turning_copy_little():
+    seconds, matrix = {}, {}
+    for dtype, transpose_b in (("bf16", True), ("tf32", True), ("tf32", False)):
+        best = rank(product(m=4096, n=4096, k=4096, dtype=dtype, transpose_b=transpose_b), H200)[0]
+        assert pipeline_of(best.scheme).bulk
+        seconds[dtype, transpose_b] = best.seconds
+        matrix[dtype, transpose_b] = dict(best.parts)["matrix"]
+    assert matrix["tf32", True] == pytest.approx(2 * matrix["bf16", True], rel=0.05)
+    assert 1.8 < seconds["tf32", True] / seconds["bf16", True] < 2.1
+    assert 1 < seconds["tf32", False] / seconds["tf32", True] < 1.15
+
+
 @needs_nvrtc
 @pytest.mark.parametrize(
     "problem",
     [
         product(m=1000, n=1000, k=2040, batch=2, transpose_a=True, transpose_b=False, dtype="bf16"),
+        product(m=1000, n=999, k=517, transpose_a=True, transpose_b=False, dtype="tf32"),
         product(m=512, n=95, k=999, transpose_a=True, transpose_b=False),
         fused(product(m=2039, n=2039, k=999, dtype="bf16"), "relu(y + b)"),
         fused(image(n=16, c=64, h=56, w=56, k=72), "relu(y + b + z)"),
@@ -356,7 +435,10 @@ def test_no_bulk_schedule_spills_for_rows_that_its_threads_store():
         product(m=3000, n=1000, k=520),
         product(m=1000, n=1000, k=520, batch=3, transpose_a=True, transpose_b=False, dtype="bf16"),
         product(m=1001, n=999, k=517, transpose_b=False),
+        product(m=1001, n=1000, k=517, transpose_a=True, dtype="tf32"),
+        product(m=1000, n=1000, k=520, batch=3, transpose_b=False, dtype="tf32"),
         image(n=16, c=72, h=28, w=28, k=136),
+        image(n=16, c=36, h=28, w=28, k=136, dtype="tf32"),
         image(n=4, c=64, h=57, w=40, k=64, stride=2, dilation=2, padding=((2, 1), (0, 3)), dtype="f16"),
     ],
     ids=str,

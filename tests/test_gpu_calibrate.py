@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cpu.numbers import from_bits, to_bits
-from gpu.bulk_probes import LOADS
+from gpu.bulk_probes import LOADS, ROUNDED
 from gpu.calibrate import calibrate, main, on_device, on_twin, probes
 from gpu.compile import compile_cubin
 from gpu.instructions import INSTRUCTIONS
@@ -30,7 +30,8 @@ def test_every_call_of_the_layer_has_a_probe():
             ("twin.h", "twin_wgmma.h", "twin_bulk.h", "twin_split.h"),
         )
     )
-    calls = set(re.findall(r"^(?:DEVICE [\w ]+ |#define )(\w+)\(", ptx, re.M)) - {"KERNEL", "CLUSTER_KERNEL"}
+    no_calls = {"KERNEL", "CLUSTER_KERNEL", "WGMMA", "SUMS_8", "SUMS_32", "SUMS_64", "SUMS_128"}
+    calls = set(re.findall(r"^(?:DEVICE [\w ]+ |#define )(\w+)\(", ptx, re.M)) - no_calls
     bodies = "\n".join(probe.program.text for probe in PROBES.values())
     assert len(calls) > 15
     assert [call for call in sorted(calls) if f"{call}(" not in bodies] == []
@@ -64,6 +65,8 @@ def expected_words(probe):
     if name.startswith("load"):
         halves = a.view(np.float16 if name == "load_f16" else np.uint16)[:WORDS]
         return from_bits(halves, name.removeprefix("load_")).view(np.uint32)
+    if "_tf32" in name and name.startswith("copy"):
+        return rounded_to_even(swizzled(a.reshape(-1, 32))).reshape(-1)
     if name.startswith(("copy_box", "copy_pixels")):
         return expected_boxes(name.removesuffix("_multicast"), a)
     if name.startswith("store_box"):
@@ -110,6 +113,14 @@ def expected_words(probe):
     return found.reshape(-1).view(np.uint32)
 
 
+def rounded_to_even(words):
+    """f32 to tf32 by float64, whose quotient by the last place is exact."""
+    values = words.view(np.float32).astype(np.float64)
+    place = 2.0 ** (np.maximum(words >> 23 & 0xFF, 1).astype(np.int64) - 127 - 10)
+    with np.errstate(over="ignore"):
+        return (np.round(values / place) * place).astype(np.float32).view(np.uint32)
+
+
 def gathered(halves):
     found = np.zeros((WORDS // 4, 8), np.uint16)
     for i in range(WORDS // 4):
@@ -123,16 +134,16 @@ def gathered(halves):
 def expected_wgmma(probe, instruction, a_across, b_across):
     """Chunk c of row r of a tile lies at place c ^ r % 8 of the row's eight; sums from their places in the document.
 
-    A tile along the depth has a row of 64 depths for each point; across it a row of 64 points for each of 64 depths,
+    A tile along the depth has a row of 128 bytes for each point; across it a row of 64 points for each of 64 depths,
     and a block of such rows for every 64 points.
     """
-    dtype = np.float16 if instruction.dtype == "f16" else np.uint16
+    dtype = {"f16": np.float16, "bf16": np.uint16, "tf32": np.float32}[instruction.dtype]
 
     def tile(words, points, across, turned):
-        chunks = from_bits(words.view(dtype), instruction.dtype).reshape(512, 8)
+        chunks = from_bits(words.view(dtype), instruction.dtype).reshape(512, -1)
         rows = 64 * (points // 64) if across else points
         places = [[8 * r + (c ^ r % 8) for c in range(8)] for r in range(rows)]
-        found = np.array([[chunks[(p + p // 512 * turned) % 512] for p in row] for row in places]).reshape(rows, 64)
+        found = np.array([[chunks[(p + p // 512 * turned) % 512] for p in row] for row in places]).reshape(rows, -1)
         return np.concatenate([block.T for block in np.split(found, points // 64)]) if across else found
 
     a, b = tile(probe.first, 64, a_across, 0), tile(probe.second, instruction.columns, b_across, 1)
@@ -145,9 +156,9 @@ def expected_wgmma(probe, instruction, a_across, b_across):
 
 
 def swizzled(rows):
-    """Rows of 64 elements as they lie in shared memory: chunk c of row r at place c ^ r % 8."""
-    chunks = rows.reshape(-1, 8, 8)
-    return np.stack([chunks[r, [c ^ r % 8 for c in range(8)]] for r in range(len(chunks))]).reshape(-1, 64)
+    """Rows of 128 bytes as they lie in shared memory: chunk c of row r at place c ^ r % 8."""
+    chunks = rows.reshape(len(rows), 8, -1)
+    return np.stack([chunks[r, [c ^ r % 8 for c in range(8)]] for r in range(len(chunks))]).reshape(rows.shape)
 
 
 def expected_boxes(name, words):
@@ -183,13 +194,14 @@ def expected_stores(rank, words):
     return np.ascontiguousarray(whole[:, :8] if rank == 3 else whole[:64]).reshape(-1).view(np.uint32)
 
 
-# Of wgmma each number of columns, dtype and orientation, not all 24 ways to combine them.
+# Of wgmma each number of columns, dtype and orientation, not all 27 ways to combine them.
 ORDINARY = [
     name
     for name in PROBES
     if not name.startswith("wgmma")
     or name.startswith("wgmma_m64n64k16_f16")
     or name in ("wgmma_m64n128k16_bf16_across_11", "wgmma_m64n256k16_f16", "wgmma_m64n256k16_bf16_across_01")
+    or name == "wgmma_m64n128k8_tf32"
 ]
 
 
@@ -207,6 +219,17 @@ def test_the_twin_does_what_the_document_says_in_every_combination(soak_seconds)
         if time.monotonic() > end:
             break
     print(f"{done} more probes as the document says")
+
+
+@pytest.mark.parametrize("call", ROUNDED)
+def test_probes_of_tf32_tell_how_a_copy_rounds(call):
+    """In how many words each other rounding would differ from the twin's."""
+    for name in (f"{call}_tf32", f"{call}_tf32_ties"):
+        found, words = on_twin(PROBES[name]), swizzled(PROBES[name].first.reshape(-1, 32)).reshape(-1)
+        cut, away = ((words + np.uint32(half)) & ~np.uint32(0x1FFF) for half in (0, 0x1000))
+        assert (found != cut).sum() > WORDS // 4
+        ties = (found != away).sum()
+        assert WORDS // 3 < ties < WORDS * 2 // 3 if name.endswith("ties") else ties == 0
 
 
 @needs_nvrtc

@@ -66,6 +66,7 @@ def split_bulk(scheme, **parts):
         split_bulk(
             bulk_scheme(matmul(m=64, n=72, k=256, batch=2, transpose_a=True, dtype="bf16"), cluster=(1, 2)), k=4
         ),
+        split_bulk(bulk_scheme(matmul(m=131, n=72, k=250, dtype="tf32"), cluster=(2, 1)), k=4),
         split_bulk(bulk_scheme(fused(WIDE, "max(y, z) + b")), r=3, c=2),
         split_bulk(bulk_scheme(WIDE, cluster=(2, 1)), r=3, s=3),
     ],

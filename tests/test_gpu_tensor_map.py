@@ -72,6 +72,13 @@ def test_the_driver_is_asked_for_a_swizzled_map_without_interleaving(driver):
     assert driver.calls == [("cuTensorMapEncodeTiled", 0, 6, 2, 4096, [72, 56], [144], [64, 32], [1, 1], 0, 3, 2, 0)]
 
 
+@pytest.mark.parametrize(("dtype", "kind"), [("tf32", 11), ("f32", 7)])
+def test_only_inputs_of_tf32_are_rounded_on_their_way(driver, dtype, kind):
+    """The driver's type 11 is TFLOAT32; sums are of type 7, FLOAT32, and stay as they are."""
+    encoded(TensorMap(**GOOD | {"dtype": dtype, "box": (32, 32)}), 4096)
+    assert driver.calls[0][2] == kind
+
+
 def test_a_map_of_the_same_memory_is_made_once(driver, monkeypatch):
     device = SimpleNamespace(cuda=SimpleNamespace(Device=lambda number: nullcontext()))
     monkeypatch.setitem(sys.modules, "cupy", device)
@@ -121,12 +128,12 @@ def test_a_launch_hands_maps_over_in_the_arrays_places(driver, monkeypatch):
 
 
 class Room:
-    """Memory of the device, from 1 MiB on, of elements of two bytes."""
+    """Bytes of the device's memory, from 1 MiB on."""
 
     data = SimpleNamespace(ptr=1 << 20)
 
     def __getitem__(self, place):
-        return _at(self.data.ptr + 2 * place.start)
+        return _at(self.data.ptr + place.start)
 
 
 def test_a_launch_takes_copies_in_the_place_of_arrays_that_are_not_aligned(driver, monkeypatch):
@@ -147,9 +154,9 @@ def test_a_launch_takes_copies_in_the_place_of_arrays_that_are_not_aligned(drive
     arrays = [_at(256 * i) for i in range(1, 4)]
     for _ in range(2):
         loaded.launch(*arrays)
-    assert asked == [((128 + 136) * 80, "uint16")]
+    assert asked == [(2 * (128 + 136) * 80, "uint8")]
     (grid, block, parameters, shared), (_, _, maps, _) = launches[:2]
-    assert (grid, block, parameters, shared) == ((11,), (256,), (arrays[0], arrays[1], room), 0)
+    assert (grid, block, parameters, shared) == ((5 + 6,), (256,), (arrays[0], arrays[1], room), 0)
     assert [call[4] for call in driver.calls] == [1 << 20, (1 << 20) + 2 * 128 * 80, 768]
     assert [call[5:7] for call in driver.calls[:2]] == [([67, 128], [160]), ([67, 136], [160])]
     assert [p.dtype for p in maps] == ["V128"] * 3 and len(launches) == 4

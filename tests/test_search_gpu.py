@@ -99,7 +99,7 @@ def test_what_copies_inputs_first_is_written_beside_the_kernel(compiles, tmp_pat
     assert found["copied"] == ["b"] and sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
     assert found["emitted"] == [str(tmp_path / name) for name in names]
     assert matmul_command(arguments) == 0
-    assert "of shared memory each, after one that copies b to aligned rows\n" in capsys.readouterr().out
+    assert "of shared memory each, after one that lays out b for bulk copies\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command, shape", [(conv_command, CONV), (matmul_command, PRODUCT), (matmul_command, TURNED)])
@@ -232,7 +232,7 @@ def test_what_makes_no_sense_for_a_target_gets_one_sentence(arguments, message, 
 
 def test_groups_are_no_matrix_product(capsys):
     assert conv_command(["--target", "cuda", "--model-only", "--shape", CONV + ",groups=4"]) == 2
-    assert "no matrix product" in capsys.readouterr().err
+    assert "groups make no single matrix product" in capsys.readouterr().err
 
 
 def test_a_scheme_that_a_device_cannot_hold(capsys):
@@ -310,7 +310,7 @@ def test_generate_for_the_device_loads_the_choice(monkeypatch):
         (dict(target="cuda", tune="measure", budget=0), ProblemError, "budget=0 must be a number of seconds above 0"),
         (dict(target="cuda", tune="measure"), DeviceError, "there is no CUDA device here"),
         (dict(target="cuda-twin", isa="avx2"), ProblemError, "isa='avx2' means nothing"),
-        (dict(target="cuda-twin", groups=2), SchemeError, "no matrix product"),
+        (dict(target="cuda-twin", groups=2), SchemeError, "groups make no single matrix product"),
         (dict(target="cuda-twin", n=9999), ProblemError, "too many for the twin"),
     ],
 )

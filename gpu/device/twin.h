@@ -46,8 +46,8 @@ struct twin_buffer { char *base; long bytes; unsigned char *written; };
 /* A copy under way: its bytes are read when it is carried out. `group` counts commits; -1 is not yet committed. */
 struct twin_copy { unsigned to; const char *from; int bytes, inside, done; long group; };
 
-/* A wgmma under way, seen by one lane: its sums, and the matrices of its warp. */
-struct twin_product { float *sums; uint64_t a, b; int a_across, b_across, columns, done; long group; float (*decode)(unsigned); };
+/* A wgmma under way, seen by one lane: its sums, and the matrices of its warp, of elements of so many bytes. */
+struct twin_product { float *sums; uint64_t a, b; int a_across, b_across, columns, bytes, done; long group; float (*decode)(unsigned); };
 
 enum twin_state { TWIN_READY, TWIN_AT_BARRIER, TWIN_IN_WARP, TWIN_AT_CLUSTER, TWIN_AT_MBARRIER, TWIN_DONE };
 

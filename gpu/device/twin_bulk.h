@@ -10,12 +10,12 @@ enum { TWIN_BULK = 256, TWIN_MAGIC = 0x2a5f };
 #define CLUSTER_KERNEL(threads, blocks, cluster) static void
 #define TENSOR_MAP const tensor_map
 
-/* As `gpu.twin` fills it in: bytes, elements, innermost first. `pixels` is 0 for boxes. */
+/* As `gpu.twin` fills it in: bytes, elements, innermost first. `pixels` is 0 for boxes; `rounded`: f32 arrive as tf32. */
 typedef struct
 {
     char *base;
     int64_t dims[5], strides[5];
-    int32_t box[5], lower[2], upper[2], steps[2], rank, element_bytes, swizzled, pixels;
+    int32_t box[5], lower[2], upper[2], steps[2], rank, element_bytes, swizzled, pixels, rounded;
 } tensor_map;
 
 /* A bulk copy under way; a store keeps its place until its thread has waited for it. `group` is as of cp.async. */
@@ -199,6 +199,17 @@ static void twin_bulk_store(const char *from, char *to, int bytes)
     memcpy(to, from, (size_t)bytes);
 }
 
+/* Rounds an f32 to tf32 as a bulk copy does, to nearest, ties to even; infinities and NaN stay. Source: Triton, pull request
+ * 11751, whose tests found that on an sm_120. */
+static void twin_bulk_round(char *element)
+{
+    uint32_t bits;
+    memcpy(&bits, element, 4);
+    if (~bits & 0x7f800000)
+        bits = (bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu;
+    memcpy(element, &bits, 4);
+}
+
 /* Moves the bytes of one copy. May run outside every thread. */
 static void twin_bulk_move(struct twin_bulk *c)
 {
@@ -217,8 +228,11 @@ static void twin_bulk_move(struct twin_bulk *c)
                     memset(here, 0, (size_t)bytes);
             } else if (c->store)
                 twin_bulk_store(here, twin_bulk_global(map, at), bytes);
-            else
+            else {
                 memcpy(here, twin_bulk_global(map, at), (size_t)bytes);
+                if (map->rounded)
+                    twin_bulk_round(here);
+            }
         }
     }
     c->done = 1;

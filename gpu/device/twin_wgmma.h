@@ -87,16 +87,19 @@ static void twin_count_product(const struct twin_product *p, int warp_row, int b
     twin_count_matrix(p->b, p->b_across, 0, p->columns, by);
 }
 
-/* The 16 elements of each of `points` points, a multiple of 8, from `first` on. */
-static void twin_elements(uint64_t descriptor, int across, int first, int points, float (*decode)(unsigned), float (*values)[16])
+/* The elements, 32 bytes, of each of `points` points, a multiple of 8, from `first` on. Those across the depth have 2 bytes. */
+static void twin_elements(const struct twin_product *p, uint64_t descriptor, int across, int first, int points, float (*values)[16])
 {
-    uint16_t bits[8];
+    const int each = 16 / p->bytes;
     for (int i = 0; i < 2 * points; ++i) {
         const unsigned address = across ? twin_described_across(descriptor, first + i / 16 * 8, i % 16)
                                         : twin_described(descriptor, first + i / 2, i % 2);
-        memcpy(bits, twin_shared(address, 16, "wgmma"), 16);
-        for (int e = 0; e < 8; ++e)
-            *(across ? &values[i / 16 * 8 + e][i % 16] : &values[i / 2][i % 2 * 8 + e]) = decode(bits[e]);
+        const char *chunk = twin_shared(address, 16, "wgmma");
+        for (int e = 0; e < each; ++e) {
+            uint32_t bits = 0;
+            memcpy(&bits, chunk + e * p->bytes, (size_t)p->bytes);
+            *(across ? &values[i / 16 * 8 + e][i % 16] : &values[i / 2][i % 2 * each + e]) = p->decode(bits);
+        }
     }
 }
 
@@ -106,13 +109,13 @@ static void twin_multiply(struct twin_thread *lanes, int index)
     static float a[16][16], b[TWIN_WIDEST][16];
     struct twin_product *p = lanes[0].products + index;
     const int warp_row = (int)(lanes - twin.threads) % 128 / 32 * 16;
-    twin_elements(p->a, p->a_across, warp_row, 16, p->decode, a);
-    twin_elements(p->b, p->b_across, 0, p->columns, p->decode, b);
+    twin_elements(p, p->a, p->a_across, warp_row, 16, a);
+    twin_elements(p, p->b, p->b_across, 0, p->columns, b);
     for (int lane = 0; lane < 32; ++lane)
         for (int i = 0; i < p->columns / 2; ++i) {
             const int row = lane / 4 + (i / 2 % 2) * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
             float *sum = lanes[lane].products[index].sums + i;
-            for (int k = 0; k < 16; ++k)
+            for (int k = 0; k < 32 / p->bytes; ++k)
                 *sum += a[row][k] * b[column][k];
         }
     twin_count_product(p, warp_row, -1);
@@ -139,7 +142,7 @@ static void twin_start_product(struct twin_thread *lanes)
 
 static void twin_wgmma(float *d, uint64_t a, uint64_t b, int a_across, int b_across, int columns, float (*decode)(unsigned))
 {
-    struct twin_product product = {d, a, b, a_across, b_across, columns, 0, -1, decode};
+    struct twin_product product = {d, a, b, a_across, b_across, columns, decode == twin_tf32_of ? 4 : 2, 0, -1, decode};
     twin_collective("wgmma", twin_start_product, &product, NULL, NULL);
 }
 
@@ -149,6 +152,10 @@ DEVICE void wgmma_m64n256k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(
 DEVICE void wgmma_m64n64k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 64, twin_bf16_of); }
 DEVICE void wgmma_m64n128k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 128, twin_bf16_of); }
 DEVICE void wgmma_m64n256k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 256, twin_bf16_of); }
+
+DEVICE void wgmma_m64n64k8_tf32(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 64, twin_tf32_of); }
+DEVICE void wgmma_m64n128k8_tf32(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 128, twin_tf32_of); }
+DEVICE void wgmma_m64n256k8_tf32(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 256, twin_tf32_of); }
 
 DEVICE void wgmma_m64n64k16_f16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 64, twin_half_of); }
 DEVICE void wgmma_m64n128k16_f16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 128, twin_half_of); }
