@@ -27,6 +27,7 @@ from cpu.host import host
 from gpu.kernel import DeviceError
 from gpu.nvrtc import CompileError
 from microkernels.isa import ISAS_OF, isa_named
+from microkernels.microkernel import ranked_op
 from microkernels.offline import machine_catalog
 from search.gpu_problem import DEFAULT_DTYPE, DTYPES
 from search.gpu_workshop import gpu_workshop
@@ -37,6 +38,7 @@ from tiling.problem import Problem, ProblemError
 from tiling.scheme import SchemeError
 from tiling.shapes import chosen
 from tiling.suite import Layer
+from tiling.words import in_words
 
 STEM = "performance"  # of the report's files
 
@@ -73,6 +75,11 @@ def main(arguments: list[str] | None = None) -> int:
         known = described(_command(options), shops[0], versions, absent, options.cache, options.budget)
         unfinished = journal(identity(list(suites), suites, threads, options.dtype, options.algorithm, known))
         found.visits = plan(suites, shops)
+        print(
+            f"{len(found.visits)} layers to time, each with {options.budget:g} s of search and some 15 s of checks and "
+            "turns; Ctrl-C keeps what is done",
+            file=sys.stderr,
+        )
         with alone():
             if options.restart:
                 unfinished.discard()
@@ -149,11 +156,11 @@ def _shops(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], th
 
 
 def _operator(shop: Workshop, problem: Problem) -> tuple[str, ...]:
-    """The operator that the shop computes a problem as; none where it refuses to, which is said when the layer's turn
-    comes.
+    """The operator whose ranking the shop chooses from for a problem; none where it refuses it, which is said when the
+    layer's turn comes.
     """
     try:
-        return (shop.problem(problem).op,)
+        return (ranked_op(in_words(shop.problem(problem))),)
     except ProblemError:
         return ()
 

@@ -13,6 +13,7 @@ from bench.peers import PEERS
 from bench.results import Conditions
 from cpu.emit import VERSION
 from cpu.host import host
+from cpu.neighbours import TRIES
 from cpu.toolchain import find_compiler
 from search import store
 from search.workshop import Workshop
@@ -82,7 +83,8 @@ def conditions(
         allocator="output memory is re-used; where a library allocates it, glibc is told to keep what is freed; large "
         "arrays lie on huge pages where the system grants them, whoever allocates them",
         turns=f"medians over {ROUNDS} turns of {TURN_SECONDS:g} s of every contender, in turns A B A B in one process, "
-        "the FMA peak measured before and after each turn; warm turns begin with 3 calls that do not count",
+        "the FMA peak measured before and after each turn; warm turns begin with 3 calls that do not count; a turn "
+        f"beside which other programs took the cores is repeated, up to {TRIES - 1} times",
         budget=budget,
     )
 

@@ -2,8 +2,9 @@
 
     prepare ──► check against float64 ──► for each round: A, B, C, … each warmed, then sampled, the FMA peak around it
 
-Turns hit all alike: a slow moment of a shared machine, a drifting clock. Between two turns the threads of the last one
-are given time to go to sleep, so that nobody is timed against another library's spinning threads.
+Turns hit all alike: a slow moment of a shared machine, a drifting clock. A turn beside which other programs took the
+cores is repeated (`cpu.neighbours`). Between two turns the threads of the last one are given time to go to sleep, so
+that nobody is timed against another library's spinning threads.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from bench.peers.peer import Prepared
 from cpu.host import host
 from cpu.kernel import Kernel, aligned_empty, build
 from cpu.measure import WrongResult, bound_of, check_exact, largest_error
+from cpu.neighbours import undisturbed
 from cpu.numbers import stored, to_bits
 from cpu.oracle import error_bound, reals, reference
 from cpu.timer import peak_gflops, read_bandwidth
@@ -102,9 +105,9 @@ def contest(
     sweep = None if warm else _sweeper()
     for _ in range(rounds):
         for entrant in entrants:
-            entrant.calls.append(_turn(entrant.run, seconds, peak, sweep))
+            entrant.calls.append(undisturbed(partial(_turn, entrant.run, seconds, peak, sweep), threads))
             if entrant.kernel:
-                entrant.kernels.append(entrant.kernel(seconds))
+                entrant.kernels.append(undisturbed(partial(entrant.kernel, seconds), threads))
     buffer = np.ones(min(2 * SWEEP * host().caches[-1].bytes, _MOST_BUFFER_BYTES) // 8)
     # One peak for all, since they took turns: other programs only ever lower a measured one, so the highest counts.
     highest = max((turn.peak_gflops for entrant in entrants for turn in entrant.calls), default=0.0)

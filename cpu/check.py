@@ -60,9 +60,10 @@ def _check_exchange(scheme: Scheme, isa: Isa) -> None:
         raise SchemeError(
             f"V({scheme.problem.vector_dim},{isa.lanes}): a group of {size} channels does not fit {isa.lanes} lanes"
         )
-    if any(tile[dim] != size for tile in scheme.tiles):
+    units = scheme.units[dim]
+    if any(tile[dim] != units for tile in scheme.tiles):
         raise SchemeError(
-            f"U({dim},{size}) is missing: each {dim} is another exchange of lanes, so none of them may loop"
+            f"U({dim},{units}) is missing: each {dim} is another exchange of lanes, so none of them may loop"
         )
 
 

@@ -18,12 +18,12 @@ from cpu.check import check, single_pass
 from cpu.epilogue import epilogue_text, pointers
 from cpu.nest import Nest
 from cpu.numbers import ELEMENTS, elements_of
-from cpu.pack import pack_lines, packed_elements
+from cpu.pack import pack_lines, packed_elements, packed_lanes
 from cpu.turn import turn_of
 from cpu.winograd import facts, packed_floats
 from microkernels.estimate import loads_per_step
 from microkernels.isa import Isa, isa_named
-from microkernels.lanes import block_definition, exchange_definitions, tail_definition
+from microkernels.lanes import block_definition, exchange_definitions, own_definitions, tail_definition
 from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import definitions, whole_stores
 from tiling.nest import lower
@@ -112,11 +112,12 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         types=[ELEMENTS[name].c for name in elements_of(problem)],
         copied=_copied(scheme, words.problem),
         turned=turned,
-        strides=_strides(words.problem, packed_elements(scheme) // words.problem.numbers_per_word),
+        x_type=isa.x_type(words.problem.lanewise),
+        strides=_strides(words.problem, packed_lanes(scheme)),
         narrow=isa.narrow_to(problem.output_dtype),
         panels=sorted({site.vectors for site in nest.sites}),
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if nest.masked else "",
-        shuffles=_shuffles(nest, turned.blocks if turned else ()),
+        lanes=_lanes(nest, turned.blocks if turned else ()),
         functions=nest.functions,
         body=body,
         pack=pack_lines(scheme),
@@ -127,12 +128,14 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
 
 
-def _shuffles(nest: Nest, turned: tuple[int, ...]) -> list[str]:
-    """The C text of what tiles and the copy of a turned x call to move lanes."""
-    problem = nest.scheme.problem
+def _lanes(nest: Nest, turned: tuple[int, ...]) -> list[str]:
+    """The C text of what tiles and the copy of a turned x call to fill and move lanes."""
+    problem, isa = nest.scheme.problem, nest.isa
     if problem.exchange_dim:
-        return exchange_definitions(nest.isa, problem.extents[problem.exchange_dim])
-    return _transposition(nest, turned) if problem.crosswise or turned else []
+        size = problem.extents[problem.exchange_dim]
+        return exchange_definitions(isa, size) + own_definitions(isa, nest.masked, problem.numbers_per_word, size)
+    own = own_definitions(isa, nest.masked, problem.numbers_per_word) if problem.lanewise else []
+    return own + (_transposition(nest, turned) if problem.crosswise or turned else [])
 
 
 def _transposition(nest: Nest, turned: tuple[int, ...]) -> list[str]:
@@ -167,9 +170,10 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         types=[ELEMENTS[name].c for name in elements_of(problem)],
         copied=None,
         turned=None,
-        strides=_strides(product.problem, packed_elements(product)),
+        x_type=isa.word,
+        strides=_strides(product.problem, packed_lanes(product)),
         narrow=None,
-        shuffles=[],
+        lanes=[],
         stream=False,
         **facts(winograd, isa, threads),
     )
@@ -242,11 +246,14 @@ def _operand(problem: Problem, tensor: Tensor) -> str:
 
 
 def _indices(problem: Problem, tensor: Tensor) -> list[str]:
-    """The index of each axis as text; where lanes are exchanged, that of the channel that a lane meets."""
+    """The index of each axis as text; where lanes are exchanged, that of the channel that a lane meets, and of words
+    that of its group.
+    """
     texts, dim, lane = [str(index) for index in tensor.indices], problem.exchange_dim, problem.vector_dim
     if dim and tensor.role == "broadcast":
-        return [f"{lane} ^ {dim}" if text == lane else text for text in texts]
-    if dim and tensor.role == "vector":
+        met = f"{lane} - {lane} % {problem.extents[dim]} + {dim}" if is_narrow(problem) else f"{lane} ^ {dim}"
+        return [met if text == lane else text for text in texts]
+    if dim and tensor.role == "vector" and not is_narrow(problem):
         return [f"({lane} ^ {dim}) % {problem.extents[dim]}" if text == dim else text for text in texts]
     return texts
 

@@ -185,7 +185,8 @@ def _read(path: Path) -> dict:
     except OSError as error:
         raise ExportError(f"{path} cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:  # broken, or nested without end
-        raise ExportError(f"{path} is no record of a saved kernel: {error}") from None
+        why = "give its folder, or the .json beside it" if path.suffix in (".c", ".h", ".so") else error
+        raise ExportError(f"{path} is no record of a saved kernel: {why}") from None
     if not isinstance(record, dict) or {key: type(value) for key, value in record.items()} != _RECORD:
         raise ExportError(f"{path} is no record of a saved kernel: its fields are {', '.join(_RECORD)}")
     # The symbol becomes a file's name and a C declaration.

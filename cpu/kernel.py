@@ -179,9 +179,10 @@ class Kernel:
         if isinstance(w, Packed):
             # The scheme's text alone would not do: it may be the same for two problems, its problem is part of it.
             if w.scheme is not self.scheme and w.scheme != self.scheme:
+                theirs, ours = (f"{canonical(s.problem)} by {s}" for s in (w.scheme, self.scheme))
                 raise ArgumentError(
-                    f"these packed weights belong to another kernel ({w.scheme.problem}, {w.scheme}): call this one's "
-                    f"pack(w)"
+                    f"these packed weights belong to another kernel, of {theirs}, and this one is of {ours}: call this "
+                    f"one's pack(w)"
                 )
         else:
             w = self.pack(w)
@@ -190,7 +191,7 @@ class Kernel:
         if out is None:
             y = self.empty()
         else:
-            y = _checked(out, self.problem.output, self._elements[2], "out")
+            y = _checked_output(out, self.problem.output, self._elements[2])
             if not y.flags.writeable:
                 raise ArgumentError("out is read-only: pass an array that can be written")
         at_x, at_w, at_y = _pointer(x), _pointer(w.data), _pointer(y)
@@ -300,6 +301,15 @@ def _checked(array, tensor: Tensor, element: Element, name: str | None = None) -
     if not array.flags.c_contiguous:
         raise ArgumentError(f"{name} is not C-contiguous: pass numpy.ascontiguousarray({name})")
     return array
+
+
+def _checked_output(out, tensor: Tensor, element: Element) -> np.ndarray:
+    """As `_checked`; what is written to a converted copy would never reach the caller's array, so none is advised."""
+    try:
+        return _checked(out, tensor, element, "out")
+    except ArgumentError as error:
+        found = str(error).partition(":")[0]
+        raise ArgumentError(f"{found}: pass numpy.empty({tensor.shape}, numpy.{element.numpy})") from None
 
 
 def _adopt(array, name: str, element: Element) -> np.ndarray:

@@ -59,12 +59,17 @@ def _channels_last(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray
 
 
 def _pointwise(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """x (N,H,W,C) times w (K,C/groups): group by group a matrix product."""
+    """x (N,H,W,C) times w (K,C/groups): group by group a matrix product.
+
+    NumPy hands a product to BLAS where the elements of a row, or of a column, are neighbours, which those of one tap
+    of w are not; without BLAS the largest layers take seconds instead of a tenth.
+    """
     groups = x.shape[-1] // w.shape[1]
     if w.shape[1] == 1:  # the same without a loop over as many groups as there are channels
         return np.repeat(x, len(w) // groups, axis=-1) * w[:, 0]
-    parts = zip(np.split(x, groups, axis=-1), np.split(w, groups))
-    return np.concatenate([part @ weights.T for part, weights in parts], axis=-1)
+    points = x.reshape(-1, x.shape[-1])
+    parts = zip(np.split(points, groups, axis=-1), np.split(np.ascontiguousarray(w), groups))
+    return np.concatenate([part @ weights.T for part, weights in parts], axis=-1).reshape(*x.shape[:-1], len(w))
 
 
 def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:

@@ -6,7 +6,8 @@ The panels of one group stand together, group after group.
 
 Panels stand back to back, so a register tile streams its weights from one contiguous run. Lanes past the vectorised
 extent are zero; they are the only padding there is, and no more than one vector wide. Of narrow numbers a lane is a
-word (`tiling.words`): neighbours of the dim that is summed word by word lie side by side in it, zeros in what it lacks.
+word (`tiling.words`): neighbours of the dim that is summed word by word lie side by side in it, zeros in what it lacks;
+where every channel is by itself, one weight and zeros.
 Where lanes meet the channels of their group in turn (`tiling.grouped`), each lane's weights stand in the order it meets
 them.
 """
@@ -19,29 +20,34 @@ from math import prod
 from cpu.site import reduction_order
 from tiling.nest import Loop, Node, Register, lower
 from tiling.scheme import Scheme
-from tiling.words import dims_of, scheme_in_words
+from tiling.words import dims_of, fitting, scheme_in_words
 
 
 def packed_elements(scheme: Scheme) -> int:
-    """Numbers of the packed weights: the vectorised dim rounded up to whole vectors, in every group."""
-    scheme, narrow = scheme_in_words(scheme), scheme.problem
+    """Numbers of the packed weights, of which a lane holds a word full."""
+    return packed_lanes(scheme) * fitting(scheme.problem)
+
+
+def packed_lanes(scheme: Scheme) -> int:
+    """Lanes of the packed weights: the vectorised dim rounded up to whole vectors, in every group."""
+    scheme = scheme_in_words(scheme)
     problem = scheme.problem
-    numbers = problem.bytes_per_element // narrow.bytes_per_element
     groups = prod(problem.extents[dim] for dim in problem.looped_dims)
-    return groups * scheme.units[problem.vector_dim] * scheme.lanes * problem.reduction_length * numbers
+    return groups * scheme.units[problem.vector_dim] * scheme.lanes * problem.reduction_length
 
 
 def pack_lines(scheme: Scheme) -> list[str]:
     """The body of `void pack(const float *W, float *packed)`; W lies as the problem's tensor does, (K,C/groups,R,S) or
     (K,N)."""
     narrow, scheme = scheme, scheme_in_words(scheme)
-    problem, numbers = narrow.problem, scheme.problem.numbers_per_word
+    problem, numbers = narrow.problem, fitting(narrow.problem)
     dim, extent, tensor = problem.vector_dim, problem.extents[problem.vector_dim], problem.vector
     points = {d: d for d in problem.extents} | {dim: f"({dim} + lane)"}
-    points |= _points_in_words(narrow, numbers)
-    if problem.exchange_dim:
+    met = problem.exchange_dim
+    if met and scheme.problem.extents[met] > 1:
         # Panels begin at whole vectors, so the place of a lane in its group is that of its number.
-        points[problem.exchange_dim] = f"({problem.exchange_dim} ^ (lane % {problem.extents[problem.exchange_dim]}))"
+        points[met] = f"({met} ^ (lane % {scheme.problem.extents[met]}))"
+    points |= _points_in_words(narrow, numbers, points)
     index = " + ".join(f"{points[d]} * {tensor.stride(d)}" for d in problem.extents if d in tensor.dims)
     # The taps of a window's words are counted with its channels.
     counted = dims_of(narrow)[:-1] if numbers > 1 else ""
@@ -64,7 +70,7 @@ def pack_lines(scheme: Scheme) -> list[str]:
             indent += "    "
             lines.append(f"{indent}for (long number = 0; number < {numbers}; ++number)")
         inside = [f"{dim} + lane < {extent}"] if starts[-1] + width > extent else []
-        inside += _in_last_word(narrow, numbers)
+        inside += _in_word(narrow, numbers)
         value = f"W[{index}]"
         if inside:
             value = f"{' && '.join(inside)} ? {value} : 0"
@@ -75,23 +81,39 @@ def pack_lines(scheme: Scheme) -> list[str]:
     return lines
 
 
-def _points_in_words(scheme: Scheme, numbers: int) -> dict[str, str]:
-    """The point of each dim of a D that `number` of a word belongs to, as C text; the last dim varies fastest."""
-    if numbers == 1:
+def _points_in_words(scheme: Scheme, numbers: int, words: dict[str, str]) -> dict[str, str]:
+    """The point of each dim of a D that `number` of a word belongs to, as C text; the last dim varies fastest. `words`
+    has the word along each dim.
+    """
+    if numbers == 1 or not dims_of(scheme):
         return {}
     *taps, channel = dims_of(scheme)
-    at = f"({channel} * {numbers} + number)"
+    if _groups_in_word(scheme, numbers):
+        return {channel: f"(number % {scheme.problem.extents[channel]})"}
+    at = f"({words[channel]} * {numbers} + number)"
     if not taps:
         return {channel: at}
     channels = scheme.problem.extents[channel]
     return {taps[0]: f"({at} / {channels})", channel: f"({at} % {channels})"}
 
 
-def _in_last_word(scheme: Scheme, numbers: int) -> list[str]:
-    """The test that a number of a word is one of the weights, where the last word is partly used."""
-    if numbers == 1 or scheme.problem.extent(dims_of(scheme)) % numbers == 0:
+def _in_word(scheme: Scheme, numbers: int) -> list[str]:
+    """The test that a number of a word is one of the weights, where words hold but one or the last is partly used."""
+    if numbers == 1 or (dims_of(scheme) and scheme.problem.extent(dims_of(scheme)) % numbers == 0):
         return []
+    if not dims_of(scheme):
+        return ["number == 0"]
+    if _groups_in_word(scheme, numbers):
+        # The others of the word are another group's.
+        size = scheme.problem.extents[scheme.problem.exchange_dim]
+        return [f"number / {size} == lane % {numbers} / {size}"]
     return [f"{dims_of(scheme)[-1]} * {numbers} + number < {scheme.problem.extent(dims_of(scheme))}"]
+
+
+def _groups_in_word(scheme: Scheme, numbers: int) -> bool:
+    """Whether a word that lanes meet holds more than one group."""
+    dim = scheme.problem.exchange_dim
+    return dim is not None and scheme.problem.extents[dim] < numbers
 
 
 def _panels(scheme: Scheme) -> list[tuple[int, int]]:

@@ -36,7 +36,10 @@ class TileFunction:
 
 def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: str, stream: bool) -> TileFunction:
     """Writes the function of `variant`. x, w and y point at the tile's first row, panel and output."""
-    emitter = TileEmitter(isa, len(site.rows), site.vectors, site.problem.lanewise, site.problem.output_dtype)
+    problem = site.problem
+    emitter = TileEmitter(
+        isa, len(site.rows), site.vectors, problem.lanewise, problem.exchange_dim is not None, problem.output_dtype
+    )
     writer = _Writer(site, emitter, variant)
     body = emitter.declare()
     if not site.single_pass:
@@ -195,7 +198,7 @@ class _Writer:
         loop = self.site.inner[level]
         x_here, w_here = f"x_{name}", f"w_{name}"
         lines = [
-            f"const {self.emitter.isa.word} *{x_here} = {x} + {at} * X_{loop.dim};",
+            f"const {self.emitter.isa.x_type(self.site.problem.lanewise)} *{x_here} = {x} + {at} * X_{loop.dim};",
             f"const {self.emitter.isa.word} *{w_here} = {w} + {at} * {panel_stride(self.site, level)};",
         ]
         return _indent(lines + self.loops(level + 1, x_here, w_here, taps))

@@ -14,6 +14,8 @@ from math import prod
 
 from microkernels.isa import Isa
 from tiling.problem import Problem
+from tiling.scheme import WORD_BYTES
+from tiling.words import fitting
 
 # Blocks of pixels that are turned for some channels before the next channels: as many lines of each channel are read
 # one after the other, which prefetchers follow, and those written, side by side for all channels, are still in L2 for
@@ -53,7 +55,7 @@ def turn_of(words: Problem, problem: Problem, isa: Isa) -> Turn | None:
     axis = problem.turned_axis
     if axis is None:
         return None
-    shape, numbers = problem.broadcast.shape, words.numbers_per_word
+    shape, numbers = problem.broadcast.shape, fitting(problem)
     groups = prod(problem.extents[d] for d in problem.looped_dims if problem.broadcast.indices[axis].coefficient(d))
     if shape[axis] // groups % numbers == 0:
         groups = 1  # no word holds numbers of two
@@ -68,7 +70,7 @@ def turn_of(words: Problem, problem: Problem, isa: Isa) -> Turn | None:
         groups=groups,
         channels=channels,
         pixels=pixels,
-        words=words.broadcast.shape[-1],
+        words=words.broadcast.shape[-1] * words.bytes_of(words.broadcast) // WORD_BYTES,
         numbers=numbers,
         block=block,
         run=RUN * isa.lanes,
@@ -102,12 +104,13 @@ def _block(isa: Isa, numbers: int, channels: int, pixels: int) -> list[str]:
 
 def _word(isa: Isa, numbers: int, channels: range, pixels: int) -> str:
     """The vector of the words of these channels, one for each pixel."""
-    forms = isa if numbers == 1 else isa.alone
+    forms = isa if numbers == 1 else isa.numbers
     load = forms.load if pixels == isa.lanes else forms.load_tail
     loads = [load.format(p=_at("x", channel, "PIXELS"), lanes=f"FIRST_{pixels}") for channel in channels]
     if numbers == 1:
         return loads[0]
-    lanes = (forms.lane.format(v=value, bits=number * 32 // numbers) for number, value in enumerate(loads))
+    lanes = [forms.alone.format(v=loads[0])]
+    lanes += [forms.moved.format(v=loads[n], bits=n * 32 // numbers) for n in range(1, len(loads))]
     return f"({isa.vector_type})({' | '.join(lanes)})"
 
 

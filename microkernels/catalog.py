@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from microkernels.estimate import estimate
+from microkernels.estimate import estimate, moving
 from microkernels.microkernel import Microkernel
 from tiling.machine import Timing
 
@@ -51,9 +51,12 @@ class Catalog:
         """The fraction of peak to expect of any tile: its own score (a matmul tile's is that of the equal conv2d tile,
         `Microkernel.measured_as`); 0 where it failed; else its score at stride 1, where the FMAs are the same and only
         the addresses differ; else `estimate`, scaled by the best score since no tile here was seen to go faster. At
-        most 1: a score beyond it says that the peak beside it was disturbed.
+        most 1: a score beyond it says that the peak beside it was disturbed. Of that, where another instruction set's
+        tile stands for it, what `moving` leaves.
         """
-        kernel = kernel.measured_as
+        return moving(kernel) * self._measured(kernel.measured_as)
+
+    def _measured(self, kernel: Microkernel) -> float:
         for known in (kernel, replace(kernel, stride=1)):
             if known in self._scores:
                 return min(1.0, self._scores[known])

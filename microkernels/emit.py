@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from microkernels.isa import Isa
+from microkernels.lanes import own_loads
 
 # Changes whenever emitted tiles change enough that old measurements no longer describe them.
 EMITTER_VERSION = 2
@@ -42,7 +43,8 @@ class Read:
 
 @dataclass(frozen=True)
 class TileEmitter:
-    """Writes the statements of a register tile of `rows` rows by `vectors` vectors; lanewise: x is read by vectors.
+    """Writes the statements of a register tile of `rows` rows by `vectors` vectors; lanewise: x is read by vectors;
+    grouped: lanes meet the others of their group.
 
     output: the dtype that is stored; one that is narrower than a sum is stored from the floats that `finish` gives.
     """
@@ -51,6 +53,7 @@ class TileEmitter:
     rows: int
     vectors: int
     lanewise: bool = False
+    grouped: bool = False
     output: str = "f32"
 
     def declare(self) -> list[str]:
@@ -140,8 +143,9 @@ class TileEmitter:
 
     def _fits(self, points: int, exchanged: bool) -> bool:
         # An x, and what is exchanged of it. One more than needed: with the last register taken, gcc 12 spills (28 rows
-        # x 1 vector, 3 taps).
-        return (self.rows + points) * self.vectors + 1 + exchanged < self.isa.registers
+        # x 1 vector, 3 taps). Another has the places from which narrow groups take their words.
+        places = self.grouped and self.isa.numbers is not None
+        return (self.rows + points) * self.vectors + 1 + exchanged + places < self.isa.registers
 
     def _weights(self, address: str, point: int, points: int) -> list[str]:
         loads = []
@@ -155,9 +159,9 @@ class TileEmitter:
         if not self.lanewise:
             spread = self.isa.broadcast.format(p=read.address)
             return [self._block(f"x_{number}", spread, read, points, range(self.vectors))]
-        lines = []
+        lines, (whole, masked) = [], own_loads(self.isa)
         for v in range(self.vectors):
-            form = self.isa.load_tail if tail and v == self.vectors - 1 else self.isa.load
+            form = masked if tail and v == self.vectors - 1 else whole
             name = f"x_{number}_{v}" if self.vectors > 1 else f"x_{number}"
             load = form.format(p=self._vector_at(read.address, v), lanes="TAIL")
             load = f"exchange_{read.exchange}({load})" if read.exchange else load

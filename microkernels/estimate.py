@@ -11,6 +11,9 @@ from microkernels.space import INDEPENDENT_FMAS
 # TTile measured 97 % of peak for the largest tile of two vectors that the compiler kept in registers, and 45 % for
 # one with a row more.
 SPILLED = 0.45 / 0.97
+# FMAs that a load takes the time of where it also moves narrow numbers to their lanes. Intel's cores do that on one of
+# two FMA pipes; on Zen 5, partly beside them, depthwise tiles of bf16 with a load for each FMA reach 67 % of peak.
+MOVED = 0.5
 
 
 def estimate(kernel: Microkernel) -> float:
@@ -26,6 +29,15 @@ def estimate(kernel: Microkernel) -> float:
     return min(latency, loads, pipes) * (SPILLED if kernel.registers > isa_named(kernel.isa).registers else 1.0)
 
 
+def moving(kernel: Microkernel) -> float:
+    """The fraction of speed, in (0, 1], that is left where every load of x moves narrow numbers to their lanes too; 1
+    where none does.
+    """
+    if not kernel.lanewise or isa_named(kernel.isa).numbers is None:
+        return 1.0
+    return kernel.fmas / (kernel.fmas + MOVED * _x_per_step(kernel))
+
+
 def exchanges_per_step(kernel: Microkernel) -> int:
     """The exchanges of lanes in one step: every x once for each channel of its group but the lane's own."""
     size = kernel.group_size
@@ -35,7 +47,9 @@ def exchanges_per_step(kernel: Microkernel) -> int:
 
 def _exchanges_at_once(kernel: Microkernel) -> int:
     """For how many channels of its group an x has all weights in registers at once (as `emit` does it)."""
-    room = isa_named(kernel.isa).registers - kernel.accumulators - (2 if kernel.group_size == 1 else 3)
+    isa = isa_named(kernel.isa)
+    taken = 2 + (kernel.group_size > 1) + (kernel.op == "grouped2d" and isa.numbers is not None)
+    room = isa.registers - kernel.accumulators - taken
     return min(kernel.group_size, max(0, room) // (kernel.steps // kernel.group_size * kernel.vectors))
 
 
@@ -46,16 +60,18 @@ def loads_per_step(kernel: Microkernel) -> int:
     every FMA anew where the FMA reads it from memory for want of a register; unrolled taps share an x where the whole
     step's weights fit beside the accumulators (as `emit` does it), or those of some of its exchanges at a time.
     """
+    return kernel.vectors * kernel.steps + _x_per_step(kernel)
+
+
+def _x_per_step(kernel: Microkernel) -> int:
     registers = isa_named(kernel.isa).registers
     each = kernel.vectors if kernel.lanewise else 1
     together = _exchanges_at_once(kernel)
     if together:
-        spreads = _distinct_x(kernel) // kernel.group_size * -(-kernel.group_size // together) * each
-    elif kernel.accumulators + kernel.vectors + 1 <= registers:
-        spreads = kernel.row_count * kernel.steps * each
-    else:
-        spreads = kernel.fmas
-    return kernel.vectors * kernel.steps + spreads
+        return _distinct_x(kernel) // kernel.group_size * -(-kernel.group_size // together) * each
+    if kernel.accumulators + kernel.vectors + 1 <= registers:
+        return kernel.row_count * kernel.steps * each
+    return kernel.fmas
 
 
 def _distinct_x(kernel: Microkernel) -> int:

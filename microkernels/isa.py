@@ -30,13 +30,19 @@ class Narrow:
 
 @dataclass(frozen=True)
 class Lanes:
-    """How as many neighbouring numbers as a vector has lanes are loaded from `p`, and those in `v` become the lowest
-    bits of each lane, moved up by `bits`.
+    """How as many neighbouring narrow numbers as a vector has lanes are loaded from `p`, and what becomes of them in
+    `v`.
+
+    number: the C type of x's; alone: each is the lowest bits of a lane, the others 0; moved: the same, up by `bits`;
+    together: they stay side by side, in the first lanes.
     """
 
+    number: str
     load: str
     load_tail: str
-    lane: str
+    alone: str
+    moved: str
+    together: str
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class Isa:
     without them, and supported: the C condition that the CPU it runs on has cpu_flags; embedded_broadcast: an FMA can
     read and spread a scalar from memory by itself, so a broadcast needs no register of its own. dtype: of what `fma`
     multiplies; word: the C type that x and the weights are read as; floats: the float vector of the sums in `v`;
-    narrow: the stores of other dtypes; alone: of narrow numbers, the loads that give each a lane of its own; ranked_as:
+    narrow: the stores of other dtypes; numbers: of narrow ones, the loads that give each a lane of its own; ranked_as:
     the instruction set whose measured tiles stand for this one's, empty for its own.
     """
 
@@ -80,7 +86,7 @@ class Isa:
     word: str = "float"
     floats: str = "{v}"
     narrow: tuple[Narrow, ...] = ()
-    alone: Lanes | None = None
+    numbers: Lanes | None = None
     ranked_as: str = ""
 
     @property
@@ -91,6 +97,10 @@ class Isa:
     def narrow_to(self, dtype: str) -> Narrow | None:
         """The stores of this output dtype; None for one that is stored by whole vectors."""
         return next((row for row in self.narrow if row.dtype == dtype), None)
+
+    def x_type(self, lanewise: bool) -> str:
+        """The C type that tiles read x as: that of a number where they load vectors of narrow ones."""
+        return self.numbers.number if self.numbers and lanewise else self.word
 
 
 AVX512F = Isa(
@@ -206,7 +216,7 @@ AVX512BF16 = replace(
     compiler_flags=(*AVX512F.compiler_flags, "-mavx512bw", "-mavx512bf16"),
     supported=AVX512F.supported + ' && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512bf16")',
     embedded_broadcast=False,  # the CPU could, gcc 12 never does
-    prologue=_WORD.format(numbers="Two bf16")
+    prologue=_WORD.format(numbers="Up to two bf16")
     + """\
 /* To each lane of acc, a float, the products of its two bf16 of x and of w are added. */
 static inline __m512 dot(__m512 x, __m512 w, __m512 acc) { return _mm512_dpbf16_ps(acc, (__m512bh)x, (__m512bh)w); }""",
@@ -223,10 +233,13 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc) { return _mm512_dpbf16_
             stream="_mm256_stream_si256((__m256i *)({p}), to_bf16({v}))",
         ),
     ),
-    alone=Lanes(
+    numbers=Lanes(
+        number="uint16_t",
         load="_mm256_loadu_si256((const __m256i *)({p}))",
         load_tail="_mm256_maskz_loadu_epi16({lanes}, {p})",
-        lane="_mm512_slli_epi32(_mm512_cvtepu16_epi32({v}), {bits})",
+        alone="_mm512_cvtepu16_epi32({v})",
+        moved="_mm512_slli_epi32(_mm512_cvtepu16_epi32({v}), {bits})",
+        together="_mm512_castsi256_si512({v})",
     ),
     ranked_as="avx512f",
 )
@@ -255,7 +268,7 @@ AVX512VNNI = replace(
     compiler_flags=(*AVX512F.compiler_flags, "-mavx512bw", "-mavx512vnni"),
     supported=AVX512F.supported + ' && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni")',
     embedded_broadcast=False,  # of the weights alone: x is the unsigned operand, which comes from a register
-    prologue=_WORD.format(numbers="Four u8 of x or four s8 of the weights")
+    prologue=_WORD.format(numbers="Up to four u8 of x or four s8 of the weights")
     + """\
 /* To each lane of acc, an int32, the products of its four u8 of x and s8 of w are added, exactly. Not the intrinsic:
  * gcc 12 stores every one of its results to the stack as well. */
@@ -270,10 +283,13 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
     word="word",
     floats="_mm512_cvtepi32_ps((__m512i)({v}))",
     narrow=(_bytes("u8", 0, 255), _bytes("s8", -128, 127)),
-    alone=Lanes(
+    numbers=Lanes(
+        number="uint8_t",
         load="_mm_loadu_si128((const __m128i *)({p}))",
         load_tail="_mm_maskz_loadu_epi8({lanes}, {p})",
-        lane="_mm512_slli_epi32(_mm512_cvtepu8_epi32({v}), {bits})",
+        alone="_mm512_cvtepu8_epi32({v})",
+        moved="_mm512_slli_epi32(_mm512_cvtepu8_epi32({v}), {bits})",
+        together="_mm512_castsi128_si512({v})",
     ),
     ranked_as="avx512f",
 )

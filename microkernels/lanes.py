@@ -24,6 +24,43 @@ def lanes_definition(isa: Isa, name: str, lanes: int, what: str) -> str:
     return isa.lanes_definition.format(**words, lanes=lanes, mask=(1 << lanes) - 1, lane_list=lane_list)
 
 
+def own_loads(isa: Isa) -> tuple[str, str]:
+    """The forms of the loads, whole and masked, that bring every lane an x of its own; of narrow numbers a word."""
+    return (isa.load, isa.load_tail) if isa.numbers is None else ("words_at({p})", "words_at_tail({p})")
+
+
+def own_definitions(isa: Isa, masked: bool, numbers: int, group: int = 0) -> list[str]:
+    """The C functions that `own_loads` calls, where there are any; the second one if a last vector is `masked`.
+
+    As many neighbours in x as there are lanes become words of one number each; or, where a group of channels has
+    `group` words of so many `numbers`, their words go to the lanes, each to as many of its group as it has numbers.
+    """
+    if isa.numbers is None:
+        return []
+    loads = {"words_at": isa.numbers.load} | ({"words_at_tail": isa.numbers.load_tail} if masked else {})
+    if group:
+        lines = [f"/* The words of {isa.lanes} neighbours in x; every lane gets one of its group. */"]
+    else:
+        lines = ["/* Neighbours in x, each the lowest bits of a word that holds nothing else. */"]
+    for name, load in loads.items():
+        x = load.format(p="p", lanes="TAIL")
+        alone = f"return ({isa.vector_type}){isa.numbers.alone.format(v=x)};"
+        body = _spread(isa, x, numbers, group) if group else [alone]
+        head = f"static inline {isa.vector_type} {name}(const {isa.numbers.number} *p)"
+        lines += [head, "{", *(f"    {line}" for line in body), "}"]
+    return lines
+
+
+def _spread(isa: Isa, x: str, numbers: int, group: int) -> list[str]:
+    """Statements that return the words of `x`, side by side as loaded, moved to lanes of their groups."""
+    block = numbers * group
+    places = ", ".join(str(lane // block * group + lane % group) for lane in range(isa.lanes))
+    return [
+        f"const {isa.vector_type} x = ({isa.vector_type}){isa.numbers.together.format(v=x)};",
+        f"return {isa.shuffle.format(a='x', b='x', places=places)};",
+    ]
+
+
 def shuffle_definition(isa: Isa) -> list[str]:
     """The C text that `shuffle` needs before it."""
     return [
@@ -37,16 +74,17 @@ def shuffle_definition(isa: Isa) -> list[str]:
 
 
 def exchange_definitions(isa: Isa, size: int) -> list[str]:
-    """The C functions `exchange_1(x)` … that bring every lane the other channels of its group of `size`.
+    """The C functions `exchange_1(x)` … that bring every lane the other channels, or words, of its group of `size`.
 
     What crosses 128 bits goes there first: then three exchanges share that shuffle, and none needs a register of
     places.
     """
-    lines = [
-        f"/* Lane l of exchange_c(x) is lane l ^ c of x: in {size} steps every lane meets all {size} channels of its "
-        f"group. */",
-        *shuffle_definition(isa),
-    ]
+    held = "channels" if isa.numbers is None else "words"
+    about = (
+        f"/* Lane l of exchange_c(x) is lane l ^ c of x: in {size} steps every lane meets all {size} {held} of its "
+        f"group. */"
+    )
+    lines = [about, *shuffle_definition(isa)] if size > 1 else shuffle_definition(isa)
     for c in range(1, size):
         value = isa.shuffle.format(a="x", b="x", places=", ".join(str(lane ^ c) for lane in range(isa.lanes)))
         if c > _QUAD and c % _QUAD:

@@ -35,6 +35,8 @@ RANKED_AS = {"conv2d": "conv2d", "depthwise2d": "depthwise2d", "grouped2d": "gro
 _LANEWISE = {"depthwise2d", "grouped2d"}
 # The operators whose lanes meet all channels of their group, and the dim of these (`tiling.grouped`).
 _EXCHANGE_DIM = {"grouped2d": "c"}
+# What tiles of these are where a word of narrow numbers holds a whole group: every lane keeps its word.
+_NOTHING_EXCHANGED = "depthwise2d"
 _NAME = re.compile(r"(f32|bf16|int8)_([a-z0-9]+)_ukernel_([0-9a-z]+?)(?:_s([1-9][0-9]{0,5}))?__([a-z0-9]+)\Z")
 _MATMUL_AS_CONV = {"m": "w", "k": "c"}
 _FACTOR = re.compile(r"([1-9][0-9]{0,5})([a-z])\Z")
@@ -66,7 +68,9 @@ class Microkernel:
                 raise ValueError(f"{factors}: expected factors of at least 2 over {' '.join(dims)}, in this order")
         if self.vectors < 1 or self.stride < 1:
             raise ValueError(f"vectors={self.vectors} and stride={self.stride} must be at least 1")
-        if self.op in _EXCHANGE_DIM and (self.group_size < 2 or isa_named(self.isa).lanes % self.group_size):
+        # One word of narrow numbers may hold a group.
+        fewest = 2 if isa_named(self.isa).numbers is None else 1
+        if self.op in _EXCHANGE_DIM and (self.group_size < fewest or isa_named(self.isa).lanes % self.group_size):
             raise ValueError(
                 f"{self.op}: groups of c={self.group_size} channels do not fill {isa_named(self.isa).lanes} lanes"
             )
@@ -91,8 +95,10 @@ class Microkernel:
     @property
     def measured_as(self) -> "Microkernel":
         """The tile whose measurement stands for this one: itself, or the equal tile of the operator in RANKED_AS and of
-        the instruction set whose FMAs take as long."""
+        the instruction set whose FMAs take as long; where a word holds a whole group, the depthwise one."""
         ranked, isa = RANKED_AS[self.op], isa_named(self.isa).ranked
+        if self.op in _EXCHANGE_DIM and self.group_size == 1:
+            return replace(self, isa=isa, op=_NOTHING_EXCHANGED)
         if ranked == self.op:
             return replace(self, isa=isa)
         return replace(self, isa=isa, op=ranked, rows=self._renamed(self.rows), unrolled=self._renamed(self.unrolled))
@@ -172,6 +178,12 @@ def parse(name: str) -> Microkernel:
     if kernel.name != name:
         raise ValueError(f"{name!r} is not in canonical form, which is {kernel.name}")
     return kernel
+
+
+def ranked_op(problem: Problem) -> str:
+    """The operator whose ranking has the tiles of `problem`, which is one of words where its numbers are narrow."""
+    dim = problem.exchange_dim
+    return _NOTHING_EXCHANGED if dim and problem.extents[dim] == 1 else problem.op
 
 
 def microkernel_of(problem: Problem, tile: Mapping[str, int], isa: str) -> Microkernel:

@@ -23,6 +23,7 @@ from cpu.host import host
 from cpu.worker import CandidateError, is_worth_another_try
 from microkernels.database import readable
 from microkernels.isa import isa_named, lacking
+from microkernels.microkernel import ranked_op
 from microkernels.offline import machine_catalog
 from microkernels.progress import shown
 from search import store
@@ -50,6 +51,7 @@ from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme, SchemeError
 from tiling.shapes import canonical
 from tiling.winograd import Winograd
+from tiling.words import in_words
 
 RUNNERS_UP = 4
 # A search that takes this many times its budget could not keep it: the tuner stops in time wherever it can.
@@ -130,7 +132,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
             f"--budget {options.budget:g}",
             file=sys.stderr,
         )
-    kind = shop.kind("measure", problem.op)
+    kind = shop.kind("measure", problem)
     timing, max_error, explanation, emitted = outcome and outcome.best.timing, None, "", ()
     definition_error = None
     interrupted = outcome is not None and outcome.interrupted
@@ -231,7 +233,7 @@ def _rank_first(shop: Workshop, problem: Problem, console: Console) -> None:
     with shown(console) as progress:
         machine_catalog(
             isa_named(shop.isa.ranked),
-            problem.op,
+            ranked_op(in_words(problem)),
             announce=lambda sentence: print(sentence, file=sys.stderr),
             progress=progress,
         )

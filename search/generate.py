@@ -76,7 +76,8 @@ def generate_conv(
     epilogue="y*scale[k] + b" with output_dtype="u8" requantises by channel. An epilogue's arrays are float32. x's zero
     point z is the caller's to fold into b, as -z·scale·Σw, which counts every tap: where there is padding, what is left
     out is 0 and not z. The channels of each pixel should be a multiple of 2 (bf16) or 4 (int8): others are copied
-    first, with zeros between or a window's row as one run.
+    first, with zeros between or a window's row as one run; but not those of a depthwise convolution, or of groups that
+    share a vector.
 
     algorithm="winograd" computes 3 x 3 convolutions of stride 1 with fewer multiplications and larger errors
     (`tiling.winograd`): of float32, channels last, without groups or dilation, and is refused for others. "auto" takes
@@ -87,8 +88,8 @@ def generate_conv(
     same kernel as a function of NumPy arrays, which a CPU computes thread by thread: small shapes, no speed, the
     model's choice. threads, isa and algorithm are the CPU's.
 
-    Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), on a CPU bf16 and
-    int8 where the convolution is depthwise, on a GPU groups and layout="nchw".
+    Not covered, and refused before anything is compiled: transposed convolutions, a depth `d` (3-D), on a GPU groups
+    and layout="nchw".
     Raises ProblemError for these and for a shape or epilogue that cannot be computed, ToolchainError without a C
     compiler, CacheError or StoreError where files cannot be kept, TuningError where no candidate runs; for a GPU what
     `search.gpu_target.generate_gpu` says.
@@ -183,7 +184,7 @@ def generate(
     _check_tuning(tune, budget)
     shop = workshop(isa, threads, problem.dtype, algorithm)
     problem = shop.problem(problem)
-    key, kind = shop.key(problem), shop.kind(tune, problem.op)
+    key, kind = shop.key(problem), shop.kind(tune, problem)
     kernel = _kept(shop, key, kind, problem)
     if kernel:
         return kernel

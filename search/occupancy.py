@@ -17,8 +17,8 @@ from tiling.footprint import axis_points, footprint
 from tiling.machine import CacheLevel, Machine
 from tiling.problem import Problem, Tensor
 
-# Where x is read by vectors, one vector is one line, and prefetchers of x86 cores bring the line's neighbour with it: a
-# tile one vector wide moves lines that are gone before a loop over channels comes to them.
+# Where x is read by vectors, one vector is a line or less, and prefetchers of x86 cores bring the line's neighbour with
+# it: a tile one vector wide moves lines that are gone before a loop over channels comes to them.
 PAIR = 2
 
 

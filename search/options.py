@@ -70,7 +70,7 @@ def on_cpu(problem: Problem, dtype: str | None, output_dtype: str | None) -> Pro
     if output_dtype is None:
         output_dtype = problem.output_dtype if dtype == problem.dtype else OUTPUT_DTYPE[dtype]
     problem = replace(problem, dtype=dtype, output_dtype=output_dtype)
-    in_words(problem)  # what has no words is refused here, before anything is compiled
+    in_words(problem)  # a copy of x that is too large is refused here, before anything is compiled
     return problem
 
 

@@ -207,7 +207,7 @@ def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Pred
     if not copies(scheme):
         return prediction
     problem, words = scheme.problem, scheme_in_words(scheme).problem
-    size = problem.broadcast.elements * problem.bytes_per_element + words.broadcast.elements * words.bytes_per_element
+    size = sum(one.broadcast.elements * one.bytes_of(one.broadcast) for one in (problem, words))
     bandwidth = next((cache.bandwidth for cache in machine.caches if cache.bytes >= size), machine.memory_bandwidth)
     copy = size / bandwidth / min(prediction.threads, tasks(scheme))
     return replace(prediction, seconds=prediction.seconds + copy, copy=copy)

@@ -85,7 +85,7 @@ def unrollings(problem: Problem) -> tuple[tuple[tuple[str, int], ...], ...]:
     by_stride = sorted(looping, key=problem.broadcast.stride)
     sets = [(), *((dim,) for dim in looping), *(by_stride[:size] for size in range(2, len(looping) + 1))]
     found = [tuple((dim, problem.extents[dim]) for dim in looping if dim in chosen) for chosen in sets]
-    needed = {problem.exchange_dim} - {None}
+    needed = {problem.exchange_dim} & set(looping)
     return tuple(
         pick for pick in found if prod(extent for _, extent in pick) <= MOST_STEPS and needed <= set(dict(pick))
     )
@@ -108,14 +108,14 @@ def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, i
 
     def streamed(sizes: tuple[int, ...]) -> float:
         """Bytes that a visit to the tile of these sizes reads of x and the weights."""
-        weights = problem.reduction_length * sizes[-1] * machine.lanes * problem.bytes_per_element
+        weights = problem.reduction_length * sizes[-1] * machine.lanes * problem.bytes_of(problem.vector)
         rows = single | dict(zip(dims[:-1], sizes))
         if problem.lanewise:
             summed = {dim: problem.extents[dim] for dim in problem.reductions}
             tile = rows | summed | {problem.vector_dim: sizes[-1] * machine.lanes}
             return weights + footprint(problem, problem.broadcast, tile, first[0].line)
         spread = occupancy(problem, problem.broadcast, rows, first)
-        row_bytes = first[0].line if spread.reached[0] > first[0].ways else problem.bytes_per_element
+        row_bytes = first[0].line if spread.reached[0] > first[0].ways else problem.bytes_of(problem.broadcast)
         return weights + problem.reduction_length * prod(sizes[:-1]) * row_bytes
 
     def speed(sizes: tuple[int, ...]) -> tuple[float, float]:

@@ -100,9 +100,11 @@ class Report:
         exact = problem.epilogue is None or problem.epilogue.keeps_integers
         check = "exact on small integers" + ("" if exact else ", but for what the epilogue rounds")
         if self.max_error is not None:
-            bound = "its bound" if self.transformed else "K·eps"
+            # Sums of int8 are exact: only what follows them rounds.
+            bound = "its bound" if self.transformed or problem.dtype == "int8" else "K·eps"
             bound += " as the epilogue carries it on" if problem.epilogue else ""
-            check += f"; largest error on random reals {self.max_error:.2g}, within {bound}"
+            data = "numbers" if problem.dtype == "int8" else "reals"
+            check += f"; largest error on random {data} {self.max_error:.2g}, within {bound}"
         if self.definition_error is not None:
             check += f"; a direct convolution's on the same data {self.definition_error:.2g}"
         of_f32 = "" if problem.dtype == "f32" else " of f32"

@@ -220,11 +220,11 @@ def _cuts(plan: Plan, machine: Machine, threads: int) -> Iterator[Plan]:
     dim, trips = plan.inner[-1]
     pieces = [d for d in range(SHORTEST, trips) if trips % d == 0]
     points = plan.inside
-    point_bytes = problem.bytes_per_element * prod(points[d] for d in problem.reductions) // trips
+    step = prod(points[d] for d in problem.reductions) // trips  # reduction points for one of the cut dim
     sizes = [cover.branches[-1][1] for _, cover in plan.tile.covers]
     vectors = plan.tile.cover(problem.vector_dim).sizes[-1]
-    panel = point_bytes * vectors * plan.lanes  # bytes of weights for one point of the cut dim
-    window = point_bytes * prod(sizes) // vectors
+    panel = problem.bytes_of(problem.vector) * step * vectors * plan.lanes  # bytes for one point of the cut dim
+    window = problem.bytes_of(problem.broadcast) * step * prod(sizes) // vectors
     first = geometry(machine.caches, 0, threads).bytes
     if len(plan.inner) > 1:
         fitting = [d for d in pieces if d * window <= first / 2]

@@ -1,6 +1,7 @@
 """Measured tuning of the few schemes that the model cannot tell apart, within a time budget.
 
     candidates, best predicted first ──► each measured shortly, in batches ──► the best few again, interleaved ──► one
+                                                                           and the first
 
 Clocks drift and a machine is shared, so schemes are compared by seconds x the FMA peak measured beside them, that is
 by the work a core could have done meanwhile. The finalists are measured in turns, so that a slow moment hits all
@@ -23,8 +24,9 @@ BATCH = 6  # compiled together, then measured: a batch is what the budget is che
 # apart, and the best of thirty short measurements was lucky besides.
 FINALISTS, MOST_FINALISTS = 4, 8
 ROUNDS = 3
-# The finals may take this share of the budget; the rest goes to trying candidates.
-FINAL_SHARE = 0.3
+# The finals may take this share of the budget; the rest goes to trying candidates. On a shared machine one visit of a
+# scheme differs from the next by 2 to 5 %, as much as the best ten candidates do from each other.
+FINAL_SHARE = 0.4
 # Of the trials, this share is drawn from the next DEEPER x as many candidates: the model may be wrong about its order.
 EXPLORED, DEEPER = 0.25, 8
 # A visit may take at least this long before it counts as hung, however little of the budget is left; seconds. And at
@@ -44,15 +46,25 @@ class TuningError(RuntimeError):
 
 @dataclass(frozen=True)
 class Measured:
-    """A scheme and what it took."""
+    """A scheme and what it took, visit by visit."""
 
     scheme: Scheme
-    timing: Timing
+    visits: tuple[Timing, ...]
+
+    @property
+    def timing(self) -> Timing:
+        """Of all visits together."""
+        samples = tuple(sample for visit in self.visits for sample in visit.samples)
+        return Timing(samples, median(visit.peak_gflops for visit in self.visits))
 
     @property
     def work(self) -> float:
-        """Floating-point operations a core could have done at its peak meanwhile: what schemes are compared by."""
-        return self.timing.seconds * self.timing.peak_gflops * 1e9
+        """Floating-point operations a core could have done at its peak meanwhile: what schemes are compared by.
+
+        The median of the visits, each beside its own peak, so that one visit in a slow moment does not count: it would
+        if their samples were pooled.
+        """
+        return median(visit.seconds * visit.peak_gflops for visit in self.visits) * 1e9
 
 
 @dataclass(frozen=True)
@@ -92,13 +104,13 @@ def tune(
     """
     search = _Search(measure, prepare, clock, clock() + budget)
     timings = {text: found for text, found in (known or {}).items() if isinstance(found, Timing)}
-    search.found = {s.text: Measured(s, timings[s.text]) for s in candidates if s.text in timings}
+    search.found = {s.text: Measured(s, (timings[s.text],)) for s in candidates if s.text in timings}
     done = frozenset(known or ()) if search.found else frozenset()
     chosen = _trials([scheme for scheme in candidates if scheme.text not in done], trials, seed)
     interrupted = False
     try:
         search.try_all(chosen, clock() + budget * (1 - FINAL_SHARE), progress)
-        search.finals(incumbent)
+        search.finals(incumbent, candidates[0].text if candidates else None)
     except KeyboardInterrupt:
         if not search.found:
             raise
@@ -116,7 +128,11 @@ def tune(
 
 @dataclass
 class _Search:
-    """What is known so far: short measurements, failures with their reasons, and the finalists' pooled timings."""
+    """What is known so far: short measurements, failures with their reasons, and the finalists' visits.
+
+    starting: whether the next visit is the first of a worker, which also starts it and computes what is correct;
+    slowest: seconds of the longest of the others.
+    """
 
     measure: Callable[[Scheme, float, float], Timing | str]
     prepare: Callable[[Sequence[Scheme], float], Mapping[str, str]]
@@ -126,26 +142,34 @@ class _Search:
     failed: dict[str, str] = field(default_factory=dict)
     finalists: dict[str, Measured] = field(default_factory=dict)
     trials: int = 0
+    starting: bool = True
     slowest: float = 0.0
 
     def visit(self, scheme: Scheme, seconds: float) -> Timing | None:
         """Measures once; a scheme that fails is out, whatever it reached before."""
-        started = self.clock()
+        begun, starting = self.clock(), self.starting
         outcome = self.measure(scheme, seconds, self.patience())
+        # A failure may have ended the worker.
+        self.starting = isinstance(outcome, str)
         if isinstance(outcome, str):
             self.failed[scheme.text] = outcome
             self.found.pop(scheme.text, None)
             self.finalists.pop(scheme.text, None)
             return None
-        self.slowest = max(self.slowest, self.clock() - started)
+        if not starting:
+            self.slowest = max(self.slowest, self.clock() - begun)
         return outcome
 
     def patience(self) -> float:
         return max(LEAST_PATIENCE, PATIENT_SHARE * (self.deadline - self.clock()))
 
     def try_all(self, schemes: list[Scheme], deadline: float, progress: Callable[[int, int, float], None]) -> None:
-        """Each scheme once, in batches that are compiled together, until the deadline or too close to the finals'."""
+        """Each scheme once, in batches that are compiled together: none begins after the deadline, and none is measured
+        too close to the finals'.
+        """
         for first in range(0, len(schemes), BATCH):
+            if self.found and self.clock() > deadline:
+                return
             batch = schemes[first : first + BATCH]
             uncompiled = self.prepare(batch, self.patience())
             self.failed |= uncompiled
@@ -154,24 +178,24 @@ class _Search:
                 if scheme.text in uncompiled:
                     continue
                 # The finals need two visits to compare anything.
-                if self.found and (self.clock() > deadline or self.clock() + 3 * self.slowest > self.deadline):
+                if self.found and self.clock() + 3 * self.slowest > self.deadline:
                     return
                 timing = self.visit(scheme, SHORT)
                 self.trials += 1
                 if timing:
-                    self.found[scheme.text] = Measured(scheme, timing)
+                    self.found[scheme.text] = Measured(scheme, (timing,))
                 best = min((m.work for m in self.found.values()), default=float("inf"))
                 progress(self.trials, len(schemes), best)
 
-    def finals(self, incumbent: str | None) -> None:
+    def finals(self, incumbent: str | None, first: str | None) -> None:
         """Heats of ROUNDS turns until the deadline, after each of which the slower half is out.
 
-        The choice of an earlier search stays to the end.
+        The model's first choice takes part whatever its one visit said; that of an earlier search stays to the end.
         """
         fitting = int((self.deadline - self.clock()) / (ROUNDS * self.slowest)) if self.slowest else MOST_FINALISTS
         count = min(max(FINALISTS, fitting), MOST_FINALISTS)
-        leaders = sorted(self.found, key=lambda text: self.found[text].work)[:count]
-        rounds: dict[str, list[Timing]] = {}
+        leaders = sorted(self.found, key=lambda text: (text != first, self.found[text].work))[:count]
+        leaders.sort(key=lambda text: self.found[text].work)  # the fastest first, since time may run out
         while leaders:
             entered = leaders + [incumbent] * (incumbent in self.found and incumbent not in leaders)
             for text in entered * ROUNDS:
@@ -179,8 +203,8 @@ class _Search:
                     return
                 timing = None if text in self.failed else self.visit(self.found[text].scheme, LONG)
                 if timing:
-                    rounds.setdefault(text, []).append(timing)
-                    self.finalists[text] = Measured(self.found[text].scheme, _pooled(rounds[text]))
+                    before = self.finalists[text].visits if text in self.finalists else ()
+                    self.finalists[text] = Measured(self.found[text].scheme, (*before, timing))
             remaining = sorted((t for t in leaders if t in self.finalists), key=lambda text: self.finalists[text].work)
             leaders = remaining[: max(2, len(leaders) // 2)] if len(leaders) > 2 else []
 
@@ -202,11 +226,6 @@ def _trials(candidates: list[Scheme], trials: int, seed: int) -> list[Scheme]:
         if drawn and i % step == step - 1:
             mixed.append(drawn.pop(0))
     return mixed + drawn
-
-
-def _pooled(timings: list[Timing]) -> Timing:
-    samples = tuple(sample for timing in timings for sample in timing.samples)
-    return Timing(samples, median(timing.peak_gflops for timing in timings))
 
 
 def _settle(contenders: Mapping[str, Measured], candidates: Sequence[Scheme], incumbent: str | None) -> Measured:

@@ -90,7 +90,7 @@ class Volumes:
         self._known: tuple[dict[tuple[int, ...], Occupancy], ...] = tuple({} for _ in problem.tensors)
         nothing = (0.0,) * len(self._caches)
         self._absent = Occupancy(0, nothing, nothing)
-        self._beside = sum(a.elements for a in problem.epilogue_arrays) * problem.bytes_per_element
+        self._beside = sum(a.elements * problem.bytes_of(a) for a in problem.epilogue_arrays)
         self._bodies: dict[tuple[Node, ...], _Piece] = {}
 
     def traffic(self, scheme: Scheme, stream: bool = False) -> tuple[Traffic, ...]:

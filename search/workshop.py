@@ -21,6 +21,7 @@ from cpu.toolchain import find_compiler
 from cpu.worker import CandidateError, Task, Worker, is_worth_another_try, run_all
 from microkernels.catalog import Catalog
 from microkernels.isa import ISAS_OF, Isa, best_isa, isa_named
+from microkernels.microkernel import ranked_op
 from microkernels.records import load, revision
 from search import store
 from search.options import on_cpu
@@ -86,8 +87,9 @@ class Workshop:
         """The ranked microkernels; with none ranked yet, one that estimates every score from the tile's shape."""
         return load(self.fingerprint, self.isa.ranked, op)
 
-    def kind(self, tune: str, op: str) -> str:
+    def kind(self, tune: str, problem: Problem) -> str:
         """How the store names a choice: the model's own holds for as long as the ranking it was made from."""
+        op = ranked_op(in_words(problem))
         name = tune if tune == "measure" else f"{tune} {revision(self.fingerprint, self.isa.ranked, op)}"
         return name if self.algorithm == "direct" else f"{name} {self.algorithm}"
 
@@ -141,7 +143,8 @@ class Workshop:
         if self.algorithm != "direct" and not refusal(problem):
             transformed = winograd_candidates(problem, self.machine, self.catalog("matmul"), self.threads)
         if self.algorithm != "winograd":
-            ranked = candidates(in_words(problem), self.machine, self.catalog(problem.op), self.threads)
+            words = in_words(problem)
+            ranked = candidates(words, self.machine, self.catalog(ranked_op(words)), self.threads)
             direct = shortlist(ranked, len(ranked))
         # Each algorithm's own order is kept: that of `shortlist` is not of predicted time alone.
         first_transformed = transformed and (
@@ -159,7 +162,7 @@ class Workshop:
         from search.winograd import predicted
 
         problem = schemes[0].problem
-        catalog = trusted(self.catalog(problem.op))
+        catalog = trusted(self.catalog(ranked_op(in_words(problem))))
         # Schemes of one problem may have words along other dims.
         predictor = lru_cache(lambda words: Predictor(words, self.machine, catalog, self.threads))
         transformed = predicted(
@@ -196,7 +199,7 @@ class Workshop:
         with closing(Worker(env=self.environment)) as worker:
             return tune_and_record(
                 key,
-                self.kind("measure", key.op),
+                self.kind("measure", schemes[0].problem),
                 schemes,
                 partial(self.measure, worker),
                 self.prepare,
@@ -245,8 +248,13 @@ class Workshop:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Threads of a kernel under test wait actively between calls, as they do in a program that calls it often."""
-        return {"OMP_WAIT_POLICY": "active"} if self.threads > 1 else {}
+        """Threads of a kernel under test wait actively between calls, as they do in a program that calls it often.
+
+        Those of NumPy's products wait so too, on cores that the kernel is timed on: there are none, unless they are
+        OpenMP's as well.
+        """
+        libraries = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+        return dict.fromkeys(libraries, "1") | ({"OMP_WAIT_POLICY": "active"} if self.threads > 1 else {})
 
 
 def tune_and_record(

@@ -99,6 +99,8 @@ UNSIGNED = (
         "pointwise, strided and padded",
     ),
     *("kernel larger than the image", "groups", "groups of a few channels", "depthwise with a channel multiplier"),
+    *("depthwise", "depthwise, strided", "depthwise, dilated, asymmetric", "depthwise, two channels"),
+    *("groups of two channels each way", "groups of four channels each way", "groups of eight channels each way"),
 )
 _SMALL = dict(n=2, c=6, h=7, w=9, k=19, r=3, s=3, padding=1)
 FUSED = {

@@ -72,15 +72,14 @@ def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1
 
 
 def problem(random: Random, isa: Isa, most_flops: int = MOST_FLOPS) -> Problem:
-    """A convolution, or one time in four a matrix product, of at most `most_flops`; of narrow numbers one that has
-    words.
+    """A convolution, or one time in four a matrix product, of at most `most_flops`.
 
     Where groups fit side by side into a vector of `isa` they mostly stand so.
     """
     dtype = isa.dtype
     while True:
         found = _matmul(random) if random.random() < 0.25 else _conv2d(random)
-        if found.flops <= most_flops and (dtype == "f32" or found.dot_dim):
+        if found.flops <= most_flops:
             found = replace(found, dtype=dtype, output_dtype=random.choice(OUTPUT_DTYPES[dtype]))
             return beside_each_other(found, isa.lanes) if random.random() < 0.8 else found
 

@@ -7,7 +7,7 @@ import pytest
 from cpu.emit import emit
 from microkernels.benchmark import benchmark_scheme
 from microkernels.catalog import Catalog, Entry, Failure
-from microkernels.estimate import estimate, exchanges_per_step, loads_per_step
+from microkernels.estimate import estimate, exchanges_per_step, loads_per_step, moving
 from microkernels.isa import ISAS
 from microkernels.microkernel import Microkernel
 from microkernels.records import load, measured, record, revision, settle, start_over
@@ -152,3 +152,18 @@ def test_the_estimate_follows_latency_loads_and_registers():
     )  # weights of 3 exchanges, then of the last one
     assert loads_per_step(replace(grouped, rows=(("w", 27),))) == 12 + 4 * 3 * 27  # no room for any: point by point
     assert exchanges_per_step(replace(grouped, rows=(("w", 27),))) == 3 * 3 * 27 and exchanges_per_step(depthwise) == 0
+
+
+def test_loads_that_move_narrow_numbers_take_from_a_score():
+    """A tile with room for its weights loads each x once, one without for every FMA: of f32 both are as fast."""
+    few = Microkernel("depthwise2d", "avx512bf16", (("h", 2), ("w", 7)), 1, (("r", 3), ("s", 3)))
+    many = replace(few, rows=(("h", 2), ("w", 14)))
+    assert moving(few) == 126 / (126 + 36 / 2) and moving(many) == 252 / (252 + 252 / 2)
+    assert moving(few.measured_as) == moving(TILE) == 1
+    pair = Microkernel("grouped2d", "avx512vnni", (("w", 14),), 1, (("s", 3), ("c", 2)))
+    assert moving(pair) == 84 / (84 + 16 / 2)
+    kernels = [few.measured_as, many.measured_as]
+    entries = tuple(Entry(kernel, 0.9, timing_at(kernel, 0.9)) for kernel in kernels)
+    catalog = Catalog("here", "avx512f", "depthwise2d", entries)
+    assert [catalog.score(kernel) for kernel in (*kernels, few, many)] == [0.9, 0.9, 0.9 * moving(few), 0.9 * 2 / 3]
+    assert catalog.is_measured(many)

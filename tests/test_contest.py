@@ -57,7 +57,8 @@ class Made(Peer):
 
 @pytest.fixture
 def enter(monkeypatch):
-    """Runs a contest of the portable kernel with peers that are given by name."""
+    """Runs a contest of the portable kernel with peers that are given by name, as on an idle machine."""
+    monkeypatch.setattr(contests, "undisturbed", lambda measure, threads: measure())
 
     def entered(cache="warm", **peers):
         monkeypatch.setattr(contests, "PEERS", peers)
@@ -80,6 +81,14 @@ def test_a_contest_times_everyone_in_turns(enter):
     # A B A B: each of the two has calls before and after the other's.
     assert min(first) < min(second) < max(first) < max(second)
     assert found["skipped"] == [] and found["memory_bandwidth"] > 0
+
+
+def test_a_turn_that_others_disturb_is_repeated(enter, monkeypatch):
+    swept = []
+    monkeypatch.setattr(contests, "_sweeper", lambda: lambda: swept.append(1))
+    monkeypatch.setattr(contests, "undisturbed", lambda measure, threads: (measure(), measure())[1])
+    found = enter(cache="cold", one=Made())
+    assert len(swept) > sum(len(c["call"]["samples"]) for c in found["contenders"])
 
 
 def test_cold_caches_are_swept_before_each_call(enter, monkeypatch):
@@ -123,7 +132,7 @@ def made_up_shop():
             return [parse(problem, SCHEME)]
 
         def tune(self, schemes, **options):
-            return Outcome(Measured(schemes[0], Timing((1.0,), 1.0)), 1, 0, False)
+            return Outcome(Measured(schemes[0], (Timing((1.0,), 1.0),)), 1, 0, False)
 
         def predicted_seconds(self, schemes):
             return []
@@ -185,7 +194,7 @@ def test_the_models_choice_is_its_first_one_that_works(monkeypatch):
     (works,) = shop.candidates(PROBLEM)
     fails = parse(PROBLEM, SCHEME.replace("T(h,6) T(w,2)", "T(w,2) T(h,6)"))
     monkeypatch.setattr(type(shop), "candidates", lambda self, problem: [fails, works])
-    found = Measured(works, Timing((1.0,), 1.0))
+    found = Measured(works, (Timing((1.0,), 1.0),))
     monkeypatch.setattr(type(shop), "tune", lambda *_, **__: Outcome(found, 2, 1, False, (found,)))
     jobs = []
 
@@ -209,7 +218,7 @@ def test_an_interrupted_search_is_no_result():
 
         def tune(self, schemes, **options):
             assert options["forget"] is True
-            return Outcome(Measured(None, Timing((1.0,), 1.0)), 1, 0, True)
+            return Outcome(Measured(None, (Timing((1.0,), 1.0),)), 1, 0, True)
 
     with pytest.raises(KeyboardInterrupt):
         run_layer(Interrupted(), "made_up", "A", 1, PROBLEM, budget=1.0)

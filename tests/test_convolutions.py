@@ -8,9 +8,7 @@ from search import generate_conv, generate_matmul
 from tests.pytorch_cases import CONVOLUTIONS, FUSED, PRODUCTS, arrays, digest, recorded
 
 FLOATING = [pytest.param(name, marks=pytest.mark.isa(name)) for name in ISAS]
-# Of narrow numbers depthwise convolutions are refused.
-DENSE = [name for name in CONVOLUTIONS if not name.startswith("depthwise") or "multiplier" in name]
-NARROW = [name for name in DENSE if name not in FUSED]
+NARROW = [name for name in CONVOLUTIONS if name not in FUSED]
 
 
 def computed(case, **chosen):

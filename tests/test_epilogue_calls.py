@@ -167,7 +167,7 @@ def test_generate_conv_fuses_and_remembers():
     texts = (None, "relu(y + b + z)", "relu(y + b)")
     keys = {workshop("portable").key(fused(parse_shape(SHAPE), text)) for text in texts}
     assert len(keys) == 3
-    kinds = [store.choice(key, workshop("portable").kind("model", "conv2d")) for key in sorted(keys, key=str)]
+    kinds = [store.choice(key, workshop("portable").kind("model", kernel.problem)) for key in sorted(keys, key=str)]
     assert any(kinds) and not all(kinds)
     assert kernel.scheme.text == generate_conv(**arguments).scheme.text  # the same nest, whatever follows
     with pytest.raises(EpilogueError, match="is no function"):

@@ -21,8 +21,9 @@ from cpu.worker import Worker
 from microkernels.isa import ISAS
 from tests import exactness
 from tests.random_cases import Case
+from tests.test_emitted_text import nearly_full, spills_of
 from tests.test_epilogue_language import ARRAYS, INFIX, Y
-from tests.test_kernels import CASES, ON_EVERY_ISA, kernel_of, nearly_full, spills_of
+from tests.test_kernels import CASES, ON_EVERY_ISA, kernel_of
 from tiling.epilogue import FUNCTIONS, Apply, Epilogue, Number, fused
 from tiling.notation import parse as parse_scheme
 from tiling.operators import conv2d, matmul

@@ -116,7 +116,7 @@ def ways(layer: Problem, random: Random) -> Iterator[tuple[Problem, str, str]]:
         yield layer, random.choice(of_f32), "winograd"
     for isa in RUNNABLE:
         dtype = isa_named(isa).dtype
-        if dtype != "f32" and layer.dot_dim:
+        if dtype != "f32":
             laid_out = layer if layer.op == "matmul" else in_layout(layer, random.choice(LAYOUTS))
             narrow = replace(laid_out, dtype=dtype, output_dtype=random.choice(OUTPUT_DTYPES[dtype]))
             yield random_cases.followed(random, narrow), isa, "direct"

@@ -19,7 +19,7 @@ from tiling.operators import conv2d
 LAST_SHAPE = "c=8,h=7,w=7,k=16,r=3,s=3"
 LAST_PROBLEM = conv2d(c=8, h=7, w=7, k=16, r=3, s=3)
 FINALISTS = [
-    Measured(parse(LAST_PROBLEM, text), Timing((seconds,), 70.0))
+    Measured(parse(LAST_PROBLEM, text), (Timing((seconds,), 70.0),))
     for text, seconds in [
         ("R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,8) V(k,4)", 1.0),
         ("R(k) R(w) R(h) S(y) T(r,3) T(s,3) T(c,8) V(k,4)", 2.0),
@@ -128,7 +128,7 @@ def test_what_does_not_compile_is_nobodys_choice(tune, made_up_shop, monkeypatch
     with pytest.raises(CompileError, match="status 1"):
         generate_conv(**arguments)
     shop = workshop("portable")
-    assert store.choice(shop.key(LAST_PROBLEM), shop.kind(tune, "conv2d")) is None
+    assert store.choice(shop.key(LAST_PROBLEM), shop.kind(tune, LAST_PROBLEM)) is None
 
 
 @pytest.mark.parametrize("tune", ["model", "measure"])
@@ -138,4 +138,4 @@ def test_the_next_scheme_is_built_where_one_or_the_kept_one_does_not_compile(tun
     for count in (1, 2):
         refuse(monkeypatch, [m.scheme for m in FINALISTS[:count]])
         assert generate_conv(**arguments).scheme == FINALISTS[count].scheme
-        assert store.choice(shop.key(LAST_PROBLEM), shop.kind(tune, "conv2d"))[0] == FINALISTS[count].scheme.text
+        assert store.choice(shop.key(LAST_PROBLEM), shop.kind(tune, LAST_PROBLEM))[0] == FINALISTS[count].scheme.text

@@ -4,42 +4,30 @@ bounded on reals.
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cpu import dlpack
-from cpu.check import single_pass
 from cpu.emit import emit
 from cpu.host import supports
 from cpu.kernel import ArgumentError, build
-from cpu.measure import check_exact
+from cpu.measure import WrongResult, check_exact, largest_error
 from cpu.numbers import ELEMENTS, from_bits, stored
 from cpu.oracle import error_bound, integers, reals, reference, wrong
 from cpu.toolchain import find_compiler
-from microkernels.catalog import Catalog
 from microkernels.isa import best_isa, isa_named
-from microkernels.microkernel import parse as parse_microkernel
-from microkernels.offline import UsageError, usable_isa
-from search import generate_conv, load_kernel
-from search.conv import main as command
-from search.explain import explain
-from search.sample import random_schemes
-from search.space import candidates
+from search import load_kernel
 from tests.guard import PLACES, check_guarded
-from tests.model_cases import MACHINE
-from tests.test_kernels import assembly_of, spills_of
+from tests.test_emitted_text import assembly_of, spills_of
 from tiling.epilogue import fused
 from tiling.notation import parse
 from tiling.operators import conv2d, matmul
-from tiling.problem import OUTPUT_DTYPES, ProblemError
+from tiling.problem import OUTPUT_DTYPES
 from tiling.scheme import SchemeError
-from tiling.shapes import canonical, parse_shape
-from tiling.words import in_words, scheme_in_words, scheme_of_words, word_dims
+from tiling.words import in_words
 
 ISA = {"bf16": "avx512bf16", "int8": "avx512vnni"}
 NUMBERS = {"bf16": 2, "int8": 4}
@@ -186,10 +174,8 @@ STORED = {
 }
 
 
-@pytest.mark.parametrize("dtype", ON_BOTH)
-@pytest.mark.parametrize("case", CASES)
-def test_exact_on_integers_bounded_on_reals_and_nothing_beside_the_arrays_is_touched(case, dtype):
-    kernel = kernel_of(case, dtype, *STORED[case][dtype])
+def check_all(kernel):
+    """Exact on integers wherever the arrays lie beside guard pages, and within the bound on reals."""
     check_exact(kernel)
     for place in PLACES:
         check_guarded(kernel, place)
@@ -201,12 +187,27 @@ def test_exact_on_integers_bounded_on_reals_and_nothing_beside_the_arrays_is_tou
     )
 
 
+@pytest.mark.parametrize("dtype", ON_BOTH)
+@pytest.mark.parametrize("case", CASES)
+def test_exact_on_integers_bounded_on_reals_and_nothing_beside_the_arrays_is_touched(case, dtype):
+    check_all(kernel_of(case, dtype, *STORED[case][dtype]))
+
+
 def test_the_cases_store_every_dtype_that_there_is():
     for dtype in ISA:
         assert {outputs[dtype][0] for outputs in STORED.values()} == set(OUTPUT_DTYPES[dtype])
 
 
 @pytest.mark.isa("avx512vnni")
+def test_rounding_is_an_error_and_saturation_is_none():
+    problem = conv2d(c=4, h=1, w=3, k=1, r=1, s=1, dtype="int8", output_dtype="u8")
+    y, expected = np.array([[[[255], [0], [8]]]], np.uint8), np.array([[[[5e5], [-70.0], [7.5]]]])
+    assert largest_error(problem, y, expected, np.zeros_like(expected)) == 0.5
+    y[..., 0, 0] = 254
+    with pytest.raises(WrongResult, match="an error of 1 "):
+        largest_error(problem, y, expected, np.zeros_like(expected))
+
+
 def test_requantised_sums_are_rounded_to_even_and_saturate():
     """One product a channel, so that every output is known without a reference: 2·w + b, halved."""
     problem = fused(matmul(m=1, n=16, k=1, dtype="int8", output_dtype="s8"), "y*0.5 + b")
@@ -300,93 +301,11 @@ def test_schemes_that_the_emitter_refuses(problem, text, message):
         emit(parse(problem, text), isa_named("avx512bf16"))
 
 
-@pytest.mark.parametrize(
-    "dtype, dots, message",
-    [
-        ("bf16", "D(c,4)", r"D\(c,4\): a lane of 32 bits holds 2 of bf16"),
-        ("f32", "D(c,2)", r"D\(c,2\): a lane of 32 bits holds 1 of f32"),
-        ("int8", "D(s,4)", r"D\(s,4\): a group is summed over and lies side by side in x, which s does not"),
-        ("bf16", "D(sc,2)", r"R\(c\): D\(sc,2\) fuses dim c, which may then not stand elsewhere"),
-        ("bf16", "D(c,2) D(c,2)", r"D\(c,2\): D stands just before V, and there is at most one"),
-    ],
-)
-def test_groups_that_cannot_be(dtype, dots, message):
-    with pytest.raises(SchemeError, match=message):
-        parse(conv2d(**ONE, dtype=dtype), f"T(h,4) S(y) R(c) U(w,4) {dots} V(k,16)")
-
-
-@pytest.mark.parametrize(
-    "dims, dilation, covered", [("rc", 1, "R(s)"), ("cs", 1, "R(r)"), ("sc", 2, "R(r)"), ("rsc", 1, "")]
-)
-def test_words_along_dims_that_do_not_lie_side_by_side(dims, dilation, covered):
-    problem = conv2d(c=3, h=5, w=5, k=16, r=2, s=2, dilation=dilation, dtype="bf16")
-    with pytest.raises(SchemeError, match=f"lies side by side in x, which {dims} does not"):
-        parse(problem, f"R(h) R(w) S(y) {covered} R({dims}) D({dims},2) V(k,16)")
-
-
 def test_sums_may_wait_where_the_output_holds_them():
     text = "T(c,2) T(h,4) S(y) T(c,{c}) U(w,4) D(c,{n}) V(k,16)"
     bf16, int8 = conv2d(**ONE, dtype="bf16", output_dtype="f32"), conv2d(**ONE, dtype="int8")
     for problem, c, dot, isa in ((bf16, 2, 2, "avx512bf16"), (int8, 1, 4, "avx512vnni")):
         assert "if (!first) {" in emit(parse(problem, text.format(c=c, n=dot)), isa_named(isa)).text
-
-
-@pytest.mark.parametrize(
-    "make, message",
-    [
-        (
-            lambda: conv2d(c=65794, h=1, w=1, k=1, r=1, s=1, dtype="int8"),
-            "a sum of 65794 products of int8 may not fit 32 bits",
-        ),
-        (
-            lambda: fused(conv2d(**ONE, dtype="int8"), "relu(y)"),
-            r"the epilogue relu\(y\) gives floats: with int8 ask for",
-        ),
-        (lambda: conv2d(**ONE, dtype="bf16", output_dtype="u8"), "bf16 gives an output of bf16 or f32, not 'u8'"),
-        (
-            lambda: in_words(conv2d(c=8, h=4, w=4, k=8, groups=8, r=1, s=1, dtype="bf16")),
-            "depthwise2d of bf16 is not covered .*: use f32$",
-        ),
-    ],
-)
-def test_problems_that_cannot_be(make, message):
-    with pytest.raises(ProblemError, match=message):
-        make()
-
-
-def test_words_are_what_register_tiles_and_caches_see():
-    problem = conv2d(c=10, h=4, w=4, k=6, r=3, s=3, groups=2, dtype="int8")
-    words = in_words(problem)
-    assert words.extents["c"] == 2 and words.broadcast.shape == (1, 4, 4, 4) and words.vector.shape == (6, 2, 3, 3)
-    assert words.broadcast.stride("g") == 2 and words.bytes_per_element == 4 and in_words(words) is words
-    scheme = parse(problem, "R(g) R(h) R(w) S(y) T(c,2) T(r,3) T(s,3) D(c,4) V(k,16)")
-    assert parse(problem, scheme.text) == scheme and scheme_of_words(problem, scheme_in_words(scheme)) == scheme
-
-
-@pytest.mark.parametrize(
-    "extents, dtype, dims",
-    [
-        (dict(c=3, h=9, w=9, k=32, r=3, s=3, padding=1), "bf16", "sc"),  # 5 words instead of 6
-        (dict(c=3, h=9, w=9, k=32, r=3, s=3, padding=1), "int8", "c"),  # 3 either way
-        (dict(c=3, h=9, w=9, k=32, r=7, s=7, padding=3, stride=2), "int8", "sc"),  # 6 instead of 7
-        (dict(c=3, h=16, w=16, k=16, r=4, s=4, stride=4), "int8", "sc"),  # windows that do not overlap: a smaller copy
-        (dict(c=4, h=9, w=9, k=32, r=3, s=3), "bf16", "c"),  # no copy at all
-        (dict(c=6, h=9, w=9, k=32, r=3, s=1), "int8", "c"),  # one tap is no window
-        (dict(c=17, h=9, w=9, k=16, r=1, s=3), "bf16", "c"),  # a copy of 26 words for 9, to save one FMA
-        (dict(c=1, h=9, w=64, k=16, r=9, s=33), "bf16", "c"),  # a copy larger than y
-        (dict(c=3, h=9, w=9, k=32, r=3, s=3, dilation=2), "bf16", "c"),  # the taps do not lie side by side
-        (dict(c=9, h=9, w=9, k=48, r=3, s=3, groups=3), "bf16", "c"),
-    ],
-)
-def test_words_run_along_windows_where_that_pays(extents, dtype, dims):
-    problem = conv2d(**extents, dtype=dtype)
-    assert word_dims(problem) == dims
-    words = in_words(problem)
-    assert words == in_words(problem, dims) and words.extents["s"] == (1 if dims == "sc" else extents["s"])
-    group = "R(g) " if "groups" in extents else ""
-    scheme = scheme_of_words(problem, parse(words, group + "R(k) R(h) R(w) S(y) R(r) R(s) R(c) V(k,16)"))
-    assert parse(problem, scheme.text) == scheme
-    assert scheme_of_words(problem, scheme_in_words(scheme)) == scheme
 
 
 @pytest.mark.isa("avx512bf16")
@@ -404,13 +323,6 @@ def test_the_longest_sums_of_int8_may_leave_part_of_their_words_empty():
     """One channel of 65 793 taps, tap by tap, is as many words, whose other numbers are zeros."""
     problem = conv2d(c=1, h=1, w=65793, k=16, r=1, s=65793, dtype="int8")
     assert in_words(problem, "c").reduction_length == problem.reduction_length
-
-
-@pytest.mark.parametrize(
-    "text", ["c=8,h=4,w=4,k=16,r=1,s=1,dtype=bf16", "c=8,h=4,w=4,k=16,r=1,s=1,dtype=int8,out=u8,epilogue=y/4"]
-)
-def test_the_text_of_a_problem_says_its_dtypes(text):
-    assert canonical(parse_shape(text)) == text
 
 
 @pytest.mark.parametrize("dtype", ISA)
@@ -433,13 +345,17 @@ def test_a_cpu_without_the_instructions_is_told_so(dtype):
 def test_saved_kernels_run_without_python_and_load_again(case, dtype, output, epilogue, tmp_path):
     if not supports(isa_named(ISA[dtype]).cpu_flags):
         pytest.skip(f"needs {ISA[dtype]}")
-    kernel = kernel_of(case, dtype, output, epilogue)
+    check_saved(kernel_of(case, dtype, output, epilogue), tmp_path)
+
+
+def check_saved(kernel, tmp_path):
+    """A C program that calls the saved kernel prints the checksum of its result, and it loads again."""
     library = next(path for path in kernel.save(tmp_path) if path.suffix == ".so")
     x, w, *arrays = (
         np.arange(t.elements, dtype=np.float32).reshape(t.shape)
         for t in (kernel.problem.broadcast, kernel.problem.vector, *kernel.problem.epilogue_arrays)
     )
-    values = (x % 5 - (2 if dtype == "bf16" else 0), w % 7 - 3, *(array % 3 - 1 for array in arrays))
+    values = (x % 5 - (2 if kernel.problem.dtype == "bf16" else 0), w % 7 - 3, *(array % 3 - 1 for array in arrays))
     y = kernel(*stored(kernel.problem, values))
     numbers = from_bits(y, kernel.problem.output_dtype).astype(np.float64).ravel()
     compiler = [*find_compiler().command, "-O2", "-Wall", "-Werror"]
@@ -464,62 +380,3 @@ def test_tiles_of_nearly_all_registers_do_not_spill(rows, vectors, taps, dtype, 
     reads = rows + taps - 1  # taps share what they have in common
     assert len(re.findall(r"v\w*broadcast\w+\s+-?\w*\(", assembly)) + assembly.count("{1to16}") == reads
     assert not spills_of(assembly)
-
-
-def test_the_search_chooses_schemes_of_the_dtype_and_keeps_them():
-    if not supports(isa_named("avx512vnni").cpu_flags):
-        pytest.skip("needs avx512vnni")
-    arguments = dict(
-        c=6, h=9, w=9, k=24, r=3, s=3, padding=1, dtype="int8", output_dtype="u8", epilogue="y*scale[k] + b"
-    )
-    kernel = generate_conv(**arguments)
-    assert "D(sc,4) V(k,16)" in kernel.scheme.text and kernel.problem.dtype == "int8"
-    check_exact(kernel)
-    assert generate_conv(**arguments).scheme == kernel.scheme
-    assert all(str(tile).startswith("int8_conv2d_ukernel_") for tile in kernel.emitted.microkernels)
-    assert kernel.timing.seconds > 0
-
-
-@pytest.mark.isa("avx512bf16")
-def test_the_command_takes_dtypes_by_option_and_in_the_shape(capsys, monkeypatch):
-    ranked = []
-    monkeypatch.setattr("search.command.machine_catalog", lambda isa, op, **_: ranked.append((isa.name, op)))
-    shape = "c=8,h=6,w=6,k=16,r=3,s=3,pad=1"
-    assert command(["--shape", shape, "--dtype", "bf16", "--output-dtype", "f32", "--model-only", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["shape"] == f"{shape},dtype=bf16,out=f32" and found["isa"] == "avx512bf16" and found["correct"]
-    assert ranked == [("avx512f", "conv2d")]
-    assert command(["--shape", found["shape"], "--scheme", found["scheme"], "--json"]) == 0
-    assert command(["--shape", found["shape"], "--dtype", "int8", "--model-only"]) == 2
-    assert "the shape is of bf16, but dtype=int8: give one" in capsys.readouterr().err
-
-
-def test_words_are_ranked_as_f32_tiles_of_their_shape():
-    for dtype, isa in ISA.items():
-        tile = parse_microkernel(f"{dtype}_conv2d_ukernel_2hx7wx32kx3s_s1__{isa}")
-        assert tile.dtype == dtype and str(tile.measured_as) == "f32_conv2d_ukernel_2hx7wx32kx3s_s1__avx512f"
-        with pytest.raises(UsageError, match="its ranking is avx512f's"):
-            usable_isa(isa)
-    with pytest.raises(ValueError, match="not in canonical form"):
-        parse_microkernel("int8_conv2d_ukernel_14wx32k_s1__avx512f")
-
-
-@pytest.mark.parametrize("channels", [3, 4])
-def test_an_explanation_says_where_x_is_copied(channels):
-    problem = conv2d(c=channels, h=16, w=16, k=32, r=3, s=3, dtype="bf16")
-    machine = replace(MACHINE, isa="avx512bf16")
-    best = candidates(in_words(problem), machine, Catalog("", "avx512bf16", "conv2d"))[0]
-    told = explain(replace(best, scheme=scheme_of_words(problem, best.scheme)), [], machine)
-    assert ("; x is copied first, so that words run along sc;" in told) == (channels == 3)
-
-
-def test_the_search_never_lets_sums_wait_in_a_narrow_output():
-    machine = replace(MACHINE, isa="avx512bf16")
-    for output, waits in (("bf16", False), ("f32", True)):
-        words = in_words(conv2d(c=2048, h=14, w=14, k=512, r=3, s=3, padding=1, dtype="bf16", output_dtype=output))
-        catalog = Catalog("", "avx512bf16", "conv2d")
-        for schemes in (
-            [found.scheme for found in candidates(words, machine, catalog)],
-            random_schemes(words, machine, catalog, 20, 0),
-        ):
-            assert any(not single_pass(scheme) for scheme in schemes) == waits

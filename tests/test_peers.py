@@ -19,6 +19,7 @@ from bench.peers.tvm_library import SearchFailed, found, search
 from bench.peers.verbose import parse
 from bench.peers.xtc import Xtc
 from cpu.cache import clear
+from cpu.numbers import from_bits, to_bits
 from cpu.oracle import integers, reference
 from tiling.grouped import grouped2d
 from tiling.operators import conv2d, matmul
@@ -44,6 +45,7 @@ PROBLEMS = {
     ),
     "groups": conv2d(c=12, h=7, w=8, k=6, r=3, s=3, padding=1, stride=2, groups=3),
     "depthwise": conv2d(n=2, c=20, h=9, w=8, k=20, r=3, s=3, padding=((1, 0), (1, 1)), groups=20),
+    "depthwise, strided": conv2d(c=20, h=9, w=8, k=20, r=3, s=3, stride=2, padding=1, groups=20),
     "groups side by side": grouped2d(conv2d(n=2, c=12, h=9, w=8, k=12, r=3, s=3, padding=1, stride=2, groups=3)),
     "channels first": conv2d(n=2, c=12, h=8, w=9, k=20, r=3, s=3, padding=1, layout="nchw"),
     "channels first, padded more after, groups": conv2d(
@@ -179,6 +181,17 @@ def test_results_are_exact(name, problem):
     assert y.dtype == np.float32 and y.shape == expected.shape
     assert np.array_equal(y, expected)
     assert prepared.layout
+
+
+@pytest.mark.parametrize(
+    "dtype, output",
+    [pytest.param("bf16", "bf16", marks=pytest.mark.isa("avx512bf16")), ("int8", "s32")],
+)
+@pytest.mark.parametrize("name", ["same", "groups side by side", "depthwise, strided"])
+def test_onednn_multiplies_narrow_numbers(name, dtype, output):
+    problem = replace(PROBLEMS[name], dtype=dtype, output_dtype=output)
+    _, y, expected = computed(installed("onednn"), problem)
+    assert np.array_equal(y, from_bits(to_bits(expected, output), output))
 
 
 @pytest.mark.parametrize("name", [name for name in PEERS if name not in SEARCHING])

@@ -129,7 +129,8 @@ def test_groups_stand_side_by_side_only_where_that_fills_lanes():
     assert per_group(1, 1, 16) == "depthwise2d"
     assert {per_group(c, k, 16) for c, k in ((16, 16), (3, 3), (4, 8), (8, 4), (1, 2), (2, 1))} == {"conv2d"}
     assert [per_group(c, c, 4) for c in (2, 4, 8)] == ["grouped2d", "conv2d", "conv2d"]
-    assert per_group(4, 4, 16, layout="nchw") == per_group(4, 4, 16, dtype="bf16") == "conv2d"
+    assert [per_group(4, 4, 16, dtype=dtype) for dtype in ("bf16", "int8")] == ["grouped2d"] * 2
+    assert per_group(4, 4, 16, layout="nchw") == "conv2d"
     dense = conv2d(c=4, k=4, h=5, w=5, r=3, s=3)
     assert beside_each_other(dense, 16) == dense
     with pytest.raises(ProblemError, match="whose groups have 2, 4, 8 … channels in and as many out"):

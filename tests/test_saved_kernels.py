@@ -59,6 +59,11 @@ def test_a_saved_kernel_needs_no_python(saved):
         assert f"checksum {np.sum(y * (np.arange(y.size) % 3 + 1)):.0f}" in printed
 
 
+def test_a_file_beside_the_record_is_refused_with_what_to_give(saved):
+    with pytest.raises(ExportError, match="give its folder, or the .json beside it"):
+        load(saved[".so"])
+
+
 def test_a_record_nested_without_end_is_refused(saved):
     saved[".json"].write_text("[" * 100_000)
     with pytest.raises(ExportError, match="is no record of a saved kernel"):
@@ -144,7 +149,7 @@ def test_kernels_load_where_no_program_may_be_loaded_from_memory(saved, monkeypa
     "change, message",
     [
         (lambda record: record | {"isa": "avx9"}, "unknown instruction set 'avx9'"),
-        (lambda record: record | {"scheme": "T(h,7)"}, "no specifier on k: cover 1"),
+        (lambda record: record | {"scheme": "T(h,7)"}, "no specifier is on dim k, which has 37 points"),
         (lambda record: record | {"shape": "c=0"}, "the shape lacks"),
         (lambda record: record | {"op": "sort"}, "there is no operator 'sort'"),
         (lambda record: record | {"symbol": "../other"}, "its symbol"),

@@ -20,7 +20,7 @@ GOOD = "T(h,10) T(w,5) S(y) T(c,8) T(r,3) T(s,3) U(w,2) U(k,2) V(k,16)"
         ("", "empty"),
         (GOOD.replace("T(h,10)", "T(h,9)"), "T(h,9): cover 9 points of dim h, which has 10"),
         (GOOD.replace("U(k,2)", "U(k,3)"), "U(k,3) V(k,16): cover 3 vectors of dim k, which has 2"),
-        (GOOD.replace("T(r,3)", ""), "no specifier on r"),
+        (GOOD.replace("T(r,3)", ""), "no specifier is on dim r"),
         (GOOD.replace("T(h,10)", "R(h) T(h,3)"), "R(h) T(h,3): 3 points do not divide the 10"),
         (GOOD.replace("T(h,10)", "R(h) R(h)"), "R(h): at most one R"),
         (GOOD.replace("T(h,10)", "T(h,5) R(h)"), "R(h): R is the outer loop of its dim, but stands inside T(h,5)"),

@@ -55,6 +55,12 @@ def test_every_form_of_a_shape(text, problem):
         ("", "cannot read the shape ''"),
         ("c=1,h=4,w=4,k=1,r=1,s=1,layout=chwn", "layout='chwn' must be 'nhwc' or 'nchw'"),
         ("R2", "cannot read the shape 'R2'"),
+        ("resnet18", "resnet18 is a suite: name one of its layers, as in resnet18:R1"),
+        ("m=4,n=4,k=4", "'m=4,n=4,k=4' is a matrix product: give it to python -m search.matmul"),
+        ("gpt2:QKV,dtype=bf16", "gpt2:QKV is a matrix product"),
+        ("resnet18:R2,batch=4", "'batch=4': unknown key 'batch'"),
+        ("resnet18:R2,n=0", "n=0 must be at least 1"),
+        ("resnet18:R2 n=2 n=3", "'n=3': n is given twice"),
         ("resnet:R2", "'resnet' (did you mean resnet50 or resnet18"),
         ("vgg:C1", "there is no suite 'vgg' (did you mean vgg16?); there are bert_base convnext_t densenet121"),
         ("../resnet18:R2", "no suite '../resnet18'"),
@@ -103,8 +109,26 @@ def test_a_shape_that_cannot_be_read_is_refused_by_part(text, named):
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
 
 
+def test_a_layer_with_changes():
+    assert parse_shape("resnet18:R2,n=8") == conv2d(n=8, c=64, h=56, w=56, k=64, r=3, s=3, padding=1)
+    changed = parse_shape("resnet18:R2 dtype=bf16, out=f32, k=32, epilogue=relu(y)")
+    assert changed == parse_shape(f"{canonical(R2)},dtype=bf16,out=f32,epilogue=relu(y)".replace("k=64", "k=32"))
+    layer = parse_matmul_shape("gpt2:QKV")
+    assert parse_matmul_shape("gpt2:QKV,batch=3,epilogue=relu(y)") == parse_matmul_shape(
+        f"{canonical(layer)},batch=3,epilogue=relu(y)"
+    )
+    for text, named in (
+        ("gpt2", "gpt2 is a suite: name one of its layers, as in gpt2:"),
+        ("QKV", "cannot read the shape 'QKV': give a layer (gpt2:QKV) or key=value pairs"),
+        ("resnet18:R2,n=2", "resnet18:R2 is a convolution"),
+    ):
+        with pytest.raises(ShapeError) as raised:
+            parse_matmul_shape(text)
+        assert named in str(raised.value)
+
+
 def test_a_recorded_operator_must_be_able_to_compute_its_shape():
-    with pytest.raises(ShapeError, match="grouped2d: only convolutions of f32, channels last"):
+    with pytest.raises(ShapeError, match="grouped2d: only convolutions, channels last"):
         problem_of("grouped2d", "c=12,h=9,w=9,k=12,r=3,s=3,groups=4")
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from search.tune import FINALISTS, ROUNDS, TuningError, complexity, tune
+from search.tune import BATCH, FINALISTS, ROUNDS, TuningError, complexity, tune
 from tiling.machine import Timing
 from tiling.notation import parse
 from tiling.operators import conv2d
@@ -72,6 +72,58 @@ def test_finalists_are_measured_in_turns():
     texts, finals = [c.text for c in CANDIDATES], bench.calls[len(CANDIDATES) :]
     assert finals == [*texts * ROUNDS, *texts[:3] * ROUNDS, *texts[:2] * ROUNDS]
     assert len(outcome.best.timing.samples) == 5 * 3 * ROUNDS
+
+
+def test_a_slow_moment_in_the_finals_does_not_choose():
+    """One of the fastest one's three visits takes twice as long: pooled, a third of its samples would."""
+    fast = CANDIDATES[2].text
+    bench = Bench({c.text: 1.1 for c in CANDIDATES} | {fast: 1.0}, jitter=0.15)
+    measure = bench.measure
+
+    def disturbed(scheme, *rest):
+        if scheme.text != fast or bench.calls.count(fast) != 2:
+            return measure(scheme, *rest)
+        bench.seconds[fast] = 2.0
+        timing = measure(scheme, *rest)
+        bench.seconds[fast] = 1.0
+        return timing
+
+    bench.measure = disturbed
+    outcome = bench.tune(budget=len(CANDIDATES) + FINALISTS * ROUNDS)
+    assert bench.calls.count(fast) == 1 + ROUNDS and outcome.best.scheme.text == fast
+
+
+@pytest.mark.parametrize("failing, budget", [((), 10.0), ((1,), 16.0)])
+def test_a_slow_start_does_not_end_the_search(failing, budget):
+    """The first visit, and the one after a crash, also start a worker and compute the reference."""
+    bench = Bench({c.text: "crashed" if i in failing else 1.0 for i, c in enumerate(CANDIDATES)}, each=0.1)
+    measure, worker = bench.measure, []
+
+    def starting(scheme, *rest):
+        bench.now += 0 if worker else 4.0
+        found = measure(scheme, *rest)
+        worker[:] = [] if isinstance(found, str) else [1]
+        return found
+
+    bench.measure = starting
+    outcome = bench.tune(budget=budget)
+    assert outcome.trials == len(CANDIDATES) and len(bench.calls) > 2 * outcome.trials
+
+
+def test_the_first_candidate_has_a_place_in_the_finals():
+    """Its one visit was in a slow moment; it is the fastest."""
+    first = CANDIDATES[0].text
+    bench = Bench({c.text: 1.1 for c in CANDIDATES} | {first: 5.0})
+    measure = bench.measure
+
+    def disturbed(scheme, *rest):
+        timing = measure(scheme, *rest)
+        bench.seconds[first] = 1.0
+        return timing
+
+    bench.measure = disturbed
+    outcome = bench.tune(budget=len(CANDIDATES) + FINALISTS * ROUNDS)
+    assert len(set(bench.calls[len(CANDIDATES) :])) == FINALISTS and outcome.best.scheme.text == first
 
 
 def test_fewer_take_part_in_the_finals_where_time_is_short():
@@ -158,6 +210,19 @@ def test_the_budget_ends_the_search():
     outcome = bench.tune(budget=45.0)
     assert 1 <= outcome.trials < len(CANDIDATES) and bench.now <= 45.0
     assert len(bench.calls) > outcome.trials, "nobody reached the finals"
+
+
+def test_what_is_compiled_is_measured():
+    """Compiling takes most of a small budget; then all of the first batch is measured, and no other compiled."""
+    bench = Bench({c.text: 1.0 + place for place, c in enumerate(CANDIDATES)}, each=0.1)
+    prepare = bench.prepare
+
+    def slow(schemes, patience):
+        bench.now += 7.0
+        return prepare(schemes, patience)
+
+    bench.prepare = slow
+    assert bench.tune(budget=10.0).trials == BATCH == len(bench.prepared[0]) and len(bench.prepared) == 1
 
 
 def test_a_tiny_budget_still_gives_a_result():

@@ -355,11 +355,11 @@ def test_a_doctored_choice_is_told_and_searched_again(tmp_path, monkeypatch, sch
     monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path))
     shop, problem = workshop("portable"), conv2d(c=4, h=5, w=5, k=4, r=1, s=1)
     wanted = parse(problem, "R(h) R(w) S(y) T(c,4) V(k,4)")
-    store.choose(shop.key(problem), shop.kind("model", "conv2d"), scheme, None)
+    store.choose(shop.key(problem), shop.kind("model", problem), scheme, None)
     monkeypatch.setattr("search.workshop.Workshop.candidates", lambda *_: [wanted])
     with pytest.warns(RuntimeWarning, match="the choice for c=4,h=5,w=5,k=4,r=1,s=1"):
         assert generate_conv(c=4, h=5, w=5, k=4, r=1, s=1, isa="portable").scheme == wanted
-    assert store.choice(shop.key(problem), shop.kind("model", "conv2d")) == (wanted.text, None)
+    assert store.choice(shop.key(problem), shop.kind("model", problem)) == (wanted.text, None)
 
 
 def test_show_with_a_doctored_store_has_no_traceback(tmp_path, monkeypatch):

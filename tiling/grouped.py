@@ -10,6 +10,12 @@ l ^ 1, … l ^ (q-1) for lane l, which is the same exchange of lanes for all gro
 
 So c moves neither an address nor a line of x: x is indexed by k alone, as in a depthwise convolution, of which this is
 the case of more channels. The weights are packed in the order that the lanes meet (`cpu.pack`).
+
+Of bf16 and int8 c counts words (`tiling.words`): a load spreads those of each group over its lanes, as often as a word
+holds numbers, and lanes exchange the words that are left. Four channels of int8 are one word, and nothing is exchanged:
+
+    bf16, q=4   words   0  1  0  1 | 2  3  2  3 | …          meets c=1 with neighbours exchanged
+    int8, q=4   words   0  0  0  0 | 1  1  1  1 | …
 """
 
 from __future__ import annotations
@@ -22,8 +28,7 @@ from tiling.problem import Affine, Problem, ProblemError, Tensor
 def beside_each_other(problem: Problem, lanes: int) -> Problem:
     """The problem with its groups side by side, where several of them fill a vector of `lanes`; else itself.
 
-    That is for convolutions of f32, channels last, of q channels in and q out per group, q a power of two below
-    `lanes`.
+    That is for convolutions, channels last, of q channels in and q out per group, q a power of two below `lanes`.
     """
     size = group_size(problem)
     return grouped2d(problem) if size and size < lanes and lanes % size == 0 else problem
@@ -31,7 +36,7 @@ def beside_each_other(problem: Problem, lanes: int) -> Problem:
 
 def group_size(problem: Problem) -> int | None:
     """The channels of a group of a conv2d that grouped2d can compute, a power of two; None of any other problem."""
-    if problem.op != "conv2d" or "g" not in problem.extents or problem.layout != "nhwc" or problem.dtype != "f32":
+    if problem.op != "conv2d" or "g" not in problem.extents or problem.layout != "nhwc":
         return None
     size = problem.extents["c"]
     return size if size == problem.extents["k"] and size > 1 and size & (size - 1) == 0 else None
@@ -45,8 +50,8 @@ def grouped2d(problem: Problem) -> Problem:
     size = group_size(problem)
     if size is None:
         raise ProblemError(
-            "grouped2d: only convolutions of f32, channels last, whose groups have 2, 4, 8 … channels in and as many "
-            "out have their groups side by side"
+            "grouped2d: only convolutions, channels last, whose groups have 2, 4, 8 … channels in and as many out have "
+            "their groups side by side"
         )
     k_index = Affine((("k", 1),))
 

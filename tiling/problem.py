@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from tiling.epilogue import Epilogue
 
 # Of the inputs. tf32 is an f32 of which a matrix instruction reads 19 bits; int8 is u8 for what is spread (x, a) and s8
-# for the weights. f16 and tf32 are a GPU's, int8 a CPU's. bf16x2 and int8x4 are words of so many numbers
-# (`tiling.words`).
-DTYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "tf32": 4, "int8": 1, "bf16x2": 4, "int8x4": 4}
+# for the weights. f16 and tf32 are a GPU's, int8 a CPU's. bf16x2 and int8x4 are words of so many numbers,
+# bf16x1 and int8x1 of one number and zeros (`tiling.words`).
+DTYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "tf32": 4, "int8": 1}
+DTYPE_BYTES |= {"bf16x2": 4, "bf16x1": 4, "int8x4": 4, "int8x1": 4}
 # The dtypes that an output may have, the default first.
 OUTPUT_DTYPES = {
     "f32": ("f32",),
@@ -35,7 +36,7 @@ OUTPUT_DTYPES = {
     "int8": ("s32", "f32", "u8", "s8"),
 }
 OUTPUT_DTYPE = {dtype: outputs[0] for dtype, outputs in OUTPUT_DTYPES.items()}
-OUTPUT_DTYPES |= {"bf16x2": OUTPUT_DTYPES["bf16"], "int8x4": OUTPUT_DTYPES["int8"]}
+OUTPUT_DTYPES |= {words: OUTPUT_DTYPES[words.partition("x")[0]] for words in DTYPE_BYTES if "x" in words}
 OUTPUT_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "s32": 4, "u8": 1, "s8": 1}
 
 # Beyond these nothing here has a use: positions along a dim are enumerated when a kernel is emitted, and a tensor of
@@ -273,10 +274,12 @@ class Problem:
     @cached_property
     def dot_dim(self) -> str | None:
         """The dim whose neighbours are summed and lie side by side in the x that tiles read, one group's beside the
-        next's.
+        next's; None where every channel is by itself.
         """
         if self.as_read is not self:
             return self.as_read.dot_dim
+        if self.lanewise:
+            return self.exchange_dim
         *groups, (dim, step) = self.broadcast.indices[-1].terms
         return dim if step == 1 and dim in self.reductions and all(d in self.looped_dims for d, _ in groups) else None
 
@@ -285,7 +288,7 @@ class Problem:
         """`sc`: the taps and channels of a window's row as one dim, where they all lie side by side in the broadcast
         tensor.
         """
-        if self.dot_dim is None or self.as_read is not self or len(self.broadcast.indices) == 1:
+        if self.lanewise or self.dot_dim is None or self.as_read is not self or len(self.broadcast.indices) == 1:
             return None
         taps = [d for d, _ in self.broadcast.indices[-2].terms if d in self.reductions and self.extents[d] > 1]
         return taps[0] + self.dot_dim if taps and self.broadcast.stride(taps[0]) == self.extents[self.dot_dim] else None
@@ -324,8 +327,14 @@ class Problem:
         return DTYPE_BYTES[self.dtype]
 
     def bytes_of(self, tensor: Tensor) -> int:
-        """Of an element of this tensor."""
-        return OUTPUT_BYTES[self.output_dtype] if tensor.role == "output" else self.bytes_per_element
+        """Of an element of this tensor; an x that is read by vectors lies in numbers, whatever becomes of them in
+        lanes.
+        """
+        if tensor.role == "output":
+            return OUTPUT_BYTES[self.output_dtype]
+        if tensor.role == "broadcast" and self.lanewise:
+            return DTYPE_BYTES[self.dtype.partition("x")[0]]
+        return self.bytes_per_element
 
     @property
     def sum_dtype(self) -> str:

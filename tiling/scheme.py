@@ -239,10 +239,12 @@ def _check(problem: Problem, specifiers) -> None:
             raise SchemeError(f"{rests[1]}: at most one R per dim")
         have, covered = _units(problem, specifiers)[dim], _covered(specifiers, dim)
         unit = next((_UNIT[type(s)] for s in specifiers if type(s) in _UNIT and s.dim == dim), "points")
-        named = " ".join(str(s) for s in specifiers if getattr(s, "dim", None) == dim) or f"no specifier on {dim}"
+        named = " ".join(str(s) for s in specifiers if getattr(s, "dim", None) == dim)
         if rests and have % covered:
             raise SchemeError(f"{named}: {covered} {unit} do not divide the {have} of dim {dim}: no partial tiles")
         if not rests and have != covered and not _only_the_edge(specifiers, dim, have, covered):
+            if not named:
+                raise SchemeError(f"no specifier is on dim {dim}, which has {have} {unit}: R({dim}) loops over all")
             raise SchemeError(f"{named}: cover {covered} {unit} of dim {dim}, which has {have}: cover it exactly")
 
 

@@ -19,7 +19,7 @@ from tiling.epilogue import fused
 from tiling.grouped import grouped2d
 from tiling.operators import conv2d, in_layout, matmul, transposed
 from tiling.problem import OUTPUT_DTYPE, Problem, ProblemError, ShapeError
-from tiling.suite import Layer, find, read
+from tiling.suite import Layer, find, read, suites
 
 REQUIRED = ("c", "h", "w", "k", "r", "s")
 KEYS = (
@@ -43,6 +43,8 @@ _EPILOGUE = re.compile(r"[,\s]*\bepilogue\s*=")
 _DESCRIPTOR_KEYS = "g|mb|[io]c|[ioksdp][dhw]"
 _DESCRIPTOR = re.compile(rf"_*(?:(?:{_DESCRIPTOR_KEYS})[0-9]+_*)+(?:n.*)?")
 _DESCRIPTOR_PAIR = re.compile(rf"({_DESCRIPTOR_KEYS})([0-9]+)_*")
+_LAYER_START = re.compile(r"[^=,\s]*:")
+_MATMUL_START = re.compile(r"(?:^|[,\s])m\s*=")
 _DESCRIPTOR_START = re.compile(rf"_*(?:{_DESCRIPTOR_KEYS})[0-9]")
 
 
@@ -70,14 +72,24 @@ def _in_layout(problem: Problem, layout: str) -> Problem:
 def _convolution(text: str) -> Problem:
     if _DESCRIPTOR_START.match(text):
         return _conv2d(_descriptor(text))
+    if _LAYER_START.match(text):
+        return _layer(text, "conv2d")
+    if _MATMUL_START.search(text):
+        raise ShapeError(f"{text[:60]!r} is a matrix product: give it to python -m search.matmul or generate_matmul")
     if "=" in text:
         return _key_value(text)
-    if ":" not in text:
-        raise ShapeError(
-            f"cannot read the shape {text[:60]!r}: give a layer (resnet18:R2), key=value pairs "
-            "(c=64,h=56,w=56,k=64,r=3,s=3,pad=1) or a benchdnn descriptor (mb1ic64ih56oc64kh3ph1)"
-        )
-    return _layer(text, "conv2d")
+    raise _unreadable(
+        text,
+        "a layer (resnet18:R2), key=value pairs (c=64,h=56,w=56,k=64,r=3,s=3,pad=1) or a benchdnn descriptor "
+        "(mb1ic64ih56oc64kh3ph1)",
+    )
+
+
+def _unreadable(text: str, forms: str) -> ShapeError:
+    """What to say of a text that has none of the `forms` of a shape."""
+    if text in suites():
+        return ShapeError(f"{text} is a suite: name one of its layers, as in {text}:{suite(text)[0].name}")
+    return ShapeError(f"cannot read the shape {text[:60]!r}: give {forms}")
 
 
 def parse_matmul_shape(text: str, layout: str | None = None) -> Problem:
@@ -87,7 +99,11 @@ def parse_matmul_shape(text: str, layout: str | None = None) -> Problem:
     if layout is not None:
         raise ShapeError(f"a matrix product has no layout {layout!r:.40}: leave it out")
     shape, epilogue = _split(text)
-    return fused(_layer(shape, "matmul") if ":" in shape and "=" not in shape else _matmul(shape), epilogue)
+    if _LAYER_START.match(shape):
+        return fused(_layer(shape, "matmul"), epilogue)
+    if "=" not in shape:
+        raise _unreadable(shape, "a layer (gpt2:QKV) or key=value pairs (m=384,n=3072,k=768)")
+    return fused(_matmul(shape), epilogue)
 
 
 def _split(text: str) -> tuple[str, str | None]:
@@ -175,19 +191,26 @@ def _canonical(problem: Problem) -> str:
 
 
 def _layer(text: str, op: str) -> Problem:
-    """The problem of the layer that `suite:layer` names, which must be of this operator."""
-    name, _, wanted = text.partition(":")
+    """The problem of the layer that `suite:layer` names, which must be of this operator; with what `,key=value` pairs
+    behind it say in place of the suite.
+    """
+    named, *pairs = re.split(r"[,\s]+", text.strip(), maxsplit=1)
+    name, _, wanted = named.partition(":")
     layer = find(name, wanted, _of_either_operator)
     if layer.problem is None:
-        raise ShapeError(f"{text}: {layer.refused}")
+        raise ShapeError(f"{named}: {layer.refused}")
     if _A[layer.problem.op] != _A[op]:
-        raise ShapeError(f"{text} is {_A[layer.problem.op]} ({layer.shape}), not {_A[op]}")
-    return layer.problem
+        raise ShapeError(f"{named} is {_A[layer.problem.op]} ({layer.shape}), not {_A[op]}")
+    if not pairs:
+        return layer.problem
+    keys = MATMUL_KEYS if op == "matmul" else KEYS
+    known, given = (_pairs(part, (*keys, *DTYPE_KEYS)) for part in (layer.shape, *pairs))
+    return _of_either_operator(",".join(f"{key}={value}" for key, value in (known | given).items()))
 
 
 def _of_either_operator(text: str) -> Problem:
     """Key=value pairs with an m are a matrix product."""
-    return _matmul(text) if re.search(r"(?:^|[,\s])m\s*=", text) else _key_value(text)
+    return _matmul(text) if _MATMUL_START.search(text) else _key_value(text)
 
 
 def _matmul(text: str) -> Problem:

@@ -3,6 +3,7 @@
     bf16   x (N,H,W,C)   D(c,2)   ──►   x (N,H,W,⌈C/2⌉) of words, one point of c each
     int8   x (N,H,W,C)   D(c,4)   ──►   x (N,H,W,⌈C/4⌉)
     bf16   x (N,H,W,C)   D(sc,2)  ──►   x (N,H,OW,⌈SC/2⌉), a window's row for every column of y; no s is left
+    bf16   x (N,H,W,C)            ──►   the same x, of a depthwise convolution; words of one number and zeros in lanes
 
 One instruction sums the products of a word of x and a word of weights in a lane, as an FMA adds one product of f32. So
 everything that is known of f32 holds of words: the tiles, the loops around them, the bytes they move, and the address
@@ -11,6 +12,11 @@ arithmetic. Only the instruction, the packing and the stores know what a word ho
 Where channels do not fill whole words, the last word of a pixel would hold a number of the next: the kernel first
 copies x. Then words may as well run over the taps of a window's row: three taps of three channels are 5 words of bf16,
 one by one 6.
+
+An x that is read by vectors (`Problem.lanewise`) stays as it lies, narrow: its loads make words of it. In a depthwise
+convolution nothing is summed over channels, so a word holds one number of x or of the weights, and zeros: then the same
+instruction multiplies number by number, and sums what all the others do. In groups side by side (`tiling.grouped`) a
+word holds channels of one group.
 """
 
 from __future__ import annotations
@@ -18,7 +24,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tiling.problem import Affine, Problem, ProblemError, Tensor
+from tiling.problem import Affine, Problem, Tensor
 from tiling.scheme import WORD_BYTES, Dot, Scheme, SchemeError, Vector
 
 # Of a vector of 64 bytes, which all instruction sets of narrow numbers have.
@@ -30,19 +36,19 @@ def is_narrow(problem: Problem) -> bool:
     return problem.bytes_per_element < WORD_BYTES
 
 
+def fitting(problem: Problem) -> int:
+    """How many numbers of the inputs a word has room for."""
+    return WORD_BYTES // problem.bytes_per_element
+
+
 def word_dims(problem: Problem) -> str:
-    """The dim whose neighbours share a word: summed over, and side by side in the x that tiles read. Raises
-    ProblemError.
+    """The dim whose neighbours share a word: summed over, and side by side in the x that tiles read; "" where there is
+    none, and words hold one number.
 
     Or `sc`, two as one, where x is copied anyway: if that saves at least one FMA for each word that the copy grows by,
     and the copy has no more words than the output has numbers. Not where x is turned.
     """
-    channel, window = problem.dot_dim, problem.window_dims
-    if channel is None:
-        raise ProblemError(
-            f"{problem.op} of {problem.dtype} is not covered where no sum runs over neighbours in "
-            f"{problem.broadcast.name}, which one instruction multiplies together: use f32"
-        )
+    channel, window = problem.dot_dim or "", problem.window_dims
     if window is None or not is_copied(problem, channel):
         return channel
     by_tap, by_window = _words(problem, channel), _words(problem, window)
@@ -56,34 +62,42 @@ def word_dims(problem: Problem) -> str:
 
 def _words(problem: Problem, dims: str) -> int:
     """How many words hold the points of `dims`."""
-    return -(-problem.extent(dims) // (WORD_BYTES // problem.bytes_per_element))
+    return -(-problem.extent(dims) // fitting(problem))
 
 
 def is_copied(problem: Problem, dims: str) -> bool:
     """Whether x does not lie in words along `dims` already: they are a window's, or would reach into the next pixel or
-    group.
+    group. Never where it is read by vectors.
     """
-    numbers = WORD_BYTES // problem.bytes_per_element
-    return is_narrow(problem) and (dims == problem.window_dims or problem.extents[dims] % numbers != 0)
+    if problem.lanewise or not is_narrow(problem):
+        return False
+    return dims == problem.window_dims or problem.extents[dims] % fitting(problem) != 0
 
 
 def in_words(problem: Problem, dims: str = "") -> Problem:
     """The problem of words along `dims`, by default those of `word_dims`, as tiles read them; one whose numbers are
-    words already is itself, but for an x that is turned (`Problem.as_read`). Raises ProblemError.
+    words already is itself, but for an x that is turned (`Problem.as_read`). Raises ProblemError where the x of words
+    is too large.
     """
     if not is_narrow(problem):
         return problem.as_read
-    dims = dims or word_dims(problem)
+    dims, turned = dims or word_dims(problem), problem.as_read is not problem
     problem = problem.as_read
-    *taps, channel = dims
-    counts = {dim: 1 for dim in taps} | {channel: _words(problem, dims)}
-    tensors = problem.tensors
-    if taps:
-        tensors = tuple(_of_windows(problem, t) if t.role == "broadcast" else t for t in tensors)
+    counts = {dim: 1 for dim in dims[:-1]} | {dim: _words(problem, dims) for dim in dims[-1:]}
+    x = problem.broadcast
+    if len(dims) > 1:
+        x = _of_windows(problem, x)
+    elif problem.lanewise and turned:
+        x = _in_whole_words(x, fitting(problem))
+    tensors = tuple(x if tensor.role == "broadcast" else tensor for tensor in problem.tensors)
     tensors = tuple(_of_words(t, problem.extents, counts) for t in tensors)
-    numbers = WORD_BYTES // problem.bytes_per_element
     words = tuple((d, counts.get(d, extent)) for d, extent in problem.dims)
-    return replace(problem, dims=words, tensors=tensors, dtype=f"{problem.dtype}x{numbers}")
+    return replace(problem, dims=words, tensors=tensors, dtype=f"{problem.dtype}x{fitting(problem) if dims else 1}")
+
+
+def _in_whole_words(x: Tensor, numbers: int) -> Tensor:
+    """x with as many channels a pixel as fill words: those that a turned x is copied by."""
+    return replace(x, shape=(*x.shape[:-1], -(-x.shape[-1] // numbers) * numbers))
 
 
 def _of_windows(problem: Problem, x: Tensor) -> Tensor:
@@ -113,11 +127,11 @@ def _of_words(tensor: Tensor, extents: dict[str, int], counts: dict[str, int]) -
 
 
 def dims_of(scheme: Scheme) -> str:
-    """The dims of the scheme's D. Raises SchemeError for narrow numbers without one."""
-    found = next((s.dim for s in scheme.specifiers if isinstance(s, Dot)), None)
-    if found is None:
-        problem = scheme.problem
-        wanted = _dot(problem)
+    """The dims of the scheme's D, "" where words hold one number. Raises SchemeError where a D is missing."""
+    problem = scheme.problem
+    found = next((s.dim for s in scheme.specifiers if isinstance(s, Dot)), "")
+    if not found and word_dims(problem):
+        wanted = _dot(problem, word_dims(problem))
         raise SchemeError(
             f"{wanted} is missing before V: {problem.dtype} is multiplied by groups of {wanted.points} along "
             f"{wanted.dim}"
@@ -140,13 +154,16 @@ def scheme_in_words(scheme: Scheme) -> Scheme:
         return scheme if problem.as_read is problem else Scheme(problem.as_read, scheme.specifiers)
     dims = dims_of(scheme)
     loops = tuple(s for s in scheme.specifiers if not isinstance(s, Dot))
-    return Scheme(in_words(problem, dims), _renamed(loops, dims, dims[-1]))
+    return Scheme(in_words(problem, dims), _renamed(loops, dims, dims[-1:]))
 
 
 def scheme_of_words(problem: Problem, scheme: Scheme, dims: str = "") -> Scheme:
     """The way back: a scheme for `in_words(problem, dims)` as one for `problem`."""
     if not is_narrow(problem):
         return scheme if problem.as_read is problem else Scheme(problem, scheme.specifiers)
+    dims = dims or word_dims(problem)
+    if not dims:
+        return Scheme(problem, scheme.specifiers)
     dot = _dot(problem, dims)
     # A loop of one trip over the taps that are no more is left out.
     loops = tuple(s for s in scheme.specifiers if getattr(s, "dim", None) not in tuple(dot.dim[:-1]))
@@ -158,5 +175,5 @@ def _renamed(specifiers: tuple, old: str, new: str) -> tuple:
     return tuple(replace(s, dim=new) if getattr(s, "dim", None) == old else s for s in specifiers)
 
 
-def _dot(problem: Problem, dims: str = "") -> Dot:
-    return Dot(dims or word_dims(problem), WORD_BYTES // problem.bytes_per_element)
+def _dot(problem: Problem, dims: str) -> Dot:
+    return Dot(dims, fitting(problem))
