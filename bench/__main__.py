@@ -26,8 +26,7 @@ from bench.sections import PAPER, sections
 from cpu.host import host
 from gpu.kernel import DeviceError
 from gpu.nvrtc import CompileError
-from microkernels.isa import ISAS_OF, isa_named
-from microkernels.microkernel import ranked_op
+from microkernels.isa import ISAS_OF, Isa
 from microkernels.offline import machine_catalog
 from search.gpu_problem import DEFAULT_DTYPE, DTYPES
 from search.gpu_workshop import gpu_workshop
@@ -38,7 +37,6 @@ from tiling.problem import Problem, ProblemError
 from tiling.scheme import SchemeError
 from tiling.shapes import chosen
 from tiling.suite import Layer
-from tiling.words import in_words
 
 STEM = "performance"  # of the report's files
 
@@ -150,17 +148,17 @@ def _shops(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], th
         return [gpu_workshop(options.dtype)], gpu_conditions.conditions
     shops = [workshop(None, count, options.dtype, options.algorithm) for count in threads]
     problems = [layer.problem for layers in suites.values() for layer in layers if layer.problem]
-    for op in dict.fromkeys(op for problem in problems for op in _operator(shops[0], problem)):
-        machine_catalog(isa_named(shops[0].isa.ranked), op, announce=lambda sentence: print(sentence, file=sys.stderr))
+    for ranking in dict.fromkeys(ranking for problem in problems for ranking in _rankings(shops[0], problem)):
+        machine_catalog(*ranking, announce=lambda sentence: print(sentence, file=sys.stderr))
     return shops, conditions
 
 
-def _operator(shop: Workshop, problem: Problem) -> tuple[str, ...]:
-    """The operator whose ranking the shop chooses from for a problem; none where it refuses it, which is said when the
-    layer's turn comes.
+def _rankings(shop: Workshop, problem: Problem) -> tuple[tuple[Isa, str], ...]:
+    """The ranking that the shop chooses from for a problem; none where it refuses it, which is said when the layer's
+    turn comes.
     """
     try:
-        return (ranked_op(in_words(shop.problem(problem))),)
+        return (shop.ranking(shop.problem(problem)),)
     except ProblemError:
         return ()
 

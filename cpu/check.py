@@ -5,8 +5,10 @@ from __future__ import annotations
 from math import prod
 
 from microkernels.isa import ISAS_OF, Isa
-from tiling.scheme import Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll
+from microkernels.matrix import registers_of, runs_of
+from tiling.scheme import Dot, Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll
 from tiling.winograd import Winograd
+from tiling.words import fitting, scheme_in_words
 
 # Unrolled into one step. The largest of use take a few hundred; beyond this the C file takes longer than it is worth.
 MOST_FMAS = 4096
@@ -48,7 +50,33 @@ def check(scheme: Scheme, isa: Isa) -> None:
         if isinstance(s, Lambda) and s.dim[0] in problem.reductions:
             raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
     _check_exchange(scheme, isa)
-    _check_tiles(scheme, isa)
+    if is_blocked(scheme):
+        _check_matrix(scheme, isa)
+    else:
+        _check_tiles(scheme, isa)
+
+
+def is_blocked(scheme: Scheme) -> bool:
+    """Whether matrix instructions compute the scheme: its D is of more than 32 bits."""
+    return any(isinstance(s, Dot) and s.points > fitting(scheme.problem) for s in scheme.specifiers)
+
+
+def _check_matrix(scheme: Scheme, isa: Isa) -> None:
+    if isa.matrix is None:
+        dot = next(s for s in scheme.specifiers if isinstance(s, Dot))
+        raise SchemeError(
+            f"{dot}: {isa.name} has no matrix instructions: use D({dot.dim},{fitting(scheme.problem)}) or "
+            f"{' or '.join(name for name, row in ISAS_OF[isa.dtype].items() if row.matrix)}"
+        )
+    words = scheme_in_words(scheme)
+    for tile in words.tiles:
+        vectors = tile[words.problem.vector_dim]
+        runs = tuple(run.count for run in runs_of(words.problem, tile, isa.matrix.rows))
+        if registers_of(isa.matrix, runs, vectors) is None:
+            raise SchemeError(
+                f"the register tile of {len(runs)} runs of rows × {vectors} vectors needs {len(runs) * vectors} tile "
+                f"registers for sums and some for what is multiplied, {isa.name} has {isa.matrix.registers}"
+            )
 
 
 def _check_exchange(scheme: Scheme, isa: Isa) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import jinja2
 
-from cpu.check import check, single_pass
+from cpu.check import check, is_blocked, single_pass
 from cpu.epilogue import epilogue_text, pointers
 from cpu.nest import Nest
 from cpu.numbers import ELEMENTS, elements_of
@@ -24,6 +24,7 @@ from cpu.winograd import facts, packed_floats
 from microkernels.estimate import loads_per_step
 from microkernels.isa import Isa, isa_named
 from microkernels.lanes import block_definition, exchange_definitions, own_definitions, tail_definition
+from microkernels.matrix import shapes_definition
 from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import definitions, whole_stores
 from tiling.nest import lower
@@ -33,7 +34,7 @@ from tiling.shapes import canonical
 from tiling.show import show
 from tiling.symbol import symbol_of as problem_symbol
 from tiling.winograd import Winograd
-from tiling.words import dims_of, is_copied, is_narrow, scheme_in_words
+from tiling.words import copies, dot_of, is_narrow, padded_window, scheme_in_words
 
 try:
     VERSION = version("tilewright")
@@ -89,12 +90,14 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     """
     if isinstance(scheme, Winograd):
         return _winograd(scheme, isa, threads)
+    isa = row_of(scheme, isa)
     check(scheme, isa)
     problem = scheme.problem
     threads = min(threads, prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "core"))
     symbol = symbol_of(problem, isa, threads)
     kernels = microkernels_of(scheme, isa)
     words = scheme_in_words(scheme)
+    definitions = isa.matrix.definition.format(bytes=words.problem.bytes_per_element) if words.problem.blocked else ""
     nest = Nest(words, isa, threads, stream and _streamable(scheme))
     body = nest.whole(lower(words))
     turned = turn_of(words.problem, problem, isa)
@@ -118,6 +121,8 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         panels=sorted({site.vectors for site in nest.sites}),
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if nest.masked else "",
         lanes=_lanes(nest, turned.blocks if turned else ()),
+        definitions=definitions,
+        shapes=[shapes_definition(name, shapes) for shapes, name in nest.shapes.items()],
         functions=nest.functions,
         body=body,
         pack=pack_lines(scheme),
@@ -126,6 +131,14 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         arrays=pointers(problem, "E"),
     )
     return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
+
+
+def row_of(scheme: Scheme | Winograd, isa: Isa) -> Isa:
+    """The instruction set that a kernel of the scheme is written in: one with matrix instructions stands for that of
+    its vectors too.
+    """
+    vectors_alone = isa.matrix and not (isinstance(scheme, Scheme) and is_blocked(scheme))
+    return isa_named(isa.vectors) if vectors_alone else isa
 
 
 def _lanes(nest: Nest, turned: tuple[int, ...]) -> list[str]:
@@ -174,6 +187,8 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         strides=_strides(product.problem, packed_lanes(product)),
         narrow=None,
         lanes=[],
+        definitions="",
+        shapes=[],
         stream=False,
         **facts(winograd, isa, threads),
     )
@@ -198,6 +213,8 @@ def symbol_of(problem: Problem, isa: Isa, threads: int, algorithm: str = "direct
 
 def describe(kernel: Microkernel, isa: Isa) -> str:
     """One line of what a microkernel does per step of its inner loop."""
+    if isa.matrix:
+        return f"{kernel.name}: {kernel.row_count} rows x {kernel.vectors} vectors of sums in tile registers"
     need = f"{kernel.registers} of {isa.registers} registers"
     if kernel.registers > isa.registers:
         need += ", so some are spilled"
@@ -215,19 +232,55 @@ def _copied(scheme: Scheme, words: Problem) -> dict | None:
     pixel.
     """
     problem = scheme.problem
-    if not is_narrow(problem) or problem.as_read is not problem or not is_copied(problem, dims_of(scheme)):
+    if words.blocked and not copies(scheme):
+        return _aligned(words)
+    if not is_narrow(problem) or problem.as_read is not problem or not copies(scheme):
         return None
-    *taps, channel = dims_of(scheme)
+    *taps, channel = dot_of(scheme).dim
     whole = words.extents[channel] * words.numbers_per_word
     total, operand = words.broadcast.elements * words.numbers_per_word, _operand(words, words.broadcast)
-    runs = {"operand": operand, "total": total, "whole": whole, "numbers": problem.extents[channel]}
+    runs = {
+        "operand": operand,
+        "total": total,
+        "whole": whole,
+        "numbers": problem.extents[channel],
+        "misaligned": False,
+    }
     if not taps:
-        return runs | {"rows": total // whole, "window": None}
+        return runs | {"rows": total // whole, "window": None, "padded": None} | _padded(problem, words)
     *lines, columns, _ = words.broadcast.shape
     window, count = next(w for w in problem.windows if w.tap == taps[0]), problem.extents[taps[0]]
     last = (columns - 1) * window.stride - window.before + count
     clipped = window.before > 0 or last > window.extent
-    return runs | {"rows": prod(lines), "columns": columns, "window": window, "taps": count, "clipped": clipped}
+    found = {"rows": prod(lines), "columns": columns, "window": window, "taps": count, "clipped": clipped}
+    return runs | found | {"padded": None}
+
+
+def _aligned(words: Problem) -> dict:
+    """How an x that does not begin with a cache line is copied to one that does: each row of a tile register would be
+    read as two lines, which took three times as long.
+    """
+    x = words.broadcast
+    *lines, _, _ = x.shape if len(x.shape) > 2 else (*x.shape, 1)
+    rows, numbers = prod(lines), x.elements * words.numbers_per_word
+    found = {"operand": _operand(words, x), "total": numbers, "whole": numbers // rows, "numbers": numbers // rows}
+    return found | {"rows": rows, "window": None, "padded": None, "misaligned": True}
+
+
+def _padded(problem: Problem, words: Problem) -> dict:
+    """How rows of x get zeros on both sides for matrix instructions: `left` columns of them, so many of x `inside`, and
+    `right` ones; every pixel has `groups` of so many `blocks`.
+    """
+    window = padded_window(problem) if words.blocked else None
+    if window is None:
+        return {}
+    *lines, blocks, columns = words.broadcast.shape
+    groups = blocks // words.extents[problem.dot_dim]
+    left = min(window.before, columns)
+    inside = min(window.extent, columns - left)
+    sides = {"left": left, "inside": inside, "right": columns - left - inside, "columns": columns}
+    held = {"groups": groups, "blocks": blocks, "block": words.numbers_per_word, "extent": window.extent}
+    return {"rows": prod(lines), "padded": sides | held}
 
 
 def _streamable(scheme: Scheme) -> bool:

@@ -28,9 +28,13 @@ _VECTOR_FLAG = re.compile(r"(sse|ssse|avx|fma|f16c|xop|amx|asimd|neon|vfp|sve|sm
 CPUID_FLAGS = {
     **{"fma": ("1", 2, 12), "avx2": ("7", 1, 5), "avx512f": ("7", 1, 16), "avx512vl": ("7", 1, 31)},
     **{"avx512bw": ("7", 1, 30), "avx512_vnni": ("7", 2, 11), "avx512_bf16": ("7.1", 0, 5)},
+    **{"amx_bf16": ("7", 3, 22), "amx_tile": ("7", 3, 24), "amx_int8": ("7", 3, 25)},
 }
 # glibc's numbers of those leaves: bits/platform/x86.h.
 _GLIBC_LEAVES = {"1": 0, "7": 1, "7.1": 6}
+
+# Of Linux on x86-64, where AMX is.
+_ARCH_PRCTL, _GET_XCOMP_SUPP, _XTILEDATA = 158, 0x1021, 18
 
 _VENDORS = {"AuthenticAMD": "amd", "GenuineIntel": "intel", "HygonGenuine": "hygon", "0x41": "arm"}
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -80,7 +84,7 @@ def host() -> Host:
     What /proc/cpuinfo lists and CPUID denies is left out: an emulator such as qemu-user shows the file of its host.
     """
     found = read_host(_CPUINFO, _SYS_CPU)
-    return replace(found, flags=found.flags - _denied())
+    return replace(found, flags=found.flags - _denied() - _withheld())
 
 
 def read_host(cpuinfo: Path, sys_cpu: Path) -> Host:
@@ -140,6 +144,21 @@ def _denied() -> frozenset[str]:
         for flag, (number, register, bit) in CPUID_FLAGS.items()
         if not leaf(_GLIBC_LEAVES[number]).contents[4 + register] >> bit & 1
     )
+
+
+def _withheld() -> frozenset[str]:
+    """The flags of AMX where Linux lets no process have tile registers, as before 5.16: those it has to ask for
+    (Documentation/arch/x86/xstate.rst: ARCH_GET_XCOMP_SUPP, state XTILEDATA).
+    """
+    states = ctypes.c_uint64(0)
+    try:
+        asked = ctypes.CDLL(None, use_errno=True).syscall(
+            ctypes.c_long(_ARCH_PRCTL), ctypes.c_long(_GET_XCOMP_SUPP), ctypes.byref(states)
+        )
+    except (AttributeError, OSError):
+        asked = -1
+    amx = frozenset(flag for flag in CPUID_FLAGS if flag.startswith("amx"))
+    return frozenset() if asked == 0 and states.value >> _XTILEDATA & 1 else amx
 
 
 def _available_cores() -> list[int]:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from cpu.kernel import Kernel, build
+from cpu.kernel import Kernel, aligned_empty, build
 from cpu.neighbours import undisturbed
 from cpu.numbers import ELEMENTS, from_bits, stored, to_bits
 from cpu.oracle import error_bound, exact_bound, integers, reals, reference, wrong
@@ -100,7 +100,9 @@ def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:
 
     Returns (x, packed w, y) and the epilogue's arrays. Raises WrongResult.
     """
-    (x, w, *arrays), expected, bound = exact_case(kernel.scheme)
+    (values, w, *arrays), expected, bound = exact_case(kernel.scheme)
+    x = aligned_empty(values.shape, values.dtype)
+    x[...] = values
     packed = kernel.pack(w)
     y = kernel.empty()
     dtype = kernel.problem.output_dtype

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cpu.site import Case, Site
-from cpu.tile import INDENT, TileFunction, Variant, outer_panel_stride, parameters, tile_function
+from cpu.tile import INDENT, TileFunction, Variant, emitter_of, outer_panel_stride, parameters, tile_function
 from microkernels.isa import Isa
 from tiling.nest import Loop, Node, Register, Staged, starts
 from tiling.problem import Problem
@@ -27,6 +27,7 @@ class Nest:
     threads: int
     stream: bool
     functions: list[TileFunction] = field(default_factory=list)
+    shapes: dict[tuple[tuple[int, int], ...], str] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
     masked: bool = False
 
@@ -34,7 +35,16 @@ class Nest:
         """Lines of the whole nest; streamed outputs are in memory when it returns."""
         lines = self.body(nodes, (), {dim: "0" for dim in self.scheme.problem.extents})
         cores = isinstance(nodes[0], Loop) and nodes[0].worker == "core"
-        return lines if cores or not self.stream else [*lines, f"{self.isa.stream_fence};"]
+        return lines if cores else self._of_worker(lines)
+
+    def _of_worker(self, lines: list[str]) -> list[str]:
+        """All that one worker does, with what it does first and last. A fence orders the stores of its own thread only,
+        and tile registers are a thread's own.
+        """
+        lines = [*lines, f"{self.isa.stream_fence};"] if self.stream else lines
+        if not self.scheme.problem.blocked:
+            return lines
+        return ["const struct shapes *shape = 0;", *lines, f"{self.isa.matrix.release};"]
 
     def body(self, nodes: tuple[Node, ...], path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
         """Lines of `nodes`; `at` has the C expression of the current position along each dim."""
@@ -70,10 +80,7 @@ class Nest:
             name = self._variable(b)
             lines.append(f"const long {name} = {_plus(here[b.dim])}({tasks.index(axis, 'worker')}) * {b.step};")
             here[b.dim] = name
-        lines += self.body(bound[-1].body, (*path, *bound), here)
-        if self.stream:
-            # A fence orders the stores of its own thread only, so every worker has one.
-            lines.append(f"{self.isa.stream_fence};")
+        lines += self._of_worker(self.body(bound[-1].body, (*path, *bound), here))
         pragma = ["#pragma omp parallel for num_threads(THREADS) schedule(static)"] if self.threads > 1 else []
         return [
             *pragma,
@@ -113,9 +120,16 @@ class Nest:
                 comment = self._comment(site, variant)
                 self.functions.append(tile_function(site, self.isa, name, variant, comment, self.stream))
                 names[variant] = name
-        calls = self._dispatch(site, at, names, masks, last_vector, call)
+        calls = self._shaped(site) + self._dispatch(site, at, names, masks, last_vector, call)
         # Branches of one iteration stand side by side and each declares its own bounds.
         return ["{", *(INDENT + line for line in (*lines, *calls)), "}"] if lines else calls
+
+    def _shaped(self, site: Site) -> list[str]:
+        """The statement that gives tile registers the shapes of a site's; none where it has no such registers."""
+        if not site.problem.blocked:
+            return []
+        name = self.shapes.setdefault(emitter_of(site, self.isa).shapes(), f"SHAPES_{len(self.shapes)}")
+        return [f"{self.isa.matrix.shaped.format(p=name)};"]
 
     def _masks(self, site: Site) -> tuple[int, tuple[bool, ...]]:
         """Where the last panel starts, and which of (whole, masked) tiles occur at this site."""

@@ -7,7 +7,8 @@ The panels of one group stand together, group after group.
 Panels stand back to back, so a register tile streams its weights from one contiguous run. Lanes past the vectorised
 extent are zero; they are the only padding there is, and no more than one vector wide. Of narrow numbers a lane is a
 word (`tiling.words`): neighbours of the dim that is summed word by word lie side by side in it, zeros in what it lacks;
-where every channel is by itself, one weight and zeros.
+where every channel is by itself, one weight and zeros. Of blocks the words stand word by word, each of all lanes of a
+vector, as tile registers hold them.
 Where lanes meet the channels of their group in turn (`tiling.grouped`), each lane's weights stand in the order it meets
 them.
 """
@@ -20,12 +21,23 @@ from math import prod
 from cpu.site import reduction_order
 from tiling.nest import Loop, Node, Register, lower
 from tiling.scheme import Scheme
-from tiling.words import dims_of, fitting, scheme_in_words
+from tiling.words import dot_of, fitting, scheme_in_words
 
 
 def packed_elements(scheme: Scheme) -> int:
     """Numbers of the packed weights, of which a lane holds a word full."""
-    return packed_lanes(scheme) * fitting(scheme.problem)
+    return packed_lanes(scheme) * _numbers(scheme)
+
+
+def _numbers(scheme: Scheme) -> int:
+    """Those that a lane holds of a word or block."""
+    return scheme_in_words(scheme).problem.numbers_per_word if _dims(scheme) else fitting(scheme.problem)
+
+
+def _dims(scheme: Scheme) -> str:
+    """The dims of the scheme's D, "" where there is none."""
+    dot = dot_of(scheme) if fitting(scheme.problem) > 1 else None
+    return dot.dim if dot else ""
 
 
 def packed_lanes(scheme: Scheme) -> int:
@@ -40,7 +52,7 @@ def pack_lines(scheme: Scheme) -> list[str]:
     """The body of `void pack(const float *W, float *packed)`; W lies as the problem's tensor does, (K,C/groups,R,S) or
     (K,N)."""
     narrow, scheme = scheme, scheme_in_words(scheme)
-    problem, numbers = narrow.problem, fitting(narrow.problem)
+    problem, numbers = narrow.problem, _numbers(narrow)
     dim, extent, tensor = problem.vector_dim, problem.extents[problem.vector_dim], problem.vector
     points = {d: d for d in problem.extents} | {dim: f"({dim} + lane)"}
     met = problem.exchange_dim
@@ -50,7 +62,7 @@ def pack_lines(scheme: Scheme) -> list[str]:
     points |= _points_in_words(narrow, numbers, points)
     index = " + ".join(f"{points[d]} * {tensor.stride(d)}" for d in problem.extents if d in tensor.dims)
     # The taps of a window's words are counted with its channels.
-    counted = dims_of(narrow)[:-1] if numbers > 1 else ""
+    counted = _dims(narrow)[:-1]
     lines, loops = [], [loop for loop in _reduction_loops(scheme) if loop[0] not in counted]
     for width, group in groupby(_panels(scheme), key=lambda panel: panel[1]):
         starts = [first for first, _ in group]
@@ -65,10 +77,10 @@ def pack_lines(scheme: Scheme) -> list[str]:
             lines.append(f"{indent}for (long {name} = {begin}; {name} < {end}; {name} += {step})")
             declared[reduction] = name
             indent += "    "
-        lines.append(f"{indent}for (long lane = 0; lane < {width}; ++lane)")
-        if numbers > 1:
+        for head in _heads(scheme, width, numbers, fitting(problem)):
+            lines.append(indent + head)
             indent += "    "
-            lines.append(f"{indent}for (long number = 0; number < {numbers}; ++number)")
+        indent = indent[:-4]
         inside = [f"{dim} + lane < {extent}"] if starts[-1] + width > extent else []
         inside += _in_word(narrow, numbers)
         value = f"W[{index}]"
@@ -81,13 +93,26 @@ def pack_lines(scheme: Scheme) -> list[str]:
     return lines
 
 
+def _heads(scheme: Scheme, width: int, numbers: int, fitting: int) -> list[str]:
+    """The loops over the lanes of a panel and the numbers of each."""
+    if not scheme.problem.blocked:
+        own = [f"for (long number = 0; number < {numbers}; ++number)"] if numbers > 1 else []
+        return [f"for (long lane = 0; lane < {width}; ++lane)", *own]
+    return [
+        f"for (long vector = 0; vector < {width}; vector += {scheme.lanes})",
+        f"for (long word = 0; word < {numbers}; word += {fitting})",
+        f"for (long lane = vector; lane < vector + {scheme.lanes}; ++lane)",
+        f"for (long number = word; number < word + {fitting}; ++number)",
+    ]
+
+
 def _points_in_words(scheme: Scheme, numbers: int, words: dict[str, str]) -> dict[str, str]:
     """The point of each dim of a D that `number` of a word belongs to, as C text; the last dim varies fastest. `words`
     has the word along each dim.
     """
-    if numbers == 1 or not dims_of(scheme):
+    if not _dims(scheme):
         return {}
-    *taps, channel = dims_of(scheme)
+    *taps, channel = _dims(scheme)
     if _groups_in_word(scheme, numbers):
         return {channel: f"(number % {scheme.problem.extents[channel]})"}
     at = f"({words[channel]} * {numbers} + number)"
@@ -99,15 +124,16 @@ def _points_in_words(scheme: Scheme, numbers: int, words: dict[str, str]) -> dic
 
 def _in_word(scheme: Scheme, numbers: int) -> list[str]:
     """The test that a number of a word is one of the weights, where words hold but one or the last is partly used."""
-    if numbers == 1 or (dims_of(scheme) and scheme.problem.extent(dims_of(scheme)) % numbers == 0):
+    dims = _dims(scheme)
+    if numbers == 1 or (dims and scheme.problem.extent(dims) % numbers == 0):
         return []
-    if not dims_of(scheme):
+    if not dims:
         return ["number == 0"]
     if _groups_in_word(scheme, numbers):
         # The others of the word are another group's.
         size = scheme.problem.extents[scheme.problem.exchange_dim]
         return [f"number / {size} == lane % {numbers} / {size}"]
-    return [f"{dims_of(scheme)[-1]} * {numbers} + number < {scheme.problem.extent(dims_of(scheme))}"]
+    return [f"{dims[-1]} * {numbers} + number < {scheme.problem.extent(dims)}"]
 
 
 def _groups_in_word(scheme: Scheme, numbers: int) -> bool:

@@ -9,6 +9,7 @@ from cpu.epilogue import block_operand, operand, pointers
 from cpu.site import Clip, Site
 from microkernels.emit import Read, TileEmitter, unchanged
 from microkernels.isa import Isa
+from microkernels.matrix import MatrixEmitter, runs_of
 from microkernels.transpose import Block
 from tiling.nest import Loop
 from tiling.problem import Tensor
@@ -37,14 +38,12 @@ class TileFunction:
 def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: str, stream: bool) -> TileFunction:
     """Writes the function of `variant`. x, w and y point at the tile's first row, panel and output."""
     problem = site.problem
-    emitter = TileEmitter(
-        isa, len(site.rows), site.vectors, problem.lanewise, problem.exchange_dim is not None, problem.output_dtype
-    )
+    emitter = emitter_of(site, isa)
     writer = _Writer(site, emitter, variant)
     body = emitter.declare()
     if not site.single_pass:
-        body += ["if (!first) {", *_indent(writer.resume()), "}"]
-    body += writer.loops(0, "x", "w", {})
+        body += ["if (!first) {", *_indent(writer.resume() + emitter.taken_up()), "}"]
+    body += writer.loops(0, "x", "w", {}) + emitter.put_down()
     finished = site.problem.epilogue is not None or not site.problem.keeps_sums
     if stream:
         body += ["if (stream) {", *_indent(writer.store(finished, True)), "} else {"]
@@ -54,6 +53,18 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
     else:
         body += writer.store(finished)
     return TileFunction(name, parameters(site, stream), tuple(body), comment)
+
+
+def emitter_of(site: Site, isa: Isa) -> TileEmitter:
+    """What writes the statements of a site's register tile."""
+    problem = site.problem
+    if not problem.blocked:
+        exchanged = problem.exchange_dim is not None
+        return TileEmitter(isa, len(site.rows), site.vectors, problem.lanewise, exchanged, problem.output_dtype)
+    runs = runs_of(problem, site.extents, isa.matrix.rows)
+    return MatrixEmitter(
+        isa, len(site.rows), site.vectors, output=problem.output_dtype, runs=runs, block=problem.bytes_per_element
+    )
 
 
 def parameters(site: Site, stream: bool) -> tuple[str, ...]:
@@ -205,6 +216,8 @@ class _Writer:
 
     def _step(self, x: str, w: str, taps: dict[str, int]) -> list[str]:
         """The register tile itself: every unrolled reduction point on every row that its taps reach."""
+        if isinstance(self.emitter, MatrixEmitter):
+            return self._matrix_step(self.emitter, x, w, taps)
         broadcast = self.site.problem.broadcast
         strides = {dim: broadcast.stride(dim) for dim in self.site.problem.extents}
         exchange_dim = self.site.problem.exchange_dim
@@ -225,6 +238,19 @@ class _Writer:
             Read(texts[address], tuple(reads[address, exchange]), exchange) for address, exchange in sorted(reads)
         ]
         return self.emitter.step(points, ordered, self.variant.tail) if points else []
+
+    def _matrix_step(self, emitter: MatrixEmitter, x: str, w: str, taps: dict[str, int]) -> list[str]:
+        """As `_step`, of matrix instructions: a run is reached as a whole or not at all."""
+        lines, broadcast = [], self.site.problem.broadcast
+        for number, point in enumerate(self.site.points):
+            reached = {}
+            for place, run in enumerate(emitter.runs):
+                at = self.site.rows[run.first]
+                if self._reached(at, point, taps):
+                    reached[place] = _sum(x, self.row_terms("X", {**at, **point}, broadcast))
+            panel = w if number == 0 else f"{w} + {number} * PANEL_{self.site.vectors}"
+            lines += emitter.multiply(panel, reached)
+        return lines
 
     def _reached(self, row: dict[str, int], point: dict[str, int], taps: dict[str, int]) -> bool:
         for clipping, clip in zip(self.site.clipped, self.variant.clips):

@@ -6,6 +6,7 @@ Read in this order:
     microkernel   a register tile and the grammar of its name
     space         every tile that an instruction set's registers can hold
     emit          a register tile in C: accumulators, one reduction step, the stores
+    matrix        a register tile of matrix instructions: runs of rows, tile registers, one step
     database      the SQLite file that keeps what was measured
     benchmark     the loop a register tile is measured in
     estimate      how fast a register tile's shape allows it to be

@@ -11,10 +11,16 @@ from microkernels.microkernel import OPERATOR_DIMS, Microkernel
 from tiling.footprint import footprint
 from tiling.grouped import grouped2d
 from tiling.operators import conv2d
-from tiling.problem import Problem
-from tiling.scheme import Scheme, Stage, Tile, Unroll, Vector
+from tiling.problem import DTYPE_BYTES, Problem
+from tiling.scheme import BLOCK_BYTES, Dot, Scheme, Stage, Tile, Unroll, Vector
+from tiling.words import dot_of, in_words, is_narrow
 
 LONGEST_TRIP = 512  # TTile's
+
+# Blocks and taps that matrix instructions are timed on: x, of which neighbouring taps read the same rows, stays in L1,
+# and the weights come from L2, as in a whole kernel; fewer steps would measure how sums leave. An odd number of blocks
+# spreads the rows of x, whose pitch it is, over all sets of L1.
+BLOCKS, BLOCK_TAPS = 7, 9
 
 # The last quarter is left to the stack, the harness, and to sets that three separately placed arrays overfill: a
 # working set of exactly L1 would miss on every cache that is not fully associative.
@@ -25,21 +31,27 @@ def benchmark_scheme(kernel: Microkernel, l1_bytes: int) -> Scheme:
     """The scheme to time, such as `S(y) T(c,256) U(h,2) U(w,7) U(s,3) U(k,2) V(k,16)`, on its own problem.
 
     The problem is exactly the tile, unpadded, with the longest power of two ≤ 512 of reduction points whose
-    footprint stays within 3/4 of the L1 data cache of `l1_bytes`; at least 1, however small that cache.
+    footprint stays within 3/4 of the L1 data cache of `l1_bytes`; at least 1, however small that cache. Of matrix
+    instructions BLOCKS and BLOCK_TAPS.
     """
-    trip = LONGEST_TRIP
-    while trip > 1 and _footprint(_problem(kernel, trip)) > SHARE_OF_L1 * l1_bytes:
+    matrix = isa_named(kernel.isa).matrix
+    trip = BLOCKS if matrix else LONGEST_TRIP
+    while not matrix and trip > 1 and _footprint(_problem(kernel, trip)) > SHARE_OF_L1 * l1_bytes:
         trip //= 2
     problem = _problem(kernel, trip)
     unrolled = [Unroll(dim, extent) for dim, extent in (*kernel.rows, *kernel.unrolled)]
     if kernel.vectors > 1:
         unrolled.append(Unroll(problem.vector_dim, kernel.vectors))
+    dot = [Dot("c", BLOCK_BYTES // problem.bytes_per_element)] if matrix else []
+    taps = [Tile("s", BLOCK_TAPS)] if matrix else []
     return Scheme(
         problem,
         (
             Stage(problem.output.name),
+            *taps,
             Tile(_loop_dim(kernel), trip),
             *unrolled,
+            *dot,
             Vector(problem.vector_dim, isa_named(kernel.isa).lanes),
         ),
     )
@@ -56,6 +68,10 @@ def _problem(kernel: Microkernel, trip: int) -> Problem:
     summed = {"c": 1, "r": 1, "s": 1} | tile
     summed[_loop_dim(kernel)] *= trip
     r, s = summed["r"], summed["s"]
+    isa = isa_named(kernel.isa)
+    if isa.matrix:
+        summed["c"] *= BLOCK_BYTES // DTYPE_BYTES[isa.dtype]
+        summed["s"] = s = BLOCK_TAPS
     channels = {"c": across, "groups": across // summed["c"]} if kernel.lanewise else {"c": summed["c"]}
     problem = conv2d(
         n=tile.get("n", 1),
@@ -66,8 +82,14 @@ def _problem(kernel: Microkernel, trip: int) -> Problem:
         r=r,
         s=s,
         stride=kernel.stride,
+        dtype=isa.dtype if isa.matrix else "f32",
     )
     return grouped2d(problem) if kernel.op == "grouped2d" else problem
+
+
+def vector_flops(scheme: Scheme) -> int:
+    """What a score counts: two for each lane, row and step, however many numbers an instruction multiplies there."""
+    return in_words(scheme.problem, dot_of(scheme) if is_narrow(scheme.problem) else None).flops
 
 
 def _footprint(problem: Problem) -> int:

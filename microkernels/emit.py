@@ -65,6 +65,14 @@ class TileEmitter:
             for row in range(self.rows)
         ]
 
+    def taken_up(self) -> list[str]:
+        """What follows `resume` before the first step; nothing, for accumulators are registers."""
+        return []
+
+    def put_down(self) -> list[str]:
+        """What stands between the last step and `store`."""
+        return []
+
     def resume(self, addresses: list[str], tail: bool) -> list[str]:
         """Accumulators go on from what an earlier pass stored; `addresses` has the output pointer of each row."""
         lines = []

@@ -46,6 +46,29 @@ class Lanes:
 
 
 @dataclass(frozen=True)
+class Matrix:
+    """Tile registers, each of up to `rows` rows of up to `bytes` bytes, and the forms of what is done with them.
+
+    Forms: `t`, `x`, `w`, `acc` are numbers of tile registers, `p` is a pointer to the first row and `step` the bytes
+    from one row to the next. multiply: to each row of acc and each of its lanes the products of a row of x with a
+    column of w are added. shaped: makes the shapes at `p` those of all tile registers, which it zeroes. definition:
+    with `{bytes}`, those that a row of x has. awake: what keeps the units awake that the way of the sums needs.
+    """
+
+    rows: int
+    bytes: int
+    registers: int
+    definition: str
+    zero: str
+    load: str
+    store: str
+    multiply: str
+    awake: str
+    shaped: str
+    release: str
+
+
+@dataclass(frozen=True)
 class Isa:
     """An instruction set as the emitters see it.
 
@@ -55,7 +78,8 @@ class Isa:
     read and spread a scalar from memory by itself, so a broadcast needs no register of its own. dtype: of what `fma`
     multiplies; word: the C type that x and the weights are read as; floats: the float vector of the sums in `v`;
     narrow: the stores of other dtypes; numbers: of narrow ones, the loads that give each a lane of its own; ranked_as:
-    the instruction set whose measured tiles stand for this one's, empty for its own.
+    the instruction set whose measured tiles stand for this one's, empty for its own. matrix: what multiplies blocks
+    (`tiling.words`); then `vectors` is the instruction set of its schemes of words.
     """
 
     name: str
@@ -88,6 +112,8 @@ class Isa:
     narrow: tuple[Narrow, ...] = ()
     numbers: Lanes | None = None
     ranked_as: str = ""
+    matrix: Matrix | None = None
+    vectors: str = ""
 
     @property
     def ranked(self) -> str:
@@ -294,12 +320,92 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
     ranked_as="avx512f",
 )
 
+# Linux gives a process the tile registers once it asks (its Documentation/arch/x86/xstate.rst: ARCH_REQ_XCOMP_PERM is
+# 0x1023, the state XTILEDATA 18). The asm statements are not the intrinsics: those of gcc 12 say neither what memory
+# they read nor that all 64 bytes of the shapes count, so that it leaves out the stores before them.
+_TILES = """\
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The block of a row of x, or of one lane of the weights, that an instruction multiplies. */
+typedef struct {{ uint8_t bytes[{bytes}]; }} word;
+
+/* What a tile register holds: ROWS[t] rows of BYTES[t] bytes. */
+struct shapes {{
+    uint8_t palette, start, reserved[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+}};
+static inline const struct shapes *shaped(const struct shapes *wanted, const struct shapes *now)
+{{
+    if (wanted != now) __asm__ volatile("ldtilecfg %0" : : "m"(*wanted));
+    return wanted;
+}}
+#define tiles_end() __asm__ volatile("tilerelease")
+#define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t : :)
+#define tile_load(t, p, step) \\
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t : : "r"(p), "r"((long)(step)) : "memory")
+#define tile_store(t, p, step) \\
+    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" : : "r"(p), "r"((long)(step)) : "memory")
+/* To each row i and lane j of tile acc, the products of row i of tile x and column j of tile w are added. */
+#define tile_dot(acc, x, w) __asm__ volatile("{instruction} %%tmm" #w ", %%tmm" #x ", %%tmm" #acc : :)
+
+/* A multiplication of vectors. After some 600 ns without any, the units that multiply them sleep, and the next
+ * tile_store waits 250 ns until they are awake: 36 steps and their stores take 770 ns with it, 1054 without (Sapphire
+ * Rapids). */
+#define stay_awake() __asm__ volatile("vpmaddwd %%xmm15, %%xmm15, %%xmm15" : : : "xmm15")
+
+/* Whether the CPU has tile registers and the system gives them to this process. */
+static __attribute__((target("no-avx"))) int tiles_given(void)
+{{
+    static int given = -1;
+    unsigned a, b, c, d;
+    if (given < 0) {{
+        const int there = __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 24 & 1 && d >> {bit} & 1;
+        given = there && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+    }}
+    return given;
+}}"""
+
+
+def _tiles(vectors: Isa, name: str, flag: str, compiler_flag: str, bit: int, instruction: str) -> Isa:
+    """The row of Intel's AMX (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18)
+    beside the instruction set of the same numbers' vectors; `bit`: of CPUID leaf 7, register edx.
+    """
+    return replace(
+        vectors,
+        name=name,
+        cpu_flags=(*vectors.cpu_flags, "amx_tile", flag),
+        compiler_flags=(*vectors.compiler_flags, "-mamx-tile", compiler_flag),
+        supported=f"{vectors.supported} && tiles_given()",
+        prologue=vectors.prologue.partition("\n\n")[0],
+        matrix=Matrix(
+            rows=16,
+            bytes=64,
+            registers=8,
+            definition=_TILES.replace("{instruction}", instruction).replace("{bit}", str(bit)),
+            zero="tile_zero({t})",
+            load="tile_load({t}, {p}, {step})",
+            store="tile_store({t}, {p}, {step})",
+            multiply="tile_dot({acc}, {x}, {w})",
+            awake="stay_awake()",
+            shaped="shape = shaped(&{p}, shape)",
+            release="tiles_end()",
+        ),
+        vectors=vectors.name,
+    )
+
+
+AMXBF16 = _tiles(AVX512BF16, "amxbf16", "amx_bf16", "-mamx-bf16", 22, "tdpbf16ps")
+AMXINT8 = _tiles(AVX512VNNI, "amxint8", "amx_int8", "-mamx-int8", 25, "tdpbusd")
+
 # Widest first: the first one that the CPU has is the default. Other dtypes have their own instruction sets.
 ISAS: dict[str, Isa] = {isa.name: isa for isa in (AVX512F, AVX2, PORTABLE)}
 ISAS_OF: dict[str, dict[str, Isa]] = {
     "f32": ISAS,
-    "bf16": {isa.name: isa for isa in (AVX512BF16,)},
-    "int8": {isa.name: isa for isa in (AVX512VNNI,)},
+    "bf16": {isa.name: isa for isa in (AMXBF16, AVX512BF16)},
+    "int8": {isa.name: isa for isa in (AMXINT8, AVX512VNNI)},
 }
 EVERY_ISA: dict[str, Isa] = {name: isa for isas in ISAS_OF.values() for name, isa in isas.items()}
 

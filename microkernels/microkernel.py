@@ -96,7 +96,7 @@ class Microkernel:
     def measured_as(self) -> "Microkernel":
         """The tile whose measurement stands for this one: itself, or the equal tile of the operator in RANKED_AS and of
         the instruction set whose FMAs take as long; where a word holds a whole group, the depthwise one."""
-        ranked, isa = RANKED_AS[self.op], isa_named(self.isa).ranked
+        ranked, isa = RANKED_AS[self.op], self.isa if isa_named(self.isa).matrix else isa_named(self.isa).ranked
         if self.op in _EXCHANGE_DIM and self.group_size == 1:
             return replace(self, isa=isa, op=_NOTHING_EXCHANGED)
         if ranked == self.op:

@@ -30,7 +30,7 @@ def usable_isa(name: str | None) -> Isa:
         isa = isa_named(name)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    if isa.ranked != name:
+    if isa.ranked != name and not isa.matrix:
         raise UsageError(
             f"{name} runs the tiles of {isa.ranked} with another instruction: its ranking is {isa.ranked}'s"
         )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 
-from microkernels.benchmark import benchmark_scheme
+from microkernels.benchmark import benchmark_scheme, vector_flops
 from microkernels.catalog import Catalog, Entry, Failure
 from microkernels.estimate import estimate
 from microkernels.isa import Isa
@@ -168,5 +168,5 @@ def _is_impossible(entry: Entry) -> bool:
 
 def _entry(kernel: Microkernel, timing: Timing, l1_bytes: int) -> Entry:
     """The fastest sample makes the score, not the median: at the peak rate nothing but a disturbance adds time."""
-    flops = benchmark_scheme(kernel, l1_bytes).problem.flops
+    flops = vector_flops(benchmark_scheme(kernel, l1_bytes))
     return Entry(kernel, flops / min(timing.samples) / (timing.peak_gflops * 1e9), timing)

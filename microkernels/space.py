@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from microkernels.isa import Isa
+from microkernels.isa import Isa, isa_named
+from microkernels.matrix import registers_of, split
 from microkernels.microkernel import Microkernel
 
 # FMAs that must be in flight to fill the pipes: 4 cycles of latency × 2 pipes, on every x86 core since Skylake and
@@ -26,10 +27,17 @@ DEPTHWISE_TAPS = ((1, 1), (1, 3), (3, 3), (1, 5))
 # Fewest accumulators of a depthwise tile in the quick ranking: tiles are short, so several are in flight at once.
 QUICK_DEPTHWISE = 4
 
+# Fewest tile registers of sums in the quick ranking: instructions on one of them wait some three of their own times.
+QUICK_SUMS = 4
+
 # Channels of a group side by side in a vector, and taps of s unrolled beside them: an x is exchanged once for all of
 # these.
 GROUP_SIZES = (2, 4, 8)
 GROUPED_TAPS = (1, 3)
+
+# Vectors of a tile of matrix instructions: wider ones leave one run of rows, whose every load of x serves all of them
+# anyway.
+MOST_WIDE = 4
 
 # Filter sizes of TTile's space, {1, 3, 5, 7}; 1 is the looped tile.
 TAPS = (3, 5, 7)
@@ -50,10 +58,15 @@ def space(isa: Isa, op: str = "conv2d", strides: tuple[int, ...] = (1, 2)) -> tu
     grouped2d: rows of w with all channels of a group unrolled, alone and with 3 taps of s, as long as the weights of
     one exchange of lanes stay in registers.
 
+    Of matrix instructions: the rows of w and blocks of h × w that tile registers hold beside one of x and of the
+    weights.
+
     A matmul has no space of its own: its tiles are conv2d's (`RANKED_AS`). Raises ValueError for any other operator.
     """
     if op not in _SPACES:
         raise ValueError(f"unknown operator {op!r}; ranked are {', '.join(_SPACES)}")
+    if isa.matrix:
+        return tuple(kernel for stride in strides for kernel in _matrix(isa, op, stride))
     return tuple(kernel for stride in strides for kernel in _SPACES[op](isa, stride))
 
 
@@ -63,13 +76,19 @@ def quick(isa: Isa, op: str = "conv2d") -> tuple[Microkernel, ...]:
     All plain rows of up to 4 vectors; of those that fill the FMA pipes also the variants with 3 taps of s unrolled
     (2 to 4 vectors) and with two output rows in h: the kinds among which TTile's winners lie. Of depthwise2d the tiles
     of 1 and 2 vectors and at most two output rows with the taps of 3×3 unrolled, all of them or those of s. Of
-    grouped2d those of 1 and 2 vectors that fill the pipes and unroll the taps of s.
+    grouped2d those of 1 and 2 vectors that fill the pipes and unroll the taps of s. Of matrix instructions those of
+    whole tile registers or at least 4 of sums, one output row or blocks of equal runs.
     """
     return tuple(kernel for kernel in space(isa, op, (1,)) if kernel.vectors <= 4 and _is_quick(kernel))
 
 
 def _is_quick(kernel: Microkernel) -> bool:
     h = dict(kernel.rows).get("h", 1)
+    matrix = isa_named(kernel.isa).matrix
+    if matrix:
+        w = dict(kernel.rows).get("w", 1)
+        sums = h * -(-w // matrix.rows) * kernel.vectors
+        return w % matrix.rows == 0 or sums >= QUICK_SUMS and w > matrix.rows // 4 and (h == 1 or w <= matrix.rows)
     if kernel.op == "depthwise2d":
         wide = kernel.vectors <= 2 and kernel.accumulators >= QUICK_DEPTHWISE
         return wide and (kernel.steps == 9 and h <= 2 or kernel.steps == 3 and h == 1)
@@ -91,6 +110,18 @@ def _conv2d(isa: Isa, stride: int) -> Iterator[Microkernel]:
                     rare = h > 1 and kernel.steps > TAPS[0]
                     if plain or (kernel.accumulators >= INDEPENDENT_FMAS and not rare):
                         yield kernel
+
+
+def _matrix(isa: Isa, op: str, stride: int) -> Iterator[Microkernel]:
+    if op != "conv2d":
+        return  # the others read x by vectors
+    most = isa.matrix.registers - 2
+    for vectors in range(1, min(most, MOST_WIDE) + 1):
+        for h in range(1, most // vectors + 1):
+            for w in range(1, most // vectors // h * isa.matrix.rows + 1):
+                runs = tuple(run for _ in range(h) for run in split(w, isa.matrix.rows))
+                if registers_of(isa.matrix, runs, vectors):
+                    yield Microkernel(op, isa.name, _factors(h=h, w=w), vectors, (), stride)
 
 
 def _depthwise2d(isa: Isa, stride: int) -> Iterator[Microkernel]:

@@ -22,8 +22,7 @@ from cpu.export import writable
 from cpu.host import host
 from cpu.worker import CandidateError, is_worth_another_try
 from microkernels.database import readable
-from microkernels.isa import isa_named, lacking
-from microkernels.microkernel import ranked_op
+from microkernels.isa import lacking
 from microkernels.offline import machine_catalog
 from microkernels.progress import shown
 from search import store
@@ -51,7 +50,6 @@ from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme, SchemeError
 from tiling.shapes import canonical
 from tiling.winograd import Winograd
-from tiling.words import in_words
 
 RUNNERS_UP = 4
 # A search that takes this many times its budget could not keep it: the tuner stops in time wherever it can.
@@ -232,8 +230,7 @@ def _rank_first(shop: Workshop, problem: Problem, console: Console) -> None:
     """Ranks the microkernels quickly where this machine never did, and says so; otherwise does nothing."""
     with shown(console) as progress:
         machine_catalog(
-            isa_named(shop.isa.ranked),
-            ranked_op(in_words(problem)),
+            *shop.ranking(problem),
             announce=lambda sentence: print(sentence, file=sys.stderr),
             progress=progress,
         )

@@ -9,7 +9,7 @@ from search.predict import Prediction
 from search.space import Candidate
 from tiling.machine import Machine
 from tiling.scheme import Stage, Tile
-from tiling.words import copies, dims_of
+from tiling.words import copies, dot_of, fitting, padded_window
 
 
 def explain(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine) -> str:
@@ -40,7 +40,10 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
     if problem.as_read is not problem:
         text += f"; {problem.broadcast.name} is copied first, {problem.as_read.broadcast.indices[-1]} last"
     elif copies(chosen.scheme):
-        text += f"; {problem.broadcast.name} is copied first, so that words run along {dims_of(chosen.scheme)}"
+        dot = dot_of(chosen.scheme)
+        zeros = dot.points > fitting(problem) and padded_window(problem) and len(dot.dim) == 1
+        why = "with zeros for its padding" if zeros else f"so that words run along {dot.dim}"
+        text += f"; {problem.broadcast.name} is copied first, {why}"
     if prediction.copy:
         text += f" ({prediction.copy / prediction.seconds:.0%} of the time)"
     sizes = whole(problem)

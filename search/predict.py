@@ -44,6 +44,8 @@ class Costs:
     exposed: the fraction of the faster parts that is not hidden behind the slowest.
     shuffle: cycles of one shuffle of two vectors, where tiles are transposed as they are stored: 1 on Intel's cores
         with AVX-512, 1/2 on Zen (uops.info); the arithmetic of the tiles around hides about half.
+    matrix: cycles until the first and after the last matrix instructions of a register tile, whose sums stand until 52
+        cycles after they began; through: of each vector of its sums, which leave and come through memory.
     start: seconds to start and join a team of threads (OpenMP, threads already running).
     """
 
@@ -56,6 +58,8 @@ class Costs:
     step: float = 1.0
     exposed: float = 0.15
     shuffle: float = 0.25
+    matrix: float = 60.0
+    through: float = 1.5
     start: float = 4e-6
 
 
@@ -171,6 +175,8 @@ class Predictor:
         entries = steps / last * costs.entry if last > 1 else 0.0
         # An iteration whose FMAs take many cycles hides its own counting; a short one does not.
         control = steps * max(0.0, costs.step - kernel.fmas / costs.pipes / 2)
+        if self.problem.blocked:
+            outputs += costs.matrix + costs.through * kernel.accumulators
         return (outputs + costs.drain + costs.tile + entries + control) * self._cycle
 
     def _stored(self, kernel: Microkernel) -> tuple[int, float]:

@@ -14,7 +14,8 @@ from itertools import product
 from math import prod
 
 from microkernels.catalog import GOOD
-from microkernels.isa import isa_named
+from microkernels.isa import Matrix, isa_named
+from microkernels.matrix import registers_of, runs_of
 from microkernels.space import most_rows
 from search.occupancy import geometries, occupancy
 from search.predict import Predictor
@@ -31,6 +32,9 @@ MOST_VECTORS = 4
 WIDE = 14
 # How many compositions of one dim are tried with those of the others.
 PER_DIM = 6
+# Tiles of matrix instructions worth composing, as GOOD: what they read counts more than their own speed, which the
+# loads of tile registers set as well.
+GOOD_MATRIX = 0.6
 # Along a dim longer than this only a few compositions of each pair of sizes are looked at.
 LONG, PER_PAIR = 1024, 2
 
@@ -81,6 +85,8 @@ def unrollings(problem: Problem) -> tuple[tuple[tuple[str, int], ...], ...]:
     convolution of 3 channels gets an inner step long enough to be worth a loop. At most MOST_STEPS points. Where lanes
     are exchanged for the points of a dim, that dim is always among them.
     """
+    if problem.blocked:
+        return ((),)  # an instruction sums a block, long enough for any loop around it
     looping = [dim for dim in problem.reductions if problem.extents[dim] > 1]
     by_stride = sorted(looping, key=problem.broadcast.stride)
     sets = [(), *((dim,) for dim in looping), *(by_stride[:size] for size in range(2, len(looping) + 1))]
@@ -132,14 +138,21 @@ def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, i
         return timed[sizes]
 
     def fits(sizes: tuple[int, ...]) -> bool:
+        if problem.blocked:
+            runs = runs_of(problem, dict(zip(dims[:-1], sizes)), isa.matrix.rows)
+            return registers_of(isa.matrix, tuple(run.count for run in runs), sizes[-1]) is not None
         return prod(sizes[:-1]) <= max(1, most_rows(isa, sizes[-1]))
 
-    widths = [v for v in range(1, min(MOST_VECTORS, vectors) + 1) if most_rows(isa, v) >= 1]
-    widest = max(most_rows(isa, v) for v in widths)
-    rows = _row_sizes(problem, widest)
+    widths = range(1, min(MOST_VECTORS, vectors) + 1)
+    if problem.blocked:
+        rows = _run_sizes(problem, isa.matrix)
+    else:
+        widths = [v for v in widths if most_rows(isa, v) >= 1]
+        rows = _row_sizes(problem, max(most_rows(isa, v) for v in widths))
     possible = [sizes for sizes in product(*rows, widths) if fits(sizes)]
     best = max(speed(sizes)[1] for sizes in possible)
-    good = {sizes for sizes in possible if speed(sizes)[1] >= GOOD * best} or set(possible)
+    least = GOOD_MATRIX if problem.blocked else GOOD
+    good = {sizes for sizes in possible if speed(sizes)[1] >= least * best} or set(possible)
     for narrow in (good, set(possible)):
         covers = list(_exact(problem, dims, vectors, narrow, lambda sizes: speed(sizes)[0]))
         if covers:
@@ -170,6 +183,15 @@ def _row_sizes(problem: Problem, most: int) -> list[tuple[int, ...]]:
         sizes.append(tuple(tried))
         within *= extent
     return sizes
+
+
+def _run_sizes(problem: Problem, matrix: Matrix) -> list[tuple[int, ...]]:
+    """As `_row_sizes`, for tile registers: runs along the innermost row dim, and as many rows of the next one."""
+    inner, *outer = (problem.extents[dim] for dim in reversed(problem.row_dims))
+    most = matrix.registers - 2
+    sizes = [tuple(range(1, min(inner, most * matrix.rows) + 1))]
+    sizes += [tuple(range(1, min(extent, most) + 1)) for extent in outer[:1]]
+    return sizes + [(1,)] * len(outer[1:])
 
 
 def _exact(

@@ -194,7 +194,7 @@ def plans(problem: Problem, machine: Machine, tile: RegisterTile, threads: int, 
     whole = Plan(problem, machine.lanes, tile, _reduction_loops(problem, tile))
     splits = core_splits(problem, tile, threads)
     yield from (replace(whole, cores=cores) for cores in splits)
-    if thorough:
+    if thorough or problem.blocked:
         yield from _cuts(replace(whole, cores=splits[0]), machine, threads)
 
 
@@ -218,7 +218,8 @@ def _cuts(plan: Plan, machine: Machine, threads: int) -> Iterator[Plan]:
         return
     problem = plan.problem
     dim, trips = plan.inner[-1]
-    pieces = [d for d in range(SHORTEST, trips) if trips % d == 0]
+    # A block is long enough for any loop around it.
+    pieces = [d for d in range(1 if problem.blocked else SHORTEST, trips) if trips % d == 0]
     points = plan.inside
     step = prod(points[d] for d in problem.reductions) // trips  # reduction points for one of the cut dim
     sizes = [cover.branches[-1][1] for _, cover in plan.tile.covers]
@@ -304,6 +305,9 @@ def _sized(plan: Plan, sizer: Sizer, order: tuple[tuple[str, ...], ...]) -> Iter
     """The schemes of one loop order with the tile sizes that suit the caches."""
     dims = [block.dim for block in plan.blocks]
     counts = tuple(block.count for block in plan.blocks)
+    if sum(len(cover.branches) > 1 for _, cover in plan.tile.covers) > 1:
+        # Two compositions may cover more than any cache holds, but the loops inside them re-use what a tile reads.
+        yield plan.scheme((tuple((dim, dict(zip(dims, counts))[dim]) for dim in order[0]),))
     for chain in sizer.choose(order[1:]):
         tiles = [*chain[: sizer.tiled], counts]
         levels, held = [], (1,) * len(dims)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import zip_longest
 from operator import index
@@ -30,10 +30,10 @@ from search.volume import streams
 from tiling.grouped import beside_each_other
 from tiling.machine import CacheLevel, Machine, Timing
 from tiling.problem import Problem, ProblemError
-from tiling.scheme import Scheme
+from tiling.scheme import Dot, Scheme
 from tiling.shapes import canonical
 from tiling.winograd import Winograd, refusal
-from tiling.words import in_words, scheme_in_words, scheme_of_words
+from tiling.words import block_of, in_words, scheme_in_words, scheme_of_words
 
 ALGORITHMS = ("direct", "winograd", "auto")
 DEFAULT_BUDGET = 30.0  # seconds
@@ -83,14 +83,29 @@ class Workshop:
             stream_bandwidth=found["memory_stream"],
         )
 
-    def catalog(self, op: str) -> Catalog:
-        """The ranked microkernels; with none ranked yet, one that estimates every score from the tile's shape."""
-        return load(self.fingerprint, self.isa.ranked, op)
+    def catalog(self, op: str, blocked: bool = False) -> Catalog:
+        """The ranked microkernels, of matrix instructions where problems are `blocked`; with none ranked yet, one that
+        estimates every score from the tile's shape.
+        """
+        return load(self.fingerprint, self.isa.name if blocked else self.isa.ranked, op)
+
+    def ranking(self, problem: Problem) -> tuple[Isa, str]:
+        """The instruction set and the operator whose ranking `candidates` asks most for this problem."""
+        words = in_words(problem, self._block(problem))
+        return (self.isa if words.blocked else isa_named(self.isa.ranked)), ranked_op(words)
+
+    def _block(self, problem: Problem) -> Dot | None:
+        return block_of(problem) if self.isa.matrix else None
+
+    def _beside(self, words: Problem) -> Machine:
+        """This machine for a problem of words or blocks: with the instruction set that multiplies them."""
+        vectors = self.isa.matrix and not words.blocked
+        return replace(self.machine, isa=self.isa.vectors) if vectors else self.machine
 
     def kind(self, tune: str, problem: Problem) -> str:
         """How the store names a choice: the model's own holds for as long as the ranking it was made from."""
-        op = ranked_op(in_words(problem))
-        name = tune if tune == "measure" else f"{tune} {revision(self.fingerprint, self.isa.ranked, op)}"
+        isa, op = self.ranking(problem)
+        name = tune if tune == "measure" else f"{tune} {revision(self.fingerprint, isa.name, op)}"
         return name if self.algorithm == "direct" else f"{name} {self.algorithm}"
 
     def key(self, problem: Problem) -> store.Key:
@@ -132,19 +147,19 @@ class Workshop:
         """Candidate schemes in the order to try them; the first is the model's choice (`search.space`,
         `search.winograd`).
 
-        Of narrow numbers those of the problem of words: to tiles and caches they are the same. Raises ProblemError as
-        `check` does.
+        Of narrow numbers those of the problem of words, or of blocks where the CPU has matrix instructions: to tiles
+        and caches they are the same. Raises ProblemError as `check` does.
         """
-        from search.space import candidates, shortlist  # scipy is only loaded when there is something to search
+        from search.space import shortlist  # scipy is only loaded when there is something to search
         from search.winograd import winograd_candidates
 
         self.check(problem)
-        transformed, direct = [], []
+        transformed, direct, dot = [], [], None
         if self.algorithm != "direct" and not refusal(problem):
             transformed = winograd_candidates(problem, self.machine, self.catalog("matmul"), self.threads)
         if self.algorithm != "winograd":
-            words = in_words(problem)
-            ranked = candidates(words, self.machine, self.catalog(ranked_op(words)), self.threads)
+            dot = self._block(problem)
+            ranked = self._ranked(in_words(problem, dot))
             direct = shortlist(ranked, len(ranked))
         # Each algorithm's own order is kept: that of `shortlist` is not of predicted time alone.
         first_transformed = transformed and (
@@ -153,7 +168,13 @@ class Workshop:
         turns = (transformed, direct) if first_transformed else (direct, transformed)
         mixed = [candidate for pair in zip_longest(*turns) for candidate in pair if candidate]
         found = [candidate.scheme for candidate in mixed]
-        return [scheme if isinstance(scheme, Winograd) else scheme_of_words(problem, scheme) for scheme in found]
+        return [scheme if isinstance(scheme, Winograd) else scheme_of_words(problem, scheme, dot) for scheme in found]
+
+    def _ranked(self, words: Problem) -> tuple:
+        from search.space import candidates
+
+        catalog = self.catalog(ranked_op(words), words.blocked)
+        return candidates(words, self._beside(words), catalog, self.threads)
 
     def predicted(self, schemes: Sequence[Scheme | Winograd]) -> list:
         """Any schemes of one problem with their predictions, in the order given."""
@@ -162,9 +183,9 @@ class Workshop:
         from search.winograd import predicted
 
         problem = schemes[0].problem
-        catalog = trusted(self.catalog(ranked_op(in_words(problem))))
-        # Schemes of one problem may have words along other dims.
-        predictor = lru_cache(lambda words: Predictor(words, self.machine, catalog, self.threads))
+        # Schemes of one problem may have words along other dims, or blocks.
+        catalog = lru_cache(lambda words: trusted(self.catalog(ranked_op(words), words.blocked)))
+        predictor = lru_cache(lambda words: Predictor(words, self._beside(words), catalog(words), self.threads))
         transformed = predicted(
             [s for s in schemes if isinstance(s, Winograd)], self.machine, self.catalog("matmul"), self.threads
         )

@@ -14,16 +14,17 @@ from math import prod
 from random import Random
 
 from microkernels.isa import Isa, isa_named
+from microkernels.matrix import registers_of, runs_of
 from tiling.compose import divisors
 from tiling.epilogue import fused
 from tiling.grouped import beside_each_other
 from tiling.nest import Loop, Node, Register, lower
 from tiling.operators import LAYOUTS, conv2d, matmul
 from tiling.problem import OUTPUT_DTYPES, Problem
-from tiling.scheme import Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector
+from tiling.scheme import Dot, Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector
 from tiling.shapes import canonical
 from tiling.winograd import SIZES, TAPS, Winograd, product_problem, tile_grid
-from tiling.words import in_words, scheme_of_words
+from tiling.words import block_of, fitting, in_words, is_narrow, scheme_of_words
 
 EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 24, 31)
 # Enough for every loop to have its say; more only takes the reference longer.
@@ -148,14 +149,14 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
     outermost loops may be handed to cores. Of narrow numbers it is one for their words, along either of the dims that
     these may run along.
     """
-    dims = random.choice([found for found in (problem.dot_dim, problem.window_dims) if found] or [""])
-    narrow, problem = problem, in_words(problem, dims)
+    dot = _dot(random, problem, isa)
+    narrow, problem = problem, in_words(problem, dot)
     units = dict(problem.extents)
     units[problem.vector_dim] = -(-units[problem.vector_dim] // isa.lanes)
     cores: list[Specifier] = []
     chains: list[list[Specifier]] = []
     unrolled: list[Specifier] = []
-    room = isa.registers
+    room = random.choice((8, isa.registers, 96)) if problem.blocked else isa.registers
     outputs = [problem.vector_dim, *problem.row_dims]
     random.shuffle(outputs)
     for dim in outputs:
@@ -175,7 +176,26 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
     random.shuffle(unrolled)
     stage = Stage(problem.output.name)
     found = Scheme(problem, (*cores, *loops, stage, *inside, *unrolled, Vector(problem.vector_dim, isa.lanes)))
-    return scheme_of_words(narrow, found, dims)
+    if problem.blocked and not all(_fits(tile, problem, isa) for tile in found.tiles):
+        return scheme(random, narrow, isa)
+    return scheme_of_words(narrow, found, dot)
+
+
+def _dot(random: Random, problem: Problem, isa: Isa) -> Dot | None:
+    """A D along either of the dims that words may run along; for matrix instructions often of blocks."""
+    dims = random.choice([found for found in (problem.dot_dim, problem.window_dims) if found] or [""])
+    if not dims or not is_narrow(problem):
+        return None
+    numbers = fitting(problem)
+    if isa.matrix and block_of(problem) and random.random() < 0.9:
+        numbers *= random.choice((2, 3, 11, 15, 16, 16, 16))
+        return random.choice((block_of(problem), Dot(dims, numbers)))
+    return Dot(dims, numbers)
+
+
+def _fits(tile: dict[str, int], problem: Problem, isa: Isa) -> bool:
+    runs = tuple(run.count for run in runs_of(problem, tile, isa.matrix.rows))
+    return registers_of(isa.matrix, runs, tile[problem.vector_dim]) is not None
 
 
 def winograd(random: Random, problem: Problem, isa: Isa) -> Winograd:

@@ -120,7 +120,7 @@ def workshop_without_compiler(*wanted):
         (dict(dtype="complex64"), "dtype 'complex64' is not covered on a CPU: f32, bf16, int8 are"),
         (dict(dtype=np.complex128), "complex128'> is not covered on a CPU"),
         (dict(dtype=["bf16"]), "dtype ['bf16'] is not covered on a CPU"),
-        (dict(dtype="bf16", isa="avx2"), "avx2 computes in f32, not bf16: use avx512bf16"),
+        (dict(dtype="bf16", isa="avx2"), "avx2 computes in f32, not bf16: use amxbf16 or avx512bf16"),
         (dict(dtype="int8", output_dtype="f16"), "int8 gives an output of s32 or f32 or u8 or s8, not 'f16'"),
         (dict(dtype="int8", epilogue="relu(y)"), "with int8 ask for an output of f32, u8 or s8"),
         (dict(output_dtype="bf16"), "f32 gives an output of f32, not 'bf16'"),

@@ -26,7 +26,7 @@ from tiling.epilogue import fused
 from tiling.notation import parse
 from tiling.operators import conv2d, matmul
 from tiling.problem import OUTPUT_DTYPES
-from tiling.scheme import SchemeError
+from tiling.scheme import Dot, SchemeError
 from tiling.words import in_words
 
 ISA = {"bf16": "avx512bf16", "int8": "avx512vnni"}
@@ -139,7 +139,7 @@ def problem_of(case, dtype, output_dtype=None):
 def scheme_of(case, dtype, output_dtype=None, epilogue=None):
     problem = fused(problem_of(case, dtype, output_dtype), epilogue)
     dims = "k" if problem.op == "matmul" else "sc" if "(sc" in CASES[case][2] else "c"
-    words = in_words(problem, dims).extents[dims[-1]]
+    words = in_words(problem, Dot(dims, NUMBERS[dtype])).extents[dims[-1]]
     return parse(
         problem, f"{CASES[case][2].format(c=words, sc=words)} D({dims},{NUMBERS[dtype]}) V({problem.vector_dim},16)"
     )
@@ -322,7 +322,7 @@ def test_an_infinity_beside_a_window_is_no_part_of_it():
 def test_the_longest_sums_of_int8_may_leave_part_of_their_words_empty():
     """One channel of 65 793 taps, tap by tap, is as many words, whose other numbers are zeros."""
     problem = conv2d(c=1, h=1, w=65793, k=16, r=1, s=65793, dtype="int8")
-    assert in_words(problem, "c").reduction_length == problem.reduction_length
+    assert in_words(problem, Dot("c", 4)).reduction_length == problem.reduction_length
 
 
 @pytest.mark.parametrize("dtype", ISA)

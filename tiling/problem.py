@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 # Of the inputs. tf32 is an f32 of which a matrix instruction reads 19 bits; int8 is u8 for what is spread (x, a) and s8
 # for the weights. f16 and tf32 are a GPU's, int8 a CPU's. bf16x2 and int8x4 are words of so many numbers,
-# bf16x1 and int8x1 of one number and zeros (`tiling.words`).
+# bf16x1 and int8x1 of one number and zeros, all beyond them blocks of up to 64 bytes (`tiling.words`).
 DTYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "tf32": 4, "int8": 1}
-DTYPE_BYTES |= {"bf16x2": 4, "bf16x1": 4, "int8x4": 4, "int8x1": 4}
+DTYPE_BYTES |= {"bf16x1": 4, "int8x1": 4}
+DTYPE_BYTES |= {f"bf16x{size // 2}": size for size in range(4, 65, 4)}
+DTYPE_BYTES |= {f"int8x{size}": size for size in range(4, 65, 4)}
 # The dtypes that an output may have, the default first.
 OUTPUT_DTYPES = {
     "f32": ("f32",),
@@ -306,6 +308,16 @@ class Problem:
         return "nhwc" if self.output_axes[-1] == self.vector_dim else "nchw"
 
     @cached_property
+    def padded_dims(self) -> tuple[str, ...]:
+        """The row dims along which some window reaches beyond its axis."""
+        return tuple(
+            w.dim
+            for w in self.windows
+            if w.before > 0
+            or (self.extents[w.dim] - 1) * w.stride + (self.extents[w.tap] - 1) * w.dilation - w.before >= w.extent
+        )
+
+    @cached_property
     def windows(self) -> tuple[Window, ...]:
         """The axes of the broadcast tensor whose index can leave it, i.e. where padding is."""
         found = []
@@ -340,6 +352,11 @@ class Problem:
     def sum_dtype(self) -> str:
         """What products are summed in."""
         return "s32" if self.dtype.startswith("int8") else "f32"
+
+    @cached_property
+    def blocked(self) -> bool:
+        """Whether its elements are blocks, which matrix instructions multiply, and not what a vector's lane holds."""
+        return self.bytes_per_element > 4
 
     @property
     def keeps_sums(self) -> bool:

@@ -17,6 +17,7 @@ from tiling.problem import Problem
 WORKERS = ("core", "cluster", "block", "warpgroup", "warp", "lane")
 LAMBDA = "λ"
 WORD_BYTES = 4  # of a vector's lane
+BLOCK_BYTES = 64  # at most, of what a matrix instruction reads of one row of x
 
 
 class SchemeError(ValueError):
@@ -83,6 +84,7 @@ class Dot:
     """`D(c,2)`: one instruction sums the products of 2 neighbours along c in every lane; it stands just before V.
 
     c is then counted in such groups, 32 bits of x each, as V counts vectors; the last group may be partly used.
+    `D(c,32)`, of more than 32 bits, is a matrix instruction's, which does so for several rows at once.
     `D(sc,2)` takes the taps s and channels c of a window's row as one dim, and so do `T(sc,5)` and `U(sc,5)` beside it.
     """
 
@@ -323,8 +325,17 @@ def _check_one(problem, extents, s) -> None:
 
 def _check_dot(problem, s) -> None:
     fitting = WORD_BYTES // problem.bytes_per_element
-    if fitting == 1 or s.points != fitting:
-        raise SchemeError(f"{s}: a lane of 32 bits holds {fitting} of {problem.dtype}")
+    most = BLOCK_BYTES // problem.bytes_per_element
+    if fitting == 1 or s.points % fitting or not fitting <= s.points <= most:
+        raise SchemeError(
+            f"{s}: a lane of 32 bits holds {fitting} of {problem.dtype}"
+            + (f", a matrix instruction sums a multiple of {fitting} up to {most}" if fitting > 1 else "")
+        )
+    if s.points > fitting and (problem.lanewise or problem.as_read is not problem):
+        raise SchemeError(
+            f"{s}: a matrix instruction reads rows of {problem.broadcast.name} whose {s.dim} lie side by side for all "
+            f"{problem.vector_dim}; use D({s.dim},{fitting})"
+        )
     if s.dim not in (problem.dot_dim, problem.window_dims):
         x = problem.broadcast.name
         raise SchemeError(f"{s}: a group is summed over and lies side by side in {x}, which {s.dim} does not")

@@ -4,6 +4,7 @@
     int8   x (N,H,W,C)   D(c,4)   ──►   x (N,H,W,⌈C/4⌉)
     bf16   x (N,H,W,C)   D(sc,2)  ──►   x (N,H,OW,⌈SC/2⌉), a window's row for every column of y; no s is left
     bf16   x (N,H,W,C)            ──►   the same x, of a depthwise convolution; words of one number and zeros in lanes
+    bf16   x (N,H,W,C)   D(c,32)  ──►   x (N,H,W,⌈C/32⌉) of blocks of 64 bytes
 
 One instruction sums the products of a word of x and a word of weights in a lane, as an FMA adds one product of f32. So
 everything that is known of f32 holds of words: the tiles, the loops around them, the bytes they move, and the address
@@ -12,6 +13,11 @@ arithmetic. Only the instruction, the packing and the stores know what a word ho
 Where channels do not fill whole words, the last word of a pixel would hold a number of the next: the kernel first
 copies x. Then words may as well run over the taps of a window's row: three taps of three channels are 5 words of bf16,
 one by one 6.
+
+A matrix instruction multiplies a block of a row of x, up to 64 bytes of it, by one of each lane. So the same holds of
+blocks, and only the instruction, the packing and the copy know that they are longer. Since one instruction reads
+several rows of x, which lie equally far apart, none of them may be padding along the row: the kernel first copies x
+with zeros there.
 
 An x that is read by vectors (`Problem.lanewise`) stays as it lies, narrow: its loads make words of it. In a depthwise
 convolution nothing is summed over channels, so a word holds one number of x or of the weights, and zeros: then the same
@@ -24,8 +30,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tiling.problem import Affine, Problem, Tensor
-from tiling.scheme import WORD_BYTES, Dot, Scheme, SchemeError, Vector
+from tiling.problem import Affine, Problem, Tensor, Window
+from tiling.scheme import BLOCK_BYTES, WORD_BYTES, Dot, Scheme, SchemeError, Vector
 
 # Of a vector of 64 bytes, which all instruction sets of narrow numbers have.
 _LANES = 16
@@ -51,7 +57,7 @@ def word_dims(problem: Problem) -> str:
     channel, window = problem.dot_dim or "", problem.window_dims
     if window is None or not is_copied(problem, channel):
         return channel
-    by_tap, by_window = _words(problem, channel), _words(problem, window)
+    by_tap, by_window = (_words(problem, dims, fitting(problem)) for dims in (channel, window))
     *lines, width, _ = problem.broadcast.shape
     copy = prod(lines) * problem.output.shape[-2] * by_window
     vectors = -(-problem.extents[problem.vector_dim] // _LANES)
@@ -60,44 +66,91 @@ def word_dims(problem: Problem) -> str:
     return window if saved >= copy - prod(lines) * width * by_tap and copy <= problem.output.elements else channel
 
 
-def _words(problem: Problem, dims: str) -> int:
-    """How many words hold the points of `dims`."""
-    return -(-problem.extent(dims) // fitting(problem))
+def block_of(problem: Problem) -> Dot | None:
+    """The D of matrix instructions: the fewest blocks that hold the channels, as short as they may be; those of a
+    window's row where these are at most half as many instructions. None where none can be used: x is read by vectors,
+    or turned.
+    """
+    channel, window = problem.dot_dim, problem.window_dims
+    if not is_narrow(problem) or problem.lanewise or problem.as_read is not problem or channel is None:
+        return None
+    blocks = {dims: _block(problem, dims) for dims in (channel, window) if dims}
+    if window:
+        steps = {dims: _words(problem, dims, blocks[dims].points) for dims in blocks}
+        if 2 * steps[window] <= steps[channel] * problem.extents[window[0]]:
+            return blocks[window]
+    return blocks[channel]
 
 
-def is_copied(problem: Problem, dims: str) -> bool:
-    """Whether x does not lie in words along `dims` already: they are a window's, or would reach into the next pixel or
-    group. Never where it is read by vectors.
+def _block(problem: Problem, dims: str) -> Dot:
+    count = _words(problem, dims, BLOCK_BYTES // problem.bytes_per_element)
+    return Dot(dims, _words(problem, dims, count * fitting(problem)) * fitting(problem))
+
+
+def _words(problem: Problem, dims: str, numbers: int) -> int:
+    """How many words of so many numbers hold the points of `dims`."""
+    return -(-problem.extent(dims) // numbers)
+
+
+def is_copied(problem: Problem, dims: str, numbers: int = 0) -> bool:
+    """Whether x does not lie in words of so many numbers (by default 32 bits of them) along `dims` already: they are a
+    window's, or would reach into the next pixel or group, or are blocks and some are padding. Never where it is read by
+    vectors.
     """
     if problem.lanewise or not is_narrow(problem):
         return False
-    return dims == problem.window_dims or problem.extents[dims] % fitting(problem) != 0
+    numbers = numbers or fitting(problem)
+    window = padded_window(problem) if numbers > fitting(problem) else None
+    return window is not None or dims == problem.window_dims or problem.extents[dims] % numbers != 0
 
 
-def in_words(problem: Problem, dims: str = "") -> Problem:
-    """The problem of words along `dims`, by default those of `word_dims`, as tiles read them; one whose numbers are
-    words already is itself, but for an x that is turned (`Problem.as_read`). Raises ProblemError where the x of words
-    is too large.
+def padded_window(problem: Problem) -> Window | None:
+    """The window along the rows of x, where it reaches beyond them."""
+    last = next((window for window in problem.windows if window.dim == problem.row_dims[-1]), None)
+    return last if last and last.dim in problem.padded_dims else None
+
+
+def in_words(problem: Problem, dot: Dot | None = None) -> Problem:
+    """The problem of the words or blocks of a D, by default of words along `word_dims`, as tiles read them; one whose
+    numbers are words already is itself, but for an x that is turned (`Problem.as_read`). Raises ProblemError where the
+    x of words is too large.
     """
     if not is_narrow(problem):
         return problem.as_read
-    dims, turned = dims or word_dims(problem), problem.as_read is not problem
+    dims, turned = dot.dim if dot else word_dims(problem), problem.as_read is not problem
+    numbers = dot.points if dot else fitting(problem)
     problem = problem.as_read
-    counts = {dim: 1 for dim in dims[:-1]} | {dim: _words(problem, dims) for dim in dims[-1:]}
+    counts = {dim: 1 for dim in dims[:-1]} | {dim: _words(problem, dims, numbers) for dim in dims[-1:]}
     x = problem.broadcast
     if len(dims) > 1:
         x = _of_windows(problem, x)
+    elif numbers > fitting(problem) and padded_window(problem):
+        x = _with_padding(problem, x)
     elif problem.lanewise and turned:
         x = _in_whole_words(x, fitting(problem))
     tensors = tuple(x if tensor.role == "broadcast" else tensor for tensor in problem.tensors)
     tensors = tuple(_of_words(t, problem.extents, counts) for t in tensors)
     words = tuple((d, counts.get(d, extent)) for d, extent in problem.dims)
-    return replace(problem, dims=words, tensors=tensors, dtype=f"{problem.dtype}x{fitting(problem) if dims else 1}")
+    return replace(problem, dims=words, tensors=tensors, dtype=f"{problem.dtype}x{numbers if dims else 1}")
 
 
 def _in_whole_words(x: Tensor, numbers: int) -> Tensor:
     """x with as many channels a pixel as fill words: those that a turned x is copied by."""
     return replace(x, shape=(*x.shape[:-1], -(-x.shape[-1] // numbers) * numbers))
+
+
+def _with_padding(problem: Problem, x: Tensor) -> Tensor:
+    """x with rows as long as the windows reach, which begin where the first one does; of each row one block of all
+    columns after the other, so that the rows of a tile register lie side by side, whatever the number of channels.
+    """
+    window = padded_window(problem)
+    columns = x.indices[-2]
+    reach = (problem.extents[window.dim] - 1) * window.stride + (problem.extents[window.tap] - 1) * window.dilation + 1
+    return replace(
+        x,
+        indices=(*x.indices[:-2], x.indices[-1], replace(columns, offset=0)),
+        shape=(*x.shape[:-2], x.shape[-1], reach),
+    )
 
 
 def _of_windows(problem: Problem, x: Tensor) -> Tensor:
@@ -126,12 +179,12 @@ def _of_words(tensor: Tensor, extents: dict[str, int], counts: dict[str, int]) -
     return replace(tensor, indices=tuple(indices), shape=tuple(shape))
 
 
-def dims_of(scheme: Scheme) -> str:
-    """The dims of the scheme's D, "" where words hold one number. Raises SchemeError where a D is missing."""
+def dot_of(scheme: Scheme) -> Dot | None:
+    """The scheme's D, None where words hold one number. Raises SchemeError where a D is missing."""
     problem = scheme.problem
-    found = next((s.dim for s in scheme.specifiers if isinstance(s, Dot)), "")
-    if not found and word_dims(problem):
-        wanted = _dot(problem, word_dims(problem))
+    found = next((s for s in scheme.specifiers if isinstance(s, Dot)), None)
+    if found is None and word_dims(problem):
+        wanted = Dot(word_dims(problem), fitting(problem))
         raise SchemeError(
             f"{wanted} is missing before V: {problem.dtype} is multiplied by groups of {wanted.points} along "
             f"{wanted.dim}"
@@ -142,7 +195,10 @@ def dims_of(scheme: Scheme) -> str:
 def copies(scheme: Scheme) -> bool:
     """Whether the scheme's kernel computes on a copy of x that it makes first."""
     problem = scheme.problem
-    return problem.as_read is not problem or is_narrow(problem) and is_copied(problem, dims_of(scheme))
+    if problem.as_read is not problem:
+        return True
+    dot = dot_of(scheme) if is_narrow(problem) else None
+    return dot is not None and is_copied(problem, dot.dim, dot.points)
 
 
 def scheme_in_words(scheme: Scheme) -> Scheme:
@@ -152,19 +208,20 @@ def scheme_in_words(scheme: Scheme) -> Scheme:
     problem = scheme.problem
     if not is_narrow(problem):
         return scheme if problem.as_read is problem else Scheme(problem.as_read, scheme.specifiers)
-    dims = dims_of(scheme)
+    dot = dot_of(scheme)
+    dims = dot.dim if dot else ""
     loops = tuple(s for s in scheme.specifiers if not isinstance(s, Dot))
-    return Scheme(in_words(problem, dims), _renamed(loops, dims, dims[-1:]))
+    return Scheme(in_words(problem, dot), _renamed(loops, dims, dims[-1:]))
 
 
-def scheme_of_words(problem: Problem, scheme: Scheme, dims: str = "") -> Scheme:
-    """The way back: a scheme for `in_words(problem, dims)` as one for `problem`."""
+def scheme_of_words(problem: Problem, scheme: Scheme, dot: Dot | None = None) -> Scheme:
+    """The way back: a scheme for `in_words(problem, dot)` as one for `problem`."""
     if not is_narrow(problem):
         return scheme if problem.as_read is problem else Scheme(problem, scheme.specifiers)
-    dims = dims or word_dims(problem)
-    if not dims:
-        return Scheme(problem, scheme.specifiers)
-    dot = _dot(problem, dims)
+    if dot is None:
+        if not word_dims(problem):
+            return Scheme(problem, scheme.specifiers)
+        dot = Dot(word_dims(problem), fitting(problem))
     # A loop of one trip over the taps that are no more is left out.
     loops = tuple(s for s in scheme.specifiers if getattr(s, "dim", None) not in tuple(dot.dim[:-1]))
     place = next(i for i, s in enumerate(loops) if isinstance(s, Vector))
@@ -173,7 +230,3 @@ def scheme_of_words(problem: Problem, scheme: Scheme, dims: str = "") -> Scheme:
 
 def _renamed(specifiers: tuple, old: str, new: str) -> tuple:
     return tuple(replace(s, dim=new) if getattr(s, "dim", None) == old else s for s in specifiers)
-
-
-def _dot(problem: Problem, dims: str) -> Dot:
-    return Dot(dims, fitting(problem))

@@ -1,0 +1,316 @@
+"""Matrix instructions: blocks of x and of the weights in tile registers; exact on integers, on the CPU's registers
+where it has them and on a twin of them in C.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from cpu.emit import emit
+from cpu.host import supports
+from cpu.kernel import build
+from cpu.measure import check_exact, largest_error
+from cpu.numbers import stored
+from cpu.oracle import error_bound, reals, reference
+from microkernels.estimate import estimate
+from microkernels.isa import EVERY_ISA, isa_named
+from microkernels.matrix import registers_of, runs_of
+from microkernels.microkernel import parse as parse_microkernel
+from tests.guard import PLACES, check_guarded
+from tests.random_cases import case
+from tiling.epilogue import fused
+from tiling.notation import parse
+from tiling.operators import conv2d, matmul
+from tiling.problem import OUTPUT_DTYPES
+from tiling.scheme import Dot, SchemeError
+from tiling.words import block_of, copies, in_words, scheme_in_words, scheme_of_words
+
+ISA = {"bf16": "amxbf16", "int8": "amxint8"}
+NUMBERS = {"bf16": 2, "int8": 4}
+TWIN = Path(__file__).with_name("twin_tiles.h").read_text()
+
+# Operator, its extents, and a scheme; {b}: so many blocks of {d} words each, of bf16 as of int8.
+CASES = {
+    "one run": (conv2d, dict(c=64, h=2, w=16, k=16, r=1, s=1), "T(h,2) S(y) T(c,{b}) U(w,16)", "c", 8),
+    "two runs of 2 vectors": (
+        conv2d,
+        dict(c=128, h=4, w=14, k=64, r=1, s=1),
+        "T(h,2) T(k,2) S(y) T(c,{b}) U(h,2) U(w,14) U(k,2)",
+        "c",
+        16,
+    ),
+    "runs that go on in the next row": (
+        conv2d,
+        dict(c=32, h=3, w=5, k=40, r=1, s=1),
+        "R(k) S(y) T(c,{b}) U(h,3) U(w,5)",
+        "c",
+        4,
+    ),
+    "unequal runs": (conv2d, dict(c=16, h=1, w=34, k=16, r=1, s=1), "S(y) T(c,{b}) U(w,34)", "c", 4),
+    "unequal runs of 2 vectors": (
+        conv2d,
+        dict(c=16, h=1, w=33, k=32, r=1, s=1),
+        "S(y) T(c,{b}) U(w,33) U(k,2)",
+        "c",
+        4,
+    ),
+    "composed": (conv2d, dict(c=24, h=3, w=34, k=16, r=1, s=1), "R(h) L(w, 2x11 + 1x12) S(y) T(c,{b}) U(w,λ)", "c", 6),
+    "padded": (
+        conv2d,
+        dict(n=2, c=64, h=9, w=9, k=37, r=3, s=3, padding=1),
+        "R(n) T(h,3) R(k) S(y) T(r,3) T(s,3) T(c,{b}) U(h,3) U(w,9)",
+        "c",
+        16,
+    ),
+    "padded, taps unrolled": (
+        conv2d,
+        dict(c=20, h=5, w=7, k=16, r=3, s=3, padding=((0, 2), (2, 0))),
+        "R(h) S(y) T(c,{b}) U(r,3) U(s,3) U(w,7)",
+        "c",
+        5,
+    ),
+    "padded beyond the image, strided": (
+        conv2d,
+        dict(c=8, h=6, w=6, k=32, r=3, s=5, padding=((1, 0), (4, 3)), stride=2),
+        "R(h) S(y) T(r,3) T(s,5) T(c,{b}) U(w,5) U(k,2)",
+        "c",
+        2,
+    ),
+    "columns that no window reaches": (
+        conv2d,
+        dict(c=8, h=5, w=9, k=16, r=2, s=2, padding=((1, 0), (1, 0)), stride=(1, 4)),
+        "R(h) S(y) T(r,2) T(s,2) T(c,{b}) U(w,3)",
+        "c",
+        2,
+    ),
+    "dilated": (
+        conv2d,
+        dict(c=16, h=7, w=8, k=16, r=2, s=3, padding=2, dilation=2),
+        "R(h) R(w) S(y) T(r,2) T(s,3) T(c,{b})",
+        "c",
+        4,
+    ),
+    "channels that fill no block": (
+        conv2d,
+        dict(c=37, h=4, w=6, k=16, r=1, s=3, padding=(0, 1)),
+        "T(h,4) S(y) T(s,3) T(c,{b}) U(w,6)",
+        "c",
+        7,
+    ),
+    "words of a window": (
+        conv2d,
+        dict(c=3, h=9, w=9, k=37, r=5, s=5, padding=2, stride=2),
+        "R(k) T(h,5) S(y) T(r,5) T(sc,{b}) U(w,5)",
+        "sc",
+        4,
+    ),
+    "several passes": (
+        conv2d,
+        dict(c=64, h=3, w=8, k=20, r=3, s=1, padding=(1, 0)),
+        "T(c,{b}) R(k) R(h) S(y) T(r,3) U(w,8)",
+        "c",
+        4,
+    ),
+    "groups": (
+        conv2d,
+        dict(c=32, h=3, w=4, k=64, groups=2, r=3, s=3, padding=1),
+        "R(g) R(k) T(h,3) S(y) T(r,3) T(s,3) T(c,{b}) U(w,4)",
+        "c",
+        4,
+    ),
+    "product": (matmul, dict(m=34, n=50, k=40), "T(m,2) T(n,2) S(c) T(k,{b}) U(m,17) U(n,2)", "k", 5),
+    "a batch, composed": (
+        matmul,
+        dict(m=15, n=50, k=19, batch=2),
+        "R(l) L(m, 1x3 + 2x6) R(n) S(c) T(k,{b}) U(m,λ)",
+        "k",
+        2,
+    ),
+}
+
+
+@pytest.fixture(params=["cpu", "twin"])
+def row(request, monkeypatch):
+    """Of a dtype the row of matrix instructions: the CPU's, or that of the twin."""
+
+    def of(dtype: str):
+        isa = isa_named(ISA[dtype])
+        if request.param == "cpu":
+            missing = [flag for flag in isa.cpu_flags if not supports([flag])]
+            if missing:
+                pytest.skip(f"this CPU lacks {', '.join(missing)}")
+            return isa
+        vectors = isa_named(isa.vectors)
+        if not supports(vectors.cpu_flags):
+            pytest.skip(f"needs {vectors.name}")
+        twin = (
+            TWIN.replace("{", "{{")
+            .replace("}", "}}")
+            .replace("{{bytes}}", "{bytes}")
+            .replace("MULTIPLY", f"multiply_{dtype}")
+        )
+        twin = replace(isa, matrix=replace(isa.matrix, definition=twin), compiler_flags=vectors.compiler_flags)
+        monkeypatch.setitem(EVERY_ISA, isa.name, twin)
+        return twin
+
+    return of
+
+
+def scheme_of(case: str, dtype: str, **more):
+    operator, extents, text, dims, words = CASES[case]
+    problem = operator(**extents, dtype=dtype, **more)
+    dot = Dot(dims, words * NUMBERS[dtype])
+    blocks = in_words(problem, dot).extents[dims[-1]]
+    return parse(problem, f"{text.format(b=blocks)} {dot} V({problem.vector_dim},16)")
+
+
+@pytest.mark.parametrize("dtype", ISA)
+@pytest.mark.parametrize("case", CASES)
+def test_exact_on_integers_beside_guard_pages(case, dtype, row):
+    isa = row(dtype)
+    scheme = scheme_of(case, dtype, output_dtype=OUTPUT_DTYPES[dtype][1 if dtype == "bf16" else 0])
+    kernel = build(scheme, isa)
+    assert kernel.emitted.isa == isa.name and "tile_dot(" in kernel.source
+    for place in PLACES:
+        check_guarded(kernel, place)
+
+
+@pytest.mark.parametrize("dtype", ISA)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_and_epilogues(dtype, threads, row):
+    output = {"bf16": "bf16", "int8": "u8"}[dtype]
+    problem = conv2d(n=2, c=32, h=8, w=8, k=37, r=3, s=3, padding=1, dtype=dtype, output_dtype=output)
+    problem = fused(problem, "relu(y + b)" if dtype == "bf16" else "relu(y*0.01*s[k] + b)")
+    dot = block_of(problem)
+    text = f"T(h,4)@core T(n,2) T(k,3) S(y) T(r,3) T(s,3) R(c) U(h,2) U(w,8) {dot} V(k,16)"
+    kernel = build(parse(problem, text), row(dtype), threads)
+    check_exact(kernel)
+    inputs = reals(problem, 5)
+    largest_error(problem, kernel(*stored(problem, inputs)), reference(problem, *inputs), error_bound(problem, *inputs))
+
+
+@pytest.mark.parametrize("dtype", ISA)
+def test_random_schemes(dtype, row):
+    isa, random, blocked = row(dtype), Random(f"{dtype} 1"), 0
+    for _ in range(60):
+        found = case(random, (isa.name,), (1, 2))
+        kernel = build(found.scheme, isa, found.threads, found.stream)
+        blocked += kernel.emitted.isa == isa.name
+        check_guarded(kernel, random.choice(PLACES))
+    assert blocked > 15  # the others are read by vectors, or turned
+
+
+def test_a_step_reads_like_the_picture():
+    scheme = scheme_of("two runs of 2 vectors", "bf16")
+    text = emit(scheme, isa_named("amxbf16")).text
+    for line in (
+        "tile_load(4, x_c, X_w * sizeof(word)); tile_load(6, w_c, 64); tile_dot(0, 4, 6); tile_load(7, w_c + 16, 64); "
+        "tile_dot(1, 4, 7);",
+        "tile_load(5, x_c + X_h, X_w * sizeof(word)); tile_dot(2, 5, 6); tile_dot(3, 5, 7);",
+        "static const struct shapes SHAPES_0 = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {14, 14, 14, 14, 14, 14, "
+        "16, 16}};",
+    ):
+        assert line in text
+
+
+@pytest.mark.parametrize(
+    "runs, vectors, found",
+    [
+        ((16, 16), 2, ((4, 5), (6, 7))),
+        ((14,), 4, ((4,), (5, 6, 7))),
+        ((12, 11, 11), 1, ((3, 4, 5), (6,))),
+        ((11, 11, 11), 2, ((6, 6, 6), (7,))),
+        ((12, 11, 11), 2, None),
+        ((16,) * 7, 1, None),
+        ((16,) * 6, 1, ((6,) * 6, (7,))),
+    ],
+)
+def test_tile_registers(runs, vectors, found):
+    registers = registers_of(isa_named("amxbf16").matrix, runs, vectors)
+    assert (registers and (registers.x_of, registers.weights)) == found
+    if registers:
+        # Runs of other lengths have other registers, and none is a sum's.
+        assert all(registers.rows[register] == count for register, count in zip(registers.x_of, runs))
+        assert min(registers.x_of) >= len(runs) * vectors and max(registers.weights) < 8
+
+
+@pytest.mark.parametrize(
+    "extents, tile, found",
+    [
+        (dict(h=14, w=14, r=3, s=3, padding=1), dict(h=2, w=14), [(0, 14), (14, 14)]),
+        (dict(h=14, w=14), dict(h=2, w=14), [(0, 14), (14, 14)]),
+        (dict(h=7, w=7), dict(h=2, w=7), [(0, 14)]),
+        (dict(h=7, w=7, r=3, s=3, padding=(1, 0)), dict(h=2, w=5), [(0, 5), (5, 5)]),
+        (dict(h=7, w=34), dict(w=34), [(0, 12), (12, 11), (23, 11)]),
+        (dict(h=7, w=9), dict(h=3, w=2), [(0, 2), (2, 2), (4, 2)]),
+    ],
+)
+def test_runs_are_rows_equally_far_apart(extents, tile, found):
+    problem = in_words(conv2d(**{"r": 1, "s": 1, **extents}, c=64, k=16, dtype="bf16"), Dot("c", 32))
+    assert [(run.first, run.count) for run in runs_of(problem, tile, 16)] == found
+
+
+@pytest.mark.parametrize(
+    "extents, dtype, dot, copied",
+    [
+        (dict(c=64, r=3, s=3, padding=1), "bf16", "D(c,32)", True),
+        (dict(c=64, r=3, s=3), "bf16", "D(c,32)", False),
+        (dict(c=64, r=3, s=1, padding=(1, 0)), "bf16", "D(c,32)", False),
+        (dict(c=64), "int8", "D(c,64)", False),
+        (dict(c=40), "bf16", "D(c,20)", False),
+        (dict(c=74), "bf16", "D(c,26)", True),
+        (dict(c=3, r=7, s=7, padding=3), "bf16", "D(sc,22)", True),
+        (dict(c=3, r=7, s=7, padding=3), "int8", "D(sc,24)", True),
+        (dict(c=16, r=3, s=3), "bf16", "D(c,16)", False),
+    ],
+)
+def test_blocks_are_few_and_short(extents, dtype, dot, copied):
+    problem = conv2d(**{"r": 1, "s": 1, **extents}, h=14, w=14, k=32, dtype=dtype)
+    found = block_of(problem)
+    assert str(found) == dot
+    dims = "".join(f"R({d}) " for d in "rs" if d not in found.dim)
+    scheme = parse(problem, f"R(h) R(w) R(k) S(y) {dims}R({found.dim}) {found} V(k,16)")
+    assert copies(scheme) is copied and scheme_of_words(problem, scheme_in_words(scheme), found).units == scheme.units
+
+
+@pytest.mark.parametrize(
+    "more, dot, why",
+    [
+        (
+            dict(c=64),
+            "D(c,33)",
+            "a lane of 32 bits holds 2 of bf16, a matrix instruction sums a multiple of 2 up to 32",
+        ),
+        (dict(c=64), "D(c,34)", "a multiple of 2 up to 32"),
+        (dict(c=64, layout="nchw"), "D(c,32)", r"lie side by side for all k; use D\(c,2\)"),
+    ],
+)
+def test_what_no_matrix_instruction_takes(more, dot, why):
+    with pytest.raises(SchemeError, match=why):
+        parse(conv2d(h=4, w=4, k=16, r=1, s=1, **more, dtype="bf16"), f"R(h) R(w) S(y) R(c) {dot} V(k,16)")
+
+
+def test_blocks_need_matrix_instructions_and_room():
+    problem = conv2d(c=64, h=4, w=40, k=32, r=1, s=1, dtype="bf16")
+    few = parse(problem, "R(h) R(w) R(k) S(y) R(c) D(c,32) V(k,16)")
+    with pytest.raises(SchemeError, match=r"D\(c,32\): avx512bf16 has no matrix instructions: use D\(c,2\) or amxbf16"):
+        emit(few, isa_named("avx512bf16"))
+    with pytest.raises(SchemeError, match="6 tile registers for sums and some for what is multiplied, amxbf16 has 8"):
+        emit(parse(problem, "R(h) S(y) R(c) U(w,40) U(k,2) D(c,32) V(k,16)"), isa_named("amxbf16"))
+
+
+def test_schemes_of_words_are_those_of_vectors():
+    scheme = parse(conv2d(c=64, h=4, w=4, k=16, r=1, s=1, dtype="bf16"), "R(h) S(y) R(c) U(w,4) D(c,2) V(k,16)")
+    assert emit(scheme, isa_named("amxbf16")) == emit(scheme, isa_named("avx512bf16"))
+
+
+def test_full_registers_are_estimated_faster():
+    names = ("16wx16k", "16wx32k", "32wx32k", "2hx14wx32k", "28wx32k", "2hx7wx32k")
+    one, two, four, rows, same, short = (
+        estimate(parse_microkernel(f"bf16_conv2d_ukernel_{name}_s1__amxbf16")) for name in names
+    )
+    assert one < two < four <= 0.5 and rows == same and two < short < rows <= four
