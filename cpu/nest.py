@@ -44,7 +44,8 @@ class Nest:
         lines = [*lines, f"{self.isa.stream_fence};"] if self.stream else lines
         if not self.scheme.problem.blocked:
             return lines
-        return ["const struct shapes *shape = 0;", *lines, f"{self.isa.matrix.release};"]
+        cursor = ["const char *ahead = 0, *end = 0;"] if any(site.lines_ahead for site in self.sites) else []
+        return ["const struct shapes *shape = 0;", *cursor, *lines, f"{self.isa.matrix.release};"]
 
     def body(self, nodes: tuple[Node, ...], path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
         """Lines of `nodes`; `at` has the C expression of the current position along each dim."""
@@ -66,8 +67,24 @@ class Nest:
         name = self._variable(loop)
         advance = f"++{name}" if loop.step == 1 else f"{name} += {loop.step}"
         head = f"for (long {name} = {begin}; {name} < {_plus(base, loop.start + loop.points)}; {advance}) {{"
+        first = len(self.sites)
         inside = self.body(loop.body, (*path, loop), {**at, loop.dim: name})
+        if any(site.lines_ahead and site.panels is loop for site in self.sites[first:]):
+            inside = [*self._ahead(loop, {**at, loop.dim: name}), *inside]
         return [head, *(INDENT + line for line in inside), "}"]
+
+    def _ahead(self, loop: Loop, at: dict[str, str]) -> list[str]:
+        """Lines that make `ahead` and `end` those of the weights after the ones that this iteration reads."""
+        problem = self.scheme.problem
+        groups = [f"{_paren(at[d])} * W_{d}" for d in problem.looped_dims if at[d] != "0"]
+        lanes = -(-problem.extents[problem.vector_dim] // self.isa.lanes) * self.isa.lanes
+        position = f"{at[loop.dim]} + {loop.step}"
+        size = f"{loop.step} * W_PANEL * sizeof(word)"
+        last = _sum("W", [*groups, f"({position}) * W_PANEL"])
+        return [
+            f"ahead = (const char *)({last});",
+            f"end = {position} < {lanes} ? ahead + {size} : ahead;",
+        ]
 
     def _cores(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
         """All core loops together: one parallel loop over workers, each with its own tile of every dim."""
@@ -190,7 +207,8 @@ class Nest:
 
         def windows(index: int, clips: tuple, tail: bool) -> list[str]:
             if index == len(site.clipped):
-                return [f"{names[Variant(clips, tail)]}({call});"]
+                moved = "ahead = " if site.lines_ahead else ""
+                return [f"{moved}{names[Variant(clips, tail)]}({call});"]
             clipping = site.clipped[index]
             by_tap = []
             for tap in clipping.taps:

@@ -27,12 +27,13 @@ class Variant:
 
 @dataclass(frozen=True)
 class TileFunction:
-    """The C text of one variant, and the facts its comment states."""
+    """The C text of one variant, and the facts its comment states; result: its C type."""
 
     name: str
     parameters: tuple[str, ...]
     body: tuple[str, ...]
     comment: str
+    result: str = "void "
 
 
 def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: str, stream: bool) -> TileFunction:
@@ -52,7 +53,10 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
         body += ["if (last) {", *_indent(writer.store(True)), "} else {", *_indent(writer.store(False)), "}"]
     else:
         body += writer.store(finished)
-    return TileFunction(name, parameters(site, stream), tuple(body), comment)
+    if site.lines_ahead:
+        body.append("return ahead;")
+    result = "const char *" if site.lines_ahead else "void "
+    return TileFunction(name, parameters(site, stream), tuple(body), comment, result)
 
 
 def emitter_of(site: Site, isa: Isa) -> TileEmitter:
@@ -63,7 +67,13 @@ def emitter_of(site: Site, isa: Isa) -> TileEmitter:
         return TileEmitter(isa, len(site.rows), site.vectors, problem.lanewise, exchanged, problem.output_dtype)
     runs = runs_of(problem, site.extents, isa.matrix.rows)
     return MatrixEmitter(
-        isa, len(site.rows), site.vectors, output=problem.output_dtype, runs=runs, block=problem.bytes_per_element
+        isa,
+        len(site.rows),
+        site.vectors,
+        output=problem.output_dtype,
+        runs=runs,
+        block=problem.bytes_per_element,
+        ahead=site.lines_ahead,
     )
 
 
@@ -71,7 +81,8 @@ def parameters(site: Site, stream: bool) -> tuple[str, ...]:
     """What a tile function takes besides x, w and y."""
     bounds = tuple(f"long {w.tap}_{end}" for w in site.bounded for end in ("begin", "end"))
     passes = () if site.single_pass else ("int first", "int last") if site.problem.epilogue else ("int first",)
-    return pointers(site.problem, "e") + bounds + passes + (("int stream",) if stream else ())
+    ahead = ("const char *ahead", "const char *end") if site.lines_ahead else ()
+    return pointers(site.problem, "e") + bounds + passes + (("int stream",) if stream else ()) + ahead
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,13 @@ CASES = {
         "c",
         4,
     ),
+    "weights that come ahead": (
+        conv2d,
+        dict(c=1024, h=4, w=4, k=1040, r=1, s=1),
+        "T(h,2) T(k,65) T(h,2) S(y) T(c,{b}) U(w,4)",
+        "c",
+        16,
+    ),
     "groups": (
         conv2d,
         dict(c=32, h=3, w=4, k=64, groups=2, r=3, s=3, padding=1),
@@ -215,6 +222,14 @@ def test_a_step_reads_like_the_picture():
         "16, 16}};",
     ):
         assert line in text
+
+
+def test_the_next_weights_come_ahead_of_their_turn():
+    text = emit(scheme_of("weights that come ahead", "bf16"), isa_named("amxbf16")).text
+    assert "ahead = (const char *)(W + (k + 16) * W_PANEL);" in text and text.count("to_l2(ahead, end);") == 8
+    assert "end = k + 16 < 1040 ? ahead + 16 * W_PANEL * sizeof(word) : ahead;" in text
+    few = emit(scheme_of("padded", "bf16"), isa_named("amxbf16")).text
+    assert "ahead = to_l2" not in few
 
 
 @pytest.mark.parametrize(
