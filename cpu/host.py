@@ -12,6 +12,7 @@ import hashlib
 import os
 import platform
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,8 +34,8 @@ CPUID_FLAGS = {
 # glibc's numbers of those leaves: bits/platform/x86.h.
 _GLIBC_LEAVES = {"1": 0, "7": 1, "7.1": 6}
 
-# Of Linux on x86-64, where AMX is.
-_ARCH_PRCTL, _GET_XCOMP_SUPP, _XTILEDATA = 158, 0x1021, 18
+# Of Linux on x86-64, where AMX is (Documentation/arch/x86/xstate.rst).
+_ARCH_PRCTL, _REQ_XCOMP_PERM, _XTILEDATA = 158, 0x1023, 18
 
 _VENDORS = {"AuthenticAMD": "amd", "GenuineIntel": "intel", "HygonGenuine": "hygon", "0x41": "arm"}
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -84,7 +85,7 @@ def host() -> Host:
     What /proc/cpuinfo lists and CPUID denies is left out: an emulator such as qemu-user shows the file of its host.
     """
     found = read_host(_CPUINFO, _SYS_CPU)
-    return replace(found, flags=found.flags - _denied() - _withheld())
+    return replace(found, flags=found.flags - _denied())
 
 
 def read_host(cpuinfo: Path, sys_cpu: Path) -> Host:
@@ -146,19 +147,17 @@ def _denied() -> frozenset[str]:
     )
 
 
-def _withheld() -> frozenset[str]:
-    """The flags of AMX where Linux lets no process have tile registers, as before 5.16: those it has to ask for
-    (Documentation/arch/x86/xstate.rst: ARCH_GET_XCOMP_SUPP, state XTILEDATA).
+@functools.cache
+def tiles_given() -> bool:
+    """Whether the system gives this process the tile registers of AMX, for which a program on Linux has to ask.
+
+    Given once, they are for good, and for forks too; signal stacks must from then on have room for them. Refused before
+    Linux 5.16, where a thread has a smaller signal stack, or in a sandbox.
     """
-    states = ctypes.c_uint64(0)
-    try:
-        asked = ctypes.CDLL(None, use_errno=True).syscall(
-            ctypes.c_long(_ARCH_PRCTL), ctypes.c_long(_GET_XCOMP_SUPP), ctypes.byref(states)
-        )
-    except (AttributeError, OSError):
-        asked = -1
-    amx = frozenset(flag for flag in CPUID_FLAGS if flag.startswith("amx"))
-    return frozenset() if asked == 0 and states.value >> _XTILEDATA & 1 else amx
+    if sys.platform != "linux" or not supports(["amx_tile"]):
+        return False
+    arguments = (ctypes.c_long(number) for number in (_ARCH_PRCTL, _REQ_XCOMP_PERM, _XTILEDATA))
+    return ctypes.CDLL(None, use_errno=True).syscall(*arguments) == 0
 
 
 def _available_cores() -> list[int]:

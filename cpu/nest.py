@@ -79,12 +79,10 @@ class Nest:
         groups = [f"{_paren(at[d])} * W_{d}" for d in problem.looped_dims if at[d] != "0"]
         lanes = -(-problem.extents[problem.vector_dim] // self.isa.lanes) * self.isa.lanes
         position = f"{at[loop.dim]} + {loop.step}"
-        size = f"{loop.step} * W_PANEL * sizeof(word)"
-        last = _sum("W", [*groups, f"({position}) * W_PANEL"])
-        return [
-            f"ahead = (const char *)({last});",
-            f"end = {position} < {lanes} ? ahead + {size} : ahead;",
-        ]
+        following = _sum("W", [*groups, f"({position}) * W_PANEL"])
+        left = f"({lanes} - ({position}))"
+        points = f"({left} < {loop.step} ? {left} : {loop.step})"
+        return [f"ahead = (const char *)({following});", f"end = ahead + {points} * W_PANEL * sizeof(word);"]
 
     def _cores(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
         """All core loops together: one parallel loop over workers, each with its own tile of every dim."""

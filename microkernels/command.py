@@ -31,7 +31,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 def _rank(options: argparse.Namespace) -> int:
-    isa = usable_isa(options.isa)
+    isa = usable_isa(options.isa, options.op)
     if options.stride != "1" and options.quick:
         raise UsageError("--stride is for a full ranking: the quick one is at stride 1")
     if options.cache_limit is not None:
@@ -89,7 +89,7 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _ranked(options: argparse.Namespace) -> Catalog:
-    isa = usable_isa(options.isa)
+    isa = usable_isa(options.isa, options.op)
     catalog = load(fingerprint(host()), isa.name, options.op)
     if not catalog.entries:
         raise UsageError(

@@ -366,28 +366,31 @@ static inline const char *to_l2(const char *ahead, const char *end)
  * Rapids). */
 #define stay_awake() __asm__ volatile("vpmaddwd %%xmm15, %%xmm15, %%xmm15" : : : "xmm15")
 
-/* Whether the CPU has tile registers and the system gives them to this process. */
+/* Whether the CPU has tile registers and the system gives them to this process: once asked, for good, and signal stacks
+ * must then have room for them. */
 static __attribute__((target("no-avx"))) int tiles_given(void)
 {{
-    static int given = -1;
+    static int known = -1;
     unsigned a, b, c, d;
+    int given = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (given < 0) {{
         const int there = __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 24 & 1 && d >> {bit} & 1;
         given = there && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+        __atomic_store_n(&known, given, __ATOMIC_RELAXED);
     }}
     return given;
 }}"""
 
 
-def _tiles(vectors: Isa, name: str, flag: str, compiler_flag: str, bit: int, instruction: str) -> Isa:
+def _tiles(vectors: Isa, name: str, flag: str, bit: int, instruction: str) -> Isa:
     """The row of Intel's AMX (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18)
-    beside the instruction set of the same numbers' vectors; `bit`: of CPUID leaf 7, register edx.
+    beside the instruction set of the same numbers' vectors; `bit`: of CPUID leaf 7, register edx. The
+    statements are the assembler's alone, so the compiler needs no flag of AMX and may be older.
     """
     return replace(
         vectors,
         name=name,
         cpu_flags=(*vectors.cpu_flags, "amx_tile", flag),
-        compiler_flags=(*vectors.compiler_flags, "-mamx-tile", compiler_flag),
         supported=f"{vectors.supported} && tiles_given()",
         prologue=vectors.prologue.partition("\n\n")[0],
         matrix=Matrix(
@@ -408,8 +411,8 @@ def _tiles(vectors: Isa, name: str, flag: str, compiler_flag: str, bit: int, ins
     )
 
 
-AMXBF16 = _tiles(AVX512BF16, "amxbf16", "amx_bf16", "-mamx-bf16", 22, "tdpbf16ps")
-AMXINT8 = _tiles(AVX512VNNI, "amxint8", "amx_int8", "-mamx-int8", 25, "tdpbusd")
+AMXBF16 = _tiles(AVX512BF16, "amxbf16", "amx_bf16", 22, "tdpbf16ps")
+AMXINT8 = _tiles(AVX512VNNI, "amxint8", "amx_int8", 25, "tdpbusd")
 
 # Widest first: the first one that the CPU has is the default. Other dtypes have their own instruction sets.
 ISAS: dict[str, Isa] = {isa.name: isa for isa in (AVX512F, AVX2, PORTABLE)}

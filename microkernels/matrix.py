@@ -24,7 +24,7 @@ from tiling.problem import Problem
 @dataclass(frozen=True)
 class Run:
     """`count` rows of a register tile from number `first` on, each `step` blocks after the one before in x; `dim`:
-    along which they are neighbours, "" for a single one.
+    the one whose stride that is, "" where it is none's.
     """
 
     first: int

@@ -22,8 +22,10 @@ class UsageError(ValueError):
     """A command that cannot be carried out on this machine, and why."""
 
 
-def usable_isa(name: str | None) -> Isa:
-    """The instruction set called `name`, by default the widest of this CPU's. Raises UsageError."""
+def usable_isa(name: str | None, op: str = "conv2d") -> Isa:
+    """The instruction set called `name`, by default the widest of this CPU's, whose tiles of `op` are ranked. Raises
+    UsageError.
+    """
     if name is None:
         return best_isa(host().flags)
     try:
@@ -34,6 +36,8 @@ def usable_isa(name: str | None) -> Isa:
         raise UsageError(
             f"{name} runs the tiles of {isa.ranked} with another instruction: its ranking is {isa.ranked}'s"
         )
+    if isa.matrix and op != "conv2d":
+        raise UsageError(f"{name} computes {op} by vectors: its ranking is {isa.ranked}'s")
     missing = [flag for flag in isa.cpu_flags if flag not in host().flags]
     if missing:
         raise UsageError(f"this CPU does not run {name}: it lacks {', '.join(missing)}")

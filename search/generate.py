@@ -69,7 +69,8 @@ def generate_conv(
     nothing; "measure" tries the most promising schemes for about `budget` seconds. What was chosen is kept, and the
     next call with the same arguments returns at once, until the machine is ranked anew or the compiler changes.
 
-    dtype="bf16" and "int8" compute in these where the CPU has AVX512-BF16 or AVX512-VNNI, and are refused where not.
+    dtype="bf16" and "int8" compute in these where the CPU has AVX512-BF16 or AVX512-VNNI, by AMX where it has that and
+    the system gives its registers, unless `isa` names another; they are refused where it has none.
     bf16: x and w as uint16 (the bits), ml_dtypes.bfloat16 or DLPack tensors, summed in f32, by an instruction to which
     subnormal numbers are 0; y of `output_dtype` "bf16" or "f32". int8: x uint8 times w int8, summed exactly in int32; y
     is "s32", or of an epilogue of the sum as a float "f32", "u8" or "s8", rounded to nearest even and saturated:
@@ -77,7 +78,7 @@ def generate_conv(
     point z is the caller's to fold into b, as -z·scale·Σw, which counts every tap: where there is padding, what is left
     out is 0 and not z. The channels of each pixel should be a multiple of 2 (bf16) or 4 (int8): others are copied
     first, with zeros between or a window's row as one run; but not those of a depthwise convolution, or of groups that
-    share a vector.
+    share a vector. For AMX x is also copied where a row has padding, or where x does not begin with a cache line.
 
     algorithm="winograd" computes 3 x 3 convolutions of stride 1 with fewer multiplications and larger errors
     (`tiling.winograd`): of float32, channels last, without groups or dilation, and is refused for others. "auto" takes

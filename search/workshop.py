@@ -14,7 +14,7 @@ from itertools import zip_longest
 from operator import index
 from typing import ClassVar
 
-from cpu.host import fingerprint, host
+from cpu.host import fingerprint, host, tiles_given
 from cpu.kernel import Kernel, build
 from cpu.probe import probe
 from cpu.toolchain import find_compiler
@@ -318,7 +318,9 @@ def _stands(outcome: Timing | str) -> bool:
 
 
 def workshop(isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct") -> Workshop:
-    """The workshop of this machine; `isa` defaults to the widest of `dtype` that this CPU runs. Raises ProblemError."""
+    """The workshop of this machine; `isa` defaults to the widest of `dtype` that this CPU runs and the system lets this
+    process use. Raises ProblemError.
+    """
     if algorithm not in ALGORITHMS:
         raise ProblemError(f"algorithm={algorithm!r} must be one of {', '.join(ALGORITHMS)}")
     try:
@@ -338,4 +340,6 @@ def workshop(isa: str | None = None, threads: int = 1, dtype: str = "f32", algor
         raise ProblemError(f"this CPU does not run {chosen.name}: it lacks {', '.join(missing)}")
     if chosen.dtype != dtype:
         raise ProblemError(f"{chosen.name} computes in {chosen.dtype}, not {dtype}: use {' or '.join(ISAS_OF[dtype])}")
+    if isa is None and chosen.matrix and not tiles_given():
+        chosen = isa_named(chosen.vectors)
     return Workshop(chosen, threads, algorithm)

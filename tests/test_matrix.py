@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from cpu.emit import emit
-from cpu.host import supports
+from cpu.host import host, supports
 from cpu.kernel import build
 from cpu.measure import check_exact, largest_error
 from cpu.numbers import stored
@@ -20,6 +20,8 @@ from microkernels.estimate import estimate
 from microkernels.isa import EVERY_ISA, isa_named
 from microkernels.matrix import registers_of, runs_of
 from microkernels.microkernel import parse as parse_microkernel
+from microkernels.offline import UsageError, usable_isa
+from search.workshop import workshop
 from tests.guard import PLACES, check_guarded
 from tests.random_cases import case
 from tiling.epilogue import fused
@@ -160,7 +162,10 @@ def row(request, monkeypatch):
             .replace("{{bytes}}", "{bytes}")
             .replace("MULTIPLY", f"multiply_{dtype}")
         )
-        twin = replace(isa, matrix=replace(isa.matrix, definition=twin), compiler_flags=vectors.compiler_flags)
+        twin = replace(
+            isa,
+            matrix=replace(isa.matrix, definition=twin),
+        )
         monkeypatch.setitem(EVERY_ISA, isa.name, twin)
         return twin
 
@@ -211,6 +216,22 @@ def test_random_schemes(dtype, row):
     assert blocked > 15  # the others are read by vectors, or turned
 
 
+def test_vectors_take_over_where_the_system_withholds_tile_registers(monkeypatch):
+    isa = isa_named("amxbf16")
+    monkeypatch.setattr("search.workshop.host", lambda: replace(host(), flags=frozenset(isa.cpu_flags)))
+    for given, name in ((True, "amxbf16"), (False, "avx512bf16")):
+        monkeypatch.setattr("search.workshop.tiles_given", lambda given=given: given)
+        assert workshop(dtype="bf16").isa.name == name and workshop("amxbf16", dtype="bf16").isa is isa
+
+
+def test_only_convolutions_have_matrix_tiles_to_rank(monkeypatch):
+    isa = isa_named("amxbf16")
+    monkeypatch.setattr("microkernels.offline.host", lambda: replace(host(), flags=frozenset(isa.cpu_flags)))
+    assert usable_isa("amxbf16") is isa
+    with pytest.raises(UsageError, match="amxbf16 computes depthwise2d by vectors: its ranking is avx512f's"):
+        usable_isa("amxbf16", "depthwise2d")
+
+
 def test_a_step_reads_like_the_picture():
     scheme = scheme_of("two runs of 2 vectors", "bf16")
     text = emit(scheme, isa_named("amxbf16")).text
@@ -227,7 +248,7 @@ def test_a_step_reads_like_the_picture():
 def test_the_next_weights_come_ahead_of_their_turn():
     text = emit(scheme_of("weights that come ahead", "bf16"), isa_named("amxbf16")).text
     assert "ahead = (const char *)(W + (k + 16) * W_PANEL);" in text and text.count("to_l2(ahead, end);") == 8
-    assert "end = k + 16 < 1040 ? ahead + 16 * W_PANEL * sizeof(word) : ahead;" in text
+    assert "end = ahead + ((1040 - (k + 16)) < 16 ? (1040 - (k + 16)) : 16) * W_PANEL * sizeof(word);" in text
     few = emit(scheme_of("padded", "bf16"), isa_named("amxbf16")).text
     assert "ahead = to_l2" not in few
 
