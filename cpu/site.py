@@ -118,13 +118,11 @@ class Site:
         size = lanes * problem.reduction_length * problem.bytes_of(problem.vector)
         if not problem.blocked or loop is None or not self.single_pass or size < FEW_WEIGHTS:
             return 0
-        inside = self.outer[self.outer.index(loop) + 1 :]
         covered = {d: problem.extents[d] for d in problem.row_dims}
         for outside in self.outer[: self.outer.index(loop)]:
             if outside.dim in covered:
                 covered[outside.dim] /= outside.trips
         visits = prod(covered[d] / self.extents[d] for d in covered) * loop.step / self.extents[problem.vector_dim]
-        assert any(one.dim in covered for one in inside)
         return ceil(loop.step * problem.bytes_of(problem.vector) / LINE / visits)
 
     @cached_property

@@ -38,7 +38,6 @@ class TileFunction:
 
 def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: str, stream: bool) -> TileFunction:
     """Writes the function of `variant`. x, w and y point at the tile's first row, panel and output."""
-    problem = site.problem
     emitter = emitter_of(site, isa)
     writer = _Writer(site, emitter, variant)
     body = emitter.declare()
