@@ -2,7 +2,9 @@
 
 Read in this order:
 
+    forms         the fields of a row of the table
     isa           a table: one row per instruction set, nothing else in the toolkit knows an intrinsic
+    amx           the rows of it that have tile registers beside vectors
     microkernel   a register tile and the grammar of its name
     space         every tile that an instruction set's registers can hold
     emit          a register tile in C: accumulators, one reduction step, the stores

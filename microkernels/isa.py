@@ -2,134 +2,16 @@
 
 A new instruction set is a new row; so is one that multiplies narrower numbers, several of them in each 32-bit lane
 (`tiling.words`): to the emitters such a lane is a float whose bits mean something else. The emitters fill the `{…}`
-fields of these forms and never ask which row it is.
-Forms: `p` is a pointer to floats, `acc`, `x`, `w`, `v` are names of vector variables. `lanes` names the first lanes of
-a partly used vector, such as TAIL, and is defined by `lanes_definition`. `constant` spreads the number `s`; `larger`
-and `smaller` of the vectors `a` and `b` give b where either is no number; `shuffle` takes the lanes `places` of both,
-those of `b` counted on, by a macro that `microkernels.lanes` defines. For everything else the vector types of all rows
-have C's own operators, which gcc and clang define: + - * / lane by lane, < giving lanes of all bits or none.
+fields of these forms and never ask which row it is. What the fields mean is in
+`forms`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-
-@dataclass(frozen=True)
-class Narrow:
-    """How a vector of floats `v` is stored as numbers of fewer bits, rounded to nearest even; `definition` comes
-    before.
-    """
-
-    dtype: str
-    definition: str
-    store: str
-    store_tail: str
-    stream: str
-
-
-@dataclass(frozen=True)
-class Lanes:
-    """How as many neighbouring narrow numbers as a vector has lanes are loaded from `p`, and what becomes of them in
-    `v`.
-
-    number: the C type of x's; alone: each is the lowest bits of a lane, the others 0; moved: the same, up by `bits`;
-    together: they stay side by side, in the first lanes.
-    """
-
-    number: str
-    load: str
-    load_tail: str
-    alone: str
-    moved: str
-    together: str
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """Tile registers, each of up to `rows` rows of up to `bytes` bytes, and the forms of what is done with them.
-
-    Forms: `t`, `x`, `w`, `acc` are numbers of tile registers, `p` is a pointer to the first row and `step` the bytes
-    from one row to the next. multiply: to each row of acc and each of its lanes the products of a row of x with a
-    column of w are added. shaped: makes the shapes at `p` those of all tile registers, which it zeroes. definition:
-    with `{bytes}`, those that a row of x has. ahead: the line at `ahead`, unless that is `end`, is on its way to L2 and
-    `ahead` moved to the next. awake: what keeps the units awake that the way of the sums needs.
-    """
-
-    rows: int
-    bytes: int
-    registers: int
-    definition: str
-    zero: str
-    load: str
-    store: str
-    multiply: str
-    ahead: str
-    awake: str
-    shaped: str
-    release: str
-
-
-@dataclass(frozen=True)
-class Isa:
-    """An instruction set as the emitters see it.
-
-    lanes: f32 per vector; registers: vector registers there are; cpu_flags: what /proc/cpuinfo must list;
-    compiler_flags: what makes gcc and clang accept the forms; any_cpu: the attribute of a function that is compiled
-    without them, and supported: the C condition that the CPU it runs on has cpu_flags; embedded_broadcast: an FMA can
-    read and spread a scalar from memory by itself, so a broadcast needs no register of its own. dtype: of what `fma`
-    multiplies; word: the C type that x and the weights are read as; floats: the float vector of the sums in `v`;
-    narrow: the stores of other dtypes; numbers: of narrow ones, the loads that give each a lane of its own; ranked_as:
-    the instruction set whose measured tiles stand for this one's, empty for its own. matrix: what multiplies blocks
-    (`tiling.words`); then `vectors` is the instruction set of its schemes of words.
-    """
-
-    name: str
-    lanes: int
-    registers: int
-    cpu_flags: tuple[str, ...]
-    compiler_flags: tuple[str, ...]
-    any_cpu: str
-    supported: str
-    embedded_broadcast: bool
-    vector_type: str
-    prologue: str
-    lanes_definition: str
-    zero: str
-    load: str
-    load_tail: str
-    store: str
-    store_tail: str
-    stream: str
-    stream_fence: str
-    broadcast: str
-    fma: str
-    constant: str
-    larger: str
-    smaller: str
-    shuffle: str = "PICK({a}, {b}, {places})"
-    dtype: str = "f32"
-    word: str = "float"
-    floats: str = "{v}"
-    narrow: tuple[Narrow, ...] = ()
-    numbers: Lanes | None = None
-    ranked_as: str = ""
-    matrix: Matrix | None = None
-    vectors: str = ""
-
-    @property
-    def ranked(self) -> str:
-        """The instruction set whose measurements, of tiles and of caches, hold for this one."""
-        return self.ranked_as or self.name
-
-    def narrow_to(self, dtype: str) -> Narrow | None:
-        """The stores of this output dtype; None for one that is stored by whole vectors."""
-        return next((row for row in self.narrow if row.dtype == dtype), None)
-
-    def x_type(self, lanewise: bool) -> str:
-        """The C type that tiles read x as: that of a number where they load vectors of narrow ones."""
-        return self.numbers.number if self.numbers and lanewise else self.word
-
+from microkernels.amx import with_tiles
+from microkernels.forms import Isa, Lanes, Narrow
 
 AVX512F = Isa(
     name="avx512f",
@@ -322,97 +204,8 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
     ranked_as="avx512f",
 )
 
-# Linux gives a process the tile registers once it asks (its Documentation/arch/x86/xstate.rst: ARCH_REQ_XCOMP_PERM is
-# 0x1023, the state XTILEDATA 18). The asm statements are not the intrinsics: those of gcc 12 say neither what memory
-# they read nor that all 64 bytes of the shapes count, so that it leaves out the stores before them.
-_TILES = """\
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-/* The block of a row of x, or of one lane of the weights, that an instruction multiplies. */
-typedef struct {{ uint8_t bytes[{bytes}]; }} word;
-
-/* What a tile register holds: ROWS[t] rows of BYTES[t] bytes. */
-struct shapes {{
-    uint8_t palette, start, reserved[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-}};
-static inline const struct shapes *shaped(const struct shapes *wanted, const struct shapes *now)
-{{
-    if (wanted != now) __asm__ volatile("ldtilecfg %0" : : "m"(*wanted));
-    return wanted;
-}}
-#define tiles_end() __asm__ volatile("tilerelease")
-#define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t : :)
-#define tile_load(t, p, step) \\
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t : : "r"(p), "r"((long)(step)) : "memory")
-#define tile_store(t, p, step) \\
-    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" : : "r"(p), "r"((long)(step)) : "memory")
-/* To each row i and lane j of tile acc, the products of row i of tile x and column j of tile w are added. */
-#define tile_dot(acc, x, w) __asm__ volatile("{instruction} %%tmm" #w ", %%tmm" #x ", %%tmm" #acc : :)
-
-/* One line of the weights that are multiplied next comes to L2 meanwhile. */
-static inline const char *to_l2(const char *ahead, const char *end)
-{{
-    if (ahead == end) return end;
-    _mm_prefetch(ahead, _MM_HINT_T1);
-    return ahead + 64;
-}}
-
-/* A multiplication of vectors. After some 600 ns without any, the units that multiply them sleep, and the next
- * tile_store waits 250 ns until they are awake: 36 steps and their stores take 770 ns with it, 1054 without (Sapphire
- * Rapids). */
-#define stay_awake() __asm__ volatile("vpmaddwd %%xmm15, %%xmm15, %%xmm15" : : : "xmm15")
-
-/* Whether the CPU has tile registers and the system gives them to this process: once asked, for good, and signal stacks
- * must then have room for them. */
-static __attribute__((target("no-avx"))) int tiles_given(void)
-{{
-    static int known = -1;
-    unsigned a, b, c, d;
-    int given = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (given < 0) {{
-        const int there = __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 24 & 1 && d >> {bit} & 1;
-        given = there && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
-        __atomic_store_n(&known, given, __ATOMIC_RELAXED);
-    }}
-    return given;
-}}"""
-
-
-def _tiles(vectors: Isa, name: str, flag: str, bit: int, instruction: str) -> Isa:
-    """The row of Intel's AMX (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18)
-    beside the instruction set of the same numbers' vectors; `bit`: of CPUID leaf 7, register edx. The
-    statements are the assembler's alone, so the compiler needs no flag of AMX and may be older.
-    """
-    return replace(
-        vectors,
-        name=name,
-        cpu_flags=(*vectors.cpu_flags, "amx_tile", flag),
-        supported=f"{vectors.supported} && tiles_given()",
-        prologue=vectors.prologue.partition("\n\n")[0],
-        matrix=Matrix(
-            rows=16,
-            bytes=64,
-            registers=8,
-            definition=_TILES.replace("{instruction}", instruction).replace("{bit}", str(bit)),
-            zero="tile_zero({t})",
-            load="tile_load({t}, {p}, {step})",
-            store="tile_store({t}, {p}, {step})",
-            multiply="tile_dot({acc}, {x}, {w})",
-            ahead="ahead = to_l2(ahead, end)",
-            awake="stay_awake()",
-            shaped="shape = shaped(&{p}, shape)",
-            release="tiles_end()",
-        ),
-        vectors=vectors.name,
-    )
-
-
-AMXBF16 = _tiles(AVX512BF16, "amxbf16", "amx_bf16", 22, "tdpbf16ps")
-AMXINT8 = _tiles(AVX512VNNI, "amxint8", "amx_int8", 25, "tdpbusd")
+AMXBF16 = with_tiles(AVX512BF16, "amxbf16", "amx_bf16", 22, "tdpbf16ps")
+AMXINT8 = with_tiles(AVX512VNNI, "amxint8", "amx_int8", 25, "tdpbusd")
 
 # Widest first: the first one that the CPU has is the default. Other dtypes have their own instruction sets.
 ISAS: dict[str, Isa] = {isa.name: isa for isa in (AVX512F, AVX2, PORTABLE)}

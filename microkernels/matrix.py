@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise, product
 
 from microkernels.emit import TileEmitter
-from microkernels.isa import Matrix
+from microkernels.forms import Matrix
 from tiling.problem import Problem
 
 

@@ -14,7 +14,8 @@ from itertools import product
 from math import prod
 
 from microkernels.catalog import GOOD
-from microkernels.isa import Matrix, isa_named
+from microkernels.forms import Matrix
+from microkernels.isa import isa_named
 from microkernels.matrix import registers_of, runs_of
 from microkernels.space import most_rows
 from search.occupancy import geometries, occupancy

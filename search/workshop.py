@@ -182,7 +182,6 @@ class Workshop:
         from search.space import Candidate, trusted
         from search.winograd import predicted
 
-        problem = schemes[0].problem
         # Schemes of one problem may have words along other dims, or blocks.
         catalog = lru_cache(lambda words: trusted(self.catalog(ranked_op(words), words.blocked)))
         predictor = lru_cache(lambda words: Predictor(words, self._beside(words), catalog(words), self.threads))

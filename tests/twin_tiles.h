@@ -1,4 +1,4 @@
-/* Tile registers in plain C, for CPUs without them: the same names as those of microkernels/isa.py, and what the manual
+/* Tile registers in plain C, for CPUs without them: the same names as those of microkernels/amx.py, and what the manual
  * says faults ends the program. */
 #include <stdint.h>
 #include <stdio.h>
