@@ -258,7 +258,7 @@ def _copied(scheme: Scheme, words: Problem) -> dict | None:
 
 def _aligned(words: Problem) -> dict:
     """How an x that does not begin with a cache line is copied to one that does: each row of a tile register would be
-    read as two lines, which took three times as long.
+    read as two lines (`python -m bench.tiles`: 1180 ns instead of 865).
     """
     x = words.broadcast
     *lines, _, _ = x.shape if len(x.shape) > 2 else (*x.shape, 1)

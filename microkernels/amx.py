@@ -46,8 +46,8 @@ static inline const char *to_l2(const char *ahead, const char *end)
 }}
 
 /* A multiplication of vectors. After some 600 ns without any, the units that multiply them sleep, and the next
- * tile_store waits 250 ns until they are awake: 36 steps and their stores take 770 ns with it, 1054 without (Sapphire
- * Rapids). */
+ * tile_store waits 250 ns until they are awake: 36 steps and their stores take 910 ns with it, 1173 without
+ * (`python -m bench.tiles` on Sapphire Rapids). */
 #define stay_awake() __asm__ volatile("vpmaddwd %%xmm15, %%xmm15, %%xmm15" : : : "xmm15")
 
 /* Whether the CPU has tile registers and the system gives them to this process: once asked, for good, and signal stacks
