@@ -129,6 +129,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         stream=nest.stream,
         epilogue=epilogue_text(problem.epilogue, isa) if problem.epilogue else None,
         arrays=pointers(problem, "E"),
+        packed=packed_lanes(scheme) if nest.looks_ahead else 0,
     )
     return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
 
@@ -189,6 +190,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         lanes=[],
         definitions="",
         shapes=[],
+        packed=0,
         stream=False,
         **facts(winograd, isa, threads),
     )

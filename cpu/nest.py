@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cpu.ahead import Ahead, ahead_of
 from cpu.site import Case, Site
 from cpu.tile import INDENT, TileFunction, Variant, emitter_of, outer_panel_stride, parameters, tile_function
 from microkernels.isa import Isa
@@ -31,6 +32,11 @@ class Nest:
     sites: list[Site] = field(default_factory=list)
     masked: bool = False
 
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether some tile brings the next weights nearer."""
+        return any(ahead_of(site) for site in self.sites)
+
     def whole(self, nodes: tuple[Node, ...]) -> list[str]:
         """Lines of the whole nest; streamed outputs are in memory when it returns."""
         lines = self.body(nodes, (), {dim: "0" for dim in self.scheme.problem.extents})
@@ -42,10 +48,11 @@ class Nest:
         and tile registers are a thread's own.
         """
         lines = [*lines, f"{self.isa.stream_fence};"] if self.stream else lines
+        if self.looks_ahead:
+            lines = ["const char *ahead = 0, *end = 0;", *lines]
         if not self.scheme.problem.blocked:
             return lines
-        cursor = ["const char *ahead = 0, *end = 0;"] if any(site.lines_ahead for site in self.sites) else []
-        return ["const struct shapes *shape = 0;", *cursor, *lines, f"{self.isa.matrix.release};"]
+        return ["const struct shapes *shape = 0;", *lines, f"{self.isa.matrix.release};"]
 
     def body(self, nodes: tuple[Node, ...], path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
         """Lines of `nodes`; `at` has the C expression of the current position along each dim."""
@@ -69,20 +76,41 @@ class Nest:
         head = f"for (long {name} = {begin}; {name} < {_plus(base, loop.start + loop.points)}; {advance}) {{"
         first = len(self.sites)
         inside = self.body(loop.body, (*path, loop), {**at, loop.dim: name})
-        if any(site.lines_ahead and site.panels is loop for site in self.sites[first:]):
-            inside = [*self._ahead(loop, {**at, loop.dim: name}), *inside]
+        for site in self.sites[first:]:
+            ahead = ahead_of(site)
+            if ahead and ahead.loop is loop:
+                inside = [*self._ahead(site, ahead, {**at, loop.dim: name}), *inside]
+                break
         return [head, *(INDENT + line for line in inside), "}"]
 
-    def _ahead(self, loop: Loop, at: dict[str, str]) -> list[str]:
+    def _ahead(self, site: Site, ahead: Ahead, at: dict[str, str]) -> list[str]:
         """Lines that make `ahead` and `end` those of the weights after the ones that this iteration reads."""
-        problem = self.scheme.problem
-        groups = [f"{_paren(at[d])} * W_{d}" for d in problem.looped_dims if at[d] != "0"]
-        lanes = -(-problem.extents[problem.vector_dim] // self.isa.lanes) * self.isa.lanes
-        position = f"{at[loop.dim]} + {loop.step}"
-        following = _sum("W", [*groups, f"({position}) * W_PANEL"])
-        left = f"({lanes} - ({position}))"
-        points = f"({left} < {loop.step} ? {left} : {loop.step})"
-        return [f"ahead = (const char *)({following});", f"end = ahead + {points} * W_PANEL * sizeof(word);"]
+        following = " + ".join(self._weights(site, at, ahead.loop))
+        return [
+            f"const long next = {following};",
+            f"ahead = weights_at(W, next), end = weights_at(W, next + {ahead.words});",
+        ]
+
+    def _weights(self, site: Site, at: dict[str, str], next_of: Loop | None = None) -> list[str]:
+        """The terms of where, from W, the packed weights begin that are read at position `at`; or, with the innermost
+        loop that `at` knows of as `next_of`, those that its next iteration reads.
+        """
+        problem, dim = self.scheme.problem, self.scheme.problem.vector_dim
+        terms = [f"{_paren(at[d])} * W_{d}" for d in problem.looped_dims if at[d] != "0"]
+        lane = f"{at[dim]} + {next_of.step}" if next_of and next_of.dim == dim else at[dim]
+        terms += [f"{_paren(lane)} * W_PANEL"] if lane != "0" else []
+        for level, loop in enumerate(site.outer):
+            if loop.dim in problem.reductions and loop.trips > 1:
+                base = self._outer_base(site, level)
+                here = (
+                    self._variable(loop)
+                    + (f" + {loop.step}" if loop is next_of else "")
+                    + (f" - {base}" if base else "")
+                )
+                terms.append(f"{_paren(here)} * {outer_panel_stride(site, level)} * PANEL_{site.vectors}")
+            if loop is next_of:
+                break
+        return terms
 
     def _cores(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
         """All core loops together: one parallel loop over workers, each with its own tile of every dim."""
@@ -165,15 +193,7 @@ class Nest:
 
         x = address("X", "X", [d for d in problem.extents if d in problem.broadcast.dims])
         x = x + " - X_PAD" if any(index.offset for index in problem.broadcast.indices) else x
-        vector_dim = problem.vector_dim
-        w = address("W", "W", problem.looped_dims)
-        w = _sum(w, [f"{_paren(at[vector_dim])} * W_PANEL"] if at[vector_dim] != "0" else [])
-        for level, loop in enumerate(site.outer):
-            if loop.dim in problem.reductions and loop.trips > 1:
-                skip = outer_panel_stride(site, level)
-                base = self._outer_base(site, level)
-                here = f"({self._variable(loop)} - {base})" if base else self._variable(loop)
-                w += f" + {here} * {skip} * PANEL_{site.vectors}"
+        w = _sum("W", self._weights(site, at))
         y = address("Y", "Y", [d for d in problem.extents if d in problem.output.dims])
         passed = [x, w, y]
         values = {}
@@ -205,7 +225,7 @@ class Nest:
 
         def windows(index: int, clips: tuple, tail: bool) -> list[str]:
             if index == len(site.clipped):
-                moved = "ahead = " if site.lines_ahead else ""
+                moved = "ahead = " if ahead_of(site) else ""
                 return [f"{moved}{names[Variant(clips, tail)]}({call});"]
             clipping = site.clipped[index]
             by_tap = []

@@ -14,16 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, product
-from math import ceil, prod
 
 from microkernels.transpose import Block, blocks
 from tiling.footprint import inside_rows, unclipped
 from tiling.nest import Loop, Register, starts
 from tiling.problem import Problem, Window
-
-# Bytes: every CPU with AMX so far has 2 MiB of L2.
-FEW_WEIGHTS = 1 << 20
-LINE = 64
 
 Clip = tuple[tuple[int, int], ...]
 
@@ -97,33 +92,6 @@ class Site:
     def single_pass(self) -> bool:
         """Whether one visit of the tile sums everything, so that it never reads what it stored before."""
         return not any(loop.dim in self.problem.reductions and loop.trips > 1 for loop in self.outer)
-
-    @cached_property
-    def panels(self) -> Loop | None:
-        """The innermost loop over weights that are read more than once, since rows loop inside it."""
-        rows = False
-        for loop in reversed(self.outer):
-            if rows and loop.dim == self.problem.vector_dim and loop.trips > 1 and loop.worker is None:
-                return loop
-            rows = rows or (loop.dim in self.problem.row_dims and loop.trips > 1)
-        return None
-
-    @property
-    def lines_ahead(self) -> int:
-        """How many lines of the next weights each step brings nearer, so that all have come when their turn does; 0
-        where they need not: below half of the L2 of any CPU with matrix instructions they stay there.
-        """
-        problem, loop = self.problem, self.panels
-        lanes = problem.extents[problem.vector_dim]
-        size = lanes * problem.reduction_length * problem.bytes_of(problem.vector)
-        if not problem.blocked or loop is None or not self.single_pass or size < FEW_WEIGHTS:
-            return 0
-        covered = {d: problem.extents[d] for d in problem.row_dims}
-        for outside in self.outer[: self.outer.index(loop)]:
-            if outside.dim in covered:
-                covered[outside.dim] /= outside.trips
-        visits = prod(covered[d] / self.extents[d] for d in covered) * loop.step / self.extents[problem.vector_dim]
-        return ceil(loop.step * problem.bytes_of(problem.vector) / LINE / visits)
 
     @cached_property
     def bounded(self) -> tuple[Window, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from cpu.ahead import Ahead, ahead_of
 from cpu.epilogue import block_operand, operand, pointers
 from cpu.site import Clip, Site
 from microkernels.emit import Read, TileEmitter, unchanged
@@ -39,7 +40,8 @@ class TileFunction:
 def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: str, stream: bool) -> TileFunction:
     """Writes the function of `variant`. x, w and y point at the tile's first row, panel and output."""
     emitter = emitter_of(site, isa)
-    writer = _Writer(site, emitter, variant)
+    ahead = ahead_of(site)
+    writer = _Writer(site, emitter, variant, ahead)
     body = emitter.declare()
     if not site.single_pass:
         body += ["if (!first) {", *_indent(writer.resume() + emitter.taken_up()), "}"]
@@ -52,9 +54,9 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
         body += ["if (last) {", *_indent(writer.store(True)), "} else {", *_indent(writer.store(False)), "}"]
     else:
         body += writer.store(finished)
-    if site.lines_ahead:
+    if ahead:
         body.append("return ahead;")
-    result = "const char *" if site.lines_ahead else "void "
+    result = "const char *" if ahead else "void "
     return TileFunction(name, parameters(site, stream), tuple(body), comment, result)
 
 
@@ -72,7 +74,6 @@ def emitter_of(site: Site, isa: Isa) -> TileEmitter:
         output=problem.output_dtype,
         runs=runs,
         block=problem.bytes_per_element,
-        ahead=site.lines_ahead,
     )
 
 
@@ -80,7 +81,7 @@ def parameters(site: Site, stream: bool) -> tuple[str, ...]:
     """What a tile function takes besides x, w and y."""
     bounds = tuple(f"long {w.tap}_{end}" for w in site.bounded for end in ("begin", "end"))
     passes = () if site.single_pass else ("int first", "int last") if site.problem.epilogue else ("int first",)
-    ahead = ("const char *ahead", "const char *end") if site.lines_ahead else ()
+    ahead = ("const char *ahead", "const char *end") if ahead_of(site) else ()
     return pointers(site.problem, "e") + bounds + passes + (("int stream",) if stream else ()) + ahead
 
 
@@ -91,13 +92,14 @@ class _Writer:
     site: Site
     emitter: TileEmitter
     variant: Variant
+    ahead: Ahead | None
 
     def loops(self, level: int, x: str, w: str, taps: dict[str, int]) -> list[str]:
         """Lines of the loops from `level` inwards; `taps` has the static tap offset of each clipped window."""
         while level < len(self.site.inner) and self.site.inner[level].trips == 1:
             level += 1
         if level == len(self.site.inner):
-            return self._step(x, w, taps)
+            return self._coming() + self._step(x, w, taps)
         loop = self.site.inner[level]
         name = self._variable(level)
         if any(window.tap == loop.dim for window in self.site.bounded):
@@ -223,6 +225,15 @@ class _Writer:
             f"const {self.emitter.isa.word} *{w_here} = {w} + {at} * {panel_stride(self.site, level)};",
         ]
         return _indent(lines + self.loops(level + 1, x_here, w_here, taps))
+
+    def _coming(self) -> list[str]:
+        """What a step brings nearer of the weights that are multiplied next."""
+        if self.ahead is None:
+            return []
+        line = "ahead = to_l2(ahead, end);"
+        return [
+            f"if ({self.ahead.dim} % {self.ahead.every} == 0) {line}" if self.ahead.dim else line
+        ] * self.ahead.lines
 
     def _step(self, x: str, w: str, taps: dict[str, int]) -> list[str]:
         """The register tile itself: every unrolled reduction point on every row that its taps reach."""

@@ -37,14 +37,6 @@ static inline const struct shapes *shaped(const struct shapes *wanted, const str
 /* To each row i and lane j of tile acc, the products of row i of tile x and column j of tile w are added. */
 #define tile_dot(acc, x, w) __asm__ volatile("{instruction} %%tmm" #w ", %%tmm" #x ", %%tmm" #acc : :)
 
-/* One line of the weights that are multiplied next comes to L2 meanwhile. */
-static inline const char *to_l2(const char *ahead, const char *end)
-{{
-    if (ahead == end) return end;
-    _mm_prefetch(ahead, _MM_HINT_T1);
-    return ahead + 64;
-}}
-
 /* A multiplication of vectors. After some 600 ns without any, the units that multiply them sleep, and the next
  * tile_store waits 250 ns until they are awake: 36 steps and their stores take 910 ns with it, 1173 without
  * (`python -m bench.tiles` on Sapphire Rapids). */
@@ -86,7 +78,6 @@ def with_tiles(vectors: Isa, name: str, flag: str, bit: int, instruction: str) -
             load="tile_load({t}, {p}, {step})",
             store="tile_store({t}, {p}, {step})",
             multiply="tile_dot({acc}, {x}, {w})",
-            ahead="ahead = to_l2(ahead, end)",
             awake="stay_awake()",
             shaped="shape = shaped(&{p}, shape)",
             release="tiles_end()",

@@ -49,8 +49,7 @@ class Matrix:
     Forms: `t`, `x`, `w`, `acc` are numbers of tile registers, `p` is a pointer to the first row and `step` the bytes
     from one row to the next. multiply: to each row of acc and each of its lanes the products of a row of x with a
     column of w are added. shaped: makes the shapes at `p` those of all tile registers, which it zeroes. definition:
-    with `{bytes}`, those that a row of x has. ahead: the line at `ahead`, unless that is `end`, is on its way to L2 and
-    `ahead` moved to the next. awake: what keeps the units awake that the way of the sums needs.
+    with `{bytes}`, those that a row of x has. awake: what keeps the units awake that the way of the sums needs.
     """
 
     rows: int
@@ -61,7 +60,6 @@ class Matrix:
     load: str
     store: str
     multiply: str
-    ahead: str
     awake: str
     shaped: str
     release: str

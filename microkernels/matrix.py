@@ -112,13 +112,11 @@ def registers_of(matrix: Matrix, runs: tuple[int, ...], vectors: int) -> Registe
 @dataclass(frozen=True)
 class MatrixEmitter(TileEmitter):
     """Writes the statements of a register tile of matrix instructions. `acc` names a vector of the array that the sums
-    leave through; block: its bytes; ahead: the lines of the weights that come after those of this tile's lanes of which
-    each step brings one to L2.
+    leave through; block: its bytes.
     """
 
     runs: tuple[Run, ...] = ()
     block: int = 0
-    ahead: int = 0
 
     @property
     def matrix(self) -> Matrix:
@@ -167,7 +165,7 @@ class MatrixEmitter(TileEmitter):
                 sums = self.registers.sums(number, v)
                 line.append(self.matrix.multiply.format(acc=sums, x=register, w=held[v]))
             lines.append("; ".join(line) + ";")
-        return [*lines, *[f"{self.matrix.ahead};"] * self.ahead, f"{self.matrix.awake};"] if lines else []
+        return [*lines, f"{self.matrix.awake};"] if lines else []
 
     def shapes(self) -> tuple[tuple[int, int], ...]:
         """(rows, bytes of a row) of every tile register in use."""

@@ -14,8 +14,8 @@ from microkernels.database import RecordError, connect, ignore, stored_json, sto
 from microkernels.emit import EMITTER_VERSION
 from tiling.machine import Timing, is_rate
 
-# Of the model and of this file's records; the emitter's own version is part of the key beside it.
-MODEL_VERSION = 3
+# Of the model, of whole kernels and of this file's records; that of register tiles is part of the key beside it.
+MODEL_VERSION = 4
 VERSION = f"{EMITTER_VERSION}.{MODEL_VERSION}"
 
 _SCHEMA = """

@@ -247,8 +247,8 @@ def test_a_step_reads_like_the_picture():
 
 def test_the_next_weights_come_ahead_of_their_turn():
     text = emit(scheme_of("weights that come ahead", "bf16"), isa_named("amxbf16")).text
-    assert "ahead = (const char *)(W + (k + 16) * W_PANEL);" in text and text.count("to_l2(ahead, end);") == 8
-    assert "end = ahead + ((1040 - (k + 16)) < 16 ? (1040 - (k + 16)) : 16) * W_PANEL * sizeof(word);" in text
+    assert "const long next = (k + 16) * W_PANEL;" in text and text.count("ahead = to_l2(ahead, end);") == 8
+    assert "ahead = weights_at(W, next), end = weights_at(W, next + 512);" in text
     few = emit(scheme_of("padded", "bf16"), isa_named("amxbf16")).text
     assert "ahead = to_l2" not in few
 

@@ -83,9 +83,4 @@ static void tile_dot(int sums, int x, int w)
                 MULTIPLY(&tiles[sums].data[row][byte], &tiles[x].data[row][4 * at], &tiles[w].data[at][byte]);
 }
 #define stay_awake() ((void)0)
-static const char *to_l2(const char *ahead, const char *end)
-{
-    if (ahead > end) fault("weights beyond the last");
-    return ahead == end ? end : ahead + 64;
-}
 static int tiles_given(void) { return 1; }
