@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cpu.ahead import Ahead, ahead_of
+from cpu.ahead import WeightsAhead, weights_ahead
 from cpu.site import Case, Site
 from cpu.tile import INDENT, TileFunction, Variant, emitter_of, outer_panel_stride, parameters, tile_function
 from microkernels.isa import Isa
@@ -35,7 +35,7 @@ class Nest:
     @property
     def looks_ahead(self) -> bool:
         """Whether some tile brings the next weights nearer."""
-        return any(ahead_of(site) for site in self.sites)
+        return any(weights_ahead(site) for site in self.sites)
 
     def whole(self, nodes: tuple[Node, ...]) -> list[str]:
         """Lines of the whole nest; streamed outputs are in memory when it returns."""
@@ -77,13 +77,13 @@ class Nest:
         first = len(self.sites)
         inside = self.body(loop.body, (*path, loop), {**at, loop.dim: name})
         for site in self.sites[first:]:
-            ahead = ahead_of(site)
+            ahead = weights_ahead(site)
             if ahead and ahead.loop is loop:
                 inside = [*self._ahead(site, ahead, {**at, loop.dim: name}), *inside]
                 break
         return [head, *(INDENT + line for line in inside), "}"]
 
-    def _ahead(self, site: Site, ahead: Ahead, at: dict[str, str]) -> list[str]:
+    def _ahead(self, site: Site, ahead: WeightsAhead, at: dict[str, str]) -> list[str]:
         """Lines that make `ahead` and `end` those of the weights after the ones that this iteration reads."""
         following = " + ".join(self._weights(site, at, ahead.loop))
         return [
@@ -225,7 +225,7 @@ class Nest:
 
         def windows(index: int, clips: tuple, tail: bool) -> list[str]:
             if index == len(site.clipped):
-                moved = "ahead = " if ahead_of(site) else ""
+                moved = "ahead = " if weights_ahead(site) else ""
                 return [f"{moved}{names[Variant(clips, tail)]}({call});"]
             clipping = site.clipped[index]
             by_tap = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from cpu.ahead import Ahead, ahead_of
+from cpu.ahead import WeightsAhead, XAhead, weights_ahead, x_ahead
 from cpu.epilogue import block_operand, operand, pointers
 from cpu.site import Clip, Site
 from microkernels.emit import Read, TileEmitter, unchanged
@@ -40,8 +40,8 @@ class TileFunction:
 def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: str, stream: bool) -> TileFunction:
     """Writes the function of `variant`. x, w and y point at the tile's first row, panel and output."""
     emitter = emitter_of(site, isa)
-    ahead = ahead_of(site)
-    writer = _Writer(site, emitter, variant, ahead)
+    ahead = weights_ahead(site)
+    writer = _Writer(site, emitter, variant, ahead, x_ahead(site))
     body = emitter.declare()
     if not site.single_pass:
         body += ["if (!first) {", *_indent(writer.resume() + emitter.taken_up()), "}"]
@@ -81,7 +81,7 @@ def parameters(site: Site, stream: bool) -> tuple[str, ...]:
     """What a tile function takes besides x, w and y."""
     bounds = tuple(f"long {w.tap}_{end}" for w in site.bounded for end in ("begin", "end"))
     passes = () if site.single_pass else ("int first", "int last") if site.problem.epilogue else ("int first",)
-    ahead = ("const char *ahead", "const char *end") if ahead_of(site) else ()
+    ahead = ("const char *ahead", "const char *end") if weights_ahead(site) else ()
     return pointers(site.problem, "e") + bounds + passes + (("int stream",) if stream else ()) + ahead
 
 
@@ -92,14 +92,15 @@ class _Writer:
     site: Site
     emitter: TileEmitter
     variant: Variant
-    ahead: Ahead | None
+    ahead: WeightsAhead | None
+    x_ahead: XAhead | None
 
     def loops(self, level: int, x: str, w: str, taps: dict[str, int]) -> list[str]:
         """Lines of the loops from `level` inwards; `taps` has the static tap offset of each clipped window."""
         while level < len(self.site.inner) and self.site.inner[level].trips == 1:
             level += 1
         if level == len(self.site.inner):
-            return self._coming() + self._step(x, w, taps)
+            return self._coming(x) + self._step(x, w, taps)
         loop = self.site.inner[level]
         name = self._variable(level)
         if any(window.tap == loop.dim for window in self.site.bounded):
@@ -226,14 +227,21 @@ class _Writer:
         ]
         return _indent(lines + self.loops(level + 1, x_here, w_here, taps))
 
-    def _coming(self) -> list[str]:
-        """What a step brings nearer of the weights that are multiplied next."""
-        if self.ahead is None:
-            return []
-        line = "ahead = to_l2(ahead, end);"
-        return [
-            f"if ({self.ahead.dim} % {self.ahead.every} == 0) {line}" if self.ahead.dim else line
-        ] * self.ahead.lines
+    def _coming(self, x: str) -> list[str]:
+        """What a step brings nearer of that which is multiplied next."""
+        lines, ahead, rows = [], self.ahead, self.x_ahead
+        if ahead:
+            often = f"if ({ahead.dim} % {ahead.every} == 0) " if ahead.dim else ""
+            lines += [f"{often}ahead = to_l2(ahead, end);"] * ahead.lines
+        if rows:
+            often = f"if ({rows.dim} % {rows.every} == 0) " if rows.every > 1 else ""
+            turn = f"{rows.dim} / {rows.every} % {rows.turns}" if rows.every > 1 else f"{rows.dim} % {rows.turns}"
+            for first in rows.firsts:
+                points = {**first, rows.next_dim: first.get(rows.next_dim, 0) + rows.step}
+                terms = self.row_terms("X", points, self.site.problem.broadcast)
+                terms += [f"{turn} * X_{rows.row_dim}"] if rows.turns > 1 else []
+                lines.append(f"{often}__builtin_prefetch({_sum(x, terms)}, 0, 2);")
+        return lines
 
     def _step(self, x: str, w: str, taps: dict[str, int]) -> list[str]:
         """The register tile itself: every unrolled reduction point on every row that its taps reach."""
