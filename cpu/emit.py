@@ -27,6 +27,7 @@ from microkernels.lanes import block_definition, exchange_definitions, own_defin
 from microkernels.matrix import shapes_definition
 from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import definitions, whole_stores
+from tiling.ahead import LINE
 from tiling.nest import lower
 from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme, Tile
@@ -129,7 +130,8 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         stream=nest.stream,
         epilogue=epilogue_text(problem.epilogue, isa) if problem.epilogue else None,
         arrays=pointers(problem, "E"),
-        packed=packed_lanes(scheme) if nest.looks_ahead else 0,
+        ahead=_sizes(scheme, words.problem) if nest.looks_ahead else [],
+        line=LINE,
     )
     return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
 
@@ -190,7 +192,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         lanes=[],
         definitions="",
         shapes=[],
-        packed=0,
+        ahead=[],
         stream=False,
         **facts(winograd, isa, threads),
     )
@@ -283,6 +285,12 @@ def _padded(problem: Problem, words: Problem) -> dict:
     sides = {"left": left, "inside": inside, "right": columns - left - inside, "columns": columns}
     held = {"groups": groups, "blocks": blocks, "block": words.numbers_per_word, "extent": window.extent}
     return {"rows": prod(lines), "padded": sides | held}
+
+
+def _sizes(scheme: Scheme, words: Problem) -> list[tuple[str, int]]:
+    """(name, bytes) of the arrays of which pieces come ahead of their turn."""
+    x, w = words.broadcast, words.vector
+    return [("X_BYTES", x.elements * words.bytes_of(x)), ("W_BYTES", packed_lanes(scheme) * words.bytes_of(w))]
 
 
 def _streamable(scheme: Scheme) -> bool:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cpu.ahead import WeightsAhead, weights_ahead
 from cpu.site import Case, Site
 from cpu.tile import INDENT, TileFunction, Variant, emitter_of, outer_panel_stride, parameters, tile_function
 from microkernels.isa import Isa
-from tiling.nest import Loop, Node, Register, Staged, starts
+from tiling.nest import Loop, Node, Staged, around, starts
 from tiling.problem import Problem
 from tiling.scheme import Scheme
 from tiling.taskmap import spatial
@@ -35,7 +34,7 @@ class Nest:
     @property
     def looks_ahead(self) -> bool:
         """Whether some tile brings the next weights nearer."""
-        return any(weights_ahead(site) for site in self.sites)
+        return any(site.ahead for site in self.sites)
 
     def whole(self, nodes: tuple[Node, ...]) -> list[str]:
         """Lines of the whole nest; streamed outputs are in memory when it returns."""
@@ -49,7 +48,7 @@ class Nest:
         """
         lines = [*lines, f"{self.isa.stream_fence};"] if self.stream else lines
         if self.looks_ahead:
-            lines = ["const char *ahead = 0, *end = 0;", *lines]
+            lines = ["struct coming all = {0, 0, 0, 0}, *const coming = &all;", *lines]
         if not self.scheme.problem.blocked:
             return lines
         return ["const struct shapes *shape = 0;", *lines, f"{self.isa.matrix.release};"]
@@ -69,48 +68,63 @@ class Nest:
     def _loop(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
         base = at[loop.dim]
         begin = _plus(base, loop.start)
-        if loop.trips == 1:
-            return self.body(loop.body, (*path, loop), {**at, loop.dim: begin})
-        name = self._variable(loop)
-        advance = f"++{name}" if loop.step == 1 else f"{name} += {loop.step}"
-        head = f"for (long {name} = {begin}; {name} < {_plus(base, loop.start + loop.points)}; {advance}) {{"
+        name = begin if loop.trips == 1 else self._variable(loop)
         first = len(self.sites)
         inside = self.body(loop.body, (*path, loop), {**at, loop.dim: name})
-        for site in self.sites[first:]:
-            ahead = weights_ahead(site)
-            if ahead and ahead.loop is loop:
-                inside = [*self._ahead(site, ahead, {**at, loop.dim: name}), *inside]
-                break
-        return [head, *(INDENT + line for line in inside), "}"]
+        ahead = self._ahead(loop, self.sites[first:], {**at, loop.dim: name})
+        inside = [INDENT + line for line in (*ahead, *inside)] if ahead or loop.trips > 1 else inside
+        if loop.trips == 1:
+            return ["{", *inside, "}"] if ahead else inside
+        advance = f"++{name}" if loop.step == 1 else f"{name} += {loop.step}"
+        head = f"for (long {name} = {begin}; {name} < {_plus(base, loop.start + loop.points)}; {advance}) {{"
+        return [head, *inside, "}"]
 
-    def _ahead(self, site: Site, ahead: WeightsAhead, at: dict[str, str]) -> list[str]:
-        """Lines that make `ahead` and `end` those of the weights after the ones that this iteration reads."""
-        following = " + ".join(self._weights(site, at, ahead.loop))
-        return [
-            f"const long next = {following};",
-            f"ahead = weights_at(W, next), end = weights_at(W, next + {ahead.words});",
-        ]
+    def _ahead(self, loop: Loop, sites: list[Site], at: dict[str, str]) -> list[str]:
+        """Lines that say which pieces come after those that an iteration of `loop` reads in the tiles of `sites`."""
+        lines = []
+        for name, array in (("x", "X"), ("w", "W")):
+            found = ((site, piece) for site in sites for piece in site.ahead)
+            site, piece = next(((s, p) for s, p in found if p.array == name and p.loop is loop), (None, None))
+            if piece:
+                first, size = f"next_{name}", f"sizeof *{array}, {array}_BYTES"
+                lines += [
+                    f"const long {first} = {self._weights(site, at, loop) if name == 'w' else self._rows(at, loop)};",
+                    f"coming->{name} = place({array}, {first} * {size});",
+                    f"coming->{name}_end = place({array}, ({first} + {piece.elements}) * {size});",
+                ]
+        return lines
 
-    def _weights(self, site: Site, at: dict[str, str], next_of: Loop | None = None) -> list[str]:
-        """The terms of where, from W, the packed weights begin that are read at position `at`; or, with the innermost
-        loop that `at` knows of as `next_of`, those that its next iteration reads.
+    def _rows(self, at: dict[str, str], loop: Loop) -> str:
+        """Where, from X, the rows begin that the next iteration of `loop` is the first to read: the last ones that its
+        windows reach.
+        """
+        problem, x = self.scheme.problem, self.scheme.problem.broadcast
+        moved = {**at, loop.dim: f"{at[loop.dim]} + {loop.step}"}
+        terms = [f"{_paren(moved[d])} * X_{d}" for d in problem.row_dims if d in x.dims and moved[d] != "0"]
+        less = " - X_PAD" if any(index.offset for index in x.indices) else ""
+        for window in problem.windows:
+            if window.dim == loop.dim and problem.extents[window.tap] > 1:
+                terms.append(f"{problem.extents[window.tap] - 1} * X_{window.tap}")
+            if window.dim == loop.dim and window.stride > 1:
+                less += f" - {(window.stride - 1) * x.stride(window.tap) // window.dilation}"
+        return " + ".join(terms) + less
+
+    def _weights(self, site: Site, at: dict[str, str], next_of: Loop | None = None) -> str:
+        """Where, from W, the packed weights begin that are read at position `at`; or, with the innermost loop that `at`
+        knows of as `next_of`, those that its next iteration reads.
         """
         problem, dim = self.scheme.problem, self.scheme.problem.vector_dim
-        terms = [f"{_paren(at[d])} * W_{d}" for d in problem.looped_dims if at[d] != "0"]
         lane = f"{at[dim]} + {next_of.step}" if next_of and next_of.dim == dim else at[dim]
+        terms = [f"{_paren(at[d])} * W_{d}" for d in problem.looped_dims if at[d] != "0"]
         terms += [f"{_paren(lane)} * W_PANEL"] if lane != "0" else []
         for level, loop in enumerate(site.outer):
             if loop.dim in problem.reductions and loop.trips > 1:
-                base = self._outer_base(site, level)
-                here = (
-                    self._variable(loop)
-                    + (f" + {loop.step}" if loop is next_of else "")
-                    + (f" - {base}" if base else "")
-                )
+                base, step = self._outer_base(site, level), f" + {loop.step}" if loop is next_of else ""
+                here = f"{self._variable(loop)}{step}" + (f" - {base}" if base else "")
                 terms.append(f"{_paren(here)} * {outer_panel_stride(site, level)} * PANEL_{site.vectors}")
             if loop is next_of:
                 break
-        return terms
+        return " + ".join(terms)
 
     def _cores(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
         """All core loops together: one parallel loop over workers, each with its own tile of every dim."""
@@ -138,13 +152,7 @@ class Nest:
         return f"{loop.dim}_{depth}" if depth else loop.dim
 
     def _site(self, staged: Staged, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
-        inner, nodes = [], staged.body
-        while isinstance(nodes[0], Loop):
-            inner.append(nodes[0])
-            nodes = nodes[0].body
-        register = nodes[0]
-        assert isinstance(register, Register)
-        site = Site(self.scheme.problem, path, tuple(inner), register)
+        site = Site(self.scheme.problem, around(staged, path))
         number = len(self.sites)
         self.sites.append(site)
         lines = [line for window in site.bounded for line in _bounds(window, at, self.scheme.problem)]
@@ -193,7 +201,7 @@ class Nest:
 
         x = address("X", "X", [d for d in problem.extents if d in problem.broadcast.dims])
         x = x + " - X_PAD" if any(index.offset for index in problem.broadcast.indices) else x
-        w = _sum("W", self._weights(site, at))
+        w = _sum("W", [terms] if (terms := self._weights(site, at)) else [])
         y = address("Y", "Y", [d for d in problem.extents if d in problem.output.dims])
         passed = [x, w, y]
         values = {}
@@ -225,8 +233,7 @@ class Nest:
 
         def windows(index: int, clips: tuple, tail: bool) -> list[str]:
             if index == len(site.clipped):
-                moved = "ahead = " if weights_ahead(site) else ""
-                return [f"{moved}{names[Variant(clips, tail)]}({call});"]
+                return [f"{names[Variant(clips, tail)]}({call});"]
             clipping = site.clipped[index]
             by_tap = []
             for tap in clipping.taps:

@@ -19,24 +19,24 @@ _MEMORY_SECONDS = 0.1
 def probe(flags: tuple[str, ...], lanes: int, host: Host) -> dict[str, Any]:
     """Measure one core of this machine, in under two seconds. JSON-serialisable.
 
-    ``peak_gflops``: f32 GFLOP/s. ``read``: bytes/s per level, by cache name and
-    "memory". ``memory_write``, ``memory_stream``: bytes/s of plain and streaming
-    stores. ``buffer_bytes``: the buffer that each level was read with. ``flags`` and
+    ``peak_gflops``: f32 GFLOP/s. ``read``, ``write``: bytes/s of loads and of plain
+    stores per level, by cache name and "memory". ``memory_stream``: bytes/s of
+    streaming stores. ``buffer_bytes``: the buffer of each level. ``flags`` and
     ``lanes`` as in ``timer.py``, whose errors these are. Where four times the last
     cache exceeds 256 MiB, "memory" is partly that cache.
     """
     sizes = buffer_sizes(host)
     # Written once: pages that were never written all read as one page of zeros.
     buffer = np.full(max(sizes.values()), 1, dtype=np.uint8)
-    read = {}
+    rates: dict[str, dict[str, float]] = {"read": {}, "write": {}}
     for level, size in sizes.items():
         seconds = _MEMORY_SECONDS if level == "memory" else _CACHE_SECONDS
-        read[level] = read_bandwidth(buffer[:size], flags, lanes, seconds)
+        for kind, measured in zip(rates, (read_bandwidth, write_bandwidth)):
+            rates[kind][level] = measured(buffer[:size], flags, lanes, seconds)
     memory = buffer[: sizes["memory"]]
     return {
         "peak_gflops": peak_gflops(flags, lanes, _CACHE_SECONDS),
-        "read": read,
-        "memory_write": write_bandwidth(memory, flags, lanes, _MEMORY_SECONDS),
+        **rates,
         "memory_stream": stream_bandwidth(memory, flags, lanes, _MEMORY_SECONDS),
         "buffer_bytes": sizes,
     }
@@ -44,11 +44,13 @@ def probe(flags: tuple[str, ...], lanes: int, host: Host) -> dict[str, Any]:
 
 def buffer_sizes(host: Host) -> dict[str, int]:
     """Bytes to read per level: half of a cache, so that it stays there beside what
-    else runs, but more than the level before holds; for memory four times the last."""
+    else runs, but more than the level before holds, and at most 16 times as much: of
+    480 MiB that a virtual machine was told it had, 64 were its own. For memory four
+    times the last."""
     sizes = {}
     previous = 0
     for cache in host.caches:
-        half = cache.bytes // 2
+        half = min(cache.bytes // 2, 16 * previous or cache.bytes)
         sizes[cache.name] = half if half > previous else (previous + cache.bytes) // 2
         previous = cache.bytes
     sizes["memory"] = min(_MEMORY_MAX_BYTES, max(_MEMORY_MIN_BYTES, 4 * previous))

@@ -16,8 +16,9 @@ from functools import cached_property
 from itertools import groupby, product
 
 from microkernels.transpose import Block, blocks
+from tiling.ahead import Piece, pieces
 from tiling.footprint import inside_rows, unclipped
-from tiling.nest import Loop, Register, starts
+from tiling.nest import Around, Loop, Register, starts
 from tiling.problem import Problem, Window
 
 Clip = tuple[tuple[int, int], ...]
@@ -58,9 +59,24 @@ class Site:
     """One register tile of a nest: loops around it and reduction loops inside it, both outermost first."""
 
     problem: Problem
-    outer: tuple[Loop, ...]
-    inner: tuple[Loop, ...]
-    register: Register
+    around: Around
+
+    @property
+    def outer(self) -> tuple[Loop, ...]:
+        return self.around.outer
+
+    @property
+    def inner(self) -> tuple[Loop, ...]:
+        return self.around.inner
+
+    @property
+    def register(self) -> Register:
+        return self.around.register
+
+    @cached_property
+    def ahead(self) -> tuple[Piece, ...]:
+        """What its tiles bring to L2 for those that come after them."""
+        return pieces(self.problem, self.around)
 
     @cached_property
     def extents(self) -> dict[str, int]:

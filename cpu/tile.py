@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from cpu.ahead import WeightsAhead, XAhead, weights_ahead, x_ahead
 from cpu.epilogue import block_operand, operand, pointers
 from cpu.site import Clip, Site
 from microkernels.emit import Read, TileEmitter, unchanged
@@ -28,21 +27,22 @@ class Variant:
 
 @dataclass(frozen=True)
 class TileFunction:
-    """The C text of one variant, and the facts its comment states; result: its C type."""
+    """The C text of one variant, and the facts its comment states."""
 
     name: str
     parameters: tuple[str, ...]
     body: tuple[str, ...]
     comment: str
-    result: str = "void "
 
 
 def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: str, stream: bool) -> TileFunction:
     """Writes the function of `variant`. x, w and y point at the tile's first row, panel and output."""
     emitter = emitter_of(site, isa)
-    ahead = weights_ahead(site)
-    writer = _Writer(site, emitter, variant, ahead, x_ahead(site))
-    body = emitter.declare()
+    writer = _Writer(site, emitter, variant)
+    body = [
+        f"const char *{p.array}_next = coming->{p.array}, *{p.array}_end = coming->{p.array}_end;" for p in site.ahead
+    ]
+    body += emitter.declare()
     if not site.single_pass:
         body += ["if (!first) {", *_indent(writer.resume() + emitter.taken_up()), "}"]
     body += writer.loops(0, "x", "w", {}) + emitter.put_down()
@@ -54,10 +54,8 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
         body += ["if (last) {", *_indent(writer.store(True)), "} else {", *_indent(writer.store(False)), "}"]
     else:
         body += writer.store(finished)
-    if ahead:
-        body.append("return ahead;")
-    result = "const char *" if ahead else "void "
-    return TileFunction(name, parameters(site, stream), tuple(body), comment, result)
+    body += [f"coming->{p.array} = {p.array}_next;" for p in site.ahead]
+    return TileFunction(name, parameters(site, stream), tuple(body), comment)
 
 
 def emitter_of(site: Site, isa: Isa) -> TileEmitter:
@@ -81,7 +79,7 @@ def parameters(site: Site, stream: bool) -> tuple[str, ...]:
     """What a tile function takes besides x, w and y."""
     bounds = tuple(f"long {w.tap}_{end}" for w in site.bounded for end in ("begin", "end"))
     passes = () if site.single_pass else ("int first", "int last") if site.problem.epilogue else ("int first",)
-    ahead = ("const char *ahead", "const char *end") if weights_ahead(site) else ()
+    ahead = ("struct coming *coming",) if site.ahead else ()
     return pointers(site.problem, "e") + bounds + passes + (("int stream",) if stream else ()) + ahead
 
 
@@ -92,15 +90,13 @@ class _Writer:
     site: Site
     emitter: TileEmitter
     variant: Variant
-    ahead: WeightsAhead | None
-    x_ahead: XAhead | None
 
     def loops(self, level: int, x: str, w: str, taps: dict[str, int]) -> list[str]:
         """Lines of the loops from `level` inwards; `taps` has the static tap offset of each clipped window."""
         while level < len(self.site.inner) and self.site.inner[level].trips == 1:
             level += 1
         if level == len(self.site.inner):
-            return self._coming(x) + self._step(x, w, taps)
+            return self._coming() + self._step(x, w, taps)
         loop = self.site.inner[level]
         name = self._variable(level)
         if any(window.tap == loop.dim for window in self.site.bounded):
@@ -227,20 +223,12 @@ class _Writer:
         ]
         return _indent(lines + self.loops(level + 1, x_here, w_here, taps))
 
-    def _coming(self, x: str) -> list[str]:
+    def _coming(self) -> list[str]:
         """What a step brings nearer of that which is multiplied next."""
-        lines, ahead, rows = [], self.ahead, self.x_ahead
-        if ahead:
-            often = f"if ({ahead.dim} % {ahead.every} == 0) " if ahead.dim else ""
-            lines += [f"{often}ahead = to_l2(ahead, end);"] * ahead.lines
-        if rows:
-            often = f"if ({rows.dim} % {rows.every} == 0) " if rows.every > 1 else ""
-            turn = f"{rows.dim} / {rows.every} % {rows.turns}" if rows.every > 1 else f"{rows.dim} % {rows.turns}"
-            for first in rows.firsts:
-                points = {**first, rows.next_dim: first.get(rows.next_dim, 0) + rows.step}
-                terms = self.row_terms("X", points, self.site.problem.broadcast)
-                terms += [f"{turn} * X_{rows.row_dim}"] if rows.turns > 1 else []
-                lines.append(f"{often}__builtin_prefetch({_sum(x, terms)}, 0, 2);")
+        lines = []
+        for piece in self.site.ahead:
+            often = f"if ({piece.dim} % {piece.every} == 0) " if piece.dim else ""
+            lines += [f"{often}{piece.array}_next = to_l2({piece.array}_next, {piece.array}_end);"] * piece.lines
         return lines
 
     def _step(self, x: str, w: str, taps: dict[str, int]) -> list[str]:

@@ -95,16 +95,20 @@ class TileEmitter:
 
         finish(accumulator, row, vector) gives the C text of the value that is stored in its place.
         """
-        forms = self.isa.narrow_to(self.output) or self.isa
+        narrow = self.isa.narrow_to(self.output)
+        forms = narrow or self.isa
         whole = forms.stream if stream else forms.store
+        together = narrow.in_line if narrow and not stream else 1
         lines = []
         for row, address in enumerate(addresses):
-            stores = []
-            for v in range(self.vectors):
-                form = forms.store_tail if tail and v == self.vectors - 1 else whole
-                stores.append(
-                    form.format(p=self._vector_at(address, v), lanes="TAIL", v=finish(self.acc(row, v), row, v)) + ";"
-                )
+            values = [finish(self.acc(row, v), row, v) for v in range(self.vectors)]
+            stores, v = [], 0
+            while v < self.vectors:
+                count = together if v + together <= self.vectors - tail else 1
+                form = narrow.store_line if count > 1 else forms.store_tail if tail and v == self.vectors - 1 else whole
+                stored = ", ".join(values[v : v + count])
+                stores.append(form.format(p=self._vector_at(address, v), lanes="TAIL", v=stored) + ";")
+                v += count
             lines.append(" ".join(stores))
         return lines
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 class Narrow:
     """How a vector of floats `v` is stored as numbers of fewer bits, rounded to nearest even; `definition` comes
     before.
+
+    in_line: so many vectors fill a cache line, and `store_line` stores them, `v` their list, as one.
     """
 
     dtype: str
@@ -23,6 +25,8 @@ class Narrow:
     store: str
     store_tail: str
     stream: str
+    in_line: int
+    store_line: str
 
 
 @dataclass(frozen=True)

@@ -137,10 +137,14 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc) { return _mm512_dpbf16_
     narrow=(
         Narrow(
             dtype="bf16",
-            definition="static inline __m256i to_bf16(__m512 v) { return (__m256i)_mm512_cvtneps_pbh(v); }",
+            definition="""\
+static inline __m256i to_bf16(__m512 v) { return (__m256i)_mm512_cvtneps_pbh(v); }
+static inline __m512i line_of_bf16(__m512 a, __m512 b) { return (__m512i)_mm512_cvtne2ps_pbh(b, a); }""",
             store="_mm256_storeu_si256((__m256i *)({p}), to_bf16({v}))",
             store_tail="_mm256_mask_storeu_epi16({p}, {lanes}, to_bf16({v}))",
             stream="_mm256_stream_si256((__m256i *)({p}), to_bf16({v}))",
+            in_line=2,
+            store_line="_mm512_storeu_si512({p}, line_of_bf16({v}))",
         ),
     ),
     numbers=Lanes(
@@ -164,10 +168,19 @@ static inline __m512i to_{dtype}(__m512 v)
 {{
     const __m512 most = _mm512_min_ps(_mm512_max_ps(v, _mm512_set1_ps({low}.0f)), _mm512_set1_ps({high}.0f));
     return _mm512_cvtps_epi32(most);
+}}
+static inline __m512i line_of_{dtype}(__m512 a, __m512 b, __m512 c, __m512 d)
+{{
+    __m512i line = _mm512_castsi128_si512(_mm512_cvtepi32_epi8(to_{dtype}(a)));
+    line = _mm512_inserti32x4(line, _mm512_cvtepi32_epi8(to_{dtype}(b)), 1);
+    line = _mm512_inserti32x4(line, _mm512_cvtepi32_epi8(to_{dtype}(c)), 2);
+    return _mm512_inserti32x4(line, _mm512_cvtepi32_epi8(to_{dtype}(d)), 3);
 }}""",
         store=f"_mm_storeu_si128((__m128i *)({{p}}), _mm512_cvtepi32_epi8(to_{dtype}({{v}})))",
         store_tail=f"_mm512_mask_cvtepi32_storeu_epi8({{p}}, {{lanes}}, to_{dtype}({{v}}))",
         stream=f"_mm_stream_si128((__m128i *)({{p}}), _mm512_cvtepi32_epi8(to_{dtype}({{v}})))",
+        in_line=4,
+        store_line=f"_mm512_storeu_si512({{p}}, line_of_{dtype}({{v}}))",
     )
 
 

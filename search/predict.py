@@ -3,6 +3,7 @@
     core    = compute + overhead                what the FMA pipes do, and what they wait for around a register tile
     levels  = bytes into each cache / bandwidth of the memory that they come from
     seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads + copy of x, where one is made first
+              + (UNASKED - EXPOSED) · (weights from beyond L2 that no tile has asked for before)
 
 Out-of-order execution and prefetch overlap data movement with arithmetic, so the slowest part rules; but not wholly,
 so a fraction of every other part shows. All constants that are not facts of the machine are in `Costs`.
@@ -15,10 +16,13 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd
 
+from microkernels.isa import isa_named
 from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import blocks, transposition, whole_stores
 from search.volume import Traffic, Volumes, streams, tasks
+from tiling.ahead import pieces
 from tiling.machine import Machine
+from tiling.nest import lower, tiles
 from tiling.problem import Problem
 from tiling.scheme import Rest, Scheme, Stage, Tile
 from tiling.words import copies, scheme_in_words
@@ -42,10 +46,13 @@ class Costs:
         and pointers are set up.
     step: an iteration of the innermost loop, beyond its FMAs; two of these hide behind each FMA cycle.
     exposed: the fraction of the faster parts that is not hidden behind the slowest.
+    unasked: the same of weights that come from beyond L2 and that no tile has asked for before (`tiling.ahead`): 0.3 to
+        0.9 by layer, docs/amx/f32's schemes with and without asking on Sapphire Rapids.
     shuffle: cycles of one shuffle of two vectors, where tiles are transposed as they are stored: 1 on Intel's cores
         with AVX-512, 1/2 on Zen (uops.info); the arithmetic of the tiles around hides about half.
     matrix: cycles until the first and after the last matrix instructions of a register tile, whose sums stand until 52
         cycles after they began; through: of each vector of its sums, which leave and come through memory.
+    narrow: of each vector that is made narrower and stored by itself, where a line of them would be stored as one.
     start: seconds to start and join a team of threads (OpenMP, threads already running).
     """
 
@@ -57,13 +64,18 @@ class Costs:
     entry: float = 5.0
     step: float = 1.0
     exposed: float = 0.15
+    unasked: float = 0.5
     shuffle: float = 0.25
     matrix: float = 60.0
-    through: float = 1.5
+    through: float = 1.4
+    narrow: float = 0.8
     start: float = 4e-6
 
 
 COSTS = Costs()
+
+# A part of the time that is too small to look for who asked for it.
+NOTICED = 0.005
 
 
 @dataclass(frozen=True)
@@ -115,6 +127,8 @@ class Predictor:
         self._volumes = Volumes(problem, machine, threads)
         self._kernels: dict[tuple[int, ...], tuple[Microkernel, float]] = {}
         self._inside = problem.inside_fraction
+        narrow = isa_named(machine.isa).narrow_to(problem.output_dtype)
+        self._in_line = narrow.in_line if narrow else 1
         self._streams = streams(problem, machine.caches[-1].bytes)
         # peak FLOP/s = pipes · lanes · 2 · clock
         self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
@@ -131,9 +145,18 @@ class Predictor:
         rest = compute + overhead + sum(movement) - slowest
         start = self.costs.start if count > 1 and self.threads > 1 else 0.0
         seconds = slowest + self.costs.exposed * rest + start
+        late = self._late(traffic, movement)
+        if late > NOTICED * seconds and not _asked_for("w", scheme):
+            seconds += (self.costs.unasked - self.costs.exposed) * late
         return Prediction(
             seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads
         )
+
+    def _late(self, traffic: tuple[Traffic, ...], movement: tuple[float, ...]) -> float:
+        """Seconds of `movement` in which weights come from beyond L2."""
+        weights = self.problem.vector.name
+        beyond = list(zip(traffic, movement))[1:]
+        return sum(seconds * moved.of(weights) / moved.total for moved, seconds in beyond if moved.total)
 
     def kernel(self, tile: Mapping[str, int]) -> tuple[Microkernel, float]:
         """The microkernel of a register tile (units per dim) and its score."""
@@ -177,6 +200,8 @@ class Predictor:
         control = steps * max(0.0, costs.step - kernel.fmas / costs.pipes / 2)
         if self.problem.blocked:
             outputs += costs.matrix + costs.through * kernel.accumulators
+        if self._in_line > 1 and not self.problem.crosswise:
+            outputs += costs.narrow * (kernel.accumulators // kernel.vectors) * (kernel.vectors % self._in_line)
         return (outputs + costs.drain + costs.tile + entries + control) * self._cycle
 
     def _stored(self, kernel: Microkernel) -> tuple[int, float]:
@@ -188,8 +213,10 @@ class Predictor:
         problem, lanes = self.problem, self.machine.lanes
         line = self.machine.caches[0].line // problem.bytes_of(problem.output)
         if not problem.crosswise:
-            apart = gcd(problem.output.shape[-1], line)
-            return 0, kernel.accumulators * (1 + max(0, lanes - apart) / line)
+            apart, stores, alone = gcd(problem.output.shape[-1], line), *divmod(kernel.vectors, self._in_line)
+            rows = kernel.accumulators // kernel.vectors
+            whole = stores * (1 + max(0, lanes * self._in_line - apart) / line)
+            return 0, rows * (whole + alone * (1 + max(0, lanes - apart) / line))
         tile = {dim: 1 for dim in problem.row_dims} | dict(kernel.rows)
         aligned = tile[problem.output_axes[-1]] % lanes == 0
         shuffles = lines = 0
@@ -222,18 +249,27 @@ def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Pred
 def seconds_of(traffic: tuple[Traffic, ...], machine: Machine, stream: bool = False) -> tuple[float, ...]:
     """Per cache, the seconds that its traffic takes at the bandwidth of the memory outside it.
 
-    Write bandwidth is known of memory alone; as measured it includes reading the line first, so there the output's
-    bytes are counted once. Streamed outputs have a bandwidth of their own and are not read.
+    As measured, write bandwidths include the reads that the CPU makes to own the lines (some make none), so there the
+    output's bytes are counted once; where they were not measured a line is read and written. Streamed outputs have a
+    bandwidth of their own and are not read.
     """
     seconds = []
     for level, moved in enumerate(traffic):
+        others = moved.total - moved.written * (1 if stream else 2)
         if level + 1 < len(machine.caches):
-            seconds.append(moved.total / machine.caches[level + 1].bandwidth)
+            outside = machine.caches[level + 1]
+            read, write = outside.bandwidth, outside.write_bandwidth or outside.bandwidth / 2
         else:
-            read = (moved.total - moved.written * (1 if stream else 2)) / machine.memory_bandwidth
+            read = machine.memory_bandwidth
             write = machine.stream_bandwidth if stream else machine.memory_write_bandwidth
-            seconds.append(read + moved.written / write)
+        seconds.append(others / read + moved.written / write)
     return tuple(seconds)
+
+
+def _asked_for(array: str, scheme: Scheme) -> bool:
+    """Whether all tiles bring the array nearer before they need it."""
+    asked = (pieces(scheme.problem, tile) for tile in tiles(lower(scheme)))
+    return all(array in [piece.array for piece in found] for found in asked)
 
 
 def _trips(scheme: Scheme) -> tuple[float, float, float, float]:

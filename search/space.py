@@ -21,6 +21,7 @@ from search.predict import Prediction, Predictor, Score
 from search.registers import RegisterTile, register_tiles
 from search.sizes import Block, Sizer
 from tiling.compose import divisors
+from tiling.footprint import footprint
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.scheme import Lambda, Scheme, Specifier, Stage, Tile, Unroll, Vector
@@ -222,21 +223,26 @@ def _cuts(plan: Plan, machine: Machine, threads: int) -> Iterator[Plan]:
     pieces = [d for d in range(1 if problem.blocked else SHORTEST, trips) if trips % d == 0]
     points = plan.inside
     step = prod(points[d] for d in problem.reductions) // trips  # reduction points for one of the cut dim
-    sizes = [cover.branches[-1][1] for _, cover in plan.tile.covers]
     vectors = plan.tile.cover(problem.vector_dim).sizes[-1]
     panel = problem.bytes_of(problem.vector) * step * vectors * plan.lanes  # bytes for one point of the cut dim
-    window = problem.bytes_of(problem.broadcast) * step * prod(sizes) // vectors
-    first = geometry(machine.caches, 0, threads).bytes
+    tile = points | {d: cover.branches[-1][1] for d, cover in plan.tile.covers}
+    first = geometry(machine.caches, 0, threads)
+
+    def stays(piece: int) -> bool:
+        """Whether what a register tile reads of x, for a piece of the cut dim, fills no more than half of L1."""
+        window = {**tile, dim: points[dim] // trips * piece}
+        return footprint(problem, problem.broadcast, window, first.line) <= first.bytes / 2
+
     if len(plan.inner) > 1:
-        fitting = [d for d in pieces if d * window <= first / 2]
-        if fitting and trips * window > first / 2:
+        fitting = [d for d in pieces if stays(d)]
+        if fitting and not stays(trips):
             yield replace(plan, inner=((dim, trips // fitting[-1]), *plan.inner[:-1], (dim, fitting[-1])))
     if not problem.keeps_sums:
         return
     caches = [geometry(machine.caches, level, threads).bytes for level in range(min(2, len(machine.caches)))]
     outside = {max((d for d in pieces if d * panel <= size / 2), default=0) for size in caches} - {0}
     for piece in sorted(outside):
-        if trips * panel > first / 2:
+        if trips * panel > first.bytes / 2:
             yield replace(plan, inner=(*plan.inner[:-1], (dim, piece)), outer=((dim, trips // piece),))
 
 

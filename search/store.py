@@ -18,6 +18,9 @@ from tiling.machine import Timing, is_rate
 MODEL_VERSION = 4
 VERSION = f"{EMITTER_VERSION}.{MODEL_VERSION}"
 
+# Of the bandwidths that a machine's facts have for every level.
+KINDS = ("read", "write")
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS machines (
     fingerprint TEXT NOT NULL, isa TEXT NOT NULL, version TEXT NOT NULL, facts TEXT NOT NULL,
@@ -74,12 +77,14 @@ def facts(fingerprint: str, isa: str) -> dict | None:
 
 def _facts(text: object) -> dict:
     found = stored_json(text)
-    if not isinstance(found, dict) or not isinstance(found.get("read"), dict):
+    if not isinstance(found, dict) or not all(isinstance(found.get(kind), dict) for kind in KINDS):
         raise RecordError("they lack the bandwidths")
-    rates = {**found["read"], **{key: found.get(key) for key in ("peak_gflops", "memory_write", "memory_stream")}}
-    for name in ("memory", *rates):
-        if not is_rate(rates.get(name)):
-            raise RecordError(f"{name}={rates.get(name)!r:.40} is not a rate")
+    rates = {key: found.get(key) for key in ("peak_gflops", "memory_stream")}
+    for kind in KINDS:
+        rates |= {f"{kind} {level}": found[kind].get(level) for level in ("memory", *found["read"])}
+    for name, rate in rates.items():
+        if not is_rate(rate):
+            raise RecordError(f"{name}={rate!r:.40} is not a rate")
     return found
 
 

@@ -68,7 +68,16 @@ class Workshop:
             found = probe(measured_on.compiler_flags, measured_on.lanes, host())
             store.keep_facts(self.fingerprint, measured_on.name, found)
         caches = tuple(
-            CacheLevel(c.name, c.bytes, c.line, c.ways, found["read"][c.name], c.shared_by) for c in host().caches
+            CacheLevel(
+                c.name,
+                c.bytes,
+                c.line,
+                c.ways,
+                found["read"][c.name],
+                c.shared_by,
+                found["write"][c.name],
+            )
+            for c in host().caches
         )
         return Machine(
             fingerprint=self.fingerprint,
@@ -79,7 +88,7 @@ class Workshop:
             cores=host().cores,
             caches=caches,
             memory_bandwidth=found["read"]["memory"],
-            memory_write_bandwidth=found["memory_write"],
+            memory_write_bandwidth=found["write"]["memory"],
             stream_bandwidth=found["memory_stream"],
         )
 

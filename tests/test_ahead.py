@@ -62,32 +62,38 @@ def test_every_line_of_the_weights_but_the_first_piece_is_asked_for_once_and_in_
     asked, (_, w) = lines_asked(scheme_of(problem, text, isa.lanes), isa)
     first = asked[0] - w.ctypes.data // 64
     assert 0 < first < w.nbytes / 64 / 2
-    np.testing.assert_array_equal(asked, lines_of(w)[first:])
+    wanted = lines_of(w)[first:]
+    if case == "composed panels":  # a piece of two panels asks for as much of the next one, of three
+        wanted = np.delete(wanted, slice(1024, 1536))
+    np.testing.assert_array_equal(asked, wanted)
 
 
-X_CASES = {
-    "rows along w": (conv2d(c=64, h=40, w=128, k=16, r=1, s=1), "T(h,40) T(w,16) S(y) T(c,64) U(w,8)", 8),
-    "composed rows": (conv2d(c=64, h=40, w=128, k=16, r=1, s=1), "T(h,40) L(w, 2x7 + 19x6) S(y) T(c,64) U(w,λ)", 7),
-    "rows of two lines": (conv2d(c=64, h=128, w=40, k=16, r=1, s=1), "T(h,64) T(w,10) S(y) T(c,64) U(h,2) U(w,4)", 84),
-    "lines apart": (conv2d(c=64, h=128, w=40, k=16, r=1, s=1), "T(w,5) T(h,128) S(y) T(c,64) U(w,8)", 40),
-    "single rows": (conv2d(c=64, h=128, w=40, k=16, r=1, s=1), "T(h,128) T(w,40) S(y) T(c,64)", 1),
-    "more rows than a line has channels": (matmul(m=5120, n=16, k=64), "T(m,256) S(c) T(k,64) U(m,20)", 20),
-    "weights inside": (conv2d(c=64, h=40, w=128, k=32, r=1, s=1), "T(h,40) T(w,16) T(k,2) S(y) T(c,64) U(w,8)", 8),
+CONV = dict(c=64, h=40, w=128, k=16, r=1, s=1)
+X_CASES = {  # problem, scheme, rows of 64 channels that the first piece has
+    "rows along w": (conv2d(**CONV), "T(h,40) T(w,16) S(y) T(c,64) U(w,8)", 8),
+    "composed rows": (conv2d(**CONV), "T(h,40) L(w, 2x7 + 19x6) S(y) T(c,64) U(w,λ)", 7),
+    "a branch once": (conv2d(**CONV), "T(h,40) L(w, 1x8 + 15x8) S(y) T(c,64) U(w,λ)", 8),
+    "lines of rows": (conv2d(**CONV), "T(h,20) T(w,32) S(y) T(c,64) U(h,2) U(w,4)", 256),
+    "single rows": (conv2d(**CONV), "T(h,40) T(w,128) S(y) T(c,64)", 1),
+    "a product": (matmul(m=5120, n=16, k=64), "T(m,256) S(c) T(k,64) U(m,20)", 20),
+    "weights inside": (conv2d(**CONV | {"k": 64}), "T(h,40) T(w,16) T(k,4) S(y) T(c,64) U(w,8)", 8),
+    "windows": (conv2d(**CONV | {"r": 3, "s": 3}, padding=1), "T(h,40) T(w,16) S(y) T(r,3) T(c,64) U(s,3) U(w,8)", 255),
+    "steps": (conv2d(**CONV | {"r": 3, "s": 3}, stride=2), "T(h,19) T(w,9) S(y) T(r,3) T(s,3) T(c,64) U(w,7)", 384),
 }
 
 
 @pytest.mark.parametrize("case", X_CASES)
-def test_every_line_of_x_is_asked_for_but_the_rows_of_first_tiles(case):
+def test_every_line_of_x_but_the_first_piece_is_asked_for_and_no_other(case):
     problem, text, rows = X_CASES[case]
     isa = isa_named("avx512f")
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
     asked, (x, _) = lines_asked(scheme_of(problem, text, isa.lanes), isa)
-    within = lines_of(x)
-    missing = np.setdiff1d(within, asked)
-    assert len(missing) <= rows * 4  # a row of 64 channels is 4 lines
-    beyond = np.setdiff1d(asked, within)
-    assert len(beyond) <= 0.05 * len(within)
+    assert len(asked) <= len(lines_of(x)) * 1.01
+    wanted = lines_of(x)[rows * 4 :]
+    if case == "composed rows":  # the last tile of a line of rows, of 6, asks for as much of the next one, of 7
+        wanted = np.setdiff1d(wanted, [lines_of(x)[(128 * h + 6) * 4 :][:4] for h in range(40)])
+    np.testing.assert_array_equal(np.unique(asked), wanted)
 
 
 def lines_asked(scheme, isa):
@@ -112,8 +118,9 @@ def lines_of(array) -> np.ndarray:
         (conv2d(c=512, h=4, w=4, k=2048, r=1, s=1), "T(k,2) T(h,4) T(k,64) S(y) T(c,512) U(w,4)"),  # pieces of 2 MiB
         (conv2d(c=512, h=4, w=4, k=1024, r=1, s=1), "T(c,2) T(k,2) T(h,4) T(k,32) S(y) T(c,256) U(w,4)"),  # scattered
         (conv2d(c=64, h=40, w=64, k=16, r=1, s=1), "T(h,40) T(w,8) S(y) T(c,64) U(w,8)"),  # a small x
-        (conv2d(c=64, h=40, w=128, k=64, r=1, s=1), "T(h,40) T(w,16) T(k,4) S(y) T(c,64) U(w,8)"),  # read four times
         (conv2d(c=64, h=40, w=128, k=32, r=1, s=1), "T(k,2) T(h,40) T(w,16) S(y) T(c,64) U(w,8)"),  # all of it twice
+        (conv2d(c=64, h=40, w=128, k=16, r=1, s=1), "T(w,16) T(h,40) S(y) T(c,64) U(w,8)"),  # no neighbours
+        (conv2d(c=64, h=40, w=128, k=2048, r=1, s=1), "T(h,40) T(w,16) T(k,128) S(y) T(c,64) U(w,8)"),  # read for long
     ],
 )
 def test_kernels_that_would_gain_nothing_ask_for_nothing(problem, text):

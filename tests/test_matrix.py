@@ -247,10 +247,10 @@ def test_a_step_reads_like_the_picture():
 
 def test_the_next_weights_come_ahead_of_their_turn():
     text = emit(scheme_of("weights that come ahead", "bf16"), isa_named("amxbf16")).text
-    assert "const long next = (k + 16) * W_PANEL;" in text and text.count("ahead = to_l2(ahead, end);") == 8
-    assert "ahead = weights_at(W, next), end = weights_at(W, next + 512);" in text
+    assert "const long next_w = (k + 16) * W_PANEL;" in text and text.count("w_next = to_l2(w_next, w_end);") == 8
+    assert "coming->w_end = place(W, (next_w + 512) * sizeof *W, W_BYTES);" in text
     few = emit(scheme_of("padded", "bf16"), isa_named("amxbf16")).text
-    assert "ahead = to_l2" not in few
+    assert "to_l2" not in few
 
 
 @pytest.mark.parametrize(

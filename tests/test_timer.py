@@ -92,13 +92,14 @@ def test_wide_vectors(needed, flags, lanes):
 def test_buffer_sizes_fit_their_level():
     caches = (Cache("L1", 64, 64, 1, 1), Cache("L2", 100, 64, 1, 1), Cache("L3", 1 << 30, 64, 1, 1))
     sizes = buffer_sizes(replace(host(), caches=caches))
-    assert sizes == {"L1": 32, "L2": 82, "L3": 1 << 29, "memory": 256 << 20}
+    assert sizes == {"L1": 32, "L2": 82, "L3": 1600, "memory": 256 << 20}
 
 
 def test_probe_is_plain_data():
     small = replace(host(), caches=FALLBACK_CACHES)
     facts = probe((), 4, small)
     assert json.loads(json.dumps(facts)) == facts
-    assert list(facts["read"]) == ["L1", "L2", "memory"]
-    rates = [facts["peak_gflops"], facts["memory_write"], facts["memory_stream"], *facts["read"].values()]
+    kinds = [facts[kind] for kind in ("read", "write")]
+    assert all(list(kind) == ["L1", "L2", "memory"] for kind in kinds)
+    rates = [facts["peak_gflops"], facts["memory_stream"], *(rate for kind in kinds for rate in kind.values())]
     assert all(0 < rate < math.inf for rate in rates)

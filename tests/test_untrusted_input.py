@@ -245,7 +245,7 @@ def doctored(tmp_path_factory):
     records.record("here", Entry(kernel, 0.5, Timing((1.0,), 9.0)), settled=True)
     store.record(key, SCHEME, Timing((1.0,), 9.0))
     store.choose(key, "model", SCHEME, Timing((1.0,), 9.0))
-    rates = {"peak_gflops": 1.0, "memory_write": 1.0, "memory_stream": 1.0}
+    rates = {"peak_gflops": 1.0, "memory_stream": 1.0, "write": {"memory": 1.0}}
     store.keep_facts("here", "portable", {"read": {"memory": 1.0}, **rates})
 
     def write(values: dict[tuple[str, str], object]) -> store.Key:

@@ -14,7 +14,9 @@ def is_rate(value: object) -> bool:
 
 @dataclass(frozen=True)
 class CacheLevel:
-    """One level of the memory hierarchy as one core sees it. `bandwidth` is bytes/s of reads that hit this level.
+    """One level of the memory hierarchy as one core sees it. `bandwidth` is bytes/s of reads that hit this level,
+    `write_bandwidth` of stores to lines that lie there, with the reads that the CPU makes to own them; 0 where it is
+    not known.
 
     `shared_by` cores have it in common; `ways` is 0 where the system does not tell (or the cache is fully associative).
     """
@@ -25,6 +27,7 @@ class CacheLevel:
     ways: int
     bandwidth: float
     shared_by: int = 1
+    write_bandwidth: float = 0.0
 
 
 @dataclass(frozen=True)

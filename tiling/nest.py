@@ -7,6 +7,7 @@ over the dim of a D the points of a group.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tiling.scheme import Dot, Lambda, Matrix, Rest, Scheme, Stage, Tile, Unroll, Vector
@@ -115,6 +116,35 @@ def _register(scheme: Scheme, position: int, chosen: dict[str, int]) -> Register
             for dim, covered in s.factors.items():
                 points[dim] *= covered
     return Register(tuple(points.items()), scheme.lanes)
+
+
+@dataclass(frozen=True)
+class Around:
+    """A register tile and the loops around it, outside S(output) and inside it, both outermost first."""
+
+    outer: tuple[Loop, ...]
+    inner: tuple[Loop, ...]
+    register: Register
+
+
+def around(staged: Staged, outer: tuple[Loop, ...]) -> Around:
+    """The register tile inside S(output), which stands inside the loops `outer`."""
+    inner, nodes = [], staged.body
+    while isinstance(nodes[0], Loop):
+        inner.append(nodes[0])
+        nodes = nodes[0].body
+    register = nodes[0]
+    assert isinstance(register, Register)
+    return Around(outer, tuple(inner), register)
+
+
+def tiles(nodes: tuple[Node, ...], outer: tuple[Loop, ...] = ()) -> Iterator[Around]:
+    """Every register tile of a scheme that was lowered for a CPU, which stages its output alone."""
+    for node in nodes:
+        if isinstance(node, Staged):
+            yield around(node, outer)
+        else:
+            yield from tiles(node.body, (*outer, node))
 
 
 def starts(loops: tuple[Loop, ...], dim: str) -> tuple[int, ...]:

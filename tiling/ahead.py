@@ -1,0 +1,125 @@
+"""What comes to L2 before it is multiplied.
+
+Every iteration of a loop around register tiles reads a *piece* of the packed weights, or of x, that tiles inside it
+read again and again, and the next iteration reads the next piece, which lies further out. The first tile to meet it
+would wait for all of it: yolo9000:Y23 has 116 MB of weights in pieces of 98 KB, which memory of 17 GB/s takes 6 us to
+bring and which are multiplied for 70. So every tile brings its share of the next piece nearer, a line every few steps.
+
+    weights   the innermost loop over weights inside which rows loop; packed, they lie in the order of the loops
+    x         the innermost loop over rows, with none over weights around it, whose tiles inside cover all further axes
+              of x and one point of those before: what an iteration is the first to meet of x are then neighbours in
+              memory, the last rows that its windows reach
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from tiling.nest import Around, Loop
+from tiling.problem import Problem
+
+# Bytes. Half of an L2 of 1 and of 2 MiB, the least and the most that cores with AVX-512 have: fewer weights stay there
+# anyway, and of larger pieces the first lines would be gone again before their turn. A smaller x stays there, too.
+FEW_WEIGHTS, LARGEST_PIECE, SMALL_X = 1 << 19, 1 << 20, 1 << 20
+LINE = 64
+# Products of a vector (FMAs) that take so long that a line more or less does not show, some 500 cycles: with a line
+# every 300 yolo9000:Y2 gains 7 %, with one every 600 Y4 and with one every 1300 Y8 pay 1 % for having asked.
+MOST_A_LINE = 1024
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An iteration of `loop` reads `elements` neighbours of `array` (w or x) that the one before did not, and the next
+    iteration as many. In every step of a tile at which the loop variable `dim` is a multiple of `every` (with a `dim`
+    of "", in every step) so many `lines` of those come to L2.
+    """
+
+    array: str
+    loop: Loop
+    elements: int
+    lines: int
+    dim: str
+    every: int
+
+
+def pieces(problem: Problem, tile: Around) -> tuple[Piece, ...]:
+    """What the tiles at a place of a nest bring nearer; nothing where it is near anyway, or where one tile alone would
+    read it.
+    """
+    return tuple(piece for piece in (_of_weights(problem, tile), _of_x(problem, tile)) if piece)
+
+
+def _of_weights(problem: Problem, tile: Around) -> Piece | None:
+    lane, size = problem.vector_dim, problem.bytes_of(problem.vector)
+    if problem.extents[lane] * problem.reduction_length * size < FEW_WEIGHTS:
+        return None
+    for place in reversed(range(len(tile.outer))):
+        covered = _covered(problem, tile, place)
+        rows = any(covered[d] > tile.register.extents[d] for d in problem.row_dims)
+        if rows and _moves(problem, tile, place, (lane, *problem.reductions)):
+            points = prod(covered[d] for d in problem.reductions)
+            if covered[lane] > tile.register.extents[lane] and points < problem.reduction_length:
+                return None  # a part of each of several panels
+            return _spread(problem, tile, "w", place, covered[lane] * points, size)
+    return None
+
+
+def _of_x(problem: Problem, tile: Around) -> Piece | None:
+    x, size = problem.broadcast, problem.bytes_of(problem.broadcast)
+    if problem.lanewise or x.elements * size < SMALL_X:
+        return None
+    for place in reversed(range(len(tile.outer))):
+        loop, covered = tile.outer[place], _covered(problem, tile, place)
+        if not _moves(problem, tile, place, problem.row_dims) or loop.dim not in x.dims:
+            continue
+        again = any(_moves(problem, tile, around, (problem.vector_dim, *problem.reductions)) for around in range(place))
+        if not again and _neighbours(problem, loop.dim, covered):
+            return _spread(problem, tile, "x", place, loop.step * x.stride(loop.dim), size)
+    return None
+
+
+def _neighbours(problem: Problem, dim: str, covered: dict[str, int]) -> bool:
+    """Whether the points of x that are met first as `dim` grows lie side by side."""
+    x = problem.broadcast
+    axis = next(i for i, index in enumerate(x.indices) if index.coefficient(dim))
+    before, further = ({d for index in part for d, _ in index.terms} for part in (x.indices[:axis], x.indices[axis:]))
+    # Of a window that its stride is wider than, rows in between are never read.
+    gaps = any(w.stride > (problem.extents[w.tap] - 1) * w.dilation + 1 for w in problem.windows if w.dim == dim)
+    whole = all(covered[d] == problem.extents[d] for d in further - {dim})
+    return whole and not gaps and all(covered[d] == 1 for d in before)
+
+
+def _moves(problem: Problem, tile: Around, place: int, dims: tuple[str, ...]) -> bool:
+    """Whether the loop at `place` takes several pieces of one of these dims (a branch of L: one of several) in turn."""
+    loop = tile.outer[place]
+    whole = _covered(problem, tile, place - 1) if place else problem.extents
+    return loop.dim in dims and loop.worker is None and loop.step < whole[loop.dim]
+
+
+def _covered(problem: Problem, tile: Around, place: int) -> dict[str, int]:
+    """Points of each dim in one iteration of the loop at `place`."""
+    return problem.extents | {loop.dim: loop.step for loop in tile.outer[: place + 1]}
+
+
+def _spread(problem: Problem, tile: Around, array: str, place: int, elements: int, size: int) -> Piece | None:
+    """The piece of so many elements of `size` bytes, its lines spread evenly over the steps of all tiles inside the
+    loop at `place`.
+
+    Of powers of two, since a remainder of those is an AND, `every` is the largest that is often enough. A loop over
+    taps may be left out where they fall on padding, so it counts no steps.
+    """
+    covered = _covered(problem, tile, place)
+    tiles = prod(covered[d] / tile.register.extents[d] for d in (*problem.row_dims, problem.vector_dim))
+    tiles *= prod(loop.trips for loop in tile.outer[place + 1 :] if loop.dim in problem.reductions)
+    a_step = elements * size / LINE / tiles / prod(loop.trips for loop in tile.inner)
+    products = prod(tile.register.extents.values()) / tile.register.lanes
+    if elements * size > LARGEST_PIECE or a_step * MOST_A_LINE < products:
+        return None
+    looping = [loop for loop in tile.inner if loop.trips > 1]
+    every = 1
+    if looping and looping[-1].dim not in [window.tap for window in problem.windows]:
+        while 2 * every * a_step <= 1 and 2 * every <= looping[-1].trips:
+            every *= 2
+    dim = looping[-1].dim if every > 1 else ""
+    return Piece(array, tile.outer[place], elements, ceil(a_step), dim, every * looping[-1].step if dim else 1)
