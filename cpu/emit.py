@@ -15,9 +15,11 @@ from pathlib import Path
 import jinja2
 
 from cpu.check import check, is_blocked, single_pass
+from cpu.copied import copied_of
 from cpu.epilogue import epilogue_text, pointers
 from cpu.nest import Nest
 from cpu.numbers import ELEMENTS, elements_of
+from cpu.operands import operands, sizes_of, strides
 from cpu.pack import pack_lines, packed_elements, packed_lanes
 from cpu.turn import turn_of
 from cpu.winograd import facts, packed_floats
@@ -29,13 +31,13 @@ from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import definitions, whole_stores
 from tiling.ahead import LINE
 from tiling.nest import lower
-from tiling.problem import Problem, Tensor
+from tiling.problem import Problem
 from tiling.scheme import Scheme, Tile
 from tiling.shapes import canonical
 from tiling.show import show
 from tiling.symbol import symbol_of as problem_symbol
 from tiling.winograd import Winograd
-from tiling.words import copies, dot_of, is_narrow, padded_window, scheme_in_words
+from tiling.words import scheme_in_words
 
 try:
     VERSION = version("tilewright")
@@ -112,12 +114,12 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         isa=isa,
         threads=threads,
         dtype=", ".join(dict.fromkeys(elements_of(problem))),
-        operands=_operands(problem),
+        operands=operands(problem),
         types=[ELEMENTS[name].c for name in elements_of(problem)],
-        copied=_copied(scheme, words.problem),
+        copied=copied_of(scheme, words.problem),
         turned=turned,
         x_type=isa.x_type(words.problem.lanewise),
-        strides=_strides(words.problem, packed_lanes(scheme)),
+        strides=strides(words.problem, packed_lanes(scheme)),
         narrow=isa.narrow_to(problem.output_dtype),
         panels=sorted({site.vectors for site in nest.sites}),
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if nest.masked else "",
@@ -130,7 +132,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         stream=nest.stream,
         epilogue=epilogue_text(problem.epilogue, isa) if problem.epilogue else None,
         arrays=pointers(problem, "E"),
-        ahead=_sizes(scheme, words.problem) if nest.looks_ahead else [],
+        ahead=sizes_of(words.problem, packed_lanes(scheme)) if nest.looks_ahead else [],
         line=LINE,
     )
     return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
@@ -182,12 +184,12 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         isa=isa,
         threads=threads,
         dtype=problem.dtype,
-        operands=_operands(problem),
+        operands=operands(problem),
         types=[ELEMENTS[name].c for name in elements_of(problem)],
         copied=None,
         turned=None,
         x_type=isa.word,
-        strides=_strides(product.problem, packed_lanes(product)),
+        strides=strides(product.problem, packed_lanes(product)),
         narrow=None,
         lanes=[],
         definitions="",
@@ -228,105 +230,6 @@ def describe(kernel: Microkernel, isa: Isa) -> str:
     )
 
 
-def _copied(scheme: Scheme, words: Problem) -> dict | None:
-    """How x is copied where it does not lie in words already: runs of `numbers` neighbours, each made `whole` numbers
-    long.
-
-    Of words along a window these are `columns` of every row, each of so many `taps`; else a group's channels of every
-    pixel.
-    """
-    problem = scheme.problem
-    if words.blocked and not copies(scheme):
-        return _aligned(words)
-    if not is_narrow(problem) or problem.as_read is not problem or not copies(scheme):
-        return None
-    *taps, channel = dot_of(scheme).dim
-    whole = words.extents[channel] * words.numbers_per_word
-    total, operand = words.broadcast.elements * words.numbers_per_word, _operand(words, words.broadcast)
-    runs = {
-        "operand": operand,
-        "total": total,
-        "whole": whole,
-        "numbers": problem.extents[channel],
-        "misaligned": False,
-    }
-    if not taps:
-        return runs | {"rows": total // whole, "window": None, "padded": None} | _padded(problem, words)
-    *lines, columns, _ = words.broadcast.shape
-    window, count = next(w for w in problem.windows if w.tap == taps[0]), problem.extents[taps[0]]
-    last = (columns - 1) * window.stride - window.before + count
-    clipped = window.before > 0 or last > window.extent
-    found = {"rows": prod(lines), "columns": columns, "window": window, "taps": count, "clipped": clipped}
-    return runs | found | {"padded": None}
-
-
-def _aligned(words: Problem) -> dict:
-    """How an x that does not begin with a cache line is copied to one that does: each row of a tile register would be
-    read as two lines (`python -m bench.tiles`: 1180 ns instead of 865).
-    """
-    x = words.broadcast
-    *lines, _, _ = x.shape if len(x.shape) > 2 else (*x.shape, 1)
-    rows, numbers = prod(lines), x.elements * words.numbers_per_word
-    found = {"operand": _operand(words, x), "total": numbers, "whole": numbers // rows, "numbers": numbers // rows}
-    return found | {"rows": rows, "window": None, "padded": None, "misaligned": True}
-
-
-def _padded(problem: Problem, words: Problem) -> dict:
-    """How rows of x get zeros on both sides for matrix instructions: `left` columns of them, so many of x `inside`, and
-    `right` ones; every pixel has `groups` of so many `blocks`.
-    """
-    window = padded_window(problem) if words.blocked else None
-    if window is None:
-        return {}
-    *lines, blocks, columns = words.broadcast.shape
-    groups = blocks // words.extents[problem.dot_dim]
-    left = min(window.before, columns)
-    inside = min(window.extent, columns - left)
-    sides = {"left": left, "inside": inside, "right": columns - left - inside, "columns": columns}
-    held = {"groups": groups, "blocks": blocks, "block": words.numbers_per_word, "extent": window.extent}
-    return {"rows": prod(lines), "padded": sides | held}
-
-
-def _sizes(scheme: Scheme, words: Problem) -> list[tuple[str, int]]:
-    """(name, bytes) of the arrays of which pieces come ahead of their turn."""
-    x, w = words.broadcast, words.vector
-    return [("X_BYTES", x.elements * words.bytes_of(x)), ("W_BYTES", packed_lanes(scheme) * words.bytes_of(w))]
-
-
 def _streamable(scheme: Scheme) -> bool:
     """Streaming stores need whole, aligned vectors and a tile that is written exactly once."""
     return whole_stores(scheme) and single_pass(scheme)
-
-
-def _operands(problem: Problem) -> list[str]:
-    names = [("X", problem.broadcast), ("W", problem.vector), ("Y", problem.output)]
-    names += [(f"E_{array.name}", array) for array in problem.epilogue_arrays]
-    return [f"{c_name}: {_operand(problem, tensor)}" for c_name, tensor in names]
-
-
-def _operand(problem: Problem, tensor: Tensor) -> str:
-    return f"{tensor.name}[{', '.join(_indices(problem, tensor))}] of {' x '.join(map(str, tensor.shape))}"
-
-
-def _indices(problem: Problem, tensor: Tensor) -> list[str]:
-    """The index of each axis as text; where lanes are exchanged, that of the channel that a lane meets, and of words
-    that of its group.
-    """
-    texts, dim, lane = [str(index) for index in tensor.indices], problem.exchange_dim, problem.vector_dim
-    if dim and tensor.role == "broadcast":
-        met = f"{lane} - {lane} % {problem.extents[dim]} + {dim}" if is_narrow(problem) else f"{lane} ^ {dim}"
-        return [met if text == lane else text for text in texts]
-    if dim and tensor.role == "vector" and not is_narrow(problem):
-        return [f"({lane} ^ {dim}) % {problem.extents[dim]}" if text == dim else text for text in texts]
-    return texts
-
-
-def _strides(problem: Problem, packed: int) -> list[tuple[str, int]]:
-    """(name, elements) of every named stride, X_PAD being how far the first tap stands before x."""
-    found = []
-    arrays = [(f"STEP_{array.name}", array) for array in problem.epilogue_arrays]
-    for prefix, tensor in (("X", problem.broadcast), ("Y", problem.output), *arrays):
-        found += [(f"{prefix}_{dim}", tensor.stride(dim)) for dim in problem.extents if dim in tensor.dims]
-    before = sum(-index.offset * s for index, s in zip(problem.broadcast.indices, problem.broadcast.strides))
-    found += [("X_PAD", before), ("W_PANEL", problem.reduction_length)]
-    return found + [(f"W_{dim}", packed // problem.extents[dim]) for dim in problem.looped_dims]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cpu.site import Case, Site
-from cpu.tile import INDENT, TileFunction, Variant, emitter_of, outer_panel_stride, parameters, tile_function
+from cpu.dispatch import bounds, dispatch, label
+from cpu.expression import added, bracketed, indented, moved
+from cpu.site import Site
+from cpu.tile import TileFunction, Variant, emitter_of, outer_panel_stride, parameters, tile_function
 from microkernels.isa import Isa
 from tiling.nest import Loop, Node, Staged, around, starts
-from tiling.problem import Problem
 from tiling.scheme import Scheme
 from tiling.taskmap import spatial
 
@@ -67,16 +68,16 @@ class Nest:
 
     def _loop(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
         base = at[loop.dim]
-        begin = _plus(base, loop.start)
+        begin = moved(base, loop.start)
         name = begin if loop.trips == 1 else self._variable(loop)
         first = len(self.sites)
         inside = self.body(loop.body, (*path, loop), {**at, loop.dim: name})
         ahead = self._ahead(loop, self.sites[first:], {**at, loop.dim: name})
-        inside = [INDENT + line for line in (*ahead, *inside)] if ahead or loop.trips > 1 else inside
+        inside = indented([*ahead, *inside]) if ahead or loop.trips > 1 else inside
         if loop.trips == 1:
             return ["{", *inside, "}"] if ahead else inside
         advance = f"++{name}" if loop.step == 1 else f"{name} += {loop.step}"
-        head = f"for (long {name} = {begin}; {name} < {_plus(base, loop.start + loop.points)}; {advance}) {{"
+        head = f"for (long {name} = {begin}; {name} < {moved(base, loop.start + loop.points)}; {advance}) {{"
         return [head, *inside, "}"]
 
     def _ahead(self, loop: Loop, sites: list[Site], at: dict[str, str]) -> list[str]:
@@ -99,8 +100,8 @@ class Nest:
         windows reach.
         """
         problem, x = self.scheme.problem, self.scheme.problem.broadcast
-        moved = {**at, loop.dim: f"{at[loop.dim]} + {loop.step}"}
-        terms = [f"{_paren(moved[d])} * X_{d}" for d in problem.row_dims if d in x.dims and moved[d] != "0"]
+        then = {**at, loop.dim: f"{at[loop.dim]} + {loop.step}"}
+        terms = [f"{bracketed(then[d])} * X_{d}" for d in problem.row_dims if d in x.dims and then[d] != "0"]
         less = " - X_PAD" if any(index.offset for index in x.indices) else ""
         for window in problem.windows:
             if window.dim == loop.dim and problem.extents[window.tap] > 1:
@@ -115,13 +116,13 @@ class Nest:
         """
         problem, dim = self.scheme.problem, self.scheme.problem.vector_dim
         lane = f"{at[dim]} + {next_of.step}" if next_of and next_of.dim == dim else at[dim]
-        terms = [f"{_paren(at[d])} * W_{d}" for d in problem.looped_dims if at[d] != "0"]
-        terms += [f"{_paren(lane)} * W_PANEL"] if lane != "0" else []
+        terms = [f"{bracketed(at[d])} * W_{d}" for d in problem.looped_dims if at[d] != "0"]
+        terms += [f"{bracketed(lane)} * W_PANEL"] if lane != "0" else []
         for level, loop in enumerate(site.outer):
             if loop.dim in problem.reductions and loop.trips > 1:
                 base, step = self._outer_base(site, level), f" + {loop.step}" if loop is next_of else ""
                 here = f"{self._variable(loop)}{step}" + (f" - {base}" if base else "")
-                terms.append(f"{_paren(here)} * {outer_panel_stride(site, level)} * PANEL_{site.vectors}")
+                terms.append(f"{bracketed(here)} * {outer_panel_stride(site, level)} * PANEL_{site.vectors}")
             if loop is next_of:
                 break
         return " + ".join(terms)
@@ -135,14 +136,15 @@ class Nest:
         lines, here = [], dict(at)
         for axis, b in enumerate(bound):
             name = self._variable(b)
-            lines.append(f"const long {name} = {_plus(here[b.dim])}({tasks.index(axis, 'worker')}) * {b.step};")
+            place = f"({tasks.index(axis, 'worker')}) * {b.step}"
+            lines.append(f"const long {name} = {place if here[b.dim] == '0' else added(here[b.dim], [place])};")
             here[b.dim] = name
         lines += self._of_worker(self.body(bound[-1].body, (*path, *bound), here))
         pragma = ["#pragma omp parallel for num_threads(THREADS) schedule(static)"] if self.threads > 1 else []
         return [
             *pragma,
             f"for (long worker = 0; worker < {tasks.workers}; ++worker) {{",
-            *(INDENT + line for line in lines),
+            *indented(lines),
             "}",
         ]
 
@@ -155,25 +157,25 @@ class Nest:
         site = Site(self.scheme.problem, around(staged, path))
         number = len(self.sites)
         self.sites.append(site)
-        lines = [line for window in site.bounded for line in _bounds(window, at, self.scheme.problem)]
+        lines = [line for window in site.bounded for line in bounds(window, at, self.scheme.problem)]
         call = self._arguments(site, at)
         last_vector, masks = self._masks(site)
         choices = [((), "")]
         for index, clipping in enumerate(site.clipped):
             choices = [
-                ((*clips, clip), label + _label(clipping, clip)) for clips, label in choices for clip in clipping.clips
+                ((*clips, clip), text + label(clipping, clip)) for clips, text in choices for clip in clipping.clips
             ]
         names = {}
-        for clips, label in choices:
+        for clips, text in choices:
             for tail in masks:
-                name = f"tile{number}_{self._tile_name(site)}{label}{'_tail' if tail else ''}"
+                name = f"tile{number}_{self._tile_name(site)}{text}{'_tail' if tail else ''}"
                 variant = Variant(clips, tail)
                 comment = self._comment(site, variant)
                 self.functions.append(tile_function(site, self.isa, name, variant, comment, self.stream))
                 names[variant] = name
-        calls = self._shaped(site) + self._dispatch(site, at, names, masks, last_vector, call)
+        calls = self._shaped(site) + dispatch(site, at, names, masks, last_vector, call)
         # Branches of one iteration stand side by side and each declares its own bounds.
-        return ["{", *(INDENT + line for line in (*lines, *calls)), "}"] if lines else calls
+        return ["{", *indented([*lines, *calls]), "}"] if lines else calls
 
     def _shaped(self, site: Site) -> list[str]:
         """The statement that gives tile registers the shapes of a site's; none where it has no such registers."""
@@ -197,11 +199,11 @@ class Nest:
         problem = self.scheme.problem
 
         def address(base: str, prefix: str, dims) -> str:
-            return _sum(base, [f"{_paren(at[d])} * {prefix}_{d}" for d in dims if at[d] != "0"])
+            return added(base, [f"{bracketed(at[d])} * {prefix}_{d}" for d in dims if at[d] != "0"])
 
         x = address("X", "X", [d for d in problem.extents if d in problem.broadcast.dims])
         x = x + " - X_PAD" if any(index.offset for index in problem.broadcast.indices) else x
-        w = _sum("W", [terms] if (terms := self._weights(site, at)) else [])
+        w = added("W", [terms] if (terms := self._weights(site, at)) else [])
         y = address("Y", "Y", [d for d in problem.extents if d in problem.output.dims])
         passed = [x, w, y]
         values = {}
@@ -226,29 +228,6 @@ class Nest:
         """The test that this is the first (which = 0) or the last (-1) of the passes that add up a tile."""
         dims = {loop.dim for loop in site.outer if loop.dim in self.scheme.problem.reductions and loop.trips > 1}
         return " && ".join(f"{at[dim]} == {starts(site.outer, dim)[which]}" for dim in sorted(dims))
-
-    def _dispatch(self, site, at, names, masks, last_vector, call) -> list[str]:
-        """Picks the function by position: whole panels before the masked last one, then each clipped window."""
-        vector_dim = self.scheme.problem.vector_dim
-
-        def windows(index: int, clips: tuple, tail: bool) -> list[str]:
-            if index == len(site.clipped):
-                return [f"{names[Variant(clips, tail)]}({call});"]
-            clipping = site.clipped[index]
-            by_tap = []
-            for tap in clipping.taps:
-                cases = [case for case in clipping.cases if case.tap == tap]
-                # The tiles that touch no padding are the most, so their test comes first.
-                cases.sort(key=lambda case: case.clip != clipping.whole)
-                arms = [
-                    (_within(at[clipping.window.dim], case, cases), windows(index + 1, (*clips, case.clip), tail))
-                    for case in cases
-                ]
-                by_tap.append((f"{at[clipping.window.tap]} == {tap}", _branch(arms)))
-            return _branch(by_tap)
-
-        arms = [(f"{at[vector_dim]} {'==' if tail else '<'} {last_vector}", windows(0, (), tail)) for tail in masks]
-        return _branch(arms)
 
     def _tile_name(self, site: Site) -> str:
         problem = self.scheme.problem
@@ -281,66 +260,3 @@ def _depth(nodes: tuple[Node, ...], dim: str) -> int:
             written = node.dim == dim and (node.trips > 1 or node.worker is not None)
             depths.append(written + _depth(node.body, dim))
     return max(depths)
-
-
-def _label(clipping, clip) -> str:
-    """The `_wpad1` of a function's name, numbered by clip; empty for tiles off the padding."""
-    if clip == clipping.whole:
-        return ""
-    return f"_{clipping.window.dim}pad{clipping.clips.index(clip)}"
-
-
-def _bounds(window, at: dict[str, str], problem: Problem) -> list[str]:
-    """Declares the range of taps on the image for the row at `at`."""
-    taps = problem.extents[window.tap]
-    start, tap = f"{window.dim}_in", window.tap
-    step = window.dilation
-    first = f"-{start}" if step == 1 else f"({step - 1} - {start}) / {step}"
-    left = f"{window.extent} - {start}"
-    end = left if step == 1 else f"({left} + {step - 1}) / {step}"
-    return [
-        f"const long {start} = {_times(window.stride, at[window.dim])} - {window.before};",
-        f"const long {tap}_begin = {start} < 0 ? {first} : 0;",
-        f"const long {tap}_end = {end} < {taps} ? {end} : {taps};",
-    ]
-
-
-def _within(position: str, case: Case, cases: list[Case]) -> str:
-    """The test that `position` belongs to `case` rather than to another of `cases`, which tile the dim in order."""
-    tests = []
-    if any(other.last < case.first for other in cases):
-        tests.append(f"{position} >= {case.first}")
-    if any(other.first > case.last for other in cases):
-        tests.append(f"{position} <= {case.last}")
-    return " && ".join(tests)
-
-
-def _branch(arms: list[tuple[str, list[str]]]) -> list[str]:
-    """An if/else chain whose last arm needs no test; a single arm needs no branch at all."""
-    if len(arms) == 1:
-        return arms[0][1]
-    lines = []
-    for number, (test, inside) in enumerate(arms):
-        head = f"if ({test}) {{" if number == 0 else f"}} else if ({test}) {{"
-        lines += ["} else {" if number == len(arms) - 1 else head, *(INDENT + line for line in inside)]
-    return [*lines, "}"]
-
-
-def _plus(base: str, offset: int | None = None) -> str:
-    if offset is None:
-        return "" if base == "0" else f"{base} + "
-    if base == "0":
-        return str(offset)
-    return f"{base} + {offset}" if offset else base
-
-
-def _times(factor: int, text: str) -> str:
-    return text if factor == 1 else f"{factor} * {_paren(text)}"
-
-
-def _paren(text: str) -> str:
-    return text if text.replace("_", "").isalnum() else f"({text})"
-
-
-def _sum(base: str, terms: list[str]) -> str:
-    return " + ".join([base, *terms])

@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import groupby, product
 
 from microkernels.transpose import Block, blocks
-from tiling.ahead import Piece, pieces
+from tiling.ahead import Piece, pieces, streams_past_l1
 from tiling.footprint import inside_rows, unclipped
 from tiling.nest import Around, Loop, Register, starts
 from tiling.problem import Problem, Window
@@ -77,6 +77,10 @@ class Site:
     def ahead(self) -> tuple[Piece, ...]:
         """What its tiles bring to L2 for those that come after them."""
         return pieces(self.problem, self.around)
+
+    @cached_property
+    def streams_past_l1(self) -> bool:
+        return streams_past_l1(self.problem, self.around)
 
     @cached_property
     def extents(self) -> dict[str, int]:

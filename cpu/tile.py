@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from cpu.epilogue import block_operand, operand, pointers
+from cpu.crosswise import Crosswise
+from cpu.epilogue import operand, pointers
+from cpu.expression import added, indented, terms
 from cpu.site import Clip, Site
 from microkernels.emit import Read, TileEmitter, unchanged
 from microkernels.isa import Isa
 from microkernels.matrix import MatrixEmitter, runs_of
-from microkernels.transpose import Block
+from tiling.ahead import LINE, STEPS_AHEAD
 from tiling.nest import Loop
-from tiling.problem import Tensor
-
-INDENT = "    "
+from tiling.scheme import WORD_BYTES
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
     ]
     body += emitter.declare()
     if not site.single_pass:
-        body += ["if (!first) {", *_indent(writer.resume() + emitter.taken_up()), "}"]
+        body += ["if (!first) {", *indented(writer.resume() + emitter.taken_up()), "}"]
     body += writer.loops(0, "x", "w", {}) + emitter.put_down()
     finished = site.problem.epilogue is not None or not site.problem.keeps_sums
     if stream:
-        body += ["if (stream) {", *_indent(writer.store(finished, True)), "} else {"]
-        body += [*_indent(writer.store(finished)), "}"]
+        body += ["if (stream) {", *indented(writer.store(finished, True)), "} else {"]
+        body += [*indented(writer.store(finished)), "}"]
     elif finished and not site.single_pass:
-        body += ["if (last) {", *_indent(writer.store(True)), "} else {", *_indent(writer.store(False)), "}"]
+        body += ["if (last) {", *indented(writer.store(True)), "} else {", *indented(writer.store(False)), "}"]
     else:
         body += writer.store(finished)
     body += [f"coming->{p.array} = {p.array}_next;" for p in site.ahead]
@@ -96,7 +96,7 @@ class _Writer:
         while level < len(self.site.inner) and self.site.inner[level].trips == 1:
             level += 1
         if level == len(self.site.inner):
-            return self._coming() + self._step(x, w, taps)
+            return self._coming(w) + self._step(x, w, taps)
         loop = self.site.inner[level]
         name = self._variable(level)
         if any(window.tap == loop.dim for window in self.site.bounded):
@@ -132,76 +132,18 @@ class _Writer:
 
     def resume(self) -> list[str]:
         """Accumulators go on from what an earlier pass stored."""
-        if not self.site.problem.crosswise:
-            return self.emitter.resume(self._outputs(), self.variant.tail)
-        isa, lines = self.emitter.isa, []
-        for v, block in self._blocks():
-            loads = []
-            for place in range(isa.lanes):
-                address = self._place("y", "Y", self.site.problem.output, block, v, place)
-                form = isa.load if block.count == isa.lanes else isa.load_tail
-                used = place < self._points(v)
-                loads.append(form.format(p=address, lanes=f"FIRST_{block.count}") if used else isa.zero)
-            lines += ["{", *_indent(self._turned(loads))]
-            lines += [f"{INDENT}{self.emitter.acc(block.first + i, v)} = t[{i}];" for i in range(block.count)]
-            lines.append("}")
-        return lines
+        if self.site.problem.crosswise:
+            return Crosswise(self.site, self.emitter, self.variant.tail).resume()
+        return self.emitter.resume(self._outputs(), self.variant.tail)
 
     def store(self, finished: bool, stream: bool = False) -> list[str]:
-        """Accumulators go to the output, transposed where it needs that; with `finished`, what `finish`
-        makes of them.
-        """
-        if not self.site.problem.crosswise:
-            return self.emitter.store(
-                self._outputs(), self.variant.tail, stream, self.finish if finished else unchanged
-            )
-        isa, output, lines = self.emitter.isa, self.site.problem.output, []
-        for v, block in self._blocks():
-            rows = [self.emitter.acc(block.first + i, v) for i in range(block.count)]
-            lines += ["{", *_indent(self._turned(rows))]
-            forms = isa.narrow_to(self.site.problem.output_dtype) or isa
-            whole = forms.stream if stream else forms.store
-            form = whole if block.count == isa.lanes else forms.store_tail
-            for place in range(self._points(v)):
-                value = self._finished_point(f"t[{place}]", block, v, place) if finished else f"t[{place}]"
-                address = self._place("y", "Y", output, block, v, place)
-                lines.append(f"{INDENT}{form.format(p=address, lanes=f'FIRST_{block.count}', v=value)};")
-            lines.append("}")
-        return lines
+        """Accumulators go to the output; with `finished`, what `finish` makes of them."""
+        if self.site.problem.crosswise:
+            return Crosswise(self.site, self.emitter, self.variant.tail).store(finished, stream)
+        return self.emitter.store(self._outputs(), self.variant.tail, stream, self.finish if finished else unchanged)
 
     def _outputs(self) -> list[str]:
-        return [_sum("y", self.row_terms("Y", row, self.site.problem.output)) for row in self.site.rows]
-
-    def _blocks(self) -> list[tuple[int, Block]]:
-        """(vector, rows) of every block that is transposed."""
-        return [(v, block) for v in range(self.site.vectors) for block in self.site.blocks]
-
-    def _points(self, v: int) -> int:
-        """How many points of the vectorised dim vector `v` stores."""
-        if self.variant.tail and v == self.site.vectors - 1:
-            return self.site.problem.extents[self.site.problem.vector_dim] % self.emitter.isa.lanes
-        return self.emitter.isa.lanes
-
-    def _turned(self, vectors: list[str]) -> list[str]:
-        return [
-            f"{self.emitter.isa.vector_type} t[{self.emitter.isa.lanes}];",
-            f"transpose_{len(vectors)}(t, {', '.join(vectors)});",
-        ]
-
-    def _place(self, base: str, prefix: str, tensor: Tensor, block: Block, v: int, place: int) -> str:
-        """The address of the first row of a block at point `place` of vector `v`."""
-        point = {self.site.problem.vector_dim: v * self.emitter.isa.lanes + place}
-        return _sum(base, self.row_terms(prefix, self.site.rows[block.first] | point, tensor))
-
-    def _finished_point(self, value: str, block: Block, v: int, place: int) -> str:
-        """As `finish`, of the rows of a block at one point of the vectorised dim."""
-        operands = [self.emitter.isa.floats.format(v=value)]
-        if self.site.problem.epilogue is None:
-            return operands[0]
-        for array in self.site.problem.epilogue_arrays:
-            address = self._place(f"e_{array.name}", f"STEP_{array.name}", array, block, v, place)
-            operands.append(block_operand(self.emitter.isa, array, address, self.site.rows, block))
-        return f"epilogue({', '.join(operands)})"
+        return [added("y", terms("Y", row, self.site.problem.output)) for row in self.site.rows]
 
     def finish(self, acc: str, row: int, v: int) -> str:
         """The floats to store for one accumulator, as C text: each array of an epilogue is read where it is needed."""
@@ -210,7 +152,7 @@ class _Writer:
         if problem.epilogue is None:
             return operands[0]
         for array in problem.epilogue_arrays:
-            address = _sum(f"e_{array.name}", self.row_terms(f"STEP_{array.name}", self.site.rows[row], array))
+            address = added(f"e_{array.name}", terms(f"STEP_{array.name}", self.site.rows[row], array))
             operands.append(operand(self.emitter.isa, problem, array, address, v, tail))
         return f"epilogue({', '.join(operands)})"
 
@@ -221,11 +163,15 @@ class _Writer:
             f"const {self.emitter.isa.x_type(self.site.problem.lanewise)} *{x_here} = {x} + {at} * X_{loop.dim};",
             f"const {self.emitter.isa.word} *{w_here} = {w} + {at} * {panel_stride(self.site, level)};",
         ]
-        return _indent(lines + self.loops(level + 1, x_here, w_here, taps))
+        return indented(lines + self.loops(level + 1, x_here, w_here, taps))
 
-    def _coming(self) -> list[str]:
+    def _coming(self, w: str) -> list[str]:
         """What a step brings nearer of that which is multiplied next."""
-        lines = []
+        lines, vectors = [], self.site.vectors
+        if self.site.streams_past_l1:
+            steps = f"{w} + {STEPS_AHEAD} * PANEL_{vectors}"
+            words = range(0, vectors * self.emitter.isa.lanes, LINE // WORD_BYTES)
+            lines += [f"__builtin_prefetch({added(steps, [str(at)] if at else [])}, 0, 3);" for at in words]
         for piece in self.site.ahead:
             often = f"if ({piece.dim} % {piece.every} == 0) " if piece.dim else ""
             lines += [f"{often}{piece.array}_next = to_l2({piece.array}_next, {piece.array}_end);"] * piece.lines
@@ -248,7 +194,7 @@ class _Writer:
                 offsets = {**self.site.rows[row], **point}
                 address = sum(strides[dim] * at for dim, at in offsets.items())
                 if address not in texts:
-                    texts[address] = _sum(x, self.row_terms("X", offsets, broadcast))
+                    texts[address] = added(x, terms("X", offsets, broadcast))
                 key = address, point[exchange_dim] if exchange_dim else 0
                 reads.setdefault(key, []).append((row, len(points) - 1))
         ordered = [
@@ -264,7 +210,7 @@ class _Writer:
             for place, run in enumerate(emitter.runs):
                 at = self.site.rows[run.first]
                 if self._reached(at, point, taps):
-                    reached[place] = _sum(x, self.row_terms("X", {**at, **point}, broadcast))
+                    reached[place] = added(x, terms("X", {**at, **point}, broadcast))
             panel = w if number == 0 else f"{w} + {number} * PANEL_{self.site.vectors}"
             lines += emitter.multiply(panel, reached)
         return lines
@@ -283,12 +229,6 @@ class _Writer:
         dim = self.site.inner[level].dim
         deeper = sum(loop.dim == dim and loop.trips > 1 for loop in self.site.inner[level + 1 :])
         return f"{dim}_{deeper}" if deeper else dim
-
-    @staticmethod
-    def row_terms(prefix: str, offsets: dict[str, int], tensor) -> list[str]:
-        """The terms `3 * X_w` of an address that are not zero."""
-        named = {dim: at for dim, at in offsets.items() if at and dim in tensor.dims}
-        return [f"{prefix}_{dim}" if at == 1 else f"{at} * {prefix}_{dim}" for dim, at in named.items()]
 
 
 def panel_stride(site: Site, level: int) -> str:
@@ -315,11 +255,3 @@ def outer_panel_stride(site: Site, level: int) -> int:
 
 def _advance(name: str, step: int) -> str:
     return f"++{name}" if step == 1 else f"{name} += {step}"
-
-
-def _sum(base: str, terms: list[str]) -> str:
-    return " + ".join([base, *terms])
-
-
-def _indent(lines: list[str]) -> list[str]:
-    return [INDENT + line for line in lines]

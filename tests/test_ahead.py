@@ -20,7 +20,7 @@ static long asked[1 << 20], count;
 long *lines_asked(void) { return asked; }
 long how_many(void) { return count; }
 static void record(const void *line) { if (count < 1 << 20) asked[count++] = (long)line; }
-#define __builtin_prefetch(line, write, level) record(line)
+#define __builtin_prefetch(line, write, level) ((level) == 2 ? record(line) : (void)0)
 """
 
 POINTWISE = dict(c=512, h=4, w=4, k=1040, r=1, s=1)
@@ -94,6 +94,15 @@ def test_every_line_of_x_but_the_first_piece_is_asked_for_and_no_other(case):
     if case == "composed rows":  # the last tile of a line of rows, of 6, asks for as much of the next one, of 7
         wanted = np.setdiff1d(wanted, [lines_of(x)[(128 * h + 6) * 4 :][:4] for h in range(40)])
     np.testing.assert_array_equal(np.unique(asked), wanted)
+
+
+def test_a_panel_larger_than_l1_is_asked_for_steps_before():
+    def asked(c: int, rows: str = "U(w,4)") -> int:
+        scheme = scheme_of(conv2d(c=c, h=4, w=4, k=48, r=1, s=1), f"R(h) S(y) R(c) {rows} U(k,3)", 16)
+        return emit(scheme, isa_named("avx512f")).text.count("PANEL_3 + 16, 0, 3);")
+
+    assert asked(c=512) == 1 and asked(c=256) == 0  # of 96 and 48 KiB
+    assert asked(c=512, rows="U(c,2) U(w,4)") == 0
 
 
 def lines_asked(scheme, isa):

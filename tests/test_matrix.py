@@ -25,8 +25,9 @@ from search.workshop import workshop
 from tests.guard import PLACES, check_guarded
 from tests.random_cases import case
 from tiling.epilogue import fused
+from tiling.grouped import beside_each_other
 from tiling.notation import parse
-from tiling.operators import conv2d, matmul
+from tiling.operators import conv2d, in_layout, matmul
 from tiling.problem import OUTPUT_DTYPES
 from tiling.scheme import Dot, SchemeError
 from tiling.words import block_of, copies, in_words, scheme_in_words, scheme_of_words
@@ -74,6 +75,13 @@ CASES = {
         "R(h) S(y) T(c,{b}) U(r,3) U(s,3) U(w,7)",
         "c",
         5,
+    ),
+    "one row, padded": (
+        conv2d,
+        dict(c=32, h=1, w=6, k=16, r=1, s=3, padding=(0, 1)),
+        "S(y) T(s,3) T(c,{b}) U(w,6)",
+        "c",
+        8,
     ),
     "padded beyond the image, strided": (
         conv2d,
@@ -172,9 +180,10 @@ def row(request, monkeypatch):
     return of
 
 
-def scheme_of(case: str, dtype: str, **more):
+def scheme_of(case: str, dtype: str, layout: str = "nhwc", **more):
     operator, extents, text, dims, words = CASES[case]
     problem = operator(**extents, dtype=dtype, **more)
+    problem = in_layout(problem, layout) if operator is conv2d else problem
     dot = Dot(dims, words * NUMBERS[dtype])
     blocks = in_words(problem, dot).extents[dims[-1]]
     return parse(problem, f"{text.format(b=blocks)} {dot} V({problem.vector_dim},16)")
@@ -189,6 +198,27 @@ def test_exact_on_integers_beside_guard_pages(case, dtype, row):
     assert kernel.emitted.isa == isa.name and "tile_dot(" in kernel.source
     for place in PLACES:
         check_guarded(kernel, place)
+
+
+@pytest.mark.parametrize("dtype", ISA)
+@pytest.mark.parametrize("case", [name for name, found in CASES.items() if found[0] is conv2d and found[3] == "c"])
+def test_channels_first(case, dtype, row):
+    """x is turned to blocks in a copy, row by row where these need zeros, and tiles are turned as they are stored."""
+    isa = row(dtype)
+    output = OUTPUT_DTYPES[dtype][1 if case == "several passes" and dtype == "bf16" else 0]
+    kernel = build(scheme_of(case, dtype, "nchw", output_dtype=output), isa)
+    assert kernel.emitted.isa == isa.name and "tile_dot(" in kernel.source and "turned(input)" in kernel.source
+    for place in PLACES:
+        check_guarded(kernel, place)
+
+
+@pytest.mark.parametrize("dtype", ISA)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_transposed_product(dtype, threads, row):
+    problem = matmul(m=40, n=37, k=50, transpose_a=True, dtype=dtype)
+    dot = block_of(problem)
+    text = f"T(m,4)@core R(n) S(c) R(k) U(m,10) {dot} V(n,16)"
+    check_exact(build(parse(problem, text), row(dtype), threads))
 
 
 @pytest.mark.parametrize("dtype", ISA)
@@ -322,12 +352,17 @@ def test_blocks_are_few_and_short(extents, dtype, dot, copied):
             "a lane of 32 bits holds 2 of bf16, a matrix instruction sums a multiple of 2 up to 32",
         ),
         (dict(c=64), "D(c,34)", "a multiple of 2 up to 32"),
-        (dict(c=64, layout="nchw"), "D(c,32)", r"lie side by side for all k; use D\(c,2\)"),
     ],
 )
 def test_what_no_matrix_instruction_takes(more, dot, why):
     with pytest.raises(SchemeError, match=why):
         parse(conv2d(h=4, w=4, k=16, r=1, s=1, **more, dtype="bf16"), f"R(h) R(w) S(y) R(c) {dot} V(k,16)")
+
+
+def test_no_matrix_instruction_takes_an_x_that_vectors_read():
+    problem = beside_each_other(conv2d(c=64, h=4, w=4, k=64, r=1, s=1, groups=16, dtype="bf16"), 16)
+    with pytest.raises(SchemeError, match=r"lie side by side for all k; use D\(c,2\)"):
+        parse(problem, "R(h) R(w) R(k) S(y) U(c,1) D(c,4) V(k,16)")
 
 
 def test_blocks_need_matrix_instructions_and_room():

@@ -9,6 +9,9 @@ bring and which are multiplied for 70. So every tile brings its share of the nex
     x         the innermost loop over rows, with none over weights around it, whose tiles inside cover all further axes
               of x and one point of those before: what an iteration is the first to meet of x are then neighbours in
               memory, the last rows that its windows reach
+
+From L2 to L1 it is not far, but a tile whose weights are more than L1 holds streams them, and asks for every step's a
+few steps before.
 """
 
 from __future__ import annotations
@@ -23,6 +26,10 @@ from tiling.problem import Problem
 # anyway, and of larger pieces the first lines would be gone again before their turn. A smaller x stays there, too.
 FEW_WEIGHTS, LARGEST_PIECE, SMALL_X = 1 << 19, 1 << 20, 1 << 20
 LINE = 64
+# Bytes of the largest L1 of a core with AVX-512. Sapphire Rapids, f32, 1 thread, with and without: mobilenet:M9 1.06
+# times the speed, yolo9000:Y13 and Y19 1.03, resnet18:R11 1.04; 4 to 24 steps are alike. Panels that fit lose as much.
+LARGEST_L1 = 48 << 10
+STEPS_AHEAD = 8
 # Products of a vector (FMAs) that take so long that a line more or less does not show, some 500 cycles: with a line
 # every 300 yolo9000:Y2 gains 7 %, with one every 600 Y4 and with one every 1300 Y8 pay 1 % for having asked.
 MOST_A_LINE = 1024
@@ -48,6 +55,16 @@ def pieces(problem: Problem, tile: Around) -> tuple[Piece, ...]:
     read it.
     """
     return tuple(piece for piece in (_of_weights(problem, tile), _of_x(problem, tile)) if piece)
+
+
+def streams_past_l1(problem: Problem, tile: Around) -> bool:
+    """Whether a register tile reads more weights than L1 holds, each step few: then it asks for those of the step that
+    is STEPS_AHEAD. Where steps unroll several points their own loads run ahead far enough.
+    """
+    steps = prod(loop.trips for loop in tile.inner)
+    points = prod(tile.register.extents[d] for d in problem.reductions)
+    size = steps * tile.register.extents[problem.vector_dim] * problem.bytes_of(problem.vector)
+    return points == 1 and size > LARGEST_L1 and not problem.blocked
 
 
 def _of_weights(problem: Problem, tile: Around) -> Piece | None:

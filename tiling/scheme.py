@@ -331,7 +331,7 @@ def _check_dot(problem, s) -> None:
             f"{s}: a lane of 32 bits holds {fitting} of {problem.dtype}"
             + (f", a matrix instruction sums a multiple of {fitting} up to {most}" if fitting > 1 else "")
         )
-    if s.points > fitting and (problem.lanewise or problem.as_read is not problem):
+    if s.points > fitting and problem.lanewise:
         raise SchemeError(
             f"{s}: a matrix instruction reads rows of {problem.broadcast.name} whose {s.dim} lie side by side for all "
             f"{problem.vector_dim}; use D({s.dim},{fitting})"

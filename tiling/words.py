@@ -68,11 +68,10 @@ def word_dims(problem: Problem) -> str:
 
 def block_of(problem: Problem) -> Dot | None:
     """The D of matrix instructions: the fewest blocks that hold the channels, as short as they may be; those of a
-    window's row where these are at most half as many instructions. None where none can be used: x is read by vectors,
-    or turned.
+    window's row where these are at most half as many instructions. None where none can be used: x is read by vectors.
     """
     channel, window = problem.dot_dim, problem.window_dims
-    if not is_narrow(problem) or problem.lanewise or problem.as_read is not problem or channel is None:
+    if not is_narrow(problem) or problem.lanewise or channel is None:
         return None
     blocks = {dims: _block(problem, dims) for dims in (channel, window) if dims}
     if window:

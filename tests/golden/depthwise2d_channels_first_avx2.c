@@ -280,20 +280,22 @@ static void tile0_8cx3r_hpad2_tail(const float *x, const float *w, float *y, lon
     }
 }
 
-/* Of X: so many channels and pixels; of its copy so many words a pixel. RUN pixels of some channels are turned before the next
- * channels, in blocks of channels by pixels. */
-static const long IMAGES = 2, CHANNELS = 37, PIXELS = 72, WORDS = 37, RUN = 128;
+/* Of X: so many channels and pixels of each; of its copy so many words from one pixel to the next, and APART from
+ * one block of channels to the next. RUN pixels of some channels are turned before the next channels, in blocks of
+ * channels by pixels. */
+static const long IMAGES = 2, CHANNELS = 37, PLANE = 72, WORDS = 37, APART = 8, RUN = 128;
+static const long PIXELS = PLANE;
 
 static void turn_8x8(const float *restrict x, float *restrict copy)
 {
     const __m256 r0 = _mm256_loadu_ps(x);
-    const __m256 r1 = _mm256_loadu_ps(x + PIXELS);
-    const __m256 r2 = _mm256_loadu_ps(x + 2 * PIXELS);
-    const __m256 r3 = _mm256_loadu_ps(x + 3 * PIXELS);
-    const __m256 r4 = _mm256_loadu_ps(x + 4 * PIXELS);
-    const __m256 r5 = _mm256_loadu_ps(x + 5 * PIXELS);
-    const __m256 r6 = _mm256_loadu_ps(x + 6 * PIXELS);
-    const __m256 r7 = _mm256_loadu_ps(x + 7 * PIXELS);
+    const __m256 r1 = _mm256_loadu_ps(x + PLANE);
+    const __m256 r2 = _mm256_loadu_ps(x + 2 * PLANE);
+    const __m256 r3 = _mm256_loadu_ps(x + 3 * PLANE);
+    const __m256 r4 = _mm256_loadu_ps(x + 4 * PLANE);
+    const __m256 r5 = _mm256_loadu_ps(x + 5 * PLANE);
+    const __m256 r6 = _mm256_loadu_ps(x + 6 * PLANE);
+    const __m256 r7 = _mm256_loadu_ps(x + 7 * PLANE);
     __m256 t[8];
     transpose_8(t, r0, r1, r2, r3, r4, r5, r6, r7);
     _mm256_storeu_ps(copy, t[0]);
@@ -309,10 +311,10 @@ static void turn_8x8(const float *restrict x, float *restrict copy)
 static void turn_5x8(const float *restrict x, float *restrict copy)
 {
     const __m256 r0 = _mm256_loadu_ps(x);
-    const __m256 r1 = _mm256_loadu_ps(x + PIXELS);
-    const __m256 r2 = _mm256_loadu_ps(x + 2 * PIXELS);
-    const __m256 r3 = _mm256_loadu_ps(x + 3 * PIXELS);
-    const __m256 r4 = _mm256_loadu_ps(x + 4 * PIXELS);
+    const __m256 r1 = _mm256_loadu_ps(x + PLANE);
+    const __m256 r2 = _mm256_loadu_ps(x + 2 * PLANE);
+    const __m256 r3 = _mm256_loadu_ps(x + 3 * PLANE);
+    const __m256 r4 = _mm256_loadu_ps(x + 4 * PLANE);
     __m256 t[8];
     transpose_5(t, r0, r1, r2, r3, r4);
     _mm256_maskstore_ps(copy, FIRST_5, t[0]);
@@ -329,7 +331,7 @@ static void turn_5x8(const float *restrict x, float *restrict copy)
  * the C library hands out the memory of the last call again, its pages in place. */
 static float *turned(const float *restrict X)
 {
-    float *const whole = aligned_alloc(64, (IMAGES * PIXELS * WORDS * sizeof *whole + 63) / 64 * 64);
+    float *const whole = aligned_alloc(64, (5328 * sizeof *whole + 63) / 64 * 64);
     if (!whole) {
         fputs("depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2: no memory for a copy of the input\n", stderr);
         abort();
@@ -338,16 +340,16 @@ static float *turned(const float *restrict X)
     for (long image = 0; image < IMAGES; ++image)
         for (long begin = 0; begin < PIXELS; begin += RUN) {
             const long end = begin + RUN < PIXELS ? begin + RUN : PIXELS;
-            const float *const x = X + image * CHANNELS * PIXELS;
-            float *const copy = whole + image * PIXELS * WORDS;
+            const float *const x = X + image * CHANNELS * PLANE;
+            float *const copy = whole + image * 2664;
             long c = 0;
             for (; c + 8 <= CHANNELS; c += 8) {
                 long p = begin;
-                for (; p + 8 <= end; p += 8) turn_8x8(x + c * PIXELS + p, copy + p * WORDS + c);
+                for (; p + 8 <= end; p += 8) turn_8x8(x + c * PLANE + p, copy + p * WORDS + c / 8 * APART);
             }
             {
                 long p = begin;
-                for (; p + 8 <= end; p += 8) turn_5x8(x + c * PIXELS + p, copy + p * WORDS + c);
+                for (; p + 8 <= end; p += 8) turn_5x8(x + c * PLANE + p, copy + p * WORDS + c / 8 * APART);
             }
         }
     return whole;
