@@ -47,7 +47,7 @@ class Costs:
     step: an iteration of the innermost loop, beyond its FMAs; two of these hide behind each FMA cycle.
     exposed: the fraction of the faster parts that is not hidden behind the slowest.
     unasked: the same of weights that come from beyond L2 and that no tile has asked for before (`tiling.ahead`): 0.3 to
-        0.9 by layer, docs/amx/f32's schemes with and without asking on Sapphire Rapids.
+        0.9 on Sapphire Rapids (f32, 1 thread, mobilenet:M9, resnet18:R10 and R12, yolo9000:Y18 and Y23).
     shuffle: cycles of one shuffle of two vectors, where tiles are transposed as they are stored: 1 on Intel's cores
         with AVX-512, 1/2 on Zen (uops.info); the arithmetic of the tiles around hides about half.
     matrix: cycles until the first and after the last matrix instructions of a register tile, whose sums stand until 52
@@ -140,7 +140,7 @@ class Predictor:
         compute, overhead, parts, passes = self._core(scheme, share)
         stream = self._streams and passes == 1 and whole_stores(scheme)
         traffic = self._volumes.traffic(scheme, stream)
-        movement = seconds_of(traffic, self.machine, stream)
+        movement = seconds_of(traffic, self.machine, stream, (passes - 1) / passes if self._whole(parts) else 1.0)
         slowest = max(compute + overhead, *movement)
         rest = compute + overhead + sum(movement) - slowest
         start = self.costs.start if count > 1 and self.threads > 1 else 0.0
@@ -151,6 +151,11 @@ class Predictor:
         return Prediction(
             seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads
         )
+
+    def _whole(self, parts: tuple[Part, ...]) -> bool:
+        """Whether every tile writes whole lines of the output: the rest of a line is read first, whatever the CPU."""
+        line, size = self.machine.caches[0].line, self.machine.lanes * self.problem.bytes_of(self.problem.output)
+        return not self.problem.crosswise and all(part.kernel.vectors * size % line == 0 for part in parts)
 
     def _late(self, traffic: tuple[Traffic, ...], movement: tuple[float, ...]) -> float:
         """Seconds of `movement` in which weights come from beyond L2."""
@@ -246,12 +251,15 @@ def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Pred
     return replace(prediction, seconds=prediction.seconds + copy, copy=copy)
 
 
-def seconds_of(traffic: tuple[Traffic, ...], machine: Machine, stream: bool = False) -> tuple[float, ...]:
+def seconds_of(
+    traffic: tuple[Traffic, ...], machine: Machine, stream: bool = False, again: float = 0.0
+) -> tuple[float, ...]:
     """Per cache, the seconds that its traffic takes at the bandwidth of the memory outside it.
 
     As measured, write bandwidths include the reads that the CPU makes to own the lines (some make none), so there the
-    output's bytes are counted once; where they were not measured a line is read and written. Streamed outputs have a
-    bandwidth of their own and are not read.
+    output's bytes are counted once, and `again` of them read besides, since they are taken up again or written in parts
+    of lines; where they were not measured a line is read and written. Streamed outputs have a bandwidth of their own
+    and are not read.
     """
     seconds = []
     for level, moved in enumerate(traffic):
@@ -259,6 +267,7 @@ def seconds_of(traffic: tuple[Traffic, ...], machine: Machine, stream: bool = Fa
         if level + 1 < len(machine.caches):
             outside = machine.caches[level + 1]
             read, write = outside.bandwidth, outside.write_bandwidth or outside.bandwidth / 2
+            others += again * moved.written if outside.write_bandwidth else 0
         else:
             read = machine.memory_bandwidth
             write = machine.stream_bandwidth if stream else machine.memory_write_bandwidth

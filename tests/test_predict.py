@@ -8,8 +8,9 @@ from microkernels.estimate import estimate
 from microkernels.microkernel import microkernel_of
 from microkernels.microkernel import parse as kernel_named
 from search.permutations import CLASSES, orders, parse_class
-from search.predict import after_copy, predict
+from search.predict import COSTS, after_copy, predict, seconds_of
 from search.sizes import ROOM, Block, Sizer
+from search.volume import Traffic
 from tests.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
 from tiling.footprint import footprint
 from tiling.notation import parse
@@ -165,3 +166,28 @@ def test_levels_of_sizes_follow_the_machine():
         (first, *_) = sizer.choose((("k", "h"),) * tiled)
         for inner, outer in zip(first, first[1:]):
             assert all(b % a == 0 for a, b in zip(inner, outer))
+
+
+def test_an_output_takes_the_time_of_stores_where_that_is_known():
+    moved = (Traffic("L1", (("x", 100 * 10**9), ("y", 80 * 10**9)), 40 * 10**9),)
+    measured = replace(MACHINE, caches=(L1, replace(L2, write_bandwidth=50e9)))
+    assert seconds_of(moved, replace(MACHINE, caches=(L1, L2))) == pytest.approx((180 / 200,))
+    assert seconds_of(moved, measured) == pytest.approx((100 / 200 + 40 / 50,))
+    assert seconds_of(moved, measured, again=0.5) == pytest.approx((100 / 200 + 40 / 50 + 20 / 200,))
+
+
+def test_weights_from_far_that_nobody_asks_for_cost_more():
+    far = replace(MACHINE, caches=(L1, L2, replace(L3, bandwidth=10e9)))
+    problem = conv2d(c=512, h=14, w=14, k=512, r=3, s=3, padding=1)
+    body = "S(y) T(r,3) T(c,512) U(s,3) U(w,14) U(k,2) V(k,16)"
+    few, many = (parse(problem, f"{loops} {body}") for loops in ("T(k,16) T(h,14)", "T(k,2) T(h,14) T(k,8)"))
+    asked, unasked = (predict(scheme, far, lambda kernel: 0.9) for scheme in (few, many))
+    assert asked.traffic[1].of("w") < unasked.traffic[1].of("w")
+    late = unasked.movement[1] * unasked.traffic[1].of("w") / unasked.traffic[1].total
+    rest = unasked.compute + unasked.overhead + sum(unasked.movement)
+    slowest = max(unasked.compute + unasked.overhead, *unasked.movement)
+    shown = slowest + COSTS.exposed * (rest - slowest)
+    assert unasked.seconds == pytest.approx(shown + (COSTS.unasked - COSTS.exposed) * late)
+    rest = asked.compute + asked.overhead + sum(asked.movement)
+    slowest = max(asked.compute + asked.overhead, *asked.movement)
+    assert asked.seconds == pytest.approx(slowest + COSTS.exposed * (rest - slowest))
