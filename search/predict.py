@@ -52,6 +52,8 @@ class Costs:
         with AVX-512, 1/2 on Zen (uops.info); the arithmetic of the tiles around hides about half.
     matrix: cycles until the first and after the last matrix instructions of a register tile, whose sums stand until 52
         cycles after they began; through: of each vector of its sums, which leave and come through memory.
+    lone: of a row of such sums that is one vector, so that single lines of y are written far apart (int8 yolo9000:Y4 in
+        the same loops, one vector and two: 1.11 and 0.80 ms; bf16 resnet18:R1 0.32 and 0.24).
     narrow: of each vector that is made narrower and stored by itself, where a line of them would be stored as one.
     start: seconds to start and join a team of threads (OpenMP, threads already running).
     """
@@ -68,6 +70,7 @@ class Costs:
     shuffle: float = 0.25
     matrix: float = 60.0
     through: float = 1.4
+    lone: float = 4.0
     narrow: float = 0.8
     start: float = 4e-6
 
@@ -205,6 +208,7 @@ class Predictor:
         control = steps * max(0.0, costs.step - kernel.fmas / costs.pipes / 2)
         if self.problem.blocked:
             outputs += costs.matrix + costs.through * kernel.accumulators
+            outputs += costs.lone * kernel.accumulators if kernel.vectors == 1 else 0
         if self._in_line > 1 and not self.problem.crosswise:
             outputs += costs.narrow * (kernel.accumulators // kernel.vectors) * (kernel.vectors % self._in_line)
         return (outputs + costs.drain + costs.tile + entries + control) * self._cycle
