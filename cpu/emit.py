@@ -194,8 +194,8 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         lanes=[],
         definitions="",
         shapes=[],
-        ahead=[],
         stream=False,
+        line=LINE,
         **facts(winograd, isa, threads),
     )
     return Source(symbol, text, isa.name, threads, kernels, packed_floats(winograd))

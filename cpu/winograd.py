@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from cpu.epilogue import epilogue_text, operand, pointers
 from cpu.nest import Nest
-from cpu.pack import pack_lines, packed_elements
+from cpu.operands import sizes_of
+from cpu.pack import pack_lines, packed_elements, packed_lanes
 from cpu.transform import transform_lines
 from microkernels.isa import Isa
 from microkernels.lanes import lanes_definition, tail_definition
@@ -37,6 +38,7 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
         "functions": nest.functions,
         "product": body,
         "panels": sorted({site.vectors for site in nest.sites}),
+        "ahead": sizes_of(product.problem, packed_lanes(product)) if nest.looks_ahead else [],
         "tail": _tails(isa, c, k),
         "epilogue": epilogue_text(problem.epilogue, isa) if problem.epilogue else None,
         "arrays": pointers(problem, "E"),
