@@ -10,6 +10,7 @@ INDENT = "    "
 
 
 def indented(lines: list[str]) -> list[str]:
+    """The lines one level further in."""
     return [INDENT + line for line in lines]
 
 
@@ -32,6 +33,7 @@ def moved(base: str, offset: int) -> str:
 
 
 def times(factor: int, text: str) -> str:
+    """`3 * (text)`, or the text alone for a factor of 1."""
     return text if factor == 1 else f"{factor} * {bracketed(text)}"
 
 

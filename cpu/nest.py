@@ -34,7 +34,7 @@ class Nest:
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether some tile brings the next weights nearer."""
+        """Whether some tile brings what is multiplied next nearer."""
         return any(site.ahead for site in self.sites)
 
     def whole(self, nodes: tuple[Node, ...]) -> list[str]:
