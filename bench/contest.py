@@ -19,7 +19,7 @@ import numpy as np
 from bench.peers import PEERS
 from bench.peers.peer import Prepared
 from cpu.host import host
-from cpu.kernel import Kernel, aligned_empty, build
+from cpu.kernel import Kernel, aligned, build
 from cpu.measure import WrongResult, bound_of, check_exact, largest_error
 from cpu.neighbours import undisturbed
 from cpu.numbers import stored, to_bits
@@ -86,7 +86,8 @@ def contest(
     """
     problem, warm = problem_of(op, shape), cache == "warm"
     chosen = isa_named(isa)
-    x, w = map(_aligned, reals(problem, seed))
+    # On a cache line, as every contender's output.
+    x, w = map(aligned, reals(problem, seed))
     expected, bound = reference(problem, x, w), error_bound(problem, x, w)
 
     def peak() -> float:
@@ -127,7 +128,7 @@ def contest(
 def _ours(name: str, kernel: Kernel, x, w, expected, warm: bool) -> _Entrant:
     check_exact(kernel)
     bound = bound_of(kernel.scheme, x, w)
-    x, w = map(_aligned, stored(kernel.problem, (x, w)))
+    x, w = map(aligned, stored(kernel.problem, (x, w)))
     packed, y = kernel.pack(w), kernel.empty()
     kernel(x, packed, out=y)
     error = largest_error(kernel.problem, y, expected, bound)
@@ -161,13 +162,6 @@ def _peer(name: str, problem: Problem, x, w, threads: int, expected, bound, peak
 
     kernel = alone if peak and prepared.kernel_seconds else None
     return _Entrant(name, prepared.layout, prepared.run, error, kernel, prepared)
-
-
-def _aligned(array: np.ndarray) -> np.ndarray:
-    """A copy that starts on a cache line, as every contender's output does."""
-    copy = aligned_empty(array.shape, array.dtype)
-    copy[:] = array
-    return copy
 
 
 def _turn(

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from cpu.kernel import Kernel, aligned_empty, build
+from cpu.kernel import Kernel, aligned, build
 from cpu.neighbours import undisturbed
 from cpu.numbers import ELEMENTS, from_bits, stored, to_bits
 from cpu.oracle import error_bound, exact_bound, integers, reals, reference, wrong
@@ -101,8 +101,7 @@ def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:
     Returns (x, packed w, y) and the epilogue's arrays. Raises WrongResult.
     """
     (values, w, *arrays), expected, bound = exact_case(kernel.scheme)
-    x = aligned_empty(values.shape, values.dtype)
-    x[...] = values
+    x = aligned(values)
     packed = kernel.pack(w)
     y = kernel.empty()
     dtype = kernel.problem.output_dtype
