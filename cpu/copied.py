@@ -9,9 +9,9 @@ from __future__ import annotations
 from math import prod
 
 from cpu.operands import operand_text
-from tiling.problem import Problem
+from tiling.problem import Problem, Window
 from tiling.scheme import Scheme
-from tiling.words import copies, dot_of, is_narrow, padded_window
+from tiling.words import copies, dot_of, is_narrow, padded_window, pixel_of_windows
 
 
 def copied_of(scheme: Scheme, words: Problem) -> dict | None:
@@ -26,24 +26,52 @@ def copied_of(scheme: Scheme, words: Problem) -> dict | None:
         return _aligned(words)
     if not is_narrow(problem) or problem.as_read is not problem or not copies(scheme):
         return None
+    if words.broadcast.reach:
+        return _overlapping(scheme, words)
     *taps, channel = dot_of(scheme).dim
     whole = words.extents[channel] * words.numbers_per_word
-    total, operand = words.broadcast.elements * words.numbers_per_word, operand_text(words, words.broadcast)
-    runs = {
-        "operand": operand,
-        "total": total,
-        "whole": whole,
-        "numbers": problem.extents[channel],
-        "misaligned": False,
-    }
+    runs = _runs(words, problem.extents[channel], whole, words.broadcast.elements * words.numbers_per_word)
     if not taps:
-        return runs | {"rows": total // whole, "window": None, "padded": None} | _padded(problem, words)
+        return runs | _padded(problem, words)
     *lines, columns, _ = words.broadcast.shape
-    window, count = next(w for w in problem.windows if w.tap == taps[0]), problem.extents[taps[0]]
+    window, count = _window_of(problem, taps[0]), problem.extents[taps[0]]
     last = (columns - 1) * window.stride - window.before + count
     clipped = window.before > 0 or last > window.extent
-    found = {"rows": prod(lines), "columns": columns, "window": window, "taps": count, "clipped": clipped}
-    return runs | found | {"padded": None}
+    return runs | {"rows": prod(lines), "columns": columns, "window": window, "taps": count, "clipped": clipped}
+
+
+def _runs(words: Problem, numbers: int, whole: int, total: int) -> dict:
+    """What all copies have: the numbers of a run in x, and in the copy, which has `total`."""
+    found = {
+        "operand": operand_text(words, words.broadcast),
+        "total": total,
+        "whole": whole,
+        "numbers": numbers,
+        "rows": total // whole,
+    }
+    return found | {"window": None, "padded": None, "misaligned": False, "overlap": False}
+
+
+def _window_of(problem: Problem, tap: str) -> Window:
+    return next(window for window in problem.windows if window.tap == tap)
+
+
+def _overlapping(scheme: Scheme, words: Problem) -> dict:
+    """How rows of x get zeros on both sides and after every pixel, so that a window's row is one block or a few."""
+    problem, pixel = scheme.problem, pixel_of_windows(scheme)
+    *lines, columns, _ = words.broadcast.shape
+    window = _window_of(problem, problem.window_dims[0])
+    sides = _sides(window, columns) | {"groups": 1, "blocks": 1, "block": pixel}
+    runs = _runs(words, problem.extents[problem.dot_dim], pixel, prod(lines) * columns * pixel)
+    return runs | {"rows": prod(lines), "padded": sides, "overlap": True}
+
+
+def _sides(window: Window, columns: int) -> dict[str, int]:
+    """Of each row of so many `columns` those of zeros, `left` and `right`, and the `inside` ones of x between them."""
+    left = min(window.before, columns)
+    inside = min(window.extent, columns - left)
+    right = columns - left - inside
+    return {"left": left, "inside": inside, "right": right, "columns": columns, "extent": window.extent}
 
 
 def _aligned(words: Problem) -> dict:
@@ -53,21 +81,14 @@ def _aligned(words: Problem) -> dict:
     x = words.broadcast
     *lines, _, _ = x.shape if len(x.shape) > 2 else (*x.shape, 1)
     rows, numbers = prod(lines), x.elements * words.numbers_per_word
-    found = {"operand": operand_text(words, x), "total": numbers, "whole": numbers // rows, "numbers": numbers // rows}
-    return found | {"rows": rows, "window": None, "padded": None, "misaligned": True}
+    return _runs(words, numbers // rows, numbers // rows, numbers) | {"misaligned": True}
 
 
 def _padded(problem: Problem, words: Problem) -> dict:
-    """How rows of x get zeros on both sides for matrix instructions: `left` columns of them, so many of x `inside`, and
-    `right` ones; every pixel has `groups` of so many `blocks`.
-    """
+    """How rows of x get zeros on both sides for matrix instructions; every pixel has `groups` of so many `blocks`."""
     window = padded_window(problem) if words.blocked else None
     if window is None:
         return {}
     *lines, blocks, columns = words.broadcast.shape
-    groups = blocks // words.extents[problem.dot_dim]
-    left = min(window.before, columns)
-    inside = min(window.extent, columns - left)
-    sides = {"left": left, "inside": inside, "right": columns - left - inside, "columns": columns}
-    held = {"groups": groups, "blocks": blocks, "block": words.numbers_per_word, "extent": window.extent}
-    return {"rows": prod(lines), "padded": sides | held}
+    held = {"groups": blocks // words.extents[problem.dot_dim], "blocks": blocks, "block": words.numbers_per_word}
+    return {"rows": prod(lines), "padded": _sides(window, columns) | held}

@@ -118,7 +118,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         types=[ELEMENTS[name].c for name in elements_of(problem)],
         copied=copied_of(scheme, words.problem),
         turned=turned,
-        x_type=isa.x_type(words.problem.lanewise),
+        x_type=isa.x_type(words.problem),
         strides=strides(words.problem, packed_lanes(scheme)),
         narrow=isa.narrow_to(problem.output_dtype),
         panels=sorted({site.vectors for site in nest.sites}),

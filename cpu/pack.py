@@ -21,7 +21,7 @@ from math import prod
 from cpu.site import reduction_order
 from tiling.nest import Loop, Node, Register, lower
 from tiling.scheme import Scheme
-from tiling.words import dot_of, fitting, scheme_in_words
+from tiling.words import dot_of, fitting, pixel_of_windows, scheme_in_words
 
 
 def packed_elements(scheme: Scheme) -> int:
@@ -118,13 +118,16 @@ def _points_in_words(scheme: Scheme, numbers: int, words: dict[str, str]) -> dic
     at = f"({words[channel]} * {numbers} + number)"
     if not taps:
         return {channel: at}
-    channels = scheme.problem.extents[channel]
-    return {taps[0]: f"({at} / {channels})", channel: f"({at} % {channels})"}
+    pixel = pixel_of_windows(scheme)
+    return {taps[0]: f"({at} / {pixel})", channel: f"({at} % {pixel})"}
 
 
 def _in_word(scheme: Scheme, numbers: int) -> list[str]:
     """The test that a number of a word is one of the weights, where words hold but one or the last is partly used."""
     dims = _dims(scheme)
+    pixel, channels = (pixel_of_windows(scheme), scheme.problem.extents[dims[-1]]) if len(dims) > 1 else (0, 0)
+    if pixel > channels:
+        return [f"({dims[-1]} * {numbers} + number) % {pixel} < {channels}"]
     if numbers == 1 or (dims and scheme.problem.extent(dims) % numbers == 0):
         return []
     if not dims:

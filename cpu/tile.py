@@ -160,7 +160,7 @@ class _Writer:
         loop = self.site.inner[level]
         x_here, w_here = f"x_{name}", f"w_{name}"
         lines = [
-            f"const {self.emitter.isa.x_type(self.site.problem.lanewise)} *{x_here} = {x} + {at} * X_{loop.dim};",
+            f"const {self.emitter.isa.x_type(self.site.problem)} *{x_here} = {x} + {at} * X_{loop.dim};",
             f"const {self.emitter.isa.word} *{w_here} = {w} + {at} * {panel_stride(self.site, level)};",
         ]
         return indented(lines + self.loops(level + 1, x_here, w_here, taps))

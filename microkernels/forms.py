@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tiling.problem import Problem
+
 
 @dataclass(frozen=True)
 class Narrow:
@@ -125,6 +127,10 @@ class Isa:
         """The stores of this output dtype; None for one that is stored by whole vectors."""
         return next((row for row in self.narrow if row.dtype == dtype), None)
 
-    def x_type(self, lanewise: bool) -> str:
-        """The C type that tiles read x as: that of a number where they load vectors of narrow ones."""
-        return self.numbers.number if self.numbers and lanewise else self.word
+    def x_type(self, problem: Problem) -> str:
+        """The C type that tiles read x as: that of a number where they load vectors of narrow ones, of a word where
+        blocks of several overlap.
+        """
+        if problem.broadcast.reach:
+            return "uint32_t"
+        return self.numbers.number if self.numbers and problem.lanewise else self.word

@@ -155,7 +155,7 @@ class MatrixEmitter(TileEmitter):
         for number, address in rows.items():
             run, register = self.runs[number], self.registers.x_of[number]
             step = f"X_{run.dim}" if run.dim else str(run.step)
-            line = [self.matrix.load.format(t=register, p=address, step=f"{step} * sizeof(word)")]
+            line = [self.matrix.load.format(t=register, p=address, step=f"{step} * sizeof *x")]
             for v in range(self.vectors):
                 if v not in held or not kept:
                     held[v] = self.registers.weights[turn % len(self.registers.weights)]

@@ -122,7 +122,8 @@ def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, i
             tile = rows | summed | {problem.vector_dim: sizes[-1] * machine.lanes}
             return weights + footprint(problem, problem.broadcast, tile, first[0].line)
         spread = occupancy(problem, problem.broadcast, rows, first)
-        row_bytes = first[0].line if spread.reached[0] > first[0].ways else problem.bytes_of(problem.broadcast)
+        x = problem.broadcast
+        row_bytes = first[0].line if spread.reached[0] > first[0].ways else problem.bytes_of(x) * max(1, x.reach)
         return weights + problem.reduction_length * prod(sizes[:-1]) * row_bytes
 
     def speed(sizes: tuple[int, ...]) -> tuple[float, float]:

@@ -206,5 +206,7 @@ class Sizer:
                 extent = points[:, self._place[dim]] if dim in self._place else self._fixed[dim]
                 span = span + (extent - 1) * coefficient
                 count = count * extent
+            if tensor.reach and index is tensor.indices[-1]:
+                span, count = span - 1 + tensor.reach, tensor.shape[-1]
             size = size * np.minimum(span, count)
         return size * np.ones(len(tile))

@@ -21,7 +21,7 @@ from tiling.grouped import beside_each_other
 from tiling.nest import Loop, Node, Register, lower
 from tiling.operators import LAYOUTS, conv2d, matmul
 from tiling.problem import OUTPUT_DTYPES, Problem
-from tiling.scheme import Dot, Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector
+from tiling.scheme import Dot, Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector, words_of_window
 from tiling.shapes import canonical
 from tiling.winograd import SIZES, TAPS, Winograd, product_problem, tile_grid
 from tiling.words import block_of, fitting, in_words, is_narrow, scheme_of_words
@@ -188,8 +188,10 @@ def _dot(random: Random, problem: Problem, isa: Isa) -> Dot | None:
         return None
     numbers = fitting(problem)
     if isa.matrix and block_of(problem) and random.random() < 0.9:
-        numbers *= random.choice((2, 3, 11, 15, 16, 16, 16))
-        return random.choice((block_of(problem), Dot(dims, numbers)))
+        sizes = [2, 3, 11, 15, 16, 16, 16]
+        if dims == problem.window_dims:
+            sizes = [size for size in range(2, 17) if words_of_window(problem) % size == 0]
+        return random.choice((block_of(problem), *(Dot(dims, numbers * random.choice(sizes)) for _ in sizes[:1])))
     return Dot(dims, numbers)
 
 

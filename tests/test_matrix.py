@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
 from cpu.emit import emit
@@ -116,7 +117,35 @@ CASES = {
         dict(c=3, h=9, w=9, k=37, r=5, s=5, padding=2, stride=2),
         "R(k) T(h,5) S(y) T(r,5) T(sc,{b}) U(w,5)",
         "sc",
-        4,
+        5,
+    ),
+    "several blocks of a window": (
+        conv2d,
+        dict(c=3, h=3, w=14, k=16, r=2, s=12, padding=(0, 2)),
+        "T(h,2) S(y) T(r,2) T(sc,{b}) U(w,7)",
+        "sc",
+        6,
+    ),
+    "pixels that are whole words": (
+        conv2d,
+        dict(c=4, h=4, w=17, k=24, r=3, s=3, padding=1),
+        "R(k) T(h,4) S(y) T(r,3) T(sc,{b}) U(w,17)",
+        "sc",
+        3,
+    ),
+    "windows beyond the image": (
+        conv2d,
+        dict(c=2, h=2, w=3, k=16, r=1, s=6, padding=((0, 0), (4, 2))),
+        "T(h,2) S(y) T(sc,{b}) U(w,4)",
+        "sc",
+        3,
+    ),
+    "pixels between windows": (
+        conv2d,
+        dict(c=3, h=2, w=19, k=16, r=1, s=3, stride=(1, 4)),
+        "T(h,2) S(y) T(sc,{b}) U(w,5)",
+        "sc",
+        3,
     ),
     "several passes": (
         conv2d,
@@ -266,9 +295,9 @@ def test_a_step_reads_like_the_picture():
     scheme = scheme_of("two runs of 2 vectors", "bf16")
     text = emit(scheme, isa_named("amxbf16")).text
     for line in (
-        "tile_load(4, x_c, X_w * sizeof(word)); tile_load(6, w_c, 64); tile_dot(0, 4, 6); tile_load(7, w_c + 16, 64); "
+        "tile_load(4, x_c, X_w * sizeof *x); tile_load(6, w_c, 64); tile_dot(0, 4, 6); tile_load(7, w_c + 16, 64); "
         "tile_dot(1, 4, 7);",
-        "tile_load(5, x_c + X_h, X_w * sizeof(word)); tile_dot(2, 5, 6); tile_dot(3, 5, 7);",
+        "tile_load(5, x_c + X_h, X_w * sizeof *x); tile_dot(2, 5, 6); tile_dot(3, 5, 7);",
         "static const struct shapes SHAPES_0 = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {14, 14, 14, 14, 14, 14, "
         "16, 16}};",
     ):
@@ -329,8 +358,10 @@ def test_runs_are_rows_equally_far_apart(extents, tile, found):
         (dict(c=64), "int8", "D(c,64)", False),
         (dict(c=40), "bf16", "D(c,20)", False),
         (dict(c=74), "bf16", "D(c,26)", True),
-        (dict(c=3, r=7, s=7, padding=3), "bf16", "D(sc,22)", True),
-        (dict(c=3, r=7, s=7, padding=3), "int8", "D(sc,24)", True),
+        (dict(c=3, r=7, s=7, padding=3), "bf16", "D(sc,28)", True),
+        (dict(c=3, r=7, s=7, padding=3), "int8", "D(sc,28)", True),
+        (dict(c=3, r=11, s=11), "bf16", "D(sc,22)", True),
+        (dict(c=1, r=3, s=3), "int8", "D(sc,12)", True),
         (dict(c=16, r=3, s=3), "bf16", "D(c,16)", False),
     ],
 )
@@ -385,3 +416,20 @@ def test_full_registers_are_estimated_faster():
         estimate(parse_microkernel(f"bf16_conv2d_ukernel_{name}_s1__amxbf16")) for name in names
     )
     assert one < two < four <= 0.5 and rows == same and two < short < rows <= four
+
+
+def test_blocks_of_a_window_hold_all_its_words_and_no_more():
+    problem = conv2d(c=3, h=9, w=9, k=16, r=1, s=5, dtype="bf16")
+    with pytest.raises(SchemeError, match=r"D\(sc,8\): the row of a window is 10 words .* use D\(sc,4\) or D\(sc,10\)"):
+        parse(problem, "R(h) R(w) S(y) R(sc) D(sc,8) V(k,16)")
+
+
+def test_an_infinity_beside_a_window_is_no_part_of_it(row):
+    """Blocks of neighbouring windows overlap, but none reads beyond its own pixels."""
+    problem = conv2d(c=3, h=1, w=24, k=16, r=1, s=5, dtype="bf16", output_dtype="f32")
+    kernel = build(parse(problem, "R(h) T(w,2) S(y) T(sc,1) U(w,10) D(sc,20) V(k,16)"), row("bf16"))
+    x, w = np.ones((1, 1, 24, 3), np.float32), np.ones((16, 3, 1, 5), np.float32)
+    x[0, :, 11] = np.inf
+    y = kernel(*stored(problem, (x, w)))
+    touched = range(7, 12)
+    assert np.all(np.isinf(y[:, :, touched])) and np.all(np.delete(y, touched, axis=2) == 15)

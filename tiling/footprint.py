@@ -16,10 +16,13 @@ from tiling.problem import Problem, Tensor, Window
 def axis_points(tensor: Tensor, axis: int, extents: Mapping[str, int]) -> int:
     """Distinct index values along one axis for a tile of `extents` points per dim, at most the axis itself.
 
-    With several terms (h·σ + r) the values are a sumset: at most the product of the extents, at most the span.
+    With several terms (h·σ + r) the values are a sumset: at most the product of the extents, at most the span. Where
+    points reach over several elements, these are side by side along the last axis.
     """
     terms = tensor.indices[axis].terms
     span = sum((extents[dim] - 1) * coefficient for dim, coefficient in terms) + 1
+    if tensor.reach and axis == len(tensor.shape) - 1:
+        return min(span - 1 + tensor.reach, tensor.shape[axis])
     return min(prod(extents[dim] for dim, _ in terms), span, tensor.shape[axis])
 
 

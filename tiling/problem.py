@@ -82,12 +82,17 @@ class Affine:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of the problem: its role, the index of each axis, and its shape (row-major, last axis contiguous)."""
+    """A tensor of the problem: its role, the index of each axis, and its shape (row-major, last axis contiguous).
+
+    reach: 0, or how many neighbouring words of 32 bits a point stands for, from its own on; then words are the
+    elements, and points may overlap (`tiling.words`).
+    """
 
     name: str
     role: str
     indices: tuple[Affine, ...]
     shape: tuple[int, ...]
+    reach: int = 0
 
     @property
     def dims(self) -> frozenset[str]:
@@ -346,7 +351,7 @@ class Problem:
             return OUTPUT_BYTES[self.output_dtype]
         if tensor.role == "broadcast" and self.lanewise:
             return DTYPE_BYTES[self.dtype.partition("x")[0]]
-        return self.bytes_per_element
+        return 4 if tensor.reach else self.bytes_per_element
 
     @property
     def sum_dtype(self) -> str:

@@ -85,7 +85,8 @@ class Dot:
 
     c is then counted in such groups, 32 bits of x each, as V counts vectors; the last group may be partly used.
     `D(c,32)`, of more than 32 bits, is a matrix instruction's, which does so for several rows at once.
-    `D(sc,2)` takes the taps s and channels c of a window's row as one dim, and so do `T(sc,5)` and `U(sc,5)` beside it.
+    `D(sc,2)` takes the taps s and channels c of a window's row as one dim, and so do `T(sc,5)` and `U(sc,5)` beside it;
+    `D(sc,12)`, a matrix instruction's, with every pixel filled up to whole words.
     """
 
     dim: str
@@ -204,8 +205,26 @@ def _units(problem: Problem, specifiers) -> dict[str, int]:
         if isinstance(s, Vector):
             units[s.dim] = -(-units[s.dim] // s.lanes)
         elif isinstance(s, Dot):
-            units[s.dim] = -(-units[s.dim] // s.points)
+            units[s.dim] = groups_of(problem, s)
     return units
+
+
+def groups_of(problem: Problem, dot: Dot) -> int:
+    """How many groups of a D's points there are; the last one may be partly used.
+
+    Of the blocks of a window's row a pixel is a whole number of words, so that the windows of neighbouring columns
+    overlap in memory, and the groups hold all words of a window and no more.
+    """
+    fitting = WORD_BYTES // problem.bytes_per_element
+    if dot.points > fitting and dot.dim == problem.window_dims:
+        return words_of_window(problem) * fitting // dot.points
+    return -(-problem.extent(dot.dim) // dot.points)
+
+
+def words_of_window(problem: Problem) -> int:
+    """Words of 32 bits in the row of a window whose pixels are whole words."""
+    *taps, channel = problem.window_dims
+    return problem.extent("".join(taps)) * -(-problem.extents[channel] * problem.bytes_per_element // WORD_BYTES)
 
 
 def _covered(specifiers, dim: str) -> int:
@@ -339,6 +358,13 @@ def _check_dot(problem, s) -> None:
     if s.dim not in (problem.dot_dim, problem.window_dims):
         x = problem.broadcast.name
         raise SchemeError(f"{s}: a group is summed over and lies side by side in {x}, which {s.dim} does not")
+    if s.points > fitting and s.dim == problem.window_dims and words_of_window(problem) * fitting % s.points:
+        whole = words_of_window(problem)
+        sizes = [f"D({s.dim},{n * fitting})" for n in range(2, whole + 1) if whole % n == 0 and n * fitting <= most]
+        raise SchemeError(
+            f"{s}: the row of a window is {whole} words of 32 bits, whole ones for every pixel, which blocks share "
+            f"evenly: use {' or '.join(sizes or [f'D({s.dim[-1]},…)'])}"
+        )
 
 
 def _check_order(problem, specifiers) -> None:

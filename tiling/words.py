@@ -5,6 +5,7 @@
     bf16   x (N,H,W,C)   D(sc,2)  ──►   x (N,H,OW,⌈SC/2⌉), a window's row for every column of y; no s is left
     bf16   x (N,H,W,C)            ──►   the same x, of a depthwise convolution; words of one number and zeros in lanes
     bf16   x (N,H,W,C)   D(c,32)  ──►   x (N,H,W,⌈C/32⌉) of blocks of 64 bytes
+    bf16   x (N,H,W,3)   D(sc,12) ──►   x (N,H,W,2) of words, three pixels a block; no s is left
 
 One instruction sums the products of a word of x and a word of weights in a lane, as an FMA adds one product of f32. So
 everything that is known of f32 holds of words: the tiles, the loops around them, the bytes they move, and the address
@@ -17,7 +18,8 @@ one by one 6.
 A matrix instruction multiplies a block of a row of x, up to 64 bytes of it, by one of each lane. So the same holds of
 blocks, and only the instruction, the packing and the copy know that they are longer. Since one instruction reads
 several rows of x, which lie equally far apart, none of them may be padding along the row: the kernel first copies x
-with zeros there.
+with zeros there. The rows of x may overlap, though: the row of a window is a block once every pixel of the copy is a
+whole number of words, and that of the next column begins a pixel further.
 
 An x that is read by vectors (`Problem.lanewise`) stays as it lies, narrow: its loads make words of it. In a depthwise
 convolution nothing is summed over channels, so a word holds one number of x or of the weights, and zeros: then the same
@@ -31,7 +33,7 @@ from dataclasses import replace
 from math import prod
 
 from tiling.problem import Affine, Problem, Tensor, Window
-from tiling.scheme import BLOCK_BYTES, WORD_BYTES, Dot, Scheme, SchemeError, Vector
+from tiling.scheme import BLOCK_BYTES, WORD_BYTES, Dot, Scheme, SchemeError, Vector, groups_of, words_of_window
 
 # Of a vector of 64 bytes, which all instruction sets of narrow numbers have.
 _LANES = 16
@@ -57,7 +59,7 @@ def word_dims(problem: Problem) -> str:
     channel, window = problem.dot_dim or "", problem.window_dims
     if window is None or not is_copied(problem, channel):
         return channel
-    by_tap, by_window = (_words(problem, dims, fitting(problem)) for dims in (channel, window))
+    by_tap, by_window = (groups_of(problem, Dot(dims, fitting(problem))) for dims in (channel, window))
     *lines, width, _ = problem.broadcast.shape
     copy = prod(lines) * problem.output.shape[-2] * by_window
     vectors = -(-problem.extents[problem.vector_dim] // _LANES)
@@ -75,20 +77,21 @@ def block_of(problem: Problem) -> Dot | None:
         return None
     blocks = {dims: _block(problem, dims) for dims in (channel, window) if dims}
     if window:
-        steps = {dims: _words(problem, dims, blocks[dims].points) for dims in blocks}
+        steps = {dims: groups_of(problem, block) for dims, block in blocks.items()}
         if 2 * steps[window] <= steps[channel] * problem.extents[window[0]]:
             return blocks[window]
     return blocks[channel]
 
 
 def _block(problem: Problem, dims: str) -> Dot:
-    count = _words(problem, dims, BLOCK_BYTES // problem.bytes_per_element)
-    return Dot(dims, _words(problem, dims, count * fitting(problem)) * fitting(problem))
-
-
-def _words(problem: Problem, dims: str, numbers: int) -> int:
-    """How many words of so many numbers hold the points of `dims`."""
-    return -(-problem.extent(dims) // numbers)
+    most = BLOCK_BYTES // WORD_BYTES
+    if dims == problem.window_dims:
+        words = words_of_window(problem)
+        count = next(n for n in range(-(-words // most), words + 1) if words % n == 0)
+    else:
+        words = groups_of(problem, Dot(dims, fitting(problem)))
+        count = -(-words // most)
+    return Dot(dims, -(-words // count) * fitting(problem))
 
 
 def is_copied(problem: Problem, dims: str, numbers: int = 0) -> bool:
@@ -119,16 +122,18 @@ def in_words(problem: Problem, dot: Dot | None = None) -> Problem:
     dims, turned = dot.dim if dot else word_dims(problem), problem.as_read is not problem
     numbers = dot.points if dot else fitting(problem)
     problem = problem.as_read
-    counts = {dim: 1 for dim in dims[:-1]} | {dim: _words(problem, dims, numbers) for dim in dims[-1:]}
+    counts = {dim: 1 for dim in dims[:-1]} | {dim: groups_of(problem, Dot(dims, numbers)) for dim in dims[-1:]}
     x = problem.broadcast
-    if len(dims) > 1:
+    if len(dims) > 1 and numbers > fitting(problem):
+        x = _of_overlapping_windows(problem, x, numbers // fitting(problem))
+    elif len(dims) > 1:
         x = _of_windows(problem, x)
     elif numbers > fitting(problem) and padded_window(problem):
         x = _with_padding(problem, x)
     elif problem.lanewise and turned:
         x = _in_whole_words(x, fitting(problem))
     tensors = tuple(x if tensor.role == "broadcast" else tensor for tensor in problem.tensors)
-    tensors = tuple(_of_words(t, problem.extents, counts) for t in tensors)
+    tensors = tuple(t if t.reach else _of_words(t, problem.extents, counts) for t in tensors)
     words = tuple((d, counts.get(d, extent)) for d, extent in problem.dims)
     return replace(problem, dims=words, tensors=tensors, dtype=f"{problem.dtype}x{numbers if dims else 1}")
 
@@ -163,6 +168,22 @@ def _of_windows(problem: Problem, x: Tensor) -> Tensor:
     )
 
 
+def _of_overlapping_windows(problem: Problem, x: Tensor, block: int) -> Tensor:
+    """x in words, every pixel whole ones, of which `block` at a time are multiplied; with zeros at both ends of its
+    rows, as far as the windows reach, so that a window's words are those from its first column on.
+    """
+    tap, channel = problem.window_dims
+    columns, _ = x.indices[-2:]
+    row, stride = next(term for term in columns.terms if term[0] in problem.row_dims)
+    reach = (problem.extents[row] - 1) * stride + problem.extents[tap]
+    return replace(
+        x,
+        indices=(*x.indices[:-2], Affine(((row, stride),)), Affine(((channel, block),))),
+        shape=(*x.shape[:-2], reach, words_of_window(problem) // problem.extents[tap]),
+        reach=block,
+    )
+
+
 def _of_words(tensor: Tensor, extents: dict[str, int], counts: dict[str, int]) -> Tensor:
     """The tensor with `counts` points of some dims instead of their extents; a group of channels begins with a word of
     its own.
@@ -189,6 +210,15 @@ def dot_of(scheme: Scheme) -> Dot | None:
             f"{wanted.dim}"
         )
     return found
+
+
+def pixel_of_windows(scheme: Scheme) -> int:
+    """How many numbers a pixel has in the copy of x whose words or blocks, along `sc`, are those of a window's row."""
+    problem, dot = scheme.problem, dot_of(scheme)
+    tap, channel = problem.window_dims
+    if dot.points == fitting(problem):
+        return problem.extents[channel]
+    return words_of_window(problem) // problem.extents[tap] * fitting(problem)
 
 
 def copies(scheme: Scheme) -> bool:
