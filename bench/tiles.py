@@ -11,6 +11,7 @@ import sys
 
 from cffi import FFI
 
+from cpu.cache import CacheError
 from cpu.host import supports, tiles_given
 from cpu.library import load
 from cpu.toolchain import ToolchainError
@@ -93,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     try:
         found = measured()
-    except ToolchainError as error:
+    except (ToolchainError, CacheError) as error:
         print(error, file=sys.stderr)
         return 1
     for case, nanoseconds in found.items():

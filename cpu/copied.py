@@ -1,17 +1,23 @@
 """The copies of x that a kernel makes first, as its template `copied.c.j2` needs them.
 
 x is copied where words (`tiling.words`) do not lie in it, where rows of it need zeros on both sides, and, for matrix
-instructions, where it does not begin with a cache line.
+instructions, where it does not begin with a cache line and is read often.
 """
 
 from __future__ import annotations
 
 from math import prod
 
+from cpu.check import is_blocked
 from cpu.operands import operand_text
 from tiling.problem import Problem, Window
 from tiling.scheme import Scheme
-from tiling.words import copies, dot_of, is_narrow, padded_window, pixel_of_windows
+from tiling.words import copies, dot_of, is_narrow, padded_window, pixel_of_windows, scheme_in_words
+
+_LINE = 64
+# Read twice (bf16, 64 channels to 64, 1 x 1), the copy costs more than it brings; 18 times (3 x 3), it brings a tenth;
+# 4 to 8 times (512 to 128, 256 to 256), neither.
+_OFTEN = 8
 
 
 def copied_of(scheme: Scheme, words: Problem) -> dict | None:
@@ -22,7 +28,7 @@ def copied_of(scheme: Scheme, words: Problem) -> dict | None:
     pixel.
     """
     problem = scheme.problem
-    if words.blocked and not copies(scheme):
+    if aligns(scheme):
         return _aligned(words)
     if not is_narrow(problem) or problem.as_read is not problem or not copies(scheme):
         return None
@@ -74,10 +80,22 @@ def _sides(window: Window, columns: int) -> dict[str, int]:
     return {"left": left, "inside": inside, "right": right, "columns": columns, "extent": window.extent}
 
 
-def _aligned(words: Problem) -> dict:
-    """How an x that does not begin with a cache line is copied to one that does: each row of a tile register would be
-    read as two lines (`python -m bench.tiles`: 1180 ns instead of 865).
+def aligns(scheme: Scheme) -> bool:
+    """Whether an x that does not begin with a cache line is copied to one that does: many rows of tile registers would
+    be two lines each (`python -m bench.tiles`: 1180 ns instead of 865), and would not on a line. That pays where they
+    are read often: by each tap, and by the tiles of each part of the vectorised dim.
     """
+    if not is_blocked(scheme) or copies(scheme):
+        return False
+    words = scheme_in_words(scheme)
+    problem = words.problem
+    taps = prod(problem.extents[window.tap] for window in problem.windows)
+    parts = words.units[problem.vector_dim] / max(tile[problem.vector_dim] for tile in words.tiles)
+    return _LINE % problem.bytes_of(problem.broadcast) == 0 and taps * parts >= _OFTEN
+
+
+def _aligned(words: Problem) -> dict:
+    """Rows of x as they are, from a cache line on."""
     x = words.broadcast
     *lines, _, _ = x.shape if len(x.shape) > 2 else (*x.shape, 1)
     rows, numbers = prod(lines), x.elements * words.numbers_per_word

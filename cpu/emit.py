@@ -134,6 +134,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         arrays=pointers(problem, "E"),
         ahead=sizes_of(words.problem, packed_lanes(scheme)) if nest.looks_ahead else [],
         line=LINE,
+        steps_ahead=nest.steps_ahead,
     )
     return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import jinja2
 
-from cpu.check import is_blocked, single_pass
+from cpu.check import single_pass
+from cpu.copied import aligns
 from cpu.emit import TEMPLATES, VERSION, Source, microkernels_of, packed_elements_of, symbol_of
 from cpu.epilogue import may_be_output
 from cpu.kernel import Kernel
@@ -76,7 +77,7 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
             a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and single_pass(kernel.scheme)
         ],
         "packed": source.packed,
-        "allocates": kernel.scheme.algorithm == "winograd" or copies(kernel.scheme) or is_blocked(kernel.scheme),
+        "allocates": kernel.scheme.algorithm == "winograd" or copies(kernel.scheme) or aligns(kernel.scheme),
         "elements": elements_of(problem),
         "types": [ELEMENTS[name].c for name in elements_of(problem)],
         "values": {

@@ -160,6 +160,14 @@ def tiles_given() -> bool:
     return ctypes.CDLL(None, use_errno=True).syscall(*arguments) == 0
 
 
+def tiles_refused(isa: str) -> str:
+    """What to say where the CPU has the tile registers of this instruction set and the system does not give them."""
+    return (
+        f"the system does not give this process the tile registers of {isa} (Linux before 5.16, a sandbox, or a thread "
+        "with a small signal stack)"
+    )
+
+
 def _available_cores() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))

@@ -14,11 +14,12 @@ from cpu.check import single_pass
 from cpu.dlpack import bits_of
 from cpu.emit import Source, emit
 from cpu.epilogue import may_be_output
+from cpu.host import supports, tiles_given, tiles_refused
 from cpu.library import load, load_bytes
 from cpu.numbers import ELEMENTS, Element, elements_of, stored
 from cpu.timer import peak_gflops, time_calls
 from cpu.toolchain import ToolchainError, find_compiler
-from microkernels.isa import Isa
+from microkernels.isa import Isa, isa_named
 from tiling.machine import Timing
 from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme
@@ -92,6 +93,9 @@ class Kernel:
             self._loaded = load(source.text, source.compiler_flags, opened, source.openmp)
         # The kernel's own word, since /proc/cpuinfo may speak of another CPU: an emulator shows its host's.
         if not getattr(self._loaded, source.symbol + "_supported")():
+            isa = isa_named(source.isa)
+            if isa.matrix and supports(isa.cpu_flags) and not tiles_given():
+                raise CpuError(f"{tiles_refused(isa.name)}, which {source.symbol} was compiled for")
             raise CpuError(
                 f"this CPU does not run {source.isa}, which {source.symbol} was compiled for: generate the kernel on "
                 "this machine"

@@ -14,6 +14,7 @@ from cpu.expression import added, bracketed, indented, moved
 from cpu.site import Site
 from cpu.tile import TileFunction, Variant, emitter_of, outer_panel_stride, parameters, tile_function
 from microkernels.isa import Isa
+from tiling.ahead import STEPS_AHEAD
 from tiling.nest import Loop, Node, Staged, around, starts
 from tiling.scheme import Scheme
 from tiling.taskmap import spatial
@@ -36,6 +37,11 @@ class Nest:
     def looks_ahead(self) -> bool:
         """Whether some tile brings what is multiplied next nearer."""
         return any(site.ahead for site in self.sites)
+
+    @property
+    def steps_ahead(self) -> int:
+        """How many steps before their turn weights come to L1; 0 where no tile asks for them."""
+        return STEPS_AHEAD if any(site.streams_past_l1 for site in self.sites) else 0
 
     def whole(self, nodes: tuple[Node, ...]) -> list[str]:
         """Lines of the whole nest; streamed outputs are in memory when it returns."""

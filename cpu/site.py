@@ -63,14 +63,17 @@ class Site:
 
     @property
     def outer(self) -> tuple[Loop, ...]:
+        """The loops around the tile, the outermost first."""
         return self.around.outer
 
     @property
     def inner(self) -> tuple[Loop, ...]:
+        """The reduction loops inside it."""
         return self.around.inner
 
     @property
     def register(self) -> Register:
+        """The tile itself."""
         return self.around.register
 
     @cached_property
@@ -80,6 +83,7 @@ class Site:
 
     @cached_property
     def streams_past_l1(self) -> bool:
+        """Whether the tile brings the weights of its own later steps to L1."""
         return streams_past_l1(self.problem, self.around)
 
     @cached_property

@@ -12,7 +12,7 @@ from cpu.site import Clip, Site
 from microkernels.emit import Read, TileEmitter, unchanged
 from microkernels.isa import Isa
 from microkernels.matrix import MatrixEmitter, runs_of
-from tiling.ahead import LINE, STEPS_AHEAD
+from tiling.ahead import LINE
 from tiling.nest import Loop
 from tiling.scheme import WORD_BYTES
 
@@ -169,7 +169,7 @@ class _Writer:
         """What a step brings nearer of that which is multiplied next."""
         lines, vectors = [], self.site.vectors
         if self.site.streams_past_l1:
-            steps = f"{w} + {STEPS_AHEAD} * PANEL_{vectors}"
+            steps = f"{w} + STEPS_AHEAD * PANEL_{vectors}"
             words = range(0, vectors * self.emitter.isa.lanes, LINE // WORD_BYTES)
             lines += [f"__builtin_prefetch({added(steps, [str(at)] if at else [])}, 0, 3);" for at in words]
         for piece in self.site.ahead:

@@ -121,7 +121,7 @@ def turn_of(words: Problem, problem: Problem, isa: Isa) -> Turn | None:
         wide=wide,
         high=high,
         by_line=window is not None,
-        unfilled=words.blocked and channels % block > 0,
+        unfilled=words.blocked and -(-(channels % block) // numbers) * numbers % block > 0,
         word="uint32_t" if words.blocked else isa.word,
         functions=functions,
     )

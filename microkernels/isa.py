@@ -2,8 +2,7 @@
 
 A new instruction set is a new row; so is one that multiplies narrower numbers, several of them in each 32-bit lane
 (`tiling.words`): to the emitters such a lane is a float whose bits mean something else. The emitters fill the `{…}`
-fields of these forms and never ask which row it is. What the fields mean is in
-`forms`.
+fields of these forms and never ask which row it is. What the fields mean is in `forms`.
 """
 
 from __future__ import annotations

@@ -326,7 +326,7 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--isa",
         metavar="NAME",
-        help="avx512f, avx2 or portable, avx512bf16, avx512vnni; default: the widest this CPU runs",
+        help="avx512f, avx2 or portable; avx512bf16, amxbf16; avx512vnni, amxint8; default: the widest this CPU runs",
     )
     parser.add_argument(
         "--seed", type=natural, default=0, metavar="N", help="of the random data and the explored schemes"

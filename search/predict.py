@@ -157,8 +157,9 @@ class Predictor:
 
     def _whole(self, parts: tuple[Part, ...]) -> bool:
         """Whether every tile writes whole lines of the output: the rest of a line is read first, whatever the CPU."""
-        line, size = self.machine.caches[0].line, self.machine.lanes * self.problem.bytes_of(self.problem.output)
-        return not self.problem.crosswise and all(part.kernel.vectors * size % line == 0 for part in parts)
+        y, line = self.problem.output, self.machine.caches[0].line // self.problem.bytes_of(self.problem.output)
+        tiles = [self.machine.lanes * part.kernel.vectors for part in parts]
+        return not self.problem.crosswise and all(width % line == 0 for width in (y.shape[-1], *tiles))
 
     def _late(self, traffic: tuple[Traffic, ...], movement: tuple[float, ...]) -> float:
         """Seconds of `movement` in which weights come from beyond L2."""
@@ -261,9 +262,9 @@ def seconds_of(
     """Per cache, the seconds that its traffic takes at the bandwidth of the memory outside it.
 
     As measured, write bandwidths include the reads that the CPU makes to own the lines (some make none), so there the
-    output's bytes are counted once, and `again` of them read besides, since they are taken up again or written in parts
-    of lines; where they were not measured a line is read and written. Streamed outputs have a bandwidth of their own
-    and are not read.
+    output's bytes are counted once, and in caches `again` of them read besides, since they are taken up again or
+    written in parts of lines; where they were not measured a line is read and written. Streamed outputs have a
+    bandwidth of their own and are not read.
     """
     seconds = []
     for level, moved in enumerate(traffic):

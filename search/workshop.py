@@ -14,7 +14,7 @@ from itertools import zip_longest
 from operator import index
 from typing import ClassVar
 
-from cpu.host import fingerprint, host, tiles_given
+from cpu.host import fingerprint, host, tiles_given, tiles_refused
 from cpu.kernel import Kernel, build
 from cpu.probe import probe
 from cpu.toolchain import find_compiler
@@ -348,6 +348,8 @@ def workshop(isa: str | None = None, threads: int = 1, dtype: str = "f32", algor
         raise ProblemError(f"this CPU does not run {chosen.name}: it lacks {', '.join(missing)}")
     if chosen.dtype != dtype:
         raise ProblemError(f"{chosen.name} computes in {chosen.dtype}, not {dtype}: use {' or '.join(ISAS_OF[dtype])}")
-    if isa is None and chosen.matrix and not tiles_given():
+    if chosen.matrix and not tiles_given():
+        if isa is not None:
+            raise ProblemError(f"{tiles_refused(chosen.name)}: use {chosen.vectors}")
         chosen = isa_named(chosen.vectors)
     return Workshop(chosen, threads, algorithm)

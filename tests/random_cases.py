@@ -41,12 +41,13 @@ MOST_UNROLLED = 160
 
 @dataclass(frozen=True)
 class Case:
-    """A scheme and how its kernel is built."""
+    """A scheme and how its kernel is built; far: as if all arrays were large, so that tiles ask for what comes next."""
 
     scheme: Scheme | Winograd
     isa: str
     threads: int
     stream: bool
+    far: bool = False
 
     @property
     def command(self) -> str:
@@ -54,6 +55,7 @@ class Case:
         problem = self.scheme.problem
         words = ["--op", problem.op, "--shape", canonical(problem), "--scheme", self.scheme.text]
         words += ["--isa", self.isa, "--threads", str(self.threads), *(["--stream"] if self.stream else [])]
+        words += ["--far"] if self.far else []
         return shlex.join(["python", "-m", "tests.exactness", *words])
 
 
@@ -66,7 +68,7 @@ def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1
         found = winograd(random, followed(random, transformable(random)), isa)
     else:
         found = scheme(random, followed(random, problem(random, isa)), isa)
-    return Case(found, isa.name, random.choice(threads), random.random() < 0.3)
+    return Case(found, isa.name, random.choice(threads), random.random() < 0.3, random.random() < 0.5)
 
 
 # ---- problems

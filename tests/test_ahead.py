@@ -39,6 +39,11 @@ CASES = {
     ),
     "groups": (conv2d(c=96, h=4, w=4, k=2048, r=1, s=3, groups=2), "R(g) T(k,64) T(h,4) S(y) T(s,3) T(c,48) U(w,2)"),
     "a product": (matmul(m=24, n=512, k=512), "T(n,32) T(m,6) S(c) T(k,512) U(m,4)"),
+    "panels of two workers": (conv2d(**POINTWISE | {"k": 1024}), "T(k,2)@core T(k,32) T(h,4) S(y) T(c,512) U(w,4)"),
+    "a sum that goes on inside": (
+        conv2d(c=1024, h=7, w=7, k=512, r=1, s=1),
+        "T(k,2)@core T(c,4) T(k,16) T(h,7) T(c,2) S(y) T(c,128) U(w,7)",
+    ),
 }
 
 
@@ -65,6 +70,9 @@ def test_every_line_of_the_weights_but_the_first_piece_is_asked_for_once_and_in_
     wanted = lines_of(w)[first:]
     if case == "composed panels":  # a piece of two panels asks for as much of the next one, of three
         wanted = np.delete(wanted, slice(1024, 1536))
+    if case == "a sum that goes on inside":  # a piece lies in each panel; those of the first panel are not asked for
+        assert asked[256] - asked[0] == 1024
+        asked = np.sort(asked)
     np.testing.assert_array_equal(asked, wanted)
 
 
@@ -76,6 +84,7 @@ X_CASES = {  # problem, scheme, rows of 64 channels that the first piece has
     "lines of rows": (conv2d(**CONV), "T(h,20) T(w,32) S(y) T(c,64) U(h,2) U(w,4)", 256),
     "single rows": (conv2d(**CONV), "T(h,40) T(w,128) S(y) T(c,64)", 1),
     "a product": (matmul(m=5120, n=16, k=64), "T(m,256) S(c) T(k,64) U(m,20)", 20),
+    "rows of each worker": (conv2d(**CONV | {"k": 32}), "T(k,2)@core T(h,40) T(w,16) S(y) T(c,64) U(w,8)", 8),
     "weights inside": (conv2d(**CONV | {"k": 64}), "T(h,40) T(w,16) T(k,4) S(y) T(c,64) U(w,8)", 8),
     "windows": (conv2d(**CONV | {"r": 3, "s": 3}, padding=1), "T(h,40) T(w,16) S(y) T(r,3) T(c,64) U(s,3) U(w,8)", 255),
     "steps": (conv2d(**CONV | {"r": 3, "s": 3}, stride=2), "T(h,19) T(w,9) S(y) T(r,3) T(s,3) T(c,64) U(w,7)", 384),
@@ -89,7 +98,7 @@ def test_every_line_of_x_but_the_first_piece_is_asked_for_and_no_other(case):
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
     asked, (x, _) = lines_asked(scheme_of(problem, text, isa.lanes), isa)
-    assert len(asked) <= len(lines_of(x)) * 1.01
+    assert len(asked) <= len(lines_of(x)) * 1.01 * (2 if "@core" in text else 1)
     wanted = lines_of(x)[rows * 4 :]
     if case == "composed rows":  # the last tile of a line of rows, of 6, asks for as much of the next one, of 7
         wanted = np.setdiff1d(wanted, [lines_of(x)[(128 * h + 6) * 4 :][:4] for h in range(40)])
@@ -99,7 +108,7 @@ def test_every_line_of_x_but_the_first_piece_is_asked_for_and_no_other(case):
 def test_a_panel_larger_than_l1_is_asked_for_steps_before():
     def asked(c: int, rows: str = "U(w,4)") -> int:
         scheme = scheme_of(conv2d(c=c, h=4, w=4, k=48, r=1, s=1), f"R(h) S(y) R(c) {rows} U(k,3)", 16)
-        return emit(scheme, isa_named("avx512f")).text.count("PANEL_3 + 16, 0, 3);")
+        return emit(scheme, isa_named("avx512f")).text.count("STEPS_AHEAD * PANEL_3 + 16, 0, 3);")
 
     assert asked(c=512) == 1 and asked(c=256) == 0  # of 96 and 48 KiB
     assert asked(c=512, rows="U(c,2) U(w,4)") == 0
@@ -129,6 +138,7 @@ def lines_of(array) -> np.ndarray:
         (conv2d(c=64, h=40, w=64, k=16, r=1, s=1), "T(h,40) T(w,8) S(y) T(c,64) U(w,8)"),  # a small x
         (conv2d(c=64, h=40, w=128, k=32, r=1, s=1), "T(k,2) T(h,40) T(w,16) S(y) T(c,64) U(w,8)"),  # all of it twice
         (conv2d(c=64, h=40, w=128, k=16, r=1, s=1), "T(w,16) T(h,40) S(y) T(c,64) U(w,8)"),  # no neighbours
+        (conv2d(c=64, h=80, w=256, k=16, r=1, s=1, stride=2), "T(h,40) T(w,16) S(y) T(c,64) U(w,8)"),  # rows never read
         (conv2d(c=64, h=40, w=128, k=2048, r=1, s=1), "T(h,40) T(w,16) T(k,128) S(y) T(c,64) U(w,8)"),  # read for long
     ],
 )

@@ -18,6 +18,15 @@ def test_every_case_is_timed(capsys):
     assert all(float(line.split()[0]) > 0 for line in lines)
 
 
+@pytest.mark.isa("amxbf16")
+def test_an_unusable_cache_is_a_sentence(monkeypatch, capsys):
+    if not tiles_given():
+        pytest.skip("the system gives this process no tile registers")
+    monkeypatch.setenv("TILEWRIGHT_CACHE", "/proc/nowhere")
+    assert tiles.main([]) == 1
+    assert "/proc/nowhere" in capsys.readouterr().err
+
+
 def test_without_tile_registers_it_says_so(monkeypatch, capsys):
     monkeypatch.setattr(tiles, "tiles_given", lambda: False)
     assert tiles.main([]) == 1

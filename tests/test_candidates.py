@@ -14,7 +14,7 @@ from search.explain import explain
 from search.predict import Predictor
 from search.registers import RegisterTile, register_tiles
 from search.sample import random_schemes
-from search.space import candidates, core_splits, shortlist
+from search.space import candidates, core_splits, plans, shortlist
 from search.volume import tasks
 from tests.model_cases import CATALOG, DEPTHWISE, L1, LAYERS, MACHINE, check_scheme, layer
 from tiling.compose import Composition
@@ -209,3 +209,15 @@ def test_an_explanation_names_the_parts():
     assert lines[1].split()[0] == "chosen"
     assert all(candidate.scheme.text in text for candidate in found)
     assert lines[-1].endswith(".") and "registers" in lines[-1]
+
+
+@pytest.mark.parametrize("c, pieces", [(128, []), (192, [2, 96]), (256, [2, 128])])
+def test_channels_are_cut_where_the_window_of_a_tile_is_more_than_half_of_l1(c, pieces):
+    """Three rows of 16 pixels are 24 KiB with 128 channels; a piece has the largest divisor up to them."""
+    problem = conv2d(c=c, h=16, w=16, k=32, r=3, s=3, padding=1)
+    covers = {"n": Composition(((1, 1),), 1), "h": Composition(((1, 1),), 16)}
+    covers |= {"w": Composition(((1, 16),), 1), "k": Composition(((1, 2),), 1)}
+    tile = RegisterTile(tuple(covers.items()), (), 1.0)
+    inner = [plan.inner for plan in plans(problem, MACHINE, tile, 1, thorough=True)]
+    of_channels = [[trips for dim, trips in loops if dim == "c"] for loops in inner]
+    assert [found for found in of_channels if len(found) == 2] == ([pieces] if pieces else [])

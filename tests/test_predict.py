@@ -15,7 +15,7 @@ from tests.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
 from tiling.footprint import footprint
 from tiling.notation import parse
 from tiling.operators import conv2d, in_layout, matmul
-from tiling.words import in_words
+from tiling.words import block_of, in_words
 
 # --- predictions ---------------------------------------------------------------------------------------------------
 
@@ -191,3 +191,46 @@ def test_weights_from_far_that_nobody_asks_for_cost_more():
     rest = asked.compute + asked.overhead + sum(asked.movement)
     slowest = max(asked.compute + asked.overhead, *asked.movement)
     assert asked.seconds == pytest.approx(slowest + COSTS.exposed * (rest - slowest))
+
+
+def overhead_of(problem, text: str, machine, **costs) -> float:
+    """Overhead of a scheme of the problem of words, in cycles for each vector of sums."""
+    words = in_words(problem, block_of(problem) if machine.isa.startswith("amx") else None)
+    scheme = parse(words, text)
+    found = predict(scheme, machine, lambda kernel: 0.4, costs=replace(COSTS, **costs))
+    sums = words.output.elements / machine.lanes
+    return found.overhead / sums / (COSTS.pipes * machine.lanes * 2 / machine.peak)
+
+
+def test_single_vectors_of_sums_in_tile_registers_cost_more():
+    """Lines of y far apart; measured, int8 yolo9000:Y4 in the same loops: 1.11 and 0.80 ms at 3.8 GHz."""
+    problem, amx = replace(layer("Y4"), dtype="int8", output_dtype="s32"), replace(MACHINE, isa="amxint8")
+    one = "T(k,8) T(h,136) T(w,4) S(y) T(r,3) T(s,3) R(c) U(w,34) V(k,16)"
+    two = "T(k,4) T(h,136) T(w,4) S(y) T(r,3) T(s,3) R(c) U(w,34) U(k,2) V(k,16)"
+    alone, together = (overhead_of(problem, text, amx) for text in (one, two))
+    cycles = (1.11e-3 - 0.80e-3) * 3.8e9 / (136 * 136 * 128 / 16)
+    assert alone > together + cycles / 2
+    assert overhead_of(problem, two, amx, lone=0) == pytest.approx(together)
+
+
+def test_vectors_that_fill_no_line_of_narrow_outputs_cost_more():
+    """Four vectors of u8 are stored as one line; of three, each by itself."""
+    problem = replace(conv2d(c=64, h=56, w=56, k=192, r=1, s=1), dtype="int8", output_dtype="u8")
+    vnni = replace(MACHINE, isa="avx512vnni")
+    three, four = "T(k,4) T(h,56) T(w,14) S(y) R(c) U(w,4) U(k,3)", "T(k,3) T(h,56) T(w,14) S(y) R(c) U(w,4) U(k,4)"
+    narrow = [overhead_of(problem, f"{text} V(k,16)", vnni) for text in (three, four)]
+    free = [overhead_of(problem, f"{text} V(k,16)", vnni, narrow=0) for text in (three, four)]
+    assert narrow[0] > free[0] + 0.5 and narrow[1] == pytest.approx(free[1])
+
+
+def test_lines_of_an_output_that_are_written_in_parts_are_read_first():
+    """1000 floats of a pixel are no whole lines, 1008 are 63; tiles of 48 are whole lines of either."""
+    machine = replace(MACHINE, caches=(L1, replace(L2, write_bandwidth=50e9), replace(L3, write_bandwidth=40e9)))
+
+    def read(k: int) -> float:
+        """Seconds in which L1 waits, beyond those of x, the weights and what is written."""
+        problem = conv2d(c=64, h=14, w=14, k=k, r=1, s=1)
+        found = predict(parse(problem, "T(k,21) T(h,14) S(y) T(c,64) U(w,14) U(k,3) V(k,16)"), machine, estimate)
+        return found.movement[0] - seconds_of(found.traffic, machine)[0]
+
+    assert read(1008) == 0 and read(1000) > 0

@@ -10,6 +10,8 @@ bring and which are multiplied for 70. So every tile brings its share of the nex
               of x and one point of those before: what an iteration is the first to meet of x are then neighbours in
               memory, the last rows that its windows reach
 
+The last piece that a tile asks for is the one after its worker's last, which is another worker's or nobody's.
+
 From L2 to L1 it is not far, but a tile whose weights are more than L1 holds streams them, and asks for every step's a
 few steps before.
 """
