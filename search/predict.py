@@ -4,9 +4,10 @@
     levels  = bytes into each cache / bandwidth of the memory that they come from
     seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads + copy of x, where one is made first
               + (UNASKED - EXPOSED) · (weights from beyond L2 that no tile has asked for before)
+              + SCATTERED · (lines of x that enter L1) + RESHAPE · (changes of tiles), for matrix instructions
 
 Out-of-order execution and prefetch overlap data movement with arithmetic, so the slowest part rules; but not wholly,
-so a fraction of every other part shows. All constants that are not facts of the machine are in `Costs`.
+so a fraction of every other part shows. All constants that are not facts of the machine are in `search.costs`.
 """
 
 from __future__ import annotations
@@ -19,63 +20,17 @@ from math import gcd
 from microkernels.isa import isa_named
 from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import blocks, transposition, whole_stores
+from search.costs import COSTS, Costs
 from search.volume import Traffic, Volumes, streams, tasks
 from tiling.ahead import pieces
 from tiling.machine import Machine
 from tiling.nest import lower, tiles
 from tiling.problem import Problem
-from tiling.scheme import Rest, Scheme, Stage, Tile
+from tiling.scheme import Lambda, Rest, Scheme, Stage, Tile
 from tiling.words import copies, scheme_in_words
 
 Score = Callable[[Microkernel], float]
 
-
-@dataclass(frozen=True)
-class Costs:
-    """What the model assumes of any core; cycles unless said otherwise.
-
-    To calibrate: measure a random sample of schemes (`search.sample`), and fit the constants to the samples by least
-    squares; `Prediction` keeps every part, so the fit is linear but for `exposed`.
-
-    pipes: vector FMAs a cycle at the peak. This alone turns a measured peak into a clock.
-    store, load: cycles for an accumulator to be written, or read back where the sum continues (1 store and 2 loads
-        a cycle on every x86 core with 2 FMA pipes).
-    drain: from the last FMA of a register tile to its first store: the FMA latency, 4 (uops.info).
-    tile: addresses and branches of the loops around one register tile, partly hidden.
-    entry: entering the innermost loop anew: its last exit is mispredicted now and then (about 15 cycles when it is),
-        and pointers are set up.
-    step: an iteration of the innermost loop, beyond its FMAs; two of these hide behind each FMA cycle.
-    exposed: the fraction of the faster parts that is not hidden behind the slowest.
-    unasked: the same of weights that come from beyond L2 and that no tile has asked for before (`tiling.ahead`): 0.3 to
-        0.9 on Sapphire Rapids (f32, 1 thread, mobilenet:M9, resnet18:R10 and R12, yolo9000:Y18 and Y23).
-    shuffle: cycles of one shuffle of two vectors, where tiles are transposed as they are stored: 1 on Intel's cores
-        with AVX-512, 1/2 on Zen (uops.info); the arithmetic of the tiles around hides about half.
-    matrix: cycles until the first and after the last matrix instructions of a register tile, whose sums stand until 52
-        cycles after they began; through: of each vector of its sums, which leave and come through memory.
-    lone: of a row of such sums that is one vector, so that single lines of y are written far apart (int8 yolo9000:Y4 in
-        the same loops, one vector and two: 1.11 and 0.80 ms; bf16 resnet18:R1 0.32 and 0.24).
-    narrow: of each vector that is made narrower and stored by itself, where a line of them would be stored as one.
-    start: seconds to start and join a team of threads (OpenMP, threads already running).
-    """
-
-    pipes: float = 2.0
-    store: float = 1.0
-    load: float = 0.5
-    drain: float = 4.0
-    tile: float = 6.0
-    entry: float = 5.0
-    step: float = 1.0
-    exposed: float = 0.15
-    unasked: float = 0.5
-    shuffle: float = 0.25
-    matrix: float = 60.0
-    through: float = 1.4
-    lone: float = 4.0
-    narrow: float = 0.8
-    start: float = 4e-6
-
-
-COSTS = Costs()
 
 # A part of the time that is too small to look for who asked for it.
 NOTICED = 0.005
@@ -148,6 +103,10 @@ class Predictor:
         rest = compute + overhead + sum(movement) - slowest
         start = self.costs.start if count > 1 and self.threads > 1 else 0.0
         seconds = slowest + self.costs.exposed * rest + start
+        if self.problem.blocked:
+            lines = traffic[0].of(self.problem.broadcast.name) / self.machine.caches[0].line
+            waits = self.costs.scattered * lines + self.costs.reshape * _changes(scheme) * share
+            seconds += waits * self._cycle
         late = self._late(traffic, movement)
         if late > NOTICED * seconds and not _asked_for("w", scheme):
             seconds += (self.costs.unasked - self.costs.exposed) * late
@@ -284,6 +243,23 @@ def _asked_for(array: str, scheme: Scheme) -> bool:
     """Whether all tiles bring the array nearer before they need it."""
     asked = (pieces(scheme.problem, tile) for tile in tiles(lower(scheme)))
     return all(array in [piece.array for piece in found] for found in asked)
+
+
+def _changes(scheme: Scheme) -> float:
+    """How often a register tile follows one of another size: each time the loops go on from a branch of λ to the next,
+    or begin again with the first.
+    """
+    times, changes = 1, 0
+    for specifier in scheme.specifiers:
+        if isinstance(specifier, Lambda):
+            counts = [count for count, _ in specifier.branches]
+            changes += times * len(counts) if len(counts) > 1 else 0
+            times *= sum(counts)
+        elif isinstance(specifier, (Rest, Tile)):
+            times *= scheme.trips(specifier) if isinstance(specifier, Rest) else specifier.trips
+        elif isinstance(specifier, Stage) and specifier.tensor == scheme.problem.output.name:
+            break
+    return changes
 
 
 def _trips(scheme: Scheme) -> tuple[float, float, float, float]:

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from math import prod
 
 from microkernels.catalog import Catalog
+from search.costs import COSTS
 from search.explain import aligned, microseconds
 from search.occupancy import geometry
-from search.predict import COSTS, Predictor
+from search.predict import Predictor
 from search.sizes import ROOM
 from search.space import candidates, trusted
 from tiling.machine import Machine

@@ -7,8 +7,9 @@ import pytest
 from microkernels.estimate import estimate
 from microkernels.microkernel import microkernel_of
 from microkernels.microkernel import parse as kernel_named
+from search.costs import COSTS
 from search.permutations import CLASSES, orders, parse_class
-from search.predict import COSTS, after_copy, predict, seconds_of
+from search.predict import after_copy, predict, seconds_of
 from search.sizes import ROOM, Block, Sizer
 from search.volume import Traffic
 from tests.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
@@ -234,3 +235,30 @@ def test_lines_of_an_output_that_are_written_in_parts_are_read_first():
         return found.movement[0] - seconds_of(found.traffic, machine)[0]
 
     assert read(1008) == 0 and read(1000) > 0
+
+
+AMX = replace(MACHINE, isa="amxbf16")
+
+
+def blocked_seconds(name: str, text: str, machine=AMX) -> float:
+    """Of a layer in bf16 by matrix instructions, every tile as fast as the next."""
+    problem = replace(layer(name), dtype="bf16", output_dtype="bf16")
+    scheme = parse(in_words(problem, block_of(problem)), f"{text} V(k,16)")
+    return predict(scheme, machine, lambda kernel: 0.35).seconds
+
+
+def test_matrix_instructions_wait_for_lines_of_x_that_l1_does_not_keep():
+    """Measured: 1.38 and 1.65 ms. All weights pass by a window of x in the first, and are read once each time."""
+    body = "S(y) T(r,3) T(s,3) R(c) U(h,2) U(w,λ)"
+    kept = blocked_seconds("Y8", f"T(h,34) L(w, 1x26 + 1x42) T(k,16) {body}")
+    brought = blocked_seconds("Y8", f"T(k,8) T(h,34) L(w, 1x26 + 1x42) T(k,2) {body}")
+    assert brought > 1.1 * kept
+
+
+def test_tile_registers_that_change_their_shapes_often_cost_more():
+    """Measured: 0.118 and 0.152 ms."""
+    body = "S(y) T(r,3) T(s,3) R(c) U(w,λ) U(k,2)"
+    seldom = blocked_seconds("R2", f"T(k,2) L(w, 1x26 + 1x30) T(h,56) {body}")
+    often = blocked_seconds("R2", f"T(k,2) T(h,56) L(w, 1x26 + 1x30) {body}")
+    assert often > 1.15 * seldom
+    assert blocked_seconds("R2", f"T(k,2) T(h,56) L(w, 2x28) {body}") < 1.05 * seldom

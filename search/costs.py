@@ -1,0 +1,59 @@
+"""What the model of `search.predict` assumes of any core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What the model assumes of any core; cycles unless said otherwise.
+
+    To calibrate: measure a random sample of schemes (`search.sample`), and fit the constants to the samples by least
+    squares; `Prediction` keeps every part, so the fit is linear but for `exposed`.
+
+    pipes: vector FMAs a cycle at the peak. This alone turns a measured peak into a clock.
+    store, load: cycles for an accumulator to be written, or read back where the sum continues (1 store and 2 loads
+        a cycle on every x86 core with 2 FMA pipes).
+    drain: from the last FMA of a register tile to its first store: the FMA latency, 4 (uops.info).
+    tile: addresses and branches of the loops around one register tile, partly hidden.
+    entry: entering the innermost loop anew: its last exit is mispredicted now and then (about 15 cycles when it is),
+        and pointers are set up.
+    step: an iteration of the innermost loop, beyond its FMAs; two of these hide behind each FMA cycle.
+    exposed: the fraction of the faster parts that is not hidden behind the slowest.
+    unasked: the same of weights that come from beyond L2 and that no tile has asked for before (`tiling.ahead`): 0.3 to
+        0.9 on Sapphire Rapids (f32, 1 thread, mobilenet:M9, resnet18:R10 and R12, yolo9000:Y18 and Y23).
+    shuffle: cycles of one shuffle of two vectors, where tiles are transposed as they are stored: 1 on Intel's cores
+        with AVX-512, 1/2 on Zen (uops.info); the arithmetic of the tiles around hides about half.
+    matrix: cycles until the first and after the last matrix instructions of a register tile, whose sums stand until 52
+        cycles after they began; through: of each vector of its sums, which leave and come through memory.
+    lone: of a row of such sums that is one vector, so that single lines of y are written far apart (int8 yolo9000:Y4 in
+        the same loops, one vector and two: 1.11 and 0.80 ms; bf16 resnet18:R1 0.32 and 0.24).
+    scattered: of each line of x that tile loads bring to L1: rows lie apart, so that nothing brings them before (bf16
+        yolo9000:Y8 in seven orders of loops, 2 to 4 cycles).
+    reshape: from the last instruction with tile registers of one shape to the first with those of another: 150 to 260
+        ns (bf16 resnet18:R2, int8 yolo9000:Y8, λ inside and outside the loops over rows).
+    narrow: of each vector that is made narrower and stored by itself, where a line of them would be stored as one.
+    start: seconds to start and join a team of threads (OpenMP, threads already running).
+    """
+
+    pipes: float = 2.0
+    store: float = 1.0
+    load: float = 0.5
+    drain: float = 4.0
+    tile: float = 6.0
+    entry: float = 5.0
+    step: float = 1.0
+    exposed: float = 0.15
+    unasked: float = 0.5
+    shuffle: float = 0.25
+    matrix: float = 60.0
+    through: float = 1.4
+    lone: float = 4.0
+    scattered: float = 2.5
+    reshape: float = 700.0
+    narrow: float = 0.8
+    start: float = 4e-6
+
+
+COSTS = Costs()
