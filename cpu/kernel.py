@@ -296,7 +296,7 @@ def _overlap(a, b) -> bool:
 
 
 def _checked(array, tensor: Tensor, element: Element, name: str | None = None) -> np.ndarray:
-    name = name or tensor.name
+    name = name or tensor.called
     if not isinstance(array, np.ndarray):
         array = _adopt(array, name, element)
     if (

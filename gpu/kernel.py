@@ -155,24 +155,24 @@ class Kernel:
         if not isinstance(given, cupy.ndarray):
             if not hasattr(given, "__dlpack__"):
                 raise ArgumentError(
-                    f"{tensor.name} is a {type(given).__name__}: give a CuPy array or a DLPack tensor on the GPU"
+                    f"{tensor.called} is a {type(given).__name__}: give a CuPy array or a DLPack tensor on the GPU"
                 )
             try:
                 array = cupy.from_dlpack(given)
             except (BufferError, RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-                raise ArgumentError(f"{tensor.name} cannot be used on the GPU without a copy: {error}") from error
+                raise ArgumentError(f"{tensor.called} cannot be used on the GPU without a copy: {error}") from error
         check_array(tensor, dtype, array.shape, str(array.dtype), array.flags.c_contiguous, array.data.ptr)
         device = self.loaded.device
         if array.device.id != device:
             raise ArgumentError(
-                f"{tensor.name} is on GPU {array.device.id}, this kernel on GPU {device}: move it there"
+                f"{tensor.called} is on GPU {array.device.id}, this kernel on GPU {device}: move it there"
             )
         return array
 
 
 def check_array(tensor: Tensor, dtype: str, shape: tuple[int, ...], found: str, contiguous: bool, pointer: int) -> None:
     """Raises ArgumentError where an array is not what the kernel reads: dtype, shape, layout, alignment."""
-    name, wanted = tensor.name, CUPY_DTYPES[dtype]
+    name, wanted = tensor.called, CUPY_DTYPES[dtype]
     if found != wanted:
         raise ArgumentError(f"{name} is {found}, but this kernel takes {wanted}: convert it first")
     if tuple(shape) != tensor.shape:

@@ -70,7 +70,7 @@ class TwinKernel:
         problem = self.problem
         tensors = (problem.broadcast, problem.vector, *problem.epilogue_arrays)
         if len(arrays) != len(tensors):
-            names = ", ".join(t.name for t in tensors)
+            names = ", ".join(t.called for t in tensors)
             raise ArgumentError(f"this kernel takes {names}: {len(arrays)} arrays were given")
         try:
             floats = [np.asarray(array, np.float32) for array in arrays]

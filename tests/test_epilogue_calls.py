@@ -103,6 +103,15 @@ def test_a_residual_may_be_the_output_itself(place):
         kernel(x, w, out.ravel()[: b.size], z, out=out)
 
 
+def test_a_products_own_b_and_its_bias_are_told_apart():
+    kernel = generate_matmul(m=8, n=8, k=16, epilogue="relu(y + b)", isa="portable")
+    a, b, bias = integers(kernel.problem)
+    with pytest.raises(ArgumentError, match=r"^b has shape \(8, 8\)"):
+        kernel(a, b[:8], bias)
+    with pytest.raises(ArgumentError, match=r"^the epilogue's b has shape \(4,\)"):
+        kernel(a, b, bias[:4])
+
+
 def test_a_saved_kernel_names_its_arrays(tmp_path):
     problem, scheme = CASES["masked last vector"]
     problem = fused(problem, "relu(y + b) - new[h,w]")

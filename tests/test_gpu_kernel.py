@@ -185,7 +185,7 @@ def test_the_epilogues_arrays_follow_the_inputs(fake_device):
     np.testing.assert_array_equal(load(scheme)(*arrays), expected(problem, *inputs))
     with pytest.raises(ArgumentError, match="epilogue reads b: 0 arrays were given for it"):
         load(scheme)(*arrays[:2])
-    with pytest.raises(ArgumentError, match=r"b has shape \(23,\), but this kernel takes \(24,\)"):
+    with pytest.raises(ArgumentError, match=r"^the epilogue's b has shape \(23,\), but this kernel takes \(24,\)"):
         load(scheme)(*arrays[:2], fake_array(np.zeros(23, np.float16)))
 
 

@@ -285,10 +285,16 @@ def test_generate_on_the_twin_takes_numpy_arrays():
     np.testing.assert_array_equal(y, expected(problem, *inputs))
     with pytest.raises(ArgumentError, match=r"w has shape \(16, 8, 3, 3\), but this kernel takes \(16, 3, 3, 8\)"):
         kernel(inputs[0], inputs[1].transpose(0, 3, 1, 2), inputs[2])
-    with pytest.raises(ArgumentError, match="this kernel takes x, w, b: 2 arrays were given"):
+    with pytest.raises(ArgumentError, match="this kernel takes x, w, the epilogue's b: 2 arrays were given"):
         kernel(*inputs[:2])
     with pytest.raises(ArgumentError):
         kernel("x", *inputs[1:])
+
+
+def test_a_products_own_b_and_its_bias_are_told_apart():
+    kernel = generate_matmul(m=8, n=8, k=16, epilogue="relu(y + b)", target="cuda-twin")
+    with pytest.raises(ArgumentError, match="this kernel takes a, b, the epilogue's b: 0 arrays were given"):
+        kernel()
 
 
 def test_generate_for_the_device_loads_the_choice(monkeypatch):

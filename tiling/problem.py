@@ -95,6 +95,11 @@ class Tensor:
     reach: int = 0
 
     @property
+    def called(self) -> str:
+        """Its name in a sentence: a product's own b and the b of its epilogue are two arrays."""
+        return f"the epilogue's {self.name}" if self.role == "epilogue" else self.name
+
+    @property
     def dims(self) -> frozenset[str]:
         """The dims that the tensor's address depends on; a loop over any other dim re-uses it."""
         return frozenset(dim for index in self.indices for dim, _ in index.terms)
