@@ -1,4 +1,6 @@
-"""Tensor maps as the driver makes them, through its C interface: CuPy has no call for it."""
+"""What the driver is asked through its C interface: tensor maps, for which CuPy has no call, and whether there is a
+device, also where there is no CuPy.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,27 @@ _TYPES = {"f16": 6, "bf16": 9, "tf32": 11, "f32": 7}
 _SWIZZLE_128 = 3
 _PROMOTE_TO_128 = 2
 _BYTES, _ALIGNMENT = 128, 64
+_DRIVER = "libcuda.so.1"
 
 
 class DriverError(RuntimeError):
     """The CUDA driver is missing or refuses a tensor map."""
+
+
+def no_gpu() -> str | None:
+    """Why no CUDA device can be used here, one sentence; None if one can. Asks the driver and touches no GPU.
+
+    A process that has asked cannot hand CUDA to a fork of itself; one that it starts afresh, as a worker, may use it.
+    """
+    try:
+        driver = ctypes.CDLL(_DRIVER)
+    except OSError:
+        return "there is no CUDA device here (no driver)"
+    count = ctypes.c_int()
+    error = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    if error:
+        return f"there is no CUDA device here (the driver says error {error})"
+    return None if count.value else "there is no CUDA device here (the driver counts none)"
 
 
 def encoded(tensor: TensorMap, pointer: int) -> np.ndarray:
@@ -56,6 +75,6 @@ def _array(kind, numbers: tuple[int, ...]):
 
 def _driver() -> ctypes.CDLL:
     try:
-        return ctypes.CDLL("libcuda.so.1")
+        return ctypes.CDLL(_DRIVER)
     except OSError as error:
         raise DriverError(f"the CUDA driver cannot be loaded: {error}") from error

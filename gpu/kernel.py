@@ -17,7 +17,7 @@ from typing import Any
 from gpu.aligned import copied_bytes, slices
 from gpu.compile import Cubin, compile_cubin
 from gpu.devices import DEVICES, Device
-from gpu.driver import DriverError, encoded
+from gpu.driver import DriverError, encoded, no_gpu
 from gpu.emit import Program, Source, copier, emit
 from gpu.predict import Prediction
 from tiling.machine import Timing
@@ -253,7 +253,9 @@ def _current():
     try:
         import cupy
     except ImportError as error:
-        raise DeviceError("CuPy is not installed, which runs CUDA kernels: pip install 'tilewright[gpu]'") from error
+        absent = no_gpu()  # CuPy alone would not help who has no device
+        lacking = f"{absent}; where there is one, CuPy runs" if absent else "CuPy is not installed, which runs"
+        raise DeviceError(f"{lacking} CUDA kernels: pip install 'tilewright[gpu]'") from error
     if not cupy.cuda.is_available():
         raise DeviceError("there is no CUDA device here: a kernel can be compiled and explained, but not run")
     number = cupy.cuda.Device().id

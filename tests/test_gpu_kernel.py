@@ -243,8 +243,18 @@ def test_without_a_device_it_is_said(monkeypatch):
         DeviceError, match="there is no CUDA device here: a kernel can be compiled and explained, but not run"
     ):
         load(product_scheme(PROBLEM))
+
+
+def test_who_has_no_driver_is_told_so_before_cupy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(DeviceError, match=r"CuPy is not installed.*tilewright\[gpu\]"):
+    monkeypatch.setattr(gpu.kernel, "no_gpu", lambda: None)
+    with pytest.raises(DeviceError, match=r"^CuPy is not installed, which runs CUDA kernels: .*tilewright\[gpu\]"):
+        load(product_scheme(PROBLEM))
+    monkeypatch.setattr(gpu.kernel, "no_gpu", lambda: "there is no CUDA device here (no driver)")
+    told = (
+        r"^there is no CUDA device here \(no driver\); where there is one, CuPy runs CUDA kernels: .*tilewright\[gpu\]"
+    )
+    with pytest.raises(DeviceError, match=told):
         load(product_scheme(PROBLEM))
 
 

@@ -14,10 +14,11 @@ from bench.peers import PEERS
 from bench.peers.convolution import convolution
 from bench.peers.cublas import CuBlas
 from bench.peers.cudnn import CuDnn
-from bench.peers.torch_cuda import event_seconds, no_gpu, prepared, settle
+from bench.peers.torch_cuda import event_seconds, prepared, settle
 from bench.peers.triton import TILINGS, Triton
 from cpu.oracle import reference
 from gpu.devices import DEVICES
+from gpu.driver import no_gpu
 from search import gpu_problem
 from tests.guard import PLACES, Guarded
 from tiling.epilogue import fused
@@ -234,9 +235,9 @@ class Driver:
 @pytest.mark.parametrize(
     "driver, said",
     [
-        (None, "no NVIDIA GPU here: there is no driver (libcuda.so.1)"),
-        (Driver(error=100), "no NVIDIA GPU here: the driver says error 100"),
-        (Driver(count=0), "no NVIDIA GPU here: the driver counts none"),
+        (None, "there is no CUDA device here (no driver)"),
+        (Driver(error=100), "there is no CUDA device here (the driver says error 100)"),
+        (Driver(count=0), "there is no CUDA device here (the driver counts none)"),
         (Driver(count=2), None),
     ],
 )

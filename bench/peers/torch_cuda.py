@@ -8,7 +8,6 @@ against stand-ins for the driver and for `torch.cuda`. What waits for a device: 
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
@@ -18,6 +17,7 @@ import numpy as np
 from bench.peers.peer import Peer, Prepared
 from bench.peers.torch_cpu import Calls
 from bench.peers.versions import installed
+from gpu.driver import no_gpu
 from tiling.problem import OUTPUT_DTYPE, Problem
 
 DTYPES = {"f32": "float32", "tf32": "float32", "f16": "float16", "bf16": "bfloat16"}
@@ -59,22 +59,6 @@ class CudaPeer(Peer):
         if not self.widens and problem.output_dtype != OUTPUT_DTYPE[problem.dtype]:
             return f"PyTorch's {self.name} writes {problem.dtype} from {problem.dtype}, not {problem.output_dtype}"
         return None
-
-
-def no_gpu() -> str | None:
-    """Why no NVIDIA GPU can be used here, one sentence; None if one can. Asks the driver and touches no GPU.
-
-    A process that has asked cannot hand CUDA to a fork of itself; one that it starts afresh, as a worker, may use it.
-    """
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return "no NVIDIA GPU here: there is no driver (libcuda.so.1)"
-    count = ctypes.c_int()
-    error = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
-    if error:
-        return f"no NVIDIA GPU here: the driver says error {error}"
-    return None if count.value else "no NVIDIA GPU here: the driver counts none"
 
 
 def version(library: str) -> str:
