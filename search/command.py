@@ -107,10 +107,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
             f"{options.threads} threads on {host().cores} cores wait for one another: expect a slow kernel",
             file=sys.stderr,
         )
-    if options.cache_limit is not None:
-        keep_limit(options.cache_limit)
-    if options.emit:
-        writable(options.emit)
+    look_after_files(options)
     candidates: list[Scheme] = []
     started = time.monotonic()
     if options.scheme is not None:
@@ -173,6 +170,17 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
         explanation=explanation,
         emitted=emitted,
     )
+
+
+def look_after_files(options: argparse.Namespace) -> None:
+    """Keeps the compile cache's limit and asks whether the kernel can be written, before a search begins.
+
+    Raises CacheError, ExportError.
+    """
+    if options.cache_limit is not None:
+        keep_limit(options.cache_limit)
+    if options.emit:
+        writable(options.emit)
 
 
 def tuned(shop: Workshop, candidates: list[Scheme], options, console: Console, budget: float) -> Outcome:

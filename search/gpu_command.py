@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cpu.export import ExportError, writable
+from cpu.export import ExportError
 from cpu.measure import WrongResult
 from gpu.compile import compile_cubin, cuda_text
 from gpu.emit import copier
@@ -17,7 +17,7 @@ from gpu.kernel import ArgumentError, DeviceError
 from gpu.nvrtc import CompileError
 from gpu.predict import rank
 from gpu.twin import TwinError, run_on_twin
-from search.command import VERDICT_SECONDS, keep, tuned, verified
+from search.command import VERDICT_SECONDS, keep, look_after_files, tuned, verified
 from search.gpu_check import exact_case
 from search.gpu_explain import explain
 from search.gpu_problem import on_gpu
@@ -59,8 +59,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> GpuRepo
             f"no device to run on: {absent}; without one --model-only, --explain and --emit work, and --target "
             "cuda-twin runs the kernel on a CPU"
         )
-    if options.emit:
-        writable(options.emit)
+    look_after_files(options)
     started = time.monotonic()
     measured = conflicts = None
     interrupted = False

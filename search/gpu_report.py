@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu.emit import VERSION
+from gpu.pipeline import pipeline_of
 from search.gpu_target import Choice
+from search.gpu_workshop import GpuWorkshop
 from search.report import BUSY_SPREAD
 from tiling.machine import Timing
 from tiling.shapes import canonical
@@ -75,6 +77,22 @@ class GpuReport:
             "repeat": self.repeat,
             "explanation": self.explanation,
             "emitted": [str(path) for path in self.emitted],
+            **self._as_on_a_cpu(),
+        }
+
+    def _as_on_a_cpu(self) -> dict:
+        """What only a search for the CPU would say otherwise: whoever reads its object can read this one."""
+        choice = self.choice
+        shop = GpuWorkshop(choice.device, choice.scheme.problem.dtype)
+        return {
+            "machine": shop.fingerprint,
+            "isa": choice.device.architecture,
+            "lacking": [],
+            "threads": shop.threads,
+            "microkernels": [pipeline_of(choice.scheme).instruction.call],
+            "algorithm": choice.scheme.algorithm,
+            "direct_error": self.measured and self.measured.max_error,
+            "cache": "warm",
         }
 
     def _times(self) -> dict:

@@ -33,8 +33,8 @@ TARGETS = ("cpu", "cuda", "cuda-twin")
 # Options that a target has no use for, by the attribute of the parsed options.
 _FOREIGN = {
     "cpu": ("device",),
-    "cuda": ("threads", "isa", "algorithm", "cache_limit", "output_dtype"),
-    "cuda-twin": ("threads", "isa", "algorithm", "cache_limit", "output_dtype", "budget", "trials", "forget"),
+    "cuda": ("threads", "isa", "algorithm", "output_dtype"),
+    "cuda-twin": ("threads", "isa", "algorithm", "output_dtype", "budget", "trials", "forget"),
 }
 
 # What can go wrong through no fault of the command: exit code 1 and the error's own sentence.

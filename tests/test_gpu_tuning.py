@@ -83,6 +83,7 @@ def test_the_command_measures_and_reports(stand_in, capsys, monkeypatch, tmp_pat
     assert found["trials"] == 2 and found["scheme"] != schemes[0].text
     assert found["failed"] == 1 and found["correct"] is True and found["max_error"] < 0.1
     assert found["seconds"] > 0 and 0 < found["percent_of_peak"] < 100 and len(found["samples"]) >= 5
+    assert found["direct_error"] == found["max_error"] and found["machine"].startswith("NVIDIA H200, 132 multi")
     assert found["device"] == "NVIDIA H200" and found["registers"] == 64
     assert store.choice(shop.key(PROBLEM), "measure")[0] == found["scheme"]
     # Again: what is known takes part and is not measured anew; the text says what was measured.
@@ -128,6 +129,7 @@ def test_the_head_start_compiles():
 
 def test_without_a_device_a_search_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.setattr("gpu.kernel.no_gpu", lambda: None)
     with pytest.raises(DeviceError, match=r"CuPy is not installed.*tilewright\[gpu\]"):
         generate_matmul(m=40, n=24, k=56, target="cuda", tune="measure")
 

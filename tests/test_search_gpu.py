@@ -16,6 +16,7 @@ import gpu.predict
 import search.gpu_command
 import search.gpu_target
 import search.gpu_workshop
+from cpu.cache import limit_bytes
 from cpu.measure import WrongResult
 from cpu.numbers import from_bits, to_bits
 from cpu.oracle import reference
@@ -42,6 +43,7 @@ from tiling.scheme import SchemeError
 from tiling.shapes import canonical
 
 CONV, PRODUCT = "c=8,h=9,w=9,k=16,r=3,s=3,pad=1", "m=40,n=24,k=56"
+CPU_SCHEME = "R(k) T(h,9) T(w,3) S(y) T(r,3) T(s,3) T(c,8) U(w,3) V(k,4)"
 TURNED = PRODUCT + ",batch=3,trans_a=1,trans_b=1"
 CURRENT, CURRENT_DEVICE = gpu.kernel._current, gpu.kernel.current_device
 KEYS = {"shape", "scheme", "correct", "search_seconds", "interrupted", "version", "repeat", "explanation", "emitted"}
@@ -115,6 +117,25 @@ def test_the_models_choice_without_a_device(command, shape, dtype, capsys):
     assert found["predicted_seconds"] == pytest.approx(found["parts"][found["bottleneck"]] + found["parts"]["unhidden"])
     assert found["registers"] is None and found["correct"] is None
     assert found["check"] == "not run: there is no CUDA device here"
+
+
+def test_what_the_cpus_report_says_is_said_of_a_gpu_too(capsys):
+    """Programs read one object, whatever computes."""
+    cpu = reported(conv_command, capsys, "--shape", CONV, "--isa", "portable", "--scheme", CPU_SCHEME)
+    found = reported(conv_command, capsys, "--target", "cuda", "--model-only", "--shape", CONV)
+    assert set(found) >= set(cpu)
+    twin = reported(conv_command, capsys, "--target", "cuda-twin", "--shape", CONV)
+    for report in (found, twin):
+        assert report["machine"] == "H200, 132 multiprocessors, sm_90a" and report["isa"] == "sm_90a"
+        assert report["microkernels"] == ["mma_m16n8k16_f16"] and (report["threads"], report["lacking"]) == (1, [])
+        assert (report["algorithm"], report["cache"], report["direct_error"]) == ("direct", "warm", None)
+
+
+def test_cubins_are_held_within_the_limit_that_is_given(capsys):
+    for target, limit in (("cuda", 9 << 20), ("cuda-twin", 8 << 20)):
+        arguments = ["--target", target, "--shape", PRODUCT, "--model-only", "--cache-limit", str(limit)]
+        reported(matmul_command, capsys, *arguments)
+        assert limit_bytes() == limit
 
 
 def test_f16_is_the_default_and_a_device_can_be_named(capsys):
@@ -208,7 +229,6 @@ def test_exactly_the_scheme_that_is_given(capsys):
         (["--target", "cuda-twin", "--budget", "30"], "--budget means nothing to --target cuda-twin"),
         (["--target", "cuda-twin", "--trials", "3"], "--trials means nothing"),
         (["--target", "cuda-twin", "--forget"], "--forget means nothing"),
-        (["--target", "cuda", "--cache-limit", "1G"], "--cache-limit means nothing"),
         (["--device", "H200"], "--device means nothing to --target cpu"),
         (["--dtype", "f16"], "dtype 'f16' is not covered on a CPU"),
         (["--target", "cuda", "--dtype", "f32"], "dtype 'f32' is not covered on a GPU: f16, bf16, tf32 are"),
