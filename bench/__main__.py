@@ -13,6 +13,7 @@ from bench import gpu_conditions
 from bench.algorithms import computed_by
 from bench.batch import batched
 from bench.conditions import USUAL_PEERS, available, conditions, identity
+from bench.epilogues import followed_by
 from bench.files import ReportError, append, check_writable
 from bench.formats import Run, conditions_line, to_json
 from bench.journal import Journal, alone, journal
@@ -120,6 +121,8 @@ def _check_target(options: argparse.Namespace) -> None:
         raise ProblemError(
             f"dtype {options.dtype!r:.40} is not covered by --target {options.target}: {', '.join(known)}"
         )
+    if options.epilogue and options.dtype == "int8":
+        raise ProblemError("--epilogue is not covered with --dtype int8, whose sums are stored whole: leave it out")
     if gpu and options.layout != "nhwc":
         raise ProblemError(f"--layout {options.layout} is not covered by --target cuda: leave it out")
     if gpu and options.algorithm != "direct":
@@ -131,9 +134,9 @@ def _check_target(options: argparse.Namespace) -> None:
 def _suites(options: argparse.Namespace) -> dict[str, tuple[Layer, ...]]:
     images = options.batch
     found = {name: _laid_out(layers, options) for name, layers in chosen(options.suite).items()}
-    if images == 1:
-        return found
-    return {f"{name}-b{images}": batched(name, layers, images) for name, layers in found.items()}
+    if images != 1:
+        found = {f"{name}-b{images}": batched(name, layers, images) for name, layers in found.items()}
+    return {name: followed_by(layers, options.epilogue) for name, layers in found.items()}
 
 
 def _laid_out(layers: tuple[Layer, ...], options: argparse.Namespace) -> tuple[Layer, ...]:
@@ -216,6 +219,8 @@ def _command(options: argparse.Namespace) -> str:
         words += ["--layout", options.layout]
     if options.algorithm != "direct":
         words += ["--algorithm", options.algorithm]
+    if options.epilogue is not None:
+        words += ["--epilogue", options.epilogue]
     words += ["--budget", f"{options.budget:g}"]
     for name in ("report", "readme"):
         if getattr(options, name):
@@ -244,6 +249,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--algorithm", choices=ALGORITHMS, default="direct",
         help="winograd: of 3x3 layers of stride 1, others are left out; auto: the faster one; default: direct",
+    )  # fmt: skip
+    parser.add_argument(
+        "--epilogue", metavar="TEXT",
+        help="what follows every layer, fused into its stores, such as 'relu(y + b)'; default: nothing",
     )  # fmt: skip
     parser.add_argument(
         "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS",

@@ -87,8 +87,8 @@ def contest(
     problem, warm = problem_of(op, shape), cache == "warm"
     chosen = isa_named(isa)
     # On a cache line, as every contender's output.
-    x, w = map(aligned, reals(problem, seed))
-    expected, bound = reference(problem, x, w), error_bound(problem, x, w)
+    inputs = tuple(map(aligned, reals(problem, seed)))
+    expected, bound = reference(problem, *inputs), error_bound(problem, *inputs)
 
     def peak() -> float:
         return peak_gflops(chosen.compiler_flags, chosen.lanes, PEAK_SECONDS)
@@ -96,10 +96,10 @@ def contest(
     entrants, skipped = [], []
     for name, text in schemes.items():
         kernel = build(parse(problem, text), chosen, threads, stream)
-        entrants.append(_ours(name, kernel, x, w, expected, warm))
+        entrants.append(_ours(name, kernel, inputs, expected, warm))
     for name in peers:
         try:
-            entrants.append(_peer(name, problem, x, w, threads, expected, bound, peak if warm else None))
+            entrants.append(_peer(name, problem, inputs, threads, expected, bound, peak if warm else None))
         except Exception as error:  # whatever a foreign library raises is its reason
             skipped.append([name, sentence(error)])
 
@@ -125,29 +125,30 @@ def contest(
     }
 
 
-def _ours(name: str, kernel: Kernel, x, w, expected, warm: bool) -> _Entrant:
+def _ours(name: str, kernel: Kernel, inputs, expected, warm: bool) -> _Entrant:
     check_exact(kernel)
-    bound = bound_of(kernel.scheme, x, w)
-    x, w = map(aligned, stored(kernel.problem, (x, w)))
+    bound = bound_of(kernel.scheme, *inputs)
+    x, w, *arrays = map(aligned, stored(kernel.problem, inputs))
     packed, y = kernel.pack(w), kernel.empty()
-    kernel(x, packed, out=y)
+    kernel(x, packed, *arrays, out=y)
     error = largest_error(kernel.problem, y, expected, bound)
 
     def alone(seconds: float) -> Timing:
-        return kernel.measure(x, packed.data, y, seconds)
+        return kernel.measure(x, packed.data, y, seconds, arrays)
 
     layout = (
         "row-major, b packed" if kernel.problem.op == "matmul" else f"{kernel.problem.layout.upper()}, weights packed"
     )
-    return _Entrant(name, layout, lambda: kernel(x, packed, out=y), error, alone if warm else None)
+    return _Entrant(name, layout, lambda: kernel(x, packed, *arrays, out=y), error, alone if warm else None)
 
 
-def _peer(name: str, problem: Problem, x, w, threads: int, expected, bound, peak) -> _Entrant:
+def _peer(name: str, problem: Problem, inputs, threads: int, expected, bound, peak) -> _Entrant:
     peer = PEERS[name]
     refusal = peer.missing() or peer.refuses(problem)
     if refusal:
         raise Refused(refusal)
-    prepared = peer.prepare(problem, x, w, threads)
+    x, w, *arrays = inputs
+    prepared = peer.prepare(problem, x, w, threads, *arrays)
     prepared.run()
     # Of the output's dtype already, so that nothing is rounded here.
     result = to_bits(np.asarray(prepared.result()), problem.output_dtype)

@@ -17,7 +17,7 @@ from bench.peers import PEERS
 from gpu.arrays import from_device, poisoned, to_device
 from gpu.kernel import current_device, load
 from gpu.timer import event_seconds, memory_bandwidth, sweeper, timed
-from search.gpu_check import Case, exact_case, real_case
+from search.gpu_check import Case, exact_case, real_case, stepwise
 from search.gpu_problem import on_gpu
 from tiling.notation import parse
 from tiling.problem import Problem
@@ -99,11 +99,13 @@ def _peer(name: str, problem: Problem, case: Case) -> _Entrant:
     refusal = peer.missing() or peer.refuses(problem)
     if refusal:
         raise Refused(refusal)
-    prepared = peer.prepare(problem, *case.inputs, 1)
+    x, w, *arrays = case.inputs
+    prepared = peer.prepare(problem, x, w, 1, *arrays)
     if prepared.kernel_seconds is None:
         raise Refused(f"{name} does not tell how long it keeps the device busy")
     prepared.run()
-    return _Entrant(name, prepared.layout, prepared.kernel_seconds, case.check(prepared.result()))
+    granted = stepwise(problem, case) if prepared.stepwise else case
+    return _Entrant(name, prepared.layout, prepared.kernel_seconds, granted.check(prepared.result()))
 
 
 def _swept(call_seconds: Callable[[int], list[float]], sweep: Callable[[], None], count: int) -> list[float]:

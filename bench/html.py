@@ -73,7 +73,7 @@ def _layer(r: LayerResult, names: Sequence[str]) -> dict:
     ran = [r.contender(name) for name in names[1:]]
     return {
         "name": layer_name(r),
-        "shape": r.shape.replace(",", " "),
+        "shape": r.shown_shape,
         "count": r.count,
         "milliseconds": milliseconds(r.ours.call.seconds),
         "percent": f"{r.percent(r.ours):.1f}",

@@ -88,7 +88,7 @@ def run_layer(
         shape=canonical(problem),
         flops=problem.flops,
         flops_on_image=round(problem.flops * problem.inside_fraction),
-        compulsory_bytes=sum(t.elements * problem.bytes_of(t) for t in problem.tensors),
+        compulsory_bytes=sum(t.elements * problem.bytes_of(t) for t in (*problem.tensors, *problem.epilogue_arrays)),
         threads=shop.threads,
         dtype=problem.dtype,
         cache=cache,

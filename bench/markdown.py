@@ -96,7 +96,7 @@ def _layer(r: LayerResult) -> tuple[str, ...]:
     best, model, kernel = r.best_peer, r.contender(MODEL), r.kernel_percent(r.ours)
     return (
         _text(layer_name(r)),
-        _text(r.shape.replace(",", " ")),
+        _text(r.shown_shape),
         milliseconds(r.ours.call.seconds),
         _text(best.name) if best else "–",
         milliseconds(best.call.seconds) if best else "–",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tiling.machine import Machine, Timing
 
 OURS, MODEL = "tilewright", "model"
+_EPILOGUE = ",epilogue="  # begins the end of a shape (`tiling.shapes.canonical`)
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,19 @@ class LayerResult:
     def layout(self) -> str:
         """Of a convolution's x and y: "nhwc", or "nchw" where the shape says so."""
         return "nchw" if "layout=nchw" in self.shape.split(",") else "nhwc"
+
+    @property
+    def epilogue(self) -> str:
+        """What is fused into the stores, as the shape says it but for the dims of its arrays, which differ from layer
+        to layer; empty where nothing is.
+        """
+        return re.sub(r"\[[^]]*\]", "", self.shape.partition(_EPILOGUE)[2])
+
+    @property
+    def shown_shape(self) -> str:
+        """The shape with spaces between its pairs, where a table may break the line; an epilogue is one of them."""
+        extents, mark, epilogue = self.shape.partition(_EPILOGUE)
+        return extents.replace(",", " ") + mark.replace(",", " ") + epilogue
 
     @property
     def ours(self) -> Contender:

@@ -42,8 +42,8 @@ class Section:
 
 
 def sections(results: Iterable[LayerResult]) -> tuple[Section, ...]:
-    """The results by target, number of threads, dtype, cache, layout, algorithm and suite, in order of first
-    appearance.
+    """The results by target, number of threads, dtype, cache, layout, algorithm, epilogue and suite, in order of
+    first appearance.
     """
     results = tuple(results)
     groups: dict[tuple, list[LayerResult]] = {}
@@ -71,16 +71,17 @@ def placed(target: str, threads: int) -> str:
 
 
 def _measured(result: LayerResult) -> tuple:
-    return result.target, result.threads, result.dtype, result.cache, result.layout, result.algorithm
+    return result.target, result.threads, result.dtype, result.cache, result.layout, result.algorithm, result.epilogue
 
 
 def _section(suites: tuple[str, ...], results: tuple[LayerResult, ...]) -> Section:
-    target, threads, dtype, cache, layout, algorithm = _measured(results[0])
+    target, threads, dtype, cache, layout, algorithm, epilogue = _measured(results[0])
     place = "gpu" if target == "cuda" else f"{threads}t"
     what = PAPER_TITLE if suites == PAPER else suites[0]
     said = ((layout.upper(), layout != "nhwc"), (dtype, dtype != "f32"), (f"{cache} caches", cache != "warm"))
     special = [words for words, is_special in said if is_special]
     special += [ALGORITHM_WORDS[algorithm]] if algorithm in ALGORITHM_WORDS else []
+    special += [epilogue] if epilogue else []
     name = "-".join(["ttile" if suites == PAPER else suites[0], place, *special])
     title = ", ".join([what, placed(target, threads), *special])
-    return Section(title, "".join(c if c.isalnum() or c == "_" else "-" for c in name), results)
+    return Section(title, "".join(c if c.isalnum() or c == "_" else "-" for c in name).rstrip("-"), results)

@@ -8,7 +8,7 @@ rounded to the output's dtype: rounding keeps the order of numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from tiling.problem import Problem
 # functions).
 _GRANTED = 2
 _TF32_DROPPED = 13  # of the 23 bits of a float's fraction
+_UNITS = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24}  # the largest relative error of one rounding
+_LEAST = 2.0**-25  # half of the smallest f16
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,33 @@ def real_case(problem: Problem, seed: int = 0) -> Case:
     return _case(problem, (*held, *(_held(a, problem.output_dtype) for a in arrays)), error_bound)
 
 
+def stepwise(problem: Problem, case: Case) -> Case:
+    """The case for whoever stores the sums, and every step of an epilogue that adds arrays to them, in the output's
+    dtype, as a library does that has no fused form: each such rounding may move the result.
+
+    The arrays are one of the output's last axis, or of its shape.
+    """
+    x, w, *arrays = case.inputs
+    sums = reference(replace(problem, epilogue=None), x, _for_reference(problem, w))
+    largest = np.abs(sums) + sum(np.abs(array) for array in arrays) + (case.high - case.low)
+    # A rounding for each array, and one because the limits are rounded already; what they do to each other is 1 %.
+    spread = 1.01 * (len(arrays) + 1) * (_UNITS[problem.output_dtype] * largest + _LEAST)
+    low, high = (_rounded(limit, problem.output_dtype) for limit in (case.low - spread, case.high + spread))
+    return replace(case, low=low, high=high)
+
+
 def _case(problem: Problem, inputs: Sequence[np.ndarray], bound_of) -> Case:
     first, second, *arrays = inputs
-    if problem.windows:  # the reference takes weights (K,C,R,S)
-        second = second.transpose(0, 3, 1, 2)
+    second = _for_reference(problem, second)
     exact = reference(problem, first, second, *arrays)
     bound = _GRANTED * bound_of(problem, first, second, *arrays)
     low, high = (_rounded(limit, problem.output_dtype) for limit in (exact - bound, exact + bound))
     return Case(tuple(inputs), exact, low, high)
+
+
+def _for_reference(problem: Problem, second: np.ndarray) -> np.ndarray:
+    """The second input as the reference takes it: weights as (K,C,R,S)."""
+    return second.transpose(0, 3, 1, 2) if problem.windows else second
 
 
 def _held(array: np.ndarray, dtype: str) -> np.ndarray:

@@ -48,6 +48,19 @@ def test_bad_options_exit_2_with_a_sentence(no_work, capsys, main, arguments):
     assert f"argument {arguments[0]}: '{arguments[1]}' is not a" in said and "Traceback" not in said
 
 
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--epilogue", "relu(y + b"], "epilogue 'relu(y + b': the end stands where ')' is expected"),
+        (["--epilogue", "relu(y)", "--dtype", "int8"], "--epilogue is not covered with --dtype int8"),
+    ],
+)
+def test_an_epilogue_that_cannot_be_exits_2_with_a_sentence(no_work, capsys, arguments, message):
+    assert command.main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(message) and said.count("\n") == 1
+
+
 @pytest.mark.parametrize("main", [command.main, model.main])
 def test_an_unknown_suite_exits_2_with_a_sentence(no_work, capsys, main):
     assert main(["--suite", "resnet81"]) == 2

@@ -18,9 +18,10 @@ from bench.run import plan
 from cpu.worker import CandidateError
 from search.workshop import workshop
 from tests.test_contest import PROBLEM, Made, made_up_shop
+from tiling.epilogue import fused
 from tiling.machine import Timing
 from tiling.operators import conv2d, in_layout, matmul
-from tiling.shapes import suite
+from tiling.shapes import canonical, suite
 from tiling.suite import Layer
 
 # Journals
@@ -112,6 +113,32 @@ def test_layers_are_run_in_the_layout_asked_for(made_up, monkeypatch, tmp_path):
     assert command.main([*MADE_UP, "--layout", "nchw", "--report", str(tmp_path)]) == 0
     assert ran == {"A": in_layout(PROBLEM, "nchw"), "B": in_layout(depthwise, "nchw"), "C": problems["C"]}
     assert "--layout nchw" in (tmp_path / "performance.md").read_text(encoding="utf-8")
+
+
+def test_layers_are_run_with_the_epilogue_asked_for(made_up, monkeypatch, tmp_path):
+    """Convolutions and products, several images too; the command, the journal and the report name it."""
+    problems = {"A": PROBLEM, "B": matmul(m=2, n=3, k=4)}
+    layers = (*(Layer(n, "c=4", 1, p) for n, p in problems.items()), Layer("C", "q=1", 1, None, refused="none yet"))
+    monkeypatch.setattr("tiling.shapes.suite", lambda name: layers)
+    ran, journals = {}, []
+
+    def run(_, suite, layer, __, problem, **___):
+        ran[layer] = problem
+        return result(layer, suite=suite, op=problem.op, shape=canonical(problem))
+
+    monkeypatch.setattr(runs, "run_layer", run)
+    monkeypatch.setattr(command, "journal", lambda known: journals.append(known) or journal(known))
+    for epilogue in ("relu(y + b)", "relu(y + b + z)"):
+        arguments = [*MADE_UP, "--epilogue", epilogue, "--report", str(tmp_path)]
+        assert command.main(arguments) == 1  # for C
+        assert ran == {name: fused(problem, epilogue) for name, problem in problems.items()}
+    text = (tmp_path / "performance.md").read_text(encoding="utf-8")
+    assert "--epilogue 'relu(y + b + z)'" in text and "## made_up, on 1 thread, relu(y+b+z)" in text
+    assert "c=4 h=6 w=8 k=8 r=3 s=3 pad=1 epilogue=relu(y+b[k]+z[n,h,w,k])" in text
+    assert (tmp_path / "performance.csv").exists() and journals[0] != journals[1]
+    monkeypatch.setattr("tiling.shapes.suite", lambda name: layers[:1])
+    assert command.main([*MADE_UP, "--batch", "3", "--epilogue", "relu(y + b)"]) == 0
+    assert ran["A"].epilogue is not None and ran["A"].extents["n"] == 3
 
 
 @pytest.mark.parametrize(

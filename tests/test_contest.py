@@ -18,6 +18,7 @@ from cpu.worker import CandidateError
 from microkernels.isa import ISAS
 from search.tune import Measured, Outcome
 from search.workshop import workshop
+from tiling.epilogue import fused
 from tiling.machine import CacheLevel, Machine, Timing
 from tiling.notation import parse
 from tiling.operators import conv2d
@@ -48,10 +49,10 @@ class Made(Peer):
     def refuses(self, problem):
         return self.refusal
 
-    def prepare(self, problem, x, w, threads):
+    def prepare(self, problem, x, w, threads, *arrays):
         if self.broken:
             raise self.broken
-        y = self.spoil(reference(problem, x, w)).astype(np.float32)
+        y = self.spoil(reference(problem, x, w, *arrays)).astype(np.float32)
         return Prepared(lambda: self.calls is None or self.calls.append(time.perf_counter()), lambda: y, "NHWC")
 
 
@@ -60,10 +61,10 @@ def enter(monkeypatch):
     """Runs a contest of the portable kernel with peers that are given by name, as on an idle machine."""
     monkeypatch.setattr(contests, "undisturbed", lambda measure, threads: measure())
 
-    def entered(cache="warm", **peers):
+    def entered(cache="warm", problem=PROBLEM, **peers):
         monkeypatch.setattr(contests, "PEERS", peers)
         return contest(
-            op="conv2d", shape=canonical(PROBLEM), schemes={OURS: SCHEME, MODEL: SCHEME}, isa="portable", threads=1,
+            op="conv2d", shape=canonical(problem), schemes={OURS: SCHEME, MODEL: SCHEME}, isa="portable", threads=1,
             stream=False, peers=list(peers), cache=cache, rounds=2, seconds=0.005, seed=1,
         )  # fmt: skip
 
@@ -119,6 +120,17 @@ def test_a_peer_that_fails_is_skipped_with_its_reason(enter, peer, reason):
     assert [c["name"] for c in found["contenders"]] == [OURS, MODEL, "good"]
     ((name, why),) = found["skipped"]
     assert name == "bad" and why.startswith(reason) and "\n" not in why
+
+
+@pytest.mark.parametrize("epilogue", ["relu(y + b)", "gelu(y*scale + z)"])
+def test_an_epilogues_arrays_are_handed_to_everyone(enter, epilogue):
+    problem = fused(PROBLEM, epilogue)
+    found = enter(problem=problem, right=Made(), bare=Made(spoil=lambda y: y + 0.01))
+    assert [c["name"] for c in found["contenders"]] == [OURS, MODEL, "right"]
+    assert all(c["max_error"] < 1e-4 and c["call"]["samples"] for c in found["contenders"])
+    assert all(c["kernel"]["samples"] for c in found["contenders"][:2])
+    ((_, why),) = found["skipped"]
+    assert why.startswith("wrong result: an error of 0.01")
 
 
 def made_up_shop():

@@ -27,6 +27,7 @@ from cpu.oracle import reference
 from search.gpu_workshop import gpu_workshop
 from tests.gpu_cases import product_scheme
 from tests.gpu_stand_in import stand_in  # noqa: F401, a fixture
+from tiling.epilogue import fused
 from tiling.operators import matmul
 from tiling.problem import ProblemError
 from tiling.shapes import canonical, problem_of, suite
@@ -42,8 +43,8 @@ class Made(Peer):
 
     name, title, target = "made", "made up", "cuda"
 
-    def __init__(self, off=0.0, silent=False, calls=None):
-        self.off, self.silent, self.calls = off, silent, calls
+    def __init__(self, off=0.0, silent=False, calls=None, stepwise=False):
+        self.off, self.silent, self.calls, self.stepwise = off, silent, calls, stepwise
 
     def missing(self):
         return None
@@ -57,24 +58,38 @@ class Made(Peer):
     def refuses(self, problem):
         return None
 
-    def prepare(self, problem, x, w, threads):
-        y = from_bits(to_bits(reference(problem, x, w) + self.off, problem.output_dtype), problem.output_dtype)
+    def computed(self, problem, *inputs):
+        return from_bits(to_bits(reference(problem, *inputs) + self.off, problem.output_dtype), problem.output_dtype)
+
+    def prepare(self, problem, x, w, threads, *arrays):
+        y = self.computed(problem, x, w, *arrays)
 
         def seconds(count):
             if self.calls is not None:
                 self.calls.append((self, count))
             return [1e-3] * count
 
-        return Prepared(lambda: None, lambda: y, "row-major", None if self.silent else seconds)
+        return Prepared(lambda: None, lambda: y, "row-major", None if self.silent else seconds, self.stepwise)
+
+
+class Steps(Made):
+    """One that stores the sums, and each step of relu(y + b + z), in the output's dtype."""
+
+    def computed(self, problem, x, w, b, z):
+        def rounded(values):
+            return from_bits(to_bits(values.astype(np.float32), problem.output_dtype), problem.output_dtype)
+
+        y = rounded(reference(replace(problem, epilogue=None), x, w))
+        return np.maximum(rounded(rounded(y + b) + z), 0)
 
 
 @pytest.fixture
 def enter(stand_in, monkeypatch):  # noqa: F811
-    def entered(cache="warm", dtype="f16", **peers):
+    def entered(cache="warm", dtype="f16", problem=PROBLEM, **peers):
         monkeypatch.setattr(contests, "PEERS", peers)
         monkeypatch.setattr(contests, "memory_bandwidth", lambda l2_bytes: 4e12)
         return contest(
-            op="matmul", shape=canonical(PROBLEM), dtype=dtype, schemes={OURS: SCHEME, MODEL: SCHEME},
+            op="matmul", shape=canonical(problem), dtype=dtype, schemes={OURS: SCHEME, MODEL: SCHEME},
             peers=list(peers), cache=cache, rounds=2, seconds=0.001, seed=1,
         )  # fmt: skip
 
@@ -106,6 +121,14 @@ def test_a_peer_that_is_wrong_is_skipped_with_its_reason(enter, peer, reason):
     found = enter(bad=peer)
     ((name, why),) = found["skipped"]
     assert name == "bad" and why.startswith(reason) and len(found["contenders"]) == 2
+
+
+def test_an_epilogues_arrays_are_handed_to_everyone(enter):
+    """To our kernels on the device too. A peer that rounds in between and says so is granted that, and no more."""
+    steps = {"whole": Made(), "steps": Steps(stepwise=True), "unsaid": Steps(), "far": Made(off=0.5, stepwise=True)}
+    found = enter(problem=fused(matmul(m=40, n=24, k=56), "relu(y + b + z)"), **steps)
+    assert [c["name"] for c in found["contenders"]] == [OURS, MODEL, "whole", "steps"]
+    assert [name for name, why in found["skipped"] if why.startswith("wrong result")] == ["unsaid", "far"]
 
 
 def test_a_cold_l2_is_swept_before_each_call(enter, monkeypatch):

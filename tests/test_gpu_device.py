@@ -14,6 +14,7 @@ from search import generate_conv, generate_matmul
 from search.conv import main as conv_command
 from search.gpu_workshop import gpu_workshop
 from search.matmul import main as matmul_command
+from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.shapes import canonical
 
@@ -44,7 +45,11 @@ def test_the_commands_verdict(command, shape, capsys):
 
 
 @pytest.mark.parametrize("cache", ["warm", "cold"])
-@pytest.mark.parametrize("problem", [matmul(**PRODUCT), conv2d(**CONVOLUTION)], ids=str)
+@pytest.mark.parametrize(
+    "problem",
+    [matmul(**PRODUCT), conv2d(**CONVOLUTION), fused(conv2d(**CONVOLUTION), "relu(y + b + z)")],
+    ids=["product", "convolution", "with bias, residual and ReLU"],
+)
 def test_a_contest_with_the_peers_that_are_there(problem, cache):
     """In a worker, as a run of bench has it: CuPy and PyTorch in one process."""
     shop = gpu_workshop("bf16")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from bench.peers import PEERS
 from bench.peers.convolution import convolution
 from bench.peers.cublas import CuBlas
-from bench.peers.cudnn import CuDnn
+from bench.peers.cudnn import FUSED, UNFUSED, CuDnn
 from bench.peers.torch_cuda import event_seconds, prepared, settle
 from bench.peers.triton import TILINGS, Triton
 from cpu.oracle import reference
@@ -59,11 +60,15 @@ PRODUCTS = {
 }
 
 
+EPILOGUES = ("relu(y + b)", "relu(y + b + z)", "relu(residual + (bias + y))")
+
+
 def signs(problem):
-    """Inputs of -1, 0 and 1: below 257 of them every sum, in whatever order, is exact in every dtype."""
-    assert problem.reduction_length <= 256
+    """Inputs of -1, 0 and 1: below 250 of them every sum, in whatever order, is exact in every dtype."""
+    assert problem.reduction_length <= 256 - 2 * len(problem.epilogue_arrays)
     rng = np.random.default_rng(7)
-    return [rng.integers(-1, 2, t.shape).astype(np.float32) for t in (problem.broadcast, problem.vector)]
+    tensors = (problem.broadcast, problem.vector, *problem.epilogue_arrays)
+    return [rng.integers(-1, 2, t.shape).astype(np.float32) for t in tensors]
 
 
 def wrong(peer, problem, place: str = "") -> str:
@@ -71,18 +76,22 @@ def wrong(peer, problem, place: str = "") -> str:
 
     With one of tests.guard's PLACES the inputs lie beside pages that end the process when they are read.
     """
-    first, second = signs(problem)
+    first, second, *arrays = signs(problem)
     if place:
         first, second = beside_a_page(first, place), beside_a_page(second, place)
-    ready = peer.prepare(problem, first, second, threads=1)
+    ready = peer.prepare(problem, first, second, 1, *arrays)
     ready.run()
     y = ready.result()
-    if problem.op == "conv2d" and str(problem.vector.indices[1]) == "r":
-        second = second.transpose(0, 3, 1, 2)
     if y.dtype != np.float32 or y.shape != problem.output.shape or not ready.layout:
         return f"{peer.name}: {y.dtype} {y.shape}"
-    equal = np.array_equal(y, reference(problem, first, second))
+    equal = np.array_equal(y, expected(problem, first, second, *arrays))
     return "" if equal else f"{peer.name} computes {problem} in {problem.dtype} wrongly"
+
+
+def expected(problem, first, second, *arrays) -> np.ndarray:
+    if problem.op == "conv2d" and str(problem.vector.indices[1]) == "r":
+        second = second.transpose(0, 3, 1, 2)
+    return reference(problem, first, second, *arrays)
 
 
 def beside_a_page(array: np.ndarray, place: str) -> np.ndarray:
@@ -102,6 +111,88 @@ def test_convolutions_are_exact(name, dtype, filters):
     assert not wrong(peer, problem)
 
 
+@pytest.fixture
+def fused_on_a_cpu():
+    """PyTorch's fused convolutions of cuDNN, computed from the definition, called by PyTorch's own schema of them: an
+    argument in another's place is another result, or refused.
+    """
+    import torch
+
+    def relu(self, weight, bias, stride, padding, dilation, groups):
+        called.append("relu")
+        return torch.conv2d(self, weight, bias, stride, padding, dilation, groups).relu()
+
+    def add_relu(self, weight, z, alpha, bias, stride, padding, dilation, groups):
+        called.append("add_relu")
+        assert z.is_contiguous(memory_format=torch.channels_last)
+        return (torch.conv2d(self, weight, bias, stride, padding, dilation, groups) + alpha * z).relu()
+
+    called, library = [], torch.library.Library("aten", "IMPL")
+    library.impl("cudnn_convolution_relu", relu, "CPU")
+    library.impl("cudnn_convolution_add_relu", add_relu, "CPU")
+    yield called
+    library._destroy()
+
+
+@needs_torch
+@pytest.mark.parametrize("epilogue", EPILOGUES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_bias_residual_and_relu_are_exact_fused_and_unfused(name, dtype, epilogue, fused_on_a_cpu):
+    peer = CuDnn(device="cpu")
+    problem = fused(conv2d(**CONVOLUTIONS[name], dtype=dtype, filters="krsc"), epilogue)
+    assert peer.refuses(problem) is None
+    first, second, *arrays = signs(problem)
+    settle(dtype)
+    ways = peer.ways(problem, first, second, *arrays)
+    assert list(ways) == [FUSED, UNFUSED]
+    for operator in ways.values():
+        y = operator().permute(0, 2, 3, 1).float().numpy()
+        assert np.array_equal(y, expected(problem, first, second, *arrays))
+    assert fused_on_a_cpu == ["add_relu" if len(arrays) == 2 else "relu"]
+    assert not wrong(peer, problem)
+
+
+@needs_torch
+@pytest.mark.parametrize("faster", [FUSED, UNFUSED])
+def test_the_faster_of_the_fused_and_the_unfused_call_counts(faster, fused_on_a_cpu, monkeypatch):
+    def timed(operator, layout, device, axes):
+        seconds = 1e-3 if faster in layout else 2e-3
+        return replace(prepared(operator, layout, device, axes), kernel_seconds=lambda count: [seconds] * count)
+
+    monkeypatch.setattr("bench.peers.cudnn.prepared", timed)
+    problem = fused(conv2d(**CONVOLUTIONS["same"], dtype="f16"), "relu(y + b)")
+    ready = CuDnn(device="cpu").prepare(problem, *signs(problem)[:2], 1, *signs(problem)[2:])
+    assert ready.layout == f"NHWC, weights channels last, {faster}"
+    # A call that rounds in between is granted that in the contest.
+    assert ready.stepwise == (faster == UNFUSED) and ready.kernel_seconds(1) == [1e-3]
+
+
+@needs_torch
+def test_where_cudnn_has_no_fused_call_the_unfused_one_counts_and_it_is_said():
+    """PyTorch on a CPU has none."""
+    problem = fused(conv2d(**CONVOLUTIONS["same"], dtype="f16"), "relu(y + b)")
+    first, second, bias = signs(problem)
+    ready = CuDnn(device="cpu").prepare(problem, first, second, 1, bias)
+    assert ready.stepwise and ready.layout.startswith(f"NHWC, weights channels last, {UNFUSED} ({FUSED} fails: ")
+    assert "cudnn_convolution_relu" in ready.layout and "\n" not in ready.layout
+
+
+@pytest.mark.parametrize(
+    "epilogue, taken",
+    [
+        *((epilogue, True) for epilogue in (*EPILOGUES, "relu(y + shift + residual)", "relu(b[k] + y)")),
+        *((epilogue, False) for epilogue in ("relu(y)", "y + b", "relu(y + z)", "relu(y + b + b)", "relu(b + z - y)")),
+        *((epilogue, False) for epilogue in ("relu(y + b + 1)", "relu(y + y + b)", "relu(y + b + t[w])")),
+        *((epilogue, False) for epilogue in ("gelu(y + b)", "relu(y + b[h])", "relu(y + b + scale)")),
+    ],
+)
+def test_which_epilogues_cudnn_takes(epilogue, taken):
+    problem = fused(conv2d(**CONVOLUTIONS["same"], dtype="f16"), epilogue)
+    told = f"cudnn takes the epilogues relu(y + b) and relu(y + b + z) only, not {problem.epilogue}"
+    assert PEERS["cudnn"].refuses(problem) == (None if taken else told)
+
+
 @needs_torch
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", PRODUCTS)
@@ -119,6 +210,7 @@ def test_results_on_a_gpu_are_exact(name):
     if reason := peer.missing():
         pytest.skip(reason)
     convolutions = [conv2d(**given, dtype=dtype) for given in CONVOLUTIONS.values() for dtype in DTYPES]
+    convolutions += [fused(problem, epilogue) for problem in convolutions for epilogue in EPILOGUES]
     products = [matmul(**given, dtype=dtype) for given in PRODUCTS.values() for dtype in DTYPES]
     taken = [problem for problem in (*convolutions, *products) if peer.refuses(problem) is None]
     found = [wrong(peer, problem) for problem in taken]

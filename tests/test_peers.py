@@ -21,6 +21,7 @@ from bench.peers.xtc import Xtc
 from cpu.cache import clear
 from cpu.numbers import from_bits, to_bits
 from cpu.oracle import integers, reference
+from tiling.epilogue import fused
 from tiling.grouped import grouped2d
 from tiling.operators import conv2d, matmul
 
@@ -211,6 +212,10 @@ def test_what_a_peer_cannot_take_is_said_in_a_sentence():
     assert PEERS["tvm"].refuses(PROBLEMS["depthwise"]) == "TVM's NHWC convolution has no groups"
     assert PEERS["xtc"].refuses(PROBLEMS["depthwise"]) == "XTC's convolution has neither dilation nor groups"
     assert PEERS["numpy"].refuses(PROBLEMS["channels first"]) == "numpy is called in layout nhwc only, not in nchw"
+    with_bias = fused(PROBLEMS["same"], "relu(y + b)")
+    for name, peer in PEERS.items():
+        if peer.target == "cpu":
+            assert peer.refuses(with_bias) == f"{name} is compared without an epilogue only"
     pooling = replace(PROBLEMS["same"], op="pooling")
     assert all("pooling" in peer.refuses(pooling) for peer in PEERS.values())
     assert all(peer.refuses(PROBLEMS["same"]) is None for peer in PEERS.values() if peer.target == "cpu")

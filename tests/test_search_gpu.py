@@ -28,7 +28,7 @@ from gpu.space import candidates
 from gpu.twin import Run
 from search import generate_conv, generate_matmul
 from search.conv import main as conv_command
-from search.gpu_check import exact_case
+from search.gpu_check import exact_case, real_case, stepwise
 from search.gpu_explain import reason
 from search.gpu_problem import on_gpu
 from search.gpu_target import chosen
@@ -291,6 +291,30 @@ def test_the_check_sees_a_single_wrong_output(error, caught):
             case.check(found)
     else:
         case.check(found)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
+@pytest.mark.parametrize("epilogue", ["relu(y + b)", "relu(y + b + z)"])
+def test_roundings_between_an_epilogues_steps_are_granted_where_they_are_made(dtype, epilogue):
+    """A fused kernel has none; without the grant a 1x1 convolution of few channels in steps would count as wrong."""
+    bare = on_gpu(conv2d(c=32, h=16, w=16, k=64, r=1, s=1), dtype)
+    problem = on_gpu(fused(conv2d(c=32, h=16, w=16, k=64, r=1, s=1), epilogue), dtype)
+
+    def rounded(values):
+        return from_bits(to_bits(values.astype(np.float32), problem.output_dtype), problem.output_dtype)
+
+    for seed in range(4):
+        case = real_case(problem, seed)
+        x, w, *arrays = case.inputs
+        y = rounded(reference(bare, x, w.transpose(0, 3, 1, 2)))
+        for array in arrays:
+            y = rounded(y + array)
+        stepwise(problem, case).check(np.maximum(y, 0))
+        if dtype != "tf32":  # whose output has as many bits as its sums
+            with pytest.raises(WrongResult):
+                case.check(np.maximum(y, 0))
+        with pytest.raises(WrongResult):
+            stepwise(problem, case).check(np.maximum(y - arrays[0], 0))
 
 
 def test_generate_on_the_twin_takes_numpy_arrays():

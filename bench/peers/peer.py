@@ -22,13 +22,15 @@ class Prepared:
     `run` is one call as a Python user makes it; it writes to the same output memory again and again wherever the
     library allows it. `result` is the output of the last run as the problem has it, (N,OH,OW,K), (N,K,OH,OW) or (M,N)
     float32; it may copy. `layout` says what the call reads and writes. `kernel_seconds(n)` gives n samples of the
-    kernel alone; None where the library does not tell.
+    kernel alone; None where the library does not tell. `stepwise` says that what an epilogue does to the sums is done
+    in steps, each of which stores its result in the output's dtype.
     """
 
     run: Callable[[], object]
     result: Callable[[], np.ndarray]
     layout: str
     kernel_seconds: Callable[[int], list[float]] | None = None
+    stepwise: bool = False
 
 
 class Peer(ABC):
@@ -68,7 +70,11 @@ class Peer(ABC):
             return f"{self.name} is compared on {' and '.join(OPERATORS)} only, not on {problem.op}"
         if problem.dtype not in self.dtypes:
             return f"{self.name} is compared in {' and '.join(self.dtypes)} only, not in {problem.dtype}"
-        return self.refuses_layout(problem)
+        return self.refuses_epilogue(problem) or self.refuses_layout(problem)
+
+    def refuses_epilogue(self, problem: Problem) -> str | None:
+        """The sentence of `refuses` for a problem with an epilogue that the library does not fuse."""
+        return f"{self.name} is compared without an epilogue only" if problem.epilogue else None
 
     def refuses_layout(self, problem: Problem) -> str | None:
         """The sentence of `refuses` for a convolution in a layout that the call does not take."""
@@ -77,10 +83,11 @@ class Peer(ABC):
         return f"{self.name} is called in layout {' and '.join(self.layouts)} only, not in {problem.layout}"
 
     @abstractmethod
-    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
+    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
         """Makes a problem ready that it does not refuse.
 
         x is (N,H,W,C), or (N,C,H,W) in layout nchw, and w is (K,C/groups,R,S), of a matrix product a (M,K) and b (K,N);
-        float32, C-contiguous, of values that the problem's dtype has.
+        float32, C-contiguous, of values that the problem's dtype has. `arrays` are the epilogue's, as the problem's
+        `epilogue_arrays`: a peer that refuses all epilogues gets none.
         Raises what the library raises.
         """

@@ -52,9 +52,7 @@ class CudaPeer(Peer):
     def refuses(self, problem: Problem) -> str | None:
         if problem.op not in self.operators:
             return f"{self.name} is compared on {' and '.join(self.operators)} only, not on {problem.op}"
-        if problem.epilogue:
-            return f"{self.name} is compared without an epilogue only"
-        if reason := self.refuses_layout(problem):
+        if reason := self.refuses_epilogue(problem) or self.refuses_layout(problem):
             return reason
         if not self.widens and problem.output_dtype != OUTPUT_DTYPE[problem.dtype]:
             return f"PyTorch's {self.name} writes {problem.dtype} from {problem.dtype}, not {problem.output_dtype}"
