@@ -101,16 +101,17 @@ def _window_lines(operand: Operand, inside: list[str]) -> list[str]:
     name, channels, run, count = tensor.name, tensor.shape[-1], run_points(operand), turns(operand)
     across = problem.extents[horizontal.tap] if run == channels else 1  # runs of a row of the window
     digits = spatial(*(problem.extents[dim] for dim in rows))
-    wide = "(long)" if tensor.elements >= 1 << 31 else ""
+    wide, integer = ("(long)", "long") if tensor.elements >= 1 << 31 else ("", "int")
     line, image = tensor.strides[1], tensor.strides[0]
     tap_h, tap_w = ("run", "") if run > channels or across == 1 else (f"run / {across}", f"run % {across}")
     turn, shift = ("", "") if count == 1 else (" + turn", f" - (int)turn * {run}")
     body = [
         f"const int run = {columns} / {run}{turn}, before = (int)({columns} % {run}){shift};",
         f"const int {name}_h = {_point(vertical, tap_h)};",
-        f"const int {name}_w = ({_point(horizontal, tap_w)}) * {channels} + before;",
-        f"const int left = {run} - before, {name}_left = {line} - {name}_w;",
-        f"gather_16(chunks[e], {name} + ({wide}n * {image} + {name}_h * {line} + {name}_w), before < {name}_w ? "
+        f"const {integer} {name}_w = {wide}({_point(horizontal, tap_w)}) * {channels} + before;",
+        f"const int left = {run} - before;",
+        f"const {integer} {name}_left = {line} - {name}_w;",
+        f"gather_16(chunks[e], {name} + ({wide}n * {image} + {wide}{name}_h * {line} + {name}_w), before < {name}_w ? "
         f"-before : -{name}_w,",
         "    "
         + _where(

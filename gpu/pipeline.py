@@ -40,6 +40,7 @@ _LARGEST_LAUNCH, _LARGEST_TAKEN = 248, 240
 PRODUCERS = 128  # threads of the warpgroup that copies in bulk
 PRODUCER_REGISTERS = 56
 LARGEST_CLUSTER = 2
+_MOST_POINTS = 1 << 31  # of an axis with what lies over its edge, and blocks of a grid: they are counted in 32 bits
 STORE_BYTES = 2 * 16 * 128  # a warp's two buffers of 16 rows of the output, in a bulk pipeline
 _BARRIER_BYTES = 16  # a slot's two mbarriers
 ORDER = (
@@ -320,6 +321,9 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
             f"{matrix}: wgmma cuts {problem.dtype} off where only bulk copies round it: loop over clusters, or use a "
             f"warp's M({axes[0]}16{axes[1]}8{axes[2]}8)"
         )
+    for what, count in (*((axis, pipeline.covered(axis)) for axis in axes), ("the grid", pipeline.grid)):
+        if count >= _MOST_POINTS:
+            raise SchemeError(f"{matrix}: {what} counts {count}, a GPU kernel up to {_MOST_POINTS - 1}")
     if pipeline.threads > LARGEST_BLOCK:
         raise SchemeError(f"{warps[-1]}: {pipeline.threads} threads; a block has at most {LARGEST_BLOCK}")
     return pipeline
