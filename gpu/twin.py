@@ -16,8 +16,9 @@ from gpu.emit import Program, Source, copier
 from gpu.tensor_map import TensorMap
 from tiling.problem import DTYPE_BYTES
 
-# Of the device that a twin stands for: so few that a persistent kernel's blocks have several tiles.
-_MULTIPROCESSORS = 1
+# Of the devices that a twin stands for, by the seed: most have so few that a persistent kernel's blocks take several
+# tiles, one so many that different blocks have the parts of a tile, whose sums a ticket is to publish.
+_MULTIPROCESSORS = (1, 1, 4, 2)
 
 
 class TwinError(RuntimeError):
@@ -65,8 +66,8 @@ class Twin:
     program: Program
 
     def launch(self, *arrays: np.ndarray, seed: int = 0) -> Run:
-        """One launch on arrays of bits, the last of them the output. The order of the threads and the delays of copies
-        are drawn from `seed`.
+        """One launch on arrays of bits, the last of them the output. The order of the threads, the delays of copies and
+        how many multiprocessors there are follow from `seed`.
 
         Raises TwinError with what went wrong.
         """
@@ -76,8 +77,9 @@ class Twin:
             *(_Map.of(tensor, placed[tensor.array].ctypes.data) for tensor in self.program.maps)
         )
         sizes = (ctypes.c_long * len(placed))(*(array.nbytes for array in placed))
+        blocks = self.program.blocks_on(_MULTIPROCESSORS[seed % len(_MULTIPROCESSORS)])
         report = _Report()
-        if self._entry(pointers, sizes, maps, ctypes.c_uint64(seed), ctypes.byref(report)):
+        if self._entry(blocks, pointers, sizes, maps, ctypes.c_uint64(seed), ctypes.byref(report)):
             raise TwinError(report.message.decode())
         return Run(placed[-1], report.conflicts)
 
@@ -135,12 +137,13 @@ static void *tensor_maps;
 
 static void launch(void) {{ {call}; }}
 
-int tilewright_twin(char **arrays, const long *bytes, void *maps, uint64_t seed, struct twin_report *report)
+int tilewright_twin(unsigned blocks, char **arrays, const long *bytes, void *maps, uint64_t seed,
+                    struct twin_report *report)
 {{
     arguments = arrays;
     tensor_maps = maps;
-{begin}    twin_run(launch, {program.blocks_on(_MULTIPROCESSORS)}, {program.cluster}, {program.threads},
-             {program.shared_bytes}, arrays, bytes, {program.arrays}, seed, report);
+{begin}    twin_run(launch, blocks, {program.cluster}, {program.threads}, {program.shared_bytes},
+             arrays, bytes, {program.arrays}, seed, report);
 {end}    return *report->message != 0;
 }}
 """
