@@ -200,6 +200,7 @@ def _copying_context(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dic
     """What only the template names whose threads copy."""
     return {
         "inputs": [_operand(operand) for operand in inputs],
+        "copies_wait": any(not operand.gathered for operand in inputs),  # what is gathered is there at once
         "facts": _facts(pipeline, inputs),
         "block_starts": _block_starts(pipeline),
         "outside": _outside(pipeline),

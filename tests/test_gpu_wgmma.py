@@ -66,12 +66,15 @@ SYNCHRONISATION = re.compile(
 )
 
 
-@pytest.mark.parametrize("depth, along", [(3, True), (5, True), (4, False)])
-def test_no_barrier_fence_commit_or_wait_can_be_left_out(depth, along):
-    problem = matmul(m=100, n=64, k=600, dtype="f16", transpose_a=not along, transpose_b=along)
+@pytest.mark.parametrize(
+    ("depth", "along", "k", "statements"), [(3, True, 600, 9), (5, True, 600, 9), (4, False, 600, 9), (4, True, 601, 6)]
+)
+def test_no_barrier_fence_commit_or_wait_can_be_left_out(depth, along, k, statements):
+    """Rows of 601 elements are gathered, both inputs': then nothing but products is waited for."""
+    problem = matmul(m=100, n=64, k=k, dtype="f16", transpose_a=not along, transpose_b=along)
     source = emit(wgmma_scheme(problem, depth=depth))
     found = list(SYNCHRONISATION.finditer(source.text))
-    assert len(found) == 9
+    assert len(found) == statements
     for statement in found:
         broken = replace(source, text=source.text[: statement.start()] + ";" + source.text[statement.end() :])
         assert not survives(broken), f"without {statement[0]} at {statement.start()} nothing went wrong"
