@@ -13,11 +13,12 @@ from importlib.resources import files
 
 from cpu.cache import kept, with_facts, without_facts
 from gpu import nvrtc
-from gpu.emit import Program
+from gpu.emit import Program, with_copier
 from gpu.nvrtc import CompileError
 
 OPTIONS = ("--std=c++17", "-default-device", "--ptxas-options=-v", "--diag-suppress=177")
 LEAST_ARCHITECTURE = 80  # cp.async, and mma.sync for bf16 and tf32
+HOPPER = "sm_90a"  # wgmma and setmaxnreg: what ends with an a, no other architecture has, however new
 
 # What ptxas advises of and compiles all the same, by a part of its words.
 _ADVICE = {
@@ -53,6 +54,11 @@ def compile_cubin(program: Program, architecture: str) -> Cubin:
         raise CompileError(
             f"architecture {architecture!r} is not supported: give one from sm_{LEAST_ARCHITECTURE} on, such as sm_90a"
         )
+    if program.uses_wgmma and architecture != HOPPER:
+        raise CompileError(
+            f"{program.symbol} uses instructions that only Hopper has: it needs the architecture {HOPPER} and cannot "
+            f"be compiled for {architecture}"
+        )
     text = cuda_text(program)
     compiler = compiler_name()
     key = hashlib.sha256(json.dumps([compiler, architecture, OPTIONS, _FACTS, text]).encode()).hexdigest()
@@ -63,6 +69,11 @@ def compile_cubin(program: Program, architecture: str) -> Cubin:
 
     code, facts = without_facts(kept(f"{key}.cubin", text, make))
     return Cubin(code=code, **facts)
+
+
+def spilled(program: Program, architecture: str) -> int:
+    """Bytes of registers that a program spills, and what copies its inputs first. Raises as `compile_cubin` does."""
+    return sum(compile_cubin(part, architecture).spilled for part in with_copier(program))
 
 
 def _described(program: Program, architecture: str, compiler: str, code: bytes, log: str) -> Cubin:

@@ -147,6 +147,11 @@ def copier(program: Program) -> Program:
     return Program(symbol, text, blocks(copies), THREADS, shared_bytes, len(copies) + 1)
 
 
+def with_copier(program: Program) -> tuple[Program, ...]:
+    """All that one launch of a program runs: itself, and what copies its inputs first, if anything does."""
+    return (program, copier(program)) if program.copied else (program,)
+
+
 def check_inputs(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> tuple[TensorMap, ...]:
     """The tensor maps of a pipeline that copies by them. Raises SchemeError for an array that no kernel can copy so."""
     if pipeline.bulk:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from gpu.aligned import copied_bytes, slices
-from gpu.compile import Cubin, compile_cubin
+from gpu.compile import Cubin, compile_cubin, spilled
 from gpu.devices import DEVICES, Device
 from gpu.driver import DriverError, encoded, no_gpu
 from gpu.emit import Program, Source, copier, emit
@@ -218,15 +218,15 @@ def load_program(program: Program) -> Loaded:
 
 
 def choose(ranked: Sequence[Prediction], problem: Problem, device: Device) -> tuple[Source, Cubin]:
-    """The first of the schemes that `gpu.predict.rank` gives which ptxas compiles without spills. Needs no GPU.
+    """The first of the schemes that `gpu.predict.rank` gives which ptxas compiles without spills, what copies its
+    inputs first included. Needs no GPU.
 
     Raises CompileError without NVRTC, DeviceError where no schedule fits.
     """
     for prediction in ranked:
         source = emit(prediction.scheme)
-        cubin = compile_cubin(source, device.architecture)
-        if not cubin.spilled:
-            return source, cubin
+        if not spilled(source, device.architecture):
+            return source, compile_cubin(source, device.architecture)
     raise DeviceError(f"no schedule of {problem} fits {device.name}")
 
 

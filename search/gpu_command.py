@@ -12,7 +12,7 @@ from rich.console import Console
 from cpu.export import ExportError
 from cpu.measure import WrongResult
 from gpu.compile import compile_cubin, cuda_text
-from gpu.emit import copier
+from gpu.emit import with_copier
 from gpu.kernel import ArgumentError, DeviceError
 from gpu.nvrtc import CompileError
 from gpu.predict import rank
@@ -118,10 +118,9 @@ def _save(choice: Choice, folder: Path) -> tuple[Path, ...]:
     """Writes SYMBOL.cu, the whole CUDA file, and SYMBOL.cubin where there is machine code; the same of the kernel that
     copies inputs first, if there is one. Raises ExportError.
     """
-    programs = (choice.source, copier(choice.source)) if choice.source.copied else (choice.source,)
     written = []
     try:
-        for program in programs:
+        for program in with_copier(choice.source):
             text, code = folder / f"{program.symbol}.cu", folder / f"{program.symbol}.cubin"
             text.write_text(cuda_text(program), encoding="utf-8")
             code.unlink(missing_ok=True)  # one of an earlier text would be of another kernel

@@ -12,7 +12,7 @@ from functools import lru_cache
 from cpu.host import host
 from cpu.oracle import reals
 from gpu.arrays import from_device, poisoned, to_device
-from gpu.compile import compile_cubin, compiler_name
+from gpu.compile import compiler_name, spilled
 from gpu.emit import emit
 from gpu.isolation import ending_on_a_fault
 from gpu.kernel import Kernel, current_device, load
@@ -42,16 +42,17 @@ def compiler_ready() -> None:
 def compiled(*, op: str, shape: str, dtype: str, schemes: Sequence[str], architecture: str) -> dict[str, str]:
     """Compiles schemes at once on all cores, into the cache; by text, why those that are of no use are not.
 
-    Machine code that spills registers is of no use: the model knows a better schedule, or none is good.
+    Machine code that spills registers, or has its inputs copied first by such, is of no use: the model knows a better
+    schedule, or none is good.
     """
     problem = on_gpu(problem_of(op, shape), dtype)
 
     def refused(text: str) -> str:
         try:
-            cubin = compile_cubin(emit(parse(problem, text)), architecture)
+            lacking = spilled(emit(parse(problem, text)), architecture)
         except (CompileError, SchemeError) as error:
             return f"{type(error).__name__}: {error}"
-        return f"ptxas spills {cubin.spilled} bytes of its registers" if cubin.spilled else ""
+        return f"ptxas spills {lacking} bytes of its registers" if lacking else ""
 
     with ThreadPoolExecutor(max(1, min(len(schemes), host().cores))) as pool:
         return {text: why for text, why in zip(schemes, pool.map(refused, schemes)) if why}

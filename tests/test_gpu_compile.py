@@ -186,6 +186,19 @@ def test_architectures_that_lack_the_instructions_are_refused(architecture):
         compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), architecture)
 
 
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100", "sm_100a"])
+@pytest.mark.parametrize("bulk", [False, True], ids=["wgmma", "bulk"])
+def test_what_only_hopper_has_is_compiled_for_hopper_only(bulk, architecture):
+    hopper = (s for s in schedules("f16") if s.instruction.worker == "warpgroup" and bool(s.cluster) == bulk)
+    scheme = scheme_of(matmul(m=512, n=512, k=512, dtype="f16", transpose_b=True), next(hopper))
+    with pytest.raises(CompileError) as refused:
+        compile_cubin(emit(scheme), architecture)
+    assert str(refused.value) == (
+        "matmul_f16_m512_n512_k512_trans_b1 uses instructions that only Hopper has: it needs the architecture sm_90a "
+        f"and cannot be compiled for {architecture}"
+    )
+
+
 def test_without_the_bindings_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     with pytest.raises(CompileError, match=r"cuda-bindings is not installed.*tilewright\[nvrtc\]"):

@@ -16,6 +16,7 @@ from gpu.emit import emit
 from gpu.kernel import ArgumentError, DeviceError, check_array, choose, current_device, described, load
 from gpu.predict import rank
 from gpu.twin import run_on_twin
+from search.gpu_measure import compiled
 from tests.gpu_cases import check_on_twin, expected, integers, product_scheme
 from tests.test_gpu_compile import needs_nvrtc
 from tiling.epilogue import fused
@@ -271,6 +272,23 @@ def test_the_models_choice_compiles_and_is_exact_on_the_twin(problem):
     source, cubin = choose(rank(problem, DEVICES["H200"]), problem, DEVICES["H200"])
     assert cubin.spilled == 0 and cubin.architecture == "sm_90a"
     assert check_on_twin(source.scheme) == 0
+
+
+def test_no_schedule_is_taken_whose_inputs_are_copied_by_code_that_spills(monkeypatch):
+    def compile_cubin(program, architecture):
+        return Cubin(program.symbol, architecture, b"code", 64, 16 * program.symbol.endswith("_rows"), "fake")
+
+    monkeypatch.setattr("gpu.compile.compile_cubin", compile_cubin)
+    monkeypatch.setattr("gpu.kernel.compile_cubin", compile_cubin)
+    problem, device = matmul(m=8191, n=8191, k=8191, dtype="bf16"), DEVICES["H200"]
+    ranked = rank(problem, device)
+    assert emit(ranked[0].scheme).copied
+    source, _ = choose(ranked, problem, device)
+    assert not source.copied
+    texts = [ranked[0].scheme.text, source.scheme.text]
+    shape = {"op": "matmul", "shape": "m=8191,n=8191,k=8191", "dtype": "bf16"}
+    found = compiled(**shape, schemes=texts, architecture=device.architecture)
+    assert found == {texts[0]: "ptxas spills 16 bytes of its registers"}
 
 
 @pytest.mark.gpu
