@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from gpu.devices import Device
+from gpu.devices import DEVICES, Device
 from gpu.emit import check_inputs
 from gpu.instructions import Instruction, instruction_for, instructions_for
 from gpu.operand import Operand
 from gpu.pipeline import NO_PRODUCT, REGISTERS, Pipeline, is_product, pipeline_of
-from tiling.problem import Problem
+from tiling.problem import DTYPE_BYTES, Problem
 from tiling.scheme import Matrix, Scheme, SchemeError, Stage, Tile, Unroll
 
 # Warps along rows and columns, and points of rows and columns of each one's tile. Large tiles re-use most of what they
@@ -75,6 +75,7 @@ _CLUSTERS = ((1, 1), (2, 1), (1, 2))
 _STEP_BYTES = (64, 128)
 _DEPTHS = (3, 4, 6)
 _WGMMA_DEPTHS = (3, 4, 6)
+_LARGEST_RING = max(device.shared_of_block for device in DEVICES.values())  # the largest tiles have no ring of 6 slots
 # Rows of tiles that blocks walk down before they take the next tile of columns: what runs at once then shares both
 # inputs in the L2. Fewer where there are not as many.
 _GROUP = 8
@@ -102,9 +103,17 @@ class Schedule:
     depth: int
     cluster: tuple[int, int] | None = None
 
+    @property
+    def ring_bytes(self) -> int:
+        """Shared memory of its slots."""
+        rows, columns = (count * points for count, points in zip(self.warps, self.warp_tile))
+        return self.depth * (rows + columns) * self.step * DTYPE_BYTES[self.instruction.dtype]
+
 
 def schedules(dtype: str) -> tuple[Schedule, ...]:
-    """All schedules of a dtype. Raises SchemeError for one that no matrix instruction reads."""
+    """All schedules of a dtype that some device has shared memory for. Raises SchemeError for a dtype that no matrix
+    instruction reads.
+    """
     try:
         mma = instruction_for(dtype)
     except KeyError:
@@ -119,7 +128,7 @@ def schedules(dtype: str) -> tuple[Schedule, ...]:
     for (warps, tile), depth, shared in _BULK_TILES:
         for cluster in _CLUSTERS if shared or mma.truncates else _CLUSTERS[:1]:
             found.append(Schedule(by_columns[tile[1]], warps, tile, step, depth, cluster))
-    return tuple(found)
+    return tuple(schedule for schedule in found if schedule.ring_bytes <= _LARGEST_RING)
 
 
 def scheme_of(problem: Problem, schedule: Schedule, splits: int = 1) -> Scheme:

@@ -28,6 +28,17 @@ def test_the_space_is_small_and_knows_no_sizes(dtype):
         assert all(parse(s.problem, s.text) == s for s in found)
 
 
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
+def test_every_schedule_fits_a_device(dtype):
+    problem = matmul(m=4096, n=4096, k=4096, dtype=dtype, transpose_b=True)
+    nowhere = [
+        scheme.text
+        for scheme in (scheme_of(problem, schedule) for schedule in schedules(dtype))
+        if all(limits(scheme, device) for device in DEVICES.values())
+    ]
+    assert nowhere == []
+
+
 @pytest.mark.parametrize(
     "problem",
     [
