@@ -4,8 +4,11 @@ Read in this order:
 
     instructions  the matrix instructions there are, and which lane holds which element: task maps
     pipeline      a scheme read as a pipeline: tiles, ring of shared-memory slots, who does what
-    operand       how one input's tile gets to shared memory and from there to registers
+    operand       how one input's tile lies in shared memory and gets there
     gather        the same copy where rows are not aligned: chunks shifted into place in registers
+    fragments     how a warp loads what it multiplies from there
+    sharing       which part of a tile a block has where several share it, and where their sums lie
+    expression    sums and products of C
     epilogue      what is done to each sum before it is stored
     emit          the kernel's text
     tensor_map    what a bulk copy moves: an array's shape and a box of it, as the hardware reads it

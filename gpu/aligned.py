@@ -11,17 +11,22 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 
+from gpu.expression import times
 from gpu.instructions import CHUNK
 from gpu.operand import Operand
-from tiling.taskmap import TaskMap, spatial
+from tiling.taskmap import TaskMap, looped, repeat, spatial
 
 # Bytes that rows of a copy are a multiple of: a sector of the L2, of which a row then needs no more than it fills.
 _ROW = 32
 THREADS = 256
+_WRITTEN = 4  # elements of 32 bits that a thread writes at once
 # A block turns a tile of so many rows and columns, four elements a thread: a warp reads a whole line of memory, and
 # writes four. Its rows in shared memory have a word more, so that rows and columns of the tile meet every bank.
 TILE = 32
 SHARED_BYTES = 4 * TILE * (TILE + 1)
+# From the thread to the elements that it reads of a tile, along the copy's elements and rows, and to those it writes.
+_READ = repeat(TILE * TILE // THREADS, 1) @ spatial(THREADS // TILE, TILE)
+_TURNED = spatial(TILE, TILE // _WRITTEN) @ repeat(1, _WRITTEN)
 
 
 @dataclass(frozen=True)
@@ -61,9 +66,14 @@ class AlignedRows:
         return spatial(self.matrices, -(-self.rows // TILE), -(-self.pitch // TILE))
 
     @property
+    def chunks(self) -> TaskMap:
+        """From the number of a chunk of the copy to its row, and its place there."""
+        return spatial(self.matrices * self.rows, self.pitch // self.chunk)
+
+    @property
     def blocks(self) -> int:
         """Of THREADS threads each."""
-        return self.tiles.workers if self.turned else -(-self.size // (self.chunk * THREADS))
+        return self.tiles.workers if self.turned else -(-self.chunks.workers // THREADS)
 
 
 def aligned_rows(inputs: tuple[Operand, Operand]) -> tuple[AlignedRows, ...]:
@@ -101,7 +111,8 @@ def copying_lines(copies: tuple[AlignedRows, ...]) -> list[str]:
     for copy in copies:
         end = first + copy.blocks
         lines.append(f"{'} else ' if first else ''}if (blockIdx.x < {end}) {{")
-        lines.append(f"    const unsigned block = blockIdx.x{f' - {first}' if first else ''};")
+        block = f"blockIdx.x - {first}" if first else "blockIdx.x"
+        lines.append(f"    const unsigned block = {block};")
         to = f"copied + {start}" if start else "copied"
         lines += [f"    {line}" for line in (_turning_lines if copy.turned else _row_lines)(copy, to)]
         first, start = end, start + copy.size
@@ -109,7 +120,17 @@ def copying_lines(copies: tuple[AlignedRows, ...]) -> list[str]:
 
 
 def _row_lines(copy: AlignedRows, to: str) -> list[str]:
-    return [f"copy_rows({to}, {copy.name}, block, {copy.size // copy.chunk}, {copy.elements}, {copy.pitch});"]
+    numbers = repeat(copy.blocks) @ spatial(THREADS)
+    row, place = (copy.chunks.index(axis, "chunk") for axis in (0, 1))
+    source = f"{copy.name} + row * {copy.elements} + first"
+    return [
+        f"const long chunk = {numbers.index(0, 'threadIdx.x', looped(('(long)block', copy.blocks)))};",
+        f"if (chunk >= {copy.chunks.workers})",
+        "    return;",
+        f"const long row = {row};",
+        f"const int first = {times(place, copy.chunk)};",
+        f"copy_chunk({to} + chunk * {copy.chunk}, {source}, {copy.elements} - first);",
+    ]
 
 
 def _turning_lines(copy: AlignedRows, to: str) -> list[str]:
@@ -120,6 +141,17 @@ def _turning_lines(copy: AlignedRows, to: str) -> list[str]:
         lines.append(f"const long matrix = {matrix};")
         to, name = f"{to} + matrix * {copy.rows * copy.pitch}", f"{name} + matrix * {copy.rows * copy.elements}"
     return [*lines, f"turn_tile({to}, {name}, row, element, {copy.rows}, {copy.elements}, {copy.pitch});"]
+
+
+def turning_context() -> dict[str, dict]:
+    """What of a tile a thread reads, in so many turns `i`, and the first element of those that it writes."""
+    count = TILE * TILE // THREADS
+    read = (_READ.index(axis, "threadIdx.x", ("i",)) for axis in (0, 1))
+    written = (_TURNED.index(axis, "threadIdx.x", ("0",)) for axis in (1, 0))
+    return {
+        "read": dict(zip(("element", "row"), read)) | {"count": count},
+        "written": dict(zip(("element", "row"), written)),
+    }
 
 
 def slices(copies: tuple[AlignedRows, ...]) -> list[slice]:

@@ -13,14 +13,16 @@ from __future__ import annotations
 from math import prod
 
 from gpu.aligned import pitch
+from gpu.expression import added, times
 from gpu.instructions import CHUNK
 from gpu.operand import Operand
-from gpu.pipeline import Pipeline
+from gpu.pipeline import STORE_BYTES, WARP, Pipeline
 from gpu.tensor_map import SWIZZLE, Pixels, TensorMap, TensorMapError
 from tiling.problem import DTYPE_BYTES
 from tiling.scheme import SchemeError
-from tiling.taskmap import repeat, spatial
+from tiling.taskmap import looped, repeat, spatial
 
+_WORD = 4  # bytes
 STORED_ROWS = 16  # of one bulk store: a warp's part of a matrix instruction
 # Pixels from the first tap of a window to the last: of an image the instruction's offsets have 8 bits. Source: CUTLASS,
 # what can_implement of sm90_implicit_gemm_gmma_ss_warpspecialized demands (16 bits for all spatial dims together).
@@ -30,17 +32,22 @@ _FARTHEST_TAP = 255
 def bulk_context(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict:
     """What the template needs besides what every pipeline has."""
     ring = pipeline.depth * sum(pipeline.tile_bytes)
-    stores = pipeline.consumers // 32
+    stores = pipeline.consumers // WARP
     columns = stored_columns(pipeline)
+    cluster = pipeline.rank_map.workers
+    # From a block to its cluster and its rank there, with one cluster more than ever run: gridDim.x is its first block.
+    blocks = spatial(pipeline.grid // cluster + 1, cluster)
     problem = pipeline.problem
     arrays = [(f"e_{a.name}", a) for a in problem.epilogue_arrays]
     arrays += [] if stored_in_bulk(pipeline) else [(problem.output.name, problem.output)]
     batch = [(name, a.stride("l")) for name, a in arrays if "l" in a.dims]
     return {
         "tiles": pipeline.cluster_map.workers,
-        "cluster": pipeline.rank_map.workers,
+        "cluster": cluster,
         "stores_at": ring,
-        "barriers_at": ring + stores * 4096,
+        "barriers_at": ring + stores * STORE_BYTES,
+        "first_task": blocks.index(0, "blockIdx.x"),
+        "clusters": blocks.index(0, "gridDim.x"),
         "cluster_starts": _starts(pipeline),
         "outside": _outside(pipeline),
         "loads": load_lines(inputs),
@@ -51,6 +58,10 @@ def bulk_context(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict:
         "output_bytes": DTYPE_BYTES[problem.output_dtype],
         "output_extents": [pipeline.scheme.extents[axis] for axis in pipeline.axes[:2]],
         "store_rank": 3 if "l" in pipeline.grid_axes else 2,
+        "lane_of_warp": pipeline.lane_map.index(1, "threadIdx.x"),
+        "warp_of_lane": spatial(4, WARP).index(0, "lane"),
+        "buffers_at": times(pipeline.lane_map.index(0, "threadIdx.x"), STORE_BYTES),
+        "stored": _stored_words(pipeline),
         "stored_row": _stored_row(pipeline),
         "in_bulk": stored_in_bulk(pipeline),
         "halves": DTYPE_BYTES[problem.output_dtype] == 2 and problem.output.shape[-1] % 2 == 1,
@@ -159,7 +170,7 @@ def _starts(pipeline: Pipeline) -> list[tuple[str, str, str, int]]:
     for i, axis in enumerate(pipeline.grid_axes):
         points = sizes.get(axis, 1)
         cluster, rank = pipeline.cluster_map.index(i, "tile"), pipeline.rank_map.index(i, "rank")
-        found.append((axis, _times(cluster, points * pipeline.rank_map.shape[i]), _times(rank, points), points))
+        found.append((axis, times(cluster, points * pipeline.rank_map.shape[i]), times(rank, points), points))
     return found
 
 
@@ -178,17 +189,29 @@ def _step_lines(pipeline: Pipeline) -> list[str]:
     trips = [tap.trips for tap in pipeline.taps]
     trips.append(pipeline.steps // prod(trips))
     digits, parts = spatial(*trips), pipeline.split_map
-    starts = [_times(parts.index(i, "split"), count) for i, count in enumerate(trips)]
-    places = [_sum(start, digits.index(i, "step")) for i, start in enumerate(starts)]
+    starts = [times(parts.index(i, "split"), count) for i, count in enumerate(trips)]
+    places = [added(start, digits.index(i, "step")) for i, start in enumerate(starts)]
     lines = [f"const int {tap.dim} = {place};" for tap, place in zip(pipeline.taps, places)]
-    return [*lines, f"const int {depth}_step = {_times(places[-1], points)};"]
+    return [*lines, f"const int {depth}_step = {times(places[-1], points)};"]
 
 
 def _stored_row(pipeline: Pipeline) -> str:
     """Of a warpgroup's tile the first row that a warp's first lane holds of row tile `i`."""
-    warps = repeat(pipeline.unrolled[0], 1) @ spatial(4, 1) @ repeat(STORED_ROWS, pipeline.column_tiles * 8)
-    counters = ["i"] * (pipeline.unrolled[0] > 1) + ["0", "0"]
-    return warps.index(0, "warp", tuple(counters)).removesuffix(" + 0")
+    tiles = pipeline.unrolled[0]
+    warps = repeat(tiles) @ spatial(4) @ repeat(STORED_ROWS)
+    return warps.index(0, "warp", looped(("i", tiles), ("0", STORED_ROWS)))
+
+
+def _stored_words(pipeline: Pipeline) -> dict[str, str]:
+    """Of a row of a warp's buffer the word that a lane stores: its first element, its byte, and that of the next lane's
+    word.
+    """
+    elements, word = _WORD // DTYPE_BYTES[pipeline.problem.output_dtype], spatial(WARP) @ repeat(_WORD)
+    return {
+        "element": (spatial(WARP) @ repeat(elements)).index(0, "lane", looped(("0", elements))),
+        "byte": word.index(0, "lane", ("0",)),
+        "next_byte": word.index(0, f"(lane + 1) % {WARP}", ("0",)),
+    }
 
 
 def _pixel_lines(operand: Operand) -> list[str]:
@@ -196,17 +219,17 @@ def _pixel_lines(operand: Operand) -> list[str]:
     pipeline, name = operand.pipeline, operand.tensor.name
     rows = pipeline.axes[0]
     digits = spatial(*(pipeline.problem.extents[dim] for dim in rows))
-    lines = [f"const int {name}_first = {_sum(f'{rows}_block', _part(operand, _rows_at_once(operand)))};"]
+    lines = [f"const int {name}_first = {added(f'{rows}_block', _part(operand, _rows_at_once(operand)))};"]
     lines.append(f"const int {name}_n = {digits.index(0, f'{name}_first')};")
     for i, window in enumerate(pipeline.problem.windows, 1):
-        at = _times(digits.index(i, f"{name}_first"), window.stride)
+        at = times(digits.index(i, f"{name}_first"), window.stride)
         lines.append(f"const int {name}_{window.dim} = {at}{f' - {window.before}' if window.before else ''};")
     return lines
 
 
 def _part(operand: Operand, points: int) -> str:
     """Where a block's part of a tile that it shares begins."""
-    return _times(_shares(operand)[1], points)
+    return times(_shares(operand)[1], points)
 
 
 def load_lines(inputs: tuple[Operand, Operand]) -> list[str]:
@@ -219,7 +242,7 @@ def _load_lines(operand: Operand) -> list[str]:
     share, _ = _shares(operand)
     rows, depth = _rows_at_once(operand), f"{pipeline.axes[2]}_step"
     offset = _part(operand, rows * SWIZZLE)
-    tile = _sum("shared + slot * SLOT_BYTES", f"{name.upper()}_TILE" if operand.side else "0")
+    tile = added("shared + slot * SLOT_BYTES", f"{name.upper()}_TILE" if operand.side else "0")
     front = f"(%s, &{name}_map, shared + FULL + 8 * slot, %s{f', {(1 << share) - 1}' if share > 1 else ''});"
     batch = ", l_block" if "l" in operand.tensor.dims else ""
     call = f"copy_box_{len(operand.tensor.shape)}d"
@@ -227,30 +250,20 @@ def _load_lines(operand: Operand) -> list[str]:
         call = "copy_pixels"
         places = [("0", f"{depth}, {name}_w, {name}_h, {name}_n, {_tap(pipeline, 'w')}, {_tap(pipeline, 'h')}")]
     elif operand.in_blocks:
-        first = _sum(depth, _part(operand, rows))
+        first = added(depth, _part(operand, rows))
         blocks = range(operand.tile[1] // 64)
         places = [
-            (str(i * operand.block_bytes), f"{_sum(f'{operand.axis}_block', str(64 * i))}, {first}{batch}")
+            (str(i * operand.block_bytes), f"{added(f'{operand.axis}_block', str(64 * i))}, {first}{batch}")
             for i in blocks
         ]
     else:
-        first = _sum(f"{operand.axis}_block", _part(operand, rows))
+        first = added(f"{operand.axis}_block", _part(operand, rows))
         taps = "".join(f", {tap.dim}" for tap in reversed(pipeline.taps))
         places = [("0", f"{depth}{taps}, {first}{batch}")]
     call += "_multicast" if share > 1 else ""
-    return [call + front % (_sum(tile, place, offset), at) for place, at in places]
+    return [call + front % (added(tile, place, offset), at) for place, at in places]
 
 
 def _tap(pipeline: Pipeline, dim: str) -> str:
     window = next(w for w in pipeline.problem.windows if w.dim == dim)
-    return _times(window.tap, window.dilation)
-
-
-def _times(text: str, factor: int) -> str:
-    if factor == 1 or text == "0":
-        return text
-    return f"({text}) * {factor}" if " " in text else f"{text} * {factor}"
-
-
-def _sum(*terms: str) -> str:
-    return " + ".join(term for term in terms if term != "0") or "0"
+    return times(window.tap, window.dilation)

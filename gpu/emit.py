@@ -14,18 +14,21 @@ from pathlib import Path
 
 import jinja2
 
-from gpu.aligned import SHARED_BYTES, THREADS, TILE, AlignedRows, aligned_rows, blocks, copying_lines
+from gpu.aligned import SHARED_BYTES, THREADS, TILE, AlignedRows, aligned_rows, blocks, copying_lines, turning_context
 from gpu.bulk import bulk_context, bulk_maps
 from gpu.epilogue import epilogue_lines
+from gpu.expression import times
+from gpu.fragments import fragment_lines
 from gpu.gather import gather_lines
-from gpu.operand import Operand, check_operand, copy_lines, fragment_lines
+from gpu.operand import Operand, check_operand, copy_lines
 from gpu.pipeline import PRODUCER_REGISTERS, Pipeline, pipeline_of
+from gpu.sharing import sharing_context
 from gpu.tensor_map import TensorMap
 from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme, SchemeError
 from tiling.show import show
 from tiling.symbol import symbol_of
-from tiling.taskmap import repeat
+from tiling.taskmap import looped, repeat
 
 try:
     VERSION = version("tilewright")
@@ -142,6 +145,7 @@ def copier(program: Program) -> Program:
         threads=THREADS,
         tile=TILE,
         lines=copying_lines(copies),
+        **turning_context(),
     )
     shared_bytes = SHARED_BYTES if any(copy.turned for copy in copies) else 0
     return Program(symbol, text, blocks(copies), THREADS, shared_bytes, len(copies) + 1)
@@ -181,7 +185,9 @@ def _context(pipeline: Pipeline, inputs: tuple[Operand, Operand], symbol: str) -
         ],
         p=pipeline,
         worker=pipeline.instruction.worker,
-        first_step="split * STEPS + " if pipeline.splits > 1 else "",
+        worker_of_thread=pipeline.thread_map.index(0, "threadIdx.x"),
+        lane_of_worker=pipeline.thread_map.index(1, "threadIdx.x"),
+        first_step=f"{times(pipeline.split_map.index(0, 'split'), pipeline.steps)} + " if pipeline.splits > 1 else "",
         facts={"matrix": prod(pipeline.unrolled)},
         rows=rows,
         columns=columns,
@@ -191,13 +197,14 @@ def _context(pipeline: Pipeline, inputs: tuple[Operand, Operand], symbol: str) -
         wgmma=_wgmma_lines(pipeline, inputs) if pipeline.asynchronous else [],
         output=problem.output.name,
         warp_starts=[
-            _times(pipeline.warp_map.index(i, pipeline.instruction.worker), pipeline.warp_tile[i]) for i in (0, 1)
+            times(pipeline.warp_map.index(i, pipeline.instruction.worker), pipeline.warp_tile[i]) for i in (0, 1)
         ],
         epilogue=epilogue_lines(pipeline) if problem.epilogue else [],
         epilogue_arrays=[f"e_{array.name}" for array in problem.epilogue_arrays],
         store=_store(pipeline),
         finish=_finish(problem),
         batch=[(name, t.stride("l")) for name, t in _pointers(problem) if "l" in t.dims],
+        **sharing_context(pipeline),
     )
 
 
@@ -263,7 +270,7 @@ def _block_starts(pipeline: Pipeline) -> list[tuple[str, str]]:
     sizes = dict(zip(pipeline.axes, pipeline.block_tile))
     found = []
     for i, axis in enumerate(pipeline.grid_axes):
-        found.append((axis, _times(pipeline.block_map.index(i, "block"), sizes.get(axis, 1))))
+        found.append((axis, times(pipeline.block_map.index(i, "block"), sizes.get(axis, 1))))
     return found
 
 
@@ -283,9 +290,8 @@ def _store(pipeline: Pipeline) -> dict:
     elements = repeat(*pipeline.unrolled[:2]) @ pipeline.instruction.c
     # The innermost loop of the map is the pair, which is stored at once.
     along = (pipeline.unrolled[0], pipeline.column_tiles)
-    counters = [name for name, count in zip("ij", along) if count > 1] + ["half", "0"]
-    row = elements.index(0, "lane", tuple(counters))
-    column = elements.index(1, "lane", tuple(counters)).removesuffix(" + 0")
+    counters = looped(*zip("ij", along), ("half", 2), ("0", 2))
+    row, column = (elements.index(axis, "lane", counters) for axis in (0, 1))
     pairs = extents[columns] % 2 == 0
     row_inside = [f"row < {extents[rows]}"] if pipeline.over_the_edge(rows) else []
     over = pipeline.over_the_edge(columns)
@@ -323,9 +329,3 @@ def _check_output(output: Tensor, axes: tuple[str, str, str]) -> None:
         raise SchemeError(
             f"{output.name} lies as {' '.join(order)}: the matrix instruction must name {order[:-1]} and {order[-1]}"
         )
-
-
-def _times(text: str, factor: int) -> str:
-    if factor == 1 or text == "0":
-        return text
-    return f"({text}) * {factor}"

@@ -14,6 +14,7 @@ Padding is no case of its own: a run is cut where it leaves the image.
 
 from __future__ import annotations
 
+from gpu.expression import added, times
 from gpu.operand import CHUNK, Operand, global_offset
 from tiling.problem import Window
 from tiling.taskmap import spatial
@@ -70,14 +71,11 @@ def gather_lines(operand: Operand) -> list[str]:
 
 def _place(operand: Operand) -> list[str]:
     """Where in the tile the chunk is that a thread takes as number e of those that begin with `begin`."""
-    left, counters = operand.units_each, []
-    chunk = "e" if staged(operand) == left else "(begin + e)"
-    for count in operand.copy_map.loops:
-        number = chunk if left == operand.units_each else f"{chunk} % {left}"
-        left //= count
-        counters.append(number if left == 1 else f"{number} / {left}")
-    row, unit = (operand.copy_map.index(axis, "thread", tuple(counters)) for axis in (0, 1))
-    return [f"const unsigned row = {row};", f"const unsigned column = ({unit}) * {_chunk_points(operand)};"]
+    chunk = "e" if staged(operand) == operand.units_each else "(begin + e)"
+    loops = operand.copy_map.loops
+    counters = tuple(spatial(*loops).index(axis, chunk) for axis in range(len(loops)))
+    row, unit = (operand.copy_map.index(axis, "thread", counters) for axis in (0, 1))
+    return [f"const unsigned row = {row};", f"const unsigned column = {times(unit, _chunk_points(operand))};"]
 
 
 def _gather(operand: Operand) -> list[str]:
@@ -103,7 +101,8 @@ def _window_lines(operand: Operand, inside: list[str]) -> list[str]:
     digits = spatial(*(problem.extents[dim] for dim in rows))
     wide, integer = ("(long)", "long") if tensor.elements >= 1 << 31 else ("", "int")
     line, image = tensor.strides[1], tensor.strides[0]
-    tap_h, tap_w = ("run", "") if run > channels or across == 1 else (f"run / {across}", f"run % {across}")
+    taps = spatial(operand.pipeline.scheme.extents[columns] // run // across, across)
+    tap_h, tap_w = (taps.index(axis, "run") for axis in (0, 1))
     turn, shift = ("", "") if count == 1 else (" + turn", f" - (int)turn * {run}")
     body = [
         f"const int run = {columns} / {run}{turn}, before = (int)({columns} % {run}){shift};",
@@ -129,10 +128,9 @@ def _window_lines(operand: Operand, inside: list[str]) -> list[str]:
 
 
 def _point(window: Window, tap: str) -> str:
-    """The point of the image that a tap of the window reads; the first tap where none is named."""
-    first = window.dim if window.stride == 1 else f"{window.dim} * {window.stride}"
-    across = tap if window.dilation == 1 or not tap else f"{f'({tap})' if ' ' in tap else tap} * {window.dilation}"
-    return first + (f" + {across}" if tap else "") + (f" - {window.before}" if window.before else "")
+    """The point of the image that a tap of the window reads."""
+    found = added(times(window.dim, window.stride), times(tap, window.dilation))
+    return found + (f" - {window.before}" if window.before else "")
 
 
 def _where(conditions: list[str], end: str) -> str:

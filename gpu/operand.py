@@ -1,4 +1,4 @@
-"""How the tile of one input gets to shared memory and from there to registers: the text of three device functions.
+"""How the tile of one input lies in shared memory and gets there: the text of two device functions.
 
 A tile is a matrix of `rows` by `columns`, the columns being what lies contiguously in global memory. It keeps this
 orientation in shared memory: where its columns are the reduction, ldmatrix gives a fragment as it is, where its rows
@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd, prod
 
-from gpu.instructions import A_MATRICES, B_MATRICES, CHUNK, matrix_rows
+from gpu.expression import times
+from gpu.instructions import CHUNK
 from gpu.pipeline import SMALLEST_COPY, Pipeline
 from tiling.problem import Affine, Problem, Tensor, Window
 from tiling.scheme import SchemeError
@@ -175,7 +176,7 @@ def copy_lines(operand: Operand) -> list[str]:
     unit = copies.index(1, "thread", counters)
     body = [
         f"const unsigned row = {copies.index(0, 'thread', counters)};",
-        f"const unsigned column = {_times(unit, elements)};",
+        f"const unsigned column = {times(unit, elements)};",
     ]
     starts = {operand.axis: "first", operand.reduction: f"step * {pipeline.block_tile[2]}"}
     body += [f"const unsigned {axis} = {starts[axis]} + {name};" for axis, name in ((rows, "row"), (columns, "column"))]
@@ -243,58 +244,6 @@ def _leaves(problem: Problem, window: Window) -> bool:
     return window.before > 0 or last - window.before >= window.extent
 
 
-def fragment_lines(operand: Operand) -> list[str]:
-    """The body of the function that loads a warp's fragments of one instruction depth, `part`, from the slot."""
-    pipeline, name = operand.pipeline, operand.tensor.name
-    instruction = pipeline.instruction
-    size = (instruction.rows, instruction.columns)[operand.side]
-    if operand.by_word:
-        return _word_lines(operand, size)
-    matrices = (A_MATRICES, B_MATRICES)[operand.side]
-    at = matrix_rows(matrices, operand.transposed)
-    chunk = CHUNK // pipeline.element_bytes
-    # One ldmatrix gives four registers: one fragment of a, two of b.
-    at_once = 4 // operand.registers
-    along, deep = _sum(f"i * {size * at_once}", "first"), f"part * {instruction.depth}"
-    row, column = (deep, along) if operand.transposed else (along, deep)
-    call = "ldmatrix_x4_trans" if operand.transposed else "ldmatrix_x4"
-    lines = [
-        "const unsigned lane = threadIdx.x % 32;",
-        "#pragma unroll",
-        f"for (unsigned i = 0; i < {operand.fragments // at_once}; ++i)",
-        f"    {call}(registers + 4 * i, tile + {name}_at({_sum(row, at.index(0, 'lane'))}, "
-        f"{_sum(f'({column}) / {chunk}', at.index(1, 'lane'))}));",
-    ]
-    if instruction.truncates:
-        lines += _rounding(operand)
-    return lines
-
-
-def _word_lines(operand: Operand, size: int) -> list[str]:
-    pipeline, name = operand.pipeline, operand.tensor.name
-    fragment = (pipeline.instruction.a, pipeline.instruction.b)[operand.side]
-    counters = ("half", "side")[: len(fragment.loops)]
-    register = " + ".join(["2 * half", "side"] if operand.side == 0 else ["half"])
-    lines = ["const unsigned lane = threadIdx.x % 32;"]
-    for counter, count in (("i", operand.fragments), *zip(counters, fragment.loops)):
-        lines += ["#pragma unroll", f"for (unsigned {counter} = 0; {counter} < {count}; ++{counter})"]
-    lines = [lines[0], *("    " * (i // 2) + line for i, line in enumerate(lines[1:]))]
-    pad = "    " * (1 + len(counters))
-    column = _sum(f"i * {size}", "first", fragment.index(0, "lane", counters))
-    row = _sum(f"part * {pipeline.instruction.depth}", fragment.index(1, "lane", counters))
-    address = f"tile + {name}_at({row}, ({column}) / 4) + ({column}) % 4 * 4"
-    lines.append(f"{pad}registers[{operand.registers} * i + {register}] = load_shared({address});")
-    return lines + _rounding(operand)
-
-
-def _rounding(operand: Operand) -> list[str]:
-    return [
-        "#pragma unroll",
-        f"for (unsigned i = 0; i < {operand.registers * operand.fragments}; ++i)",
-        "    registers[i] = round_tf32(registers[i]);",
-    ]
-
-
 def check_operand(operand: Operand) -> None:
     """Raises SchemeError where a tile's rows are no whole chunks, or too few for the swizzle by word."""
     name, (rows, columns) = operand.tensor.name, operand.tile
@@ -323,15 +272,5 @@ def _affine(index: Affine) -> str:
     return text if not index.offset else f"{text} {'-' if index.offset < 0 else '+'} {abs(index.offset)}"
 
 
-def _times(text: str, factor: int) -> str:
-    if factor == 1 or text == "0":
-        return text
-    return f"({text}) * {factor}" if " " in text else f"{text} * {factor}"
-
-
 def _quotient(text: str, divisor: int) -> str:
     return text if divisor == 1 else f"{text} / {divisor}"
-
-
-def _sum(*terms: str) -> str:
-    return " + ".join(term for term in terms if term != "0") or "0"

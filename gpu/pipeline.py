@@ -26,6 +26,7 @@ from tiling.problem import DTYPE_BYTES, Affine, Problem, Tensor
 from tiling.scheme import Matrix, Scheme, SchemeError, Stage, Tile, Unroll
 from tiling.taskmap import TaskMap, spatial
 
+WARP = 32  # threads
 LARGEST_BLOCK = 1024  # threads, of every device
 REGISTERS = 65536  # of a multiprocessor, from sm_80 on
 LARGEST_SHARED = 228 << 10  # bytes of a multiprocessor that has most of it, from sm_80 on
@@ -110,6 +111,16 @@ class Pipeline:
         return _spread(self.warps, self.axes[:2])
 
     @property
+    def thread_map(self) -> TaskMap:
+        """From the thread to its worker, a warp or warpgroup, and its lane there."""
+        return spatial(self.threads // self.instruction.threads, self.instruction.threads)
+
+    @property
+    def lane_map(self) -> TaskMap:
+        """From the thread to its warp and its lane there, whatever the instruction's worker."""
+        return spatial(self.threads // WARP, WARP)
+
+    @property
     def tiles(self) -> int:
         """Of the output, those past its edge among them."""
         return self.block_map.workers
@@ -124,9 +135,13 @@ class Pipeline:
         return self.grid * self.consumers * self.accumulators if self.splits > 1 else 0
 
     @property
+    def tickets_each(self) -> int:
+        """For a tile whose sums several blocks add up: one, or in a bulk pipeline one for each warp's part of it."""
+        return self.consumers // WARP if self.bulk else 1
+
+    @property
     def tickets(self) -> int:
-        """One for every tile whose sums several blocks add up; of a bulk pipeline one for each warp's part of it."""
-        return self.tiles * (self.consumers // 32 if self.bulk else 1) if self.splits > 1 else 0
+        return self.tiles * self.tickets_each if self.splits > 1 else 0
 
     @property
     def bulk(self) -> bool:
@@ -176,7 +191,7 @@ class Pipeline:
     @property
     def shared_bytes(self) -> int:
         ring = self.depth * sum(self.tile_bytes)
-        return ring + (self.consumers // 32 * STORE_BYTES + self.depth * _BARRIER_BYTES if self.bulk else 0)
+        return ring + (self.consumers // WARP * STORE_BYTES + self.depth * _BARRIER_BYTES if self.bulk else 0)
 
     @property
     def accumulators(self) -> int:

@@ -132,12 +132,12 @@ UNSEEN = "no block has stored|has not published|no ticket and barrier"
         ("== SPLITS - 1)", "== SPLITS - 2)", UNSEEN),
         ("take_ticket(tickets + block, SPLITS)", "take_ticket(tickets + block, SPLITS + 1)", "is left at 4"),
         ("take_ticket(tickets + block, SPLITS)", "split", UNSEEN),
-        ("take_ticket(tickets + block", "take_ticket(tickets + TILES + block", "outside the tickets"),
+        ("take_ticket(tickets + block", "take_ticket(tickets + 4 + block", "outside the tickets"),
         ("threadIdx.x == 0 && take", "threadIdx.x % 32 == 0 && take", f"{UNSEEN}|never written"),
-        ("* THREADS * 4,", "* THREADS * 2,", "a second time|not four of them"),
+        ("j * 512", "j * 256", "a second time|not four of them"),
         ("other < SPLITS", "other < SPLITS - 1", ""),
-        ("split * STEPS + step", "step", ""),
-        ("block = blockIdx.x % TILES", "block = blockIdx.x / SPLITS", ""),
+        ("split * 4 + step", "step", ""),
+        ("block = blockIdx.x % 4", "block = blockIdx.x / 4", ""),
     ],
 )
 def test_other_mistakes_are_found(old, new, message):
@@ -155,12 +155,12 @@ def test_other_mistakes_are_found(old, new, message):
     [
         ("!any_lane(", "split != 2 || !any_lane("),
         ("== SPLITS - 1)", "== SPLITS - 2)"),
-        ("WARPS + threadIdx.x / 32", "WARPS"),
-        ("shared_tile = tile * CLUSTER + rank", "shared_tile = tile"),
-        ("lane % 32 == 0 && take_ticket", "lane == 0 && take_ticket"),
+        ("* 4 + threadIdx.x / 32", "* 4"),
+        ("shared_tile = tile * 2 + rank", "shared_tile = tile"),
+        ("leader && take_ticket", "lane == 0 && take_ticket"),
         ("part < SPLITS", "part < SPLITS - 1"),
         ("(split * 3 + step)", "step"),
-        ("task % TILES", "task / SPLITS"),
+        ("task % 4", "task / 3"),
         ("SPLITS) == ", "SPLITS + 1) == "),
     ],
 )

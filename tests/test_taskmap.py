@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiling.taskmap import TaskMap, repeat, spatial
+from tiling.taskmap import TaskMap, looped, repeat, spatial
 
 
 @st.composite
@@ -48,6 +48,27 @@ def test_the_c_text_of_an_index_is_the_index(drawn):
     for worker in range(whole.workers):
         text = [whole.index(axis, "worker").replace("/", "//") for axis in range(axes)]
         assert (tuple(eval(t, {"worker": worker}) for t in text),) == whole.tasks(worker)
+
+
+@given(task_maps())
+def test_the_c_text_of_a_loop_is_its_tasks(drawn):
+    axes, atoms = drawn
+    whole = TaskMap(tuple(atoms))
+    names = tuple("ijklmnopq"[: len(whole.loops)])
+    for worker in range(whole.workers):
+        found = []
+        for steps in product(*map(range, whole.loops)):
+            values = dict(zip(names, steps)) | {"worker": worker}
+            shown = {name: name if value else "0" for name, value in values.items()}
+            text = [whole.index(axis, shown["worker"], tuple(shown[n] for n in names)) for axis in range(axes)]
+            found.append(tuple(eval(t.replace("/", "//"), values) for t in text))
+        assert tuple(found) == whole.tasks(worker)
+
+
+def test_counters_of_loops_of_one_are_left_out():
+    whole = repeat(1, 4) @ spatial(8, 1) @ repeat(1, 2)
+    assert looped(("i", 1), ("j", 4), ("0", 2)) == ("j", "0")
+    assert whole.index(1, "lane", ("j", "0")) == "j * 2" and whole.index(0, "lane", ("j", "0")) == "lane"
 
 
 def test_task_maps_refuse_what_they_cannot_do():

@@ -62,7 +62,9 @@ class TaskMap:
         return tuple(extent for kind, shape in self.atoms if kind == "repeat" for extent in shape if extent > 1)
 
     def index(self, axis: int, worker: str, counters: tuple[str, ...] = ()) -> str:
-        """The C expression of the task along `axis` that a worker does; `counters` name the variables of `loops`."""
+        """The C expression of the task along `axis` that a worker does; `counters` name the variables of `loops`. What
+        is "0", the first worker or iteration, adds nothing.
+        """
         if len(counters) != len(self.loops):
             raise ValueError(f"{len(self.loops)} loops need as many counters, not {len(counters)}")
         left, terms, scale, counters = self.workers, [], self.shape[axis], list(counters)
@@ -75,7 +77,7 @@ class TaskMap:
                 left //= prod(shape)
                 stride = left * prod(shape[axis + 1 :])
                 term = _digit(worker, stride, shape[axis], self.workers) if shape[axis] > 1 else ""
-            if term:
+            if term not in ("", "0"):
                 terms.append(term if scale == 1 else f"({term}) * {scale}" if " " in term else f"{term} * {scale}")
         return " + ".join(terms) or "0"
 
@@ -88,6 +90,11 @@ def repeat(*shape: int) -> TaskMap:
 def spatial(*shape: int) -> TaskMap:
     """One worker a task: `(w // stride_i) % d_i`."""
     return TaskMap((("spatial", shape),))
+
+
+def looped(*counters: tuple[str, int]) -> tuple[str, ...]:
+    """Of counters and how far they count those that have a loop of `TaskMap.loops`."""
+    return tuple(name for name, count in counters if count > 1)
 
 
 def _digit(worker: str, stride: int, extent: int, workers: int) -> str:
