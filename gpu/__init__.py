@@ -3,14 +3,15 @@
 Read in this order:
 
     instructions  the matrix instructions there are, and which lane holds which element: task maps
-    pipeline      a scheme read as a pipeline: tiles, ring of shared-memory slots, who does what
+    pipeline      what a scheme says of a GPU's levels: tiles, ring of shared-memory slots, who does what
+    reading       a scheme read as such a pipeline, or refused
     operand       how one input's tile lies in shared memory and gets there
     gather        the same copy where rows are not aligned: chunks shifted into place in registers
     fragments     how a warp loads what it multiplies from there
     sharing       which part of a tile a block has where several share it, and where their sums lie
     expression    sums and products of C
     epilogue      what is done to each sum before it is stored
-    emit          the kernel's text
+    emit          the kernel's text, and in program what its launch needs
     tensor_map    what a bulk copy moves: an array's shape and a box of it, as the hardware reads it
     aligned       copies of inputs that no bulk copy can take as they lie, made before
     bulk          how Hopper's bulk pipeline copies and stores: tensor maps, and the text of one step

@@ -13,8 +13,9 @@ from importlib.resources import files
 
 from cpu.cache import kept, with_facts, without_facts
 from gpu import nvrtc
-from gpu.emit import Program, with_copier
+from gpu.emit import with_copier
 from gpu.nvrtc import CompileError
+from gpu.program import Program
 
 OPTIONS = ("--std=c++17", "-default-device", "--ptxas-options=-v", "--diag-suppress=177")
 LEAST_ARCHITECTURE = 80  # cp.async, and mma.sync for bf16 and tf32

@@ -18,8 +18,9 @@ from gpu.aligned import copied_bytes, slices
 from gpu.compile import Cubin, compile_cubin, spilled
 from gpu.devices import DEVICES, Device
 from gpu.driver import DriverError, encoded, no_gpu
-from gpu.emit import Program, Source, copier, emit
+from gpu.emit import copier, emit
 from gpu.predict import Prediction
+from gpu.program import Program, Source
 from tiling.machine import Timing
 from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme

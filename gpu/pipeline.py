@@ -1,19 +1,7 @@
-"""A scheme read as a pipeline: a ring of cp.async copies, then ldmatrix and mma.sync (sm_80 and up), or wgmma (sm_90a).
+"""What a scheme says about each level of a GPU: tiles, the ring of slots in shared memory, who does what.
 
-    T(m,8)@block T(n,4)@block S(c) T(k,16) S(a, 3) S(b, 3) T(m,2)@warp T(n,2)@warp U(k,2) U(m,4) U(n,8) M(m16n8k16)
-
-    … T(m,2)@warpgroup U(k,4) U(m,1) U(n,1) M(m64n256k16)
-
-    T(m,8)@cluster T(n,16)@cluster T(m,4)@cluster T(m,2)@block S(c) T(k,64) S(a, 4) S(b, 4) T(m,2)@warpgroup …
-
-Blocks share the output's tiles; each holds its tile of c in registers while it loops over k, `depth` slots of shared
-memory hold the tiles of a and b of as many steps, and warps share the block's tile. For a convolution m stands for
-`nhw`, n for `k` and k for `rsc`, with the tensors x, w and y. With `T(k,4)@block` outermost, four blocks share a tile
-of c, each with its part of k, and the last one to finish adds up their sums.
-
-Loops over clusters make it Hopper's bulk pipeline: as many clusters as the device runs at once take tiles in turns, the
-`@block` loops are the blocks of a cluster, one more warpgroup copies by tensor maps, and a convolution loops over r and
-s. There `T(k,4)@cluster` outermost has four clusters share a tile's reduction; `T(r,3)@cluster` splits it by taps.
+There are three kinds: a ring of cp.async copies, then ldmatrix and mma.sync (sm_80 and up), or wgmma (sm_90a); and
+Hopper's bulk pipeline, of clusters. `gpu.reading` makes one of a scheme.
 """
 
 from __future__ import annotations
@@ -21,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
-from gpu.instructions import CHUNK, Instruction, instructions_for
+from gpu.instructions import CHUNK, Instruction
 from tiling.problem import DTYPE_BYTES, Affine, Problem, Tensor
-from tiling.scheme import Matrix, Scheme, SchemeError, Stage, Tile, Unroll
+from tiling.scheme import Scheme, Tile
 from tiling.taskmap import TaskMap, spatial
 
 WARP = 32  # threads
-LARGEST_BLOCK = 1024  # threads, of every device
 REGISTERS = 65536  # of a multiprocessor, from sm_80 on
 LARGEST_SHARED = 228 << 10  # bytes of a multiprocessor that has most of it, from sm_80 on
 # What a thread needs besides sums and fragments: addresses, predicates, loop counters. ptxas has the last word.
@@ -40,14 +27,8 @@ _SPLIT_REGISTERS, _BULK_SPLIT_REGISTERS = 80, 48
 _LARGEST_LAUNCH, _LARGEST_TAKEN = 248, 240
 PRODUCERS = 128  # threads of the warpgroup that copies in bulk
 PRODUCER_REGISTERS = 56
-LARGEST_CLUSTER = 2
-_MOST_POINTS = 1 << 31  # of an axis with what lies over its edge, and blocks of a grid: they are counted in 32 bits
 STORE_BYTES = 2 * 16 * 128  # a warp's two buffers of 16 rows of the output, in a bulk pipeline
 _BARRIER_BYTES = 16  # a slot's two mbarriers
-ORDER = (
-    "T(reduction)@block or T(reduction)@cluster … T@cluster … T@block … S(output) T(reduction) S(a, depth) S(b, depth) "
-    "T@warp or T@warpgroup … U … M"
-)
 
 
 @dataclass(frozen=True)
@@ -283,143 +264,6 @@ class Pipeline:
 
     def over_the_edge(self, axis: str) -> bool:
         return self.covered(axis) != self.scheme.extents[axis]
-
-
-def pipeline_of(scheme: Scheme) -> Pipeline:
-    """Reads a scheme. Raises SchemeError, naming the specifier, where it is no pipeline."""
-    problem = scheme.problem
-    matrix = scheme.specifiers[-1]
-    if not isinstance(matrix, Matrix):
-        raise SchemeError(f"{matrix}: a GPU scheme ends with a matrix instruction, such as M(m16n8k16)")
-    axes, instruction = tuple(matrix.factors), _instruction(problem, matrix)
-    left = list(scheme.specifiers[:-1])
-    parts = _take(left, lambda s: isinstance(s, Tile) and s.worker == "block" and s.dim == axes[2])
-    parts += _take(left, lambda s: isinstance(s, Tile) and s.worker == "cluster" and s.dim[0] in problem.reductions)
-    blocks = _take(left, lambda s: isinstance(s, Tile) and s.worker == "cluster" and s.dim[0] not in problem.reductions)
-    blocks += _take(left, lambda s: isinstance(s, Tile) and s.worker == "block" and s.dim != axes[2])
-    held = _take(left, lambda s: isinstance(s, Stage) and s.tensor == problem.output.name and s.depth == 1)
-    bulk = any(loop.worker == "cluster" for loop in blocks)
-    taps = _take(left, lambda s: bulk and isinstance(s, Tile) and s.worker is None and s.dim not in axes)
-    loops = _take(left, lambda s: isinstance(s, Tile) and s.worker is None and s.dim == axes[2])
-    stages = _take(left, lambda s: isinstance(s, Stage) and s.tensor != problem.output.name)
-    warps = _take(left, lambda s: isinstance(s, Tile) and s.worker == instruction.worker and s.dim in axes[:2])
-    unrolls = _take(left, lambda s: isinstance(s, Unroll) and s.dim in axes and s.factor is not None)
-    if left:
-        raise SchemeError(f"{left[0]}: out of place in a GPU pipeline, which reads {ORDER}")
-    output = problem.output.name
-    if len(held) != 1:
-        raise SchemeError(f"S({output}) is missing: it marks where the tile of {output} is held in registers")
-    if len(loops) != 1:
-        raise SchemeError(
-            f"T({axes[2]},steps): a GPU pipeline has one loop over {axes[2]}, this scheme has {len(loops)}"
-        )
-    if len(stages) != 2:
-        names = " and ".join(f"S({t.name}, depth)" for t in problem.tensors if t is not problem.output)
-        raise SchemeError(f"a GPU pipeline stages both inputs in shared memory: {names}")
-    if stages[0].depth != stages[1].depth or stages[0].depth < 2:
-        raise SchemeError(
-            f"{stages[0]} {stages[1]}: the inputs share a ring of at least 2 slots: give both the same depth"
-        )
-    unrolled = tuple(prod(u.factor for u in unrolls if u.dim == axis) for axis in axes)
-    if instruction.a is None:
-        _check_asynchronous(stages, unrolled, axes)
-    elif unrolled[1] % 2:
-        raise SchemeError(
-            f"U({axes[1]},{unrolled[1]}): ldmatrix loads two instructions' columns at once: use an even factor"
-        )
-    steps = loops[0].trips * prod(tap.trips for tap in taps)
-    pipeline = Pipeline(scheme, instruction, axes, blocks, steps, stages[0].depth, warps, unrolled, parts, taps)
-    if bulk:
-        _check_bulk(pipeline)
-    elif pipeline.asynchronous and instruction.truncates:
-        raise SchemeError(
-            f"{matrix}: wgmma cuts {problem.dtype} off where only bulk copies round it: loop over clusters, or use a "
-            f"warp's M({axes[0]}16{axes[1]}8{axes[2]}8)"
-        )
-    for what, count in (*((axis, pipeline.covered(axis)) for axis in axes), ("the grid", pipeline.grid)):
-        if count >= _MOST_POINTS:
-            raise SchemeError(f"{matrix}: {what} counts {count}, a GPU kernel up to {_MOST_POINTS - 1}")
-    if pipeline.threads > LARGEST_BLOCK:
-        raise SchemeError(f"{warps[-1]}: {pipeline.threads} threads; a block has at most {LARGEST_BLOCK}")
-    return pipeline
-
-
-def _check_asynchronous(stages, unrolled: tuple[int, int, int], axes: tuple[str, str, str]) -> None:
-    if stages[0].depth < 3:
-        raise SchemeError(f"{stages[0]} {stages[1]}: wgmma still reads one slot while another fills: use at least 3")
-    if unrolled[1] != 1 or unrolled[2] != 4:
-        raise SchemeError(f"wgmma reads rows of 128 bytes of one tile of columns: use U({axes[2]},4) U({axes[1]},1)")
-
-
-def _check_bulk(pipeline: Pipeline) -> None:
-    """Raises SchemeError, naming the specifier, where clusters cannot run a pipeline."""
-    matrix = pipeline.scheme.specifiers[-1]
-    if not pipeline.asynchronous:
-        raise SchemeError(f"{matrix}: clusters multiply by wgmma, such as M(m64n128k16)")
-    _check_parts(pipeline)
-    if pipeline.rank_map.workers > LARGEST_CLUSTER:
-        blocks = " ".join(str(loop) for loop in pipeline.blocks if loop.worker == "block")
-        raise SchemeError(f"{blocks}: a cluster has at most {LARGEST_CLUSTER} blocks")
-    looped = {tap.dim for tap in pipeline.taps} | set(pipeline.axes[2])
-    missing = [dim for dim in pipeline.problem.reductions if dim not in looped]
-    if missing or len(pipeline.axes[2]) > 1:
-        wanted = [d for d in pipeline.problem.reductions if d != pipeline.problem.broadcast.indices[-1].terms[-1][0]]
-        raise SchemeError(
-            f"{matrix}: bulk copies take one tap of a window at a time: loop over {' and '.join(wanted)} by T outside "
-            f"the loop over {pipeline.axes[2][-1]}"
-        )
-
-
-def _check_parts(pipeline: Pipeline) -> None:
-    """Raises SchemeError where the parts of the reduction are not those of clusters, or not of whole taps."""
-    for part in pipeline.parts:
-        if part.worker != "cluster":
-            raise SchemeError(
-                f"{part}: clusters, not their blocks, share a tile's reduction: use T({part.dim},{part.trips})@cluster"
-            )
-        extent = pipeline.problem.extents[part.dim]
-        if part.dim != pipeline.axes[2] and extent % part.trips:
-            raise SchemeError(f"{part}: {extent} taps along {part.dim} are not shared by {part.trips} evenly")
-
-
-def _take(left: list, fits) -> tuple:
-    """The specifiers at the front of `left` that fit, removed from it."""
-    taken = []
-    while left and fits(left[0]):
-        taken.append(left.pop(0))
-    return tuple(taken)
-
-
-NO_PRODUCT = "groups make no single matrix product, which is all that a GPU kernel computes so far"
-
-
-def is_product(problem: Problem) -> bool:
-    """Whether the problem is one matrix product, or a batch of them (l): no groups, and no channel by itself."""
-    return not problem.lanewise and "g" not in problem.extents
-
-
-def _instruction(problem: Problem, matrix: Matrix) -> Instruction:
-    axes = tuple(matrix.factors)
-    if not is_product(problem):
-        raise SchemeError(f"{matrix}: {NO_PRODUCT}")
-    known = {(i.rows, i.columns, i.depth): i for i in instructions_for(problem.dtype)}
-    if not known:
-        raise SchemeError(f"{matrix}: no matrix instruction reads {problem.dtype}; use f16, bf16 or tf32")
-    instruction = known.get(tuple(matrix.factors.values()))
-    if instruction is None:
-        shapes = ", ".join(i.shape for i in known.values())
-        raise SchemeError(f"{matrix}: the matrix instructions for {problem.dtype} are {shapes}")
-    roles = (
-        all(dim in problem.row_dims for dim in axes[0]),
-        axes[1] == problem.vector_dim,
-        all(dim in problem.reductions for dim in axes[2]),
-    )
-    if not all(roles):
-        raise SchemeError(
-            f"{matrix}: names rows ({' '.join(problem.row_dims)}), then columns ({problem.vector_dim}), then what is "
-            f"summed over ({' '.join(problem.reductions)})"
-        )
-    return instruction
 
 
 def _innermost(tensor: Tensor) -> str:

@@ -15,7 +15,8 @@ from gpu.bulk import load_lines, stored_columns, stored_in_bulk
 from gpu.devices import Device
 from gpu.gather import staged, turns
 from gpu.operand import Operand
-from gpu.pipeline import Pipeline, pipeline_of
+from gpu.pipeline import Pipeline
+from gpu.reading import pipeline_of
 from gpu.space import candidates, resident_blocks
 from gpu.tensor_map import SWIZZLE
 from tiling.problem import DTYPE_BYTES, Problem

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu.emit import Program
+from gpu.program import Program
 from gpu.tensor_map import TensorMap
 
 WORDS = 2048  # 32-bit words of every array

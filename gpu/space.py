@@ -14,7 +14,8 @@ from gpu.devices import DEVICES, Device
 from gpu.emit import check_inputs
 from gpu.instructions import Instruction, instruction_for, instructions_for
 from gpu.operand import Operand
-from gpu.pipeline import NO_PRODUCT, REGISTERS, Pipeline, is_product, pipeline_of
+from gpu.pipeline import REGISTERS, Pipeline
+from gpu.reading import NO_PRODUCT, is_product, pipeline_of
 from tiling.problem import DTYPE_BYTES, Problem
 from tiling.scheme import Matrix, Scheme, SchemeError, Stage, Tile, Unroll
 

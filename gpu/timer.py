@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from math import ceil
 
-from gpu.emit import Program
 from gpu.kernel import load_program
+from gpu.program import Program
 
 # Idles for so many ticks of the GPU's clock, some 0.2 ms: longer than Python takes to queue a call.
 HEAD_START = Program(

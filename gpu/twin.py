@@ -12,7 +12,8 @@ import numpy as np
 from cpu.library import load
 from cpu.numbers import from_bits, to_bits
 from gpu.aligned import copied_bytes, slices
-from gpu.emit import Program, Source, copier
+from gpu.emit import copier
+from gpu.program import Program, Source
 from gpu.tensor_map import TensorMap
 from tiling.problem import DTYPE_BYTES
 

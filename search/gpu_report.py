@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu.emit import VERSION
-from gpu.pipeline import pipeline_of
+from gpu.reading import pipeline_of
 from search.gpu_target import Choice
 from search.gpu_workshop import GpuWorkshop
 from search.report import BUSY_SPREAD

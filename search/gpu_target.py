@@ -11,10 +11,11 @@ import numpy as np
 
 from gpu.compile import Cubin, compile_cubin
 from gpu.devices import Device, device_named
-from gpu.emit import Source, emit
+from gpu.emit import emit
 from gpu.kernel import ArgumentError, DeviceError, Kernel, choose, current_device, is_a, load
 from gpu.nvrtc import CompilerMissing
 from gpu.predict import Prediction, predict, rank
+from gpu.program import Source
 from gpu.space import limits
 from gpu.twin import run_on_twin
 from microkernels.database import ignore

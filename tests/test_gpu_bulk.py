@@ -16,8 +16,8 @@ from gpu.arrays import from_device, poisoned, to_device
 from gpu.devices import DEVICES
 from gpu.emit import copier, emit
 from gpu.kernel import load
-from gpu.pipeline import pipeline_of
 from gpu.predict import predict, rank
+from gpu.reading import pipeline_of
 from gpu.space import candidates, limits
 from gpu.tensor_map import TensorMapError
 from gpu.twin import Twin, run_on_twin

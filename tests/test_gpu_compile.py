@@ -19,7 +19,8 @@ from gpu.compile import compile_cubin, cuda_text
 from gpu.devices import DEVICES
 from gpu.emit import copier, emit
 from gpu.nvrtc import CompileError
-from gpu.pipeline import REGISTERS, pipeline_of
+from gpu.pipeline import REGISTERS
+from gpu.reading import pipeline_of
 from gpu.space import candidates, limits, schedules, scheme_of
 from tests.gpu_cases import product_scheme
 from tiling.operators import conv2d, matmul

@@ -7,7 +7,7 @@ import pytest
 from cpu.emit import emit as emit_c
 from gpu.emit import emit
 from gpu.instructions import A_MATRICES, B_MATRICES, INSTRUCTIONS, matrix_rows
-from gpu.pipeline import pipeline_of
+from gpu.reading import pipeline_of
 from gpu.space import schedules, scheme_of
 from microkernels.isa import isa_named
 from tests.gpu_cases import product_scheme

@@ -10,7 +10,7 @@ import pytest
 
 from cpu.library import load
 from gpu.emit import emit
-from gpu.pipeline import pipeline_of
+from gpu.reading import pipeline_of
 from tests.gpu_cases import product_scheme
 from tests.test_gpu_bulk import bulk_scheme
 from tiling.epilogue import fused

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from gpu.devices import DEVICES, device_named
-from gpu.pipeline import pipeline_of
 from gpu.predict import predict, rank
+from gpu.reading import pipeline_of
 from gpu.space import candidates, limits, schedules, scheme_of
 from tests.gpu_cases import check_on_twin, product_scheme
 from tiling.notation import parse

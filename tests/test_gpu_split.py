@@ -9,8 +9,8 @@ import pytest
 
 from gpu.devices import DEVICES
 from gpu.emit import emit
-from gpu.pipeline import pipeline_of
 from gpu.predict import rank
+from gpu.reading import pipeline_of
 from gpu.space import candidates, schedules, scheme_of
 from gpu.twin import TwinError, run_on_twin
 from tests.gpu_cases import check_on_twin, check_within_arrays, integers, product_scheme

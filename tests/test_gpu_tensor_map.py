@@ -14,9 +14,10 @@ import pytest
 import gpu.driver
 from gpu.bulk_probes import BARRIER, LOADS
 from gpu.driver import DriverError, encoded
-from gpu.emit import Program, copier, emit
+from gpu.emit import copier, emit
 from gpu.kernel import DeviceError, Loaded
 from gpu.probe import WORDS, Probe
+from gpu.program import Program
 from gpu.tensor_map import Pixels, TensorMap, TensorMapError
 from gpu.twin import Twin, TwinError
 from tiling.epilogue import fused

@@ -10,7 +10,7 @@ import pytest
 from gpu.devices import DEVICES
 from gpu.emit import emit
 from gpu.instructions import INSTRUCTIONS
-from gpu.pipeline import pipeline_of
+from gpu.reading import pipeline_of
 from gpu.space import candidates, limits
 from tests.gpu_cases import check_on_twin
 from tests.test_gpu_compile import check_compiles, needs_nvrtc
