@@ -10,11 +10,13 @@ import pytest
 
 import gpu.kernel
 from cpu.numbers import from_bits, to_bits
-from gpu.compile import Cubin
+from gpu.compile import Cubin, compile_cubin
 from gpu.devices import DEVICES
 from gpu.emit import emit
 from gpu.kernel import ArgumentError, DeviceError, check_array, choose, current_device, described, load
+from gpu.nvrtc import CompileError
 from gpu.predict import rank
+from gpu.space import candidates
 from gpu.twin import run_on_twin
 from search.gpu_measure import compiled
 from tests.gpu_cases import check_on_twin, expected, integers, product_scheme
@@ -224,6 +226,15 @@ def test_a_kernel_that_needs_too_much_shared_memory(fake_device, monkeypatch):
         load(product_scheme(PROBLEM, unrolled=(2, 4, 2)))
 
 
+@pytest.mark.parametrize(("major", "architecture"), [(8, "sm_80"), (10, "sm_100")])
+def test_a_kernel_that_only_hopper_runs(fake_device, monkeypatch, major, architecture):
+    monkeypatch.setattr(gpu.kernel, "compile_cubin", compile_cubin)
+    monkeypatch.setitem(H200_TELLS, "major", major)
+    problem = matmul(m=512, n=512, k=512, dtype="f16")
+    with pytest.raises(CompileError, match=f"needs the architecture sm_90a and cannot be compiled for {architecture}$"):
+        load(next(s for s in candidates(problem, DEVICES["H200"]) if "@warpgroup" in s.text))
+
+
 def test_a_device_is_what_the_driver_tells_and_what_its_kind_is_known_for(fake_device):
     device = current_device()
     assert (device.name, device.multiprocessors, device.l2_bytes) == ("NVIDIA H200", 100, 60 << 20)
@@ -275,11 +286,11 @@ def test_the_models_choice_compiles_and_is_exact_on_the_twin(problem):
 
 
 def test_no_schedule_is_taken_whose_inputs_are_copied_by_code_that_spills(monkeypatch):
-    def compile_cubin(program, architecture):
+    def spilling(program, architecture):
         return Cubin(program.symbol, architecture, b"code", 64, 16 * program.symbol.endswith("_rows"), "fake")
 
-    monkeypatch.setattr("gpu.compile.compile_cubin", compile_cubin)
-    monkeypatch.setattr("gpu.kernel.compile_cubin", compile_cubin)
+    monkeypatch.setattr("gpu.compile.compile_cubin", spilling)
+    monkeypatch.setattr("gpu.kernel.compile_cubin", spilling)
     problem, device = matmul(m=8191, n=8191, k=8191, dtype="bf16"), DEVICES["H200"]
     ranked = rank(problem, device)
     assert emit(ranked[0].scheme).copied
