@@ -108,7 +108,7 @@ def run_on_twin(source: Source, *inputs: np.ndarray, seed: int = 0) -> Run:
     problem = source.scheme.problem
     for array, tensor in zip(inputs, (problem.broadcast, problem.vector, *problem.epilogue_arrays), strict=True):
         if array.shape != tensor.shape:
-            raise ValueError(f"{tensor.name} has shape {array.shape}, but this kernel takes {tensor.shape}")
+            raise ValueError(f"{tensor.called} has shape {array.shape}, but this kernel takes {tensor.shape}")
     bits = [to_bits(array, problem.dtype if i < 2 else problem.output_dtype) for i, array in enumerate(inputs)]
     output = to_bits(np.zeros(problem.output.shape, np.float32), problem.output_dtype)
     run = Twin(source).launch(*bits, output, seed=seed)
