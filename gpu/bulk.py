@@ -203,14 +203,11 @@ def _stored_row(pipeline: Pipeline) -> str:
 
 
 def _stored_words(pipeline: Pipeline) -> dict[str, str]:
-    """Of a row of a warp's buffer the word that a lane stores: its first element, its byte, and that of the next lane's
-    word.
-    """
+    """Of a row of a warp's buffer the word that a lane stores: its first element and its byte."""
     elements, word = _WORD // DTYPE_BYTES[pipeline.problem.output_dtype], spatial(WARP) @ repeat(_WORD)
     return {
         "element": (spatial(WARP) @ repeat(elements)).index(0, "lane", looped(("0", elements))),
         "byte": word.index(0, "lane", ("0",)),
-        "next_byte": word.index(0, f"(lane + 1) % {WARP}", ("0",)),
     }
 
 

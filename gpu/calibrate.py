@@ -44,6 +44,7 @@ def probes() -> tuple[Probe, ...]:
     found = [
         Probe("ldmatrix_x4", FILL + _ldmatrix("ldmatrix_x4"), words, words),
         Probe("ldmatrix_x4_trans", FILL + _ldmatrix("ldmatrix_x4_trans"), words, words),
+        Probe("from_next_lane", each_word("from_next_lane(a[i])"), words, words),
         Probe("load_shared", FILL + each_word("load_shared(shared + 4 * ((i * 37 + lane) % 2048))"), words, words),
         Probe("round_tf32", each_word("round_tf32(a[i])"), floats, floats),
     ]

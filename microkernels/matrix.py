@@ -52,9 +52,10 @@ def runs_of(problem: Problem, extents: Mapping[str, int], rows: int) -> tuple[Ru
     """The rows of a register tile, row-major, in runs of at most `rows`, equal but for one row. Rows between which
     padding may begin are in different runs.
     """
-    dims, x = problem.row_dims, problem.broadcast
+    dims = problem.row_dims
+    strides = [problem.broadcast.stride(dim) for dim in dims]
     points = list(product(*(range(extents.get(dim, 1)) for dim in dims)))
-    places = [sum(x.stride(dim) * at for dim, at in zip(dims, point)) for point in points]
+    places = [sum(stride * at for stride, at in zip(strides, point)) for point in points]
     apart = [place for place, dim in enumerate(dims) if dim in problem.padded_dims]
     found, first = [], 0
     while first < len(points):

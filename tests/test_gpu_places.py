@@ -14,7 +14,6 @@ ARITHMETIC = re.compile(rf"(?<![\w.]){NUMBERS}(?!\w)\s*[-+*/%](?!=)|[-+*/%]\s*(?
 PROBES = {"probe.py", "bulk_probes.py", "calibrate.py"}
 # What is no division of work among workers, and why.
 ALLOWED = {
-    "(lane + 1) %": "not a lane's own task, but whose word its next neighbour has",
     "blockIdx.x -": "blocks of one copy come behind those of another, each with a task map of its own",
     "tile +": "there a tile is the address of one in shared memory",
 }

@@ -96,6 +96,9 @@ DEVICE void ldmatrix_x4_trans(unsigned *to, unsigned row)
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(row) : "memory");
 }
 
+/* What the next lane of the warp gives; the last one gets its own back. No barrier. */
+DEVICE unsigned from_next_lane(unsigned value) { return __shfl_down_sync(0xffffffff, value, 1); }
+
 /* One 32-bit element of shared memory for each lane. */
 DEVICE unsigned load_shared(unsigned from)
 {

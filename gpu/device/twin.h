@@ -521,6 +521,18 @@ DEVICE void ldmatrix_x4_trans(unsigned *to, unsigned row)
     twin_collective("ldmatrix_x4_trans", twin_ldmatrix_trans, to, &row, NULL);
 }
 
+static void twin_from_next_lane(struct twin_thread *lanes)
+{
+    for (int lane = 0; lane < 31; ++lane)
+        *(unsigned *)lanes[lane].arguments[0] = *(unsigned *)lanes[lane + 1].arguments[0];
+}
+
+DEVICE unsigned from_next_lane(unsigned value)
+{
+    twin_collective("from_next_lane", twin_from_next_lane, &value, NULL, NULL);
+    return value;
+}
+
 static void twin_load_shared(struct twin_thread *lanes)
 {
     unsigned addresses[32];
