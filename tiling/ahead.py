@@ -28,8 +28,9 @@ from tiling.problem import Problem
 # anyway, and of larger pieces the first lines would be gone again before their turn. A smaller x stays there, too.
 FEW_WEIGHTS, LARGEST_PIECE, SMALL_X = 1 << 19, 1 << 20, 1 << 20
 LINE = 64
-# Bytes of the largest L1 of a core with AVX-512. `python -m bench.ahead` on Sapphire Rapids, with and without: 1.05 times
-# the speed for mobilenet:M9 and resnet18:R10, 1.03 for yolo9000:Y23; 4 to 24 steps are alike. Panels that fit lose as much.
+# Bytes of the largest L1 of a core with AVX-512. `python -m bench.ahead` on Sapphire Rapids, with and without: 1.05
+# times the speed for mobilenet:M9 and resnet18:R10, 1.03 for yolo9000:Y23; 4 to 24 steps are alike. Panels that fit
+# lose as much.
 LARGEST_L1 = 48 << 10
 STEPS_AHEAD = 8
 # Products of a vector (FMAs) that take so long that a line more or less does not show, some 500 cycles: with a line
