@@ -82,12 +82,14 @@ def main(arguments: list[str] | None = None) -> int:
         if options.scheme and len(layers) > 1:
             raise ProblemError("--scheme is for a single layer: name it as SUITE:LAYER")
         with alone():
-            for name, layer in layers:
+            for number, (name, layer) in enumerate(layers):
                 if layer.refused:
                     print(f"{name}:{layer.name}: {layer.refused}")
                     continue
                 problem = shop.problem(layer.problem)
                 scheme = parse(problem, options.scheme) if options.scheme else shop.candidates(problem)[0]
+                if number == 0:
+                    print("percent of the FMA peak of f32, the kernel alone, by what it asks for beforehand")
                 found = gain(shop, scheme)
                 told = ", ".join(f"{kind} {found.percent(kind):.1f} %" for kind in BEFORE) if found else "asks for none"
                 print(f"{name.partition(':')[0]}:{layer.name:<4} {told}   {scheme}", flush=True)

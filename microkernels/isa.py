@@ -239,8 +239,10 @@ def isa_named(name: str) -> Isa:
 def best_isa(cpu_flags: frozenset[str], dtype: str = "f32") -> Isa:
     """The widest instruction set of `dtype` that a CPU with these flags runs; of f32, `portable` runs everywhere.
 
-    Raises ValueError where it runs none.
+    Raises ValueError where it runs none, or there is no such dtype.
     """
+    if dtype not in ISAS_OF:
+        raise ValueError(f"dtype {dtype!r:.40} is not covered: {', '.join(ISAS_OF)}")
     for isa in ISAS_OF[dtype].values():
         if cpu_flags.issuperset(isa.cpu_flags):
             return isa

@@ -35,8 +35,8 @@ def test_a_line_a_layer_with_the_share_of_the_peak_of_each(monkeypatch, capsys):
     monkeypatch.setattr(ahead, "TURN_SECONDS", 0.001)
     scheme = "T(k,64) T(h,7) S(y) T(c,256) U(w,7) U(k,2) V(k,4)"
     assert ahead.main(["--suite", "resnet18:R11", "--isa", "portable", "--scheme", scheme]) == 0
-    line = capsys.readouterr().out
-    reached = re.match(r"resnet18:R11 +nothing asked (\S+) %, to L2 (\S+) %, all (\S+) %   (.*)\n$", line)
+    _, line = capsys.readouterr().out.splitlines()
+    reached = re.match(r"resnet18:R11 +nothing asked (\S+) %, to L2 (\S+) %, all (\S+) %   (.*)$", line)
     assert reached and reached[4] == scheme
     assert all(float(share) > 0 for share in reached.groups()[:3])
 
@@ -54,6 +54,7 @@ def test_a_kernel_that_asks_for_nothing_is_not_timed(monkeypatch, capsys):
         (["--suite", "resnet18:R3", "--scheme", "T(k,64)"], "no specifier is on dim c"),
         (["--suite", "resnet18", "--scheme", "T(k,64)"], "a single layer"),
         (["--suite", "resnet99"], "resnet99"),
+        (["--suite", "resnet18:R3", "--dtype", "f16"], "dtype 'f16' is not covered"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(arguments, sentence, capsys):

@@ -422,7 +422,9 @@ def test_full_registers_are_estimated_faster():
 
 def test_blocks_of_a_window_hold_all_its_words_and_no_more():
     problem = conv2d(c=3, h=9, w=9, k=16, r=1, s=5, dtype="bf16")
-    with pytest.raises(SchemeError, match=r"D\(sc,8\): the row of a window is 10 words .* use D\(sc,4\) or D\(sc,10\)"):
+    with pytest.raises(
+        SchemeError, match=r"D\(sc,8\): .* in equal blocks, and that has 20 .* use D\(sc,4\) or D\(sc,10\)"
+    ):
         parse(problem, "R(h) R(w) S(y) R(sc) D(sc,8) V(k,16)")
 
 

@@ -362,8 +362,8 @@ def _check_dot(problem, s) -> None:
         whole = words_of_window(problem)
         sizes = [f"D({s.dim},{n * fitting})" for n in range(2, whole + 1) if whole % n == 0 and n * fitting <= most]
         raise SchemeError(
-            f"{s}: the row of a window is {whole} words of 32 bits, whole ones for every pixel, which blocks share "
-            f"evenly: use {' or '.join(sizes or [f'D({s.dim[-1]},…)'])}"
+            f"{s}: a matrix instruction takes the row of a window in equal blocks, and that has {whole * fitting} "
+            f"numbers, every pixel filled up to 32 bits: use {' or '.join(sizes or [f'D({s.dim[-1]},…)'])}"
         )
 
 

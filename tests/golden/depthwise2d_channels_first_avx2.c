@@ -281,10 +281,10 @@ static void tile0_8cx3r_hpad2_tail(const float *x, const float *w, float *y, lon
 }
 
 /* Of X: so many channels and pixels of each; of its copy so many words from one pixel to the next, and APART from
- * one block of channels to the next. RUN pixels of some channels are turned before the next channels, in blocks of
- * channels by pixels. */
-static const long IMAGES = 2, CHANNELS = 37, PLANE = 72, WORDS = 37, APART = 8, RUN = 128;
-static const long PIXELS = PLANE;
+ * one block of channels to the next. */
+static const long IMAGES = 2, CHANNELS = 37, PLANE = 72, WORDS = 37, APART = 8;
+/* RUN pixels of some channels are turned before the next channels, in blocks of channels by pixels. */
+static const long PIXELS = PLANE, RUN = 128;
 
 static void turn_8x8(const float *restrict x, float *restrict copy)
 {
