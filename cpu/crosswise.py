@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cpu.epilogue import block_operand
-from cpu.expression import INDENT, added, indented, terms
+from cpu.expression import INDENT, indented, terms
 from cpu.site import Site
 from microkernels.emit import TileEmitter
 from microkernels.transpose import Block
+from tiling.expression import added
 from tiling.problem import Tensor
 
 
@@ -84,4 +85,4 @@ class Crosswise:
     def _place(self, base: str, prefix: str, tensor: Tensor, block: Block, v: int, place: int) -> str:
         """The address of the first row of a block at point `place` of vector `v`."""
         point = {self.site.problem.vector_dim: v * self.emitter.isa.lanes + place}
-        return added(base, terms(prefix, self.site.rows[block.first] | point, tensor))
+        return added(base, *terms(prefix, self.site.rows[block.first] | point, tensor))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cpu.expression import chosen, times
+from cpu.expression import chosen
 from cpu.site import Case, Clip, Clipping, Site
 from cpu.tile import Variant
+from tiling.expression import times
 from tiling.problem import Problem, Window
 
 
@@ -51,7 +52,7 @@ def bounds(window: Window, at: dict[str, str], problem: Problem) -> list[str]:
     left = f"{window.extent} - {start}"
     end = left if step == 1 else f"({left} + {step - 1}) / {step}"
     return [
-        f"const long {start} = {times(window.stride, at[window.dim])} - {window.before};",
+        f"const long {start} = {times(at[window.dim], window.stride)} - {window.before};",
         f"const long {tap}_begin = {start} < 0 ? {first} : 0;",
         f"const long {tap}_end = {end} < {taps} ? {end} : {taps};",
     ]

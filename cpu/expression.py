@@ -1,4 +1,4 @@
-"""Expressions and blocks of C as text: sums that leave out what is zero, products, indentation."""
+"""Blocks of C as text, and the terms of addresses."""
 
 from __future__ import annotations
 
@@ -14,32 +14,10 @@ def indented(lines: list[str]) -> list[str]:
     return [INDENT + line for line in lines]
 
 
-def added(base: str, terms: list[str]) -> str:
-    """`base + first + second`."""
-    return " + ".join([base, *terms])
-
-
 def terms(prefix: str, offsets: Mapping[str, int], tensor: Tensor) -> list[str]:
     """The terms `3 * X_w` of an address of `tensor`, by the dims that move it, that are not zero."""
     named = {dim: at for dim, at in offsets.items() if at and dim in tensor.dims}
     return [f"{prefix}_{dim}" if at == 1 else f"{at} * {prefix}_{dim}" for dim, at in named.items()]
-
-
-def moved(base: str, offset: int) -> str:
-    """The position `offset` points after `base`."""
-    if base == "0":
-        return str(offset)
-    return f"{base} + {offset}" if offset else base
-
-
-def times(factor: int, text: str) -> str:
-    """`3 * (text)`, or the text alone for a factor of 1."""
-    return text if factor == 1 else f"{factor} * {bracketed(text)}"
-
-
-def bracketed(text: str) -> str:
-    """The text as a factor: in brackets, unless it is a name or a number."""
-    return text if text.replace("_", "").isalnum() else f"({text})"
 
 
 def chosen(arms: list[tuple[str, list[str]]]) -> list[str]:

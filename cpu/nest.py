@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cpu.dispatch import bounds, dispatch, label
-from cpu.expression import added, bracketed, indented, moved
+from cpu.expression import indented
 from cpu.site import Site
 from cpu.tile import TileFunction, Variant, emitter_of, outer_panel_stride, parameters, tile_function
 from microkernels.isa import Isa
 from tiling.ahead import STEPS_AHEAD
+from tiling.expression import added, times
 from tiling.nest import Loop, Node, Staged, around, starts
 from tiling.scheme import Scheme
 from tiling.taskmap import spatial
@@ -74,7 +75,7 @@ class Nest:
 
     def _loop(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
         base = at[loop.dim]
-        begin = moved(base, loop.start)
+        begin = added(base, loop.start)
         name = begin if loop.trips == 1 else self._variable(loop)
         first = len(self.sites)
         inside = self.body(loop.body, (*path, loop), {**at, loop.dim: name})
@@ -83,7 +84,7 @@ class Nest:
         if loop.trips == 1:
             return ["{", *inside, "}"] if ahead else inside
         advance = f"++{name}" if loop.step == 1 else f"{name} += {loop.step}"
-        head = f"for (long {name} = {begin}; {name} < {moved(base, loop.start + loop.points)}; {advance}) {{"
+        head = f"for (long {name} = {begin}; {name} < {added(base, loop.start + loop.points)}; {advance}) {{"
         return [head, *inside, "}"]
 
     def _ahead(self, loop: Loop, sites: list[Site], at: dict[str, str]) -> list[str]:
@@ -106,32 +107,32 @@ class Nest:
         windows reach.
         """
         problem, x = self.scheme.problem, self.scheme.problem.broadcast
-        then = {**at, loop.dim: f"{at[loop.dim]} + {loop.step}"}
-        terms = [f"{bracketed(then[d])} * X_{d}" for d in problem.row_dims if d in x.dims and then[d] != "0"]
+        then = {**at, loop.dim: added(at[loop.dim], loop.step)}
+        terms = [times(then[d], f"X_{d}") for d in problem.row_dims if d in x.dims]
         less = " - X_PAD" if any(index.offset for index in x.indices) else ""
         for window in problem.windows:
             if window.dim == loop.dim and problem.extents[window.tap] > 1:
                 terms.append(f"{problem.extents[window.tap] - 1} * X_{window.tap}")
             if window.dim == loop.dim and window.stride > 1:
                 less += f" - {(window.stride - 1) * x.stride(window.tap) // window.dilation}"
-        return " + ".join(terms) + less
+        return added(*terms) + less
 
     def _weights(self, site: Site, at: dict[str, str], next_of: Loop | None = None) -> str:
         """Where, from W, the packed weights begin that are read at position `at`; or, with the innermost loop that `at`
         knows of as `next_of`, those that its next iteration reads.
         """
         problem, dim = self.scheme.problem, self.scheme.problem.vector_dim
-        lane = f"{at[dim]} + {next_of.step}" if next_of and next_of.dim == dim else at[dim]
-        terms = [f"{bracketed(at[d])} * W_{d}" for d in problem.looped_dims if at[d] != "0"]
-        terms += [f"{bracketed(lane)} * W_PANEL"] if lane != "0" else []
+        lane = added(at[dim], next_of.step) if next_of and next_of.dim == dim else at[dim]
+        terms = [times(at[d], f"W_{d}") for d in problem.looped_dims]
+        terms.append(times(lane, "W_PANEL"))
         for level, loop in enumerate(site.outer):
             if loop.dim in problem.reductions and loop.trips > 1:
                 base, step = self._outer_base(site, level), f" + {loop.step}" if loop is next_of else ""
                 here = f"{self._variable(loop)}{step}" + (f" - {base}" if base else "")
-                terms.append(f"{bracketed(here)} * {outer_panel_stride(site, level)} * PANEL_{site.vectors}")
+                terms.append(times(here, f"{outer_panel_stride(site, level)} * PANEL_{site.vectors}"))
             if loop is next_of:
                 break
-        return " + ".join(terms)
+        return added(*terms)
 
     def _cores(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
         """All core loops together: one parallel loop over workers, each with its own tile of every dim."""
@@ -143,7 +144,7 @@ class Nest:
         for axis, b in enumerate(bound):
             name = self._variable(b)
             place = f"({tasks.index(axis, 'worker')}) * {b.step}"
-            lines.append(f"const long {name} = {place if here[b.dim] == '0' else added(here[b.dim], [place])};")
+            lines.append(f"const long {name} = {added(here[b.dim], place)};")
             here[b.dim] = name
         lines += self._of_worker(self.body(bound[-1].body, (*path, *bound), here))
         pragma = ["#pragma omp parallel for num_threads(THREADS) schedule(static)"] if self.threads > 1 else []
@@ -205,11 +206,11 @@ class Nest:
         problem = self.scheme.problem
 
         def address(base: str, prefix: str, dims) -> str:
-            return added(base, [f"{bracketed(at[d])} * {prefix}_{d}" for d in dims if at[d] != "0"])
+            return added(base, *(times(at[d], f"{prefix}_{d}") for d in dims))
 
         x = address("X", "X", [d for d in problem.extents if d in problem.broadcast.dims])
         x = x + " - X_PAD" if any(index.offset for index in problem.broadcast.indices) else x
-        w = added("W", [terms] if (terms := self._weights(site, at)) else [])
+        w = added("W", self._weights(site, at))
         y = address("Y", "Y", [d for d in problem.extents if d in problem.output.dims])
         passed = [x, w, y]
         values = {}

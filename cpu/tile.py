@@ -7,12 +7,13 @@ from math import prod
 
 from cpu.crosswise import Crosswise
 from cpu.epilogue import operand, pointers
-from cpu.expression import added, indented, terms
+from cpu.expression import indented, terms
 from cpu.site import Clip, Site
 from microkernels.emit import Read, TileEmitter, unchanged
 from microkernels.isa import Isa
 from microkernels.matrix import MatrixEmitter, runs_of
 from tiling.ahead import LINE
+from tiling.expression import added
 from tiling.nest import Loop
 from tiling.scheme import WORD_BYTES
 
@@ -143,7 +144,7 @@ class _Writer:
         return self.emitter.store(self._outputs(), self.variant.tail, stream, self.finish if finished else unchanged)
 
     def _outputs(self) -> list[str]:
-        return [added("y", terms("Y", row, self.site.problem.output)) for row in self.site.rows]
+        return [added("y", *terms("Y", row, self.site.problem.output)) for row in self.site.rows]
 
     def finish(self, acc: str, row: int, v: int) -> str:
         """The floats to store for one accumulator, as C text: each array of an epilogue is read where it is needed."""
@@ -152,7 +153,7 @@ class _Writer:
         if problem.epilogue is None:
             return operands[0]
         for array in problem.epilogue_arrays:
-            address = added(f"e_{array.name}", terms(f"STEP_{array.name}", self.site.rows[row], array))
+            address = added(f"e_{array.name}", *terms(f"STEP_{array.name}", self.site.rows[row], array))
             operands.append(operand(self.emitter.isa, problem, array, address, v, tail))
         return f"epilogue({', '.join(operands)})"
 
@@ -171,7 +172,7 @@ class _Writer:
         if self.site.streams_past_l1:
             steps = f"{w} + STEPS_AHEAD * PANEL_{vectors}"
             words = range(0, vectors * self.emitter.isa.lanes, LINE // WORD_BYTES)
-            lines += [f"__builtin_prefetch({added(steps, [str(at)] if at else [])}, 0, 3);" for at in words]
+            lines += [f"__builtin_prefetch({added(steps, at)}, 0, 3);" for at in words]
         for piece in self.site.ahead:
             often = f"if ({piece.dim} % {piece.every} == 0) " if piece.dim else ""
             lines += [f"{often}{piece.array}_next = to_l2({piece.array}_next, {piece.array}_end);"] * piece.lines
@@ -194,7 +195,7 @@ class _Writer:
                 offsets = {**self.site.rows[row], **point}
                 address = sum(strides[dim] * at for dim, at in offsets.items())
                 if address not in texts:
-                    texts[address] = added(x, terms("X", offsets, broadcast))
+                    texts[address] = added(x, *terms("X", offsets, broadcast))
                 key = address, point[exchange_dim] if exchange_dim else 0
                 reads.setdefault(key, []).append((row, len(points) - 1))
         ordered = [
@@ -210,7 +211,7 @@ class _Writer:
             for place, run in enumerate(emitter.runs):
                 at = self.site.rows[run.first]
                 if self._reached(at, point, taps):
-                    reached[place] = added(x, terms("X", {**at, **point}, broadcast))
+                    reached[place] = added(x, *terms("X", {**at, **point}, broadcast))
             panel = w if number == 0 else f"{w} + {number} * PANEL_{self.site.vectors}"
             lines += emitter.multiply(panel, reached)
         return lines

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 
-from gpu.expression import times
 from gpu.instructions import CHUNK
 from gpu.operand import Operand
+from tiling.expression import times
 from tiling.taskmap import TaskMap, looped, repeat, spatial
 
 # Bytes that rows of a copy are a multiple of: a sector of the L2, of which a row then needs no more than it fills.

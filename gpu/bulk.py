@@ -13,11 +13,11 @@ from __future__ import annotations
 from math import prod
 
 from gpu.aligned import pitch
-from gpu.expression import added, times
 from gpu.instructions import CHUNK
 from gpu.operand import Operand
 from gpu.pipeline import STORE_BYTES, WARP, Pipeline
 from gpu.tensor_map import SWIZZLE, Pixels, TensorMap, TensorMapError
+from tiling.expression import added, times
 from tiling.problem import DTYPE_BYTES
 from tiling.scheme import SchemeError
 from tiling.taskmap import looped, repeat, spatial

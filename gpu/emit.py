@@ -17,7 +17,6 @@ import jinja2
 from gpu.aligned import SHARED_BYTES, THREADS, TILE, aligned_rows, blocks, copying_lines, turning_context
 from gpu.bulk import bulk_context, bulk_maps
 from gpu.epilogue import epilogue_lines
-from gpu.expression import times
 from gpu.fragments import fragment_lines
 from gpu.gather import gather_lines
 from gpu.operand import Operand, check_operand, copy_lines
@@ -26,6 +25,7 @@ from gpu.program import Program, Source
 from gpu.reading import pipeline_of
 from gpu.sharing import sharing_context
 from gpu.tensor_map import TensorMap
+from tiling.expression import times
 from tiling.problem import Problem, Tensor
 from tiling.scheme import Scheme, SchemeError
 from tiling.show import show

@@ -7,9 +7,9 @@ one by one.
 
 from __future__ import annotations
 
-from gpu.expression import added
 from gpu.instructions import A_MATRICES, B_MATRICES, CHUNK, matrix_rows
 from gpu.operand import Operand
+from tiling.expression import added
 
 
 def fragment_lines(operand: Operand) -> list[str]:

@@ -14,8 +14,8 @@ Padding is no case of its own: a run is cut where it leaves the image.
 
 from __future__ import annotations
 
-from gpu.expression import added, times
 from gpu.operand import CHUNK, Operand, global_offset
+from tiling.expression import added, times
 from tiling.problem import Window
 from tiling.taskmap import spatial
 

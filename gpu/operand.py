@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd, prod
 
-from gpu.expression import times
 from gpu.instructions import CHUNK
 from gpu.pipeline import SMALLEST_COPY, Pipeline
+from tiling.expression import times
 from tiling.problem import Affine, Problem, Tensor, Window
 from tiling.scheme import SchemeError
 from tiling.taskmap import TaskMap, repeat, spatial

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from tiling.expression import added, times
+
 
 @dataclass(frozen=True)
 class TaskMap:
@@ -77,9 +79,8 @@ class TaskMap:
                 left //= prod(shape)
                 stride = left * prod(shape[axis + 1 :])
                 term = _digit(worker, stride, shape[axis], self.workers) if shape[axis] > 1 else ""
-            if term not in ("", "0"):
-                terms.append(term if scale == 1 else f"({term}) * {scale}" if " " in term else f"{term} * {scale}")
-        return " + ".join(terms) or "0"
+            terms.append(times(term or "0", scale))
+        return added(*terms)
 
 
 def repeat(*shape: int) -> TaskMap:

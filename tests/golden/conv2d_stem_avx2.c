@@ -457,7 +457,7 @@ void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2(const float *restrict X,
         for (long h = 0; h < 10; ++h) {
             for (long w = 0; w < 10; w += 5) {
                 {
-                    const long h_in = 2 * h - 3;
+                    const long h_in = h * 2 - 3;
                     const long r_begin = h_in < 0 ? -h_in : 0;
                     const long r_end = 20 - h_in < 7 ? 20 - h_in : 7;
                     if (w <= 0) {
