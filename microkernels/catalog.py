@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from microkernels.estimate import estimate, moving
+from microkernels.isa import isa_named
 from microkernels.microkernel import Microkernel
 from tiling.machine import Timing
 
@@ -50,14 +51,14 @@ class Catalog:
     def score(self, kernel: Microkernel) -> float:
         """The fraction of peak to expect of any tile: its own score (a matmul tile's is that of the equal conv2d tile,
         `Microkernel.measured_as`); 0 where it failed; else its score at stride 1, where the FMAs are the same and only
-        the addresses differ; else `estimate`, scaled by the best score since no tile here was seen to go faster. At
-        most 1: a score beyond it says that the peak beside it was disturbed. Of that, where another instruction set's
-        tile stands for it, what `moving` leaves.
+        the addresses differ; else that of one row of as many points (`_alike`); else `estimate`, scaled by the best
+        score since no tile here was seen to go faster. At most 1: a score beyond it says that the peak beside it was
+        disturbed. Of that, where another instruction set's tile stands for it, what `moving` leaves.
         """
         return moving(kernel) * self._measured(kernel.measured_as)
 
     def _measured(self, kernel: Microkernel) -> float:
-        for known in (kernel, replace(kernel, stride=1)):
+        for known in (kernel, replace(kernel, stride=1), *_alike(kernel)):
             if known in self._scores:
                 return min(1.0, self._scores[known])
             if known == kernel and known in self._failed:
@@ -77,3 +78,15 @@ class Catalog:
     @cached_property
     def _failed(self) -> frozenset[Microkernel]:
         return frozenset(failure.kernel for failure in self.failures)
+
+
+def _alike(kernel: Microkernel) -> tuple[Microkernel, ...]:
+    """Tiles that load and multiply as much in a step, of one row in w, the more alike first: with as many taps of s
+    unrolled, and with none. 99 tiles of f32 on Sapphire Rapids reached 0.999 of their scores in the mean, with a
+    standard deviation of 0.06; of `estimate` it was 0.89 of the best. None where x is shared between rows, or tile
+    registers hold them.
+    """
+    if kernel.lanewise or isa_named(kernel.isa).matrix:
+        return ()
+    row = replace(kernel, rows=(("w", kernel.row_count),) if kernel.row_count > 1 else (), unrolled=(), stride=1)
+    return (replace(row, unrolled=(("s", kernel.steps),)), row) if kernel.steps > 1 else (row,)

@@ -3,7 +3,7 @@
     core    = compute + overhead                what the FMA pipes do, and what they wait for around a register tile
     levels  = bytes into each cache / bandwidth of the memory that they come from
     seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads + copy of x, where one is made first
-              + (UNASKED - EXPOSED) · (weights from beyond L2 that no tile has asked for before)
+              + (UNASKED - EXPOSED) · (what comes from beyond L2 and no tile has asked for before)
               + SCATTERED · (lines of x that enter L1) + RESHAPE · (changes of tiles), for matrix instructions
 
 Out-of-order execution and prefetch overlap data movement with arithmetic, so the slowest part rules; but not wholly,
@@ -107,9 +107,10 @@ class Predictor:
             lines = traffic[0].of(self.problem.broadcast.name) / self.machine.caches[0].line
             waits = self.costs.scattered * lines + self.costs.reshape * _changes(scheme) * share
             seconds += waits * self._cycle
-        late = self._late(traffic, movement)
-        if late > NOTICED * seconds and not _asked_for("w", scheme):
-            seconds += (self.costs.unasked - self.costs.exposed) * late
+        late = self._late(traffic, movement, stream)
+        asked = _asked_for(scheme) if sum(late.values()) > NOTICED * seconds else ()
+        waited = sum(part for tensor, part in late.items() if tensor not in asked)
+        seconds += (self.costs.unasked - self.costs.exposed) * waited
         return Prediction(
             seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads
         )
@@ -120,11 +121,14 @@ class Predictor:
         tiles = [self.machine.lanes * part.kernel.vectors for part in parts]
         return not self.problem.crosswise and all(width % line == 0 for width in (y.shape[-1], *tiles))
 
-    def _late(self, traffic: tuple[Traffic, ...], movement: tuple[float, ...]) -> float:
-        """Seconds of `movement` in which weights come from beyond L2."""
-        weights = self.problem.vector.name
-        beyond = list(zip(traffic, movement))[1:]
-        return sum(seconds * moved.of(weights) / moved.total for moved, seconds in beyond if moved.total)
+    def _late(self, traffic: tuple[Traffic, ...], movement: tuple[float, ...], stream: bool) -> dict[str, float]:
+        """Seconds of `movement` in which each tensor comes from beyond L2; nobody waits for outputs past the caches."""
+        late: dict[str, float] = {}
+        for moved, seconds in list(zip(traffic, movement))[1:]:
+            for tensor, amount in moved.moved:
+                if amount and not (stream and tensor == self.problem.output.name):
+                    late[tensor] = late.get(tensor, 0.0) + seconds * amount / moved.total
+        return late
 
     def kernel(self, tile: Mapping[str, int]) -> tuple[Microkernel, float]:
         """The microkernel of a register tile (units per dim) and its score."""
@@ -239,10 +243,12 @@ def seconds_of(
     return tuple(seconds)
 
 
-def _asked_for(array: str, scheme: Scheme) -> bool:
-    """Whether all tiles bring the array nearer before they need it."""
-    asked = (pieces(scheme.problem, tile) for tile in tiles(lower(scheme)))
-    return all(array in [piece.array for piece in found] for found in asked)
+def _asked_for(scheme: Scheme) -> frozenset[str]:
+    """The names of the inputs that all tiles bring nearer before they need them."""
+    problem = scheme.problem
+    asked = [{piece.array for piece in pieces(problem, tile)} for tile in tiles(lower(scheme))]
+    arrays = {"x": problem.broadcast.name, "w": problem.vector.name}
+    return frozenset(name for array, name in arrays.items() if all(array in found for found in asked))
 
 
 def _changes(scheme: Scheme) -> float:

@@ -26,9 +26,6 @@ from tiling.problem import Problem, Tensor
 
 # p of the norm over the levels: at 8, two equal levels count 9 % more than their maximum.
 NORM = 8
-# The part of a cache that a tile may fill: the rest is for the next tile's first lines, the stack, page tables, and
-# replacement that is not quite least-recently-used.
-ROOM = 0.8
 # How many integer neighbours of the continuous optimum are returned.
 NEIGHBOURS = 3
 # The search stops at this relative change of the time, or after so many steps.
@@ -68,7 +65,7 @@ class Sizer:
         self._most = np.log([block.count for block in blocks])
         self._fixed = {dim: float(inside.get(dim, 1)) for dim in problem.extents}
         caches = range(1, len(machine.caches))
-        self._capacity = [ROOM * geometry(machine.caches, level, threads).bytes for level in caches]
+        self._capacity = [geometry(machine.caches, level, threads).bytes for level in caches]
         outside = [cache.bandwidth for cache in machine.caches[2:]] + [machine.memory_bandwidth]
         self._bandwidth = outside[: len(self._capacity)]
         self._has = {tensor.name: tensor.dims for tensor in problem.tensors}

@@ -200,9 +200,10 @@ class Volumes:
         def fits(average: float, reached: float, total: float) -> bool:
             return total <= ways and (reached == average or reached + int(total - average) <= ways)
 
-        # Matrix instructions read a line of weights once a visit, and one of x for every tap and block: L1 gives up the
-        # lines that were not read again first (bf16 yolo9000:Y8 with k innermost and outermost: 1.38 and 1.65 ms).
-        streamed = self.problem.blocked and level == 0
+        # A visit reads a line of weights once, and one of x for every number in it and every tap: L1 gives up the lines
+        # that were not read again first (bf16 yolo9000:Y8 with k innermost and outermost: 1.38 and 1.65 ms; f32 Y13 84
+        # and 78 % of peak).
+        streamed = not self.problem.lanewise and level == 0
         beside = total - found[self._weights].average[level] if streamed else total
         return [
             fits(o.average[level], o.reached[level], beside if t == self._input else total) for t, o in enumerate(found)

@@ -19,7 +19,6 @@ from search.costs import COSTS
 from search.explain import aligned, microseconds
 from search.occupancy import geometry
 from search.predict import Predictor
-from search.sizes import ROOM
 from search.space import candidates, trusted
 from tiling.machine import Machine
 from tiling.problem import Problem
@@ -148,7 +147,7 @@ def _cycles(m: int) -> tuple[float, float]:
 def _bandwidth(machine: Machine, threads: int, size: float) -> float:
     """Bytes/s of the nearest cache beyond L1, or of memory, that holds so many bytes of each thread."""
     for level in range(1, len(machine.caches)):
-        if size <= ROOM * geometry(machine.caches, level, threads).bytes:
+        if size <= geometry(machine.caches, level, threads).bytes:
             return machine.caches[level].bandwidth
     return machine.memory_bandwidth
 

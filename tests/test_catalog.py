@@ -103,7 +103,22 @@ def test_a_matmul_tile_has_the_score_of_the_equal_convolution():
     assert catalog.score(product) == 0.8 and catalog.is_measured(product)
     unrolled = replace(product, unrolled=(("k", 4),))
     assert unrolled.measured_as == replace(TILE, unrolled=(("c", 4),))
-    assert catalog.score(unrolled) == estimate(unrolled) * 0.8 and not catalog.is_measured(unrolled)
+    assert catalog.score(unrolled) == 0.8 and not catalog.is_measured(unrolled)
+
+
+def test_a_tile_that_was_not_measured_has_the_score_of_a_row_that_loads_as_much():
+    plain, taps = Entry(TILE, 0.8, timing_at(TILE, 0.8)), replace(TILE, unrolled=(("s", 3),))
+    catalog = Catalog("here", "avx2", "conv2d", (plain,))
+    block = replace(TILE, rows=(("h", 2), ("w", 3)))
+    assert catalog.score(block) == catalog.score(replace(block, stride=2)) == catalog.score(taps) == 0.8
+    assert not catalog.is_measured(block)
+    both = Catalog("here", "avx2", "conv2d", (Entry(taps, 0.9, timing_at(taps, 0.9)), plain))
+    assert both.score(replace(block, unrolled=(("r", 3),))) == 0.9 and both.score(block) == 0.8
+    # Of depthwise tiles the rows share what they read of x.
+    deep = Microkernel("depthwise2d", "avx2", (("w", 6),), 1, (("s", 3),))
+    lanewise = Catalog("here", "avx2", "depthwise2d", (Entry(deep, 0.5, timing_at(deep, 0.5)),))
+    square = replace(deep, rows=(("h", 2), ("w", 3)))
+    assert lanewise.score(square) == estimate(square) * 0.5 / estimate(deep)
 
 
 @pytest.mark.parametrize("isa", ISAS)

@@ -8,9 +8,10 @@ from microkernels.estimate import estimate
 from microkernels.microkernel import microkernel_of
 from microkernels.microkernel import parse as kernel_named
 from search.costs import COSTS
+from search.occupancy import USABLE
 from search.permutations import CLASSES, orders, parse_class
-from search.predict import after_copy, predict, seconds_of
-from search.sizes import ROOM, Block, Sizer
+from search.predict import _asked_for, after_copy, predict, seconds_of
+from search.sizes import Block, Sizer
 from search.volume import Traffic
 from tests.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
 from tiling.footprint import footprint
@@ -154,7 +155,7 @@ def test_sizes_respect_capacity_and_divide():
             assert len(chain) == 2 and chain[1] == (34, 16, 1)
             tile = {**inside, **{b.dim: b.points * n for b, n in zip(blocks, chain[0])}}
             assert all(b.count % n == 0 for b, n in zip(blocks, chain[0]))
-            assert sum(footprint(problem, t, tile) for t in problem.tensors) <= 1.02 * ROOM * L2.bytes
+            assert sum(footprint(problem, t, tile) for t in problem.tensors) <= 1.02 * USABLE * L2.bytes
 
 
 def test_levels_of_sizes_follow_the_machine():
@@ -177,21 +178,47 @@ def test_an_output_takes_the_time_of_stores_where_that_is_known():
     assert seconds_of(moved, measured, again=0.5) == pytest.approx((100 / 200 + 40 / 50 + 20 / 200,))
 
 
-def test_weights_from_far_that_nobody_asks_for_cost_more():
+def test_what_comes_from_far_and_nobody_asks_for_costs_more():
     far = replace(MACHINE, caches=(L1, L2, replace(L3, bandwidth=10e9)))
     problem = conv2d(c=512, h=14, w=14, k=512, r=3, s=3, padding=1)
     body = "S(y) T(r,3) T(c,512) U(s,3) U(w,14) U(k,2) V(k,16)"
     few, many = (parse(problem, f"{loops} {body}") for loops in ("T(k,16) T(h,14)", "T(k,2) T(h,14) T(k,8)"))
     asked, unasked = (predict(scheme, far, lambda kernel: 0.9) for scheme in (few, many))
     assert asked.traffic[1].of("w") < unasked.traffic[1].of("w")
-    late = unasked.movement[1] * unasked.traffic[1].of("w") / unasked.traffic[1].total
-    rest = unasked.compute + unasked.overhead + sum(unasked.movement)
-    slowest = max(unasked.compute + unasked.overhead, *unasked.movement)
-    shown = slowest + COSTS.exposed * (rest - slowest)
-    assert unasked.seconds == pytest.approx(shown + (COSTS.unasked - COSTS.exposed) * late)
-    rest = asked.compute + asked.overhead + sum(asked.movement)
-    slowest = max(asked.compute + asked.overhead, *asked.movement)
-    assert asked.seconds == pytest.approx(slowest + COSTS.exposed * (rest - slowest))
+    for found, waited in ((unasked, "xwy"), (asked, "xy")):
+        late = sum(found.movement[1] * found.traffic[1].of(tensor) / found.traffic[1].total for tensor in waited)
+        rest = found.compute + found.overhead + sum(found.movement)
+        slowest = max(found.compute + found.overhead, *found.movement)
+        shown = slowest + COSTS.exposed * (rest - slowest)
+        assert found.seconds == pytest.approx(shown + (COSTS.unasked - COSTS.exposed) * late)
+
+
+def test_a_large_x_is_asked_for_where_only_rows_loop_around_it():
+    problem = conv2d(c=512, h=34, w=34, k=256, r=1, s=1)
+    body = "L(w, 1x10 + 2x12) S(y) T(c,512) U(w,λ) U(k,2) V(k,16)"
+    rows, panels = (parse(problem, f"{loops} {body}") for loops in ("T(h,34) T(k,8)", "T(k,8) T(h,34)"))
+    assert _asked_for(rows) == {"x", "w"} and "x" not in _asked_for(panels)
+    slow = replace(MACHINE, caches=(L1, L2, replace(L3, bandwidth=20e9)))
+    asked, unasked = (predict(scheme, slow, lambda kernel: 0.9) for scheme in (rows, panels))
+    x, y = (asked.movement[1] * asked.traffic[1].of(tensor) / asked.traffic[1].total for tensor in "xy")
+    costs = replace(COSTS, unasked=COSTS.unasked + 1)
+    more = predict(rows, slow, lambda kernel: 0.9, costs=costs).seconds - asked.seconds
+    assert more == pytest.approx(y)
+    assert predict(panels, slow, lambda kernel: 0.9, costs=costs).seconds - unasked.seconds > 8 * x
+
+
+def test_outputs_past_the_caches_are_not_waited_for():
+    problem = conv2d(c=16, h=600, w=600, k=64, r=1, s=1)  # 92 MB of outputs
+    scheme = parse(problem, "T(h,600) T(w,60) T(k,2) S(y) T(c,16) U(w,10) U(k,2) V(k,16)")
+    costs = replace(COSTS, unasked=COSTS.unasked + 1)
+    base, more = (predict(scheme, MACHINE, lambda kernel: 0.9, costs=chosen) for chosen in (COSTS, costs))
+    assert base.traffic[2].of("y") > 0 == base.traffic[1].of("y")
+    late = sum(
+        seconds * (moved.of("w") + moved.of("x") * ("x" not in _asked_for(scheme))) / moved.total
+        for moved, seconds in zip(base.traffic[1:], base.movement[1:])
+        if moved.total
+    )
+    assert more.seconds - base.seconds == pytest.approx(late)
 
 
 def overhead_of(problem, text: str, machine, **costs) -> float:

@@ -5,11 +5,11 @@ from statistics import median
 
 import pytest
 
-from search.occupancy import geometries, occupancy
+from search.occupancy import USABLE, geometries, occupancy
 from search.sample import random_schemes
 from search.volume import tasks, traffic
 from tests.cache_simulator import moved_bytes
-from tests.model_cases import CATALOG, L1, MACHINE, layer
+from tests.model_cases import CATALOG, L1, L2, L3, MACHINE, layer
 from tiling.footprint import footprint
 from tiling.machine import CacheLevel
 from tiling.notation import parse
@@ -108,9 +108,10 @@ def test_occupancy_of_a_strided_tile():
 
 
 def test_a_shared_cache_is_divided_among_threads():
-    assert [g.bytes for g in geometries(MACHINE, 1)] == [48 << 10, 1 << 20, 32 << 20]
-    assert [g.bytes for g in geometries(MACHINE, 2)] == [48 << 10, 1 << 20, 16 << 20]
-    assert geometries(MACHINE, 64)[2].bytes == 16 << 20
+    sizes = [L1.bytes, USABLE * L2.bytes, USABLE * L3.bytes]
+    assert [g.bytes for g in geometries(MACHINE, 1)] == pytest.approx(sizes)
+    assert [g.bytes for g in geometries(MACHINE, 2)] == pytest.approx([*sizes[:2], sizes[2] / 2])
+    assert geometries(MACHINE, 64)[2].bytes == pytest.approx(sizes[2] / 2)
 
 
 def test_each_core_moves_its_share():
