@@ -88,11 +88,21 @@ def compiled(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream
     build(parse(problem_of(op, shape), scheme), isa_named(isa), threads, stream)
 
 
+# Looks at a microkernel, each in memory of its own and beside its own peak: where pages lie, one differs from the next
+# by 2.7 % (standard deviation, 16 tiles of f32 on Sapphire Rapids), the median of five by 1.2.
+LOOKS = 5
+
+
 def microkernel(*, name: str, l1_bytes: int, seconds: float) -> dict:
-    """As `scheme`, for one microkernel inside its benchmark loop, on one thread."""
+    """As `scheme`, for one microkernel inside its benchmark loop, on one thread: the median of LOOKS."""
     tile = parse_microkernel(name)
     kernel = build(benchmark_scheme(tile, l1_bytes), isa_named(tile.isa))
-    return _timed(kernel, *check_exact(kernel), seconds=seconds, threads=1)
+    arrays, looks, held = check_exact(kernel), [], []
+    for _ in range(LOOKS):
+        held.append([aligned(array) for array in arrays])  # or the next look would be in the same memory
+        looks.append(_timed(kernel, *held[-1], seconds=seconds / LOOKS, threads=1))
+    looks.sort(key=lambda look: min(look["samples"]) * look["peak_gflops"])
+    return looks[LOOKS // 2]
 
 
 def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:

@@ -14,7 +14,7 @@ from microkernels.microkernel import RANKED_AS, Microkernel, parse
 from microkernels.rank import MeasureAll, Progress, ensure_ranked, rank
 from tiling.machine import Timing
 
-MEASURE_SECONDS = 0.04  # of samples a kernel: with the peak beside it, 1000 kernels stay within minutes
+MEASURE_SECONDS = 0.1  # of samples a kernel: with the peak beside each look, 1000 kernels stay within minutes
 TIMEOUT_SECONDS = 60.0  # a kernel takes under a second, compiling included; a loaded machine several times that
 
 

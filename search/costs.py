@@ -20,7 +20,8 @@ class Costs:
     entry: entering the innermost loop anew: its last exit is mispredicted now and then (about 15 cycles when it is),
         and pointers are set up.
     step: an iteration of the innermost loop, beyond its FMAs; two of these hide behind each FMA cycle.
-    exposed: the fraction of the faster parts that is not hidden behind the slowest.
+    exposed: the fraction of the faster parts that is not hidden behind the slowest; in_tiles: the same between matrix
+        instructions, whose loads wait for 16 lines each (734 schemes of 19 layers in bf16 and int8 on Sapphire Rapids).
     unasked: the same of what comes from beyond L2 and no tile has asked for before (`tiling.ahead`), on Sapphire Rapids
         3.5 to 4 cycles a line of x (952 schemes of 24 layers in f32, least squares), 2 to 9 of weights, 4 of y.
     shuffle: cycles of one shuffle of two vectors, where tiles are transposed as they are stored: 1 on Intel's cores
@@ -29,8 +30,6 @@ class Costs:
         cycles after they began; through: of each vector of its sums, which leave and come through memory.
     lone: of a row of such sums that is one vector, so that single lines of y are written far apart (int8 yolo9000:Y4 in
         the same loops, one vector and two: 1.11 and 0.80 ms; bf16 resnet18:R1 0.32 and 0.24).
-    scattered: of each line of x that tile loads bring to L1: rows lie apart, so that nothing brings them before (bf16
-        yolo9000:Y8 in seven orders of loops, 2 to 4 cycles).
     reshape: from the last instruction with tile registers of one shape to the first with those of another: 150 to 260
         ns (bf16 resnet18:R2, int8 yolo9000:Y8, λ inside and outside the loops over rows).
     narrow: of each vector that is made narrower and stored by itself, where a line of them would be stored as one.
@@ -45,12 +44,12 @@ class Costs:
     entry: float = 5.0
     step: float = 1.0
     exposed: float = 0.1
+    in_tiles: float = 0.25
     unasked: float = 0.5
     shuffle: float = 0.25
-    matrix: float = 60.0
-    through: float = 1.4
+    matrix: float = 40.0
+    through: float = 1.0
     lone: float = 4.0
-    scattered: float = 2.5
     reshape: float = 700.0
     narrow: float = 0.8
     start: float = 4e-6

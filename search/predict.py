@@ -4,7 +4,7 @@
     levels  = bytes into each cache / bandwidth of the memory that they come from
     seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads + copy of x, where one is made first
               + (UNASKED - EXPOSED) · (what comes from beyond L2 and no tile has asked for before)
-              + SCATTERED · (lines of x that enter L1) + RESHAPE · (changes of tiles), for matrix instructions
+              + RESHAPE · (changes of tiles), for matrix instructions
 
 Out-of-order execution and prefetch overlap data movement with arithmetic, so the slowest part rules; but not wholly,
 so a fraction of every other part shows. All constants that are not facts of the machine are in `search.costs`.
@@ -102,15 +102,14 @@ class Predictor:
         slowest = max(compute + overhead, *movement)
         rest = compute + overhead + sum(movement) - slowest
         start = self.costs.start if count > 1 and self.threads > 1 else 0.0
-        seconds = slowest + self.costs.exposed * rest + start
+        exposed = self.costs.in_tiles if self.problem.blocked else self.costs.exposed
+        seconds = slowest + exposed * rest + start
         if self.problem.blocked:
-            lines = traffic[0].of(self.problem.broadcast.name) / self.machine.caches[0].line
-            waits = self.costs.scattered * lines + self.costs.reshape * _changes(scheme) * share
-            seconds += waits * self._cycle
+            seconds += self.costs.reshape * _changes(scheme) * share * self._cycle
         late = self._late(traffic, movement, stream)
         asked = _asked_for(scheme) if sum(late.values()) > NOTICED * seconds else ()
         waited = sum(part for tensor, part in late.items() if tensor not in asked)
-        seconds += (self.costs.unasked - self.costs.exposed) * waited
+        seconds += (self.costs.unasked - exposed) * waited
         return Prediction(
             seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads
         )

@@ -221,6 +221,22 @@ def test_outputs_past_the_caches_are_not_waited_for():
     assert more.seconds - base.seconds == pytest.approx(late)
 
 
+def test_between_matrix_instructions_more_of_what_moves_shows():
+    problem = replace(layer("R2"), dtype="bf16")  # L2 holds all of it, so nobody waits for what is beyond
+    words, amx = (
+        in_words(problem, block_of(problem)),
+        replace(MACHINE, isa="amxbf16", caches=(L1, replace(L2, bytes=8 << 20))),
+    )
+    scheme = parse(words, "T(k,2) T(w,2) T(h,56) S(y) T(r,3) T(s,3) T(c,2) U(w,28) U(k,2) V(k,16)")
+    found, hidden = (
+        predict(scheme, amx, lambda kernel: 0.4, costs=replace(COSTS, in_tiles=share)) for share in (COSTS.in_tiles, 0)
+    )
+    parts = (found.compute + found.overhead, *found.movement)
+    assert found.movement[0] > 0.1 * found.compute
+    assert found.seconds - hidden.seconds == pytest.approx(COSTS.in_tiles * (sum(parts) - max(parts)))
+    assert COSTS.in_tiles > COSTS.exposed
+
+
 def overhead_of(problem, text: str, machine, **costs) -> float:
     """Overhead of a scheme of the problem of words, in cycles for each vector of sums."""
     words = in_words(problem, block_of(problem) if machine.isa.startswith("amx") else None)
