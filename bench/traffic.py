@@ -80,7 +80,7 @@ def simulate(scheme: Scheme, machine: Machine, isa: Isa) -> tuple[int, ...]:
     arrays = [
         aligned_empty((elements,)) for elements in (problem.broadcast.elements, source.packed, problem.output.elements)
     ]
-    caches = geometries(machine, threads=1)
+    caches = geometries(machine, threads=1, usable=1)
     line = machine.caches[0].line
     lines = np.zeros(sum(int(c.sets * c.ways) for c in caches), np.uint64)
     library.trace_begin(

@@ -143,7 +143,7 @@ class Nest:
         lines, here = [], dict(at)
         for axis, b in enumerate(bound):
             name = self._variable(b)
-            place = f"({tasks.index(axis, 'worker')}) * {b.step}"
+            place = times(tasks.index(axis, "worker"), b.step)
             lines.append(f"const long {name} = {added(here[b.dim], place)};")
             here[b.dim] = name
         lines += self._of_worker(self.body(bound[-1].body, (*path, *bound), here))

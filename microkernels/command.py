@@ -103,7 +103,7 @@ def _print_entries(catalog: Catalog, entries: Iterable[Entry]) -> None:
     peak = "the FMA peak measured beside"
     if isa_named(catalog.isa).matrix:
         peak = "two rows times a vector of sums a cycle (matrix instructions: 50 at most), by the FMA peak beside"
-    print(f"% of {peak}, one core, data in L1, fastest sample; {catalog.fingerprint}")
+    print(f"% of {peak}, one core, x in L1, fastest sample; {catalog.fingerprint}")
     for entry in entries:
         timing = entry.timing
         print(

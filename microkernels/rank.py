@@ -29,7 +29,7 @@ MeasureAll = Callable[[tuple[Microkernel, ...]], Generator[tuple[Microkernel, "T
 # its speed. So what falls short of its shape is looked at again, compiled by then, and the best look counts. Some 100
 # kernels later, for the disturbance to have passed; and not at the very end, so that a ranking cut short has it too.
 LOOKS = 3
-DOUBTFUL = 0.9
+DOUBTFUL = 0.75
 BATCH = 128
 # Faster than the peak, by more than clocks jitter: then it was the measurement of the peak that was disturbed.
 IMPOSSIBLE = 1.015
@@ -167,6 +167,6 @@ def _is_impossible(entry: Entry) -> bool:
 
 
 def _entry(kernel: Microkernel, timing: Timing, l1_bytes: int) -> Entry:
-    """The fastest sample makes the score, not the median: at the peak rate nothing but a disturbance adds time."""
+    """The fastest sample makes the score, not the median: of a look, all else that adds time is a disturbance."""
     flops = vector_flops(benchmark_scheme(kernel, l1_bytes))
     return Entry(kernel, flops / min(timing.samples) / (timing.peak_gflops * 1e9), timing)

@@ -21,7 +21,6 @@ from tiling.problem import Problem, Tensor
 # it: a tile one vector wide moves lines that are gone before a loop over channels comes to them.
 PAIR = 2
 
-
 # Of the ways of a cache whose sets go by physical addresses, so from L2 on: pages do not lie evenly over its sets, and
 # code, stack, page tables and what is asked for ahead are there too. Of 24 layers in f32 on Sapphire Rapids the scheme
 # predicted to be the fastest reached 0.966 of the fastest's speed with 1, 0.976 with 0.8 and with 0.7.
@@ -46,24 +45,23 @@ class Geometry:
         return self.sets * self.ways * self.line
 
 
-def geometry(caches: tuple[CacheLevel, ...], level: int, threads: int) -> Geometry:
+def geometry(caches: tuple[CacheLevel, ...], level: int, threads: int, usable: float = USABLE) -> Geometry:
     """The share of `caches[level]` that one of `threads` busy cores has.
 
-    Cores that share a cache get equal parts of its ways, from L2 on of USABLE of them. From the third level on a cache
-    is built of slices and picks slice and set by a hash of the address (Intel since Sandy Bridge, AMD Zen), so strides
-    do not hurt there.
+    Cores that share a cache get equal parts of its ways, from L2 on of `usable` of them. From the third level on a
+    cache is built of slices and picks slice and set by a hash of the address (Intel since Sandy Bridge, AMD Zen), so
+    strides do not hurt there.
     """
     cache = caches[level]
     sharers = max(1, min(threads, cache.shared_by))
     ways = cache.ways or max(1, cache.bytes // cache.line)
     sets = max(1, cache.bytes // (cache.line * ways))
-    usable = ways / sharers * (USABLE if level else 1)
-    return Geometry(sets, usable, cache.line, cache.ways == 0 or level >= 2)
+    return Geometry(sets, ways / sharers * (usable if level else 1), cache.line, cache.ways == 0 or level >= 2)
 
 
-def geometries(machine: Machine, threads: int) -> tuple[Geometry, ...]:
+def geometries(machine: Machine, threads: int, usable: float = USABLE) -> tuple[Geometry, ...]:
     """One core's share of every cache of the machine."""
-    return tuple(geometry(machine.caches, level, threads) for level in range(len(machine.caches)))
+    return tuple(geometry(machine.caches, level, threads, usable) for level in range(len(machine.caches)))
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
     core    = compute + overhead                what the FMA pipes do, and what they wait for around a register tile
     levels  = bytes into each cache / bandwidth of the memory that they come from
     seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads + copy of x, where one is made first
-              + (UNASKED - EXPOSED) · (what comes from beyond L2 and no tile has asked for before)
+              + (UNASKED - EXPOSED) · (what comes from beyond L2 and no tile has asked for before, unless it rules)
               + RESHAPE · (changes of tiles), for matrix instructions
 
-Out-of-order execution and prefetch overlap data movement with arithmetic, so the slowest part rules; but not wholly,
-so a fraction of every other part shows. All constants that are not facts of the machine are in `search.costs`.
+For matrix instructions EXPOSED is IN_TILES. Out-of-order execution and prefetch overlap data movement with arithmetic,
+so the slowest part rules; but not wholly, so a fraction of every other part shows. All constants that are not facts of
+the machine are in `search.costs`.
 """
 
 from __future__ import annotations
@@ -106,10 +107,12 @@ class Predictor:
         seconds = slowest + exposed * rest + start
         if self.problem.blocked:
             seconds += self.costs.reshape * _changes(scheme) * share * self._cycle
-        late = self._late(traffic, movement, stream)
-        asked = _asked_for(scheme) if sum(late.values()) > NOTICED * seconds else ()
-        waited = sum(part for tensor, part in late.items() if tensor not in asked)
-        seconds += (self.costs.unasked - exposed) * waited
+        late = self._late(traffic, movement, stream, slowest)
+        if sum(late.values()) > NOTICED * seconds:
+            asked = _asked_for(scheme)
+            seconds += (self.costs.unasked - exposed) * sum(
+                part for tensor, part in late.items() if tensor not in asked
+            )
         return Prediction(
             seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads
         )
@@ -120,12 +123,16 @@ class Predictor:
         tiles = [self.machine.lanes * part.kernel.vectors for part in parts]
         return not self.problem.crosswise and all(width % line == 0 for width in (y.shape[-1], *tiles))
 
-    def _late(self, traffic: tuple[Traffic, ...], movement: tuple[float, ...], stream: bool) -> dict[str, float]:
-        """Seconds of `movement` in which each tensor comes from beyond L2; nobody waits for outputs past the caches."""
+    def _late(
+        self, traffic: tuple[Traffic, ...], movement: tuple[float, ...], stream: bool, slowest: float
+    ) -> dict[str, float]:
+        """Seconds of `movement` in which each tensor comes from beyond L2; nobody waits for outputs past the caches,
+        and what is the slowest of all counts whole anyway.
+        """
         late: dict[str, float] = {}
         for moved, seconds in list(zip(traffic, movement))[1:]:
             for tensor, amount in moved.moved:
-                if amount and not (stream and tensor == self.problem.output.name):
+                if amount and seconds < slowest and not (stream and tensor == self.problem.output.name):
                     late[tensor] = late.get(tensor, 0.0) + seconds * amount / moved.total
         return late
 

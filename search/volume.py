@@ -3,7 +3,7 @@
 The model is TTile's, walked over the lowered nest from the register tile outwards, for each cache alone:
 
 - A tensor is *kept* across a piece of the nest while everything in that piece fits the cache: it is then moved once,
-  and its volume is its footprint.
+  and its volume is its footprint. In L1 the weights pass x by (`_fits`).
 - The first loop outwards whose whole does not fit *saturates* the cache. What every iteration of it touches stays
   (least recently used goes first, and this was just used): a tensor that does not depend on the loop's dim still
   moves only once, and so on outwards while the loops do not move it. The first loop that does move it multiplies,

@@ -113,7 +113,9 @@ def test_a_tile_that_was_not_measured_has_the_score_of_a_row_that_loads_as_much(
     assert catalog.score(block) == catalog.score(replace(block, stride=2)) == catalog.score(taps) == 0.8
     assert not catalog.is_measured(block)
     both = Catalog("here", "avx2", "conv2d", (Entry(taps, 0.9, timing_at(taps, 0.9)), plain))
-    assert both.score(replace(block, unrolled=(("r", 3),))) == 0.9 and both.score(block) == 0.8
+    assert both.score(replace(block, unrolled=(("s", 3),))) == 0.9 and both.score(block) == 0.8
+    assert both.score(replace(block, unrolled=(("r", 3),))) == 0.8
+    assert Catalog("here", "avx2", "conv2d", (plain,), (Failure(block, "crashed"),)).score(block) == 0
     # Of depthwise tiles the rows share what they read of x.
     deep = Microkernel("depthwise2d", "avx2", (("w", 6),), 1, (("s", 3),))
     lanewise = Catalog("here", "avx2", "depthwise2d", (Entry(deep, 0.5, timing_at(deep, 0.5)),))

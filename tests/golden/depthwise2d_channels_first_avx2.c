@@ -373,7 +373,7 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(co
     float *const X = turned(input);
     #pragma omp parallel for num_threads(THREADS) schedule(static)
     for (long worker = 0; worker < 6; ++worker) {
-        const long n = (worker / 3) * 1;
+        const long n = worker / 3;
         const long h_1 = (worker % 3) * 3;
         for (long h = h_1; h < h_1 + 3; ++h) {
             for (long w = 0; w < 8; ++w) {
