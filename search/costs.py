@@ -21,7 +21,7 @@ class Costs:
         and pointers are set up.
     step: an iteration of the innermost loop, beyond its FMAs; two of these hide behind each FMA cycle.
     exposed: the fraction of the faster parts that is not hidden behind the slowest; in_tiles: the same between matrix
-        instructions, whose loads wait for 16 lines each (734 schemes of 19 layers in bf16 and int8 on Sapphire Rapids).
+        instructions, whose loads wait for 16 lines each (728 schemes of 19 layers in bf16 and int8 on Sapphire Rapids).
     unasked: the same of what comes from beyond L2 and no tile has asked for before (`tiling.ahead`), on Sapphire Rapids
         3.5 to 4 cycles a line of x (952 schemes of 24 layers in f32, least squares), 2 to 9 of weights, 4 of y.
     shuffle: cycles of one shuffle of two vectors, where tiles are transposed as they are stored: 1 on Intel's cores
