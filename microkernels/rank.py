@@ -28,6 +28,8 @@ MeasureAll = Callable[[tuple[Microkernel, ...]], Generator[tuple[Microkernel, "T
 # Other programs only ever slow a kernel down, and on a busy 2-core machine one measurement in five came out at half
 # its speed. So what falls short of its shape is looked at again, compiled by then, and the best look counts. Some 100
 # kernels later, for the disturbance to have passed; and not at the very end, so that a ranking cut short has it too.
+# Weights stream, of which `estimate` knows nothing: of 111 undisturbed tiles on Sapphire Rapids 14 fall short of 0.75
+# of their shape, and 75 of 0.9.
 LOOKS = 3
 DOUBTFUL = 0.75
 BATCH = 128
