@@ -86,17 +86,3 @@ def test_of_our_cpus_stolen_time_counts_and_idle_time_does_not(monkeypatch, tmp_
     cpus = ["cpu  9 9 9 9 9 9 9 9 9 9", *(f"cpu{i} 100 200 300 4000 50 6 7 {i} 0 0" for i in range(12)), "intr 5"]
     stat.write_text("\n".join(cpus))
     assert accounts().all == pytest.approx((2 * (100 + 200 + 300 + 6 + 7) + 1 + 10) / 100)
-
-
-def test_a_microkernel_is_the_median_of_looks_in_memory_of_their_own(monkeypatch):
-    found, places = iter([5.0, 1.0, 4.0, 2.0, 3.0]), []
-
-    def timed(kernel, *arrays, seconds, threads):
-        places.append({array.ctypes.data for array in arrays})
-        assert threads == 1 and seconds == pytest.approx(0.5 / cpu.measure.LOOKS)
-        return {"samples": [next(found), 9.0], "peak_gflops": 10.0}
-
-    monkeypatch.setattr(cpu.measure, "_timed", timed)
-    look = cpu.measure.microkernel(name="f32_conv2d_ukernel_2wx4k_s1__portable", l1_bytes=32 << 10, seconds=0.5)
-    assert look == {"samples": [3.0, 9.0], "peak_gflops": 10.0}
-    assert len(places) == cpu.measure.LOOKS and len(set.union(*places)) == sum(map(len, places))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+import cpu.measure
 from microkernels.benchmark import benchmark_scheme
 from microkernels.catalog import Failure
 from microkernels.estimate import estimate
@@ -187,3 +188,17 @@ def test_where_nothing_can_be_measured_the_reason_is_told_and_it_is_tried_again(
         ensure_ranked(AVX2, "conv2d", broken, "here", L1, announce=lambda _: None)
     catalog = ensure_ranked(AVX2, "conv2d", measure_by_estimate, "here", L1, announce=lambda _: None)
     assert len(catalog.entries) == 40
+
+
+def test_a_microkernel_is_the_median_of_looks_in_memory_of_their_own(monkeypatch):
+    found, places = iter([5.0, 1.0, 4.0, 2.0, 3.0]), []
+
+    def timed(kernel, *arrays, seconds, threads):
+        places.append({array.ctypes.data for array in arrays})
+        assert threads == 1 and seconds == pytest.approx(0.5 / cpu.measure.LOOKS)
+        return {"samples": [next(found), 9.0], "peak_gflops": 10.0}
+
+    monkeypatch.setattr(cpu.measure, "_timed", timed)
+    look = cpu.measure.microkernel(name="f32_conv2d_ukernel_2wx4k_s1__portable", l1_bytes=32 << 10, seconds=0.5)
+    assert look == {"samples": [3.0, 9.0], "peak_gflops": 10.0}
+    assert len(places) == cpu.measure.LOOKS and len(set.union(*places)) == sum(map(len, places))
