@@ -109,7 +109,7 @@ class Predictor:
             seconds += self.costs.reshape * _changes(scheme) * share * self._cycle
         late = self._late(traffic, movement, stream, slowest)
         if sum(late.values()) > NOTICED * seconds:
-            asked = _asked_for(scheme)
+            asked = asked_for(scheme)
             seconds += (self.costs.unasked - exposed) * sum(
                 part for tensor, part in late.items() if tensor not in asked
             )
@@ -249,7 +249,7 @@ def seconds_of(
     return tuple(seconds)
 
 
-def _asked_for(scheme: Scheme) -> frozenset[str]:
+def asked_for(scheme: Scheme) -> frozenset[str]:
     """The names of the inputs that all tiles bring nearer before they need them."""
     problem = scheme.problem
     asked = [{piece.array for piece in pieces(problem, tile)} for tile in tiles(lower(scheme))]

@@ -10,7 +10,7 @@ from microkernels.microkernel import parse as kernel_named
 from search.costs import COSTS
 from search.occupancy import USABLE
 from search.permutations import CLASSES, orders, parse_class
-from search.predict import _asked_for, after_copy, predict, seconds_of
+from search.predict import after_copy, asked_for, predict, seconds_of
 from search.sizes import Block, Sizer
 from search.volume import Traffic
 from tests.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
@@ -198,7 +198,7 @@ def test_a_large_x_is_asked_for_where_only_rows_loop_around_it():
     problem = conv2d(c=512, h=34, w=34, k=256, r=1, s=1)
     body = "L(w, 1x10 + 2x12) S(y) T(c,512) U(w,λ) U(k,2) V(k,16)"
     rows, panels = (parse(problem, f"{loops} {body}") for loops in ("T(h,34) T(k,8)", "T(k,8) T(h,34)"))
-    assert _asked_for(rows) == {"x", "w"} and "x" not in _asked_for(panels)
+    assert asked_for(rows) == {"x", "w"} and "x" not in asked_for(panels)
     slow = replace(MACHINE, caches=(L1, L2, replace(L3, bandwidth=20e9)))
     asked, unasked = (predict(scheme, slow, lambda kernel: 0.9) for scheme in (rows, panels))
     x, y = (asked.movement[1] * asked.traffic[1].of(tensor) / asked.traffic[1].total for tensor in "xy")
@@ -223,7 +223,7 @@ def test_outputs_past_the_caches_are_not_waited_for():
     base, more = (predict(scheme, MACHINE, lambda kernel: 0.9, costs=chosen) for chosen in (COSTS, costs))
     assert base.traffic[2].of("y") > 0 == base.traffic[1].of("y")
     late = sum(
-        seconds * (moved.of("w") + moved.of("x") * ("x" not in _asked_for(scheme))) / moved.total
+        seconds * (moved.of("w") + moved.of("x") * ("x" not in asked_for(scheme))) / moved.total
         for moved, seconds in zip(base.traffic[1:], base.movement[1:])
         if moved.total and seconds < max(base.compute + base.overhead, *base.movement)
     )
@@ -232,10 +232,8 @@ def test_outputs_past_the_caches_are_not_waited_for():
 
 def test_between_matrix_instructions_more_of_what_moves_shows():
     problem = replace(layer("R2"), dtype="bf16")  # L2 holds all of it, so nobody waits for what is beyond
-    words, amx = (
-        in_words(problem, block_of(problem)),
-        replace(MACHINE, isa="amxbf16", caches=(L1, replace(L2, bytes=8 << 20))),
-    )
+    words = in_words(problem, block_of(problem))
+    amx = replace(MACHINE, isa="amxbf16", caches=(L1, replace(L2, bytes=8 << 20)))
     scheme = parse(words, "T(k,2) T(w,2) T(h,56) S(y) T(r,3) T(s,3) T(c,2) U(w,28) U(k,2) V(k,16)")
     found, hidden = (
         predict(scheme, amx, lambda kernel: 0.4, costs=replace(COSTS, in_tiles=share)) for share in (COSTS.in_tiles, 0)
