@@ -99,7 +99,7 @@ def contest(
         entrants.append(_ours(name, kernel, inputs, expected, warm))
     for name in peers:
         try:
-            entrants.append(_peer(name, problem, inputs, threads, expected, bound, peak if warm else None))
+            entrants.append(_peer(name, problem.asked, inputs, threads, expected, bound, peak if warm else None))
         except Exception as error:  # whatever a foreign library raises is its reason
             skipped.append([name, sentence(error)])
 

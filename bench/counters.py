@@ -15,7 +15,7 @@ import sys
 
 import numpy as np
 
-from cpu.kernel import aligned_empty, build
+from cpu.kernel import build
 from microkernels.isa import isa_named
 from tiling.machine import Machine
 from tiling.notation import parse
@@ -75,8 +75,8 @@ def _run(job: dict, calls: int) -> None:
     """What is counted: a kernel that was compiled before, called again and again on one thread."""
     scheme = parse(problem_of(job["op"], job["shape"]), job["scheme"])
     kernel = build(scheme, isa_named(job["isa"]), 1, job["stream"])
-    x, w = (np.ones(t.shape, np.float32) for t in (scheme.problem.broadcast, scheme.problem.vector))
-    packed, y = kernel.pack(w), aligned_empty(scheme.problem.output.shape)
+    x, w = (np.ones(tensor.shape, np.float32) for tensor in kernel.asked.tensors[:2])
+    packed, y = kernel.pack(w), kernel.empty()
     for _ in range(calls):
         kernel(x, packed, out=y)
 

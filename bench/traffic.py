@@ -78,7 +78,7 @@ def simulate(scheme: Scheme, machine: Machine, isa: Isa) -> tuple[int, ...]:
     library = load(source.text, (), ffi.dlopen)
     problem = scheme.problem
     arrays = [
-        aligned_empty((elements,)) for elements in (problem.broadcast.elements, source.packed, problem.output.elements)
+        aligned_empty((elements,)) for elements in (problem.tensors[0].elements, source.packed, problem.output.elements)
     ]
     caches = geometries(machine, threads=1, usable=1)
     line = machine.caches[0].line

@@ -63,7 +63,7 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
     too.
     """
     source = kernel.emitted
-    problem = kernel.problem
+    problem = kernel.asked
     facts = {
         "symbol": source.symbol,
         "problem": str(problem),

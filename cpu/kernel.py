@@ -62,6 +62,7 @@ class Kernel:
         Raises CpuError; OSError for one that cannot be loaded, and what `cpu.cache.load` raises.
         """
         self.problem: Problem = scheme.problem
+        self.asked: Problem = scheme.problem.asked  # whose arrays are passed
         self.scheme = scheme
         self.emitted = source
         self.saved = saved
@@ -124,7 +125,7 @@ class Kernel:
         if self._timing is None:
             rng = np.random.default_rng(0)
             arrays = [array.elements for array in self.problem.epilogue_arrays]
-            sizes = (self.problem.broadcast.elements, self.emitted.packed, *arrays)
+            sizes = (self.problem.tensors[0].elements, self.emitted.packed, *arrays)
             x, packed, *more = stored(self.problem, [rng.random(elements, np.float32) for elements in sizes])
             self._timing = self.measure(x, packed, self.empty(), 0.1, more)
         return self._timing
@@ -162,7 +163,7 @@ class Kernel:
 
     def pack(self, w) -> Packed:
         """The weights, (K,C/groups,R,S) (b of a product: (K,N)) of the problem's dtype, packed once for many calls."""
-        raw = _checked(w, self.problem.vector, self._elements[1])
+        raw = _checked(w, self.asked.vector, self._elements[1])
         packed = aligned_empty((self.emitted.packed,), self._elements[1].numpy)
         self._pack(_pointer(raw), _pointer(packed))
         return Packed(packed, self.scheme)
@@ -179,7 +180,7 @@ class Kernel:
         CPU, C-contiguous; none is copied on the way to C. With `out` the result is written there and returned. Safe to
         call from several threads at once; the GIL is released meanwhile. Raises ArgumentError.
         """
-        given, x = x, _checked(x, self.problem.broadcast, self._elements[0])
+        given, x = x, _checked(x, self.asked.broadcast, self._elements[0])
         if isinstance(w, Packed):
             # The scheme's text alone would not do: it may be the same for two problems, its problem is part of it.
             if w.scheme is not self.scheme and w.scheme != self.scheme:
@@ -195,14 +196,14 @@ class Kernel:
         if out is None:
             y = self.empty()
         else:
-            y = _checked_output(out, self.problem.output, self._elements[2])
+            y = _checked_output(out, self.asked.output, self._elements[2])
             if not y.flags.writeable:
                 raise ArgumentError("out is read-only: pass an array that can be written")
         at_x, at_w, at_y = _pointer(x), _pointer(w.data), _pointer(y)
         if out is not None and (_overlap(at_y, at_x) or _overlap(at_y, at_w)):
             raise ArgumentError("out overlaps an input: pass memory of its own")
         if arrays:
-            arrays = [self._beside(at_y, *each) for each in zip(arrays, self.problem.epilogue_arrays)]
+            arrays = [self._beside(at_y, *each) for each in zip(arrays, self.asked.epilogue_arrays)]
         self._run(at_x, at_w, at_y, *arrays)
         if out is not None:
             return out
@@ -213,11 +214,11 @@ class Kernel:
 
     def empty(self) -> np.ndarray:
         """An uninitialised output."""
-        return aligned_empty(self.problem.output.shape, self._elements[2].numpy)
+        return aligned_empty(self.asked.output.shape, self._elements[2].numpy)
 
     def _epilogue_arrays(self, given: tuple, named: dict) -> list[np.ndarray]:
         """The epilogue's arrays in order, checked."""
-        tensors = self.problem.epilogue_arrays
+        tensors = self.asked.epilogue_arrays
         if len(given) > len(tensors):
             follow = "1 array follows" if len(given) == 1 else f"{len(given)} arrays follow"
             takes = f"epilogue takes {' and '.join(tensor.name for tensor in tensors) or 'no array'}"
@@ -242,7 +243,7 @@ class Kernel:
         at = _pointer(array)
         if not _overlap(at_y, at):
             return at
-        if not may_be_output(self.problem, tensor) or at != at_y:
+        if not may_be_output(self.asked, tensor) or at != at_y:
             raise ArgumentError(
                 f"out overlaps {tensor.name}: pass memory of its own, or for a residual the very same array"
             )

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from cpu.dispatch import bounds, dispatch, label
 from cpu.expression import indented
 from cpu.site import Site
-from cpu.tile import TileFunction, Variant, emitter_of, outer_panel_stride, parameters, tile_function
+from cpu.tile import TileFunction, Variant, emitter_of, outer_panel_stride, panel_width, parameters, tile_function
 from microkernels.isa import Isa
-from tiling.ahead import STEPS_AHEAD
+from tiling.ahead import LINE, STEPS_AHEAD
 from tiling.expression import added, times
 from tiling.nest import Loop, Node, Staged, around, starts
-from tiling.scheme import Scheme
+from tiling.scheme import WORD_BYTES, Scheme
 from tiling.taskmap import spatial
 
 
@@ -121,15 +121,15 @@ class Nest:
         """Where, from W, the packed weights begin that are read at position `at`; or, with the innermost loop that `at`
         knows of as `next_of`, those that its next iteration reads.
         """
-        problem, dim = self.scheme.problem, self.scheme.problem.vector_dim
-        lane = added(at[dim], next_of.step) if next_of and next_of.dim == dim else at[dim]
-        terms = [times(at[d], f"W_{d}") for d in problem.looped_dims]
-        terms.append(times(lane, "W_PANEL"))
+        problem, dim = self.scheme.problem, self.scheme.problem.panel_dim
+        panel = added(at[dim], next_of.step) if next_of and next_of.dim == dim else at[dim]
+        terms = [times(at[d], f"W_{d}") for d in problem.looped_dims if d in problem.packed.dims]
+        terms.append(times(panel, "W_PANEL"))
         for level, loop in enumerate(site.outer):
             if loop.dim in problem.reductions and loop.trips > 1:
                 base, step = self._outer_base(site, level), f" + {loop.step}" if loop is next_of else ""
                 here = f"{self._variable(loop)}{step}" + (f" - {base}" if base else "")
-                terms.append(times(here, f"{outer_panel_stride(site, level)} * PANEL_{site.vectors}"))
+                terms.append(times(here, f"{outer_panel_stride(site, level)} * {panel_width(site)}"))
             if loop is next_of:
                 break
         return added(*terms)
@@ -208,8 +208,9 @@ class Nest:
         def address(base: str, prefix: str, dims) -> str:
             return added(base, *(times(at[d], f"{prefix}_{d}") for d in dims))
 
-        x = address("X", "X", [d for d in problem.extents if d in problem.broadcast.dims])
-        x = x + " - X_PAD" if any(index.offset for index in problem.broadcast.indices) else x
+        given = problem.tensors[0]
+        x = address("X", "X", [d for d in problem.extents if d in given.dims])
+        x = x + " - X_PAD" if any(index.offset for index in given.indices) else x
         w = added("W", self._weights(site, at))
         y = address("Y", "Y", [d for d in problem.extents if d in problem.output.dims])
         passed = [x, w, y]
@@ -219,6 +220,10 @@ class Nest:
             values[f"e_{array.name}"] = address(f"E_{array.name}", f"STEP_{array.name}", dims)
         if not site.single_pass:
             values |= {"first": self._pass(site, at, 0), "last": self._pass(site, at, -1)}
+        if site.next_panel:
+            number = f"{at[problem.panel_dim]} / {len(site.rows)} % {site.next_panel.tiles}"
+            line = times(number, LINE // WORD_BYTES) if site.next_panel.tiles > 1 else 0
+            values["ahead"] = added(site.next_panel.loop.step, line)
         for parameter in parameters(site, self.stream):
             name = parameter.split()[-1].lstrip("*")
             passed.append(values.get(name, name))

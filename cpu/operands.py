@@ -8,7 +8,7 @@ from tiling.words import is_narrow
 
 def operands(problem: Problem) -> list[str]:
     """What X, W, Y and the arrays of an epilogue stand for, a line each."""
-    names = [("X", problem.broadcast), ("W", problem.vector), ("Y", problem.output)]
+    names = list(zip("XWY", problem.tensors))
     names += [(f"E_{array.name}", array) for array in problem.epilogue_arrays]
     return [f"{c_name}: {operand_text(problem, tensor)}" for c_name, tensor in names]
 
@@ -35,14 +35,16 @@ def strides(problem: Problem, packed: int) -> list[tuple[str, int]]:
     """(name, elements) of every named stride, X_PAD being how far the first tap stands before x."""
     found = []
     arrays = [(f"STEP_{array.name}", array) for array in problem.epilogue_arrays]
-    for prefix, tensor in (("X", problem.broadcast), ("Y", problem.output), *arrays):
+    x, _, y = problem.tensors
+    for prefix, tensor in (("X", x), ("Y", y), *arrays):
         found += [(f"{prefix}_{dim}", tensor.stride(dim)) for dim in problem.extents if dim in tensor.dims]
-    before = sum(-index.offset * s for index, s in zip(problem.broadcast.indices, problem.broadcast.strides))
+    before = sum(-index.offset * s for index, s in zip(x.indices, x.strides))
     found += [("X_PAD", before), ("W_PANEL", problem.reduction_length)]
-    return found + [(f"W_{dim}", packed // problem.extents[dim]) for dim in problem.looped_dims]
+    grouped = [dim for dim in problem.looped_dims if dim in problem.packed.dims]
+    return found + [(f"W_{dim}", packed // problem.extents[dim]) for dim in grouped]
 
 
 def sizes_of(words: Problem, packed: int) -> list[tuple[str, int]]:
     """(name, bytes) of the arrays of which pieces come ahead of their turn."""
-    x, w = words.broadcast, words.vector
+    x, w, _ = words.tensors
     return [("X_BYTES", x.elements * words.bytes_of(x)), ("W_BYTES", packed * words.bytes_of(w))]

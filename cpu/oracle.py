@@ -21,6 +21,7 @@ def reference(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarra
 
     The arrays of the problem's epilogue follow, in the order of `epilogue_arrays`.
     """
+    problem = problem.asked
     sums = _sums(problem, x, w)
     return finished(problem, sums, arrays).value if problem.epilogue else sums
 
@@ -78,6 +79,7 @@ def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
     Entries lie in [-b, b] with b·b·K < 2^24, K the reduction length; b falls to 1 for the longest reductions. x and w,
     then the epilogue's arrays, whose entries are -4 … 4 without 0. Of int8 all numbers there are: any sum is exact.
     """
+    problem = problem.asked
     bound = max(1, min(4, int((2**24 / problem.reduction_length) ** 0.5)))
     rng = np.random.default_rng(seed)
 
@@ -94,7 +96,7 @@ def reals(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
     """Inputs drawn evenly from [-1, 1), rounded to bf16 where that is the dtype, of int8 from all numbers: x and w,
     then the epilogue's arrays.
     """
-    rng = np.random.default_rng(seed)
+    problem, rng = problem.asked, np.random.default_rng(seed)
     tensors = (problem.broadcast, problem.vector, *problem.epilogue_arrays)
     x, w, *arrays = (rng.random(t.shape, np.float32) * 2 - 1 for t in tensors)
     if problem.dtype == "int8":
@@ -111,6 +113,7 @@ def error_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndar
     (`cpu.epilogue_oracle`).
     Source: Higham, Accuracy and Stability of Numerical Algorithms, section 3.1: |error| <= gamma_K · Σ|x·w|.
     """
+    problem = problem.asked
     if problem.sum_dtype == "s32":
         return exact_bound(problem, x, w, *arrays)
     bound = problem.reduction_length * UNIT * _sums(problem, np.abs(x), np.abs(w))
@@ -121,6 +124,7 @@ def exact_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndar
     """As `error_bound` for inputs of `integers`, whose sums are exact: 0 but for what an epilogue rounds, and a float32
     of an int32.
     """
+    problem = problem.asked
     as_summed = problem.sum_dtype == "f32" or problem.keeps_sums
     if as_summed and not problem.epilogue:
         return 0.0

@@ -2,7 +2,8 @@
 
     panel of k-tile t:  for each reduction point, in the order of the scheme's loops:  `vectors` vectors of w
 
-The panels of one group stand together, group after group.
+The panels of one group stand together, group after group. Where the weights are spread and vectors are those of x
+(`tiling.pointwise`), a panel is so many rows of them, side by side for each reduction point.
 
 Panels stand back to back, so a register tile streams its weights from one contiguous run. Lanes past the vectorised
 extent are zero; they are the only padding there is, and no more than one vector wide. Of narrow numbers a lane is a
@@ -41,9 +42,13 @@ def _dims(scheme: Scheme) -> str:
 
 
 def packed_lanes(scheme: Scheme) -> int:
-    """Lanes of the packed weights: the vectorised dim rounded up to whole vectors, in every group."""
+    """Lanes of the packed weights: the vectorised dim rounded up to whole vectors, in every group; where they are
+    spread, as many as there are weights.
+    """
     scheme = scheme_in_words(scheme)
     problem = scheme.problem
+    if problem.in_place:
+        return problem.packed.elements
     groups = prod(problem.extents[dim] for dim in problem.looped_dims)
     return groups * scheme.units[problem.vector_dim] * scheme.lanes * problem.reduction_length
 
@@ -53,8 +58,9 @@ def pack_lines(scheme: Scheme) -> list[str]:
     (K,N)."""
     narrow, scheme = scheme, scheme_in_words(scheme)
     problem, numbers = narrow.problem, _numbers(narrow)
-    dim, extent, tensor = problem.vector_dim, problem.extents[problem.vector_dim], problem.vector
-    points = {d: d for d in problem.extents} | {dim: f"({dim} + lane)"}
+    dim, extent, tensor = problem.panel_dim, problem.extents[problem.panel_dim], problem.packed
+    lane = "row" if problem.in_place else "lane"
+    points = {d: d for d in problem.extents} | {dim: f"({dim} + {lane})"}
     met = problem.exchange_dim
     if met and scheme.problem.extents[met] > 1:
         # Panels begin at whole vectors, so the place of a lane in its group is that of its number.
@@ -77,7 +83,7 @@ def pack_lines(scheme: Scheme) -> list[str]:
             lines.append(f"{indent}for (long {name} = {begin}; {name} < {end}; {name} += {step})")
             declared[reduction] = name
             indent += "    "
-        for head in _heads(scheme, width, numbers, fitting(problem)):
+        for head in _heads(scheme, lane, width, numbers, fitting(problem)):
             lines.append(indent + head)
             indent += "    "
         indent = indent[:-4]
@@ -87,17 +93,17 @@ def pack_lines(scheme: Scheme) -> list[str]:
         if inside:
             value = f"{' && '.join(inside)} ? {value} : 0"
         lines.append(f"{indent}    *packed++ = {value};")
-    for looped in reversed(problem.looped_dims):
+    for looped in reversed([d for d in problem.looped_dims if d in tensor.dims]):
         head = f"for (long {looped} = 0; {looped} < {problem.extents[looped]}; ++{looped}) {{"
         lines = [head, *("    " + line for line in lines), "}"]
     return lines
 
 
-def _heads(scheme: Scheme, width: int, numbers: int, fitting: int) -> list[str]:
-    """The loops over the lanes of a panel and the numbers of each."""
+def _heads(scheme: Scheme, lane: str, width: int, numbers: int, fitting: int) -> list[str]:
+    """The loops over the lanes (or rows) of a panel and the numbers of each."""
     if not scheme.problem.blocked:
         own = [f"for (long number = 0; number < {numbers}; ++number)"] if numbers > 1 else []
-        return [f"for (long lane = 0; lane < {width}; ++lane)", *own]
+        return [f"for (long {lane} = 0; {lane} < {width}; ++{lane})", *own]
     return [
         f"for (long vector = 0; vector < {width}; vector += {scheme.lanes})",
         f"for (long word = 0; word < {numbers}; word += {fitting})",
@@ -146,8 +152,8 @@ def _groups_in_word(scheme: Scheme, numbers: int) -> bool:
 
 
 def _panels(scheme: Scheme) -> list[tuple[int, int]]:
-    """(first point, width) of every panel along the vectorised dim, in order."""
-    dim = scheme.problem.vector_dim
+    """(first point, width) of every panel, in order."""
+    dim = scheme.problem.panel_dim
 
     def walk(nodes: tuple[Node, ...], base: int):
         # Branches of another dim's λ hold the same panels: the first is enough.

@@ -13,7 +13,7 @@ from microkernels.emit import Read, TileEmitter, unchanged
 from microkernels.isa import Isa
 from microkernels.matrix import MatrixEmitter, runs_of
 from tiling.ahead import LINE
-from tiling.expression import added
+from tiling.expression import added, times
 from tiling.nest import Loop
 from tiling.scheme import WORD_BYTES
 
@@ -64,7 +64,8 @@ def emitter_of(site: Site, isa: Isa) -> TileEmitter:
     problem = site.problem
     if not problem.blocked:
         exchanged = problem.exchange_dim is not None
-        return TileEmitter(isa, len(site.rows), site.vectors, problem.lanewise, exchanged, problem.output_dtype)
+        kind = (problem.lanewise, exchanged, problem.output_dtype, problem.in_place)
+        return TileEmitter(isa, len(site.rows), site.vectors, *kind)
     runs = runs_of(problem, site.extents, isa.matrix.rows)
     return MatrixEmitter(
         isa,
@@ -80,8 +81,9 @@ def parameters(site: Site, stream: bool) -> tuple[str, ...]:
     """What a tile function takes besides x, w and y."""
     bounds = tuple(f"long {w.tap}_{end}" for w in site.bounded for end in ("begin", "end"))
     passes = () if site.single_pass else ("int first", "int last") if site.problem.epilogue else ("int first",)
+    panel = ("long ahead",) if site.next_panel else ()
     ahead = ("struct coming *coming",) if site.ahead else ()
-    return pointers(site.problem, "e") + bounds + passes + (("int stream",) if stream else ()) + ahead
+    return pointers(site.problem, "e") + bounds + passes + (("int stream",) if stream else ()) + panel + ahead
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ class _Writer:
         while level < len(self.site.inner) and self.site.inner[level].trips == 1:
             level += 1
         if level == len(self.site.inner):
-            return self._coming(w) + self._step(x, w, taps)
+            return self._coming(x, w) + self._step(x, w, taps)
         loop = self.site.inner[level]
         name = self._variable(level)
         if any(window.tap == loop.dim for window in self.site.bounded):
@@ -161,18 +163,24 @@ class _Writer:
         loop = self.site.inner[level]
         x_here, w_here = f"x_{name}", f"w_{name}"
         lines = [
-            f"const {self.emitter.isa.x_type(self.site.problem)} *{x_here} = {x} + {at} * X_{loop.dim};",
-            f"const {self.emitter.isa.word} *{w_here} = {w} + {at} * {panel_stride(self.site, level)};",
+            f"const {self.emitter.isa.x_type(self.site.problem)} *{x_here} = {added(x, times(at, f'X_{loop.dim}'))};",
+            f"const {self.emitter.isa.word} *{w_here} = {added(w, times(at, panel_stride(self.site, level)))};",
         ]
         return indented(lines + self.loops(level + 1, x_here, w_here, taps))
 
-    def _coming(self, w: str) -> list[str]:
+    def _coming(self, x: str, w: str) -> list[str]:
         """What a step brings nearer of that which is multiplied next."""
-        lines, vectors = [], self.site.vectors
+        lines, vectors, in_line = [], self.site.vectors, LINE // WORD_BYTES
         if self.site.streams_past_l1:
-            steps = f"{w} + STEPS_AHEAD * PANEL_{vectors}"
-            words = range(0, vectors * self.emitter.isa.lanes, LINE // WORD_BYTES)
+            problem = self.site.problem
+            steps = f"{x} + STEPS_AHEAD * X_{problem.reductions[0]}"
+            steps = steps if problem.in_place else f"{w} + STEPS_AHEAD * PANEL_{vectors}"
+            words = range(0, vectors * self.emitter.isa.lanes, in_line)
             lines += [f"__builtin_prefetch({added(steps, at)}, 0, 3);" for at in words]
+        if self.site.next_panel:
+            apart = self.site.next_panel.tiles * in_line
+            places = (number * apart for number in range(self.site.next_panel.lines))
+            lines += [f"__builtin_prefetch({added(x, 'ahead', at)}, 0, 2);" for at in places]
         for piece in self.site.ahead:
             often = f"if ({piece.dim} % {piece.every} == 0) " if piece.dim else ""
             lines += [f"{often}{piece.array}_next = to_l2({piece.array}_next, {piece.array}_end);"] * piece.lines
@@ -182,6 +190,8 @@ class _Writer:
         """The register tile itself: every unrolled reduction point on every row that its taps reach."""
         if isinstance(self.emitter, MatrixEmitter):
             return self._matrix_step(self.emitter, x, w, taps)
+        if self.site.problem.in_place:
+            return self._step_in_place(x, w)
         broadcast = self.site.problem.broadcast
         strides = {dim: broadcast.stride(dim) for dim in self.site.problem.extents}
         exchange_dim = self.site.problem.exchange_dim
@@ -202,6 +212,14 @@ class _Writer:
             Read(texts[address], tuple(reads[address, exchange]), exchange) for address, exchange in sorted(reads)
         ]
         return self.emitter.step(points, ordered, self.variant.tail) if points else []
+
+    def _step_in_place(self, x: str, w: str) -> list[str]:
+        """As `_step`, of vectors of x where it lies and rows of the packed panel, side by side for each point."""
+        rows, vector = len(self.site.rows), self.site.problem.vector
+        points = [added(x, *terms("X", point, vector)) for point in self.site.points]
+        places = [(row, point) for point in range(len(points)) for row in range(rows)]
+        reads = [Read(added(w, point * rows + row), ((row, point),)) for row, point in places]
+        return self.emitter.step(points, reads, self.variant.tail)
 
     def _matrix_step(self, emitter: MatrixEmitter, x: str, w: str, taps: dict[str, int]) -> list[str]:
         """As `_step`, of matrix instructions: a run is reached as a whole or not at all."""
@@ -240,7 +258,12 @@ def panel_stride(site: Site, level: int) -> str:
     """
     loop, inside = site.inner[level], site.inner[level + 1 :]
     walked = _walked(site, loop.dim, inside)
-    return f"PANEL_{site.vectors}" if walked == 1 else f"{walked} * PANEL_{site.vectors}"
+    return panel_width(site) if walked == 1 else f"{walked} * {panel_width(site)}"
+
+
+def panel_width(site: Site) -> str:
+    """Floats of one reduction point of a packed panel, as C text: vectors, or where they are spread so many rows."""
+    return str(len(site.rows)) if site.problem.in_place else f"PANEL_{site.vectors}"
 
 
 def _walked(site: Site, dim: str, inside: tuple[Loop, ...]) -> int:

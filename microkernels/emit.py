@@ -7,6 +7,7 @@
 
 Where every lane has an x of its own (a depthwise convolution), x_3 is a load of a vector, and each of the row's vectors
 has one. Where the channels of a group meet in its lanes (`tiling.grouped`), lanes of that vector are exchanged besides.
+Where vectors lie along what comes with the call (`tiling.pointwise`), x and w change places.
 
 The forms of the statements come from the ISA table; the register tile itself is the same for every row of it.
 `cpu/` puts loops around these lines.
@@ -44,7 +45,7 @@ class Read:
 @dataclass(frozen=True)
 class TileEmitter:
     """Writes the statements of a register tile of `rows` rows by `vectors` vectors; lanewise: x is read by vectors;
-    grouped: lanes meet the others of their group.
+    grouped: lanes meet the others of their group; in_place: vectors are those of x, and w is spread.
 
     output: the dtype that is stored; one that is narrower than a sum is stored from the floats that `finish` gives.
     """
@@ -55,6 +56,7 @@ class TileEmitter:
     lanewise: bool = False
     grouped: bool = False
     output: str = "f32"
+    in_place: bool = False
 
     def declare(self) -> list[str]:
         """The declaration of all accumulators, one register each, starting from zero."""
@@ -113,9 +115,10 @@ class TileEmitter:
         return lines
 
     def step(self, points: list[str], reads: list[Read], tail: bool) -> list[str]:
-        """One step of the inner loop over unrolled reduction points; `points` has the weight pointer of each.
+        """One step of the inner loop over unrolled reduction points; `points` has the pointer to the vectors of each.
 
-        With `tail`, of the last vector of a lanewise x only the lanes in TAIL are read; weights are whole vectors.
+        With `tail`, of the last vector of an x that is read by vectors only the lanes in TAIL are read; weights are
+        whole vectors.
         Where all the step's weight vectors fit beside the accumulators, x is walked once and every point that
         shares an x uses it from its register. Otherwise the points follow one another and a shared x is read
         again: loads are cheaper than a spill, and KEEP_APART stops the compiler from thinking otherwise. Points that
@@ -148,7 +151,9 @@ class TileEmitter:
         return runs
 
     def _run(self, points: list[str], reads: list[Read], tail: bool) -> list[str]:
-        lines = [line for point, address in enumerate(points) for line in self._weights(address, point, len(points))]
+        lines = []
+        for point, address in enumerate(points):
+            lines += self._vectors(address, point, len(points), tail)
         for number, read in enumerate(reads):
             lines += self._multiply(number, read, len(points), tail)
         return lines
@@ -159,18 +164,19 @@ class TileEmitter:
         places = self.grouped and self.isa.numbers is not None
         return (self.rows + points) * self.vectors + 1 + exchanged + places < self.isa.registers
 
-    def _weights(self, address: str, point: int, points: int) -> list[str]:
+    def _vectors(self, address: str, point: int, points: int, tail: bool) -> list[str]:
         loads = []
         for v in range(self.vectors):
-            name, form = self._w(point, v, points), self.isa.load.format(p=self._vector_at(address, v))
-            loads.append(f"const {self.isa.vector_type} {name} = {form};")
+            form = self.isa.load_tail if tail and self.in_place and v == self.vectors - 1 else self.isa.load
+            value = form.format(p=self._vector_at(address, v), lanes="TAIL")
+            loads.append(f"const {self.isa.vector_type} {self._vector(point, v, points)} = {value};")
         return loads
 
     def _multiply(self, number: int, read: Read, points: int, tail: bool) -> list[str]:
         """One x and every FMA that uses it: spread over a vector, or a vector for each of the row's."""
         if not self.lanewise:
             spread = self.isa.broadcast.format(p=read.address)
-            return [self._block(f"x_{number}", spread, read, points, range(self.vectors))]
+            return [self._block(f"{'w' if self.in_place else 'x'}_{number}", spread, read, points, range(self.vectors))]
         lines, (whole, masked) = [], own_loads(self.isa)
         for v in range(self.vectors):
             form = masked if tail and v == self.vectors - 1 else whole
@@ -185,7 +191,7 @@ class TileEmitter:
         for row, point in read.uses:
             for v in vectors:
                 acc = self.acc(row, v)
-                fmas.append(f"{acc} = {self.isa.fma.format(x=x, w=self._w(point, v, points), acc=acc)};")
+                fmas.append(f"{acc} = {self.isa.fma.format(x=x, w=self._vector(point, v, points), acc=acc)};")
         return f"{{ const {self.isa.vector_type} {x} = {value}; {' '.join(fmas)} }}"
 
     def _vector_at(self, address: str, v: int) -> str:
@@ -195,6 +201,6 @@ class TileEmitter:
     def acc(row: int, v: int) -> str:
         return f"acc_{row}_{v}"
 
-    @staticmethod
-    def _w(point: int, v: int, points: int) -> str:
-        return f"w_{v}" if points == 1 else f"w_{point}_{v}"
+    def _vector(self, point: int, v: int, points: int) -> str:
+        name = "x" if self.in_place else "w"
+        return f"{name}_{v}" if points == 1 else f"{name}_{point}_{v}"

@@ -5,6 +5,7 @@
     f32_depthwise2d_ukernel_2hx7wx16cx3rx3s_s1__avx512f   2×7 outputs of 16 channels, all taps of 3×3 unrolled
     f32_grouped2d_ukernel_14wx16kx3sx4c_s1__avx512f       14 outputs of 16 channels, 3 taps, 4 channels of a group
     f32_matmul_ukernel_12mx32n__avx512f           12 rows × 32 columns
+    f32_pointwise2d_ukernel_14kx32w__avx512f      14 output channels × 32 pixels
     bf16_conv2d_ukernel_14wx32k_s1__avx512bf16    14 × 32 of bf16; an unrolled c counts words (`tiling.words`)
 
 `DTYPE_OP_ukernel_TILE[_sSTRIDE]__ISA`, where TILE joins EXTENT+DIM by `x`: output rows first, then the vectorised
@@ -27,10 +28,12 @@ OPERATOR_DIMS = {
     "depthwise2d": (("n", "h", "w"), "c", ("r", "s")),
     "grouped2d": (("n", "h", "w"), "k", ("r", "s", "c")),
     "matmul": (("m",), "n", ("k",)),
+    "pointwise2d": (("k",), "w", ("c",)),
 }
 # The operator whose tiles are measured for each. A matmul tile of m rows × n vectors is a stride-1 convolution's of
-# w rows × k vectors under other names: the emitter writes the same loads and FMAs, so it is not measured again.
-RANKED_AS = {"conv2d": "conv2d", "depthwise2d": "depthwise2d", "grouped2d": "grouped2d", "matmul": "conv2d"}
+# w rows × k vectors under other names: the emitter writes the same loads and FMAs, so it is not measured again. So is a
+# pointwise2d tile, of k rows × w vectors, though its vectors come from elsewhere.
+RANKED_AS = {op: op for op in ("conv2d", "depthwise2d", "grouped2d")} | {"matmul": "conv2d", "pointwise2d": "conv2d"}
 # The operators whose x is read by vectors (`Problem.lanewise`).
 _LANEWISE = {"depthwise2d", "grouped2d"}
 # The operators whose lanes meet all channels of their group, and the dim of these (`tiling.grouped`).
@@ -38,7 +41,8 @@ _EXCHANGE_DIM = {"grouped2d": "c"}
 # What tiles of these are where a word of narrow numbers holds a whole group: every lane keeps its word.
 _NOTHING_EXCHANGED = "depthwise2d"
 _NAME = re.compile(r"(f32|bf16|int8)_([a-z0-9]+)_ukernel_([0-9a-z]+?)(?:_s([1-9][0-9]{0,5}))?__([a-z0-9]+)\Z")
-_MATMUL_AS_CONV = {"m": "w", "k": "c"}
+# The dims of a tile that is measured as a convolution's, in that one's words.
+_AS_CONV = {"matmul": {"m": "w", "k": "c"}, "pointwise2d": {"k": "w", "c": "c"}}
 _FACTOR = re.compile(r"([1-9][0-9]{0,5})([a-z])\Z")
 
 
@@ -86,7 +90,7 @@ class Microkernel:
         lanes = isa_named(self.isa).lanes
         factors = (*self.rows, (vector_dim, self.vectors * lanes), *self.unrolled)
         tile = "x".join(f"{extent}{dim}" for dim, extent in factors)
-        stride = "" if self.op == "matmul" else f"_s{self.stride}"
+        stride = "" if self.op in _AS_CONV else f"_s{self.stride}"
         return f"{self.dtype}_{self.op}_ukernel_{tile}{stride}__{self.isa}"
 
     def __str__(self) -> str:
@@ -143,7 +147,7 @@ class Microkernel:
         return self.accumulators + self.vectors + spread
 
     def _renamed(self, factors: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
-        return tuple((_MATMUL_AS_CONV[dim], extent) for dim, extent in factors)
+        return tuple((_AS_CONV[self.op][dim], extent) for dim, extent in factors)
 
 
 def parse(name: str) -> Microkernel:

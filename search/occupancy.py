@@ -75,13 +75,14 @@ class Occupancy:
 
 def occupancy(problem: Problem, tensor: Tensor, extents: Mapping[str, int], caches: tuple[Geometry, ...]) -> Occupancy:
     """What the tile of `tensor` over `extents` points per dim asks of each cache."""
-    moved = caches[0].line * (PAIR if problem.lanewise and tensor.role != "vector" else 1)
+    packed = tensor.name == problem.packed.name
+    moved = caches[0].line * (PAIR if problem.lanewise and not packed else 1)
     size = footprint(problem, tensor, extents, moved)
     average, reached = [], []
     for cache in caches:
         lines = footprint(problem, tensor, extents, cache.line) // cache.line
         average.append(lines / cache.sets)
-        sets = cache.sets if cache.hashed or tensor.role == "vector" else _sets(problem, tensor, extents, cache)
+        sets = cache.sets if cache.hashed or packed else _sets(problem, tensor, extents, cache)
         # Only lines that pile up count as a conflict; fewer lines than sets, each in its own, ask for no more
         # than their average.
         reached.append(lines / sets if sets < min(lines, cache.sets) else lines / cache.sets)

@@ -32,6 +32,8 @@ CLASSES: dict[str, tuple[str, ...]] = {
     "grouped2d": ("{krs}{nh}w", "{krs}{nw}h", "{nrsh}wk", "{nrsw}hk"),
     # The same argument for c[m,n] += a[m,k]·b[k,n]: each tensor lacks one dim, which as innermost loop re-uses it.
     "matmul": ("{nk}m", "{mn}k", "{mk}n"),
+    # Here the weights lack the pixels w and the images n, x the channels k of y.
+    "pointwise2d": ("{kc}nw", "{kcw}n", "{nkw}c", "{ncw}k"),
 }
 
 
@@ -43,7 +45,7 @@ def orders(problem: Problem, looping: Iterable[str]) -> tuple[tuple[str, ...], .
     it spoils no other's re-use; also innermost once, since groups narrower than a cache line share the lines of x.
     """
     looping = frozenset(looping)
-    moving_all = tuple(dim for dim in problem.looped_dims if dim in looping)
+    moving_all = tuple(d for d in problem.looped_dims if d in looping and all(d in t.dims for t in problem.tensors))
     found: dict[tuple[frozenset[str], ...], tuple[str, ...]] = {}
     for text in CLASSES[problem.op]:
         groups = [[dim for dim in group if dim in looping] for group in parse_class(text)]

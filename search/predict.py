@@ -253,7 +253,7 @@ def asked_for(scheme: Scheme) -> frozenset[str]:
     """The names of the inputs that all tiles bring nearer before they need them."""
     problem = scheme.problem
     asked = [{piece.array for piece in pieces(problem, tile)} for tile in tiles(lower(scheme))]
-    arrays = {"x": problem.broadcast.name, "w": problem.vector.name}
+    arrays = dict(zip("xw", (tensor.name for tensor in problem.tensors)))
     return frozenset(name for array, name in arrays.items() if all(array in found for found in asked))
 
 

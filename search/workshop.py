@@ -29,6 +29,7 @@ from search.tune import Outcome, tune
 from search.volume import streams
 from tiling.grouped import beside_each_other
 from tiling.machine import CacheLevel, Machine, Timing
+from tiling.pointwise import along_pixels
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import Dot, Scheme
 from tiling.shapes import canonical
@@ -140,11 +141,12 @@ class Workshop:
 
     def problem(self, problem: Problem) -> Problem:
         """A problem as it is computed here: in the dtype of the instruction set, narrow groups side by side in its
-        vectors.
+        vectors, or the pixels of a pointwise convolution, channels first.
 
         Raises ProblemError.
         """
-        return beside_each_other(on_cpu(problem, self.isa.dtype, None), self.isa.lanes)
+        computed = on_cpu(problem, self.isa.dtype, None)
+        return along_pixels(beside_each_other(computed, self.isa.lanes), self.isa.lanes)
 
     def check(self, problem: Problem) -> None:
         """Raises ProblemError where Winograd's algorithm is asked for and cannot compute the problem."""

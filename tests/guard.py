@@ -54,7 +54,7 @@ class Guarded:
 
 def check_guarded(kernel: Kernel, place: str) -> None:
     """Packs and computes through the C functions alone, every array at `place`. Raises WrongResult."""
-    problem = kernel.problem
+    problem = kernel.asked
     values, expected, bound = exact_case(kernel.scheme)
     x, w, *more = inputs = [Guarded(value.shape, place, value.dtype) for value in values]
     packed = Guarded((kernel.emitted.packed,), place, values[1].dtype)

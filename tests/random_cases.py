@@ -20,6 +20,7 @@ from tiling.epilogue import fused
 from tiling.grouped import beside_each_other
 from tiling.nest import Loop, Node, Register, lower
 from tiling.operators import LAYOUTS, conv2d, matmul
+from tiling.pointwise import along_pixels
 from tiling.problem import OUTPUT_DTYPES, Problem
 from tiling.scheme import Dot, Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector, words_of_window
 from tiling.shapes import canonical
@@ -67,7 +68,7 @@ def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1
     if isa.dtype == "f32" and random.random() < 0.125:
         found = winograd(random, followed(random, transformable(random)), isa)
     else:
-        found = scheme(random, followed(random, problem(random, isa)), isa)
+        found = scheme(random, along_pixels(followed(random, problem(random, isa)), isa.lanes), isa)
     return Case(found, isa.name, random.choice(threads), random.random() < 0.3, random.random() < 0.5)
 
 
@@ -75,13 +76,13 @@ def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1
 
 
 def problem(random: Random, isa: Isa, most_flops: int = MOST_FLOPS) -> Problem:
-    """A convolution, or one time in four a matrix product, of at most `most_flops`.
+    """A convolution, one time in six one of planes, or as often a matrix product, of at most `most_flops`.
 
     Where groups fit side by side into a vector of `isa` they mostly stand so.
     """
     dtype = isa.dtype
     while True:
-        found = _matmul(random) if random.random() < 0.25 else _conv2d(random)
+        found = random.choice((_matmul, _conv2d, _conv2d, _conv2d, _conv2d, _planes))(random)
         if found.flops <= most_flops:
             found = replace(found, dtype=dtype, output_dtype=random.choice(OUTPUT_DTYPES[dtype]))
             return beside_each_other(found, isa.lanes) if random.random() < 0.8 else found
@@ -99,6 +100,12 @@ def _matmul(random: Random) -> Problem:
     sizes = {dim: random.choice((*EXTENTS, 37, 64, 101)) for dim in "mnk"}
     turned = {f"transpose_{name}": random.random() < 0.3 for name in "ab"}
     return matmul(**sizes, **turned, batch=random.choice((1, 1, 1, 2, 5)))
+
+
+def _planes(random: Random) -> Problem:
+    """A pointwise convolution, channels first."""
+    sizes = {dim: random.choice((*EXTENTS, 37, 64, 101)) for dim in "ckhw"}
+    return conv2d(n=random.choice((1, 1, 2, 3)), **sizes, r=1, s=1, layout="nchw")
 
 
 def _conv2d(random: Random) -> Problem:

@@ -14,6 +14,7 @@ from cpu.library import load
 from microkernels.isa import isa_named
 from tiling.notation import parse
 from tiling.operators import conv2d, matmul
+from tiling.pointwise import pointwise2d
 
 RECORDER = """
 static long asked[1 << 20], count;
@@ -114,12 +115,46 @@ def test_a_panel_larger_than_l1_is_asked_for_steps_before():
     assert asked(c=512, rows="U(c,2) U(w,4)") == 0
 
 
+PIXELS = dict(c=256, h=16, w=80, k=24, r=1, s=1, layout="nchw")
+PANELS = {  # scheme, vectors of the first panel
+    "a line for each tile": ("T(w,40) T(k,4) S(y) T(c,256) U(k,6) U(w,2)", 2),
+    "more tiles than lines": ("T(w,40) T(k,12) S(y) T(c,256) U(k,2) U(w,2)", 2),
+    "two lines for each tile": ("T(k,2) T(w,20) T(k,2) S(y) T(c,256) U(k,6) U(w,4)", 4),
+    "a part of the sums": ("T(c,4) T(w,40) T(k,4) S(y) T(c,64) U(k,6) U(w,2)", 2),
+    "composed pixels": ("L(w, 1x2 + 26x3) T(k,3) S(y) T(c,256) U(k,8) U(w,λ)", 2),
+    "composed rows": ("T(w,40) L(k, 1x9 + 3x5) S(y) T(c,256) U(k,λ) U(w,2)", 2),
+}
+
+
+@pytest.mark.parametrize("case", PANELS)
+def test_every_line_of_the_next_panel_of_pixels_is_asked_for_before_its_turn(case):
+    problem, (text, first) = pointwise2d(conv2d(**PIXELS)), PANELS[case]
+    isa = isa_named("avx512f")
+    if not supports(isa.cpu_flags):
+        pytest.skip(f"needs {isa.name}")
+    asked, (x, _) = lines_asked(parse(problem, f"{text} V(w,16)"), isa)
+    lines = lines_of(x).reshape(256, 80)
+    # After the last panel of a channel comes the next channel's first.
+    missing = np.setdiff1d(lines_of(x), asked)
+    if case == "composed pixels":  # panels of two vectors ask for as much of the next, of three
+        assert set(missing) <= set(lines[:, :5].ravel())
+    else:
+        np.testing.assert_array_equal(missing, lines[0, :first])
+
+
+def test_vectors_of_pixels_are_asked_for_steps_before():
+    problem = pointwise2d(conv2d(**PIXELS | {"c": 8}))
+    text = emit(parse(problem, "T(w,40) T(k,4) S(y) T(c,8) U(k,6) U(w,2) V(w,16)"), isa_named("avx512f")).text
+    assert "__builtin_prefetch(x_c + STEPS_AHEAD * X_c + 16, 0, 3);" in text
+    assert "ahead" not in text.partition("static void tile")[2]  # x is small: it stays near
+
+
 def lines_asked(scheme, isa):
     """The numbers of the lines that a run of the kernel asks for, and its x and packed weights."""
     source, problem = emit(scheme, isa), scheme.problem
     library = load(RECORDER + source.text, source.compiler_flags, ctypes.CDLL)
     library.lines_asked.restype, library.how_many.restype = ctypes.POINTER(ctypes.c_long), ctypes.c_long
-    x, w, y = (aligned_empty((n,)) for n in (problem.broadcast.elements, source.packed, problem.output.elements))
+    x, w, y = (aligned_empty((n,)) for n in (problem.tensors[0].elements, source.packed, problem.output.elements))
     getattr(library, source.symbol)(*(ctypes.c_void_p(array.ctypes.data) for array in (x, w, y)))
     return np.array(library.lines_asked()[: library.how_many()]) // 64, (x, w)
 

@@ -104,6 +104,8 @@ def test_a_matmul_tile_has_the_score_of_the_equal_convolution():
     unrolled = replace(product, unrolled=(("k", 4),))
     assert unrolled.measured_as == replace(TILE, unrolled=(("c", 4),))
     assert catalog.score(unrolled) == 0.8 and not catalog.is_measured(unrolled)
+    pixels = Microkernel("pointwise2d", "avx2", (("k", 6),), 2)
+    assert pixels.measured_as == TILE and catalog.score(pixels) == 0.8 and catalog.is_measured(pixels)
 
 
 def test_a_tile_that_was_not_measured_has_the_score_of_a_row_that_loads_as_much():

@@ -50,6 +50,8 @@ GOLDENS = {
         "portable",
         {},
     ),
+    "pointwise2d_composed_avx512f": (CASES["pixels, composed rows"], "avx512f", {}),
+    "pointwise2d_epilogue_avx2": (EPILOGUE_CASES["pixels, then arrays of planes"], "avx2", {}),
     "matmul_composed_avx512f": (CASES["matrix product"], "avx512f", {}),
     "conv2d_winograd_avx2": (
         (fused(TAIL, "relu(y + b)"), "F(2x2,3x3) B(6,24) T(n,3) S(c) T(k,5) U(m,6) V(n,{v})"),

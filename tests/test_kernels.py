@@ -14,6 +14,7 @@ from tiling.epilogue import fused
 from tiling.grouped import grouped2d
 from tiling.notation import parse
 from tiling.operators import conv2d, in_layout, matmul
+from tiling.pointwise import pointwise2d
 from tiling.scheme import SchemeError
 
 ON_EVERY_ISA = [pytest.param(name, marks=pytest.mark.isa(name)) for name in ISAS]
@@ -151,6 +152,19 @@ CASES |= {
 }
 
 
+PLANES = pointwise2d(conv2d(n=2, c=12, h=9, w=11, k=18, r=1, s=1, layout="nchw"))
+
+
+# Vectors along pixels: x in place, rows of packed weights, the last vector of a plane masked.
+CASES |= {
+    "pixels, rows of weights": (PLANES, "R(n) R(w) T(k,3) S(y) T(c,12) U(k,6) V(w,{v})"),
+    "pixels, weights outside": (PLANES, "T(k,9) R(n) R(w) S(y) T(c,6) U(c,2) U(k,2) V(w,{v})"),
+    "pixels, composed rows": (PLANES, "R(w) L(k, 1x8 + 2x5) R(n) S(y) T(c,12) U(k,λ) V(w,{v})"),
+    "pixels, accumulated": (PLANES, "T(c,2) L(k, 1x8 + 2x5) T(c,3) R(n) R(w) S(y) T(c,2) U(k,λ) V(w,{v})"),
+    "pixels, for cores": (PLANES, "T(n,2)@core T(k,3)@core R(w) T(k,2) S(y) U(c,12) U(k,3) V(w,{v})"),
+}
+
+
 # With an epilogue: arrays of every shape, after sums in one part and in several.
 EPILOGUE_CASES = {
     "accumulated, then gelu": (fused(TAIL, "gelu(y*scale + b)"), CASES["masked and accumulated"][1]),
@@ -180,6 +194,10 @@ EPILOGUE_CASES = {
     "groups, then silu, channels first": (
         fused(in_layout(GROUPED, "nchw"), "silu(y + b)"),
         CASES["groups and accumulated"][1],
+    ),
+    "pixels, then arrays of planes": (
+        pointwise2d(fused(PLANES.asked, "relu(y + b) * t[h,w] + z - s[n,h,w]")),
+        CASES["pixels, accumulated"][1],
     ),
     "product, then arrays of every shape": (fused(PRODUCT, "abs(y + b) - t[m] * z"), CASES["matrix product"][1]),
 }

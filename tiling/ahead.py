@@ -12,6 +12,10 @@ bring and which are multiplied for 70. So every tile brings its share of the nex
 
 The last piece that a tile asks for is the one after its worker's last, which is another worker's or nobody's.
 
+Where vectors are read from x in place (`tiling.pointwise`), those of a tile are no neighbours but a few lines of every
+channel, so no prefetcher of the hardware finds them: each step asks for the lines of the step that is STEPS_AHEAD, and
+for one of the panel of pixels that comes next (`next_panel`).
+
 From L2 to L1 it is not far, but a tile whose weights are more than L1 holds streams them, and asks for every step's a
 few steps before.
 """
@@ -62,21 +66,52 @@ def pieces(problem: Problem, tile: Around) -> tuple[Piece, ...]:
 
 def streams_past_l1(problem: Problem, tile: Around) -> bool:
     """Whether a register tile reads more weights than L1 holds, each step few: then it asks for those of the step that
-    is STEPS_AHEAD. Where steps unroll several points their own loads run ahead far enough.
+    is STEPS_AHEAD; also for vectors of x, which lie far apart. Where steps unroll several points their own loads run
+    ahead far enough.
     """
     steps = prod(loop.trips for loop in tile.inner)
     points = prod(tile.register.extents[d] for d in problem.reductions)
     size = steps * tile.register.extents[problem.vector_dim] * problem.bytes_of(problem.vector)
-    return points == 1 and size > LARGEST_L1 and not problem.blocked
+    return points == 1 and (size > LARGEST_L1 or problem.in_place) and not problem.blocked
+
+
+@dataclass(frozen=True)
+class NextPanel:
+    """An iteration of `loop` reads a panel of x in place, which several register tiles share, and the next iteration
+    the one beside it. Of so many `tiles`, in turn, each asks for so many `lines` of every reduction point of that one.
+    """
+
+    loop: Loop
+    tiles: int
+    lines: int
+
+
+def next_panel(problem: Problem, tile: Around) -> NextPanel | None:
+    """The panel of x that tiles at a place of a nest bring to L2; none where x is small enough to be there, or one tile
+    alone reads a panel.
+    """
+    x, pixels = problem.vector, tile.register.extents[problem.vector_dim]
+    if not problem.in_place or x.elements * problem.bytes_of(x) < SMALL_X:
+        return None
+    for place in reversed(range(len(tile.outer))):
+        loop, covered = tile.outer[place], _covered(problem, tile, place)
+        if _moves(problem, tile, place, (problem.vector_dim,)):
+            visits = covered[problem.panel_dim] // tile.register.extents[problem.panel_dim]
+            if loop.step != pixels or visits == 1:
+                return None
+            lines = -(-pixels * problem.bytes_of(x) // LINE)
+            each = -(-lines // visits)
+            return NextPanel(loop, -(-lines // each), each)
+    return None
 
 
 def _of_weights(problem: Problem, tile: Around) -> Piece | None:
-    lane, size = problem.vector_dim, problem.bytes_of(problem.vector)
+    lane, size = problem.panel_dim, problem.bytes_of(problem.packed)
     if problem.extents[lane] * problem.reduction_length * size < FEW_WEIGHTS:
         return None
     for place in reversed(range(len(tile.outer))):
         covered = _covered(problem, tile, place)
-        rows = any(covered[d] > tile.register.extents[d] for d in problem.row_dims)
+        rows = any(covered[d] > tile.register.extents[d] for d in problem.sharing_dims)
         if rows and _moves(problem, tile, place, (lane, *problem.reductions)):
             points = prod(covered[d] for d in problem.reductions)
             if covered[lane] > tile.register.extents[lane] and points < problem.reduction_length:
@@ -87,7 +122,7 @@ def _of_weights(problem: Problem, tile: Around) -> Piece | None:
 
 def _of_x(problem: Problem, tile: Around) -> Piece | None:
     x, size = problem.broadcast, problem.bytes_of(problem.broadcast)
-    if problem.lanewise or x.elements * size < SMALL_X:
+    if problem.lanewise or problem.in_place or x.elements * size < SMALL_X:
         return None
     for place in reversed(range(len(tile.outer))):
         loop, covered = tile.outer[place], _covered(problem, tile, place)

@@ -29,11 +29,11 @@ def axis_points(tensor: Tensor, axis: int, extents: Mapping[str, int]) -> int:
 def footprint(problem: Problem, tensor: Tensor, extents: Mapping[str, int], line: int = 64) -> int:
     """Bytes, in whole cache lines, of `tensor` that a tile of `extents` points per dim touches.
 
-    Tensors of role "vector" are packed in the order they are read, so their tile is one contiguous run.
+    The packed input lies in the order it is read, so its tile is one contiguous run.
     """
     points = [axis_points(tensor, axis, extents) for axis in range(len(tensor.shape))]
     size = problem.bytes_of(tensor)
-    if tensor.role == "vector":
+    if tensor.name == problem.packed.name:
         return _lines(prod(points) * size, line)
     run, axis = 1, len(points) - 1
     while axis >= 0:

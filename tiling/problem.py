@@ -8,8 +8,11 @@ The three roles name what a register tile does with a tensor:
 
     broadcast   read one scalar at a time and spread over a vector (x of a convolution, a of a matrix product); or a
                 vector at a time where it moves with the vectorised dim (x of a depthwise convolution: `lanewise`)
-    vector      read a vector at a time, packed ahead of the call (the weights, b)
+    vector      read a vector at a time (the weights, b)
     output      kept in registers, written once (y, c)
+
+The second input, the weights or b, is packed ahead of the call, whatever its role: the vector one as a rule. Where
+vectors lie along what comes with the call it is spread, and the vector one is read in place (`tiling.pointwise`).
 """
 
 from __future__ import annotations
@@ -143,7 +146,11 @@ class Window:
 
 @dataclass(frozen=True)
 class Problem:
-    """An operator with its extents. Build one with `tiling.operators`, and `epilogue.fused` for what follows it."""
+    """An operator with its extents. Build one with `tiling.operators`, and `epilogue.fused` for what follows it.
+
+    tensors: the inputs in the order of a kernel's arguments, and the output. origin: the problem as it was asked for,
+    whose arrays have axes that are one to this (`tiling.pointwise`); None where they are the same.
+    """
 
     op: str
     dims: tuple[tuple[str, int], ...]
@@ -153,6 +160,7 @@ class Problem:
     dtype: str = "f32"
     output_dtype: str = "f32"
     epilogue: Epilogue | None = None
+    origin: Problem | None = None
 
     def __post_init__(self):
         if self.dtype not in DTYPE_BYTES:
@@ -211,17 +219,44 @@ class Problem:
                 return tensor
         raise KeyError(name)
 
+    @property
+    def asked(self) -> Problem:
+        """The problem as it was asked for: whose arrays a kernel takes, and whose shape names it."""
+        return self.origin or self
+
+    @cached_property
+    def packed(self) -> Tensor:
+        """The input that is packed ahead of the call: the weights, b."""
+        return self.tensors[1]
+
+    @cached_property
+    def in_place(self) -> bool:
+        """Whether vectors are read from what comes with the call, and the packed input is the one that is spread."""
+        return self.vector is not self.packed
+
+    @cached_property
+    def panel_dim(self) -> str:
+        """The output dim that micropanels of the packed input are parts of."""
+        return self.row_dims[-1] if self.in_place else self.vector_dim
+
+    @cached_property
+    def sharing_dims(self) -> tuple[str, ...]:
+        """The output dims whose points share the packed input."""
+        return tuple(d for d, _ in self.dims if d not in self.reductions and d not in self.packed.dims)
+
     @cached_property
     def epilogue_arrays(self) -> tuple[Tensor, ...]:
-        """The arrays that the epilogue names, in the order of first use; their axes are axes of the output."""
+        """The arrays that the epilogue names, in the order of first use; their axes are axes of the output, but for
+        those that are one with the next (`origin`).
+        """
         axes = {name: place for place, name in enumerate(self.output_axes)}
         indices, shape = self.output.indices, self.output.shape
         return tuple(
             Tensor(
                 array.name,
                 "epilogue",
-                tuple(indices[axes[name]] for name in array.axes),
-                tuple(shape[axes[name]] for name in array.axes),
+                tuple(indices[axes[name]] for name in array.axes if name in axes),
+                tuple(shape[axes[name]] for name in array.axes if name in axes),
             )
             for array in (self.epilogue.arrays if self.epilogue else ())
         )
@@ -234,13 +269,15 @@ class Problem:
 
     @cached_property
     def row_dims(self) -> tuple[str, ...]:
-        """Output dims whose points share the weights: what a register tile unrolls as rows (n h w, or m)."""
+        """Output dims whose points share the vector input: what a register tile unrolls as rows (n h w, or m)."""
         shared = self.vector.dims
         return tuple(d for d, _ in self.dims if d not in self.reductions and d not in shared)
 
     @cached_property
     def looped_dims(self) -> tuple[str, ...]:
-        """The other output dims but for the vector dim: each point has weights of its own (g), so it is only looped."""
+        """The other output dims but for the vector dim: each point has vectors of its own (weights of a group g), so it
+        is only looped.
+        """
         return tuple(d for d, _ in self.dims if d not in (*self.reductions, *self.row_dims, self.vector_dim))
 
     @cached_property
@@ -315,7 +352,7 @@ class Problem:
     @property
     def layout(self) -> str:
         """Of a convolution's x and y: the order of their axes, "nhwc" or "nchw"."""
-        return "nhwc" if self.output_axes[-1] == self.vector_dim else "nchw"
+        return "nchw" if self.output_axes[-1] == "w" else "nhwc"
 
     @cached_property
     def padded_dims(self) -> tuple[str, ...]:

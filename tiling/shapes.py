@@ -13,11 +13,13 @@ run a case again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from tiling.epilogue import fused
 from tiling.grouped import grouped2d
 from tiling.operators import conv2d, in_layout, matmul, transposed
+from tiling.pointwise import pointwise2d
 from tiling.problem import OUTPUT_DTYPE, Problem, ProblemError, ShapeError
 from tiling.suite import Layer, find, read, suites
 
@@ -36,6 +38,7 @@ _A = {
     "conv2d": "a convolution",
     "depthwise2d": "a convolution",
     "grouped2d": "a convolution",
+    "pointwise2d": "a convolution",
     "matmul": "a matrix product",
 }
 _SIDES = {"h": ("pad_top", "pad_bottom"), "w": ("pad_left", "pad_right")}
@@ -136,9 +139,9 @@ def problem_of(op: str, text: str) -> Problem:
     return _PARSERS[op](text)
 
 
-def _parse_grouped(text: str) -> Problem:
+def _as(operator: Callable[[Problem], Problem], text: str) -> Problem:
     try:
-        return grouped2d(parse_shape(text))
+        return operator(parse_shape(text))
     except ProblemError as error:
         raise ShapeError(str(error)) from error
 
@@ -146,13 +149,15 @@ def _parse_grouped(text: str) -> Problem:
 _PARSERS = {
     "conv2d": parse_shape,
     "depthwise2d": parse_shape,
-    "grouped2d": _parse_grouped,
+    "grouped2d": partial(_as, grouped2d),
+    "pointwise2d": partial(_as, pointwise2d),
     "matmul": parse_matmul_shape,
 }
 
 
 def canonical(problem: Problem) -> str:
     """The shortest key=value form that parses back to an equal problem; what is 1 or 0 by default is left out."""
+    problem = problem.asked
     dtype = f",dtype={problem.dtype}" if problem.dtype != "f32" else ""
     out = f",out={problem.output_dtype}" if problem.output_dtype != OUTPUT_DTYPE.get(problem.dtype) else ""
     return _canonical(problem) + dtype + out + (f",epilogue={problem.epilogue}" if problem.epilogue else "")

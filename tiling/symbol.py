@@ -16,7 +16,7 @@ def symbol_of(problem: Problem, algorithm: str = "direct") -> str:
     Made of the canonical shape, so that kernels of different problems, and of one problem by different algorithms, can
     be saved and linked side by side.
     """
-    shape = canonical(replace(problem, epilogue=None)).replace(f",dtype={problem.dtype}", "")
+    shape = canonical(replace(problem.asked, epilogue=None)).replace(f",dtype={problem.dtype}", "")
     shape = shape.replace("=", "").replace(",", "_")
     if problem.epilogue:
         # Its words can be read, and the digest tells apart what has the same words.

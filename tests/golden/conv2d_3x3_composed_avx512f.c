@@ -65,8 +65,8 @@ static void tile0_5wx16k_wpad0(const float *x, const float *w, float *y, long r_
         const float *x_r = x + r * X_r;
         const float *w_r = w + r * 24 * PANEL_1;
         { /* s = 0 */
-            const float *x_s = x_r + 0 * X_s;
-            const float *w_s = w_r + 0 * 8 * PANEL_1;
+            const float *x_s = x_r;
+            const float *w_s = w_r;
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
                 const float *w_c = w_s + c * PANEL_1;

@@ -73,8 +73,8 @@ static void tile0_7wx4k_wpad0(const float *x, const float *w, float *y, long r_b
         const float *x_r = x + r * X_r;
         const float *w_r = w + r * 15 * PANEL_1;
         { /* s = 0 */
-            const float *x_s = x_r + 0 * X_s;
-            const float *w_s = w_r + 0 * 5 * PANEL_1;
+            const float *x_s = x_r;
+            const float *w_s = w_r;
             for (long c = 0; c < 5; ++c) {
                 const float *x_c = x_s + c * X_c;
                 const float *w_c = w_s + c * PANEL_1;
@@ -142,8 +142,8 @@ static void tile0_7wx4k_wpad0_tail(const float *x, const float *w, float *y, lon
         const float *x_r = x + r * X_r;
         const float *w_r = w + r * 15 * PANEL_1;
         { /* s = 0 */
-            const float *x_s = x_r + 0 * X_s;
-            const float *w_s = w_r + 0 * 5 * PANEL_1;
+            const float *x_s = x_r;
+            const float *w_s = w_r;
             for (long c = 0; c < 5; ++c) {
                 const float *x_c = x_s + c * X_c;
                 const float *w_c = w_s + c * PANEL_1;

@@ -60,8 +60,8 @@ static void tile0_4wx8c_wpad0(const float *x, const float *w, float *y, long r_b
         const float *x_r = x + r * X_r;
         const float *w_r = w + r * 3 * PANEL_1;
         { /* s = 0 */
-            const float *x_s = x_r + 0 * X_s;
-            const float *w_s = w_r + 0 * PANEL_1;
+            const float *x_s = x_r;
+            const float *w_s = w_r;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_loadu_ps(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
             { const __m256 x_1 = _mm256_loadu_ps(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
@@ -94,8 +94,8 @@ static void tile0_4wx8c_wpad0_tail(const float *x, const float *w, float *y, lon
         const float *x_r = x + r * X_r;
         const float *w_r = w + r * 3 * PANEL_1;
         { /* s = 0 */
-            const float *x_s = x_r + 0 * X_s;
-            const float *w_s = w_r + 0 * PANEL_1;
+            const float *x_s = x_r;
+            const float *w_s = w_r;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_maskload_ps(x_s + X_w, TAIL); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
             { const __m256 x_1 = _mm256_maskload_ps(x_s + 2 * X_w, TAIL); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }

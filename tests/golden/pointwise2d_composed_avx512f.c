@@ -1,0 +1,218 @@
+/*
+ * pointwise2d n=2,c=12,h=9,w=11,k=18,r=1,s=1,layout=nchw
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     R(w) L(k, 1x8 + 2x5) R(n) S(y) T(c,12) U(k,λ) V(w,16)
+ *
+ *     for w in 7 steps of 16:
+ *       for k in 1 steps of 8:
+ *         for n in 2 steps of 1:
+ *           with the tile of y in registers:
+ *             for c in 12 steps of 1:
+ *               register tile 8k × 16w
+ *       for k in 2 steps of 5 from 8:
+ *         for n in 2 steps of 1:
+ *           with the tile of y in registers:
+ *             for c in 12 steps of 1:
+ *               register tile 5k × 16w
+ *
+ * Microkernels:
+ *     f32_pointwise2d_ukernel_8kx16w__avx512f: 8 FMAs, 9 loads and no stores per step, 9 of 32 registers (8 accumulators)
+ *     f32_pointwise2d_ukernel_5kx16w__avx512f: 5 FMAs, 6 loads and no stores per step, 6 of 32 registers (5 accumulators)
+ *
+ * Operands, row-major f32:
+ *     X: x[n, c, w] of 2 x 12 x 99
+ *     W: w[k, c] of 18 x 12
+ *     Y: y[n, k, w] of 2 x 18 x 99
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+#include <immintrin.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Floats that the address of X or Y moves when a dim grows by one, its vectors lying along w; W_PANEL is what a row of
+ * the weights has in the panels, each of as many rows as a tile, side by side for every reduction point. */
+static const long X_n = 1188;
+static const long X_c = 99;
+static const long X_w = 1;
+static const long Y_n = 1782;
+static const long Y_k = 99;
+static const long Y_w = 1;
+static const long X_PAD = 0;
+static const long W_PANEL = 12;
+#define TAIL ((__mmask16)0x0007) /* the 3 lanes used of the last vector */
+
+/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+#define KEEP_APART __asm__ volatile("" ::: "memory")
+
+/* X comes to L1 so many steps before its turn; and of the pixels that are next, `ahead` floats further, a line a step to L2. */
+enum { STEPS_AHEAD = 8 };
+
+/* 8 rows x 1 vectors, summed over c by 1 to 12. */
+static void tile0_8kx16w(const float *x, const float *w, float *y)
+{
+    __m512 acc_0_0 = _mm512_setzero_ps();
+    __m512 acc_1_0 = _mm512_setzero_ps();
+    __m512 acc_2_0 = _mm512_setzero_ps();
+    __m512 acc_3_0 = _mm512_setzero_ps();
+    __m512 acc_4_0 = _mm512_setzero_ps();
+    __m512 acc_5_0 = _mm512_setzero_ps();
+    __m512 acc_6_0 = _mm512_setzero_ps();
+    __m512 acc_7_0 = _mm512_setzero_ps();
+    for (long c = 0; c < 12; ++c) {
+        const float *x_c = x + c * X_c;
+        const float *w_c = w + c * 8;
+        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
+        const __m512 x_0 = _mm512_loadu_ps(x_c);
+        { const __m512 w_0 = _mm512_set1_ps(*(w_c)); acc_0_0 = _mm512_fmadd_ps(w_0, x_0, acc_0_0); }
+        { const __m512 w_1 = _mm512_set1_ps(*(w_c + 1)); acc_1_0 = _mm512_fmadd_ps(w_1, x_0, acc_1_0); }
+        { const __m512 w_2 = _mm512_set1_ps(*(w_c + 2)); acc_2_0 = _mm512_fmadd_ps(w_2, x_0, acc_2_0); }
+        { const __m512 w_3 = _mm512_set1_ps(*(w_c + 3)); acc_3_0 = _mm512_fmadd_ps(w_3, x_0, acc_3_0); }
+        { const __m512 w_4 = _mm512_set1_ps(*(w_c + 4)); acc_4_0 = _mm512_fmadd_ps(w_4, x_0, acc_4_0); }
+        { const __m512 w_5 = _mm512_set1_ps(*(w_c + 5)); acc_5_0 = _mm512_fmadd_ps(w_5, x_0, acc_5_0); }
+        { const __m512 w_6 = _mm512_set1_ps(*(w_c + 6)); acc_6_0 = _mm512_fmadd_ps(w_6, x_0, acc_6_0); }
+        { const __m512 w_7 = _mm512_set1_ps(*(w_c + 7)); acc_7_0 = _mm512_fmadd_ps(w_7, x_0, acc_7_0); }
+    }
+    _mm512_storeu_ps(y, acc_0_0);
+    _mm512_storeu_ps(y + Y_k, acc_1_0);
+    _mm512_storeu_ps(y + 2 * Y_k, acc_2_0);
+    _mm512_storeu_ps(y + 3 * Y_k, acc_3_0);
+    _mm512_storeu_ps(y + 4 * Y_k, acc_4_0);
+    _mm512_storeu_ps(y + 5 * Y_k, acc_5_0);
+    _mm512_storeu_ps(y + 6 * Y_k, acc_6_0);
+    _mm512_storeu_ps(y + 7 * Y_k, acc_7_0);
+}
+
+/* 8 rows x 1 vectors, summed over c by 1 to 12; the last vector is masked. */
+static void tile0_8kx16w_tail(const float *x, const float *w, float *y)
+{
+    __m512 acc_0_0 = _mm512_setzero_ps();
+    __m512 acc_1_0 = _mm512_setzero_ps();
+    __m512 acc_2_0 = _mm512_setzero_ps();
+    __m512 acc_3_0 = _mm512_setzero_ps();
+    __m512 acc_4_0 = _mm512_setzero_ps();
+    __m512 acc_5_0 = _mm512_setzero_ps();
+    __m512 acc_6_0 = _mm512_setzero_ps();
+    __m512 acc_7_0 = _mm512_setzero_ps();
+    for (long c = 0; c < 12; ++c) {
+        const float *x_c = x + c * X_c;
+        const float *w_c = w + c * 8;
+        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
+        const __m512 x_0 = _mm512_maskz_loadu_ps(TAIL, x_c);
+        { const __m512 w_0 = _mm512_set1_ps(*(w_c)); acc_0_0 = _mm512_fmadd_ps(w_0, x_0, acc_0_0); }
+        { const __m512 w_1 = _mm512_set1_ps(*(w_c + 1)); acc_1_0 = _mm512_fmadd_ps(w_1, x_0, acc_1_0); }
+        { const __m512 w_2 = _mm512_set1_ps(*(w_c + 2)); acc_2_0 = _mm512_fmadd_ps(w_2, x_0, acc_2_0); }
+        { const __m512 w_3 = _mm512_set1_ps(*(w_c + 3)); acc_3_0 = _mm512_fmadd_ps(w_3, x_0, acc_3_0); }
+        { const __m512 w_4 = _mm512_set1_ps(*(w_c + 4)); acc_4_0 = _mm512_fmadd_ps(w_4, x_0, acc_4_0); }
+        { const __m512 w_5 = _mm512_set1_ps(*(w_c + 5)); acc_5_0 = _mm512_fmadd_ps(w_5, x_0, acc_5_0); }
+        { const __m512 w_6 = _mm512_set1_ps(*(w_c + 6)); acc_6_0 = _mm512_fmadd_ps(w_6, x_0, acc_6_0); }
+        { const __m512 w_7 = _mm512_set1_ps(*(w_c + 7)); acc_7_0 = _mm512_fmadd_ps(w_7, x_0, acc_7_0); }
+    }
+    _mm512_mask_storeu_ps(y, TAIL, acc_0_0);
+    _mm512_mask_storeu_ps(y + Y_k, TAIL, acc_1_0);
+    _mm512_mask_storeu_ps(y + 2 * Y_k, TAIL, acc_2_0);
+    _mm512_mask_storeu_ps(y + 3 * Y_k, TAIL, acc_3_0);
+    _mm512_mask_storeu_ps(y + 4 * Y_k, TAIL, acc_4_0);
+    _mm512_mask_storeu_ps(y + 5 * Y_k, TAIL, acc_5_0);
+    _mm512_mask_storeu_ps(y + 6 * Y_k, TAIL, acc_6_0);
+    _mm512_mask_storeu_ps(y + 7 * Y_k, TAIL, acc_7_0);
+}
+
+/* 5 rows x 1 vectors, summed over c by 1 to 12. */
+static void tile1_5kx16w(const float *x, const float *w, float *y)
+{
+    __m512 acc_0_0 = _mm512_setzero_ps();
+    __m512 acc_1_0 = _mm512_setzero_ps();
+    __m512 acc_2_0 = _mm512_setzero_ps();
+    __m512 acc_3_0 = _mm512_setzero_ps();
+    __m512 acc_4_0 = _mm512_setzero_ps();
+    for (long c = 0; c < 12; ++c) {
+        const float *x_c = x + c * X_c;
+        const float *w_c = w + c * 5;
+        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
+        const __m512 x_0 = _mm512_loadu_ps(x_c);
+        { const __m512 w_0 = _mm512_set1_ps(*(w_c)); acc_0_0 = _mm512_fmadd_ps(w_0, x_0, acc_0_0); }
+        { const __m512 w_1 = _mm512_set1_ps(*(w_c + 1)); acc_1_0 = _mm512_fmadd_ps(w_1, x_0, acc_1_0); }
+        { const __m512 w_2 = _mm512_set1_ps(*(w_c + 2)); acc_2_0 = _mm512_fmadd_ps(w_2, x_0, acc_2_0); }
+        { const __m512 w_3 = _mm512_set1_ps(*(w_c + 3)); acc_3_0 = _mm512_fmadd_ps(w_3, x_0, acc_3_0); }
+        { const __m512 w_4 = _mm512_set1_ps(*(w_c + 4)); acc_4_0 = _mm512_fmadd_ps(w_4, x_0, acc_4_0); }
+    }
+    _mm512_storeu_ps(y, acc_0_0);
+    _mm512_storeu_ps(y + Y_k, acc_1_0);
+    _mm512_storeu_ps(y + 2 * Y_k, acc_2_0);
+    _mm512_storeu_ps(y + 3 * Y_k, acc_3_0);
+    _mm512_storeu_ps(y + 4 * Y_k, acc_4_0);
+}
+
+/* 5 rows x 1 vectors, summed over c by 1 to 12; the last vector is masked. */
+static void tile1_5kx16w_tail(const float *x, const float *w, float *y)
+{
+    __m512 acc_0_0 = _mm512_setzero_ps();
+    __m512 acc_1_0 = _mm512_setzero_ps();
+    __m512 acc_2_0 = _mm512_setzero_ps();
+    __m512 acc_3_0 = _mm512_setzero_ps();
+    __m512 acc_4_0 = _mm512_setzero_ps();
+    for (long c = 0; c < 12; ++c) {
+        const float *x_c = x + c * X_c;
+        const float *w_c = w + c * 5;
+        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
+        const __m512 x_0 = _mm512_maskz_loadu_ps(TAIL, x_c);
+        { const __m512 w_0 = _mm512_set1_ps(*(w_c)); acc_0_0 = _mm512_fmadd_ps(w_0, x_0, acc_0_0); }
+        { const __m512 w_1 = _mm512_set1_ps(*(w_c + 1)); acc_1_0 = _mm512_fmadd_ps(w_1, x_0, acc_1_0); }
+        { const __m512 w_2 = _mm512_set1_ps(*(w_c + 2)); acc_2_0 = _mm512_fmadd_ps(w_2, x_0, acc_2_0); }
+        { const __m512 w_3 = _mm512_set1_ps(*(w_c + 3)); acc_3_0 = _mm512_fmadd_ps(w_3, x_0, acc_3_0); }
+        { const __m512 w_4 = _mm512_set1_ps(*(w_c + 4)); acc_4_0 = _mm512_fmadd_ps(w_4, x_0, acc_4_0); }
+    }
+    _mm512_mask_storeu_ps(y, TAIL, acc_0_0);
+    _mm512_mask_storeu_ps(y + Y_k, TAIL, acc_1_0);
+    _mm512_mask_storeu_ps(y + 2 * Y_k, TAIL, acc_2_0);
+    _mm512_mask_storeu_ps(y + 3 * Y_k, TAIL, acc_3_0);
+    _mm512_mask_storeu_ps(y + 4 * Y_k, TAIL, acc_4_0);
+}
+
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_supported(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    if (!pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_supported()) {
+        fputs("pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
+        abort();
+    }
+    for (long w = 0; w < 112; w += 16) {
+        for (long n = 0; n < 2; ++n) {
+            if (w < 96) {
+                tile0_8kx16w(X + n * X_n + w * X_w, W, Y + n * Y_n + w * Y_w);
+            } else {
+                tile0_8kx16w_tail(X + n * X_n + w * X_w, W, Y + n * Y_n + w * Y_w);
+            }
+        }
+        for (long k = 8; k < 18; k += 5) {
+            for (long n = 0; n < 2; ++n) {
+                if (w < 96) {
+                    tile1_5kx16w(X + n * X_n + w * X_w, W + k * W_PANEL, Y + n * Y_n + k * Y_k + w * Y_w);
+                } else {
+                    tile1_5kx16w_tail(X + n * X_n + w * X_w, W + k * W_PANEL, Y + n * Y_n + k * Y_k + w * Y_w);
+                }
+            }
+        }
+    }
+}
+
+/* Packs weights that lie as w[k, c] of 18 x 12. */
+__attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_pack(const float *restrict W, float *restrict packed)
+{
+    for (long k = 0; k <= 0; k += 8)
+        for (long c = 0; c < 12; c += 1)
+            for (long row = 0; row < 8; ++row)
+                *packed++ = W[(k + row) * 12 + c * 1];
+    for (long k = 8; k <= 13; k += 5)
+        for (long c = 0; c < 12; c += 1)
+            for (long row = 0; row < 5; ++row)
+                *packed++ = W[(k + row) * 12 + c * 1];
+}

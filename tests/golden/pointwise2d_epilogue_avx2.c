@@ -1,0 +1,340 @@
+/*
+ * pointwise2d n=2,c=12,h=9,w=11,k=18,r=1,s=1,layout=nchw,epilogue=relu(y+b[k])*t[h,w]+z[n,k,h,w]-s[n,h,w]
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     T(c,2) L(k, 1x8 + 2x5) T(c,3) R(n) R(w) S(y) T(c,2) U(k,λ) V(w,8)
+ *
+ *     for c in 2 steps of 6:
+ *       for k in 1 steps of 8:
+ *         for c in 3 steps of 2:
+ *           for n in 2 steps of 1:
+ *             for w in 13 steps of 8:
+ *               with the tile of y in registers:
+ *                 for c in 2 steps of 1:
+ *                   register tile 8k × 8w
+ *       for k in 2 steps of 5 from 8:
+ *         for c in 3 steps of 2:
+ *           for n in 2 steps of 1:
+ *             for w in 13 steps of 8:
+ *               with the tile of y in registers:
+ *                 for c in 2 steps of 1:
+ *                   register tile 5k × 8w
+ *
+ * Microkernels:
+ *     f32_pointwise2d_ukernel_8kx8w__avx2: 8 FMAs, 9 loads and no stores per step, 10 of 16 registers (8 accumulators)
+ *     f32_pointwise2d_ukernel_5kx8w__avx2: 5 FMAs, 6 loads and no stores per step, 7 of 16 registers (5 accumulators)
+ *
+ * Operands, row-major f32:
+ *     X: x[n, c, w] of 2 x 12 x 99
+ *     W: w[k, c] of 18 x 12
+ *     Y: y[n, k, w] of 2 x 18 x 99
+ *     E_b: b[k] of 18
+ *     E_t: t[w] of 99
+ *     E_z: z[n, k, w] of 2 x 18 x 99
+ *     E_s: s[n, w] of 2 x 99
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+#include <immintrin.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Floats that the address of X, Y or E_NAME moves when a dim grows by one, its vectors lying along w; W_PANEL is what a row of
+ * the weights has in the panels, each of as many rows as a tile, side by side for every reduction point. STEP_NAME is of E_NAME. */
+static const long X_n = 1188;
+static const long X_c = 99;
+static const long X_w = 1;
+static const long Y_n = 1782;
+static const long Y_k = 99;
+static const long Y_w = 1;
+static const long STEP_b_k = 1;
+static const long STEP_t_w = 1;
+static const long STEP_z_n = 1782;
+static const long STEP_z_k = 99;
+static const long STEP_z_w = 1;
+static const long STEP_s_n = 99;
+static const long STEP_s_w = 1;
+static const long X_PAD = 0;
+static const long W_PANEL = 12;
+/* The 3 lanes used of the last vector: a lane counts where its sign bit is set. */
+static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
+#define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
+
+/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+#define KEEP_APART __asm__ volatile("" ::: "memory")
+
+/* The epilogue, applied to each vector as it is stored:
+ *
+ *     relu(y+b[k])*t[h,w]+z[n,k,h,w]-s[n,h,w]
+ *
+ * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
+ * results that come of an exponential below e^-87, which counts as 0, are off by at most 2^-119. */
+typedef int bits __attribute__((vector_size(32)));
+static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
+static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
+/* Volatile, so read where they are used: a bound that gcc knows it keeps in a register through the inner loops, zero above
+ * all, which also clears the accumulators, and spills an accumulator for it. */
+static const volatile __m256 zero = {0};
+static inline __m256 relu_of(__m256 v) { return _mm256_max_ps(zero, v); }
+
+static inline __m256 epilogue(__m256 y, __m256 e_b, __m256 e_t, __m256 e_z, __m256 e_s)
+{
+    return relu_of(y + e_b) * e_t + e_z - e_s;
+}
+
+/* X comes to L1 so many steps before its turn; and of the pixels that are next, `ahead` floats further, a line a step to L2. */
+enum { STEPS_AHEAD = 8 };
+
+/* 8 rows x 1 vectors, summed over c by 1 to 2. */
+static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    __m256 acc_3_0 = _mm256_setzero_ps();
+    __m256 acc_4_0 = _mm256_setzero_ps();
+    __m256 acc_5_0 = _mm256_setzero_ps();
+    __m256 acc_6_0 = _mm256_setzero_ps();
+    __m256 acc_7_0 = _mm256_setzero_ps();
+    if (!first) {
+        acc_0_0 = _mm256_loadu_ps(y);
+        acc_1_0 = _mm256_loadu_ps(y + Y_k);
+        acc_2_0 = _mm256_loadu_ps(y + 2 * Y_k);
+        acc_3_0 = _mm256_loadu_ps(y + 3 * Y_k);
+        acc_4_0 = _mm256_loadu_ps(y + 4 * Y_k);
+        acc_5_0 = _mm256_loadu_ps(y + 5 * Y_k);
+        acc_6_0 = _mm256_loadu_ps(y + 6 * Y_k);
+        acc_7_0 = _mm256_loadu_ps(y + 7 * Y_k);
+    }
+    for (long c = 0; c < 2; ++c) {
+        const float *x_c = x + c * X_c;
+        const float *w_c = w + c * 8;
+        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
+        const __m256 x_0 = _mm256_loadu_ps(x_c);
+        { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
+        { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
+        { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, x_0, acc_2_0); }
+        { const __m256 w_3 = _mm256_broadcast_ss(w_c + 3); acc_3_0 = _mm256_fmadd_ps(w_3, x_0, acc_3_0); }
+        { const __m256 w_4 = _mm256_broadcast_ss(w_c + 4); acc_4_0 = _mm256_fmadd_ps(w_4, x_0, acc_4_0); }
+        { const __m256 w_5 = _mm256_broadcast_ss(w_c + 5); acc_5_0 = _mm256_fmadd_ps(w_5, x_0, acc_5_0); }
+        { const __m256 w_6 = _mm256_broadcast_ss(w_c + 6); acc_6_0 = _mm256_fmadd_ps(w_6, x_0, acc_6_0); }
+        { const __m256 w_7 = _mm256_broadcast_ss(w_c + 7); acc_7_0 = _mm256_fmadd_ps(w_7, x_0, acc_7_0); }
+    }
+    if (last) {
+        _mm256_storeu_ps(y, epilogue(acc_0_0, _mm256_broadcast_ss(e_b), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z), _mm256_loadu_ps(e_s)));
+        _mm256_storeu_ps(y + Y_k, epilogue(acc_1_0, _mm256_broadcast_ss(e_b + STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + STEP_z_k), _mm256_loadu_ps(e_s)));
+        _mm256_storeu_ps(y + 2 * Y_k, epilogue(acc_2_0, _mm256_broadcast_ss(e_b + 2 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 2 * STEP_z_k), _mm256_loadu_ps(e_s)));
+        _mm256_storeu_ps(y + 3 * Y_k, epilogue(acc_3_0, _mm256_broadcast_ss(e_b + 3 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 3 * STEP_z_k), _mm256_loadu_ps(e_s)));
+        _mm256_storeu_ps(y + 4 * Y_k, epilogue(acc_4_0, _mm256_broadcast_ss(e_b + 4 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 4 * STEP_z_k), _mm256_loadu_ps(e_s)));
+        _mm256_storeu_ps(y + 5 * Y_k, epilogue(acc_5_0, _mm256_broadcast_ss(e_b + 5 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 5 * STEP_z_k), _mm256_loadu_ps(e_s)));
+        _mm256_storeu_ps(y + 6 * Y_k, epilogue(acc_6_0, _mm256_broadcast_ss(e_b + 6 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 6 * STEP_z_k), _mm256_loadu_ps(e_s)));
+        _mm256_storeu_ps(y + 7 * Y_k, epilogue(acc_7_0, _mm256_broadcast_ss(e_b + 7 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 7 * STEP_z_k), _mm256_loadu_ps(e_s)));
+    } else {
+        _mm256_storeu_ps(y, acc_0_0);
+        _mm256_storeu_ps(y + Y_k, acc_1_0);
+        _mm256_storeu_ps(y + 2 * Y_k, acc_2_0);
+        _mm256_storeu_ps(y + 3 * Y_k, acc_3_0);
+        _mm256_storeu_ps(y + 4 * Y_k, acc_4_0);
+        _mm256_storeu_ps(y + 5 * Y_k, acc_5_0);
+        _mm256_storeu_ps(y + 6 * Y_k, acc_6_0);
+        _mm256_storeu_ps(y + 7 * Y_k, acc_7_0);
+    }
+}
+
+/* 8 rows x 1 vectors, summed over c by 1 to 2; the last vector is masked. */
+static void tile0_8kx8w_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    __m256 acc_3_0 = _mm256_setzero_ps();
+    __m256 acc_4_0 = _mm256_setzero_ps();
+    __m256 acc_5_0 = _mm256_setzero_ps();
+    __m256 acc_6_0 = _mm256_setzero_ps();
+    __m256 acc_7_0 = _mm256_setzero_ps();
+    if (!first) {
+        acc_0_0 = _mm256_maskload_ps(y, TAIL);
+        acc_1_0 = _mm256_maskload_ps(y + Y_k, TAIL);
+        acc_2_0 = _mm256_maskload_ps(y + 2 * Y_k, TAIL);
+        acc_3_0 = _mm256_maskload_ps(y + 3 * Y_k, TAIL);
+        acc_4_0 = _mm256_maskload_ps(y + 4 * Y_k, TAIL);
+        acc_5_0 = _mm256_maskload_ps(y + 5 * Y_k, TAIL);
+        acc_6_0 = _mm256_maskload_ps(y + 6 * Y_k, TAIL);
+        acc_7_0 = _mm256_maskload_ps(y + 7 * Y_k, TAIL);
+    }
+    for (long c = 0; c < 2; ++c) {
+        const float *x_c = x + c * X_c;
+        const float *w_c = w + c * 8;
+        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
+        const __m256 x_0 = _mm256_maskload_ps(x_c, TAIL);
+        { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
+        { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
+        { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, x_0, acc_2_0); }
+        { const __m256 w_3 = _mm256_broadcast_ss(w_c + 3); acc_3_0 = _mm256_fmadd_ps(w_3, x_0, acc_3_0); }
+        { const __m256 w_4 = _mm256_broadcast_ss(w_c + 4); acc_4_0 = _mm256_fmadd_ps(w_4, x_0, acc_4_0); }
+        { const __m256 w_5 = _mm256_broadcast_ss(w_c + 5); acc_5_0 = _mm256_fmadd_ps(w_5, x_0, acc_5_0); }
+        { const __m256 w_6 = _mm256_broadcast_ss(w_c + 6); acc_6_0 = _mm256_fmadd_ps(w_6, x_0, acc_6_0); }
+        { const __m256 w_7 = _mm256_broadcast_ss(w_c + 7); acc_7_0 = _mm256_fmadd_ps(w_7, x_0, acc_7_0); }
+    }
+    if (last) {
+        _mm256_maskstore_ps(y, TAIL, epilogue(acc_0_0, _mm256_broadcast_ss(e_b), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+        _mm256_maskstore_ps(y + Y_k, TAIL, epilogue(acc_1_0, _mm256_broadcast_ss(e_b + STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+        _mm256_maskstore_ps(y + 2 * Y_k, TAIL, epilogue(acc_2_0, _mm256_broadcast_ss(e_b + 2 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 2 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+        _mm256_maskstore_ps(y + 3 * Y_k, TAIL, epilogue(acc_3_0, _mm256_broadcast_ss(e_b + 3 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 3 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+        _mm256_maskstore_ps(y + 4 * Y_k, TAIL, epilogue(acc_4_0, _mm256_broadcast_ss(e_b + 4 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 4 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+        _mm256_maskstore_ps(y + 5 * Y_k, TAIL, epilogue(acc_5_0, _mm256_broadcast_ss(e_b + 5 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 5 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+        _mm256_maskstore_ps(y + 6 * Y_k, TAIL, epilogue(acc_6_0, _mm256_broadcast_ss(e_b + 6 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 6 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+        _mm256_maskstore_ps(y + 7 * Y_k, TAIL, epilogue(acc_7_0, _mm256_broadcast_ss(e_b + 7 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 7 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+    } else {
+        _mm256_maskstore_ps(y, TAIL, acc_0_0);
+        _mm256_maskstore_ps(y + Y_k, TAIL, acc_1_0);
+        _mm256_maskstore_ps(y + 2 * Y_k, TAIL, acc_2_0);
+        _mm256_maskstore_ps(y + 3 * Y_k, TAIL, acc_3_0);
+        _mm256_maskstore_ps(y + 4 * Y_k, TAIL, acc_4_0);
+        _mm256_maskstore_ps(y + 5 * Y_k, TAIL, acc_5_0);
+        _mm256_maskstore_ps(y + 6 * Y_k, TAIL, acc_6_0);
+        _mm256_maskstore_ps(y + 7 * Y_k, TAIL, acc_7_0);
+    }
+}
+
+/* 5 rows x 1 vectors, summed over c by 1 to 2. */
+static void tile1_5kx8w(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    __m256 acc_3_0 = _mm256_setzero_ps();
+    __m256 acc_4_0 = _mm256_setzero_ps();
+    if (!first) {
+        acc_0_0 = _mm256_loadu_ps(y);
+        acc_1_0 = _mm256_loadu_ps(y + Y_k);
+        acc_2_0 = _mm256_loadu_ps(y + 2 * Y_k);
+        acc_3_0 = _mm256_loadu_ps(y + 3 * Y_k);
+        acc_4_0 = _mm256_loadu_ps(y + 4 * Y_k);
+    }
+    for (long c = 0; c < 2; ++c) {
+        const float *x_c = x + c * X_c;
+        const float *w_c = w + c * 5;
+        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
+        const __m256 x_0 = _mm256_loadu_ps(x_c);
+        { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
+        { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
+        { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, x_0, acc_2_0); }
+        { const __m256 w_3 = _mm256_broadcast_ss(w_c + 3); acc_3_0 = _mm256_fmadd_ps(w_3, x_0, acc_3_0); }
+        { const __m256 w_4 = _mm256_broadcast_ss(w_c + 4); acc_4_0 = _mm256_fmadd_ps(w_4, x_0, acc_4_0); }
+    }
+    if (last) {
+        _mm256_storeu_ps(y, epilogue(acc_0_0, _mm256_broadcast_ss(e_b), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z), _mm256_loadu_ps(e_s)));
+        _mm256_storeu_ps(y + Y_k, epilogue(acc_1_0, _mm256_broadcast_ss(e_b + STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + STEP_z_k), _mm256_loadu_ps(e_s)));
+        _mm256_storeu_ps(y + 2 * Y_k, epilogue(acc_2_0, _mm256_broadcast_ss(e_b + 2 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 2 * STEP_z_k), _mm256_loadu_ps(e_s)));
+        _mm256_storeu_ps(y + 3 * Y_k, epilogue(acc_3_0, _mm256_broadcast_ss(e_b + 3 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 3 * STEP_z_k), _mm256_loadu_ps(e_s)));
+        _mm256_storeu_ps(y + 4 * Y_k, epilogue(acc_4_0, _mm256_broadcast_ss(e_b + 4 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 4 * STEP_z_k), _mm256_loadu_ps(e_s)));
+    } else {
+        _mm256_storeu_ps(y, acc_0_0);
+        _mm256_storeu_ps(y + Y_k, acc_1_0);
+        _mm256_storeu_ps(y + 2 * Y_k, acc_2_0);
+        _mm256_storeu_ps(y + 3 * Y_k, acc_3_0);
+        _mm256_storeu_ps(y + 4 * Y_k, acc_4_0);
+    }
+}
+
+/* 5 rows x 1 vectors, summed over c by 1 to 2; the last vector is masked. */
+static void tile1_5kx8w_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    __m256 acc_3_0 = _mm256_setzero_ps();
+    __m256 acc_4_0 = _mm256_setzero_ps();
+    if (!first) {
+        acc_0_0 = _mm256_maskload_ps(y, TAIL);
+        acc_1_0 = _mm256_maskload_ps(y + Y_k, TAIL);
+        acc_2_0 = _mm256_maskload_ps(y + 2 * Y_k, TAIL);
+        acc_3_0 = _mm256_maskload_ps(y + 3 * Y_k, TAIL);
+        acc_4_0 = _mm256_maskload_ps(y + 4 * Y_k, TAIL);
+    }
+    for (long c = 0; c < 2; ++c) {
+        const float *x_c = x + c * X_c;
+        const float *w_c = w + c * 5;
+        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
+        const __m256 x_0 = _mm256_maskload_ps(x_c, TAIL);
+        { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
+        { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
+        { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, x_0, acc_2_0); }
+        { const __m256 w_3 = _mm256_broadcast_ss(w_c + 3); acc_3_0 = _mm256_fmadd_ps(w_3, x_0, acc_3_0); }
+        { const __m256 w_4 = _mm256_broadcast_ss(w_c + 4); acc_4_0 = _mm256_fmadd_ps(w_4, x_0, acc_4_0); }
+    }
+    if (last) {
+        _mm256_maskstore_ps(y, TAIL, epilogue(acc_0_0, _mm256_broadcast_ss(e_b), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+        _mm256_maskstore_ps(y + Y_k, TAIL, epilogue(acc_1_0, _mm256_broadcast_ss(e_b + STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+        _mm256_maskstore_ps(y + 2 * Y_k, TAIL, epilogue(acc_2_0, _mm256_broadcast_ss(e_b + 2 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 2 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+        _mm256_maskstore_ps(y + 3 * Y_k, TAIL, epilogue(acc_3_0, _mm256_broadcast_ss(e_b + 3 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 3 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+        _mm256_maskstore_ps(y + 4 * Y_k, TAIL, epilogue(acc_4_0, _mm256_broadcast_ss(e_b + 4 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 4 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+    } else {
+        _mm256_maskstore_ps(y, TAIL, acc_0_0);
+        _mm256_maskstore_ps(y + Y_k, TAIL, acc_1_0);
+        _mm256_maskstore_ps(y + 2 * Y_k, TAIL, acc_2_0);
+        _mm256_maskstore_ps(y + 3 * Y_k, TAIL, acc_3_0);
+        _mm256_maskstore_ps(y + 4 * Y_k, TAIL, acc_4_0);
+    }
+}
+
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_supported(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
+ * for a register that holds one meanwhile is taken from the accumulators. */
+void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_t, const float *E_z, const float *E_s)
+{
+    if (!pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_supported()) {
+        fputs("pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
+    for (long c_2 = 0; c_2 < 12; c_2 += 6) {
+        for (long c_1 = c_2; c_1 < c_2 + 6; c_1 += 2) {
+            for (long n = 0; n < 2; ++n) {
+                for (long w = 0; w < 104; w += 8) {
+                    if (w < 96) {
+                        tile0_8kx8w(X + n * X_n + c_1 * X_c + w * X_w, W + c_2 * 1 * 8 + (c_1 - c_2) * 1 * 8, Y + n * Y_n + w * Y_w, E_b, E_t + w * STEP_t_w, E_z + n * STEP_z_n + w * STEP_z_w, E_s + n * STEP_s_n + w * STEP_s_w, c_1 == 0, c_1 == 10);
+                    } else {
+                        tile0_8kx8w_tail(X + n * X_n + c_1 * X_c + w * X_w, W + c_2 * 1 * 8 + (c_1 - c_2) * 1 * 8, Y + n * Y_n + w * Y_w, E_b, E_t + w * STEP_t_w, E_z + n * STEP_z_n + w * STEP_z_w, E_s + n * STEP_s_n + w * STEP_s_w, c_1 == 0, c_1 == 10);
+                    }
+                }
+            }
+        }
+        for (long k = 8; k < 18; k += 5) {
+            for (long c_1 = c_2; c_1 < c_2 + 6; c_1 += 2) {
+                for (long n = 0; n < 2; ++n) {
+                    for (long w = 0; w < 104; w += 8) {
+                        if (w < 96) {
+                            tile1_5kx8w(X + n * X_n + c_1 * X_c + w * X_w, W + k * W_PANEL + c_2 * 1 * 5 + (c_1 - c_2) * 1 * 5, Y + n * Y_n + k * Y_k + w * Y_w, E_b + k * STEP_b_k, E_t + w * STEP_t_w, E_z + n * STEP_z_n + k * STEP_z_k + w * STEP_z_w, E_s + n * STEP_s_n + w * STEP_s_w, c_1 == 0, c_1 == 10);
+                        } else {
+                            tile1_5kx8w_tail(X + n * X_n + c_1 * X_c + w * X_w, W + k * W_PANEL + c_2 * 1 * 5 + (c_1 - c_2) * 1 * 5, Y + n * Y_n + k * Y_k + w * Y_w, E_b + k * STEP_b_k, E_t + w * STEP_t_w, E_z + n * STEP_z_n + k * STEP_z_k + w * STEP_z_w, E_s + n * STEP_s_n + w * STEP_s_w, c_1 == 0, c_1 == 10);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* Packs weights that lie as w[k, c] of 18 x 12. */
+__attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_pack(const float *restrict W, float *restrict packed)
+{
+    for (long k = 0; k <= 0; k += 8)
+        for (long c_6 = 0; c_6 < 12; c_6 += 6)
+            for (long c_2 = c_6; c_2 < c_6 + 6; c_2 += 2)
+                for (long c = c_2; c < c_2 + 2; c += 1)
+                    for (long row = 0; row < 8; ++row)
+                        *packed++ = W[(k + row) * 12 + c * 1];
+    for (long k = 8; k <= 13; k += 5)
+        for (long c_6 = 0; c_6 < 12; c_6 += 6)
+            for (long c_2 = c_6; c_2 < c_6 + 6; c_2 += 2)
+                for (long c = c_2; c < c_2 + 2; c += 1)
+                    for (long row = 0; row < 5; ++row)
+                        *packed++ = W[(k + row) * 12 + c * 1];
+}
