@@ -41,8 +41,8 @@ class Nest:
 
     @property
     def steps_ahead(self) -> int:
-        """How many steps before their turn weights come to L1; 0 where no tile asks for them."""
-        return STEPS_AHEAD if any(site.streams_past_l1 for site in self.sites) else 0
+        """How many steps before their turn weights or x come to L1; 0 where no tile asks for them."""
+        return STEPS_AHEAD if any(site.streams_past_l1 or site.apart for site in self.sites) else 0
 
     def whole(self, nodes: tuple[Node, ...]) -> list[str]:
         """Lines of the whole nest; streamed outputs are in memory when it returns."""

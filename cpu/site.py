@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import groupby, product
 
 from microkernels.transpose import Block, blocks
-from tiling.ahead import NextPanel, Piece, next_panel, pieces, streams_past_l1
+from tiling.ahead import Apart, NextPanel, Piece, apart, next_panel, pieces, streams_past_l1
 from tiling.footprint import inside_rows, unclipped
 from tiling.nest import Around, Loop, Register, starts
 from tiling.problem import Problem, Window
@@ -83,8 +83,13 @@ class Site:
 
     @cached_property
     def streams_past_l1(self) -> bool:
-        """Whether the tile brings the vectors of its own later steps to L1."""
+        """Whether the tile brings the weights of its own later steps to L1."""
         return streams_past_l1(self.problem, self.around)
+
+    @cached_property
+    def apart(self) -> Apart | None:
+        """What the tile brings to L1 of x for its own later steps."""
+        return apart(self.problem, self.around)
 
     @cached_property
     def next_panel(self) -> NextPanel | None:

@@ -172,11 +172,13 @@ class _Writer:
         """What a step brings nearer of that which is multiplied next."""
         lines, vectors, in_line = [], self.site.vectors, LINE // WORD_BYTES
         if self.site.streams_past_l1:
-            problem = self.site.problem
-            steps = f"{x} + STEPS_AHEAD * X_{problem.reductions[0]}"
-            steps = steps if problem.in_place else f"{w} + STEPS_AHEAD * PANEL_{vectors}"
+            steps = f"{w} + STEPS_AHEAD * PANEL_{vectors}"
             words = range(0, vectors * self.emitter.isa.lanes, in_line)
             lines += [f"__builtin_prefetch({added(steps, at)}, 0, 3);" for at in words]
+        if self.site.apart:
+            steps, given = f"{x} + STEPS_AHEAD * X_{self.site.apart.dim}", self.site.problem.tensors[0]
+            places = (added(steps, *terms("X", dict(start), given), at) for start, at in self.site.apart.lines)
+            lines += [f"__builtin_prefetch({place}, 0, 3);" for place in places]
         if self.site.next_panel:
             apart = self.site.next_panel.tiles * in_line
             places = (number * apart for number in range(self.site.next_panel.lines))

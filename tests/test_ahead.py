@@ -21,7 +21,7 @@ static long asked[1 << 20], count;
 long *lines_asked(void) { return asked; }
 long how_many(void) { return count; }
 static void record(const void *line) { if (count < 1 << 20) asked[count++] = (long)line; }
-#define __builtin_prefetch(line, write, level) ((level) == 2 ? record(line) : (void)0)
+#define __builtin_prefetch(line, write, level) ((level) == LEVEL ? record(line) : (void)0)
 """
 
 POINTWISE = dict(c=512, h=4, w=4, k=1040, r=1, s=1)
@@ -142,17 +142,55 @@ def test_every_line_of_the_next_panel_of_pixels_is_asked_for_before_its_turn(cas
         np.testing.assert_array_equal(missing, lines[0, :first])
 
 
-def test_vectors_of_pixels_are_asked_for_steps_before():
-    problem = pointwise2d(conv2d(**PIXELS | {"c": 8}))
-    text = emit(parse(problem, "T(w,40) T(k,4) S(y) T(c,8) U(k,6) U(w,2) V(w,16)"), isa_named("avx512f")).text
-    assert "__builtin_prefetch(x_c + STEPS_AHEAD * X_c + 16, 0, 3);" in text
-    assert "ahead" not in text.partition("static void tile")[2]  # x is small: it stays near
+FIRST = dict(c=64, h=20, w=20, k=16, r=1, s=1, layout="nchw")
+STEPS = {
+    "rows along w": (conv2d(**FIRST), "T(h,20) T(w,2) S(y) T(c,64) U(w,10) V(k,16)"),
+    "rows along h and w": (conv2d(**FIRST), "T(h,10) T(w,2) S(y) T(c,64) U(h,2) U(w,10) V(k,16)"),
+    "taps": (conv2d(**FIRST | {"r": 3, "s": 3}), "T(h,18) T(w,2) S(y) T(r,3) T(c,64) U(s,3) U(w,9) V(k,16)"),
+    "a stride": (conv2d(**FIRST, stride=2), "T(h,10) S(y) T(c,64) U(w,10) V(k,16)"),
+    "steps in two parts": (conv2d(**FIRST), "T(h,20) T(w,2) S(y) T(c,4) T(c,16) U(w,10) V(k,16)"),
+    "a product": (matmul(m=400, n=16, k=64, transpose_a=True), "T(m,40) S(c) T(k,64) U(m,10) V(n,16)"),
+    "pixels": (pointwise2d(conv2d(**FIRST)), "T(w,25) T(k,2) S(y) T(c,64) U(k,8) V(w,16)"),
+    "pixels that begin within lines": (
+        pointwise2d(conv2d(**FIRST | {"w": 19})),
+        "T(w,8) T(k,2) S(y) T(c,64) U(k,8) U(w,3) V(w,16)",
+    ),
+}
 
 
-def lines_asked(scheme, isa):
-    """The numbers of the lines that a run of the kernel asks for, and its x and packed weights."""
+@pytest.mark.parametrize("case", STEPS)
+def test_an_x_whose_steps_lie_apart_is_asked_for_before_they_come(case):
+    problem, text = STEPS[case]
+    isa = isa_named("avx512f")
+    if not supports(isa.cpu_flags):
+        pytest.skip(f"needs {isa.name}")
+    asked, (x, _) = lines_asked(parse(problem, text), isa, level=3)
+    plane, line = problem.tensors[0].elements // 64, 16
+    rows = np.arange(plane).reshape(20, -1)
+    read = rows[::2, :19].ravel() if case == "a stride" else rows.ravel()
+    begin = x.ctypes.data // 64
+    wanted = {begin + (channel * plane + int(at)) // line for channel in range(8, 64) for at in read}
+    assert wanted <= set(asked)
+    assert max(asked) < begin + (64 + 8) * plane // line + 2
+
+
+@pytest.mark.parametrize(
+    "problem, text",
+    [
+        (conv2d(**FIRST | {"layout": "nhwc"}), "T(h,20) T(w,2) S(y) T(c,64) U(w,10) V(k,16)"),  # side by side
+        (conv2d(**FIRST | {"c": 16}), "T(h,20) T(w,2) S(y) T(c,16) U(w,10) V(k,16)"),  # L1 holds x
+        (conv2d(**FIRST), "T(h,20) T(w,2) S(y) T(c,8) U(c,8) U(w,10) V(k,16)"),  # its own loads run ahead
+        (conv2d(**FIRST), "T(h,20) T(w,2) S(y) T(c,8) T(c,8) U(w,10) V(k,16)"),  # few steps
+    ],
+)
+def test_an_x_that_is_near_is_not_asked_for(problem, text):
+    assert "STEPS_AHEAD" not in emit(parse(problem, text), isa_named("avx512f")).text
+
+
+def lines_asked(scheme, isa, level: int = 2):
+    """The numbers of the lines that a run of the kernel asks for in a cache, and its x and packed weights."""
     source, problem = emit(scheme, isa), scheme.problem
-    library = load(RECORDER + source.text, source.compiler_flags, ctypes.CDLL)
+    library = load(RECORDER.replace("LEVEL", str(level)) + source.text, source.compiler_flags, ctypes.CDLL)
     library.lines_asked.restype, library.how_many.restype = ctypes.POINTER(ctypes.c_long), ctypes.c_long
     x, w, y = (aligned_empty((n,)) for n in (problem.tensors[0].elements, source.packed, problem.output.elements))
     getattr(library, source.symbol)(*(ctypes.c_void_p(array.ctypes.data) for array in (x, w, y)))

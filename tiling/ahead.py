@@ -13,16 +13,17 @@ bring and which are multiplied for 70. So every tile brings its share of the nex
 The last piece that a tile asks for is the one after its worker's last, which is another worker's or nobody's.
 
 Where vectors are read from x in place (`tiling.pointwise`), those of a tile are no neighbours but a few lines of every
-channel, so no prefetcher of the hardware finds them: each step asks for the lines of the step that is STEPS_AHEAD, and
-for one of the panel of pixels that comes next (`next_panel`).
+channel: each step asks for one of the panel of pixels that comes next (`next_panel`).
 
 From L2 to L1 it is not far, but a tile whose weights are more than L1 holds streams them, and asks for every step's a
-few steps before.
+few steps before. So does one whose steps read x at places far apart, as of channels-first images (`apart`): the
+hardware's prefetchers follow no such strides.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import ceil, prod
 
 from tiling.nest import Around, Loop
@@ -66,13 +67,43 @@ def pieces(problem: Problem, tile: Around) -> tuple[Piece, ...]:
 
 def streams_past_l1(problem: Problem, tile: Around) -> bool:
     """Whether a register tile reads more weights than L1 holds, each step few: then it asks for those of the step that
-    is STEPS_AHEAD; also for vectors of x, which lie far apart. Where steps unroll several points their own loads run
-    ahead far enough.
+    is STEPS_AHEAD. Where steps unroll several points their own loads run ahead far enough.
     """
     steps = prod(loop.trips for loop in tile.inner)
     points = prod(tile.register.extents[d] for d in problem.reductions)
     size = steps * tile.register.extents[problem.vector_dim] * problem.bytes_of(problem.vector)
-    return points == 1 and (size > LARGEST_L1 or problem.in_place) and not problem.blocked
+    return points == 1 and size > LARGEST_L1 and not problem.blocked and not problem.in_place
+
+
+@dataclass(frozen=True)
+class Apart:
+    """The lines of x that a step reads, each at a point of a register tile: offsets per dim, and elements along x's
+    last axis. The next step along `dim` reads others.
+    """
+
+    dim: str
+    lines: tuple[tuple[tuple[tuple[str, int], ...], int], ...]
+
+
+def apart(problem: Problem, tile: Around) -> Apart | None:
+    """What a register tile reads of x in a step, where steps are a line apart or more, so that it asks for the lines of
+    the step that is STEPS_AHEAD; none where L1 holds x, or steps are few.
+    """
+    x, looping = problem.tensors[0], [loop for loop in tile.inner if loop.trips > 1]
+    size = problem.bytes_of(x)
+    if problem.blocked or problem.lanewise or not looping or x.elements * size <= LARGEST_L1:
+        return None
+    loop, extents = looping[-1], tile.register.extents
+    if loop.trips < 2 * STEPS_AHEAD or x.stride(loop.dim) * size < LINE or extents[loop.dim] > 1:
+        return None
+    along = dict(x.indices[-1].terms)
+    run = 1 + sum((extents[dim] - 1) * step for dim, step in along.items())
+    others = [dim for dim in problem.extents if dim in x.dims and dim not in along and extents[dim] > 1]
+    starts = [tuple(zip(others, at)) for at in product(*(range(extents[dim]) for dim in others))]
+    # Where a run does not begin with a line, its last element may lie in one more.
+    begins = problem.in_place and x.shape[-1] * size % LINE == 0
+    places = dict.fromkeys((*range(0, run, LINE // size), *([] if begins else [run - 1])))
+    return Apart(loop.dim, tuple((start, place) for start in starts for place in places))
 
 
 @dataclass(frozen=True)

@@ -46,9 +46,6 @@ static const long W_PANEL = 12;
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* X comes to L1 so many steps before its turn; and of the pixels that are next, `ahead` floats further, a line a step to L2. */
-enum { STEPS_AHEAD = 8 };
-
 /* 8 rows x 1 vectors, summed over c by 1 to 12. */
 static void tile0_8kx16w(const float *x, const float *w, float *y)
 {
@@ -63,7 +60,6 @@ static void tile0_8kx16w(const float *x, const float *w, float *y)
     for (long c = 0; c < 12; ++c) {
         const float *x_c = x + c * X_c;
         const float *w_c = w + c * 8;
-        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
         const __m512 x_0 = _mm512_loadu_ps(x_c);
         { const __m512 w_0 = _mm512_set1_ps(*(w_c)); acc_0_0 = _mm512_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m512 w_1 = _mm512_set1_ps(*(w_c + 1)); acc_1_0 = _mm512_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -98,7 +94,6 @@ static void tile0_8kx16w_tail(const float *x, const float *w, float *y)
     for (long c = 0; c < 12; ++c) {
         const float *x_c = x + c * X_c;
         const float *w_c = w + c * 8;
-        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
         const __m512 x_0 = _mm512_maskz_loadu_ps(TAIL, x_c);
         { const __m512 w_0 = _mm512_set1_ps(*(w_c)); acc_0_0 = _mm512_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m512 w_1 = _mm512_set1_ps(*(w_c + 1)); acc_1_0 = _mm512_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -130,7 +125,6 @@ static void tile1_5kx16w(const float *x, const float *w, float *y)
     for (long c = 0; c < 12; ++c) {
         const float *x_c = x + c * X_c;
         const float *w_c = w + c * 5;
-        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
         const __m512 x_0 = _mm512_loadu_ps(x_c);
         { const __m512 w_0 = _mm512_set1_ps(*(w_c)); acc_0_0 = _mm512_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m512 w_1 = _mm512_set1_ps(*(w_c + 1)); acc_1_0 = _mm512_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -156,7 +150,6 @@ static void tile1_5kx16w_tail(const float *x, const float *w, float *y)
     for (long c = 0; c < 12; ++c) {
         const float *x_c = x + c * X_c;
         const float *w_c = w + c * 5;
-        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
         const __m512 x_0 = _mm512_maskz_loadu_ps(TAIL, x_c);
         { const __m512 w_0 = _mm512_set1_ps(*(w_c)); acc_0_0 = _mm512_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m512 w_1 = _mm512_set1_ps(*(w_c + 1)); acc_1_0 = _mm512_fmadd_ps(w_1, x_0, acc_1_0); }

@@ -82,9 +82,6 @@ static inline __m256 epilogue(__m256 y, __m256 e_b, __m256 e_t, __m256 e_z, __m2
     return relu_of(y + e_b) * e_t + e_z - e_s;
 }
 
-/* X comes to L1 so many steps before its turn; and of the pixels that are next, `ahead` floats further, a line a step to L2. */
-enum { STEPS_AHEAD = 8 };
-
 /* 8 rows x 1 vectors, summed over c by 1 to 2. */
 static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
@@ -109,7 +106,6 @@ static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e
     for (long c = 0; c < 2; ++c) {
         const float *x_c = x + c * X_c;
         const float *w_c = w + c * 8;
-        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
         const __m256 x_0 = _mm256_loadu_ps(x_c);
         { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -165,7 +161,6 @@ static void tile0_8kx8w_tail(const float *x, const float *w, float *y, const flo
     for (long c = 0; c < 2; ++c) {
         const float *x_c = x + c * X_c;
         const float *w_c = w + c * 8;
-        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
         const __m256 x_0 = _mm256_maskload_ps(x_c, TAIL);
         { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -215,7 +210,6 @@ static void tile1_5kx8w(const float *x, const float *w, float *y, const float *e
     for (long c = 0; c < 2; ++c) {
         const float *x_c = x + c * X_c;
         const float *w_c = w + c * 5;
-        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
         const __m256 x_0 = _mm256_loadu_ps(x_c);
         { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -256,7 +250,6 @@ static void tile1_5kx8w_tail(const float *x, const float *w, float *y, const flo
     for (long c = 0; c < 2; ++c) {
         const float *x_c = x + c * X_c;
         const float *w_c = w + c * 5;
-        __builtin_prefetch(x_c + STEPS_AHEAD * X_c, 0, 3);
         const __m256 x_0 = _mm256_maskload_ps(x_c, TAIL);
         { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
