@@ -136,6 +136,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         ahead=sizes_of(words.problem, packed_lanes(scheme)) if nest.looks_ahead else [],
         line=LINE,
         steps_ahead=nest.steps_ahead,
+        next_panel=any(site.next_panel for site in nest.sites),
     )
     return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
 
@@ -192,6 +193,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         turned=None,
         x_type=isa.word,
         in_place=False,
+        next_panel=False,
         strides=strides(product.problem, packed_lanes(product)),
         narrow=None,
         lanes=[],

@@ -228,14 +228,15 @@ class Kernel:
             if name in found:
                 raise ArgumentError(f"{name} is given twice")
             found[name] = array
-        missing = [tensor.name for tensor in tensors if tensor.name not in found]
-        if missing:
-            needs = f"needs {' and '.join(missing)}: pass {missing[0]}=…"
-            raise ArgumentError(f"the epilogue {self.problem.epilogue} {needs}")
+        # A misspelt name is unknown and its array missing: what was written is what to mend.
         unknown = found.keys() - {tensor.name for tensor in tensors}
         if unknown:
             arrays = " ".join(tensor.name for tensor in tensors) or "none"
             raise ArgumentError(f"this kernel has no argument {min(unknown)!r}; the arrays of its epilogue: {arrays}")
+        missing = [tensor.name for tensor in tensors if tensor.name not in found]
+        if missing:
+            needs = f"needs {' and '.join(missing)}: pass {missing[0]}=…"
+            raise ArgumentError(f"the epilogue {self.problem.epilogue} {needs}")
         return [_checked(found[tensor.name], tensor, ELEMENTS["f32"]) for tensor in tensors]
 
     def _beside(self, at_y, array: np.ndarray, tensor: Tensor):

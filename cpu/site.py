@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import groupby, product
 
 from microkernels.transpose import Block, blocks
-from tiling.ahead import Apart, NextPanel, Piece, apart, next_panel, pieces, streams_past_l1
+from tiling.ahead import Apart, NextPanel, Piece, Places, apart, next_panel, outputs, pieces, streams_past_l1
 from tiling.footprint import inside_rows, unclipped
 from tiling.nest import Around, Loop, Register, starts
 from tiling.problem import Problem, Window
@@ -90,6 +90,11 @@ class Site:
     def apart(self) -> Apart | None:
         """What the tile brings to L1 of x for its own later steps."""
         return apart(self.problem, self.around)
+
+    @cached_property
+    def asked_outputs(self) -> Places:
+        """What the tile asks for of y, for each point of the vectorised dim, before it sums."""
+        return outputs(self.problem, self.around)
 
     @cached_property
     def next_panel(self) -> NextPanel | None:

@@ -43,6 +43,7 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
     body = [
         f"const char *{p.array}_next = coming->{p.array}, *{p.array}_end = coming->{p.array}_end;" for p in site.ahead
     ]
+    body += [] if stream else writer.outputs_asked()
     body += emitter.declare()
     if not site.single_pass:
         body += ["if (!first) {", *indented(writer.resume() + emitter.taken_up()), "}"]
@@ -132,6 +133,18 @@ class _Writer:
                 lines += [head, *self._body(level, name, name if run > 1 else str(first), x, w, here), "}"]
             i += run
         return lines
+
+    def outputs_asked(self) -> list[str]:
+        """The lines that the sums will be stored to come nearer, the first time, while they are made."""
+        if not self.site.asked_outputs:
+            return []
+        problem, dim = self.site.problem, self.site.problem.vector_dim
+        head = f"for (long {dim} = 0; {dim} < {self.site.extents[dim]}; ++{dim}) {{"
+        lines = [
+            f"__builtin_prefetch({added('y', f'{dim} * Y_{dim}', *terms('Y', dict(start), problem.output), at)}, 1, 2);"
+            for start, at in self.site.asked_outputs
+        ]
+        return [head if self.site.single_pass else f"if (first) {head}", *indented(lines), "}"]
 
     def resume(self) -> list[str]:
         """Accumulators go on from what an earlier pass stored."""

@@ -65,7 +65,7 @@ def test_every_line_of_the_weights_but_the_first_piece_is_asked_for_once_and_in_
     isa = isa_named(isa)
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
-    asked, (_, w) = lines_asked(scheme_of(problem, text, isa.lanes), isa)
+    asked, (_, w, _) = lines_asked(scheme_of(problem, text, isa.lanes), isa)
     first = asked[0] - w.ctypes.data // 64
     assert 0 < first < w.nbytes / 64 / 2
     wanted = lines_of(w)[first:]
@@ -98,7 +98,7 @@ def test_every_line_of_x_but_the_first_piece_is_asked_for_and_no_other(case):
     isa = isa_named("avx512f")
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
-    asked, (x, _) = lines_asked(scheme_of(problem, text, isa.lanes), isa)
+    asked, (x, _, _) = lines_asked(scheme_of(problem, text, isa.lanes), isa)
     assert len(asked) <= len(lines_of(x)) * 1.01 * (2 if "@core" in text else 1)
     wanted = lines_of(x)[rows * 4 :]
     if case == "composed rows":  # the last tile of a line of rows, of 6, asks for as much of the next one, of 7
@@ -132,7 +132,7 @@ def test_every_line_of_the_next_panel_of_pixels_is_asked_for_before_its_turn(cas
     isa = isa_named("avx512f")
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
-    asked, (x, _) = lines_asked(parse(problem, f"{text} V(w,16)"), isa)
+    asked, (x, _, _) = lines_asked(parse(problem, f"{text} V(w,16)"), isa)
     lines = lines_of(x).reshape(256, 80)
     # After the last panel of a channel comes the next channel's first.
     missing = np.setdiff1d(lines_of(x), asked)
@@ -164,7 +164,7 @@ def test_an_x_whose_steps_lie_apart_is_asked_for_before_they_come(case):
     isa = isa_named("avx512f")
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
-    asked, (x, _) = lines_asked(parse(problem, text), isa, level=3)
+    asked, (x, _, _) = lines_asked(parse(problem, text), isa, level=3)
     plane, line = problem.tensors[0].elements // 64, 16
     rows = np.arange(plane).reshape(20, -1)
     read = rows[::2, :19].ravel() if case == "a stride" else rows.ravel()
@@ -187,14 +187,55 @@ def test_an_x_that_is_near_is_not_asked_for(problem, text):
     assert "STEPS_AHEAD" not in emit(parse(problem, text), isa_named("avx512f")).text
 
 
+TURNED = dict(c=48, h=64, w=80, k=64, r=3, s=3, padding=1, layout="nchw")
+OUTPUTS = {
+    "rows along w": "T(h,64) T(k,2) T(w,8) S(y) T(r,3) T(c,48) U(s,3) U(w,10) U(k,2) V(k,16)",
+    "rows along h and w": "T(h,32) T(k,4) T(w,8) S(y) T(r,3) T(c,48) U(s,3) U(h,2) U(w,10) V(k,16)",
+    "wide rows": "T(h,64) T(k,4) T(w,4) S(y) T(r,3) T(c,48) U(s,3) U(w,20) V(k,16)",
+    "sums in two parts": "T(c,2) T(h,64) T(k,4) T(w,4) S(y) T(r,3) T(c,24) U(s,3) U(w,20) V(k,16)",
+}
+
+
+@pytest.mark.parametrize("case", OUTPUTS)
+def test_outputs_that_lie_apart_are_asked_for_once_by_each_tile(case):
+    isa = isa_named("avx512f")
+    if not supports(isa.cpu_flags):
+        pytest.skip(f"needs {isa.name}")
+    scheme = parse(conv2d(**TURNED), OUTPUTS[case])
+    asked, (_, _, y) = lines_asked(scheme, isa)
+    np.testing.assert_array_equal(np.unique(asked), lines_of(y))
+    assert len(asked) <= 4 * len(lines_of(y))  # the first and the last of a run, also where that is one line
+
+
+@pytest.mark.parametrize(
+    "problem, text, stream",
+    [
+        (conv2d(**TURNED | {"layout": "nhwc"}), OUTPUTS["rows along w"], False),  # rows are neighbours
+        (
+            conv2d(**TURNED | {"h": 40}),
+            "T(h,40) T(k,4) T(w,8) S(y) T(r,3) T(c,48) U(s,3) U(w,10) V(k,16)",
+            False,
+        ),  # near
+        (
+            conv2d(**TURNED | {"c": 1}),
+            "T(h,64) T(k,4) T(w,8) S(y) T(r,3) T(c,1) U(s,3) U(w,10) V(k,16)",
+            False,
+        ),  # short
+        (conv2d(**TURNED), "T(h,64) T(k,4) T(w,5) S(y) T(r,3) T(c,48) U(s,3) U(w,16) V(k,16)", True),  # past the caches
+    ],
+)
+def test_outputs_that_come_soon_enough_are_not_asked_for(problem, text, stream):
+    assert ", 1, 2);" not in emit(parse(problem, text), isa_named("avx512f"), stream=stream).text
+
+
 def lines_asked(scheme, isa, level: int = 2):
-    """The numbers of the lines that a run of the kernel asks for in a cache, and its x and packed weights."""
+    """The numbers of the lines that a run of the kernel asks for in a cache, and its x, packed weights and y."""
     source, problem = emit(scheme, isa), scheme.problem
     library = load(RECORDER.replace("LEVEL", str(level)) + source.text, source.compiler_flags, ctypes.CDLL)
     library.lines_asked.restype, library.how_many.restype = ctypes.POINTER(ctypes.c_long), ctypes.c_long
     x, w, y = (aligned_empty((n,)) for n in (problem.tensors[0].elements, source.packed, problem.output.elements))
     getattr(library, source.symbol)(*(ctypes.c_void_p(array.ctypes.data) for array in (x, w, y)))
-    return np.array(library.lines_asked()[: library.how_many()]) // 64, (x, w)
+    return np.array(library.lines_asked()[: library.how_many()]) // 64, (x, w, y)
 
 
 def lines_of(array) -> np.ndarray:

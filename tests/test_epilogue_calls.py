@@ -45,6 +45,7 @@ def test_arrays_follow_by_place_or_by_name():
         ),
         (lambda: kernel(x, packed, scale, scale=scale, z=z), "scale is given twice"),
         (lambda: kernel(x, packed, scale, z, q=z), "this kernel has no argument 'q'"),
+        (lambda: kernel(x, packed, scale, zed=z), "no argument 'zed'; the arrays of its epilogue: scale z"),
         (lambda: kernel(x, packed, z, scale), r"scale has shape \(1, 5, 5, 32\), but this kernel was made for \(32,\)"),
         (lambda: kernel(x, packed, scale.astype(np.float64), z), "scale is float64"),
         (lambda: kernel(x, packed, scale, z, out=np.broadcast_to(scale, z.shape)), "out"),

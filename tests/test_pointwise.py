@@ -43,6 +43,11 @@ def test_its_text_is_that_of_the_convolution(epilogue):
     assert problem_of("pointwise2d", canonical(problem)) == problem
 
 
+def test_an_epilogue_comes_before_its_axes_are_one():
+    with pytest.raises(ProblemError, match="before that becomes pointwise2d"):
+        fused(pointwise2d(conv2d(**PLANES)), "y + t[h]")
+
+
 OTHERS = {
     "channels last": (conv2d(**PLANES | {"layout": "nhwc"}), "channels first"),
     "taps": (conv2d(**PLANES | {"r": 3, "padding": (1, 0)}), "1 x 1"),
@@ -53,6 +58,7 @@ OTHERS = {
     "narrow numbers": (conv2d(**PLANES | {"dtype": "bf16"}), "of f32"),
     "an array of rows": (fused(conv2d(**PLANES), "y + t[h]"), "rows or columns alone"),
     "an array of columns": (fused(conv2d(**PLANES), "y + t[k,w]"), "rows or columns alone"),
+    "planes of too many pixels": (conv2d(c=1, h=5000, w=4000, k=1, r=1, s=1, layout="nchw"), "more than 16777216"),
     "a product": (matmul(m=5, n=6, k=7), "only convolutions"),
 }
 

@@ -18,6 +18,9 @@ channel: each step asks for one of the panel of pixels that comes next (`next_pa
 From L2 to L1 it is not far, but a tile whose weights are more than L1 holds streams them, and asks for every step's a
 few steps before. So does one whose steps read x at places far apart, as of channels-first images (`apart`): the
 hardware's prefetchers follow no such strides.
+
+A tile that is turned as it is stored (`Problem.crosswise`) writes to a line or two of every point of the vectorised
+dim, far apart again: it asks for them before it sums, where these are not in L2 anyway (`outputs`).
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from itertools import product
 from math import ceil, prod
 
 from tiling.nest import Around, Loop
-from tiling.problem import Problem
+from tiling.problem import Problem, Tensor
 
 # Bytes. Half of an L2 of 1 and of 2 MiB, the least and the most that cores with AVX-512 have: fewer weights stay there
 # anyway, and of larger pieces the first lines would be gone again before their turn. A smaller x stays there, too.
@@ -41,6 +44,15 @@ STEPS_AHEAD = 8
 # Products of a vector (FMAs) that take so long that a line more or less does not show, some 500 cycles: with a line
 # every 300 yolo9000:Y2 gains 7 %, with one every 600 Y4 and with one every 1300 Y8 pay 1 % for having asked.
 MOST_A_LINE = 1024
+
+
+# Products of a vector for each line of outputs that is asked for, at least: with 108 to 864 yolo9000:Y2 gains 9 to 29 %
+# (by its loops), Y4 7, Y12 2, Y8 and Y18 nothing, channels first on one thread of Sapphire Rapids; with 55 resnet18:R1
+# loses 2.
+LEAST_A_LINE = 80
+
+# Of lines: offsets per dim, and elements along the last axis of their tensor.
+Places = tuple[tuple[tuple[tuple[str, int], ...], int], ...]
 
 
 @dataclass(frozen=True)
@@ -77,12 +89,10 @@ def streams_past_l1(problem: Problem, tile: Around) -> bool:
 
 @dataclass(frozen=True)
 class Apart:
-    """The lines of x that a step reads, each at a point of a register tile: offsets per dim, and elements along x's
-    last axis. The next step along `dim` reads others.
-    """
+    """The lines of x that a step reads, each at a place of a register tile. The next step along `dim` reads others."""
 
     dim: str
-    lines: tuple[tuple[tuple[tuple[str, int], ...], int], ...]
+    lines: Places
 
 
 def apart(problem: Problem, tile: Around) -> Apart | None:
@@ -96,14 +106,30 @@ def apart(problem: Problem, tile: Around) -> Apart | None:
     loop, extents = looping[-1], tile.register.extents
     if loop.trips < 2 * STEPS_AHEAD or x.stride(loop.dim) * size < LINE or extents[loop.dim] > 1:
         return None
-    along = dict(x.indices[-1].terms)
+    return Apart(loop.dim, _places(problem, x, extents, problem.in_place and x.shape[-1] * size % LINE == 0))
+
+
+def outputs(problem: Problem, tile: Around) -> Places:
+    """The lines of y that a register tile writes for each point of the vectorised dim, where these lie apart: it asks
+    for them before it sums. None where y is small enough to be near, or the sums are too short to wait for it.
+    """
+    y, size, extents = problem.output, problem.bytes_of(problem.output), tile.register.extents
+    if not problem.crosswise or y.elements * size < SMALL_X:
+        return ()
+    places = _places(problem, y, extents | {problem.vector_dim: 1}, False)
+    products = prod(extents.values()) // tile.register.lanes * prod(loop.trips for loop in tile.inner)
+    return places if products >= LEAST_A_LINE * extents[problem.vector_dim] * len(places) else ()
+
+
+def _places(problem: Problem, tensor: Tensor, extents: dict[str, int], aligned: bool) -> Places:
+    """The lines of a tensor that the points of a register tile lie in, each once; `aligned`: runs begin with lines."""
+    along = dict(tensor.indices[-1].terms)
     run = 1 + sum((extents[dim] - 1) * step for dim, step in along.items())
-    others = [dim for dim in problem.extents if dim in x.dims and dim not in along and extents[dim] > 1]
+    others = [dim for dim in problem.extents if dim in tensor.dims and dim not in along and extents[dim] > 1]
     starts = [tuple(zip(others, at)) for at in product(*(range(extents[dim]) for dim in others))]
     # Where a run does not begin with a line, its last element may lie in one more.
-    begins = problem.in_place and x.shape[-1] * size % LINE == 0
-    places = dict.fromkeys((*range(0, run, LINE // size), *([] if begins else [run - 1])))
-    return Apart(loop.dim, tuple((start, place) for start in starts for place in places))
+    places = dict.fromkeys((*range(0, run, LINE // problem.bytes_of(tensor)), *([] if aligned else [run - 1])))
+    return tuple((start, place) for start in starts for place in places)
 
 
 @dataclass(frozen=True)

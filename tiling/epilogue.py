@@ -143,6 +143,8 @@ def fused(problem: Problem, text: str | None) -> Problem:
         return problem
     if problem.epilogue is not None:
         raise EpilogueError(f"the problem has an epilogue already, {problem.epilogue}: give one")
+    if problem.asked is not problem:  # of which some axes are one here, that the text may name
+        raise EpilogueError(f"an epilogue is fused into a convolution before that becomes {problem.op}")
     return replace(problem, epilogue=parse(problem, text))
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tiling.problem import Affine, Problem, ProblemError, Tensor
+from tiling.problem import LARGEST_EXTENT, Affine, Problem, ProblemError, Tensor
 
 # Of the lanes of all vectors over a plane, those that pixels fill at least: 49 pixels fill 49 of 64. A conv2d turns the
 # tiles of a smaller plane, or a 1 x 1 one, where neighbours are channels anyway.
@@ -74,6 +74,8 @@ def _refusal(problem: Problem) -> str | None:
     moved = any(window.stride > 1 or window.before for window in problem.windows)
     if moved or problem.broadcast.shape[2:] != problem.output.shape[2:]:
         return "only convolutions of stride 1 without padding have vectors along their pixels"
+    if prod(problem.output.shape[2:]) > LARGEST_EXTENT:
+        return f"a plane has more than {LARGEST_EXTENT} pixels"
     if any(len({"h", "w"} & set(array.axes)) == 1 for array in (problem.epilogue.arrays if problem.epilogue else ())):
         return "an array of its epilogue is indexed by rows or columns alone"
     return None
