@@ -21,7 +21,6 @@ from cpu.oracle import reals
 from search.options import FAILURES, INTERRUPTED
 from search.workshop import Workshop, workshop
 from tiling.machine import Timing
-from tiling.notation import parse
 from tiling.problem import ProblemError
 from tiling.scheme import Scheme, SchemeError
 from tiling.shapes import chosen
@@ -87,7 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
                     print(f"{name}:{layer.name}: {layer.refused}")
                     continue
                 problem = shop.problem(layer.problem)
-                scheme = parse(problem, options.scheme) if options.scheme else shop.candidates(problem)[0]
+                scheme = shop.parsed(problem, options.scheme) if options.scheme else shop.candidates(problem)[0]
                 if number == 0:
                     print("percent of the FMA peak of f32, the kernel alone, by what it asks for beforehand")
                 found = gain(shop, scheme)

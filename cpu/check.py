@@ -46,7 +46,7 @@ def check(scheme: Scheme, isa: Isa) -> None:
         if isinstance(s, Tile) and s.worker not in (None, "core"):
             raise SchemeError(f"{s}: a CPU has cores, not {s.worker}s")
         if isinstance(s, (Lambda, Unroll)) and s.dim in problem.looped_dims:
-            raise SchemeError(f"{s}: every {s.dim} has weights of its own, so a register tile holds one; loop over it")
+            raise SchemeError(f"{s}: every {s.dim} has vectors of its own, so a register tile holds one; loop over it")
         if isinstance(s, Lambda) and s.dim[0] in problem.reductions:
             raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
     _check_exchange(scheme, isa)

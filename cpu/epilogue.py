@@ -68,7 +68,9 @@ def pointers(problem: Problem, prefix: str) -> tuple[str, ...]:
 
 
 def operand(isa: Isa, problem: Problem, array: Tensor, address: str, v: int, tail: bool) -> str:
-    """Vector `v` of an array at a row that starts at `address`; one value spread where k does not index the array."""
+    """Vector `v` of an array at a row that starts at `address`; one value spread where the vectorised dim
+    does not index the array.
+    """
     if problem.vector_dim not in array.dims:
         return isa.broadcast.format(p=address)
     form = isa.load_tail if tail else isa.load

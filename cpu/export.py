@@ -73,7 +73,7 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
         "tensors": (problem.broadcast, problem.vector, problem.output),
         "arrays": problem.epilogue_arrays,
         "epilogue": problem.epilogue,
-        "in_place": [
+        "residuals": [
             a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and single_pass(kernel.scheme)
         ],
         "packed": source.packed,

@@ -221,9 +221,9 @@ class Nest:
         if not site.single_pass:
             values |= {"first": self._pass(site, at, 0), "last": self._pass(site, at, -1)}
         if site.next_panel:
-            number = f"{at[problem.panel_dim]} / {len(site.rows)} % {site.next_panel.tiles}"
-            line = times(number, LINE // WORD_BYTES) if site.next_panel.tiles > 1 else 0
-            values["ahead"] = added(site.next_panel.loop.step, line)
+            loop, turns, tiles = site.next_panel.loop, site.next_panel.turns, site.next_panel.tiles
+            number = f"{self._variable(turns)} / {turns.step} % {tiles}" if tiles > 1 else "0"
+            values["ahead"] = added(loop.step, times(number, LINE // WORD_BYTES))
         for parameter in parameters(site, self.stream):
             name = parameter.split()[-1].lstrip("*")
             passed.append(values.get(name, name))

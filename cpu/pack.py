@@ -87,7 +87,7 @@ def pack_lines(scheme: Scheme) -> list[str]:
             lines.append(indent + head)
             indent += "    "
         indent = indent[:-4]
-        inside = [f"{dim} + lane < {extent}"] if starts[-1] + width > extent else []
+        inside = [f"{dim} + {lane} < {extent}"] if starts[-1] + width > extent else []
         inside += _in_word(narrow, numbers)
         value = f"W[{index}]"
         if inside:

@@ -139,7 +139,8 @@ class _Writer:
         if not self.site.asked_outputs:
             return []
         problem, dim = self.site.problem, self.site.problem.vector_dim
-        head = f"for (long {dim} = 0; {dim} < {self.site.extents[dim]}; ++{dim}) {{"
+        unused = -problem.extents[dim] % self.site.register.lanes if self.variant.tail else 0
+        head = f"for (long {dim} = 0; {dim} < {self.site.extents[dim] - unused}; ++{dim}) {{"
         lines = [
             f"__builtin_prefetch({added('y', f'{dim} * Y_{dim}', *terms('Y', dict(start), problem.output), at)}, 1, 2);"
             for start, at in self.site.asked_outputs
@@ -193,8 +194,8 @@ class _Writer:
             places = (added(steps, *terms("X", dict(start), given), at) for start, at in self.site.apart.lines)
             lines += [f"__builtin_prefetch({place}, 0, 3);" for place in places]
         if self.site.next_panel:
-            apart = self.site.next_panel.tiles * in_line
-            places = (number * apart for number in range(self.site.next_panel.lines))
+            step = self.site.next_panel.tiles * in_line
+            places = range(0, self.site.next_panel.lines * step, step)
             lines += [f"__builtin_prefetch({added(x, 'ahead', at)}, 0, 2);" for at in places]
         for piece in self.site.ahead:
             often = f"if ({piece.dim} % {piece.every} == 0) " if piece.dim else ""

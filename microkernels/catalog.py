@@ -49,11 +49,11 @@ class Catalog:
         return self.entries[0] if self.entries else None
 
     def score(self, kernel: Microkernel) -> float:
-        """The fraction of peak to expect of any tile: its own score (a matmul tile's is that of the equal conv2d tile,
-        `Microkernel.measured_as`); 0 where it failed; else its score at stride 1, where the FMAs are the same and only
-        the addresses differ; else that of one row of as many points (`_alike`); else `estimate`, scaled by the best
-        score since no tile here was seen to go faster. At most 1: a score beyond it says that the peak beside it was
-        disturbed. Of that, where another instruction set's tile stands for it, what `moving` leaves.
+        """The fraction of peak to expect of any tile: its own score (a matmul or pointwise2d tile's is that of the
+        equal conv2d tile, `Microkernel.measured_as`); 0 where it failed; else its score at stride 1, where the FMAs are
+        the same and only the addresses differ; else that of one row of as many points (`_alike`); else `estimate`,
+        scaled by the best score since no tile here was seen to go faster. At most 1: a score beyond it says that the
+        peak beside it was disturbed. Of that, where another instruction set's tile stands for it, what `moving` leaves.
         """
         return moving(kernel) * self._measured(kernel.measured_as)
 

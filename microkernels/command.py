@@ -127,7 +127,9 @@ def _parser() -> argparse.ArgumentParser:
     which = argparse.ArgumentParser(add_help=False)
     which.add_argument("--isa", metavar="NAME", help=f"{', '.join(ISAS)}; default: the widest that this CPU runs")
     ranked = tuple(dict.fromkeys(RANKED_AS.values()))
-    which.add_argument("--op", choices=ranked, default="conv2d", help="whose tiles; a matmul runs those of conv2d")
+    which.add_argument(
+        "--op", choices=ranked, default="conv2d", help="whose tiles; matmul and pointwise2d run those of conv2d"
+    )
 
     command = commands.add_parser("rank", parents=[which], help="measure every microkernel, once per machine")
     command.add_argument("--stride", choices=("1", "2", "both"), default="1", help="of the convolution; default 1")

@@ -61,7 +61,8 @@ def space(isa: Isa, op: str = "conv2d", strides: tuple[int, ...] = (1, 2)) -> tu
     Of matrix instructions: the rows of w and blocks of h × w that tile registers hold beside one of x and of the
     weights.
 
-    A matmul has no space of its own: its tiles are conv2d's (`RANKED_AS`). Raises ValueError for any other operator.
+    matmul and pointwise2d have no space of their own: their tiles are conv2d's (`RANKED_AS`). Raises ValueError for any
+    other operator.
     """
     if op not in _SPACES:
         raise ValueError(f"unknown operator {op!r}; ranked are {', '.join(_SPACES)}")

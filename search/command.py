@@ -44,7 +44,6 @@ from search.tune import Outcome
 from search.workshop import ALGORITHMS, DEFAULT_BUDGET, DEFAULT_TRIALS, Workshop, workshop
 from tiling.epilogue import fused
 from tiling.machine import Timing
-from tiling.notation import parse
 from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme, SchemeError
@@ -111,7 +110,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     candidates: list[Scheme] = []
     started = time.monotonic()
     if options.scheme is not None:
-        scheme, outcome = parse(problem, options.scheme), None
+        scheme, outcome = shop.parsed(problem, options.scheme), None
     else:
         _rank_first(shop, problem, console)
         started = time.monotonic()

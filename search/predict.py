@@ -23,7 +23,7 @@ from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import blocks, transposition, whole_stores
 from search.costs import COSTS, Costs
 from search.volume import Traffic, Volumes, streams, tasks
-from tiling.ahead import pieces
+from tiling.ahead import next_panel, outputs, pieces
 from tiling.machine import Machine
 from tiling.nest import lower, tiles
 from tiling.problem import Problem
@@ -250,10 +250,13 @@ def seconds_of(
 
 
 def asked_for(scheme: Scheme) -> frozenset[str]:
-    """The names of the inputs that all tiles bring nearer before they need them."""
-    problem = scheme.problem
-    asked = [{piece.array for piece in pieces(problem, tile)} for tile in tiles(lower(scheme))]
-    arrays = dict(zip("xw", (tensor.name for tensor in problem.tensors)))
+    """The names of the tensors that all tiles bring nearer before they need them."""
+    problem, asked = scheme.problem, []
+    for tile in tiles(lower(scheme)):
+        found = {piece.array for piece in pieces(problem, tile)}
+        found |= {"x"} if next_panel(problem, tile) else set()
+        asked.append(found | ({"y"} if outputs(problem, tile) else set()))
+    arrays = dict(zip("xwy", (tensor.name for tensor in problem.tensors)))
     return frozenset(name for array, name in arrays.items() if all(array in found for found in asked))
 
 

@@ -5,6 +5,7 @@ Everything that decides is pure and lives elsewhere; here it is given this machi
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -29,6 +30,7 @@ from search.tune import Outcome, tune
 from search.volume import streams
 from tiling.grouped import beside_each_other
 from tiling.machine import CacheLevel, Machine, Timing
+from tiling.notation import parse
 from tiling.pointwise import along_pixels
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import Dot, Scheme
@@ -147,6 +149,14 @@ class Workshop:
         """
         computed = on_cpu(problem, self.isa.dtype, None)
         return along_pixels(beside_each_other(computed, self.isa.lanes), self.isa.lanes)
+
+    def parsed(self, problem: Problem, text: str) -> Scheme | Winograd:
+        """The scheme that `text` spells for a problem as it is computed here; where its vectors lie along another dim,
+        for the one that was asked for. Raises SchemeError.
+        """
+        asked = problem.asked
+        other = asked is not problem and re.search(rf"V\(\s*{asked.vector_dim}\s*,", text)
+        return parse(asked if other else problem, text)
 
     def check(self, problem: Problem) -> None:
         """Raises ProblemError where Winograd's algorithm is asked for and cannot compute the problem."""

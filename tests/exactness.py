@@ -36,7 +36,7 @@ CASE_SECONDS = 300
 
 
 # What `tiling.ahead` takes for few and small, so that random kernels, which are, ask for what comes next too.
-FAR = {"FEW_WEIGHTS": 0, "SMALL_X": 0, "LARGEST_L1": -1, "MOST_A_LINE": 1 << 30}
+FAR = {"FEW_WEIGHTS": 0, "SMALL_X": 0, "LARGEST_L1": -1, "MOST_A_LINE": 1 << 30, "LEAST_A_LINE": 0, "STEPS_AHEAD": 1}
 
 
 def check(

@@ -17,11 +17,13 @@ from tests.cache_simulator import moved_bytes
 from tiling.machine import CacheLevel, Machine
 from tiling.notation import parse
 from tiling.operators import conv2d, matmul
+from tiling.pointwise import pointwise2d
 
 SMALL = [
     conv2d(c=8, h=10, w=9, k=32, r=3, s=3),
     conv2d(c=5, h=11, w=11, k=48, r=3, s=3, stride=2),
     matmul(m=20, n=32, k=24),
+    pointwise2d(conv2d(c=24, h=6, w=8, k=20, r=1, s=1, layout="nchw")),
 ]
 
 

@@ -20,6 +20,7 @@ from tests.model_cases import CATALOG, DEPTHWISE, L1, LAYERS, MACHINE, check_sch
 from tiling.compose import Composition
 from tiling.grouped import grouped2d
 from tiling.operators import conv2d, matmul
+from tiling.scheme import Lambda, Tile
 
 
 class TwoTiles:
@@ -55,6 +56,14 @@ def test_two_threads_share_the_work(name):
         check_scheme(candidate.scheme, 16)
         assert tasks(candidate.scheme) > 1
         assert candidate.prediction.imbalance < 1.1
+
+
+def test_channels_first_neighbours_are_innermost_where_the_model_sees_no_difference():
+    first = candidates(conv2d(c=32, h=136, w=136, k=64, r=3, s=3, padding=1, layout="nchw"), MACHINE, CATALOG)
+    best = first[0].prediction.seconds
+    alike = [c for c in first if float(f"{c.prediction.seconds:.2e}") == float(f"{best:.2e}")]
+    loops = [s.dim for s in first[0].scheme.specifiers if isinstance(s, (Tile, Lambda)) and s.dim in "hwk"]
+    assert loops[-1] == "w" and len(alike) > 1
 
 
 def test_candidates_are_the_same_every_time():

@@ -84,6 +84,20 @@ def test_a_contest_times_everyone_in_turns(enter):
     assert found["skipped"] == [] and found["memory_bandwidth"] > 0
 
 
+def test_peers_are_given_the_convolution_that_was_asked_for(monkeypatch):
+    class Asked(Made):
+        def refuses(self, problem):
+            return None if problem.op == "conv2d" and problem.extents["h"] == 6 else f"asked for {problem}"
+
+    monkeypatch.setattr(contests, "undisturbed", lambda measure, threads: measure())
+    monkeypatch.setattr(contests, "PEERS", {"one": Asked()})
+    found = contest(
+        op="pointwise2d", shape="c=4,h=6,w=8,k=8,r=1,s=1,layout=nchw", schemes={OURS: "R(w) S(y) T(c,4) U(k,8) V(w,4)"},
+        isa="portable", threads=1, stream=False, peers=["one"], cache="warm", rounds=1, seconds=0.005, seed=1,
+    )  # fmt: skip
+    assert [c["name"] for c in found["contenders"]] == [OURS, "one"] and found["skipped"] == []
+
+
 def test_a_turn_that_others_disturb_is_repeated(enter, monkeypatch):
     swept = []
     monkeypatch.setattr(contests, "_sweeper", lambda: lambda: swept.append(1))

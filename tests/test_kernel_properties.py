@@ -34,6 +34,7 @@ from tests.test_kernels import ALL_CASES, CASES, ON_EVERY_ISA, kernel_of
 from tiling.machine import CacheLevel, Machine
 from tiling.notation import parse
 from tiling.operators import LAYOUTS, in_layout
+from tiling.pointwise import along_pixels
 from tiling.problem import OUTPUT_DTYPES, Problem
 from tiling.scheme import SchemeError
 from tiling.shapes import canonical, problem_of, suite
@@ -86,7 +87,7 @@ def test_random_kernels_are_exact_beside_guard_pages(worker, random):
 @given(RANDOM)
 def test_schemes_of_the_search_are_exact_beside_guard_pages(worker, random):
     isa = random.choice(RUNNABLE)
-    problem = random_cases.problem(random, isa_named(isa))
+    problem = along_pixels(random_cases.problem(random, isa_named(isa)), isa_named(isa).lanes)
     for scheme in sampled(problem, isa, 1, random.randrange(1 << 16)):
         assert_exact(worker, Case(scheme, isa, 1, stream=False))
 

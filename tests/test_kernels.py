@@ -341,5 +341,5 @@ def test_schemes_that_the_emitter_refuses(text, message):
 @pytest.mark.parametrize("loop, unrolled", [("T(g,1)", "U(g,3)"), ("L(g, 1x1 + 1x2)", "U(g,λ)")])
 def test_groups_are_never_unrolled(loop, unrolled):
     scheme = parse(GROUPED, f"{loop} R(n) R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,4) {unrolled} V(k,4)")
-    with pytest.raises(SchemeError, match="every g has weights of its own, so a register tile holds one"):
+    with pytest.raises(SchemeError, match="every g has vectors of its own, so a register tile holds one"):
         emit(scheme, ISAS["portable"])

@@ -9,6 +9,7 @@ from microkernels.isa import ISAS
 from microkernels.microkernel import microkernel_of
 from microkernels.microkernel import parse as parse_microkernel
 from search import generate_conv
+from search.workshop import workshop
 from tiling.epilogue import fused
 from tiling.notation import parse
 from tiling.operators import conv2d, matmul
@@ -16,6 +17,7 @@ from tiling.pointwise import along_pixels, pointwise2d
 from tiling.problem import ProblemError
 from tiling.scheme import SchemeError
 from tiling.shapes import canonical, problem_of
+from tiling.winograd import refusal
 
 PLANES = dict(n=2, c=6, h=8, w=10, k=9, r=1, s=1, layout="nchw")
 
@@ -116,6 +118,17 @@ def test_a_tile_names_its_rows_and_pixels():
 def test_a_scheme_is_vectorised_along_pixels():
     with pytest.raises(SchemeError, match="pointwise2d is vectorised over w"):
         parse(pointwise2d(conv2d(**PLANES)), "R(n) R(w) S(y) T(c,6) V(k,16)")
+
+
+def test_a_scheme_of_the_convolution_is_still_one():
+    shop = workshop("portable")
+    problem = shop.problem(conv2d(**PLANES))
+    turned, pixels = "R(n) R(k) R(h) R(w) S(y) T(c,6) V(k,4)", "R(n) R(k) R(w) S(y) T(c,6) V(w,4)"
+    assert shop.parsed(problem, turned).problem == conv2d(**PLANES) and shop.parsed(problem, pixels).problem == problem
+
+
+def test_winograd_refuses_what_was_asked_for():
+    assert "kernels of 3 x 3, not 1 x 1" in refusal(pointwise2d(conv2d(**PLANES)))
 
 
 def test_the_search_takes_them():

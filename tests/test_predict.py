@@ -17,6 +17,7 @@ from tests.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
 from tiling.footprint import footprint
 from tiling.notation import parse
 from tiling.operators import conv2d, in_layout, matmul
+from tiling.pointwise import pointwise2d
 from tiling.words import block_of, in_words
 
 # --- predictions ---------------------------------------------------------------------------------------------------
@@ -206,6 +207,19 @@ def test_a_large_x_is_asked_for_where_only_rows_loop_around_it():
     more = predict(rows, slow, lambda kernel: 0.9, costs=costs).seconds - asked.seconds
     assert more == pytest.approx(y)
     assert predict(panels, slow, lambda kernel: 0.9, costs=costs).seconds - unasked.seconds > 8 * x
+
+
+def test_pixels_and_outputs_that_lie_apart_are_asked_for():
+    sizes = dict(h=136, w=136, k=64, layout="nchw")
+    pixels = pointwise2d(conv2d(c=128, r=1, s=1, **sizes))
+    shared, alone = (
+        parse(pixels, f"{loops} S(y) T(c,128) U(k,8) U(w,4) V(w,16)")
+        for loops in ("T(w,289) T(k,8)", "T(k,8) T(w,289)")
+    )
+    assert asked_for(shared) == {"x"} and asked_for(alone) == set()
+    turned = conv2d(c=48, r=3, s=3, padding=1, **sizes)
+    text = "T(h,136) T(k,2) T(w,17) S(y) T(r,3) T(c,48) U(s,3) U(w,8) U(k,2) V(k,16)"
+    assert asked_for(parse(turned, text)) == {"y"} and asked_for(parse(in_layout(turned, "nhwc"), text)) == {"x"}
 
 
 def test_what_rules_is_not_waited_for_besides():

@@ -22,8 +22,10 @@ from cpu.toolchain import BASE_FLAGS, find_compiler
 from microkernels.isa import ISAS
 from search import load_kernel
 from tests.test_kernels import CASES, kernel_of
+from tiling.epilogue import fused
 from tiling.notation import parse
 from tiling.operators import conv2d
+from tiling.pointwise import pointwise2d
 
 PROBLEM, TEXT = CASES["masked last vector"]
 OTHER = (
@@ -89,6 +91,18 @@ def test_a_saved_kernel_loads_without_a_compiler(saved, monkeypatch):
         x, w = integers(PROBLEM)
         assert np.array_equal(kernel(x, kernel.pack(w)), reference(PROBLEM, x, w))
         assert (kernel.scheme.text, kernel.source) == (TEXT.format(v=4), saved[".c"].read_text())
+
+
+def test_a_kernel_of_planes_is_saved_with_the_shapes_that_were_asked_for(tmp_path):
+    asked, text = CASES["pixels, rows of weights"]
+    problem = pointwise2d(fused(asked.asked, "relu(y + b) + z"))
+    header = next(
+        path for path in kernel_of(problem, text, "portable").save(tmp_path) if path.suffix == ".h"
+    ).read_text()
+    assert "x: 2 x 12 x 9 x 11" in header and "y: 2 x 18 x 9 x 11" in header and "may be e_z itself" in header
+    loaded, inputs = load(tmp_path), integers(problem)
+    assert np.array_equal(loaded(*inputs), reference(problem, *inputs))
+    assert np.array_equal(loaded(*inputs, out=inputs[-1]), reference(problem, *integers(problem)))
 
 
 def resaved(saved):

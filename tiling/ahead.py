@@ -106,12 +106,13 @@ def apart(problem: Problem, tile: Around) -> Apart | None:
     loop, extents = looping[-1], tile.register.extents
     if loop.trips < 2 * STEPS_AHEAD or x.stride(loop.dim) * size < LINE or extents[loop.dim] > 1:
         return None
-    return Apart(loop.dim, _places(problem, x, extents, problem.in_place and x.shape[-1] * size % LINE == 0))
+    whole = tile.register.lanes * size % LINE == 0 and x.shape[-1] * size % LINE == 0
+    return Apart(loop.dim, _places(problem, x, extents, problem.in_place and whole))
 
 
 def outputs(problem: Problem, tile: Around) -> Places:
     """The lines of y that a register tile writes for each point of the vectorised dim, where these lie apart: it asks
-    for them before it sums. None where y is small enough to be near, or the sums are too short to wait for it.
+    for them before it sums. Nothing where y is small enough to be near, or the sums are too short to wait for it.
     """
     y, size, extents = problem.output, problem.bytes_of(problem.output), tile.register.extents
     if not problem.crosswise or y.elements * size < SMALL_X:
@@ -122,11 +123,14 @@ def outputs(problem: Problem, tile: Around) -> Places:
 
 
 def _places(problem: Problem, tensor: Tensor, extents: dict[str, int], aligned: bool) -> Places:
-    """The lines of a tensor that the points of a register tile lie in, each once; `aligned`: runs begin with lines."""
+    """The lines of a tensor that the points of a register tile lie in; `aligned`: runs begin with lines. Rows that
+    several points share count once.
+    """
     along = dict(tensor.indices[-1].terms)
     run = 1 + sum((extents[dim] - 1) * step for dim, step in along.items())
     others = [dim for dim in problem.extents if dim in tensor.dims and dim not in along and extents[dim] > 1]
-    starts = [tuple(zip(others, at)) for at in product(*(range(extents[dim]) for dim in others))]
+    points = (tuple(zip(others, at)) for at in product(*(range(extents[dim]) for dim in others)))
+    starts = {sum(tensor.stride(dim) * at for dim, at in point): point for point in points}.values()
     # Where a run does not begin with a line, its last element may lie in one more.
     places = dict.fromkeys((*range(0, run, LINE // problem.bytes_of(tensor)), *([] if aligned else [run - 1])))
     return tuple((start, place) for start in starts for place in places)
@@ -135,30 +139,36 @@ def _places(problem: Problem, tensor: Tensor, extents: dict[str, int], aligned: 
 @dataclass(frozen=True)
 class NextPanel:
     """An iteration of `loop` reads a panel of x in place, which several register tiles share, and the next iteration
-    the one beside it. Of so many `tiles`, in turn, each asks for so many `lines` of every reduction point of that one.
+    the one beside it. Tiles ask for all of that, each for so many `lines` of every reduction point, so many `tiles` in
+    turn, as the loop `turns` over the rows of panels goes on.
     """
 
     loop: Loop
+    turns: Loop
     tiles: int
     lines: int
 
 
 def next_panel(problem: Problem, tile: Around) -> NextPanel | None:
-    """The panel of x that tiles at a place of a nest bring to L2; none where x is small enough to be there, or one tile
-    alone reads a panel.
+    """The panel of x that tiles at a place of a nest bring to L2; none where x is small enough to be there, one tile
+    alone reads a panel, or a step reads several reduction points and its loads run ahead by themselves.
     """
-    x, pixels = problem.vector, tile.register.extents[problem.vector_dim]
-    if not problem.in_place or x.elements * problem.bytes_of(x) < SMALL_X:
+    x, extents, panel = problem.vector, tile.register.extents, problem.panel_dim
+    points = prod(extents[d] for d in problem.reductions)
+    if not problem.in_place or points > 1 or x.elements * problem.bytes_of(x) < SMALL_X:
         return None
     for place in reversed(range(len(tile.outer))):
-        loop, covered = tile.outer[place], _covered(problem, tile, place)
+        loop, pixels = tile.outer[place], extents[problem.vector_dim]
         if _moves(problem, tile, place, (problem.vector_dim,)):
-            visits = covered[problem.panel_dim] // tile.register.extents[problem.panel_dim]
-            if loop.step != pixels or visits == 1:
+            if loop.step != pixels or _covered(problem, tile, place)[panel] == extents[panel]:
                 return None
+            # Of a composed dim each branch asks for all of it.
+            turns = max(
+                (inside for inside in tile.outer[place + 1 :] if inside.dim == panel), key=lambda loop: loop.trips
+            )
             lines = -(-pixels * problem.bytes_of(x) // LINE)
-            each = -(-lines // visits)
-            return NextPanel(loop, -(-lines // each), each)
+            each = -(-lines // turns.trips)
+            return NextPanel(loop, turns, -(-lines // each), each)
     return None
 
 
@@ -222,7 +232,7 @@ def _spread(problem: Problem, tile: Around, array: str, place: int, elements: in
     taps may be left out where they fall on padding, so it counts no steps.
     """
     covered = _covered(problem, tile, place)
-    tiles = prod(covered[d] / tile.register.extents[d] for d in (*problem.row_dims, problem.vector_dim))
+    tiles = prod(covered[d] / tile.register.extents[d] for d in (*problem.sharing_dims, problem.panel_dim))
     tiles *= prod(loop.trips for loop in tile.outer[place + 1 :] if loop.dim in problem.reductions)
     a_step = elements * size / LINE / tiles / prod(loop.trips for loop in tile.inner)
     products = prod(tile.register.extents.values()) / tile.register.lanes

@@ -83,6 +83,7 @@ def _tuples(rows) -> Matrix:
 
 def refusal(problem: Problem) -> str | None:
     """Why Winograd's algorithm cannot compute this problem, as a sentence; None where it can."""
+    problem = problem.asked
     if problem.op != "conv2d" or problem.looped_dims:
         groups = {
             "conv2d": problem.extents.get("g"),

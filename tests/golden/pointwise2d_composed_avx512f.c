@@ -31,7 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats that the address of X or Y moves when a dim grows by one, its vectors lying along w; W_PANEL is what a row of
+/* Floats that the address of X or Y moves when a dim grows by one. Vectors are X's, along w; W_PANEL is what a row of
  * the weights has in the panels, each of as many rows as a tile, side by side for every reduction point. */
 static const long X_n = 1188;
 static const long X_c = 99;
