@@ -14,6 +14,7 @@ from functools import partial
 
 from bench.files import ReportError
 from bench.journal import alone
+from bench.layouts import laid_out
 from cpu.kernel import Kernel, aligned
 from cpu.neighbours import undisturbed
 from cpu.numbers import stored
@@ -21,6 +22,7 @@ from cpu.oracle import reals
 from search.options import FAILURES, INTERRUPTED
 from search.workshop import Workshop, workshop
 from tiling.machine import Timing
+from tiling.operators import LAYOUTS
 from tiling.problem import ProblemError
 from tiling.scheme import Scheme, SchemeError
 from tiling.shapes import chosen
@@ -73,11 +75,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--suite", required=True, nargs="+", metavar="NAME[:LAYER]")
     parser.add_argument("--scheme", metavar="TEXT", help="of a single layer; default: the model's choice")
     parser.add_argument("--dtype", default="f32", metavar="NAME", help="f32 (default), bf16 or int8")
+    parser.add_argument("--layout", choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc")
     parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
     options = parser.parse_args(arguments)
     try:
         shop = workshop(options.isa, 1, options.dtype)
-        layers = [(name, layer) for name, layers in chosen(options.suite).items() for layer in layers]
+        suites = {name: laid_out(layers, options.layout) for name, layers in chosen(options.suite).items()}
+        layers = [(name, layer) for name, layers in suites.items() for layer in layers]
         if options.scheme and len(layers) > 1:
             raise ProblemError("--scheme is for a single layer: name it as SUITE:LAYER")
         with alone():

@@ -41,6 +41,15 @@ def test_a_line_a_layer_with_the_share_of_the_peak_of_each(monkeypatch, capsys):
     assert all(float(share) > 0 for share in reached.groups()[:3])
 
 
+def test_a_layer_may_lie_channels_first(monkeypatch, capsys):
+    monkeypatch.setattr(ahead, "ROUNDS", 1)
+    monkeypatch.setattr(ahead, "TURN_SECONDS", 0.001)
+    scheme = "T(k,8) T(w,98) S(y) T(c,64) U(k,8) U(w,8) V(w,4)"
+    asked = ["--suite", "resnet18:R3", "--isa", "portable", "--layout", "nchw", "--scheme", scheme]
+    assert ahead.main(asked) == 0
+    assert re.search(r"resnet18:R3 +nothing asked \S+ %, to L2 \S+ %, all \S+ % ", capsys.readouterr().out)
+
+
 def test_a_kernel_that_asks_for_nothing_is_not_timed(monkeypatch, capsys):
     monkeypatch.setattr(ahead, "Timing", lambda *_: pytest.fail("timed"))
     scheme = "T(k,8) T(h,56) T(w,8) S(y) T(c,64) U(w,7) U(k,2) V(k,4)"

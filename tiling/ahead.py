@@ -46,9 +46,9 @@ STEPS_AHEAD = 8
 MOST_A_LINE = 1024
 
 
-# Products of a vector for each line of outputs that is asked for, at least: with 108 to 864 yolo9000:Y2 gains 9 to 29 %
-# (by its loops), Y4 7, Y12 2, Y8 and Y18 nothing, channels first on one thread of Sapphire Rapids; with 55 resnet18:R1
-# loses 2.
+# Products of a vector for each line of outputs that is asked for, at least: with 108 to 864 yolo9000:Y2 gains 4 % and
+# with h innermost 28, Y4 5, Y8 and Y12 nothing (`python -m bench.ahead --layout nchw` on Sapphire Rapids, what comes to
+# L2); with 55 resnet18:R1 lost 2.
 LEAST_A_LINE = 80
 
 # Of lines: offsets per dim, and elements along the last axis of their tensor.
