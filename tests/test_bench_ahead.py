@@ -44,7 +44,7 @@ def test_a_line_a_layer_with_the_share_of_the_peak_of_each(monkeypatch, capsys):
 def test_a_layer_may_lie_channels_first(monkeypatch, capsys):
     monkeypatch.setattr(ahead, "ROUNDS", 1)
     monkeypatch.setattr(ahead, "TURN_SECONDS", 0.001)
-    scheme = "T(k,8) T(w,98) S(y) T(c,64) U(k,8) U(w,8) V(w,4)"
+    scheme = "T(k,64) T(w,98) S(y) T(c,64) U(w,8) V(w,4)"
     asked = ["--suite", "resnet18:R3", "--isa", "portable", "--layout", "nchw", "--scheme", scheme]
     assert ahead.main(asked) == 0
     assert re.search(r"resnet18:R3 +nothing asked \S+ %, to L2 \S+ %, all \S+ % ", capsys.readouterr().out)
