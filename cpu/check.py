@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
+from cpu.panel import LARGEST_PANEL
 from microkernels.isa import ISAS_OF, Isa
 from microkernels.matrix import registers_of, runs_of
+from tiling.pointwise import panel_elements
 from tiling.scheme import Dot, Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll
 from tiling.winograd import Winograd
 from tiling.words import fitting, scheme_in_words
@@ -41,8 +43,8 @@ def check(scheme: Scheme, isa: Isa) -> None:
     for s in scheme.specifiers:
         if isinstance(s, Matrix):
             raise SchemeError(f"{s}: matrix instructions belong to a GPU")
-        if isinstance(s, Stage) and (s.tensor != output or s.depth != 1):
-            raise SchemeError(f"{s}: on a CPU only the output is staged, in registers; weights are packed ahead")
+        if isinstance(s, Stage):
+            _check_stage(scheme, s)
         if isinstance(s, Tile) and s.worker not in (None, "core"):
             raise SchemeError(f"{s}: a CPU has cores, not {s.worker}s")
         if isinstance(s, (Lambda, Unroll)) and s.dim in problem.looped_dims:
@@ -54,6 +56,37 @@ def check(scheme: Scheme, isa: Isa) -> None:
         _check_matrix(scheme, isa)
     else:
         _check_tiles(scheme, isa)
+
+
+def _check_stage(scheme: Scheme, stage: Stage) -> None:
+    """The output in registers, and an x whose vectors are read in place in a panel."""
+    problem, output = scheme.problem, scheme.problem.output.name
+    if stage.depth != 1:
+        raise SchemeError(f"{stage}: memory with several slots is a GPU's; use S({stage.tensor})")
+    if stage.tensor == output:
+        return
+    if not problem.in_place or stage.tensor != problem.vector.name:
+        raise SchemeError(
+            f"{stage}: on a CPU only the output is staged, in registers, and the x of 1 x 1 convolutions whose vectors "
+            f"lie along pixels; weights are packed ahead"
+        )
+    place, sums = scheme.specifiers.index(stage), scheme.place_of_sums
+    inside = scheme.specifiers[place + 1 : sums]
+    if place > sums:
+        raise SchemeError(f"{stage}: tiles share a panel of {stage.tensor}, so it stands outside S({output})")
+    if any(isinstance(s, Tile) and s.worker for s in inside):
+        raise SchemeError(f"{stage}: every core has a panel of its own, so it stands inside the core loops")
+    if not any(isinstance(s, (Rest, Tile, Lambda)) and s.dim in problem.row_dims for s in inside):
+        rows = " or ".join(problem.row_dims)
+        raise SchemeError(
+            f"{stage}: no loop over {rows} stands between it and S({output}), so no other tile reads what one packs"
+        )
+    size = panel_elements(scheme) * problem.bytes_of(problem.vector)
+    if size > LARGEST_PANEL:
+        raise SchemeError(
+            f"{stage}: a panel of {size} bytes, more than {LARGEST_PANEL}: let it stand inside a loop over "
+            f"{problem.vector_dim}"
+        )
 
 
 def is_blocked(scheme: Scheme) -> bool:
@@ -116,5 +149,5 @@ def single_pass(scheme: Scheme | Winograd) -> bool:
     """Whether every output is written exactly once and never read back: no reduction loops around S(output)."""
     if isinstance(scheme, Winograd):
         return True  # sums are complete before they are transformed
-    outside = scheme.specifiers[: next(i for i, s in enumerate(scheme.specifiers) if isinstance(s, Stage))]
+    outside = scheme.specifiers[: scheme.place_of_sums]
     return not any(isinstance(s, (Rest, Tile)) and s.dim[0] in scheme.problem.reductions for s in outside)

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from cpu.expression import chosen
 from cpu.site import Case, Clip, Clipping, Site
-from cpu.tile import Variant
 from tiling.expression import times
 from tiling.problem import Problem, Window
 
 
 def dispatch(
-    site: Site, at: dict[str, str], names: dict[Variant, str], masks: tuple[bool, ...], last_vector: int, call: str
+    site: Site,
+    at: dict[str, str],
+    names: dict[tuple[tuple[Clip, ...], bool], str],
+    masks: tuple[bool, ...],
+    last_vector: int,
+    call: str,
 ) -> list[str]:
-    """The call of the function of `names` that belongs to position `at`: whole panels before the masked last one, which
-    starts at `last_vector`, then each clipped window.
+    """The call of the function of `names`, by (clips, masked), that belongs to position `at`: whole panels before the
+    masked last one, which starts at `last_vector`, then each clipped window.
     """
     lane = at[site.problem.vector_dim]
 
     def windows(index: int, clips: tuple, tail: bool) -> list[str]:
         if index == len(site.clipped):
-            return [f"{names[Variant(clips, tail)]}({call});"]
+            return [f"{names[clips, tail]}({call});"]
         clipping = site.clipped[index]
         by_tap = []
         for tap in clipping.taps:

@@ -31,6 +31,7 @@ from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import definitions, whole_stores
 from tiling.ahead import LINE
 from tiling.nest import lower
+from tiling.pointwise import panel_elements
 from tiling.problem import Problem
 from tiling.scheme import Scheme, Tile
 from tiling.shapes import canonical
@@ -104,6 +105,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     nest = Nest(words, isa, threads, stream and _streamable(scheme))
     body = nest.whole(lower(words))
     turned = turn_of(words.problem, problem, isa)
+    panel = panel_elements(scheme)
     text = TEMPLATES.get_template("kernel.c.j2").render(
         symbol=symbol,
         version=VERSION,
@@ -122,7 +124,8 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         in_place=words.problem.in_place,
         strides=strides(words.problem, packed_lanes(scheme)),
         narrow=isa.narrow_to(problem.output_dtype),
-        panels=[] if words.problem.in_place else sorted({site.vectors for site in nest.sites}),
+        panels=[] if words.problem.in_place and not panel else sorted({site.vectors for site in nest.sites}),
+        own_panel=panel,
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if nest.masked else "",
         lanes=_lanes(nest, turned.blocks if turned else ()),
         definitions=definitions,
@@ -194,6 +197,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         x_type=isa.word,
         in_place=False,
         next_panel=False,
+        own_panel=0,
         strides=strides(product.problem, packed_lanes(product)),
         narrow=None,
         lanes=[],

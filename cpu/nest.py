@@ -10,13 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cpu.dispatch import bounds, dispatch, label
-from cpu.expression import indented
+from cpu.expression import chosen, indented
+from cpu.panel import Panel, Pixels
 from cpu.site import Site
 from cpu.tile import TileFunction, Variant, emitter_of, outer_panel_stride, panel_width, parameters, tile_function
 from microkernels.isa import Isa
 from tiling.ahead import LINE, STEPS_AHEAD
 from tiling.expression import added, times
-from tiling.nest import Loop, Node, Staged, around, starts
+from tiling.nest import Loop, Node, Staged, around, holds_sums, starts
+from tiling.pointwise import panel_elements
 from tiling.scheme import WORD_BYTES, Scheme
 from tiling.taskmap import spatial
 
@@ -55,30 +57,38 @@ class Nest:
         and tile registers are a thread's own.
         """
         lines = [*lines, f"{self.isa.stream_fence};"] if self.stream else lines
+        if panel_elements(self.scheme):
+            lines = ["float *const panel = own_panel;", *lines]
         if self.looks_ahead:
             lines = ["struct coming all = {0, 0, 0, 0}, *const coming = &all;", *lines]
         if not self.scheme.problem.blocked:
             return lines
         return ["const struct shapes *shape = 0;", *lines, f"{self.isa.matrix.release};"]
 
-    def body(self, nodes: tuple[Node, ...], path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
-        """Lines of `nodes`; `at` has the C expression of the current position along each dim."""
+    def body(
+        self, nodes: tuple[Node, ...], path: tuple[Loop, ...], at: dict[str, str], panel: Panel | None = None
+    ) -> list[str]:
+        """Lines of `nodes`; `at` has the C expression of the current position along each dim; panel: that of x, inside
+        S(x).
+        """
         lines = []
         for node in nodes:
-            if isinstance(node, Staged):
-                lines += self._site(node, path, at)
+            if isinstance(node, Staged) and holds_sums(node):
+                lines += self._site(node, path, at, panel)
+            elif isinstance(node, Staged):
+                lines += self.body(node.body, path, at, Panel(self.scheme.problem, self.isa.lanes, path, at))
             elif node.worker == "core":
                 lines += self._cores(node, path, at)
             else:
-                lines += self._loop(node, path, at)
+                lines += self._loop(node, path, at, panel)
         return lines
 
-    def _loop(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
+    def _loop(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str], panel: Panel | None) -> list[str]:
         base = at[loop.dim]
         begin = added(base, loop.start)
         name = begin if loop.trips == 1 else self._variable(loop)
         first = len(self.sites)
-        inside = self.body(loop.body, (*path, loop), {**at, loop.dim: name})
+        inside = self.body(loop.body, (*path, loop), {**at, loop.dim: name}, panel)
         ahead = self._ahead(loop, self.sites[first:], {**at, loop.dim: name})
         inside = indented([*ahead, *inside]) if ahead or loop.trips > 1 else inside
         if loop.trips == 1:
@@ -146,26 +156,37 @@ class Nest:
             place = times(tasks.index(axis, "worker"), b.step)
             lines.append(f"const long {name} = {added(here[b.dim], place)};")
             here[b.dim] = name
-        lines += self._of_worker(self.body(bound[-1].body, (*path, *bound), here))
+        inside = bound[-1].body
+        lines += self._of_worker(self.body(inside, (*path, *bound), here))
+        head = f"for (long worker = 0; worker < {tasks.workers}; ++worker) {{"
+        shared = isinstance(inside[0], Staged) and not holds_sums(inside[0])
+        if shared and Panel(self.scheme.problem, self.isa.lanes, tuple(bound), here).kept:
+            pragmas = ["#pragma omp parallel num_threads(THREADS)", "#pragma omp for schedule(static)"]
+            parallel, work = ([pragma] if self.threads > 1 else [] for pragma in pragmas)
+            first = "int packed = 0; /* the panel: by the first task, for all that this thread runs */"
+            return [*parallel, "{", *indented([first, *work, head, *indented([*lines, "packed = 1;"]), "}"]), "}"]
         pragma = ["#pragma omp parallel for num_threads(THREADS) schedule(static)"] if self.threads > 1 else []
-        return [
-            *pragma,
-            f"for (long worker = 0; worker < {tasks.workers}; ++worker) {{",
-            *indented(lines),
-            "}",
-        ]
+        return [*pragma, head, *indented(lines), "}"]
 
     def _variable(self, loop: Loop) -> str:
         """`h` for the innermost loop over h, `h_1`, `h_2`, … outwards."""
         depth = _depth(loop.body, loop.dim)
         return f"{loop.dim}_{depth}" if depth else loop.dim
 
-    def _site(self, staged: Staged, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
-        site = Site(self.scheme.problem, around(staged, path))
+    def _site(self, staged: Staged, path: tuple[Loop, ...], at: dict[str, str], panel: Panel | None) -> list[str]:
+        site = Site(self.scheme.problem, around(staged, path, len(panel.loops) if panel else None))
         number = len(self.sites)
         self.sites.append(site)
         lines = [line for window in site.bounded for line in bounds(window, at, self.scheme.problem)]
-        call = self._arguments(site, at)
+        readers = panel.readers(site.around, at) if panel else (("", Pixels.IN_PLACE),)
+        calls = chosen([(test, self._calls(site, number, at, panel, pixels)) for test, pixels in readers])
+        calls = self._shaped(site) + calls
+        # Branches of one iteration stand side by side and each declares its own bounds.
+        return ["{", *indented([*lines, *calls]), "}"] if lines else calls
+
+    def _calls(self, site: Site, number: int, at: dict[str, str], panel: Panel | None, pixels: Pixels) -> list[str]:
+        """Adds the functions of a site that read x from where `pixels` says; the call of the one for position `at`."""
+        call = self._arguments(site, at, panel, pixels)
         last_vector, masks = self._masks(site)
         choices = [((), "")]
         for index, clipping in enumerate(site.clipped):
@@ -175,14 +196,12 @@ class Nest:
         names = {}
         for clips, text in choices:
             for tail in masks:
-                name = f"tile{number}_{self._tile_name(site)}{text}{'_tail' if tail else ''}"
-                variant = Variant(clips, tail)
+                name = f"tile{number}_{self._tile_name(site)}{text}{pixels.value}{'_tail' if tail else ''}"
+                variant = Variant(clips, tail, pixels)
                 comment = self._comment(site, variant)
                 self.functions.append(tile_function(site, self.isa, name, variant, comment, self.stream))
-                names[variant] = name
-        calls = self._shaped(site) + dispatch(site, at, names, masks, last_vector, call)
-        # Branches of one iteration stand side by side and each declares its own bounds.
-        return ["{", *indented([*lines, *calls]), "}"] if lines else calls
+                names[clips, tail] = name
+        return dispatch(site, at, names, masks, last_vector, call)
 
     def _shaped(self, site: Site) -> list[str]:
         """The statement that gives tile registers the shapes of a site's; none where it has no such registers."""
@@ -202,7 +221,7 @@ class Nest:
         masks = ((False,) if len(places) > 1 or not reaches_end else ()) + ((True,) if reaches_end else ())
         return places[-1], masks
 
-    def _arguments(self, site: Site, at: dict[str, str]) -> str:
+    def _arguments(self, site: Site, at: dict[str, str], panel: Panel | None, pixels: Pixels) -> str:
         problem = self.scheme.problem
 
         def address(base: str, prefix: str, dims) -> str:
@@ -211,20 +230,21 @@ class Nest:
         given = problem.tensors[0]
         x = address("X", "X", [d for d in problem.extents if d in given.dims])
         x = x + " - X_PAD" if any(index.offset for index in given.indices) else x
+        values = {"panel": added("panel", panel.place(site.around, at))} if panel else {}
+        if site.next_panel:
+            loop, turns, tiles = site.next_panel.loop, site.next_panel.turns, site.next_panel.tiles
+            number = f"{self._variable(turns)} / {turns.step} % {tiles}" if tiles > 1 else "0"
+            values["next"] = added(x, loop.step, times(number, LINE // WORD_BYTES))
+        x = values["panel"] if pixels is Pixels.PACKED else x
         w = added("W", self._weights(site, at))
         y = address("Y", "Y", [d for d in problem.extents if d in problem.output.dims])
         passed = [x, w, y]
-        values = {}
         for array in problem.epilogue_arrays:
             dims = [d for d in problem.extents if d in array.dims]
             values[f"e_{array.name}"] = address(f"E_{array.name}", f"STEP_{array.name}", dims)
         if not site.single_pass:
             values |= {"first": self._pass(site, at, 0), "last": self._pass(site, at, -1)}
-        if site.next_panel:
-            loop, turns, tiles = site.next_panel.loop, site.next_panel.turns, site.next_panel.tiles
-            number = f"{self._variable(turns)} / {turns.step} % {tiles}" if tiles > 1 else "0"
-            values["ahead"] = added(loop.step, times(number, LINE // WORD_BYTES))
-        for parameter in parameters(site, self.stream):
+        for parameter in parameters(site, self.stream, pixels):
             name = parameter.split()[-1].lstrip("*")
             passed.append(values.get(name, name))
         return ", ".join(passed)
@@ -259,6 +279,8 @@ class Nest:
             parts.append(f"padding along {window.dim}: rows on the image for each tap of {window.tap} are {rows}")
         if variant.tail:
             parts.append("the last vector is masked")
+        if variant.pixels is not Pixels.IN_PLACE:
+            parts.append("x is packed on the way" if variant.pixels is Pixels.PACKS else "x comes from the panel")
         return "; ".join(parts)
 
 

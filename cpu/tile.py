@@ -8,6 +8,7 @@ from math import prod
 from cpu.crosswise import Crosswise
 from cpu.epilogue import operand, pointers
 from cpu.expression import indented, terms
+from cpu.panel import Pixels
 from cpu.site import Clip, Site
 from microkernels.emit import Read, TileEmitter, unchanged
 from microkernels.isa import Isa
@@ -20,10 +21,13 @@ from tiling.scheme import WORD_BYTES
 
 @dataclass(frozen=True)
 class Variant:
-    """A tile function: the clip of each clipped window, in order, and whether its last vector is masked."""
+    """A tile function: the clip of each clipped window, in order, whether its last vector is masked, and where it reads
+    x.
+    """
 
     clips: tuple[Clip, ...] = ()
     tail: bool = False
+    pixels: Pixels = Pixels.IN_PLACE
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
     else:
         body += writer.store(finished)
     body += [f"coming->{p.array} = {p.array}_next;" for p in site.ahead]
-    return TileFunction(name, parameters(site, stream), tuple(body), comment)
+    return TileFunction(name, parameters(site, stream, variant.pixels), tuple(body), comment)
 
 
 def emitter_of(site: Site, isa: Isa) -> TileEmitter:
@@ -78,11 +82,12 @@ def emitter_of(site: Site, isa: Isa) -> TileEmitter:
     )
 
 
-def parameters(site: Site, stream: bool) -> tuple[str, ...]:
+def parameters(site: Site, stream: bool, pixels: Pixels) -> tuple[str, ...]:
     """What a tile function takes besides x, w and y."""
     bounds = tuple(f"long {w.tap}_{end}" for w in site.bounded for end in ("begin", "end"))
     passes = () if site.single_pass else ("int first", "int last") if site.problem.epilogue else ("int first",)
-    panel = ("long ahead",) if site.next_panel else ()
+    panel = ("float *panel",) if pixels is Pixels.PACKS else ()
+    panel += ("const float *next",) if site.next_panel else ()
     ahead = ("struct coming *coming",) if site.ahead else ()
     return pointers(site.problem, "e") + bounds + passes + (("int stream",) if stream else ()) + panel + ahead
 
@@ -176,27 +181,33 @@ class _Writer:
     def _body(self, level: int, name: str, at: str, x: str, w: str, taps: dict[str, int]) -> list[str]:
         loop = self.site.inner[level]
         x_here, w_here = f"x_{name}", f"w_{name}"
+        packed, in_place = f"PANEL_{self.site.vectors}", f"X_{loop.dim}"
+        x_stride = packed if self.variant.pixels is Pixels.PACKED else in_place
         lines = [
-            f"const {self.emitter.isa.x_type(self.site.problem)} *{x_here} = {added(x, times(at, f'X_{loop.dim}'))};",
+            f"const {self.emitter.isa.x_type(self.site.problem)} *{x_here} = {added(x, times(at, x_stride))};",
             f"const {self.emitter.isa.word} *{w_here} = {added(w, times(at, panel_stride(self.site, level)))};",
         ]
+        if self.variant.pixels is Pixels.PACKS:
+            lines.append(f"float *panel_{name} = {added(_beside('panel', x), times(at, packed))};")
+        if self.site.next_panel:
+            lines.append(f"const float *next_{name} = {added(_beside('next', x), times(at, in_place))};")
         return indented(lines + self.loops(level + 1, x_here, w_here, taps))
 
     def _coming(self, x: str, w: str) -> list[str]:
         """What a step brings nearer of that which is multiplied next."""
-        lines, vectors, in_line = [], self.site.vectors, LINE // WORD_BYTES
-        if self.site.streams_past_l1:
-            steps = f"{w} + STEPS_AHEAD * PANEL_{vectors}"
+        lines, vectors, in_line, pixels = [], self.site.vectors, LINE // WORD_BYTES, self.variant.pixels
+        if self.site.streams_past_l1 and (pixels is Pixels.PACKED or not self.site.problem.in_place):
+            steps = f"{x if pixels is Pixels.PACKED else w} + STEPS_AHEAD * PANEL_{vectors}"
             words = range(0, vectors * self.emitter.isa.lanes, in_line)
             lines += [f"__builtin_prefetch({added(steps, at)}, 0, 3);" for at in words]
-        if self.site.apart:
+        if self.site.apart and pixels is not Pixels.PACKED:
             steps, given = f"{x} + STEPS_AHEAD * X_{self.site.apart.dim}", self.site.problem.tensors[0]
             places = (added(steps, *terms("X", dict(start), given), at) for start, at in self.site.apart.lines)
             lines += [f"__builtin_prefetch({place}, 0, 3);" for place in places]
         if self.site.next_panel:
             step = self.site.next_panel.tiles * in_line
             places = range(0, self.site.next_panel.lines * step, step)
-            lines += [f"__builtin_prefetch({added(x, 'ahead', at)}, 0, 2);" for at in places]
+            lines += [f"__builtin_prefetch({added(_beside('next', x), at)}, 0, 2);" for at in places]
         for piece in self.site.ahead:
             often = f"if ({piece.dim} % {piece.every} == 0) " if piece.dim else ""
             lines += [f"{often}{piece.array}_next = to_l2({piece.array}_next, {piece.array}_end);"] * piece.lines
@@ -231,11 +242,17 @@ class _Writer:
 
     def _step_in_place(self, x: str, w: str) -> list[str]:
         """As `_step`, of vectors of x where it lies and rows of the packed panel, side by side for each point."""
-        rows, vector = len(self.site.rows), self.site.problem.vector
+        rows, vector, pixels = len(self.site.rows), self.site.problem.vector, self.variant.pixels
+        width = f"PANEL_{self.site.vectors}"
+        of_panel = [times(width, point) if point else "0" for point in range(len(self.site.points))]
         points = [added(x, *terms("X", point, vector)) for point in self.site.points]
+        if pixels is Pixels.PACKED:
+            points = [added(x, at) for at in of_panel]
         places = [(row, point) for point in range(len(points)) for row in range(rows)]
         reads = [Read(added(w, point * rows + row), ((row, point),)) for row, point in places]
-        return self.emitter.step(points, reads, self.variant.tail)
+        packs = [added(_beside("panel", x), at) for at in of_panel] if pixels is Pixels.PACKS else []
+        # The panel holds whole vectors.
+        return self.emitter.step(points, reads, self.variant.tail and pixels is not Pixels.PACKED, packs)
 
     def _matrix_step(self, emitter: MatrixEmitter, x: str, w: str, taps: dict[str, int]) -> list[str]:
         """As `_step`, of matrix instructions: a run is reached as a whole or not at all."""
@@ -264,6 +281,11 @@ class _Writer:
         dim = self.site.inner[level].dim
         deeper = sum(loop.dim == dim and loop.trips > 1 for loop in self.site.inner[level + 1 :])
         return f"{dim}_{deeper}" if deeper else dim
+
+
+def _beside(name: str, x: str) -> str:
+    """The pointer `name` that goes along with the pointer to x of the same loop: panel_c with x_c."""
+    return name + x.removeprefix("x")
 
 
 def panel_stride(site: Site, level: int) -> str:

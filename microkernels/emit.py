@@ -15,7 +15,7 @@ The forms of the statements come from the ISA table; the register tile itself is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from microkernels.isa import Isa
@@ -114,8 +114,9 @@ class TileEmitter:
             lines.append(" ".join(stores))
         return lines
 
-    def step(self, points: list[str], reads: list[Read], tail: bool) -> list[str]:
-        """One step of the inner loop over unrolled reduction points; `points` has the pointer to the vectors of each.
+    def step(self, points: list[str], reads: list[Read], tail: bool, packs: Sequence[str] = ()) -> list[str]:
+        """One step of the inner loop over unrolled reduction points; `points` has the pointer to the vectors of each,
+        `packs` the places that these are stored to besides.
 
         With `tail`, of the last vector of an x that is read by vectors only the lanes in TAIL are read; weights are
         whole vectors.
@@ -126,13 +127,14 @@ class TileEmitter:
         """
         runs = self._runs(len(points), reads)
         if len(runs) == 1:
-            return self._run(points, reads, tail)
+            return self._run(points, reads, tail, packs)
         lines = []
         for run in runs:
             if lines:
                 lines.append("KEEP_APART;")
             own = (replace(read, uses=tuple((row, run.index(p)) for row, p in read.uses if p in run)) for read in reads)
-            found = self._run([points[point] for point in run], [read for read in own if read.uses], tail)
+            here, stored = ([of[point] for point in run] if of else [] for of in (points, packs))
+            found = self._run(here, [read for read in own if read.uses], tail, stored)
             lines += ["{", *("    " + line for line in found), "}"]
         return lines
 
@@ -150,10 +152,13 @@ class TileEmitter:
             runs[-1:] = [runs[-1] + run] if self._fits(len(runs[-1] + run), True) else [runs[-1], run]
         return runs
 
-    def _run(self, points: list[str], reads: list[Read], tail: bool) -> list[str]:
+    def _run(self, points: list[str], reads: list[Read], tail: bool, packs: Sequence[str]) -> list[str]:
         lines = []
         for point, address in enumerate(points):
             lines += self._vectors(address, point, len(points), tail)
+        for point, place in enumerate(packs):
+            stored = ((self._vector_at(place, v), self._vector(point, v, len(points))) for v in range(self.vectors))
+            lines += [f"{self.isa.store.format(p=p, v=v)};" for p, v in stored]
         for number, read in enumerate(reads):
             lines += self._multiply(number, read, len(points), tail)
         return lines

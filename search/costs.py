@@ -33,6 +33,8 @@ class Costs:
     reshape: from the last instruction with tile registers of one shape to the first with those of another: 150 to 260
         ns (bf16 resnet18:R2, int8 yolo9000:Y8, λ inside and outside the loops over rows).
     narrow: of each vector that is made narrower and stored by itself, where a line of them would be stored as one.
+    split: of a vector of x that is read in place and lies in two lines; pack: to store one to a panel, whose lines are
+        in no L1 (yolo9000:Y13 and Y19, channels first, with and without S(x), on Sapphire Rapids).
     start: seconds to start and join a team of threads (OpenMP, threads already running).
     """
 
@@ -52,6 +54,8 @@ class Costs:
     lone: float = 4.0
     reshape: float = 700.0
     narrow: float = 0.8
+    split: float = 0.5
+    pack: float = 4.0
     start: float = 4e-6
 
 

@@ -8,7 +8,7 @@ from search.occupancy import whole
 from search.predict import Prediction
 from search.space import Candidate
 from tiling.machine import Machine
-from tiling.scheme import Stage, Tile
+from tiling.scheme import Tile
 from tiling.words import copies, dot_of, fitting, padded_window
 
 
@@ -74,9 +74,8 @@ def _difference(best: Prediction, other: Prediction) -> str:
 
 def _reduced_inside(candidate: Candidate) -> list[str]:
     specifiers = candidate.scheme.specifiers
-    at = next(i for i, s in enumerate(specifiers) if isinstance(s, Stage))
     problem = candidate.scheme.problem
-    loops = [s.dim for s in specifiers[at:] if isinstance(s, Tile)]
+    loops = [s.dim for s in specifiers[candidate.scheme.place_of_sums :] if isinstance(s, Tile)]
     unrolled = [dim for dim, units in candidate.scheme.tiles[0].items() if dim[0] in problem.reductions and units > 1]
     return list(dict.fromkeys([*loops, *unrolled]))
 

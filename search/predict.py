@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from math import gcd
+from math import gcd, prod
 
 from microkernels.isa import isa_named
 from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import blocks, transposition, whole_stores
 from search.costs import COSTS, Costs
+from search.panels import visits_of_panel
 from search.volume import Traffic, Volumes, streams, tasks
 from tiling.ahead import next_panel, outputs, pieces
 from tiling.machine import Machine
@@ -156,7 +157,7 @@ class Predictor:
             for count in choice:
                 times *= count
             compute += times * self.tile_seconds(kernel, score, steps)
-            overhead += times * self.tile_overhead(kernel, steps, last, passes)
+            overhead += times * (self.tile_overhead(kernel, steps, last, passes) + self._pixels(scheme, kernel, steps))
             parts.append(Part(kernel, score, times))
         return compute, overhead, tuple(parts), passes
 
@@ -182,6 +183,22 @@ class Predictor:
         if self._in_line > 1 and not self.problem.crosswise:
             outputs += costs.narrow * (kernel.accumulators // kernel.vectors) * (kernel.vectors % self._in_line)
         return (outputs + costs.drain + costs.tile + entries + control) * self._cycle
+
+    def _pixels(self, scheme: Scheme, kernel: Microkernel, steps: float) -> float:
+        """Seconds that a visit spends on vectors of x that are two lines, where it reads them in place, and on packing
+        them, where it is the first to.
+
+        Vectors begin at multiples of g bytes, if planes do, so of a line of L bytes 1 - g / L of them are two.
+        """
+        if not self.problem.in_place:
+            return 0.0
+        costs, x = self.costs, self.problem.vector
+        line, size = self.machine.caches[0].line, self.problem.bytes_of(x)
+        two = max(0, self.machine.lanes * size - gcd(x.shape[-1] * size, line)) / line
+        points = prod(count for _, count in kernel.unrolled)
+        visits = visits_of_panel(scheme, self.threads)
+        each = costs.split * two if visits == 1 else (costs.split * two + costs.pack) / visits
+        return steps * points * kernel.vectors * each * self._cycle
 
     def _stored(self, kernel: Microkernel) -> tuple[int, float]:
         """Shuffles, and lines stored to, that bring a tile's accumulators to memory.

@@ -14,6 +14,7 @@ from microkernels.catalog import Catalog
 from microkernels.isa import isa_named
 from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.space import most_rows
+from search.panels import with_panels
 from search.registers import MOST_STEPS, MOST_VECTORS, RegisterTile, looped_covers, unrollings
 from search.space import canonical, register_body, trusted
 from tiling.compose import Composition, compositions, divisors
@@ -71,7 +72,9 @@ def _scheme(random: Random, problem: Problem, machine: Machine) -> Scheme:
     outside += [Lambda(dim, cover.branches) for dim, cover in tile.covers if len(cover.branches) > 1]
     random.shuffle(outside)
     body = register_body(problem, machine.lanes, tile)
-    return Scheme(problem, canonical([*_composed_last(outside), Stage(problem.output.name), *inside, *body]))
+    scheme = Scheme(problem, canonical([*_composed_last(outside), Stage(problem.output.name), *inside, *body]))
+    staged = with_panels(scheme, machine.caches[-1].bytes)
+    return random.choice(staged) if staged and random.random() < 0.5 else scheme
 
 
 def _composed_last(loops: list[Specifier]) -> list[Specifier]:

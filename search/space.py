@@ -16,6 +16,7 @@ from math import prod
 from microkernels.catalog import Catalog
 from microkernels.microkernel import Microkernel
 from search.occupancy import geometry
+from search.panels import with_panels
 from search.permutations import orders
 from search.predict import Prediction, Predictor, Score
 from search.registers import RegisterTile, register_tiles
@@ -130,6 +131,7 @@ def candidates(
     predictor = Predictor(problem, machine, trusted(catalog), threads)
     found: dict[str, Candidate] = {}
     best_orders: dict[tuple[tuple[str, ...], ...], float] = {}
+    largest = max(geometry(machine.caches, level, threads).bytes for level in range(min(2, len(machine.caches))))
     for rank, tile in enumerate(register_tiles(problem, predictor, TILES)):
         for plan in plans(problem, machine, tile, threads, thorough=rank < THOROUGH):
             sizer = Sizer(problem, machine, plan.blocks, plan.inside, threads)
@@ -138,7 +140,7 @@ def candidates(
                 known = sorted(best_orders, key=lambda key: (best_orders[key], key))
                 choices = list(dict.fromkeys(_projected(order, choices) for order in known))[:FEW]
             for order in choices:
-                for scheme in _sized(plan, sizer, order):
+                for scheme in _staged(_sized(plan, sizer, order), largest):
                     if scheme.text not in found:
                         found[scheme.text] = Candidate(scheme, predictor.predict(scheme))
                     seconds = found[scheme.text].prediction.seconds
@@ -173,9 +175,8 @@ def shortlist(ranked: tuple[Candidate, ...], count: int) -> tuple[Candidate, ...
     seen: dict[tuple, int] = {}
     turns = []
     for place, candidate in enumerate(ranked):
-        specifiers = candidate.scheme.specifiers
-        at = next(i for i, s in enumerate(specifiers) if isinstance(s, Stage))
-        body = (specifiers[at:], tuple(candidate.scheme.branches.items()))
+        scheme = candidate.scheme
+        body = (scheme.specifiers[scheme.place_of_sums :], tuple(scheme.branches.items()))
         seen[body] = seen.get(body, 0) + 1
         turns.append((seen[body], place))
     return tuple(ranked[place] for _, place in sorted(turns)[:count])
@@ -308,6 +309,13 @@ def _projected(order: tuple[tuple[str, ...], ...], choices: list) -> tuple[tuple
         return score
 
     return max(choices, key=agreement)
+
+
+def _staged(schemes: Iterator[Scheme], largest: float) -> Iterator[Scheme]:
+    """Each scheme, and with x staged in panels of at most so many bytes."""
+    for scheme in schemes:
+        yield scheme
+        yield from with_panels(scheme, largest)
 
 
 def _sized(plan: Plan, sizer: Sizer, order: tuple[tuple[str, ...], ...]) -> Iterator[Scheme]:

@@ -184,10 +184,19 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
     unrolled += steps
     random.shuffle(unrolled)
     stage = Stage(problem.output.name)
+    if problem.in_place and random.random() < 0.5:
+        loops = _staged(random, problem, loops)
     found = Scheme(problem, (*cores, *loops, stage, *inside, *unrolled, Vector(problem.vector_dim, isa.lanes)))
     if problem.blocked and not all(_fits(tile, problem, isa) for tile in found.tiles):
         return scheme(random, narrow, isa)
     return scheme_of_words(narrow, found, dot)
+
+
+def _staged(random: Random, problem: Problem, loops: list[Specifier]) -> list[Specifier]:
+    """The loops with x staged around one over rows at least, where there is such a loop."""
+    rows = [place for place, loop in enumerate(loops) if loop.dim in problem.row_dims]
+    place = random.randint(0, rows[-1]) if rows else len(loops)
+    return [*loops[:place], Stage(problem.vector.name), *loops[place:]] if rows else loops
 
 
 def _dot(random: Random, problem: Problem, isa: Isa) -> Dot | None:

@@ -162,6 +162,18 @@ CASES |= {
     "pixels, composed rows": (PLANES, "R(w) L(k, 1x8 + 2x5) R(n) S(y) T(c,12) U(k,λ) V(w,{v})"),
     "pixels, accumulated": (PLANES, "T(c,2) L(k, 1x8 + 2x5) T(c,3) R(n) R(w) S(y) T(c,2) U(k,λ) V(w,{v})"),
     "pixels, for cores": (PLANES, "T(n,2)@core T(k,3)@core R(w) T(k,2) S(y) U(c,12) U(k,3) V(w,{v})"),
+    "pixels, a panel for all rows": (PLANES, "R(n) R(w) S(x) T(k,3) S(y) T(c,12) U(k,6) V(w,{v})"),
+    "pixels, a panel of all": (PLANES, "S(x) L(k, 1x8 + 2x5) T(c,3) R(n) R(w) S(y) T(c,2) U(c,2) U(k,λ) V(w,{v})"),
+    "pixels, panels of channels": (PLANES, "T(c,3) R(n) S(x) L(k, 1x8 + 2x5) T(c,2) R(w) S(y) U(c,2) U(k,λ) V(w,{v})"),
+    "pixels, a panel of each branch": (
+        PLANES,
+        "T(n,2)@core L(k, 1x8 + 2x5) S(x) R(w) T(k,1) S(y) T(c,12) U(k,λ) V(w,{v})",
+    ),
+    "pixels, a panel for a core's tasks": (PLANES, "T(k,3)@core S(x) R(n) R(w) T(k,2) S(y) T(c,12) U(k,3) V(w,{v})"),
+    "pixels, a panel for each task": (
+        PLANES,
+        "T(n,2)@core T(k,3)@core S(x) T(k,2) R(w) S(y) T(c,3) T(c,4) U(k,3) V(w,{v})",
+    ),
 }
 
 
@@ -336,6 +348,27 @@ def test_a_wrong_kernel_is_found(monkeypatch):
 def test_schemes_that_the_emitter_refuses(text, message):
     with pytest.raises(SchemeError, match=message):
         emit(parse(SAME_3X3, text), ISAS["portable"])
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("R(n) R(w) T(k,3) S(x, 2) S(y) T(c,12) U(k,6) V(w,4)", r"S\(x, 2\): memory with several slots is a GPU's"),
+        ("R(n) R(w) S(w) T(k,3) S(y) T(c,12) U(k,6) V(w,4)", r"S\(w\): on a CPU only the output"),
+        ("R(n) R(w) T(k,3) S(y) S(x) T(c,12) U(k,6) V(w,4)", r"S\(x\): tiles share a panel of x, so it stands outside"),
+        ("R(n) R(w) T(k,3) S(x) S(y) T(c,12) U(k,6) V(w,4)", r"S\(x\): no loop over k stands between it and S\(y\)"),
+        ("S(x) T(n,2)@core R(w) T(k,3) S(y) T(c,12) U(k,6) V(w,4)", "core loops stand outermost"),
+    ],
+)
+def test_panels_that_the_emitter_refuses(text, message):
+    with pytest.raises(SchemeError, match=message):
+        emit(parse(PLANES, text), ISAS["portable"])
+
+
+def test_a_panel_is_no_larger_than_a_cache():
+    large = pointwise2d(conv2d(c=1024, h=64, w=64, k=8, r=1, s=1, layout="nchw"))
+    with pytest.raises(SchemeError, match=r"S\(x\): a panel of 16777216 bytes, more than 4194304: .* a loop over w"):
+        emit(parse(large, "S(x) T(k,4) R(w) S(y) T(c,1024) U(k,2) V(w,4)"), ISAS["portable"])
 
 
 @pytest.mark.parametrize("loop, unrolled", [("T(g,1)", "U(g,3)"), ("L(g, 1x1 + 1x2)", "U(g,λ)")])

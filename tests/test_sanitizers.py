@@ -108,7 +108,7 @@ def check_sanitized(case: Case, folder: Path, prefix: str = "") -> None:
             timeout=RUN_SECONDS,
         )
         assert ended.returncode == 0, f"{case.command}\n{ended.stderr.decode(errors='replace')[:4000]}"
-        y = np.frombuffer(ended.stdout, ELEMENTS[problem.output_dtype].numpy).reshape(problem.output.shape)
+        y = np.frombuffer(ended.stdout, ELEMENTS[problem.output_dtype].numpy).reshape(problem.asked.output.shape)
         assert not wrong(problem, y, expected, bound).any(), case.command
 
 
@@ -116,7 +116,7 @@ def driver(problem: Problem, source: Source) -> str:
     """The C program that runs a kernel on arrays from its standard input: x, w, and those of the epilogue."""
     x, w, y = (ELEMENTS[name].c for name in elements_of(problem))
     arrays = {f"e{number}": ("float", tensor) for number, tensor in enumerate(problem.epilogue_arrays)}
-    inputs = {"x": (x, problem.broadcast), "w": (w, problem.vector), **arrays}
+    inputs = {"x": (x, problem.tensors[0]), "w": (w, problem.tensors[1]), **arrays}
     return DRIVER.format(
         symbol=source.symbol,
         parameters=", ".join((f"const {x} *X", f"const {w} *W", f"{y} *Y", *pointers(problem, "E"))),
@@ -146,6 +146,9 @@ SAMPLE = [
     ("masked and accumulated, channels first", "avx512f", False),
     ("depthwise, then a residual, channels first", "avx2", False),
     ("rows of two lines, arrays in one of them, channels first", "avx2", False),
+    ("pixels, accumulated", "portable", False),
+    ("pixels, a panel of all", "avx2", False),
+    ("pixels, panels of channels", "avx512f", True),
 ]
 
 NARROW = [

@@ -120,14 +120,19 @@ def _register(scheme: Scheme, position: int, chosen: dict[str, int]) -> Register
 
 @dataclass(frozen=True)
 class Around:
-    """A register tile and the loops around it, outside S(output) and inside it, both outermost first."""
+    """A register tile and the loops around it, outside S(output) and inside it, both outermost first.
+
+    shared: how many of the outer ones stand outside the S of an input, of which tiles then read a packed copy; None
+    where no input is staged.
+    """
 
     outer: tuple[Loop, ...]
     inner: tuple[Loop, ...]
     register: Register
+    shared: int | None = None
 
 
-def around(staged: Staged, outer: tuple[Loop, ...]) -> Around:
+def around(staged: Staged, outer: tuple[Loop, ...], shared: int | None = None) -> Around:
     """The register tile inside S(output), which stands inside the loops `outer`."""
     inner, nodes = [], staged.body
     while isinstance(nodes[0], Loop):
@@ -135,16 +140,26 @@ def around(staged: Staged, outer: tuple[Loop, ...]) -> Around:
         nodes = nodes[0].body
     register = nodes[0]
     assert isinstance(register, Register)
-    return Around(outer, tuple(inner), register)
+    return Around(outer, tuple(inner), register, shared)
 
 
-def tiles(nodes: tuple[Node, ...], outer: tuple[Loop, ...] = ()) -> Iterator[Around]:
-    """Every register tile of a scheme that was lowered for a CPU, which stages its output alone."""
+def holds_sums(staged: Staged) -> bool:
+    """Whether this is S(output), of a scheme for a CPU: inside are only loops over reductions and one register tile."""
+    nodes = staged.body
+    while isinstance(nodes[0], Loop):
+        nodes = nodes[0].body
+    return isinstance(nodes[0], Register)
+
+
+def tiles(nodes: tuple[Node, ...], outer: tuple[Loop, ...] = (), shared: int | None = None) -> Iterator[Around]:
+    """Every register tile of a scheme that was lowered for a CPU."""
     for node in nodes:
-        if isinstance(node, Staged):
-            yield around(node, outer)
+        if isinstance(node, Loop):
+            yield from tiles(node.body, (*outer, node), shared)
+        elif holds_sums(node):
+            yield around(node, outer, shared)
         else:
-            yield from tiles(node.body, (*outer, node))
+            yield from tiles(node.body, outer, len(outer))
 
 
 def starts(loops: tuple[Loop, ...], dim: str) -> tuple[int, ...]:

@@ -16,7 +16,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+from tiling.nest import Loop, lower, tiles
 from tiling.problem import LARGEST_EXTENT, Affine, Problem, ProblemError, Tensor
+from tiling.scheme import Scheme
 
 # Of the lanes of all vectors over a plane, those that pixels fill at least: 49 pixels fill 49 of 64. A conv2d turns the
 # tiles of a smaller plane, or a 1 x 1 one, where neighbours are channels anyway.
@@ -51,6 +53,21 @@ def pointwise2d(problem: Problem) -> Problem:
         vector_dim="w",
         origin=problem,
     )
+
+
+def panel_extents(problem: Problem, lanes: int, around: tuple[Loop, ...]) -> dict[str, int]:
+    """Points per dim that a packed panel of x, S(x) inside the loops `around`, holds: of the pixels whole vectors."""
+    pixels = problem.vector_dim
+    whole = problem.extents | {pixels: -(-problem.extents[pixels] // lanes) * lanes}
+    inside = whole | {loop.dim: loop.step for loop in around}
+    return {dim: points for dim, points in inside.items() if dim in problem.vector.dims}
+
+
+def panel_elements(scheme: Scheme) -> int:
+    """Elements of the largest panel that a scheme stages; 0 where it stages its output alone."""
+    staged = [tile for tile in tiles(lower(scheme)) if tile.shared is not None]
+    panels = (panel_extents(scheme.problem, scheme.lanes, tile.outer[: tile.shared]) for tile in staged)
+    return max((prod(extents.values()) for extents in panels), default=0)
 
 
 def _planes(tensor: Tensor, role: str, pixels: int) -> Tensor:

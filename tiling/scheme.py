@@ -186,6 +186,11 @@ class Scheme:
             tiles.append(tile)
         return tuple(tiles)
 
+    @property
+    def place_of_sums(self) -> int:
+        """Which of the specifiers is S(output); ValueError where none is."""
+        return self.specifiers.index(Stage(self.problem.output.name))
+
     def trips(self, specifier: Rest) -> int:
         """Iterations of an R loop: what its dim has left once every other factor is taken out."""
         return self.units[specifier.dim] // _covered(self.specifiers, specifier.dim)

@@ -1,0 +1,201 @@
+/*
+ * pointwise2d n=2,c=12,h=9,w=11,k=18,r=1,s=1,layout=nchw
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     T(k,3)@core S(x) R(n) R(w) T(k,2) S(y) T(c,12) U(k,3) V(w,8)
+ *
+ *     for k in 3 steps of 6:  on cores
+ *       with the tile of x in a packed panel:
+ *         for n in 2 steps of 1:
+ *           for w in 13 steps of 8:
+ *             for k in 2 steps of 3:
+ *               with the tile of y in registers:
+ *                 for c in 12 steps of 1:
+ *                   register tile 3k × 8w
+ *
+ * Microkernels:
+ *     f32_pointwise2d_ukernel_3kx8w__avx2: 3 FMAs, 4 loads and no stores per step, 5 of 16 registers (3 accumulators)
+ *
+ * Operands, row-major f32:
+ *     X: x[n, c, w] of 2 x 12 x 99
+ *     W: w[k, c] of 18 x 12
+ *     Y: y[n, k, w] of 2 x 18 x 99
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+#include <immintrin.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Floats that the address of X or Y moves when a dim grows by one. Vectors are X's, along w; W_PANEL is what a row of
+ * the weights has in the panels, each of as many rows as a tile, side by side for every reduction point; PANEL_v the floats
+ * of v vectors of a panel of x. */
+static const long X_n = 1188;
+static const long X_c = 99;
+static const long X_w = 1;
+static const long Y_n = 1782;
+static const long Y_k = 99;
+static const long Y_w = 1;
+static const long X_PAD = 0;
+static const long W_PANEL = 12;
+static const long PANEL_1 = 8;
+enum { THREADS = 2 };
+
+#ifdef _OPENMP
+#include <omp.h>
+#if !defined(__clang__) && __GNUC__ >= 9
+#include <pthread.h>
+/* A forked child has one thread but gcc's OpenMP would wait for all of them: end them first, both sides start new ones. */
+static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
+__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
+#endif
+#else
+static int omp_get_dynamic(void) { return 0; }
+static void omp_set_dynamic(int dynamic) { (void)dynamic; }
+#endif
+/* The 3 lanes used of the last vector: a lane counts where its sign bit is set. */
+static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
+#define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
+
+/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+#define KEEP_APART __asm__ volatile("" ::: "memory")
+
+/* The pixels that tiles of several rows share, of each tile its vectors channel by channel: the first tile to read them
+ * packs them on the way. Every thread has its own. */
+static _Thread_local float own_panel[2496] __attribute__((aligned(64)));
+
+/* 3 rows x 1 vectors, summed over c by 1 to 12; x is packed on the way. */
+static void tile0_3kx8w_packs(const float *x, const float *w, float *y, float *panel)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    for (long c = 0; c < 12; ++c) {
+        const float *x_c = x + c * X_c;
+        const float *w_c = w + c * 3;
+        float *panel_c = panel + c * PANEL_1;
+        const __m256 x_0 = _mm256_loadu_ps(x_c);
+        _mm256_storeu_ps(panel_c, x_0);
+        { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
+        { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
+        { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, x_0, acc_2_0); }
+    }
+    _mm256_storeu_ps(y, acc_0_0);
+    _mm256_storeu_ps(y + Y_k, acc_1_0);
+    _mm256_storeu_ps(y + 2 * Y_k, acc_2_0);
+}
+
+/* 3 rows x 1 vectors, summed over c by 1 to 12; the last vector is masked; x is packed on the way. */
+static void tile0_3kx8w_packs_tail(const float *x, const float *w, float *y, float *panel)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    for (long c = 0; c < 12; ++c) {
+        const float *x_c = x + c * X_c;
+        const float *w_c = w + c * 3;
+        float *panel_c = panel + c * PANEL_1;
+        const __m256 x_0 = _mm256_maskload_ps(x_c, TAIL);
+        _mm256_storeu_ps(panel_c, x_0);
+        { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
+        { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
+        { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, x_0, acc_2_0); }
+    }
+    _mm256_maskstore_ps(y, TAIL, acc_0_0);
+    _mm256_maskstore_ps(y + Y_k, TAIL, acc_1_0);
+    _mm256_maskstore_ps(y + 2 * Y_k, TAIL, acc_2_0);
+}
+
+/* 3 rows x 1 vectors, summed over c by 1 to 12; x comes from the panel. */
+static void tile0_3kx8w_packed(const float *x, const float *w, float *y)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    for (long c = 0; c < 12; ++c) {
+        const float *x_c = x + c * PANEL_1;
+        const float *w_c = w + c * 3;
+        const __m256 x_0 = _mm256_loadu_ps(x_c);
+        { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
+        { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
+        { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, x_0, acc_2_0); }
+    }
+    _mm256_storeu_ps(y, acc_0_0);
+    _mm256_storeu_ps(y + Y_k, acc_1_0);
+    _mm256_storeu_ps(y + 2 * Y_k, acc_2_0);
+}
+
+/* 3 rows x 1 vectors, summed over c by 1 to 12; the last vector is masked; x comes from the panel. */
+static void tile0_3kx8w_packed_tail(const float *x, const float *w, float *y)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    for (long c = 0; c < 12; ++c) {
+        const float *x_c = x + c * PANEL_1;
+        const float *w_c = w + c * 3;
+        const __m256 x_0 = _mm256_loadu_ps(x_c);
+        { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
+        { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
+        { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, x_0, acc_2_0); }
+    }
+    _mm256_maskstore_ps(y, TAIL, acc_0_0);
+    _mm256_maskstore_ps(y + Y_k, TAIL, acc_1_0);
+    _mm256_maskstore_ps(y + 2 * Y_k, TAIL, acc_2_0);
+}
+
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_supported(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    if (!pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_supported()) {
+        fputs("pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    #pragma omp parallel num_threads(THREADS)
+    {
+        int packed = 0; /* the panel: by the first task, for all that this thread runs */
+        #pragma omp for schedule(static)
+        for (long worker = 0; worker < 3; ++worker) {
+            const long k_1 = worker * 6;
+            float *const panel = own_panel;
+            for (long n = 0; n < 2; ++n) {
+                for (long w = 0; w < 104; w += 8) {
+                    for (long k = k_1; k < k_1 + 6; k += 3) {
+                        if (!packed && k == k_1) {
+                            if (w < 96) {
+                                tile0_3kx8w_packs(X + n * X_n + w * X_w, W + k * W_PANEL, Y + n * Y_n + k * Y_k + w * Y_w, panel + n * 1248 + w * 12);
+                            } else {
+                                tile0_3kx8w_packs_tail(X + n * X_n + w * X_w, W + k * W_PANEL, Y + n * Y_n + k * Y_k + w * Y_w, panel + n * 1248 + w * 12);
+                            }
+                        } else {
+                            if (w < 96) {
+                                tile0_3kx8w_packed(panel + n * 1248 + w * 12, W + k * W_PANEL, Y + n * Y_n + k * Y_k + w * Y_w);
+                            } else {
+                                tile0_3kx8w_packed_tail(panel + n * 1248 + w * 12, W + k * W_PANEL, Y + n * Y_n + k * Y_k + w * Y_w);
+                            }
+                        }
+                    }
+                }
+            }
+            packed = 1;
+        }
+    }
+    omp_set_dynamic(dynamic);
+}
+
+/* Packs weights that lie as w[k, c] of 18 x 12. */
+__attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_pack(const float *restrict W, float *restrict packed)
+{
+    for (long k = 0; k <= 15; k += 3)
+        for (long c = 0; c < 12; c += 1)
+            for (long row = 0; row < 3; ++row)
+                *packed++ = W[(k + row) * 12 + c * 1];
+}
