@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cpu.epilogue import block_operand
+from cpu.epilogue import block_operand, call
 from cpu.expression import INDENT, indented, terms
 from cpu.site import Site
 from microkernels.emit import TileEmitter
 from microkernels.transpose import Block
+from tiling.bias import stored, stored_arrays
 from tiling.expression import added
 from tiling.problem import Tensor
 
@@ -58,13 +59,11 @@ class Crosswise:
 
     def _finished(self, value: str, block: Block, v: int, place: int) -> str:
         """The floats to store of the rows of a block at one point of the vectorised dim."""
-        operands = [self.emitter.isa.floats.format(v=value)]
-        if self.site.problem.epilogue is None:
-            return operands[0]
-        for array in self.site.problem.epilogue_arrays:
+        arrays = []
+        for array in stored_arrays(self.site.problem):
             address = self._place(f"e_{array.name}", f"STEP_{array.name}", array, block, v, place)
-            operands.append(block_operand(self.emitter.isa, array, address, self.site.rows, block))
-        return f"epilogue({', '.join(operands)})"
+            arrays.append(block_operand(self.emitter.isa, array, address, self.site.rows, block))
+        return call(stored(self.site.problem), self.emitter.isa.floats.format(v=value), arrays)
 
     def _blocks(self) -> list[tuple[int, Block]]:
         """(vector, rows) of every block that is transposed."""

@@ -30,6 +30,7 @@ from microkernels.matrix import shapes_definition
 from microkernels.microkernel import Microkernel, microkernel_of
 from microkernels.transpose import definitions, whole_stores
 from tiling.ahead import LINE
+from tiling.bias import bias_of, stored
 from tiling.nest import lower
 from tiling.pointwise import panel_elements
 from tiling.problem import Problem
@@ -105,7 +106,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     nest = Nest(words, isa, threads, stream and _streamable(scheme))
     body = nest.whole(lower(words))
     turned = turn_of(words.problem, problem, isa)
-    panel = panel_elements(scheme)
+    panel, left = panel_elements(scheme), stored(words.problem)
     text = TEMPLATES.get_template("kernel.c.j2").render(
         symbol=symbol,
         version=VERSION,
@@ -134,7 +135,8 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         body=body,
         pack=pack_lines(scheme),
         stream=nest.stream,
-        epilogue=epilogue_text(problem.epilogue, isa) if problem.epilogue else None,
+        epilogue=epilogue_text(left, isa) if left else None,
+        bias=bias_of(words.problem),
         arrays=pointers(problem, "E"),
         ahead=sizes_of(words.problem, packed_lanes(scheme)) if nest.looks_ahead else [],
         line=LINE,
@@ -197,6 +199,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         x_type=isa.word,
         in_place=False,
         next_panel=False,
+        bias=None,
         own_panel=0,
         strides=strides(product.problem, packed_lanes(product)),
         narrow=None,

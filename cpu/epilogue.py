@@ -1,7 +1,7 @@
 """An epilogue in C: one function of the vector of sums and a vector of each array, built of the functions it calls.
 
-    relu(y*scale + b)   ->   static inline __m512 epilogue(__m512 y, __m512 e_scale, __m512 e_b)
-                             { return relu_of(y * e_scale + e_b); }
+    relu(y*scale + b)   ->   static inline __m512 epilogue(__m512 y, __m512 e_scale, __m512 e_b, __m512 zero)
+                             { return relu_of(y * e_scale + e_b, zero); }
 
 Arrays are called e_NAME in C, so that no name can clash with the file's own; whole ones E_NAME, their strides
 STEP_NAME_dim.
@@ -35,6 +35,7 @@ _CALLS = {
     "gelu": ("exp_of_sum", "abs", "min"),
     "gelu_tanh": ("sigmoid",),
 }
+_OF_ZERO = frozenset({"relu", "relu6", "hardsigmoid", "hardswish"})
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _PRECEDENCE = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3}
 
@@ -51,6 +52,13 @@ class EpilogueText:
 
 def epilogue_text(epilogue: Epilogue, isa: Isa) -> EpilogueText:
     """The epilogue as the file's own C function."""
+    parameters = [f"{isa.vector_type} e_{array.name}" for array in epilogue.arrays]
+    parameters += [f"{isa.vector_type} zero"] if compares_with_zero(epilogue) else []
+    return EpilogueText(str(epilogue), _c(epilogue.value), tuple(parameters), _called(epilogue))
+
+
+def _called(epilogue: Epilogue) -> frozenset[str]:
+    """Its operations and all that these call."""
     functions = set(epilogue.operations)
     waiting = list(functions)
     while waiting:
@@ -58,8 +66,19 @@ def epilogue_text(epilogue: Epilogue, isa: Isa) -> EpilogueText:
             if called not in functions:
                 functions.add(called)
                 waiting.append(called)
-    parameters = tuple(f"{isa.vector_type} e_{array.name}" for array in epilogue.arrays)
-    return EpilogueText(str(epilogue), _c(epilogue.value), parameters, frozenset(functions))
+    return frozenset(functions)
+
+
+def compares_with_zero(epilogue: Epilogue) -> bool:
+    """Whether it takes a vector of zeros, which a tile reads once, as its last argument."""
+    return not _called(epilogue).isdisjoint(_OF_ZERO)
+
+
+def call(epilogue: Epilogue | None, floats: str, arrays: Sequence[str]) -> str:
+    """What is stored of a vector of sums, as C text, given a vector of each array."""
+    if epilogue is None:
+        return floats
+    return f"epilogue({', '.join([floats, *arrays, *(['zero'] if compares_with_zero(epilogue) else [])])})"
 
 
 def pointers(problem: Problem, prefix: str) -> tuple[str, ...]:
@@ -107,7 +126,8 @@ def _c(value: Value) -> str:
     if value.operation == "neg":
         return f"-{_grouped(value.arguments[0], 'neg')}"
     if value.operation not in _SYMBOLS:
-        return f"{value.operation}_of({', '.join(_ordered(value))})"
+        zero = ["zero"] if value.operation in _OF_ZERO else []
+        return f"{value.operation}_of({', '.join([*_ordered(value), *zero])})"
     left, right = _grouped(value.arguments[0], value.operation), _grouped(value.arguments[1], value.operation, True)
     return f"{left} {_SYMBOLS[value.operation]} {right}"
 

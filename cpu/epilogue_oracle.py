@@ -32,13 +32,13 @@ class Bounded:
 
 def finished(problem: Problem, sums: np.ndarray, arrays, error: np.ndarray | float = 0.0) -> Bounded:
     """The epilogue of float64 sums, each off by at most `error`; `arrays` as the problem's `epilogue_arrays`."""
-    names = {tensor.name: _spread(problem, tensor, array) for tensor, array in zip(problem.epilogue_arrays, arrays)}
+    names = {tensor.name: spread(problem, tensor, array) for tensor, array in zip(problem.epilogue_arrays, arrays)}
     with np.errstate(all="ignore"):
         found = _evaluate(problem.epilogue.value, Bounded(sums, error), names)
     return Bounded(found.value, np.where(np.isnan(found.error), np.inf, found.error))
 
 
-def _spread(problem: Problem, tensor: Tensor, array: np.ndarray) -> np.ndarray:
+def spread(problem: Problem, tensor: Tensor, array: np.ndarray) -> np.ndarray:
     """An array with an axis for every axis of the output, 1 long where it has none."""
     axes = zip(problem.output.indices, problem.output.shape)
     shape = tuple(size if index in tensor.indices else 1 for index, size in axes)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cpu.epilogue_oracle import UNIT, finished
+from cpu.epilogue_oracle import UNIT, finished, spread
 from cpu.numbers import from_bits, to_bits
+from tiling.bias import bias_of
 from tiling.operators import transposed
 from tiling.problem import Problem
 
@@ -109,14 +110,16 @@ def reals(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
 def error_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray | float:
     """The largest error a float32 result may have, per output.
 
-    Of a sum K·eps · Σ|x·w|, whatever the order of summation; an epilogue carries it on and adds its own
-    (`cpu.epilogue_oracle`).
+    Of a sum K·eps · Σ|x·w|, whatever the order of summation, with the bias that it may begin with as one summand more;
+    an epilogue carries it on and adds its own (`cpu.epilogue_oracle`).
     Source: Higham, Accuracy and Stability of Numerical Algorithms, section 3.1: |error| <= gamma_K · Σ|x·w|.
     """
     problem = problem.asked
     if problem.sum_dtype == "s32":
         return exact_bound(problem, x, w, *arrays)
-    bound = problem.reduction_length * UNIT * _sums(problem, np.abs(x), np.abs(w))
+    bias = bias_of(problem)
+    begin = np.abs(spread(problem, bias, arrays[problem.epilogue_arrays.index(bias)])) if bias else 0.0
+    bound = problem.reduction_length * UNIT * (_sums(problem, np.abs(x), np.abs(w)) + begin)
     return finished(problem, _sums(problem, x, w), arrays, bound).error if problem.epilogue else bound
 
 

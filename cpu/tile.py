@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from cpu.crosswise import Crosswise
-from cpu.epilogue import operand, pointers
+from cpu.epilogue import call, compares_with_zero, operand, pointers
 from cpu.expression import indented, terms
 from cpu.panel import Pixels
 from cpu.site import Clip, Site
@@ -14,8 +14,10 @@ from microkernels.emit import Read, TileEmitter, unchanged
 from microkernels.isa import Isa
 from microkernels.matrix import MatrixEmitter, runs_of
 from tiling.ahead import LINE
+from tiling.bias import bias_of, stored, stored_arrays
 from tiling.expression import added, times
 from tiling.nest import Loop
+from tiling.problem import Tensor
 from tiling.scheme import WORD_BYTES
 
 
@@ -48,11 +50,11 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
         f"const char *{p.array}_next = coming->{p.array}, *{p.array}_end = coming->{p.array}_end;" for p in site.ahead
     ]
     body += [] if stream else writer.outputs_asked()
-    body += emitter.declare()
+    body += emitter.declare(writer.bias if bias_of(site.problem) else None)
     if not site.single_pass:
         body += ["if (!first) {", *indented(writer.resume() + emitter.taken_up()), "}"]
     body += writer.loops(0, "x", "w", {}) + emitter.put_down()
-    finished = site.problem.epilogue is not None or not site.problem.keeps_sums
+    finished = stored(site.problem) is not None or not site.problem.keeps_sums
     if stream:
         body += ["if (stream) {", *indented(writer.store(finished, True)), "} else {"]
         body += [*indented(writer.store(finished)), "}"]
@@ -85,7 +87,7 @@ def emitter_of(site: Site, isa: Isa) -> TileEmitter:
 def parameters(site: Site, stream: bool, pixels: Pixels) -> tuple[str, ...]:
     """What a tile function takes besides x, w and y."""
     bounds = tuple(f"long {w.tap}_{end}" for w in site.bounded for end in ("begin", "end"))
-    passes = () if site.single_pass else ("int first", "int last") if site.problem.epilogue else ("int first",)
+    passes = () if site.single_pass else ("int first", "int last") if stored(site.problem) else ("int first",)
     panel = ("float *panel",) if pixels is Pixels.PACKS else ()
     panel += ("const float *next",) if site.next_panel else ()
     ahead = ("struct coming *coming",) if site.ahead else ()
@@ -160,23 +162,31 @@ class _Writer:
 
     def store(self, finished: bool, stream: bool = False) -> list[str]:
         """Accumulators go to the output; with `finished`, what `finish` makes of them."""
+        left = stored(self.site.problem) if finished else None
+        zero = [f"const {self.emitter.isa.vector_type} zero = zeros;"] if left and compares_with_zero(left) else []
         if self.site.problem.crosswise:
-            return Crosswise(self.site, self.emitter, self.variant.tail).store(finished, stream)
-        return self.emitter.store(self._outputs(), self.variant.tail, stream, self.finish if finished else unchanged)
+            return zero + Crosswise(self.site, self.emitter, self.variant.tail).store(finished, stream)
+        finish = self.finish if finished else unchanged
+        return zero + self.emitter.store(self._outputs(), self.variant.tail, stream, finish)
 
     def _outputs(self) -> list[str]:
         return [added("y", *terms("Y", row, self.site.problem.output)) for row in self.site.rows]
 
+    def bias(self, row: int, v: int) -> str:
+        """What an accumulator begins with, as C text."""
+        return self._operand(bias_of(self.site.problem), row, v)
+
     def finish(self, acc: str, row: int, v: int) -> str:
         """The floats to store for one accumulator, as C text: each array of an epilogue is read where it is needed."""
-        problem, tail = self.site.problem, self.variant.tail and v == self.site.vectors - 1
-        operands = [self.emitter.isa.floats.format(v=acc)]
-        if problem.epilogue is None:
-            return operands[0]
-        for array in problem.epilogue_arrays:
-            address = added(f"e_{array.name}", *terms(f"STEP_{array.name}", self.site.rows[row], array))
-            operands.append(operand(self.emitter.isa, problem, array, address, v, tail))
-        return f"epilogue({', '.join(operands)})"
+        problem = self.site.problem
+        arrays = [self._operand(array, row, v) for array in stored_arrays(problem)]
+        return call(stored(problem), self.emitter.isa.floats.format(v=acc), arrays)
+
+    def _operand(self, array: Tensor, row: int, v: int) -> str:
+        """Vector `v` of an array of the epilogue at a row of the tile."""
+        address = added(f"e_{array.name}", *terms(f"STEP_{array.name}", self.site.rows[row], array))
+        tail = self.variant.tail and v == self.site.vectors - 1
+        return operand(self.emitter.isa, self.site.problem, array, address, v, tail)
 
     def _body(self, level: int, name: str, at: str, x: str, w: str, taps: dict[str, int]) -> list[str]:
         loop = self.site.inner[level]

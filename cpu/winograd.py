@@ -8,7 +8,7 @@ The nest of a product is what `cpu.nest` makes of any matrix product; `cpu.trans
 
 from __future__ import annotations
 
-from cpu.epilogue import epilogue_text, operand, pointers
+from cpu.epilogue import call, compares_with_zero, epilogue_text, operand, pointers
 from cpu.nest import Nest
 from cpu.operands import sizes_of
 from cpu.pack import pack_lines, packed_elements, packed_lanes
@@ -42,6 +42,7 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
         "steps_ahead": nest.steps_ahead,
         "tail": _tails(isa, c, k),
         "epilogue": epilogue_text(problem.epilogue, isa) if problem.epilogue else None,
+        "zero": bool(problem.epilogue) and compares_with_zero(problem.epilogue),
         "arrays": pointers(problem, "E"),
         "points": alpha**2,
         "alpha": alpha,
@@ -168,13 +169,11 @@ def _plane_store(isa: Isa, point: int, j: int) -> str:
 def _output_store(winograd: Winograd, isa: Isa, i: int, j: int, tail: bool) -> str:
     problem = winograd.problem
     form = isa.store_tail if tail else isa.store
-    value = f"r[{j}]"
-    if problem.epilogue:
-        operands = [value]
-        for array in problem.epilogue_arrays:
-            moved = [_times(at, f"STEP_{array.name}_{dim}") for dim, at in (("h", i), ("w", j)) if dim in array.dims]
-            operands.append(operand(isa, problem, array, _sum(f"e_{array.name}", *moved), 0, tail))
-        value = f"epilogue({', '.join(operands)})"
+    arrays = []
+    for array in problem.epilogue_arrays:
+        moved = [_times(at, f"STEP_{array.name}_{dim}") for dim, at in (("h", i), ("w", j)) if dim in array.dims]
+        arrays.append(operand(isa, problem, array, _sum(f"e_{array.name}", *moved), 0, tail))
+    value = call(problem.epilogue, f"r[{j}]", arrays)
     return form.format(p=_sum("y", _times(i, "OUT_W * K"), _times(j, "K")), lanes="TAIL", v=value)
 
 

@@ -58,14 +58,17 @@ class TileEmitter:
     output: str = "f32"
     in_place: bool = False
 
-    def declare(self) -> list[str]:
-        """The declaration of all accumulators, one register each, starting from zero."""
-        return [
+    def declare(self, bias: Callable[[int, int], str] | None = None) -> list[str]:
+        """The declaration of all accumulators, one register each, from zero, or what bias(row, vector) gives as C."""
+        begin = bias or (lambda row, v: self.isa.zero)
+        lines = [
             f"{self.isa.vector_type} "
-            + ", ".join(f"{self.acc(row, v)} = {self.isa.zero}" for v in range(self.vectors))
+            + ", ".join(f"{self.acc(row, v)} = {begin(row, v)}" for v in range(self.vectors))
             + ";"
             for row in range(self.rows)
         ]
+        own = [" ".join(f"OWN({self.acc(row, v)});" for v in range(self.vectors)) for row in range(self.rows)]
+        return [part for both in zip(lines, own) for part in both] if bias else lines
 
     def taken_up(self) -> list[str]:
         """What follows `resume` before the first step; nothing, for accumulators are registers."""

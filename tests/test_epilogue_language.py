@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from cpu.emit import symbol_of
 from microkernels.isa import ISAS
 from tests.test_kernels import PRODUCT
+from tiling.bias import bias_of, split, stored, stored_arrays
 from tiling.epilogue import FUNCTIONS, Apply, Array, Epilogue, EpilogueError, Number, Sum, fused, parse
-from tiling.operators import conv2d, matmul
+from tiling.operators import conv2d, in_layout, matmul
+from tiling.pointwise import pointwise2d
 from tiling.shapes import canonical, parse_matmul_shape, parse_shape
 
 CONV = conv2d(n=2, c=3, h=5, w=6, k=7, r=3, s=3, padding=1)
@@ -47,6 +49,57 @@ def test_names_stand_for_shapes():
     assert shapes(CONV, "z + y*scale + b + t[n,k]") == {"z": (2, 5, 6, 7), "scale": (7,), "b": (7,), "t": (2, 7)}
     assert list(shapes(CONV, "z + y*scale + b + z")) == ["z", "scale", "b"]
     assert shapes(PRODUCT, "y + b + z + rows[m]") == {"b": (50,), "z": (23, 50), "rows": (23,)}
+
+
+@pytest.mark.parametrize(
+    "text, begins, left",
+    [
+        ("relu(y + b)", "b[k]", "relu(y)"),
+        ("b + y", "b[k]", "y"),
+        ("relu(y + b + z)", "b[k]", "relu(y+z[n,h,w,k])"),
+        ("silu(scale * (b + y)) - z", "b[k]", "silu(scale[k]*y)-z[n,h,w,k]"),
+        ("y + b + b", "b[k]", "y+b[k]"),
+        ("y + z", "z[n,h,w,k]", "y"),
+    ],
+)
+def test_a_sum_may_begin_with_what_is_added_to_it(text, begins, left):
+    array, rest = split(parse(CONV, text))
+    assert (str(array), str(rest)) == (begins, left)
+
+
+@pytest.mark.parametrize("text", ["relu(y)", "relu(y) + b", "y * b", "y - b", "y + 1", "y * (y + b)", "y + b * scale"])
+def test_a_sum_begins_with_nothing_else(text):
+    assert split(parse(CONV, text)) is None
+
+
+STARTS = {
+    "a bias": (CONV, "relu(y + b)", "b"),
+    "channels first": (in_layout(CONV, "nchw"), "relu(y + b)", "b"),
+    "of groups": (conv2d(c=6, h=5, w=6, k=12, r=3, s=3, groups=2), "y + b", "b"),
+    "depthwise": (conv2d(c=6, h=5, w=6, k=6, r=3, s=3, groups=6), "relu6(y + b)", "b"),
+    "of pixels": (pointwise2d(conv2d(c=3, h=5, w=6, k=7, r=1, s=1, layout="nchw")), None, None),
+    "of columns": (PRODUCT, "y + b", "b"),
+    "of rows": (PRODUCT, "y + rows[m]", None),
+    "all outputs": (CONV, "y + z", None),
+    "a bias of each image": (CONV, "y + b[n,k]", None),
+    "bf16": (conv2d(c=6, h=5, w=6, k=12, r=3, s=3, dtype="bf16"), "y + b", "b"),
+    "sums of integers": (conv2d(c=6, h=5, w=6, k=12, r=3, s=3, dtype="int8", output_dtype="f32"), "y + b", None),
+    "nothing": (CONV, None, None),
+}
+
+
+@pytest.mark.parametrize("case", STARTS)
+def test_sums_of_floats_begin_with_a_value_a_channel(case):
+    problem, text, array = STARTS[case]
+    found = bias_of(fused(problem, text))
+    assert (found.name if found else None) == array
+
+
+def test_rows_of_pixels_begin_with_their_own():
+    problem = pointwise2d(fused(conv2d(c=3, h=5, w=6, k=7, r=1, s=1, layout="nchw"), "relu(y + b) * scale"))
+    assert bias_of(problem).name == "b" and str(stored(problem)) == "relu(y)*scale[k]"
+    assert [array.name for array in stored_arrays(problem)] == ["scale"]
+    assert [array.name for array in problem.epilogue_arrays] == ["b", "scale"]
 
 
 ARRAYS = st.sampled_from([B, Z, Array("scale", ("k",)), Array("t", ("n", "k")), Array("column", ("w",))])

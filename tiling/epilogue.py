@@ -117,24 +117,25 @@ class Epilogue:
     @cached_property
     def arrays(self) -> tuple[Array, ...]:
         """Each array once, in the order of first use: the order in which kernels take them."""
-        return tuple(dict.fromkeys(part for part in _parts(self.value) if isinstance(part, Array)))
+        return tuple(dict.fromkeys(part for part in parts(self.value) if isinstance(part, Array)))
 
     @cached_property
     def keeps_integers(self) -> bool:
         """Whether whole numbers give whole numbers, which float32 computes without an error while they are small."""
-        numbers = (part.value for part in _parts(self.value) if isinstance(part, Number))
+        numbers = (part.value for part in parts(self.value) if isinstance(part, Number))
         return self.operations <= _WHOLE and all(number == int(number) for number in numbers)
 
     @cached_property
     def operations(self) -> frozenset[str]:
         """The names of all operations and functions in it."""
-        return frozenset(part.operation for part in _parts(self.value) if isinstance(part, Apply))
+        return frozenset(part.operation for part in parts(self.value) if isinstance(part, Apply))
 
 
-def _parts(value: Value) -> Iterator[Value]:
+def parts(value: Value) -> Iterator[Value]:
+    """The value itself and all that it is made of."""
     yield value
     for argument in getattr(value, "arguments", ()):
-        yield from _parts(argument)
+        yield from parts(argument)
 
 
 def fused(problem: Problem, text: str | None) -> Problem:
@@ -156,7 +157,7 @@ def parse(problem: Problem, text: str) -> Epilogue:
         raise EpilogueError(f"the epilogue has {len(text)} characters, {LONGEST} are the most supported")
     reader = _Reader(problem, text)
     epilogue = Epilogue(reader.whole())
-    if Sum() not in _parts(epilogue.value):
+    if Sum() not in parts(epilogue.value):
         raise EpilogueError(f"epilogue {_quoted(text)} does not use y, the sum that the operator computes")
     if len(epilogue.arrays) > MOST_ARRAYS:
         count = len(epilogue.arrays)

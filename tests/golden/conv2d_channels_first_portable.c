@@ -80,14 +80,14 @@ static const long PANEL_1 = 4;
 typedef int bits __attribute__((vector_size(16)));
 static inline vec constant(float value) { return spread(value); }
 static inline vec choose(bits lanes, vec a, vec b) { return (vec)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* Volatile, so read where they are used: a bound that gcc knows it keeps in a register through the inner loops, zero above
- * all, which also clears the accumulators, and spills an accumulator for it. */
-static const volatile vec zero = {0};
-static inline vec relu_of(vec v) { return choose(zero > v, zero, v); }
+/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero above
+ * all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums are done. */
+static const volatile vec zeros = {0};
+static inline vec relu_of(vec v, vec zero) { return choose(zero > v, zero, v); }
 
-static inline vec epilogue(vec y, vec e_b, vec e_t, vec e_z, vec e_s)
+static inline vec epilogue(vec y, vec e_b, vec e_t, vec e_z, vec e_s, vec zero)
 {
-    return y * e_b + e_t - relu_of(e_z) * e_s;
+    return y * e_b + e_t - relu_of(e_z, zero) * e_s;
 }
 
 #define FIRST_2 2 /* lanes used of a block of 2 rows */
@@ -178,37 +178,38 @@ static void tile0_2hx6wx4k(const float *x, const float *w, float *y, const float
     { const vec x_10 = spread(*(x + X_h + 4 * X_w)); acc_10_0 = x_10 * w_0 + acc_10_0; }
     { const vec x_11 = spread(*(x + X_h + 5 * X_w)); acc_11_0 = x_11 * w_0 + acc_11_0; }
     if (last) {
+        const vec zero = zeros;
         {
             vec t[4];
             transpose_4(t, acc_0_0, acc_1_0, acc_2_0, acc_3_0);
-            *(vec_at *)(y) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z)), spread(*(e_s)));
-            *(vec_at *)(y + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_k)), spread(*(e_s)));
-            *(vec_at *)(y + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + 2 * STEP_z_k)), spread(*(e_s)));
-            *(vec_at *)(y + 3 * Y_k) = epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 3 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + 3 * STEP_z_k)), spread(*(e_s)));
+            *(vec_at *)(y) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z)), spread(*(e_s)), zero);
+            *(vec_at *)(y + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_k)), spread(*(e_s)), zero);
+            *(vec_at *)(y + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + 2 * STEP_z_k)), spread(*(e_s)), zero);
+            *(vec_at *)(y + 3 * Y_k) = epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 3 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + 3 * STEP_z_k)), spread(*(e_s)), zero);
         }
         {
             vec t[4];
             transpose_2(t, acc_4_0, acc_5_0);
-            store_lanes(y + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 4 * STEP_z_w, FIRST_2), spread(*(e_s))), FIRST_2);
-            store_lanes(y + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
-            store_lanes(y + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
-            store_lanes(y + 4 * Y_w + 3 * Y_k, epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 3 * STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + 3 * STEP_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
+            store_lanes(y + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 4 * STEP_z_w, FIRST_2), spread(*(e_s)), zero), FIRST_2);
+            store_lanes(y + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s)), zero), FIRST_2);
+            store_lanes(y + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s)), zero), FIRST_2);
+            store_lanes(y + 4 * Y_w + 3 * Y_k, epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 3 * STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + 3 * STEP_z_k, FIRST_2), spread(*(e_s)), zero), FIRST_2);
         }
         {
             vec t[4];
             transpose_4(t, acc_6_0, acc_7_0, acc_8_0, acc_9_0);
-            *(vec_at *)(y + Y_h) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z + STEP_z_h)), spread(*(e_s + STEP_s_h)));
-            *(vec_at *)(y + Y_h + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + STEP_z_k)), spread(*(e_s + STEP_s_h)));
-            *(vec_at *)(y + Y_h + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + 2 * STEP_z_k)), spread(*(e_s + STEP_s_h)));
-            *(vec_at *)(y + Y_h + 3 * Y_k) = epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 3 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + 3 * STEP_z_k)), spread(*(e_s + STEP_s_h)));
+            *(vec_at *)(y + Y_h) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z + STEP_z_h)), spread(*(e_s + STEP_s_h)), zero);
+            *(vec_at *)(y + Y_h + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + STEP_z_k)), spread(*(e_s + STEP_s_h)), zero);
+            *(vec_at *)(y + Y_h + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + 2 * STEP_z_k)), spread(*(e_s + STEP_s_h)), zero);
+            *(vec_at *)(y + Y_h + 3 * Y_k) = epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 3 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + 3 * STEP_z_k)), spread(*(e_s + STEP_s_h)), zero);
         }
         {
             vec t[4];
             transpose_2(t, acc_10_0, acc_11_0);
-            store_lanes(y + Y_h + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + 3 * Y_k, epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 3 * STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + 3 * STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w + 3 * Y_k, epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 3 * STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + 3 * STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
         }
     } else {
         {
@@ -305,33 +306,34 @@ static void tile0_2hx6wx4k_tail(const float *x, const float *w, float *y, const 
     { const vec x_10 = spread(*(x + X_h + 4 * X_w)); acc_10_0 = x_10 * w_0 + acc_10_0; }
     { const vec x_11 = spread(*(x + X_h + 5 * X_w)); acc_11_0 = x_11 * w_0 + acc_11_0; }
     if (last) {
+        const vec zero = zeros;
         {
             vec t[4];
             transpose_4(t, acc_0_0, acc_1_0, acc_2_0, acc_3_0);
-            *(vec_at *)(y) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z)), spread(*(e_s)));
-            *(vec_at *)(y + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_k)), spread(*(e_s)));
-            *(vec_at *)(y + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + 2 * STEP_z_k)), spread(*(e_s)));
+            *(vec_at *)(y) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z)), spread(*(e_s)), zero);
+            *(vec_at *)(y + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_k)), spread(*(e_s)), zero);
+            *(vec_at *)(y + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + 2 * STEP_z_k)), spread(*(e_s)), zero);
         }
         {
             vec t[4];
             transpose_2(t, acc_4_0, acc_5_0);
-            store_lanes(y + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 4 * STEP_z_w, FIRST_2), spread(*(e_s))), FIRST_2);
-            store_lanes(y + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
-            store_lanes(y + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s))), FIRST_2);
+            store_lanes(y + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 4 * STEP_z_w, FIRST_2), spread(*(e_s)), zero), FIRST_2);
+            store_lanes(y + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s)), zero), FIRST_2);
+            store_lanes(y + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s)), zero), FIRST_2);
         }
         {
             vec t[4];
             transpose_4(t, acc_6_0, acc_7_0, acc_8_0, acc_9_0);
-            *(vec_at *)(y + Y_h) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z + STEP_z_h)), spread(*(e_s + STEP_s_h)));
-            *(vec_at *)(y + Y_h + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + STEP_z_k)), spread(*(e_s + STEP_s_h)));
-            *(vec_at *)(y + Y_h + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + 2 * STEP_z_k)), spread(*(e_s + STEP_s_h)));
+            *(vec_at *)(y + Y_h) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z + STEP_z_h)), spread(*(e_s + STEP_s_h)), zero);
+            *(vec_at *)(y + Y_h + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + STEP_z_k)), spread(*(e_s + STEP_s_h)), zero);
+            *(vec_at *)(y + Y_h + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + 2 * STEP_z_k)), spread(*(e_s + STEP_s_h)), zero);
         }
         {
             vec t[4];
             transpose_2(t, acc_10_0, acc_11_0);
-            store_lanes(y + Y_h + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h))), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
+            store_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
         }
     } else {
         {

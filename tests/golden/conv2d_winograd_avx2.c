@@ -74,14 +74,14 @@ static const int c_tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 typedef int bits __attribute__((vector_size(32)));
 static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
 static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* Volatile, so read where they are used: a bound that gcc knows it keeps in a register through the inner loops, zero above
- * all, which also clears the accumulators, and spills an accumulator for it. */
-static const volatile __m256 zero = {0};
-static inline __m256 relu_of(__m256 v) { return _mm256_max_ps(zero, v); }
+/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero above
+ * all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums are done. */
+static const volatile __m256 zeros = {0};
+static inline __m256 relu_of(__m256 v, __m256 zero) { return _mm256_max_ps(zero, v); }
 
-static inline __m256 epilogue(__m256 y, __m256 e_b)
+static inline __m256 epilogue(__m256 y, __m256 e_b, __m256 zero)
 {
-    return relu_of(y + e_b);
+    return relu_of(y + e_b, zero);
 }
 
 /* 6 rows x 1 vectors, summed over k by 1 to 5. */
@@ -243,19 +243,20 @@ static inline void output_points(__m256 d0, __m256 d1, __m256 d2, __m256 d3, __m
 static inline __attribute__((always_inline)) void output_vector(const float *m, float *y, const float *e_b, long rows, long columns)
 {
     __m256 t[SIDE * ALPHA], r[SIDE];
+    const __m256 zero = zeros;
     output_points(_mm256_loadu_ps(m), _mm256_loadu_ps(m + 4 * PLANE_M), _mm256_loadu_ps(m + 8 * PLANE_M), _mm256_loadu_ps(m + 12 * PLANE_M), t, ALPHA);
     output_points(_mm256_loadu_ps(m + PLANE_M), _mm256_loadu_ps(m + 5 * PLANE_M), _mm256_loadu_ps(m + 9 * PLANE_M), _mm256_loadu_ps(m + 13 * PLANE_M), t + 1, ALPHA);
     output_points(_mm256_loadu_ps(m + 2 * PLANE_M), _mm256_loadu_ps(m + 6 * PLANE_M), _mm256_loadu_ps(m + 10 * PLANE_M), _mm256_loadu_ps(m + 14 * PLANE_M), t + 2, ALPHA);
     output_points(_mm256_loadu_ps(m + 3 * PLANE_M), _mm256_loadu_ps(m + 7 * PLANE_M), _mm256_loadu_ps(m + 11 * PLANE_M), _mm256_loadu_ps(m + 15 * PLANE_M), t + 3, ALPHA);
     if (rows > 0) {
         output_points(t[0], t[1], t[2], t[3], r, 1);
-        if (columns > 0) _mm256_storeu_ps(y, epilogue(r[0], _mm256_loadu_ps(e_b)));
-        if (columns > 1) _mm256_storeu_ps(y + K, epilogue(r[1], _mm256_loadu_ps(e_b)));
+        if (columns > 0) _mm256_storeu_ps(y, epilogue(r[0], _mm256_loadu_ps(e_b), zero));
+        if (columns > 1) _mm256_storeu_ps(y + K, epilogue(r[1], _mm256_loadu_ps(e_b), zero));
     }
     if (rows > 1) {
         output_points(t[4], t[5], t[6], t[7], r, 1);
-        if (columns > 0) _mm256_storeu_ps(y + OUT_W * K, epilogue(r[0], _mm256_loadu_ps(e_b)));
-        if (columns > 1) _mm256_storeu_ps(y + OUT_W * K + K, epilogue(r[1], _mm256_loadu_ps(e_b)));
+        if (columns > 0) _mm256_storeu_ps(y + OUT_W * K, epilogue(r[0], _mm256_loadu_ps(e_b), zero));
+        if (columns > 1) _mm256_storeu_ps(y + OUT_W * K + K, epilogue(r[1], _mm256_loadu_ps(e_b), zero));
     }
 }
 
@@ -263,19 +264,20 @@ static inline __attribute__((always_inline)) void output_vector(const float *m, 
 static inline __attribute__((always_inline)) void output_vector_tail(const float *m, float *y, const float *e_b, long rows, long columns)
 {
     __m256 t[SIDE * ALPHA], r[SIDE];
+    const __m256 zero = zeros;
     output_points(_mm256_loadu_ps(m), _mm256_loadu_ps(m + 4 * PLANE_M), _mm256_loadu_ps(m + 8 * PLANE_M), _mm256_loadu_ps(m + 12 * PLANE_M), t, ALPHA);
     output_points(_mm256_loadu_ps(m + PLANE_M), _mm256_loadu_ps(m + 5 * PLANE_M), _mm256_loadu_ps(m + 9 * PLANE_M), _mm256_loadu_ps(m + 13 * PLANE_M), t + 1, ALPHA);
     output_points(_mm256_loadu_ps(m + 2 * PLANE_M), _mm256_loadu_ps(m + 6 * PLANE_M), _mm256_loadu_ps(m + 10 * PLANE_M), _mm256_loadu_ps(m + 14 * PLANE_M), t + 2, ALPHA);
     output_points(_mm256_loadu_ps(m + 3 * PLANE_M), _mm256_loadu_ps(m + 7 * PLANE_M), _mm256_loadu_ps(m + 11 * PLANE_M), _mm256_loadu_ps(m + 15 * PLANE_M), t + 3, ALPHA);
     if (rows > 0) {
         output_points(t[0], t[1], t[2], t[3], r, 1);
-        if (columns > 0) _mm256_maskstore_ps(y, TAIL, epilogue(r[0], _mm256_maskload_ps(e_b, TAIL)));
-        if (columns > 1) _mm256_maskstore_ps(y + K, TAIL, epilogue(r[1], _mm256_maskload_ps(e_b, TAIL)));
+        if (columns > 0) _mm256_maskstore_ps(y, TAIL, epilogue(r[0], _mm256_maskload_ps(e_b, TAIL), zero));
+        if (columns > 1) _mm256_maskstore_ps(y + K, TAIL, epilogue(r[1], _mm256_maskload_ps(e_b, TAIL), zero));
     }
     if (rows > 1) {
         output_points(t[4], t[5], t[6], t[7], r, 1);
-        if (columns > 0) _mm256_maskstore_ps(y + OUT_W * K, TAIL, epilogue(r[0], _mm256_maskload_ps(e_b, TAIL)));
-        if (columns > 1) _mm256_maskstore_ps(y + OUT_W * K + K, TAIL, epilogue(r[1], _mm256_maskload_ps(e_b, TAIL)));
+        if (columns > 0) _mm256_maskstore_ps(y + OUT_W * K, TAIL, epilogue(r[0], _mm256_maskload_ps(e_b, TAIL), zero));
+        if (columns > 1) _mm256_maskstore_ps(y + OUT_W * K + K, TAIL, epilogue(r[1], _mm256_maskload_ps(e_b, TAIL), zero));
     }
 }
 

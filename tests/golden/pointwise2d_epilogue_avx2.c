@@ -63,36 +63,48 @@ static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
+/* Sums begin with E_b of their channel, and what is left of the epilogue follows. Each accumulator gets a register
+ * of its own first: a bias that the compiler knows several to begin with it keeps, in one that an accumulator needs. */
+#define OWN(acc) __asm__ volatile("" : "+v"(acc))
+
 /* The epilogue, applied to each vector as it is stored:
  *
- *     relu(y+b[k])*t[h,w]+z[n,k,h,w]-s[n,h,w]
+ *     relu(y)*t[h,w]+z[n,k,h,w]-s[n,h,w]
  *
  * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
  * results that come of an exponential below e^-87, which counts as 0, are off by at most 2^-119. */
 typedef int bits __attribute__((vector_size(32)));
 static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
 static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* Volatile, so read where they are used: a bound that gcc knows it keeps in a register through the inner loops, zero above
- * all, which also clears the accumulators, and spills an accumulator for it. */
-static const volatile __m256 zero = {0};
-static inline __m256 relu_of(__m256 v) { return _mm256_max_ps(zero, v); }
+/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero above
+ * all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums are done. */
+static const volatile __m256 zeros = {0};
+static inline __m256 relu_of(__m256 v, __m256 zero) { return _mm256_max_ps(zero, v); }
 
-static inline __m256 epilogue(__m256 y, __m256 e_b, __m256 e_t, __m256 e_z, __m256 e_s)
+static inline __m256 epilogue(__m256 y, __m256 e_t, __m256 e_z, __m256 e_s, __m256 zero)
 {
-    return relu_of(y + e_b) * e_t + e_z - e_s;
+    return relu_of(y, zero) * e_t + e_z - e_s;
 }
 
 /* 8 rows x 1 vectors, summed over c by 1 to 2. */
 static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
-    __m256 acc_0_0 = _mm256_setzero_ps();
-    __m256 acc_1_0 = _mm256_setzero_ps();
-    __m256 acc_2_0 = _mm256_setzero_ps();
-    __m256 acc_3_0 = _mm256_setzero_ps();
-    __m256 acc_4_0 = _mm256_setzero_ps();
-    __m256 acc_5_0 = _mm256_setzero_ps();
-    __m256 acc_6_0 = _mm256_setzero_ps();
-    __m256 acc_7_0 = _mm256_setzero_ps();
+    __m256 acc_0_0 = _mm256_broadcast_ss(e_b);
+    OWN(acc_0_0);
+    __m256 acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k);
+    OWN(acc_1_0);
+    __m256 acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k);
+    OWN(acc_2_0);
+    __m256 acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k);
+    OWN(acc_3_0);
+    __m256 acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k);
+    OWN(acc_4_0);
+    __m256 acc_5_0 = _mm256_broadcast_ss(e_b + 5 * STEP_b_k);
+    OWN(acc_5_0);
+    __m256 acc_6_0 = _mm256_broadcast_ss(e_b + 6 * STEP_b_k);
+    OWN(acc_6_0);
+    __m256 acc_7_0 = _mm256_broadcast_ss(e_b + 7 * STEP_b_k);
+    OWN(acc_7_0);
     if (!first) {
         acc_0_0 = _mm256_loadu_ps(y);
         acc_1_0 = _mm256_loadu_ps(y + Y_k);
@@ -117,14 +129,15 @@ static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e
         { const __m256 w_7 = _mm256_broadcast_ss(w_c + 7); acc_7_0 = _mm256_fmadd_ps(w_7, x_0, acc_7_0); }
     }
     if (last) {
-        _mm256_storeu_ps(y, epilogue(acc_0_0, _mm256_broadcast_ss(e_b), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z), _mm256_loadu_ps(e_s)));
-        _mm256_storeu_ps(y + Y_k, epilogue(acc_1_0, _mm256_broadcast_ss(e_b + STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + STEP_z_k), _mm256_loadu_ps(e_s)));
-        _mm256_storeu_ps(y + 2 * Y_k, epilogue(acc_2_0, _mm256_broadcast_ss(e_b + 2 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 2 * STEP_z_k), _mm256_loadu_ps(e_s)));
-        _mm256_storeu_ps(y + 3 * Y_k, epilogue(acc_3_0, _mm256_broadcast_ss(e_b + 3 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 3 * STEP_z_k), _mm256_loadu_ps(e_s)));
-        _mm256_storeu_ps(y + 4 * Y_k, epilogue(acc_4_0, _mm256_broadcast_ss(e_b + 4 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 4 * STEP_z_k), _mm256_loadu_ps(e_s)));
-        _mm256_storeu_ps(y + 5 * Y_k, epilogue(acc_5_0, _mm256_broadcast_ss(e_b + 5 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 5 * STEP_z_k), _mm256_loadu_ps(e_s)));
-        _mm256_storeu_ps(y + 6 * Y_k, epilogue(acc_6_0, _mm256_broadcast_ss(e_b + 6 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 6 * STEP_z_k), _mm256_loadu_ps(e_s)));
-        _mm256_storeu_ps(y + 7 * Y_k, epilogue(acc_7_0, _mm256_broadcast_ss(e_b + 7 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 7 * STEP_z_k), _mm256_loadu_ps(e_s)));
+        const __m256 zero = zeros;
+        _mm256_storeu_ps(y, epilogue(acc_0_0, _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z), _mm256_loadu_ps(e_s), zero));
+        _mm256_storeu_ps(y + Y_k, epilogue(acc_1_0, _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + STEP_z_k), _mm256_loadu_ps(e_s), zero));
+        _mm256_storeu_ps(y + 2 * Y_k, epilogue(acc_2_0, _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 2 * STEP_z_k), _mm256_loadu_ps(e_s), zero));
+        _mm256_storeu_ps(y + 3 * Y_k, epilogue(acc_3_0, _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 3 * STEP_z_k), _mm256_loadu_ps(e_s), zero));
+        _mm256_storeu_ps(y + 4 * Y_k, epilogue(acc_4_0, _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 4 * STEP_z_k), _mm256_loadu_ps(e_s), zero));
+        _mm256_storeu_ps(y + 5 * Y_k, epilogue(acc_5_0, _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 5 * STEP_z_k), _mm256_loadu_ps(e_s), zero));
+        _mm256_storeu_ps(y + 6 * Y_k, epilogue(acc_6_0, _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 6 * STEP_z_k), _mm256_loadu_ps(e_s), zero));
+        _mm256_storeu_ps(y + 7 * Y_k, epilogue(acc_7_0, _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 7 * STEP_z_k), _mm256_loadu_ps(e_s), zero));
     } else {
         _mm256_storeu_ps(y, acc_0_0);
         _mm256_storeu_ps(y + Y_k, acc_1_0);
@@ -140,14 +153,22 @@ static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e
 /* 8 rows x 1 vectors, summed over c by 1 to 2; the last vector is masked. */
 static void tile0_8kx8w_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
-    __m256 acc_0_0 = _mm256_setzero_ps();
-    __m256 acc_1_0 = _mm256_setzero_ps();
-    __m256 acc_2_0 = _mm256_setzero_ps();
-    __m256 acc_3_0 = _mm256_setzero_ps();
-    __m256 acc_4_0 = _mm256_setzero_ps();
-    __m256 acc_5_0 = _mm256_setzero_ps();
-    __m256 acc_6_0 = _mm256_setzero_ps();
-    __m256 acc_7_0 = _mm256_setzero_ps();
+    __m256 acc_0_0 = _mm256_broadcast_ss(e_b);
+    OWN(acc_0_0);
+    __m256 acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k);
+    OWN(acc_1_0);
+    __m256 acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k);
+    OWN(acc_2_0);
+    __m256 acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k);
+    OWN(acc_3_0);
+    __m256 acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k);
+    OWN(acc_4_0);
+    __m256 acc_5_0 = _mm256_broadcast_ss(e_b + 5 * STEP_b_k);
+    OWN(acc_5_0);
+    __m256 acc_6_0 = _mm256_broadcast_ss(e_b + 6 * STEP_b_k);
+    OWN(acc_6_0);
+    __m256 acc_7_0 = _mm256_broadcast_ss(e_b + 7 * STEP_b_k);
+    OWN(acc_7_0);
     if (!first) {
         acc_0_0 = _mm256_maskload_ps(y, TAIL);
         acc_1_0 = _mm256_maskload_ps(y + Y_k, TAIL);
@@ -172,14 +193,15 @@ static void tile0_8kx8w_tail(const float *x, const float *w, float *y, const flo
         { const __m256 w_7 = _mm256_broadcast_ss(w_c + 7); acc_7_0 = _mm256_fmadd_ps(w_7, x_0, acc_7_0); }
     }
     if (last) {
-        _mm256_maskstore_ps(y, TAIL, epilogue(acc_0_0, _mm256_broadcast_ss(e_b), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z, TAIL), _mm256_maskload_ps(e_s, TAIL)));
-        _mm256_maskstore_ps(y + Y_k, TAIL, epilogue(acc_1_0, _mm256_broadcast_ss(e_b + STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
-        _mm256_maskstore_ps(y + 2 * Y_k, TAIL, epilogue(acc_2_0, _mm256_broadcast_ss(e_b + 2 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 2 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
-        _mm256_maskstore_ps(y + 3 * Y_k, TAIL, epilogue(acc_3_0, _mm256_broadcast_ss(e_b + 3 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 3 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
-        _mm256_maskstore_ps(y + 4 * Y_k, TAIL, epilogue(acc_4_0, _mm256_broadcast_ss(e_b + 4 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 4 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
-        _mm256_maskstore_ps(y + 5 * Y_k, TAIL, epilogue(acc_5_0, _mm256_broadcast_ss(e_b + 5 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 5 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
-        _mm256_maskstore_ps(y + 6 * Y_k, TAIL, epilogue(acc_6_0, _mm256_broadcast_ss(e_b + 6 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 6 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
-        _mm256_maskstore_ps(y + 7 * Y_k, TAIL, epilogue(acc_7_0, _mm256_broadcast_ss(e_b + 7 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 7 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+        const __m256 zero = zeros;
+        _mm256_maskstore_ps(y, TAIL, epilogue(acc_0_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        _mm256_maskstore_ps(y + Y_k, TAIL, epilogue(acc_1_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        _mm256_maskstore_ps(y + 2 * Y_k, TAIL, epilogue(acc_2_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 2 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        _mm256_maskstore_ps(y + 3 * Y_k, TAIL, epilogue(acc_3_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 3 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        _mm256_maskstore_ps(y + 4 * Y_k, TAIL, epilogue(acc_4_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 4 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        _mm256_maskstore_ps(y + 5 * Y_k, TAIL, epilogue(acc_5_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 5 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        _mm256_maskstore_ps(y + 6 * Y_k, TAIL, epilogue(acc_6_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 6 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        _mm256_maskstore_ps(y + 7 * Y_k, TAIL, epilogue(acc_7_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 7 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
     } else {
         _mm256_maskstore_ps(y, TAIL, acc_0_0);
         _mm256_maskstore_ps(y + Y_k, TAIL, acc_1_0);
@@ -195,11 +217,16 @@ static void tile0_8kx8w_tail(const float *x, const float *w, float *y, const flo
 /* 5 rows x 1 vectors, summed over c by 1 to 2. */
 static void tile1_5kx8w(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
-    __m256 acc_0_0 = _mm256_setzero_ps();
-    __m256 acc_1_0 = _mm256_setzero_ps();
-    __m256 acc_2_0 = _mm256_setzero_ps();
-    __m256 acc_3_0 = _mm256_setzero_ps();
-    __m256 acc_4_0 = _mm256_setzero_ps();
+    __m256 acc_0_0 = _mm256_broadcast_ss(e_b);
+    OWN(acc_0_0);
+    __m256 acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k);
+    OWN(acc_1_0);
+    __m256 acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k);
+    OWN(acc_2_0);
+    __m256 acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k);
+    OWN(acc_3_0);
+    __m256 acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k);
+    OWN(acc_4_0);
     if (!first) {
         acc_0_0 = _mm256_loadu_ps(y);
         acc_1_0 = _mm256_loadu_ps(y + Y_k);
@@ -218,11 +245,12 @@ static void tile1_5kx8w(const float *x, const float *w, float *y, const float *e
         { const __m256 w_4 = _mm256_broadcast_ss(w_c + 4); acc_4_0 = _mm256_fmadd_ps(w_4, x_0, acc_4_0); }
     }
     if (last) {
-        _mm256_storeu_ps(y, epilogue(acc_0_0, _mm256_broadcast_ss(e_b), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z), _mm256_loadu_ps(e_s)));
-        _mm256_storeu_ps(y + Y_k, epilogue(acc_1_0, _mm256_broadcast_ss(e_b + STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + STEP_z_k), _mm256_loadu_ps(e_s)));
-        _mm256_storeu_ps(y + 2 * Y_k, epilogue(acc_2_0, _mm256_broadcast_ss(e_b + 2 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 2 * STEP_z_k), _mm256_loadu_ps(e_s)));
-        _mm256_storeu_ps(y + 3 * Y_k, epilogue(acc_3_0, _mm256_broadcast_ss(e_b + 3 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 3 * STEP_z_k), _mm256_loadu_ps(e_s)));
-        _mm256_storeu_ps(y + 4 * Y_k, epilogue(acc_4_0, _mm256_broadcast_ss(e_b + 4 * STEP_b_k), _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 4 * STEP_z_k), _mm256_loadu_ps(e_s)));
+        const __m256 zero = zeros;
+        _mm256_storeu_ps(y, epilogue(acc_0_0, _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z), _mm256_loadu_ps(e_s), zero));
+        _mm256_storeu_ps(y + Y_k, epilogue(acc_1_0, _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + STEP_z_k), _mm256_loadu_ps(e_s), zero));
+        _mm256_storeu_ps(y + 2 * Y_k, epilogue(acc_2_0, _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 2 * STEP_z_k), _mm256_loadu_ps(e_s), zero));
+        _mm256_storeu_ps(y + 3 * Y_k, epilogue(acc_3_0, _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 3 * STEP_z_k), _mm256_loadu_ps(e_s), zero));
+        _mm256_storeu_ps(y + 4 * Y_k, epilogue(acc_4_0, _mm256_loadu_ps(e_t), _mm256_loadu_ps(e_z + 4 * STEP_z_k), _mm256_loadu_ps(e_s), zero));
     } else {
         _mm256_storeu_ps(y, acc_0_0);
         _mm256_storeu_ps(y + Y_k, acc_1_0);
@@ -235,11 +263,16 @@ static void tile1_5kx8w(const float *x, const float *w, float *y, const float *e
 /* 5 rows x 1 vectors, summed over c by 1 to 2; the last vector is masked. */
 static void tile1_5kx8w_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
-    __m256 acc_0_0 = _mm256_setzero_ps();
-    __m256 acc_1_0 = _mm256_setzero_ps();
-    __m256 acc_2_0 = _mm256_setzero_ps();
-    __m256 acc_3_0 = _mm256_setzero_ps();
-    __m256 acc_4_0 = _mm256_setzero_ps();
+    __m256 acc_0_0 = _mm256_broadcast_ss(e_b);
+    OWN(acc_0_0);
+    __m256 acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k);
+    OWN(acc_1_0);
+    __m256 acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k);
+    OWN(acc_2_0);
+    __m256 acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k);
+    OWN(acc_3_0);
+    __m256 acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k);
+    OWN(acc_4_0);
     if (!first) {
         acc_0_0 = _mm256_maskload_ps(y, TAIL);
         acc_1_0 = _mm256_maskload_ps(y + Y_k, TAIL);
@@ -258,11 +291,12 @@ static void tile1_5kx8w_tail(const float *x, const float *w, float *y, const flo
         { const __m256 w_4 = _mm256_broadcast_ss(w_c + 4); acc_4_0 = _mm256_fmadd_ps(w_4, x_0, acc_4_0); }
     }
     if (last) {
-        _mm256_maskstore_ps(y, TAIL, epilogue(acc_0_0, _mm256_broadcast_ss(e_b), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z, TAIL), _mm256_maskload_ps(e_s, TAIL)));
-        _mm256_maskstore_ps(y + Y_k, TAIL, epilogue(acc_1_0, _mm256_broadcast_ss(e_b + STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
-        _mm256_maskstore_ps(y + 2 * Y_k, TAIL, epilogue(acc_2_0, _mm256_broadcast_ss(e_b + 2 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 2 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
-        _mm256_maskstore_ps(y + 3 * Y_k, TAIL, epilogue(acc_3_0, _mm256_broadcast_ss(e_b + 3 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 3 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
-        _mm256_maskstore_ps(y + 4 * Y_k, TAIL, epilogue(acc_4_0, _mm256_broadcast_ss(e_b + 4 * STEP_b_k), _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 4 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL)));
+        const __m256 zero = zeros;
+        _mm256_maskstore_ps(y, TAIL, epilogue(acc_0_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        _mm256_maskstore_ps(y + Y_k, TAIL, epilogue(acc_1_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        _mm256_maskstore_ps(y + 2 * Y_k, TAIL, epilogue(acc_2_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 2 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        _mm256_maskstore_ps(y + 3 * Y_k, TAIL, epilogue(acc_3_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 3 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        _mm256_maskstore_ps(y + 4 * Y_k, TAIL, epilogue(acc_4_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 4 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
     } else {
         _mm256_maskstore_ps(y, TAIL, acc_0_0);
         _mm256_maskstore_ps(y + Y_k, TAIL, acc_1_0);
