@@ -35,6 +35,9 @@ class Costs:
     narrow: of each vector that is made narrower and stored by itself, where a line of them would be stored as one.
     split: of a vector of x that is read in place and lies in two lines; pack: to store one to a panel, whose lines are
         in no L1 (yolo9000:Y13 and Y19, channels first, with and without S(x), on Sapphire Rapids).
+    sweep: the part of the time that data from beyond L2 takes longer for each row dim inside a loop over the channels
+        that vectors run over: prefetchers follow parts of pixels worse than whole ones (mobilenet_v2:D2 in f32 on
+        Sapphire Rapids with c innermost, outside w, and outermost: 0.207, 0.25 and 0.29 ms).
     start: seconds to start and join a team of threads (OpenMP, threads already running).
     """
 
@@ -56,6 +59,7 @@ class Costs:
     narrow: float = 0.8
     split: float = 0.5
     pack: float = 4.0
+    sweep: float = 0.2
     start: float = 4e-6
 
 

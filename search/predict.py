@@ -101,6 +101,9 @@ class Predictor:
         stream = self._streams and passes == 1 and whole_stores(scheme)
         traffic = self._volumes.traffic(scheme, stream)
         movement = seconds_of(traffic, self.machine, stream, (passes - 1) / passes if self._whole(parts) else 1.0)
+        if self.problem.lanewise:
+            longer = 1 + self.costs.sweep * _sweeps(scheme)
+            movement = (*movement[:1], *(longer * part for part in movement[1:]))
         slowest = max(compute + overhead, *movement)
         rest = compute + overhead + sum(movement) - slowest
         start = self.costs.start if count > 1 and self.threads > 1 else 0.0
@@ -275,6 +278,17 @@ def asked_for(scheme: Scheme) -> frozenset[str]:
         asked.append(found | ({"y"} if outputs(problem, tile) else set()))
     arrays = dict(zip("xwy", (tensor.name for tensor in problem.tensors)))
     return frozenset(name for array, name in arrays.items() if all(array in found for found in asked))
+
+
+def _sweeps(scheme: Scheme) -> int:
+    """Along how many row dims tiles go on before they come back for more channels of the same pixels, which lie side by
+    side in x and y.
+    """
+    problem, outside = scheme.problem, scheme.specifiers[: scheme.place_of_sums]
+    loops = [s.dim for s in outside if isinstance(s, (Rest, Tile, Lambda)) and getattr(s, "worker", None) is None]
+    if problem.vector_dim not in loops:
+        return 0
+    return len(set(loops[loops.index(problem.vector_dim) :]) & set(problem.row_dims))
 
 
 def _changes(scheme: Scheme) -> float:

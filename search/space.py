@@ -322,8 +322,10 @@ def _sized(plan: Plan, sizer: Sizer, order: tuple[tuple[str, ...], ...]) -> Iter
     """The schemes of one loop order with the tile sizes that suit the caches."""
     dims = [block.dim for block in plan.blocks]
     counts = tuple(block.count for block in plan.blocks)
-    if sum(len(cover.branches) > 1 for _, cover in plan.tile.covers) > 1:
-        # Two compositions may cover more than any cache holds, but the loops inside them re-use what a tile reads.
+    composed = sum(len(cover.branches) > 1 for _, cover in plan.tile.covers)
+    if composed > 1 or plan.problem.lanewise:
+        # Two compositions may cover more than any cache holds, but the loops inside them re-use what a tile reads. Of
+        # channels that vectors run over no part may be, or pixels are swept several times.
         yield plan.scheme((tuple((dim, dict(zip(dims, counts))[dim]) for dim in order[0]),))
     for chain in sizer.choose(order[1:]):
         tiles = [*chain[: sizer.tiled], counts]

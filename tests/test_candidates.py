@@ -48,6 +48,13 @@ def test_layers_have_exact_candidates(name):
     assert problem.flops / seconds[0] / MACHINE.peak > 0.45
 
 
+def test_pixels_of_a_depthwise_convolution_are_read_whole():
+    """With an x that no L2 holds, so that each part of their channels would be a sweep through all of it."""
+    first = candidates(conv2d(c=96, k=96, groups=96, h=112, w=112, r=3, s=3, stride=2, padding=1), MACHINE, CATALOG)[0]
+    loops = first.scheme.specifiers[: first.scheme.place_of_sums]
+    assert [s.dim for s in loops].index("c") == len(loops) - 1
+
+
 @pytest.mark.parametrize("name", ["Y5", "Y18", "R1", "R12"])
 def test_two_threads_share_the_work(name):
     found = candidates(layer(name), MACHINE, CATALOG, threads=2, limit=10)

@@ -222,6 +222,25 @@ def test_pixels_and_outputs_that_lie_apart_are_asked_for():
     assert asked_for(parse(turned, text)) == {"y"} and asked_for(parse(in_layout(turned, "nhwc"), text)) == {"x"}
 
 
+SWEPT = {
+    "T(h,28) T(w,14) T(c,6)": 0,
+    "T(h,28) T(c,6) T(w,14)": 1,
+    "T(c,3) T(h,28) T(w,14) T(c,2)": 2,
+    "T(c,3)@core T(h,28) T(w,14) T(c,2)": 0,  # each core has channels of its own
+}
+
+
+@pytest.mark.parametrize("loops", SWEPT)
+def test_pixels_that_are_swept_in_parts_come_later_from_beyond_l2(loops):
+    """A depthwise convolution whose x, 4.8 MB, no L2 holds."""
+    problem = conv2d(c=96, k=96, groups=96, h=112, w=112, r=3, s=3, stride=2, padding=1)
+    scheme = parse(problem, f"{loops} S(y) U(r,3) U(s,3) U(h,2) U(w,4) V(c,16)")
+    costs = replace(COSTS, sweep=0.0)
+    whole, parts = (predict(scheme, MACHINE, lambda kernel: 0.9, costs=chosen) for chosen in (costs, COSTS))
+    assert parts.movement[0] == whole.movement[0]
+    assert parts.movement[1] == pytest.approx(whole.movement[1] * (1 + COSTS.sweep * SWEPT[loops]))
+
+
 def test_what_rules_is_not_waited_for_besides():
     """All that moves and multiplies, end to end, is the longest that a scheme may take."""
     problem = conv2d(c=4096, h=1, w=14, k=16384, r=1, s=1)  # 268 MB of weights, read once
