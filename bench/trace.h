@@ -1,6 +1,6 @@
 /* A kernel that is compiled with this prologue computes nothing: each load and store tells a simulated memory hierarchy
  * which address it touches. Caches are sets of `ways` lines, least recently used goes first; a line that misses one
- * level is asked for at the next. Lines are told apart by which of X, W and Y they belong to.
+ * level is asked for at the next. Lines are told apart by which of X, W and Y they belong to, or to none: a panel of x.
  */
 #include <stdint.h>
 
@@ -16,7 +16,7 @@ static trace_cache trace_caches[LEVELS];
 static int trace_levels;
 static int trace_line_bits;
 static uintptr_t trace_first[TENSORS], trace_end[TENSORS];
-static long trace_fills[LEVELS][TENSORS];
+static long trace_fills[LEVELS][TENSORS + 1];
 
 /* Whether the line was there; it is the most recently used one afterwards. */
 static int trace_hit(trace_cache *cache, uint64_t line)
@@ -42,7 +42,7 @@ static void trace_touch(const void *p, long bytes)
 {
     const uintptr_t address = (uintptr_t)p;
     int tensor = 0;
-    while (tensor < TENSORS - 1 && !(trace_first[tensor] <= address && address < trace_end[tensor]))
+    while (tensor < TENSORS && !(trace_first[tensor] <= address && address < trace_end[tensor]))
         ++tensor;
     for (uint64_t line = address >> trace_line_bits; line <= (address + bytes - 1) >> trace_line_bits; ++line)
         for (int level = 0; level < trace_levels; ++level) {
@@ -81,9 +81,10 @@ void trace_count(const uintptr_t *first, const uintptr_t *end)
     for (int tensor = 0; tensor < TENSORS; ++tensor) {
         trace_first[tensor] = first[tensor];
         trace_end[tensor] = end[tensor];
-        for (int level = 0; level < LEVELS; ++level)
-            trace_fills[level][tensor] = 0;
     }
+    for (int level = 0; level < LEVELS; ++level)
+        for (int tensor = 0; tensor <= TENSORS; ++tensor)
+            trace_fills[level][tensor] = 0;
 }
 
 long trace_filled(int level, int tensor)

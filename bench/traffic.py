@@ -98,7 +98,7 @@ def simulate(scheme: Scheme, machine: Machine, isa: Isa) -> tuple[int, ...]:
         library.trace_count(first, end)
         kernel(*(ffi.from_buffer("float[]", array) for array in arrays))
     return tuple(
-        line * sum(library.trace_filled(level, tensor) * (2 if tensor == 2 else 1) for tensor in range(3))
+        line * sum(library.trace_filled(level, tensor) * (2 if tensor == 2 else 1) for tensor in range(4))
         for level in range(len(caches))
     )
 

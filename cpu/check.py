@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from cpu.panel import LARGEST_PANEL
 from microkernels.isa import ISAS_OF, Isa
 from microkernels.matrix import registers_of, runs_of
-from tiling.pointwise import panel_elements
+from tiling.pointwise import LARGEST_PANEL, panel_elements
 from tiling.scheme import Dot, Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll
 from tiling.winograd import Winograd
 from tiling.words import fitting, scheme_in_words
@@ -61,21 +60,19 @@ def check(scheme: Scheme, isa: Isa) -> None:
 def _check_stage(scheme: Scheme, stage: Stage) -> None:
     """The output in registers, and an x whose vectors are read in place in a panel."""
     problem, output = scheme.problem, scheme.problem.output.name
-    if stage.depth != 1:
-        raise SchemeError(f"{stage}: memory with several slots is a GPU's; use S({stage.tensor})")
-    if stage.tensor == output:
-        return
-    if not problem.in_place or stage.tensor != problem.vector.name:
+    if stage.tensor != output and not (problem.in_place and stage.tensor == problem.vector.name):
         raise SchemeError(
             f"{stage}: on a CPU only the output is staged, in registers, and the x of 1 x 1 convolutions whose vectors "
             f"lie along pixels; weights are packed ahead"
         )
+    if stage.depth != 1:
+        raise SchemeError(f"{stage}: memory with several slots is a GPU's; use S({stage.tensor})")
+    if stage.tensor == output:
+        return
     place, sums = scheme.specifiers.index(stage), scheme.place_of_sums
     inside = scheme.specifiers[place + 1 : sums]
     if place > sums:
         raise SchemeError(f"{stage}: tiles share a panel of {stage.tensor}, so it stands outside S({output})")
-    if any(isinstance(s, Tile) and s.worker for s in inside):
-        raise SchemeError(f"{stage}: every core has a panel of its own, so it stands inside the core loops")
     if not any(isinstance(s, (Rest, Tile, Lambda)) and s.dim in problem.row_dims for s in inside):
         rows = " or ".join(problem.row_dims)
         raise SchemeError(

@@ -32,7 +32,6 @@ from microkernels.transpose import definitions, whole_stores
 from tiling.ahead import LINE
 from tiling.bias import bias_of, stored
 from tiling.nest import lower
-from tiling.pointwise import panel_elements
 from tiling.problem import Problem
 from tiling.scheme import Scheme, Tile
 from tiling.shapes import canonical
@@ -106,14 +105,14 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     nest = Nest(words, isa, threads, stream and _streamable(scheme))
     body = nest.whole(lower(words))
     turned = turn_of(words.problem, problem, isa)
-    panel, left = panel_elements(scheme), stored(words.problem)
+    left = stored(words.problem)
     text = TEMPLATES.get_template("kernel.c.j2").render(
         symbol=symbol,
         version=VERSION,
         problem=f"{problem.op} {canonical(problem)}",
         scheme=scheme.text,
         loops=show(words).splitlines(),
-        microkernels=[describe(kernel, isa) for kernel in kernels],
+        microkernels=[describe(kernel, isa, nest.panel > 0) for kernel in kernels],
         isa=isa,
         threads=threads,
         dtype=", ".join(dict.fromkeys(elements_of(problem))),
@@ -125,8 +124,8 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         in_place=words.problem.in_place,
         strides=strides(words.problem, packed_lanes(scheme)),
         narrow=isa.narrow_to(problem.output_dtype),
-        panels=[] if words.problem.in_place and not panel else sorted({site.vectors for site in nest.sites}),
-        own_panel=panel,
+        panels=[] if words.problem.in_place and not nest.panel else sorted({site.vectors for site in nest.sites}),
+        own_panel=nest.panel,
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if nest.masked else "",
         lanes=_lanes(nest, turned.blocks if turned else ()),
         definitions=definitions,
@@ -229,15 +228,16 @@ def symbol_of(problem: Problem, isa: Isa, threads: int, algorithm: str = "direct
     return f"{problem_symbol(problem, algorithm)}__{isa.name}" + (f"_t{threads}" if threads > 1 else "")
 
 
-def describe(kernel: Microkernel, isa: Isa) -> str:
-    """One line of what a microkernel does per step of its inner loop."""
+def describe(kernel: Microkernel, isa: Isa, packs: bool = False) -> str:
+    """One line of what a microkernel does per step of its inner loop; packs: the first tiles pack a panel of x."""
     if isa.matrix:
         return f"{kernel.name}: {kernel.row_count} rows x {kernel.vectors} vectors of sums in tile registers"
+    packing = f" but {kernel.vectors} where it packs x" if packs else ""
     need = f"{kernel.registers} of {isa.registers} registers"
     if kernel.registers > isa.registers:
         need += ", so some are spilled"
     return (
-        f"{kernel.name}: {kernel.fmas} FMAs, {loads_per_step(kernel)} loads and no stores per step, {need} "
+        f"{kernel.name}: {kernel.fmas} FMAs, {loads_per_step(kernel)} loads and no stores per step{packing}, {need} "
         f"({kernel.accumulators} accumulators)"
     )
 

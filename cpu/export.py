@@ -25,9 +25,11 @@ from cpu.numbers import ELEMENTS, elements_of
 from cpu.toolchain import BASE_FLAGS
 from microkernels.isa import isa_named
 from tiling.notation import parse
+from tiling.pointwise import panel_elements
 from tiling.problem import ProblemError
-from tiling.scheme import SchemeError
+from tiling.scheme import Scheme, SchemeError
 from tiling.shapes import canonical, problem_of
+from tiling.winograd import Winograd
 from tiling.words import copies
 
 _RECORD = {
@@ -56,6 +58,13 @@ def writable(folder: Path) -> None:
         raise _cannot(folder, error) from error
 
 
+def _allocates(scheme: Scheme | Winograd) -> bool:
+    """Whether a call takes memory of its own: for transformed tiles, a copy of x, or panels of it."""
+    if isinstance(scheme, Winograd):
+        return True
+    return copies(scheme) or aligns(scheme) or panel_elements(scheme) > 0
+
+
 def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
     """Writes SYMBOL.c, .h, .so and .json, and SYMBOL_example.c, into `folder`; returns their paths. Raises ExportError.
 
@@ -77,7 +86,7 @@ def save(kernel: Kernel, folder: Path) -> tuple[Path, ...]:
             a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and single_pass(kernel.scheme)
         ],
         "packed": source.packed,
-        "allocates": kernel.scheme.algorithm == "winograd" or copies(kernel.scheme) or aligns(kernel.scheme),
+        "allocates": _allocates(kernel.scheme),
         "elements": elements_of(problem),
         "types": [ELEMENTS[name].c for name in elements_of(problem)],
         "values": {

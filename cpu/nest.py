@@ -8,6 +8,7 @@ a function, one for each case of padding and masking that occurs (`cpu.site`), p
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from cpu.dispatch import bounds, dispatch, label
 from cpu.expression import chosen, indented
@@ -17,7 +18,7 @@ from cpu.tile import TileFunction, Variant, emitter_of, outer_panel_stride, pane
 from microkernels.isa import Isa
 from tiling.ahead import LINE, STEPS_AHEAD
 from tiling.expression import added, times
-from tiling.nest import Loop, Node, Staged, around, holds_sums, starts
+from tiling.nest import Loop, Node, Staged, around, starts
 from tiling.pointwise import panel_elements
 from tiling.scheme import WORD_BYTES, Scheme
 from tiling.taskmap import spatial
@@ -41,6 +42,11 @@ class Nest:
         """Whether some tile brings what is multiplied next nearer."""
         return any(site.ahead for site in self.sites)
 
+    @cached_property
+    def panel(self) -> int:
+        """Elements of the panel of x that every thread has; 0 where the scheme stages none."""
+        return panel_elements(self.scheme)
+
     @property
     def steps_ahead(self) -> int:
         """How many steps before their turn weights or x come to L1; 0 where no tile asks for them."""
@@ -50,15 +56,17 @@ class Nest:
         """Lines of the whole nest; streamed outputs are in memory when it returns."""
         lines = self.body(nodes, (), {dim: "0" for dim in self.scheme.problem.extents})
         cores = isinstance(nodes[0], Loop) and nodes[0].worker == "core"
-        return lines if cores else self._of_worker(lines)
+        return lines if cores else self._with_panel(self._of_worker(lines))
+
+    def _with_panel(self, lines: list[str]) -> list[str]:
+        """The lines of one thread, with its panel of x where the scheme stages that."""
+        return ["float *const panel = own_panel();", *lines, "free(panel);"] if self.panel else lines
 
     def _of_worker(self, lines: list[str]) -> list[str]:
         """All that one worker does, with what it does first and last. A fence orders the stores of its own thread only,
         and tile registers are a thread's own.
         """
         lines = [*lines, f"{self.isa.stream_fence};"] if self.stream else lines
-        if panel_elements(self.scheme):
-            lines = ["float *const panel = own_panel;", *lines]
         if self.looks_ahead:
             lines = ["struct coming all = {0, 0, 0, 0}, *const coming = &all;", *lines]
         if not self.scheme.problem.blocked:
@@ -73,7 +81,7 @@ class Nest:
         """
         lines = []
         for node in nodes:
-            if isinstance(node, Staged) and holds_sums(node):
+            if isinstance(node, Staged) and node.sums:
                 lines += self._site(node, path, at, panel)
             elif isinstance(node, Staged):
                 lines += self.body(node.body, path, at, Panel(self.scheme.problem, self.isa.lanes, path, at))
@@ -158,15 +166,17 @@ class Nest:
             here[b.dim] = name
         inside = bound[-1].body
         lines += self._of_worker(self.body(inside, (*path, *bound), here))
-        head = f"for (long worker = 0; worker < {tasks.workers}; ++worker) {{"
-        shared = isinstance(inside[0], Staged) and not holds_sums(inside[0])
-        if shared and Panel(self.scheme.problem, self.isa.lanes, tuple(bound), here).kept:
-            pragmas = ["#pragma omp parallel num_threads(THREADS)", "#pragma omp for schedule(static)"]
-            parallel, work = ([pragma] if self.threads > 1 else [] for pragma in pragmas)
-            first = "int packed = 0; /* the panel: by the first task, for all that this thread runs */"
-            return [*parallel, "{", *indented([first, *work, head, *indented([*lines, "packed = 1;"]), "}"]), "}"]
-        pragma = ["#pragma omp parallel for num_threads(THREADS) schedule(static)"] if self.threads > 1 else []
-        return [*pragma, head, *indented(lines), "}"]
+        loop = f"for (long worker = 0; worker < {tasks.workers}; ++worker) {{"
+        if not self.panel:
+            pragma = ["#pragma omp parallel for num_threads(THREADS) schedule(static)"] if self.threads > 1 else []
+            return [*pragma, loop, *indented(lines), "}"]
+        head = []
+        if isinstance(inside[0], Staged) and Panel(self.scheme.problem, self.isa.lanes, tuple(bound), here).kept:
+            head = ["int packed = 0; /* the panel: by the first task, for all that this thread runs */"]
+            lines.append("packed = 1;")
+        pragmas = ["#pragma omp parallel num_threads(THREADS)", "#pragma omp for schedule(static) nowait"]
+        team, share = ([pragma] if self.threads > 1 else [] for pragma in pragmas)
+        return [*team, "{", *indented(self._with_panel([*head, *share, loop, *indented(lines), "}"])), "}"]
 
     def _variable(self, loop: Loop) -> str:
         """`h` for the innermost loop over h, `h_1`, `h_2`, … outwards."""

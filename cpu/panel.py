@@ -15,13 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from tiling.expression import added, times
+from tiling.expression import added, subtracted, times
 from tiling.nest import Around, Loop, starts
-from tiling.pointwise import panel_extents
+from tiling.pointwise import panel_extents, same_pixels
 from tiling.problem import Problem
-
-# Bytes. No core with AVX-512 has a larger L2, and from further out a panel comes no faster than x does.
-LARGEST_PANEL = 4 << 20
 
 
 class Pixels(Enum):
@@ -44,7 +41,7 @@ class Panel:
     @property
     def kept(self) -> bool:
         """Whether all tasks of a core have the same panel, so that the first one packs it for the others."""
-        return bool(self.loops) and all(loop.worker and loop.dim in self.problem.row_dims for loop in self.loops)
+        return bool(self.loops) and same_pixels(self.problem, self.loops)
 
     @property
     def extents(self) -> dict[str, int]:
@@ -59,16 +56,10 @@ class Panel:
         stride = tile.register.extents[self.problem.vector_dim]
         terms = []
         for dim in (*reductions, *reversed([dim for dim in extents if dim not in reductions])):
-            terms.insert(0, times(self._moved(dim, at), stride))
+            terms.insert(0, times(subtracted(at[dim], self.at[dim]), stride))
             # From the channels of a tile on, to the next tile it is all channels of so many pixels.
             stride = extents[dim] if dim in reductions else stride * extents[dim]
         return added(*terms)
-
-    def _moved(self, dim: str, at: Mapping[str, str]) -> str:
-        """How far `at` is along `dim` from where the panel begins."""
-        if at[dim] == self.at[dim]:
-            return "0"
-        return at[dim] if self.at[dim] == "0" else f"{at[dim]} - {self.at[dim]}"
 
     def readers(self, tile: Around, at: Mapping[str, str]) -> tuple[tuple[str, Pixels], ...]:
         """(test, how) of the tiles at position `at`, the last without a test: the first rows inside S(x) pack it; where

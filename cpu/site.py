@@ -83,7 +83,7 @@ class Site:
 
     @cached_property
     def streams_past_l1(self) -> bool:
-        """Whether the tile brings the weights of its own later steps to L1."""
+        """Whether the tile brings the packed vectors of its own later steps to L1."""
         return streams_past_l1(self.problem, self.around)
 
     @cached_property

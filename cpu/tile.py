@@ -255,9 +255,8 @@ class _Writer:
         rows, vector, pixels = len(self.site.rows), self.site.problem.vector, self.variant.pixels
         width = f"PANEL_{self.site.vectors}"
         of_panel = [times(width, point) if point else "0" for point in range(len(self.site.points))]
-        points = [added(x, *terms("X", point, vector)) for point in self.site.points]
-        if pixels is Pixels.PACKED:
-            points = [added(x, at) for at in of_panel]
+        in_x = [added(*terms("X", point, vector)) for point in self.site.points]
+        points = [added(x, at) for at in (of_panel if pixels is Pixels.PACKED else in_x)]
         places = [(row, point) for point in range(len(points)) for row in range(rows)]
         reads = [Read(added(w, point * rows + row), ((row, point),)) for row, point in places]
         packs = [added(_beside("panel", x), at) for at in of_panel] if pixels is Pixels.PACKS else []

@@ -67,8 +67,10 @@ class TileEmitter:
             + ";"
             for row in range(self.rows)
         ]
+        if bias is None:
+            return lines
         own = [" ".join(f"OWN({self.acc(row, v)});" for v in range(self.vectors)) for row in range(self.rows)]
-        return [part for both in zip(lines, own) for part in both] if bias else lines
+        return [part for both in zip(lines, own) for part in both]
 
     def taken_up(self) -> list[str]:
         """What follows `resume` before the first step; nothing, for accumulators are registers."""

@@ -129,6 +129,7 @@ class MatrixEmitter(TileEmitter):
 
     def declare(self, bias: None = None) -> list[str]:
         """The array of all sums, and their tile registers, from zero: no array can be loaded there."""
+        assert bias is None
         zeros = [self.matrix.zero.format(t=register) + ";" for register in range(len(self.runs) * self.vectors)]
         return [f"{self.isa.vector_type} sums[{self.rows}][{self.vectors}];", " ".join(zeros)]
 

@@ -8,7 +8,7 @@ from search.occupancy import whole
 from search.predict import Prediction
 from search.space import Candidate
 from tiling.machine import Machine
-from tiling.scheme import Tile
+from tiling.scheme import Stage, Tile
 from tiling.words import copies, dot_of, fitting, padded_window
 
 
@@ -44,6 +44,8 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
         zeros = dot.points > fitting(problem) and padded_window(problem) and len(dot.dim) == 1
         why = "with zeros for its padding" if zeros else f"so that words run along {dot.dim}"
         text += f"; {problem.broadcast.name} is copied first, {why}"
+    if problem.in_place and Stage(problem.vector.name) in chosen.scheme.specifiers:
+        text += f"; {problem.vector.name} is packed on the way, for the tiles that read it again"
     if prediction.copy:
         text += f" ({prediction.copy / prediction.seconds:.0%} of the time)"
     sizes = whole(problem)

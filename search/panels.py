@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from math import prod
 
-from tiling.pointwise import panel_elements
+from tiling.pointwise import LARGEST_PANEL, panel_elements, same_pixels
 from tiling.problem import Problem
 from tiling.scheme import Lambda, Rest, Scheme, Specifier, Stage, Tile
 
 
 def with_panels(scheme: Scheme, largest: float) -> tuple[Scheme, ...]:
-    """The scheme with S(x) at each such place, of panels of at most so many bytes; none where vectors are not read from
-    x in place.
+    """The scheme with S(x) at each such place, of panels of at most so many bytes that a kernel takes; none where
+    vectors are not read from x in place.
     """
     problem = scheme.problem
     if not problem.in_place:
@@ -25,28 +25,22 @@ def with_panels(scheme: Scheme, largest: float) -> tuple[Scheme, ...]:
         begins = not place or not _of_rows(problem, specifiers[place - 1])
         if _of_rows(problem, specifier) and begins:
             staged = Scheme(problem, (*specifiers[:place], Stage(problem.vector.name), *specifiers[place:]))
-            if panel_elements(staged) * problem.bytes_of(problem.vector) <= largest:
+            if panel_elements(staged) * problem.bytes_of(problem.vector) <= min(largest, LARGEST_PANEL):
                 found.append(staged)
     return tuple(found)
 
 
-def visits_of_panel(scheme: Scheme, threads: int) -> float:
-    """How many tiles read the same pixels from the panel that one of them packs; 1 where none is staged."""
+def visits_of_panel(scheme: Scheme, threads: int) -> int:
+    """How many tiles read the same pixels of a panel that the first of them packs, on the busiest core; 0 where there
+    is no panel.
+    """
     problem, stage = scheme.problem, Stage(scheme.problem.vector.name)
     if stage not in scheme.specifiers:
-        return 1.0
+        return 0
     place = scheme.specifiers.index(stage)
     outside, inside = scheme.specifiers[:place], scheme.specifiers[place : scheme.place_of_sums]
-    visits = float(prod(_trips(scheme, s) for s in inside if _of_rows(problem, s)))
-    if all(isinstance(s, Tile) and s.worker and s.dim in problem.row_dims for s in outside):
-        visits *= prod(s.trips for s in outside) / min(threads, prod(s.trips for s in outside))
-    return visits
-
-
-def _trips(scheme: Scheme, specifier: Specifier) -> int:
-    if isinstance(specifier, Lambda):
-        return sum(count for count, _ in specifier.branches)
-    return scheme.trips(specifier) if isinstance(specifier, Rest) else specifier.trips
+    tasks = prod(s.trips for s in outside if isinstance(s, Tile)) if same_pixels(problem, outside) else 1
+    return prod(scheme.iterations(s) for s in inside if _of_rows(problem, s)) * -(-tasks // threads)
 
 
 def _of_rows(problem: Problem, specifier: Specifier) -> bool:

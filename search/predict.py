@@ -1,7 +1,9 @@
 """The time of a scheme, predicted, with its parts.
 
-    core    = compute + overhead                what the FMA pipes do, and what they wait for around a register tile
-    levels  = bytes into each cache / bandwidth of the memory that they come from
+    core    = compute + overhead                what the FMA pipes do, and what they wait for around a register tile;
+                                                where vectors of x are read in place, SPLIT and PACK of these too
+    levels  = bytes into each cache / bandwidth of the memory that they come from; from beyond L2, where pixels are
+              swept in parts of their channels, 1 + SWEEP times as long for each row dim
     seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads + copy of x, where one is made first
               + (UNASKED - EXPOSED) · (what comes from beyond L2 and no tile has asked for before, unless it rules)
               + RESHAPE · (changes of tiles), for matrix instructions
@@ -191,7 +193,7 @@ class Predictor:
         """Seconds that a visit spends on vectors of x that are two lines, where it reads them in place, and on packing
         them, where it is the first to.
 
-        Vectors begin at multiples of g bytes, if planes do, so of a line of L bytes 1 - g / L of them are two.
+        Vectors of V bytes begin at multiples of g, if planes do, so of lines of L bytes (V - g) / L of them are two.
         """
         if not self.problem.in_place:
             return 0.0
@@ -200,7 +202,7 @@ class Predictor:
         two = max(0, self.machine.lanes * size - gcd(x.shape[-1] * size, line)) / line
         points = prod(count for _, count in kernel.unrolled)
         visits = visits_of_panel(scheme, self.threads)
-        each = costs.split * two if visits == 1 else (costs.split * two + costs.pack) / visits
+        each = (costs.split * two + costs.pack) / visits if visits else costs.split * two
         return steps * points * kernel.vectors * each * self._cycle
 
     def _stored(self, kernel: Microkernel) -> tuple[int, float]:
@@ -285,7 +287,8 @@ def _sweeps(scheme: Scheme) -> int:
     side in x and y.
     """
     problem, outside = scheme.problem, scheme.specifiers[: scheme.place_of_sums]
-    loops = [s.dim for s in outside if isinstance(s, (Rest, Tile, Lambda)) and getattr(s, "worker", None) is None]
+    alone = [s for s in outside if not isinstance(s, Stage) and getattr(s, "worker", None) is None]
+    loops = [s.dim for s in alone if scheme.iterations(s) > 1]
     if problem.vector_dim not in loops:
         return 0
     return len(set(loops[loops.index(problem.vector_dim) :]) & set(problem.row_dims))

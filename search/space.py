@@ -324,8 +324,8 @@ def _sized(plan: Plan, sizer: Sizer, order: tuple[tuple[str, ...], ...]) -> Iter
     counts = tuple(block.count for block in plan.blocks)
     composed = sum(len(cover.branches) > 1 for _, cover in plan.tile.covers)
     if composed > 1 or plan.problem.lanewise:
-        # Two compositions may cover more than any cache holds, but the loops inside them re-use what a tile reads. Of
-        # channels that vectors run over no part may be, or pixels are swept several times.
+        # Two compositions may cover more than any cache holds, but the loops inside them re-use what a tile reads. And
+        # one loop over all channels that vectors run over reads pixels whole, where parts of it sweep them repeatedly.
         yield plan.scheme((tuple((dim, dict(zip(dims, counts))[dim]) for dim in order[0]),))
     for chain in sizer.choose(order[1:]):
         tiles = [*chain[: sizer.tiled], counts]

@@ -67,9 +67,9 @@ def check_scheme(scheme, lanes):
     assert parse(problem, scheme.text) == scheme
     padded = {**problem.extents, problem.vector_dim: -(-problem.extents[problem.vector_dim] // lanes) * lanes}
     assert points_covered(lower(scheme)) == prod(padded.values())
-    stages = [i for i, s in enumerate(scheme.specifiers) if isinstance(s, Stage)]
-    assert [scheme.specifiers[i].tensor for i in stages] == [problem.output.name]
-    inside = [s for s in scheme.specifiers[stages[0] :] if isinstance(s, Tile)]
+    stages = [s.tensor for s in scheme.specifiers if isinstance(s, Stage)]
+    assert stages[-1] == problem.output.name and stages[:-1] in ([], [problem.vector.name] * problem.in_place)
+    inside = [s for s in scheme.specifiers[scheme.place_of_sums :] if isinstance(s, Tile)]
     assert all(s.dim in problem.reductions for s in inside)
     assert all(s.trips > 1 for s in scheme.specifiers if isinstance(s, Tile))
     assert all(s.factor != 1 for s in scheme.specifiers if isinstance(s, Unroll))

@@ -126,6 +126,8 @@ PANELS = {  # scheme, vectors of the first panel
     "composed rows, each once": ("T(w,40) L(k, 1x10 + 1x14) S(y) T(c,256) U(k,λ) U(w,2)", 2),
     "composed rows in a loop": ("T(w,40) T(k,2) L(k, 1x5 + 1x7) S(y) T(c,256) U(k,λ) U(w,2)", 2),
     "weights elsewhere": ("T(k,2) T(w,40) T(k,2) S(y) T(c,256) U(k,6) U(w,2)", 2),
+    "packed on the way": ("T(w,40) S(x) T(k,4) S(y) T(c,256) U(k,6) U(w,2)", 2),
+    "packed in parts": ("T(c,4) T(w,40) S(x) T(k,4) S(y) T(c,64) U(k,6) U(w,2)", 2),
 }
 
 
@@ -145,6 +147,22 @@ def test_every_line_of_the_next_panel_of_pixels_is_asked_for_before_its_turn(cas
         assert set(missing) <= set(lines[:, :5].ravel())
     else:
         np.testing.assert_array_equal(missing, lines[0, :first])
+
+
+def test_pixels_that_are_packed_already_are_not_asked_for():
+    problem = pointwise2d(conv2d(**PIXELS))
+    text = "S(x) T(k,2) T(w,40) T(k,2) S(y) T(c,256) U(k,6) U(w,2) V(w,16)"
+    assert "next" not in emit(parse(problem, text), isa_named("avx512f")).text
+
+
+def test_a_panel_of_pixels_larger_than_l1_is_asked_for_steps_before():
+    def asked(c: int, body: str = "U(k,6) U(w,3)") -> int:
+        problem = pointwise2d(conv2d(**PIXELS | {"c": c, "w": 48}))
+        scheme = parse(problem, f"T(w,16) S(x) T(k,4) S(y) R(c) {body} V(w,16)")
+        return emit(scheme, isa_named("avx512f")).text.count("STEPS_AHEAD * PANEL_3 + 16, 0, 3);")
+
+    assert asked(c=512) == 1 and asked(c=256) == 0  # of 96 and 48 KiB
+    assert asked(c=512, body="U(c,2) U(k,6) U(w,3)") == 0
 
 
 FIRST = dict(c=64, h=20, w=20, k=16, r=1, s=1, layout="nchw")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from cpu.emit import emit
 from cpu.epilogue_oracle import finished
+from cpu.kernel import build
 from cpu.measure import check_exact
 from cpu.oracle import beyond, error_bound, exact_bound, integers, reals, reference
 from cpu.toolchain import BASE_FLAGS, find_compiler
@@ -152,6 +153,16 @@ def test_functions_are_a_few_units_from_exact(function, isa):
         same = (got == rounded) | (np.isnan(got) & np.isnan(expected))
         wrong = ~same & ~(off <= units * unit + 2.0**-119)
     assert not wrong.any(), values[wrong][:9]
+
+
+def test_a_large_bias_is_one_of_the_summands():
+    """Sums that begin with it are rounded at its size, 256 times."""
+    problem = fused(matmul(m=16, n=8, k=256), "y + b")
+    x, w, b = reals(problem)
+    inputs = x, w, 1e6 + b
+    kernel = build(parse_scheme(problem, "T(m,4) R(n) S(c) T(k,256) U(m,4) V(n,4)"), ISAS["portable"])
+    error = np.abs(kernel(*inputs) - reference(problem, *inputs))
+    assert (error <= error_bound(problem, *inputs)).all() and error.max() > np.spacing(np.float32(1e6))
 
 
 @pytest.mark.parametrize("number", ["1.00000005960464477539", "0.1", "16777217", "1e-50", "3.4e38", "1e-45"])

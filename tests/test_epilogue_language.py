@@ -77,7 +77,6 @@ STARTS = {
     "channels first": (in_layout(CONV, "nchw"), "relu(y + b)", "b"),
     "of groups": (conv2d(c=6, h=5, w=6, k=12, r=3, s=3, groups=2), "y + b", "b"),
     "depthwise": (conv2d(c=6, h=5, w=6, k=6, r=3, s=3, groups=6), "relu6(y + b)", "b"),
-    "of pixels": (pointwise2d(conv2d(c=3, h=5, w=6, k=7, r=1, s=1, layout="nchw")), None, None),
     "of columns": (PRODUCT, "y + b", "b"),
     "of rows": (PRODUCT, "y + rows[m]", None),
     "all outputs": (CONV, "y + z", None),

@@ -179,6 +179,7 @@ CASES |= {
 
 # With an epilogue: arrays of every shape, after sums in one part and in several.
 EPILOGUE_CASES = {
+    "accumulated, then a bias alone": (fused(TAIL, "y + b"), CASES["masked and accumulated"][1]),
     "accumulated, then gelu": (fused(TAIL, "gelu(y*scale + b)"), CASES["masked and accumulated"][1]),
     "strided, then a residual": (fused(POINTWISE, "min(relu(y + b + z), 6)"), CASES["strided pointwise"][1]),
     "composed, then arrays of every shape": (
@@ -357,7 +358,7 @@ def test_schemes_that_the_emitter_refuses(text, message):
         ("R(n) R(w) S(w) T(k,3) S(y) T(c,12) U(k,6) V(w,4)", r"S\(w\): on a CPU only the output"),
         ("R(n) R(w) T(k,3) S(y) S(x) T(c,12) U(k,6) V(w,4)", r"S\(x\): tiles share a panel of x, so it stands outside"),
         ("R(n) R(w) T(k,3) S(x) S(y) T(c,12) U(k,6) V(w,4)", r"S\(x\): no loop over k stands between it and S\(y\)"),
-        ("S(x) T(n,2)@core R(w) T(k,3) S(y) T(c,12) U(k,6) V(w,4)", "core loops stand outermost"),
+        ("R(n) R(w) S(x) T(k,3) S(y, 2) T(c,12) U(k,6) V(w,4)", r"S\(y, 2\): memory with several slots is a GPU's"),
     ],
 )
 def test_panels_that_the_emitter_refuses(text, message):

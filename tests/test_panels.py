@@ -55,11 +55,12 @@ def test_only_what_is_read_in_place_has_panels():
 @pytest.mark.parametrize(
     "loops, threads, visits",
     [
-        ("R(n) R(w) T(k,12)", 1, 1),
+        ("R(n) R(w) T(k,12)", 1, 0),
         ("R(n) R(w) S(x) T(k,12)", 1, 12),
         ("R(n) S(x) T(k,3) R(w) T(k,4)", 1, 12),
         ("R(n) T(k,3) R(w) S(x) T(k,4)", 1, 4),
         ("T(k,3)@core S(x) T(k,4) R(n) R(w)", 1, 12),  # the first of three tasks packs it for all
+        ("T(k,3)@core S(x) T(k,4) R(n) R(w)", 2, 8),
         ("T(k,3)@core S(x) T(k,4) R(n) R(w)", 3, 4),
         ("T(k,3)@core S(x) T(k,4) R(n) R(w)", 8, 4),
         ("T(n,3)@core S(x) T(k,12) R(w)", 1, 12),

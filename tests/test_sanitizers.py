@@ -26,7 +26,7 @@ from cpu.toolchain import find_compiler
 from microkernels.isa import EVERY_ISA, ISAS, isa_named
 from tests import test_low_precision as low_precision
 from tests.random_cases import Case, case
-from tests.test_kernels import ALL_CASES
+from tests.test_kernels import ALL_CASES, PLANES
 from tests.test_winograd import CASES, EPILOGUES, text_of
 from tiling.notation import parse
 from tiling.problem import Problem
@@ -171,6 +171,18 @@ TRANSFORMED = [
 @pytest.mark.parametrize("name, isa, stream", [pytest.param(*s, marks=pytest.mark.isa(s[1])) for s in SAMPLE])
 def test_emitted_c_is_clean(name, isa, stream, tmp_path):
     check_sanitized(named(name, isa, stream), tmp_path)
+
+
+def test_a_panel_inside_branches_is_large_enough(tmp_path):
+    """The second branch begins at a sum, 40 pixels past the loop around both."""
+    text = "T(w,1)@core R(n) L(w, 1x2 + 1x3) S(x) T(k,9) T(w,5) S(y) T(c,12) U(k,2) U(w,λ) V(w,4)"
+    check_sanitized(Case(parse(PLANES, text), "portable", 1, False), tmp_path)
+
+
+def test_a_panel_that_is_too_small_is_caught(tmp_path, monkeypatch):
+    monkeypatch.setattr("cpu.nest.panel_elements", lambda scheme: 12 * 100 - 16)
+    with pytest.raises(AssertionError, match="AddressSanitizer: heap-buffer-overflow"):
+        check_sanitized(named("pixels, a panel of all", "portable"), tmp_path)
 
 
 @pytest.mark.parametrize(

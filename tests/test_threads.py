@@ -32,6 +32,8 @@ SPLIT = CASES["loops for cores"]  # 6 tasks
 TRANSFORMED = (SAME_3X3, "F(4x4,3x3) B(1,48) R(m) R(n) S(c) T(k,8) V(n,{v})")
 # 6 tasks, and a copy of x that the threads share.
 COPIED = CASES["depthwise, for cores, channels first"]
+# 3 tasks, the first of each thread packs a panel of x.
+PANELS = CASES["pixels, a panel for a core's tasks"]
 # A child that has not answered by then waits for threads that it does not have.
 CHILD_SECONDS = 60
 
@@ -108,7 +110,7 @@ def test_a_kernel_leaves_the_settings_of_others_alone():
 
 
 @pytest.mark.parametrize("threads", (1, 2))
-@pytest.mark.parametrize("case", [SPLIT, COPIED], ids=["direct", "copied"])
+@pytest.mark.parametrize("case", [SPLIT, COPIED, PANELS], ids=["direct", "copied", "panels"])
 def test_one_kernel_from_several_python_threads(case, threads):
     kernel = kernel_of(*case, "portable", threads=threads)
     inputs = [integers(kernel.problem, seed) for seed in range(4)]

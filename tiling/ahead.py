@@ -15,9 +15,9 @@ The last piece that a tile asks for is the one after its worker's last, which is
 Where vectors are read from x in place (`tiling.pointwise`), those of a tile are no neighbours but a few lines of every
 channel: each step asks for one of the panel of pixels that comes next (`next_panel`).
 
-From L2 to L1 it is not far, but a tile whose weights are more than L1 holds streams them, and asks for every step's a
-few steps before. So does one whose steps read x at places far apart, as of channels-first images (`apart`): the
-hardware's prefetchers follow no such strides.
+From L2 to L1 it is not far, but a tile whose packed vectors, of the weights or of a panel of x, are more than L1 holds
+streams them, and asks for every step's a few steps before. So does one whose steps read x at places far apart, as of
+channels-first images (`apart`): the hardware's prefetchers follow no such strides.
 
 A tile that is turned as it is stored (`Problem.crosswise`) writes to a line or two of every point of the vectorised
 dim, far apart again: it asks for them before it sums, where these are not in L2 anyway (`outputs`).
@@ -155,7 +155,8 @@ class NextPanel:
 
 def next_panel(problem: Problem, tile: Around) -> NextPanel | None:
     """The panel of x that tiles at a place of a nest bring to L2; none where x is small enough to be there, one tile
-    alone reads a panel, or a step reads several reduction points and its loads run ahead by themselves.
+    alone reads a panel, a step reads several reduction points and its loads run ahead by themselves, or S(x) holds all
+    of them after the first pass.
     """
     x, extents, panel = problem.vector, tile.register.extents, problem.panel_dim
     points = prod(extents[d] for d in problem.reductions)
@@ -164,7 +165,8 @@ def next_panel(problem: Problem, tile: Around) -> NextPanel | None:
     for place in reversed(range(len(tile.outer))):
         loop, pixels = tile.outer[place], extents[problem.vector_dim]
         if _moves(problem, tile, place, (problem.vector_dim,)):
-            if loop.step != pixels or _covered(problem, tile, place)[panel] == extents[panel]:
+            packed = tile.shared is not None and place >= tile.shared
+            if packed or loop.step != pixels or _covered(problem, tile, place)[panel] == extents[panel]:
                 return None
             # Of a composed dim each branch asks for all of it.
             turns = max(

@@ -31,10 +31,11 @@ class Loop:
 
 @dataclass(frozen=True)
 class Staged:
-    """The tile of `tensor` that everything inside touches is copied one memory further down."""
+    """The tile of `tensor` that everything inside touches is copied one memory further down; sums: it is the output."""
 
     tensor: str
     depth: int
+    sums: bool
     body: tuple["Node", ...]
 
 
@@ -63,7 +64,8 @@ def _lower(scheme: Scheme, position: int, chosen: dict[str, int]) -> tuple[Node,
         return (_register(scheme, position, chosen),)
     specifier = scheme.specifiers[position]
     if isinstance(specifier, Stage):
-        return (Staged(specifier.tensor, specifier.depth, _lower(scheme, position + 1, chosen)),)
+        sums = specifier.tensor == scheme.problem.output.name
+        return (Staged(specifier.tensor, specifier.depth, sums, _lower(scheme, position + 1, chosen)),)
     dim = specifier.dim
     if isinstance(specifier, Lambda):
         loops, start = [], 0
@@ -143,20 +145,12 @@ def around(staged: Staged, outer: tuple[Loop, ...], shared: int | None = None) -
     return Around(outer, tuple(inner), register, shared)
 
 
-def holds_sums(staged: Staged) -> bool:
-    """Whether this is S(output), of a scheme for a CPU: inside are only loops over reductions and one register tile."""
-    nodes = staged.body
-    while isinstance(nodes[0], Loop):
-        nodes = nodes[0].body
-    return isinstance(nodes[0], Register)
-
-
 def tiles(nodes: tuple[Node, ...], outer: tuple[Loop, ...] = (), shared: int | None = None) -> Iterator[Around]:
     """Every register tile of a scheme that was lowered for a CPU."""
     for node in nodes:
         if isinstance(node, Loop):
             yield from tiles(node.body, (*outer, node), shared)
-        elif holds_sums(node):
+        elif node.sums:
             yield around(node, outer, shared)
         else:
             yield from tiles(node.body, outer, len(outer))

@@ -13,16 +13,21 @@ and turns every register tile as it is stored.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
 from tiling.nest import Loop, lower, tiles
 from tiling.problem import LARGEST_EXTENT, Affine, Problem, ProblemError, Tensor
-from tiling.scheme import Scheme
+from tiling.scheme import Scheme, Tile
 
 # Of the lanes of all vectors over a plane, those that pixels fill at least: 49 pixels fill 49 of 64. A conv2d turns the
 # tiles of a smaller plane, or a 1 x 1 one, where neighbours are channels anyway.
 FILLED = 3 / 4
+
+
+# Bytes. No core with AVX-512 has a larger L2, and from further out a panel comes no faster than x does.
+LARGEST_PANEL = 4 << 20
 
 
 def along_pixels(problem: Problem, lanes: int) -> Problem:
@@ -68,6 +73,11 @@ def panel_elements(scheme: Scheme) -> int:
     staged = [tile for tile in tiles(lower(scheme)) if tile.shared is not None]
     panels = (panel_extents(scheme.problem, scheme.lanes, tile.outer[: tile.shared]) for tile in staged)
     return max((prod(extents.values()) for extents in panels), default=0)
+
+
+def same_pixels(problem: Problem, around: Sequence[Loop | Tile]) -> bool:
+    """Whether these are core loops over rows alone, whose tasks all read the same pixels."""
+    return all(isinstance(one, (Loop, Tile)) and one.worker and one.dim in problem.row_dims for one in around)
 
 
 def _planes(tensor: Tensor, role: str, pixels: int) -> Tensor:

@@ -188,8 +188,15 @@ class Scheme:
 
     @property
     def place_of_sums(self) -> int:
-        """Which of the specifiers is S(output); ValueError where none is."""
-        return self.specifiers.index(Stage(self.problem.output.name))
+        """Which of the specifiers is S(output); StopIteration where none is."""
+        name = self.problem.output.name
+        return next(i for i, s in enumerate(self.specifiers) if isinstance(s, Stage) and s.tensor == name)
+
+    def iterations(self, loop: Rest | Tile | Lambda) -> int:
+        """Of a loop; of an L those of all its branches."""
+        if isinstance(loop, Lambda):
+            return sum(count for count, _ in loop.branches)
+        return self.trips(loop) if isinstance(loop, Rest) else loop.trips
 
     def trips(self, specifier: Rest) -> int:
         """Iterations of an R loop: what its dim has left once every other factor is taken out."""

@@ -243,11 +243,11 @@ static inline void output_points(__m256 d0, __m256 d1, __m256 d2, __m256 d3, __m
 static inline __attribute__((always_inline)) void output_vector(const float *m, float *y, const float *e_b, long rows, long columns)
 {
     __m256 t[SIDE * ALPHA], r[SIDE];
-    const __m256 zero = zeros;
     output_points(_mm256_loadu_ps(m), _mm256_loadu_ps(m + 4 * PLANE_M), _mm256_loadu_ps(m + 8 * PLANE_M), _mm256_loadu_ps(m + 12 * PLANE_M), t, ALPHA);
     output_points(_mm256_loadu_ps(m + PLANE_M), _mm256_loadu_ps(m + 5 * PLANE_M), _mm256_loadu_ps(m + 9 * PLANE_M), _mm256_loadu_ps(m + 13 * PLANE_M), t + 1, ALPHA);
     output_points(_mm256_loadu_ps(m + 2 * PLANE_M), _mm256_loadu_ps(m + 6 * PLANE_M), _mm256_loadu_ps(m + 10 * PLANE_M), _mm256_loadu_ps(m + 14 * PLANE_M), t + 2, ALPHA);
     output_points(_mm256_loadu_ps(m + 3 * PLANE_M), _mm256_loadu_ps(m + 7 * PLANE_M), _mm256_loadu_ps(m + 11 * PLANE_M), _mm256_loadu_ps(m + 15 * PLANE_M), t + 3, ALPHA);
+    const __m256 zero = zeros;
     if (rows > 0) {
         output_points(t[0], t[1], t[2], t[3], r, 1);
         if (columns > 0) _mm256_storeu_ps(y, epilogue(r[0], _mm256_loadu_ps(e_b), zero));
@@ -264,11 +264,11 @@ static inline __attribute__((always_inline)) void output_vector(const float *m, 
 static inline __attribute__((always_inline)) void output_vector_tail(const float *m, float *y, const float *e_b, long rows, long columns)
 {
     __m256 t[SIDE * ALPHA], r[SIDE];
-    const __m256 zero = zeros;
     output_points(_mm256_loadu_ps(m), _mm256_loadu_ps(m + 4 * PLANE_M), _mm256_loadu_ps(m + 8 * PLANE_M), _mm256_loadu_ps(m + 12 * PLANE_M), t, ALPHA);
     output_points(_mm256_loadu_ps(m + PLANE_M), _mm256_loadu_ps(m + 5 * PLANE_M), _mm256_loadu_ps(m + 9 * PLANE_M), _mm256_loadu_ps(m + 13 * PLANE_M), t + 1, ALPHA);
     output_points(_mm256_loadu_ps(m + 2 * PLANE_M), _mm256_loadu_ps(m + 6 * PLANE_M), _mm256_loadu_ps(m + 10 * PLANE_M), _mm256_loadu_ps(m + 14 * PLANE_M), t + 2, ALPHA);
     output_points(_mm256_loadu_ps(m + 3 * PLANE_M), _mm256_loadu_ps(m + 7 * PLANE_M), _mm256_loadu_ps(m + 11 * PLANE_M), _mm256_loadu_ps(m + 15 * PLANE_M), t + 3, ALPHA);
+    const __m256 zero = zeros;
     if (rows > 0) {
         output_points(t[0], t[1], t[2], t[3], r, 1);
         if (columns > 0) _mm256_maskstore_ps(y, TAIL, epilogue(r[0], _mm256_maskload_ps(e_b, TAIL), zero));
