@@ -62,8 +62,8 @@ def _check_stage(scheme: Scheme, stage: Stage) -> None:
     problem, output = scheme.problem, scheme.problem.output.name
     if stage.tensor != output and not (problem.in_place and stage.tensor == problem.vector.name):
         raise SchemeError(
-            f"{stage}: on a CPU only the output is staged, in registers, and the x of 1 x 1 convolutions whose vectors "
-            f"lie along pixels; weights are packed ahead"
+            f"{stage}: on a CPU only the output is staged, in registers, and in panels the x of 1 x 1 convolutions of "
+            f"f32, stride 1 and layout nchw; weights are packed ahead"
         )
     if stage.depth != 1:
         raise SchemeError(f"{stage}: memory with several slots is a GPU's; use S({stage.tensor})")
@@ -76,7 +76,8 @@ def _check_stage(scheme: Scheme, stage: Stage) -> None:
     if not any(isinstance(s, (Rest, Tile, Lambda)) and s.dim in problem.row_dims for s in inside):
         rows = " or ".join(problem.row_dims)
         raise SchemeError(
-            f"{stage}: no loop over {rows} stands between it and S({output}), so no other tile reads what one packs"
+            f"{stage}: no loop over {rows} stands between it and S({output}), so no other tile reads what one packs: "
+            f"put it outside such a loop, or leave it out"
         )
     size = panel_elements(scheme) * problem.bytes_of(problem.vector)
     if size > LARGEST_PANEL:

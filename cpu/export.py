@@ -131,7 +131,7 @@ def load(path: str | Path) -> Kernel:
     path = Path(path)
     found = sorted(path.glob("*__*.json")) if path.is_dir() else [path]
     if len(found) != 1:
-        names = f", but {len(found)}: {', '.join(one.name for one in found[:4])}" if found else ""
+        names = f", but {len(found)}: {', '.join(one.name for one in found[:4])}; name the one" if found else ""
         raise ExportError(f"{path} is not the folder of one saved kernel{names}")
     record, folder = _read(found[0]), found[0].parent
     try:

@@ -115,6 +115,17 @@ def test_a_tile_names_its_rows_and_pixels():
     assert parse_microkernel(str(kernel)) == kernel
 
 
+@pytest.mark.parametrize("loops", ["R(n) R(h) R(w)", "R(n) T(w,4)"])
+def test_a_scheme_that_counts_rows_is_told_of_planes(loops):
+    with pytest.raises(SchemeError, match=r"w counts all 80 pixels of a plane, h and w as one"):
+        parse(pointwise2d(conv2d(**PLANES)), f"{loops} R(k) S(y) T(c,6) V(w,16)")
+
+
+def test_a_scheme_along_pixels_of_another_layout_is_told_which_it_is_for():
+    with pytest.raises(SchemeError, match=r"conv2d is vectorised over k \(1 x 1 ones of f32, stride 1 and layout nchw"):
+        parse(conv2d(**PLANES | {"layout": "nhwc"}), "R(n) R(h) R(w) R(k) S(y) T(c,6) V(w,16)")
+
+
 def test_a_scheme_is_vectorised_along_pixels():
     with pytest.raises(SchemeError, match="pointwise2d is vectorised over w"):
         parse(pointwise2d(conv2d(**PLANES)), "R(n) R(w) S(y) T(c,6) V(k,16)")

@@ -278,7 +278,10 @@ def _check(problem: Problem, specifiers) -> None:
         if not rests and have != covered and not _only_the_edge(specifiers, dim, have, covered):
             if not named:
                 raise SchemeError(f"no specifier is on dim {dim}, which has {have} {unit}: R({dim}) loops over all")
-            raise SchemeError(f"{named}: cover {covered} {unit} of dim {dim}, which has {have}: cover it exactly")
+            counted = _plane(problem) if dim == problem.vector_dim else ""
+            raise SchemeError(
+                f"{named}: cover {covered} {unit} of dim {dim}, which has {have}{counted}: cover it exactly"
+            )
 
 
 # What a dim with such a specifier is counted in.
@@ -318,10 +321,18 @@ def _check_fused(problem: Problem, specifiers) -> None:
                 )
 
 
+def _plane(problem: Problem) -> str:
+    """What w counts where h and w are one dim, for a message."""
+    if problem.origin is None:
+        return ""
+    return f" (w counts all {problem.extents[problem.vector_dim]} pixels of a plane, h and w as one)"
+
+
 def _check_one(problem, extents, s) -> None:
     dim = getattr(s, "dim", None)
     if dim is not None and dim not in extents:
-        raise SchemeError(f"{s}: {problem.op} has no dim {dim!r}; its dims are {' '.join(problem.extents)}")
+        dims = f"{' '.join(problem.extents)}{_plane(problem)}"
+        raise SchemeError(f"{s}: {problem.op} has no dim {dim!r}; its dims are {dims}")
     if isinstance(s, Tile):
         if s.trips < 1:
             raise SchemeError(f"{s}: a tile loop has at least 1 iteration")
@@ -338,7 +349,8 @@ def _check_one(problem, extents, s) -> None:
         if s.lanes < 1:
             raise SchemeError(f"{s}: a vector has at least 1 lane")
         if dim != problem.vector_dim:
-            raise SchemeError(f"{s}: {problem.op} is vectorised over {problem.vector_dim}")
+            others = " (1 x 1 ones of f32, stride 1 and layout nchw over w)" if problem.op == "conv2d" else ""
+            raise SchemeError(f"{s}: {problem.op} is vectorised over {problem.vector_dim}{others}")
     if isinstance(s, Dot):
         _check_dot(problem, s)
     if isinstance(s, Lambda) and any(count < 1 or size < 1 for count, size in s.branches):
@@ -396,7 +408,7 @@ def _check_order(problem, specifiers) -> None:
                     raise SchemeError(f"{s}: R is the outer loop of its dim, but stands inside {t}")
         if isinstance(s, Stage):
             if any(isinstance(t, Stage) and t.tensor == s.tensor for t in inner):
-                raise SchemeError(f"{s}: {s.tensor} is staged twice")
+                raise SchemeError(f"{s}: {s.tensor} is staged twice: keep one")
             if s.tensor == problem.output.name:
                 for t in inner:
                     # A loop over workers is no loop in time: each worker holds its own part of the tile.
@@ -409,7 +421,9 @@ def _check_order(problem, specifiers) -> None:
         if isinstance(s, Tile) and s.worker == "core" and position:
             before = specifiers[position - 1]
             if not (isinstance(before, Tile) and before.worker == "core"):
-                raise SchemeError(f"{s}: core loops stand outermost, together, but this one follows {before}")
+                raise SchemeError(
+                    f"{s}: core loops stand outermost, together, but this one follows {before}: put it first"
+                )
 
 
 def _check_lambda(specifiers) -> None:
