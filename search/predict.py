@@ -301,11 +301,10 @@ def _changes(scheme: Scheme) -> float:
     times, changes = 1, 0
     for specifier in scheme.specifiers:
         if isinstance(specifier, Lambda):
-            counts = [count for count, _ in specifier.branches]
-            changes += times * len(counts) if len(counts) > 1 else 0
-            times *= sum(counts)
-        elif isinstance(specifier, (Rest, Tile)):
-            times *= scheme.trips(specifier) if isinstance(specifier, Rest) else specifier.trips
+            sizes = len(specifier.branches)
+            changes += times * sizes if sizes > 1 else 0
+        if isinstance(specifier, (Rest, Tile, Lambda)):
+            times *= scheme.iterations(specifier)
         elif isinstance(specifier, Stage) and specifier.tensor == scheme.problem.output.name:
             break
     return changes
@@ -320,12 +319,9 @@ def _trips(scheme: Scheme) -> tuple[float, float, float, float]:
         if isinstance(specifier, Stage):
             inside = inside or specifier.tensor == scheme.problem.output.name
             continue
-        if isinstance(specifier, Rest):
-            trips = scheme.trips(specifier)
-        elif isinstance(specifier, Tile):
-            trips = specifier.trips
-        else:
+        if not isinstance(specifier, (Rest, Tile)):
             continue
+        trips = scheme.iterations(specifier)
         if inside:
             steps *= trips
             last = trips if trips > 1 else last

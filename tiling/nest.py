@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tiling.scheme import Dot, Lambda, Matrix, Rest, Scheme, Stage, Tile, Unroll, Vector
+from tiling.scheme import Dot, Lambda, Matrix, Scheme, Stage, Tile, Unroll, Vector
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _lower(scheme: Scheme, position: int, chosen: dict[str, int]) -> tuple[Node,
             loops.append(loop)
             start += loop.points
         return tuple(loops)
-    trips = scheme.trips(specifier) if isinstance(specifier, Rest) else specifier.trips
+    trips = scheme.iterations(specifier)
     worker = specifier.worker if isinstance(specifier, Tile) else None
     step = _step(scheme, position + 1, chosen, dim)
     return (Loop(dim, trips, step, 0, worker, _lower(scheme, position + 1, chosen)),)
