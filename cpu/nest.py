@@ -14,7 +14,16 @@ from cpu.dispatch import bounds, dispatch, label
 from cpu.expression import chosen, indented
 from cpu.panel import Panel, Pixels
 from cpu.site import Site
-from cpu.tile import TileFunction, Variant, emitter_of, outer_panel_stride, panel_width, parameters, tile_function
+from cpu.tile import (
+    TileFunction,
+    Variant,
+    emitter_of,
+    outer_panel_stride,
+    panel_width,
+    parameters,
+    passes_gaps,
+    tile_function,
+)
 from microkernels.isa import Isa
 from tiling.ahead import LINE, STEPS_AHEAD
 from tiling.expression import added, times
@@ -241,16 +250,19 @@ class Nest:
         x = address("X", "X", [d for d in problem.extents if d in given.dims])
         x = x + " - X_PAD" if any(index.offset for index in given.indices) else x
         values = {"panel": added("panel", panel.place(site.around, at))} if panel else {}
+        values["point"] = at["w"] if problem.plane else "0"
         if site.next_panel:
             loop, turns, tiles = site.next_panel.loop, site.next_panel.turns, site.next_panel.tiles
             number = f"{self._variable(turns)} / {turns.step} % {tiles}" if tiles > 1 else "0"
             values["next"] = added(x, loop.step, times(number, LINE // WORD_BYTES))
         x = values["panel"] if pixels is Pixels.PACKED else x
         w = added("W", self._weights(site, at))
-        y = address("Y", "Y", [d for d in problem.extents if d in problem.output.dims])
+        # Where tiles pass points that are no pixels of y, they find theirs by the point they begin with.
+        own = [d for d in problem.extents if not (d == "w" and passes_gaps(problem))]
+        y = address("Y", "Y", [d for d in own if d in problem.output.dims])
         passed = [x, w, y]
         for array in problem.epilogue_arrays:
-            dims = [d for d in problem.extents if d in array.dims]
+            dims = [d for d in own if d in array.dims]
             values[f"e_{array.name}"] = address(f"E_{array.name}", f"STEP_{array.name}", dims)
         if not site.single_pass:
             values |= {"first": self._pass(site, at, 0), "last": self._pass(site, at, -1)}

@@ -25,7 +25,11 @@ from microkernels.lanes import own_loads
 EMITTER_VERSION = 4
 
 
-def unchanged(accumulator: str, row: int, v: int) -> str:
+# A row of a register tile: its number, or where a loop goes over rows, the loop's variable.
+Row = int | str
+
+
+def unchanged(accumulator: str, row: Row, v: int) -> str:
     """What is stored of an accumulator where nothing follows the sum."""
     return accumulator
 
@@ -80,10 +84,10 @@ class TileEmitter:
         """What stands between the last step and `store`."""
         return []
 
-    def resume(self, addresses: list[str], tail: bool) -> list[str]:
+    def resume(self, addresses: Mapping[Row, str], tail: bool) -> list[str]:
         """Accumulators go on from what an earlier pass stored; `addresses` has the output pointer of each row."""
         lines = []
-        for row, address in enumerate(addresses):
+        for row, address in addresses.items():
             loads = []
             for v in range(self.vectors):
                 form = self.isa.load_tail if tail and v == self.vectors - 1 else self.isa.load
@@ -93,10 +97,10 @@ class TileEmitter:
 
     def store(
         self,
-        addresses: list[str],
+        addresses: Mapping[Row, str],
         tail: bool,
         stream: bool = False,
-        finish: Callable[[str, int, int], str] = unchanged,
+        finish: Callable[[str, Row, int], str] = unchanged,
     ) -> list[str]:
         """Accumulators go to the output; with `tail`, of the last vector only the lanes in TAIL.
 
@@ -107,7 +111,7 @@ class TileEmitter:
         whole = forms.stream if stream else forms.store
         together = narrow.in_line if narrow and not stream else 1
         lines = []
-        for row, address in enumerate(addresses):
+        for row, address in addresses.items():
             values = [finish(self.acc(row, v), row, v) for v in range(self.vectors)]
             stores, v = [], 0
             while v < self.vectors:
@@ -208,7 +212,7 @@ class TileEmitter:
         return address if v == 0 else f"{address} + {v * self.isa.lanes}"
 
     @staticmethod
-    def acc(row: int, v: int) -> str:
+    def acc(row: Row, v: int) -> str:
         return f"acc_{row}_{v}"
 
     def _vector(self, point: int, v: int, points: int) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, product
 
-from microkernels.emit import TileEmitter
+from microkernels.emit import Row, TileEmitter
 from microkernels.forms import Matrix
 from tiling.problem import Problem
 
@@ -179,7 +179,7 @@ class MatrixEmitter(TileEmitter):
         return (*found, *((words, whole) for _ in self.registers.weights))
 
     @staticmethod
-    def acc(row: int, v: int) -> str:
+    def acc(row: Row, v: int) -> str:
         return f"sums[{row}][{v}]"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from operator import index
 from typing import ClassVar
 
@@ -25,6 +25,7 @@ from microkernels.isa import ISAS_OF, Isa, best_isa, isa_named
 from microkernels.microkernel import ranked_op
 from microkernels.records import load, revision
 from search import store
+from search.layouts import layouts
 from search.options import on_cpu
 from search.tune import Outcome, tune
 from search.volume import streams
@@ -180,8 +181,9 @@ class Workshop:
             transformed = winograd_candidates(problem, self.machine, self.catalog("matmul"), self.threads)
         if self.algorithm != "winograd":
             dot = self._block(problem)
-            ranked = self._ranked(in_words(problem, dot))
-            direct = shortlist(ranked, len(ranked))
+            found = chain.from_iterable(map(self._ranked, layouts(problem, dot)))
+            ranked = sorted(found, key=lambda candidate: candidate.prediction.seconds)
+            direct = shortlist(tuple(ranked), len(ranked))
         # Each algorithm's own order is kept: that of `shortlist` is not of predicted time alone.
         first_transformed = transformed and (
             not direct or transformed[0].prediction.seconds <= direct[0].prediction.seconds

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tiling.epilogue import Epilogue
+    from tiling.plane import Plane
 
 # Of the inputs. tf32 is an f32 of which a matrix instruction reads 19 bits; int8 is u8 for what is spread (x, a) and s8
 # for the weights. f16 and tf32 are a GPU's, int8 a CPU's. bf16x2 and int8x4 are words of so many numbers,
@@ -149,7 +150,8 @@ class Problem:
     """An operator with its extents. Build one with `tiling.operators`, and `epilogue.fused` for what follows it.
 
     tensors: the inputs in the order of a kernel's arguments, and the output. origin: the problem as it was asked for,
-    whose arrays have axes that are one to this (`tiling.pointwise`); None where they are the same.
+    whose arrays have axes that are one to this (`tiling.pointwise`); None where they are the same. plane: what w counts
+    where it counts the points of whole images (`tiling.plane`).
     """
 
     op: str
@@ -161,6 +163,7 @@ class Problem:
     output_dtype: str = "f32"
     epilogue: Epilogue | None = None
     origin: Problem | None = None
+    plane: Plane | None = None
 
     def __post_init__(self):
         if self.dtype not in DTYPE_BYTES:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from tiling.plane import PIXELS, plane_of, refusal
 from tiling.problem import Problem
 
 WORKERS = ("core", "cluster", "block", "warpgroup", "warp", "lane")
@@ -86,7 +87,8 @@ class Dot:
     c is then counted in such groups, 32 bits of x each, as V counts vectors; the last group may be partly used.
     `D(c,32)`, of more than 32 bits, is a matrix instruction's, which does so for several rows at once.
     `D(sc,2)` takes the taps s and channels c of a window's row as one dim, and so do `T(sc,5)` and `U(sc,5)` beside it;
-    `D(sc,12)`, a matrix instruction's, with every pixel filled up to whole words.
+    `D(sc,12)`, a matrix instruction's, with every pixel filled up to whole words. Around a matrix instruction's the
+    pixels of an image may be one dim, `T(hw,75)` … `U(hw,64)` (`tiling.plane`).
     """
 
     dim: str
@@ -198,6 +200,11 @@ class Scheme:
             return sum(count for count, _ in loop.branches)
         return self.trips(loop) if isinstance(loop, Rest) else loop.trips
 
+    def covered(self, dim: str) -> int:
+        """Units of a dim that all its specifiers together cover."""
+        rest = next((self.trips(s) for s in self.specifiers if isinstance(s, Rest) and s.dim == dim), 1)
+        return rest * _covered(self.specifiers, dim)
+
     def trips(self, specifier: Rest) -> int:
         """Iterations of an R loop: what its dim has left once every other factor is taken out."""
         return self.units[specifier.dim] // _covered(self.specifiers, specifier.dim)
@@ -208,7 +215,13 @@ def _extents(problem: Problem, specifiers) -> dict[str, int]:
     named += [dim for s in specifiers if isinstance(s, Matrix) for dim in s.factors]
     fused = list(dict.fromkeys(dim for dim in named if len(dim) > 1))
     alone = [dim for dim in problem.extents if not any(dim in dims for dims in fused)]
-    return {dim: problem.extent(dim) for dim in fused + alone}
+    return {dim: _fused_extent(problem, specifiers, dim) for dim in fused + alone}
+
+
+def _fused_extent(problem: Problem, specifiers, dims: str) -> int:
+    if dims == PIXELS and not isinstance(specifiers[-1], Matrix):
+        return plane_of(problem).points
+    return problem.extent(dims)
 
 
 def _units(problem: Problem, specifiers) -> dict[str, int]:
@@ -275,7 +288,8 @@ def _check(problem: Problem, specifiers) -> None:
         named = " ".join(str(s) for s in specifiers if getattr(s, "dim", None) == dim)
         if rests and have % covered:
             raise SchemeError(f"{named}: {covered} {unit} do not divide the {have} of dim {dim}: no partial tiles")
-        if not rests and have != covered and not _only_the_edge(specifiers, dim, have, covered):
+        edge = isinstance(specifiers[-1], Matrix) or dim == PIXELS and plane_of(problem).padded
+        if not rests and have != covered and not (edge and _only_the_edge(specifiers, dim, have, covered)):
             if not named:
                 raise SchemeError(f"no specifier is on dim {dim}, which has {have} {unit}: R({dim}) loops over all")
             counted = _plane(problem) if dim == problem.vector_dim else ""
@@ -284,18 +298,22 @@ def _check(problem: Problem, specifiers) -> None:
             )
 
 
+# Rows of the four tile registers of x that one vector of weights is multiplied with.
+_FOUR_TILES = 64
 # What a dim with such a specifier is counted in.
 _UNIT = {Vector: "vectors", Dot: "groups"}
 
 
 def _only_the_edge(specifiers, dim: str, have: int, covered: int) -> bool:
-    """Whether a scheme with a matrix instruction covers all of `dim`, its outermost loop running no further than it
-    must.
+    """Whether a scheme covers all of `dim`, its outermost loop running no further than it must; pixels to the end of
+    four tile registers.
     """
-    if not isinstance(specifiers[-1], Matrix):
-        return False
-    trips = next((s.trips for s in specifiers if isinstance(s, Tile) and s.dim == dim), 1)
-    return covered - covered // trips < have <= covered
+    outermost = next((s for s in specifiers if isinstance(s, (Tile, Lambda)) and s.dim == dim), None)
+    if isinstance(outermost, Lambda):
+        last = covered // sum(count * size for count, size in outermost.branches) * outermost.branches[-1][1]
+    else:
+        last = covered // (outermost.trips if outermost else 1)
+    return have <= covered < have + max(last, _FOUR_TILES if dim == PIXELS else 0)
 
 
 def _check_fused(problem: Problem, specifiers) -> None:
@@ -308,7 +326,9 @@ def _check_fused(problem: Problem, specifiers) -> None:
             continue
         if not set(dims) <= set(problem.extents) or len(set(dims)) < len(dims):
             raise SchemeError(f"{s}: {problem.op} has no dim {dims!r}; its dims are {' '.join(problem.extents)}")
-        if not (matrix or any(isinstance(t, Dot) and t.dim == dims for t in specifiers)):
+        if dims == PIXELS and not matrix:
+            _check_pixels(problem, specifiers, s)
+        elif not (matrix or any(isinstance(t, Dot) and t.dim == dims for t in specifiers)):
             raise SchemeError(
                 f"{s}: only a scheme that ends with a matrix instruction M may fuse dims, or one whose D fuses them"
             )
@@ -319,6 +339,18 @@ def _check_fused(problem: Problem, specifiers) -> None:
                 raise SchemeError(
                     f"{t}: {s} fuses dim {min(set(others) & set(dims))}, which may then not stand elsewhere"
                 )
+
+
+def _check_pixels(problem: Problem, specifiers, s) -> None:
+    """That the pixels of an image may be one dim: rows of tile registers lie equally far apart."""
+    refused, fitting = refusal(problem), WORD_BYTES // problem.bytes_per_element
+    if refused:
+        raise SchemeError(f"{s}: {refused}")
+    if not any(isinstance(t, Dot) and t.points > fitting and t.dim == problem.dot_dim for t in specifiers):
+        raise SchemeError(
+            f"{s}: pixels are one dim around matrix instructions alone, of blocks of channels: end the scheme with "
+            f"D({problem.dot_dim or 'c'},…) of more than 32 bits and V({problem.vector_dim},…)"
+        )
 
 
 def _plane(problem: Problem) -> str:

@@ -32,6 +32,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+from tiling.plane import PIXELS, flattened, plane_of
 from tiling.problem import Affine, Problem, Tensor, Window
 from tiling.scheme import BLOCK_BYTES, WORD_BYTES, Dot, Scheme, SchemeError, Vector, groups_of, words_of_window
 
@@ -112,10 +113,11 @@ def padded_window(problem: Problem) -> Window | None:
     return last if last and last.dim in problem.padded_dims else None
 
 
-def in_words(problem: Problem, dot: Dot | None = None) -> Problem:
+def in_words(problem: Problem, dot: Dot | None = None, points: int = 0) -> Problem:
     """The problem of the words or blocks of a D, by default of words along `word_dims`, as tiles read them; one whose
-    numbers are words already is itself, but for an x that is turned (`Problem.as_read`). Raises ProblemError where the
-    x of words is too large.
+    numbers are words already is itself, but for an x that is turned (`Problem.as_read`). points: of blocks, how many
+    of their plane are computed where the pixels of an image are one dim (`tiling.plane`), which the dim w then is.
+    Raises ProblemError where the x of words is too large.
     """
     if not is_narrow(problem):
         return problem.as_read
@@ -123,19 +125,20 @@ def in_words(problem: Problem, dot: Dot | None = None) -> Problem:
     numbers = dot.points if dot else fitting(problem)
     problem = problem.as_read
     counts = {dim: 1 for dim in dims[:-1]} | {dim: groups_of(problem, Dot(dims, numbers)) for dim in dims[-1:]}
-    x = problem.broadcast
+    laid = flattened(problem, points) if points else problem
+    x = laid.broadcast
     if len(dims) > 1 and numbers > fitting(problem):
         x = _of_overlapping_windows(problem, x, numbers // fitting(problem))
     elif len(dims) > 1:
         x = _of_windows(problem, x)
-    elif numbers > fitting(problem) and padded_window(problem):
+    elif numbers > fitting(problem) and not points and padded_window(problem):
         x = _with_padding(problem, x)
     elif problem.lanewise and turned:
         x = _in_whole_words(x, fitting(problem))
-    tensors = tuple(x if tensor.role == "broadcast" else tensor for tensor in problem.tensors)
+    tensors = tuple(x if tensor.role == "broadcast" else tensor for tensor in laid.tensors)
     tensors = tuple(t if t.reach else _of_words(t, problem.extents, counts) for t in tensors)
-    words = tuple((d, counts.get(d, extent)) for d, extent in problem.dims)
-    return replace(problem, dims=words, tensors=tensors, dtype=f"{problem.dtype}x{numbers if dims else 1}")
+    words = tuple((d, counts.get(d, extent)) for d, extent in laid.dims)
+    return replace(laid, dims=words, tensors=tensors, dtype=f"{problem.dtype}x{numbers if dims else 1}")
 
 
 def _in_whole_words(x: Tensor, numbers: int) -> Tensor:
@@ -227,7 +230,9 @@ def copies(scheme: Scheme) -> bool:
     if problem.as_read is not problem:
         return True
     dot = dot_of(scheme) if is_narrow(problem) else None
-    return dot is not None and is_copied(problem, dot.dim, dot.points)
+    if dot is None:
+        return False
+    return is_copied(problem, dot.dim, dot.points) or bool(points_of(scheme)) and plane_of(problem).padded
 
 
 def scheme_in_words(scheme: Scheme) -> Scheme:
@@ -240,7 +245,15 @@ def scheme_in_words(scheme: Scheme) -> Scheme:
     dot = dot_of(scheme)
     dims = dot.dim if dot else ""
     loops = tuple(s for s in scheme.specifiers if not isinstance(s, Dot))
-    return Scheme(in_words(problem, dot), _renamed(loops, dims, dims[-1:]))
+    loops = _renamed(_renamed(loops, dims, dims[-1:]), PIXELS, PIXELS[-1])
+    return Scheme(in_words(problem, dot, points_of(scheme)), loops)
+
+
+def points_of(scheme: Scheme) -> int:
+    """How many points of their plane a scheme of narrow numbers computes where the pixels of an image are one dim; 0
+    where they are not.
+    """
+    return scheme.covered(PIXELS) if any(getattr(s, "dim", None) == PIXELS for s in scheme.specifiers) else 0
 
 
 def scheme_of_words(problem: Problem, scheme: Scheme, dot: Dot | None = None) -> Scheme:
@@ -253,6 +266,8 @@ def scheme_of_words(problem: Problem, scheme: Scheme, dot: Dot | None = None) ->
         dot = Dot(word_dims(problem), fitting(problem))
     # A loop of one trip over the taps that are no more is left out.
     loops = tuple(s for s in scheme.specifiers if getattr(s, "dim", None) not in tuple(dot.dim[:-1]))
+    if scheme.problem.plane:
+        loops = _renamed(loops, PIXELS[-1], PIXELS)
     place = next(i for i, s in enumerate(loops) if isinstance(s, Vector))
     return Scheme(problem, (*_renamed(loops[:place], dot.dim[-1], dot.dim), dot, *loops[place:]))
 

@@ -1,0 +1,104 @@
+"""The pixels of an image as one dim, hw: tile registers run on over the ends of its rows.
+
+A matrix instruction takes nearly as long for 7 or 12 rows of x as for 16, so images of 7, 14, 17 or 34 columns leave
+much of it unused. Where a pixel's taps lie equally far from it, wherever it is, the image may as well be one long row:
+
+    x, padded by 1      0 0 0 0 0 0 0     `lead`: zeros above, and before the first pixel
+                        x x x x x 0
+                        x x x x x 0       `pitch`: the zero after a row is also the one before the next
+                        x x x x x 0 …
+    y                   y y y y y .       computed for all points, the first `columns` of each pitch are stored
+
+    tap (r, s) of point hw:   hw + r·dilation·pitch + s·dilation
+
+Padded images are copied so, the channels of a block in a plane of their own; others are read where they lie, as all of
+x does in 1 x 1 convolutions, which leave nothing out.
+
+What flows in: a convolution. Out: its plane, and its tensors with the points of hw as the dim w.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tiling.problem import Affine, Problem
+
+PIXELS = "hw"
+
+
+@dataclass(frozen=True)
+class Plane:
+    """One image: `height` x `width` pixels of x from point `lead` on, `rows` x `columns` of y, in rows of `pitch`
+    points. reach: how far beyond a point its last tap is; padded: whether x has zeros there that are not its own.
+    """
+
+    height: int
+    width: int
+    rows: int
+    columns: int
+    pitch: int
+    lead: int
+    reach: int
+    padded: bool
+
+    @property
+    def points(self) -> int:
+        """From the first pixel of y to the last."""
+        return (self.rows - 1) * self.pitch + self.columns
+
+    @property
+    def pixels(self) -> int:
+        """Those of y."""
+        return self.rows * self.columns
+
+
+def refusal(problem: Problem) -> str | None:
+    """Why the pixels of a problem's images are no one dim, as a sentence; None where they may be."""
+    if len([dim for dim in problem.row_dims if dim in PIXELS]) < 2 or problem.lanewise:
+        return "only convolutions whose weights all pixels share have their pixels as one dim"
+    if problem.as_read is not problem or problem.crosswise:
+        return "only images with channels last have their pixels as one dim"
+    if any(window.stride > 1 for window in problem.windows):
+        return "only convolutions of stride 1 have their pixels as one dim"
+    if any(len(set(PIXELS) & set(array.axes)) == 1 for array in (problem.epilogue.arrays if problem.epilogue else ())):
+        return "an array of its epilogue is indexed by rows or columns alone, so its pixels are not one dim"
+    return None
+
+
+def plane_of(problem: Problem) -> Plane:
+    """The plane of each image of a problem that `refusal` has nothing against.
+
+    Zeros between rows serve as padding after the one and before the other.
+    """
+    down, along = (next(window for window in problem.windows if window.dim == dim) for dim in PIXELS)
+    rows, columns = (problem.extents[dim] for dim in PIXELS)
+    last_row, last_column = ((problem.extents[w.tap] - 1) * w.dilation for w in (down, along))
+    after = columns - 1 + last_column - along.before - (along.extent - 1)
+    pitch = max(along.extent + max(along.before, after, 0), columns)
+    lead, reach = down.before * pitch + along.before, last_row * pitch + last_column
+    padded = bool(problem.padded_dims)
+    return Plane(down.extent, along.extent, rows, columns, pitch, lead, reach, padded)
+
+
+def flattened(problem: Problem, points: int) -> Problem:
+    """The problem with its pixels as the dim w, of so many points of the plane; of padded images x is their copy, where
+    channels come before pixels. h has one point.
+    """
+    plane, (down, along) = plane_of(problem), (next(w for w in problem.windows if w.dim == dim) for dim in PIXELS)
+    taps = ((down.tap, down.dilation * plane.pitch), (along.tap, along.dilation))
+    pixel, x, y = Affine((("w", 1), *taps)), problem.broadcast, problem.output
+    image, *_, channels = x.indices
+    size, *_, numbers = x.shape
+    if plane.padded:
+        length = max(points + plane.reach, plane.lead + plane.height * plane.pitch)
+        x = replace(x, indices=(image, channels, pixel), shape=(size, numbers, length))
+    else:
+        x = replace(x, indices=(image, pixel, channels), shape=(size, plane.height * plane.width, numbers))
+    y = replace(
+        y, indices=(y.indices[0], Affine((("w", 1),)), y.indices[-1]), shape=(y.shape[0], plane.pixels, y.shape[-1])
+    )
+    tensors = tuple({"broadcast": x, "output": y}.get(tensor.role, tensor) for tensor in problem.tensors)
+    one = {"h": 1, "w": points}
+    return replace(
+        problem, dims=tuple((d, one.get(d, extent)) for d, extent in problem.dims), tensors=tensors, plane=plane
+    )
