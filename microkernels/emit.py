@@ -15,7 +15,7 @@ The forms of the statements come from the ISA table; the register tile itself is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from microkernels.isa import Isa
