@@ -16,6 +16,7 @@ from cpu.host import supports, tiles_given
 from cpu.library import load
 from cpu.toolchain import ToolchainError
 from microkernels.isa import isa_named
+from microkernels.matrix import shapes_definition
 
 TURNS, TIMES = 5, 20000
 _PRODUCTS = "tile_dot(0, 4, 6); tile_dot(1, 4, 7); tile_dot(2, 5, 6); tile_dot(3, 5, 7);"
@@ -33,20 +34,31 @@ def _steps(inside: str) -> str:
     return f"for (long s = 0; s < 36; ++s) {{ {inside} }}"
 
 
+def _runs() -> str:
+    """A step of 4 runs by 1 vector, rows of x side by side."""
+    x = [f"tile_load({5 + r % 3}, X + s * 64 + {1024 * r}, 64); tile_dot({r}, {5 + r % 3}, 4);" for r in range(4)]
+    return " ".join(("tile_load(4, W + s * 1024, 64);", *x, "stay_awake();"))
+
+
+# Each with the rows that tile registers of sums and of x have.
 CASES = {
-    "four products of 16 rows": _PRODUCTS,
-    "36 steps of four products, their x and weights loaded": _steps(_step()),
-    "the same, x 16 bytes off a cache line": _steps(_step(16)),
-    "36 steps, their sums stored": f"{_steps(_step())} {_STORES}",
-    "the same, a vector multiplied in each step": f"{_steps(_step() + ' stay_awake();')} {_STORES}",
-    "shapes of the registers loaded": "shaped(&SHAPES, 0);",
+    "four products of 16 rows": (16, _PRODUCTS),
+    "36 steps of four products, their x and weights loaded": (16, _steps(_step())),
+    "the same, x 16 bytes off a cache line": (16, _steps(_step(16))),
+    "36 steps, their sums stored": (16, f"{_steps(_step())} {_STORES}"),
+    "the same, a vector multiplied in each step": (16, f"{_steps(_step() + ' stay_awake();')} {_STORES}"),
+    "36 steps of four runs of 16 rows by one vector": (16, _steps(_runs())),
+    "the same, runs of 12 rows": (12, _steps(_runs())),
+    "the same, runs of 9 rows": (9, _steps(_runs())),
+    "the same, runs of 7 rows": (7, _steps(_runs())),
+    "shapes of the registers loaded": (16, "shaped(&SHAPES_16, 0);"),
 }
 
 _PROGRAM = """
 #include <time.h>
 
 static _Alignas(64) char X[1 << 16], W[1 << 18], Y[1 << 13];
-static const struct shapes SHAPES = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
+SHAPES
 
 static double now(void)
 {
@@ -60,8 +72,7 @@ double tiles_timed(int which, long times)
 {
     memset(X, 1, sizeof X), memset(W, 1, sizeof W), memset(Y, 1, sizeof Y);
     if (!tiles_given()) return -1;
-    shaped(&SHAPES, 0);
-    const double begin = now();
+    double begin = 0;
     switch (which) {
 CASES
     }
@@ -72,15 +83,23 @@ CASES
 """
 
 
+def _shapes(rows: int) -> str:
+    """All registers of so many rows but 4, which has weights where these are fewer than 16."""
+    return shapes_definition(f"SHAPES_{rows}", tuple((16 if register == 4 else rows, 64) for register in range(8)))
+
+
 def measured() -> dict[str, float]:
     """Nanoseconds of each case. Raises ToolchainError, CacheError."""
     isa, ffi = isa_named("amxbf16"), FFI()
     ffi.cdef("double tiles_timed(int which, long times);")
     arms = [
-        f"    case {n}: for (long i = 0; i < times; ++i) {{ {text} }} break;" for n, text in enumerate(CASES.values())
+        f"    case {n}: shaped(&SHAPES_{rows}, 0); begin = now(); for (long i = 0; i < times; ++i) {{ {text} }} break;"
+        for n, (rows, text) in enumerate(CASES.values())
     ]
+    shapes = [_shapes(rows) for rows in sorted({rows for rows, _ in CASES.values()})]
     definition = isa.matrix.definition.format(bytes=isa.matrix.bytes)
-    text = "\n".join([isa.prologue, "#include <string.h>", definition, _PROGRAM.replace("CASES", "\n".join(arms))])
+    program = _PROGRAM.replace("SHAPES\n", "\n".join(shapes), 1).replace("CASES", "\n".join(arms))
+    text = "\n".join([isa.prologue, "#include <string.h>", definition, program])
     library = load(text, isa.compiler_flags, ffi.dlopen, False)
     turns = [[library.tiles_timed(n, TIMES) for n in range(len(CASES))] for _ in range(TURNS)]
     return dict(zip(CASES, map(min, zip(*turns))))

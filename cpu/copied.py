@@ -28,6 +28,8 @@ def copied_of(scheme: Scheme, words: Problem) -> dict | None:
     pixel.
     """
     problem = scheme.problem
+    if words.plane and words.plane.padded:
+        return None  # but as planes (`cpu.planes`)
     if aligns(scheme):
         return _aligned(words)
     if not is_narrow(problem) or problem.as_read is not problem or not copies(scheme):
@@ -77,8 +79,7 @@ def _sides(window: Window, columns: int) -> dict[str, int]:
     left = min(window.before, columns)
     inside = min(window.extent, columns - left)
     right = columns - left - inside
-    sides = {"left": left, "inside": inside, "right": right, "columns": columns, "extent": window.extent}
-    return sides | {"apart": columns, "plane": None}
+    return {"left": left, "inside": inside, "right": right, "columns": columns, "extent": window.extent}
 
 
 def aligns(scheme: Scheme) -> bool:
@@ -104,17 +105,10 @@ def _aligned(words: Problem) -> dict:
 
 
 def _padded(problem: Problem, words: Problem) -> dict:
-    """How rows of x get zeros on both sides for matrix instructions; every pixel has `groups` of so many `blocks`, each
-    `apart` pixels from the next.
-    """
+    """How rows of x get zeros on both sides for matrix instructions; every pixel has `groups` of so many `blocks`."""
     window = padded_window(problem) if words.blocked else None
-    plane = words.plane if words.plane and words.plane.padded else None
-    if window is None and plane is None:
+    if window is None:
         return {}
     *lines, blocks, columns = words.broadcast.shape
     held = {"groups": blocks // words.extents[problem.dot_dim], "blocks": blocks, "block": words.numbers_per_word}
-    if plane is None:
-        return {"rows": prod(lines), "padded": _sides(window, columns) | held}
-    row = {"left": 0, "inside": plane.width, "right": plane.pitch - plane.width, "extent": plane.width}
-    rows = prod(lines) * plane.height
-    return {"rows": rows, "padded": row | held | {"apart": columns, "plane": plane}, "images": prod(lines)}
+    return {"rows": prod(lines), "padded": _sides(window, columns) | held}

@@ -21,6 +21,7 @@ from cpu.nest import Nest
 from cpu.numbers import ELEMENTS, elements_of
 from cpu.operands import operands, sizes_of, strides
 from cpu.pack import pack_lines, packed_elements, packed_lanes
+from cpu.planes import copy_of
 from cpu.tile import passes_gaps
 from cpu.turn import turn_of
 from cpu.winograd import facts, packed_floats
@@ -113,13 +114,14 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         problem=f"{problem.op} {canonical(problem)}",
         scheme=scheme.text,
         loops=show(words).splitlines(),
-        microkernels=[describe(kernel, isa, nest.panel > 0) for kernel in kernels],
+        microkernels=[describe(kernel, isa, nest.panel > 0 and words.problem.in_place) for kernel in kernels],
         isa=isa,
         threads=threads,
         dtype=", ".join(dict.fromkeys(elements_of(problem))),
         operands=operands(problem),
         types=[ELEMENTS[name].c for name in elements_of(problem)],
         copied=copied_of(scheme, words.problem),
+        copy=copy_of(problem, words.problem),
         turned=turned,
         x_type=isa.x_type(words.problem),
         in_place=words.problem.in_place,
@@ -127,6 +129,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         narrow=isa.narrow_to(problem.output_dtype),
         panels=[] if words.problem.in_place and not nest.panel else sorted({site.vectors for site in nest.sites}),
         own_panel=nest.panel,
+        strips=bool(words.problem.plane and words.problem.plane.strip),
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if nest.masked else "",
         lanes=_lanes(nest, turned.blocks if turned else ()),
         definitions=definitions,
@@ -139,7 +142,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         epilogue=epilogue_text(left, isa) if left else None,
         bias=bias_of(words.problem),
         arrays=pointers(problem, "E"),
-        ahead=sizes_of(words.problem, packed_lanes(scheme)) if nest.looks_ahead else [],
+        ahead=sizes_of(problem, words.problem, packed_lanes(scheme)) if nest.looks_ahead else [],
         line=LINE,
         steps_ahead=nest.steps_ahead,
         next_panel=any(site.next_panel for site in nest.sites),
@@ -196,12 +199,14 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         operands=operands(problem),
         types=[ELEMENTS[name].c for name in elements_of(problem)],
         copied=None,
+        copy=None,
         turned=None,
         x_type=isa.word,
         in_place=False,
         next_panel=False,
         bias=None,
         plane=None,
+        strips=False,
         own_panel=0,
         strides=strides(product.problem, packed_lanes(product)),
         narrow=None,

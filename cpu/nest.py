@@ -13,6 +13,7 @@ from functools import cached_property
 from cpu.dispatch import bounds, dispatch, label
 from cpu.expression import chosen, indented
 from cpu.panel import Panel, Pixels
+from cpu.planes import Strip, next_strip
 from cpu.site import Site
 from cpu.tile import (
     TileFunction,
@@ -53,8 +54,15 @@ class Nest:
 
     @cached_property
     def panel(self) -> int:
-        """Elements of the panel of x that every thread has; 0 where the scheme stages none."""
-        return panel_elements(self.scheme)
+        """Bytes of the panel of x that every thread has; 0 where the scheme stages none."""
+        x = self.scheme.problem.broadcast if self._strips else self.scheme.problem.vector
+        elements = x.elements if self._strips else panel_elements(self.scheme)
+        return elements * self.scheme.problem.bytes_of(x)
+
+    @property
+    def _strips(self) -> bool:
+        """Whether x is copied strip by strip."""
+        return self.scheme.problem.plane is not None and self.scheme.problem.plane.strip > 0
 
     @property
     def steps_ahead(self) -> int:
@@ -69,7 +77,8 @@ class Nest:
 
     def _with_panel(self, lines: list[str]) -> list[str]:
         """The lines of one thread, with its panel of x where the scheme stages that."""
-        return ["float *const panel = own_panel();", *lines, "free(panel);"] if self.panel else lines
+        kind = self.isa.x_type(self.scheme.problem)
+        return [f"{kind} *const panel = own_panel();", *lines, "free(panel);"] if self.panel else lines
 
     def _of_worker(self, lines: list[str]) -> list[str]:
         """All that one worker does, with what it does first and last. A fence orders the stores of its own thread only,
@@ -83,7 +92,7 @@ class Nest:
         return ["const struct shapes *shape = 0;", *lines, f"{self.isa.matrix.release};"]
 
     def body(
-        self, nodes: tuple[Node, ...], path: tuple[Loop, ...], at: dict[str, str], panel: Panel | None = None
+        self, nodes: tuple[Node, ...], path: tuple[Loop, ...], at: dict[str, str], panel: Panel | Strip | None = None
     ) -> list[str]:
         """Lines of `nodes`; `at` has the C expression of the current position along each dim; panel: that of x, inside
         S(x).
@@ -92,6 +101,9 @@ class Nest:
         for node in nodes:
             if isinstance(node, Staged) and node.sums:
                 lines += self._site(node, path, at, panel)
+            elif isinstance(node, Staged) and self._strips:
+                strip = Strip(self.scheme.problem, path, at)
+                lines += strip.laid_out() + self.body(node.body, path, at, strip)
             elif isinstance(node, Staged):
                 lines += self.body(node.body, path, at, Panel(self.scheme.problem, self.isa.lanes, path, at))
             elif node.worker == "core":
@@ -100,7 +112,7 @@ class Nest:
                 lines += self._loop(node, path, at, panel)
         return lines
 
-    def _loop(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str], panel: Panel | None) -> list[str]:
+    def _loop(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str], panel: Panel | Strip | None) -> list[str]:
         base = at[loop.dim]
         begin = added(base, loop.start)
         name = begin if loop.trips == 1 else self._variable(loop)
@@ -120,7 +132,9 @@ class Nest:
         for name, array in (("x", "X"), ("w", "W")):
             found = ((site, piece) for site in sites for piece in site.ahead)
             site, piece = next(((s, p) for s, p in found if p.array == name and p.loop is loop), (None, None))
-            if piece:
+            if piece and name == "x" and self._strips:
+                lines += next_strip(self.scheme.problem, at)
+            elif piece:
                 first, size = f"next_{name}", f"sizeof *{array}, {array}_BYTES"
                 lines += [
                     f"const long {first} = {self._weights(site, at, loop) if name == 'w' else self._rows(at, loop)};",
@@ -180,7 +194,11 @@ class Nest:
             pragma = ["#pragma omp parallel for num_threads(THREADS) schedule(static)"] if self.threads > 1 else []
             return [*pragma, loop, *indented(lines), "}"]
         head = []
-        if isinstance(inside[0], Staged) and Panel(self.scheme.problem, self.isa.lanes, tuple(bound), here).kept:
+        if (
+            isinstance(inside[0], Staged)
+            and not self._strips
+            and Panel(self.scheme.problem, self.isa.lanes, tuple(bound), here).kept
+        ):
             head = ["int packed = 0; /* the panel: by the first task, for all that this thread runs */"]
             lines.append("packed = 1;")
         pragmas = ["#pragma omp parallel num_threads(THREADS)", "#pragma omp for schedule(static) nowait"]
@@ -192,7 +210,9 @@ class Nest:
         depth = _depth(loop.body, loop.dim)
         return f"{loop.dim}_{depth}" if depth else loop.dim
 
-    def _site(self, staged: Staged, path: tuple[Loop, ...], at: dict[str, str], panel: Panel | None) -> list[str]:
+    def _site(
+        self, staged: Staged, path: tuple[Loop, ...], at: dict[str, str], panel: Panel | Strip | None
+    ) -> list[str]:
         site = Site(self.scheme.problem, around(staged, path, len(panel.loops) if panel else None))
         number = len(self.sites)
         self.sites.append(site)
@@ -203,7 +223,9 @@ class Nest:
         # Branches of one iteration stand side by side and each declares its own bounds.
         return ["{", *indented([*lines, *calls]), "}"] if lines else calls
 
-    def _calls(self, site: Site, number: int, at: dict[str, str], panel: Panel | None, pixels: Pixels) -> list[str]:
+    def _calls(
+        self, site: Site, number: int, at: dict[str, str], panel: Panel | Strip | None, pixels: Pixels
+    ) -> list[str]:
         """Adds the functions of a site that read x from where `pixels` says; the call of the one for position `at`."""
         call = self._arguments(site, at, panel, pixels)
         last_vector, masks = self._masks(site)
@@ -240,7 +262,7 @@ class Nest:
         masks = ((False,) if len(places) > 1 or not reaches_end else ()) + ((True,) if reaches_end else ())
         return places[-1], masks
 
-    def _arguments(self, site: Site, at: dict[str, str], panel: Panel | None, pixels: Pixels) -> str:
+    def _arguments(self, site: Site, at: dict[str, str], panel: Panel | Strip | None, pixels: Pixels) -> str:
         problem = self.scheme.problem
 
         def address(base: str, prefix: str, dims) -> str:
@@ -255,7 +277,7 @@ class Nest:
             loop, turns, tiles = site.next_panel.loop, site.next_panel.turns, site.next_panel.tiles
             number = f"{self._variable(turns)} / {turns.step} % {tiles}" if tiles > 1 else "0"
             values["next"] = added(x, loop.step, times(number, LINE // WORD_BYTES))
-        x = values["panel"] if pixels is Pixels.PACKED else x
+        x = values["panel"] if pixels is Pixels.PACKED or self._strips else x
         w = added("W", self._weights(site, at))
         # Where tiles pass points that are no pixels of y, they find theirs by the point they begin with.
         own = [d for d in problem.extents if not (d == "w" and passes_gaps(problem))]

@@ -44,7 +44,10 @@ def strides(problem: Problem, packed: int) -> list[tuple[str, int]]:
     return found + [(f"W_{dim}", packed // problem.extents[dim]) for dim in grouped]
 
 
-def sizes_of(words: Problem, packed: int) -> list[tuple[str, int]]:
-    """(name, bytes) of the arrays of which pieces come ahead of their turn."""
-    x, w, _ = words.tensors
-    return [("X_BYTES", x.elements * words.bytes_of(x)), ("W_BYTES", packed * words.bytes_of(w))]
+def sizes_of(problem: Problem, words: Problem, packed: int) -> list[tuple[str, int]]:
+    """(name, bytes) of the arrays of which pieces come ahead of their turn: x, or if all of it is copied the copy in
+    `words`, and the packed weights.
+    """
+    read = problem if words.plane and words.plane.strip else words
+    x, w = read.broadcast, words.packed
+    return [("X_BYTES", x.elements * read.bytes_of(x)), ("W_BYTES", packed * words.bytes_of(w))]

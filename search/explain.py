@@ -9,7 +9,7 @@ from search.predict import Prediction
 from search.space import Candidate
 from tiling.machine import Machine
 from tiling.scheme import Stage, Tile
-from tiling.words import copies, dot_of, fitting, padded_window
+from tiling.words import copies, dot_of, fitting, padded_window, points_of, strip_of
 
 
 def explain(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine) -> str:
@@ -42,8 +42,13 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
     elif copies(chosen.scheme):
         dot = dot_of(chosen.scheme)
         zeros = dot.points > fitting(problem) and padded_window(problem) and len(dot.dim) == 1
-        why = "with zeros for its padding" if zeros else f"so that words run along {dot.dim}"
-        text += f"; {problem.broadcast.name} is copied first, {why}"
+        why = (
+            "with zeros for its padding" if zeros or points_of(chosen.scheme) else f"so that words run along {dot.dim}"
+        )
+        when = "strip by strip" if strip_of(chosen.scheme) else "first"
+        text += f"; {problem.broadcast.name} is copied {when}, {why}"
+    if points_of(chosen.scheme):
+        text += "; tiles run on over the ends of an image's rows"
     if problem.in_place and Stage(problem.vector.name) in chosen.scheme.specifiers:
         text += f"; {problem.vector.name} is packed on the way, for the tiles that read it again"
     if prediction.copy:

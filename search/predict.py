@@ -236,15 +236,29 @@ def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Pred
     """The prediction of the loops of `scheme` with the copy of x that its kernel makes first, its threads sharing the
     work: no more than it has core tasks (`cpu.emit`).
 
-    x is read and the copy written at the bandwidth of the innermost cache that holds both.
+    x is read and the copy written at the bandwidth of the innermost cache that holds both. A strip is written where
+    the one before it was, and tiles have asked for its rows of x (`tiling.ahead`).
     """
     if not copies(scheme):
         return prediction
     problem, words = scheme.problem, scheme_in_words(scheme).problem
-    size = sum(one.broadcast.elements * one.bytes_of(one.broadcast) for one in (problem, words))
-    bandwidth = next((cache.bandwidth for cache in machine.caches if cache.bytes >= size), machine.memory_bandwidth)
-    copy = size / bandwidth / min(prediction.threads, tasks(scheme))
+    x, held = (one.broadcast.elements * one.bytes_of(one.broadcast) for one in (problem, words))
+    plane = words.plane
+    longer = 1 + plane.reach / plane.strip if plane and plane.strip else 1.0
+    whole = x if longer > 1 else held
+    bandwidth = _bandwidth(machine, x + whole)
+    copy = (
+        (x + whole) / bandwidth
+        if longer == 1
+        else longer * (COSTS.in_tiles * x / bandwidth + x / _bandwidth(machine, held))
+    )
+    copy /= min(prediction.threads, tasks(scheme))
     return replace(prediction, seconds=prediction.seconds + copy, copy=copy)
+
+
+def _bandwidth(machine: Machine, size: int) -> float:
+    """Of the innermost cache that holds so many bytes."""
+    return next((cache.bandwidth for cache in machine.caches if cache.bytes >= size), machine.memory_bandwidth)
 
 
 def seconds_of(

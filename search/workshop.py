@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from operator import index
 from typing import ClassVar
 
@@ -26,7 +26,9 @@ from microkernels.microkernel import ranked_op
 from microkernels.records import load, revision
 from search import store
 from search.layouts import layouts
+from search.occupancy import geometry
 from search.options import on_cpu
+from search.strips import with_strips
 from search.tune import Outcome, tune
 from search.volume import streams
 from tiling.grouped import beside_each_other
@@ -42,6 +44,8 @@ from tiling.words import block_of, in_words, scheme_in_words, scheme_of_words
 ALGORITHMS = ("direct", "winograd", "auto")
 DEFAULT_BUDGET = 30.0  # seconds
 DEFAULT_TRIALS = 32
+# Candidates that are tried with x in strips as well.
+STRIPPED = 32
 MOST_THREADS = 1024  # beyond it a number of threads is a typing error, and OpenMP may end the process over it
 # A candidate's whole visit to a worker: compile, reference, check, samples. The largest layer takes about 3 s.
 CANDIDATE_SECONDS = 60.0
@@ -176,28 +180,36 @@ class Workshop:
         from search.winograd import winograd_candidates
 
         self.check(problem)
-        transformed, direct, dot = [], [], None
+        transformed, direct = [], []
         if self.algorithm != "direct" and not refusal(problem):
             transformed = winograd_candidates(problem, self.machine, self.catalog("matmul"), self.threads)
         if self.algorithm != "winograd":
-            dot = self._block(problem)
-            found = chain.from_iterable(map(self._ranked, layouts(problem, dot)))
-            ranked = sorted(found, key=lambda candidate: candidate.prediction.seconds)
-            direct = shortlist(tuple(ranked), len(ranked))
+            ranked = self._ranked(problem)
+            direct = shortlist(ranked, len(ranked))
         # Each algorithm's own order is kept: that of `shortlist` is not of predicted time alone.
         first_transformed = transformed and (
             not direct or transformed[0].prediction.seconds <= direct[0].prediction.seconds
         )
         turns = (transformed, direct) if first_transformed else (direct, transformed)
         mixed = [candidate for pair in zip_longest(*turns) for candidate in pair if candidate]
-        found = [candidate.scheme for candidate in mixed]
-        return [scheme if isinstance(scheme, Winograd) else scheme_of_words(problem, scheme, dot) for scheme in found]
+        return [candidate.scheme for candidate in mixed]
 
-    def _ranked(self, words: Problem) -> tuple:
-        from search.space import candidates
+    def _ranked(self, problem: Problem) -> tuple:
+        """Direct candidates in all layouts of x, and the best of them with x in strips, fastest predicted first."""
+        from search.predict import after_copy
+        from search.space import Candidate, candidates
 
-        catalog = self.catalog(ranked_op(words), words.blocked)
-        return candidates(words, self._beside(words), catalog, self.threads)
+        dot, found = self._block(problem), []
+        for words in layouts(problem, dot):
+            catalog = self.catalog(ranked_op(words), words.blocked)
+            for candidate in candidates(words, self._beside(words), catalog, self.threads):
+                scheme = scheme_of_words(problem, candidate.scheme, dot)
+                found.append(Candidate(scheme, after_copy(candidate.prediction, scheme, self.machine)))
+        # Stable: those of one layout that are predicted equal stay in the order of `search.space`.
+        found.sort(key=lambda candidate: candidate.prediction.seconds)
+        largest = geometry(self.machine.caches, min(1, len(self.machine.caches) - 1), self.threads).bytes / 4
+        strips = self.predicted([s for best in found[:STRIPPED] for s in with_strips(best.scheme, largest)])
+        return tuple(sorted([*found, *strips], key=lambda candidate: candidate.prediction.seconds))
 
     def predicted(self, schemes: Sequence[Scheme | Winograd]) -> list:
         """Any schemes of one problem with their predictions, in the order given."""

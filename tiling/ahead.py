@@ -8,7 +8,7 @@ bring and which are multiplied for 70. So every tile brings its share of the nex
     weights   the innermost loop over weights inside which rows loop; packed, they lie in the order of the loops
     x         the innermost loop over rows, with none over weights around it, whose tiles inside cover all further axes
               of x and one point of those before: what an iteration is the first to meet of x are then neighbours in
-              memory, the last rows that its windows reach
+              memory, the last rows that its windows reach; where x is copied strip by strip, the loop over strips
 
 The last piece that a tile asks for is the one after its worker's last, which is another worker's or nobody's.
 
@@ -195,6 +195,8 @@ def _of_weights(problem: Problem, tile: Around) -> Piece | None:
 
 def _of_x(problem: Problem, tile: Around) -> Piece | None:
     x, size = problem.broadcast, problem.bytes_of(problem.broadcast)
+    if problem.plane and problem.plane.strip:
+        return _of_strips(problem, tile)
     if problem.lanewise or problem.in_place or x.elements * size < SMALL_X:
         return None
     for place in reversed(range(len(tile.outer))):
@@ -204,6 +206,19 @@ def _of_x(problem: Problem, tile: Around) -> Piece | None:
         again = any(_moves(problem, tile, around, (problem.vector_dim, *problem.reductions)) for around in range(place))
         if not again and _neighbours(problem, loop.dim, covered):
             return _spread(problem, tile, "x", place, loop.step * x.stride(loop.dim), size)
+    return None
+
+
+def _of_strips(problem: Problem, tile: Around) -> Piece | None:
+    """The rows of x that the next strip copies, whole rows and so neighbours."""
+    plane, x = problem.plane, problem.broadcast
+    pixel, size = x.shape[-2], problem.bytes_of(x)
+    if plane.height * plane.width * pixel * size < SMALL_X:
+        return None
+    for place in reversed(range(tile.shared)):
+        loop = tile.outer[place]
+        if loop.dim == "w" and loop.worker is None and loop.trips > 1:
+            return _spread(problem, tile, "x", place, plane.strip * pixel, size)
     return None
 
 

@@ -29,7 +29,8 @@ PIXELS = "hw"
 @dataclass(frozen=True)
 class Plane:
     """One image: `height` x `width` pixels of x from point `lead` on, `rows` x `columns` of y, in rows of `pitch`
-    points. reach: how far beyond a point its last tap is; padded: whether x has zeros there that are not its own.
+    points. reach: how far beyond a point its last tap is; padded: whether x has zeros there that are not its own;
+    strip: of how many points x is copied at a time, 0 for all.
     """
 
     height: int
@@ -40,6 +41,7 @@ class Plane:
     lead: int
     reach: int
     padded: bool
+    strip: int = 0
 
     @property
     def points(self) -> int:
@@ -80,16 +82,21 @@ def plane_of(problem: Problem) -> Plane:
     return Plane(down.extent, along.extent, rows, columns, pitch, lead, reach, padded)
 
 
-def flattened(problem: Problem, points: int) -> Problem:
+def flattened(problem: Problem, points: int, strip: int = 0) -> Problem:
     """The problem with its pixels as the dim w, of so many points of the plane; of padded images x is their copy, where
-    channels come before pixels. h has one point.
+    channels come before pixels; or that of a `strip` of so many points, and what their windows reach. h has one point.
     """
     plane, (down, along) = plane_of(problem), (next(w for w in problem.windows if w.dim == dim) for dim in PIXELS)
     taps = ((down.tap, down.dilation * plane.pitch), (along.tap, along.dilation))
     pixel, x, y = Affine((("w", 1), *taps)), problem.broadcast, problem.output
     image, *_, channels = x.indices
     size, *_, numbers = x.shape
-    if plane.padded:
+    if strip:
+        plane, x = (
+            replace(plane, strip=strip),
+            replace(x, indices=(channels, pixel), shape=(numbers, strip + plane.reach)),
+        )
+    elif plane.padded:
         length = max(points + plane.reach, plane.lead + plane.height * plane.pitch)
         x = replace(x, indices=(image, channels, pixel), shape=(size, numbers, length))
     else:

@@ -200,10 +200,11 @@ class Scheme:
             return sum(count for count, _ in loop.branches)
         return self.trips(loop) if isinstance(loop, Rest) else loop.trips
 
-    def covered(self, dim: str) -> int:
-        """Units of a dim that all its specifiers together cover."""
-        rest = next((self.trips(s) for s in self.specifiers if isinstance(s, Rest) and s.dim == dim), 1)
-        return rest * _covered(self.specifiers, dim)
+    def covered(self, dim: str, place: int = 0) -> int:
+        """Units of a dim that all its specifiers together cover, from that at `place` on."""
+        inside = self.specifiers[place:]
+        rest = next((self.trips(s) for s in inside if isinstance(s, Rest) and s.dim == dim), 1)
+        return rest * _covered(inside, dim)
 
     def trips(self, specifier: Rest) -> int:
         """Iterations of an R loop: what its dim has left once every other factor is taken out."""

@@ -34,7 +34,7 @@ from math import prod
 
 from tiling.plane import PIXELS, flattened, plane_of
 from tiling.problem import Affine, Problem, Tensor, Window
-from tiling.scheme import BLOCK_BYTES, WORD_BYTES, Dot, Scheme, SchemeError, Vector, groups_of, words_of_window
+from tiling.scheme import BLOCK_BYTES, WORD_BYTES, Dot, Scheme, SchemeError, Stage, Vector, groups_of, words_of_window
 
 # Of a vector of 64 bytes, which all instruction sets of narrow numbers have.
 _LANES = 16
@@ -113,11 +113,11 @@ def padded_window(problem: Problem) -> Window | None:
     return last if last and last.dim in problem.padded_dims else None
 
 
-def in_words(problem: Problem, dot: Dot | None = None, points: int = 0) -> Problem:
+def in_words(problem: Problem, dot: Dot | None = None, points: int = 0, strip: int = 0) -> Problem:
     """The problem of the words or blocks of a D, by default of words along `word_dims`, as tiles read them; one whose
     numbers are words already is itself, but for an x that is turned (`Problem.as_read`). points: of blocks, how many
-    of their plane are computed where the pixels of an image are one dim (`tiling.plane`), which the dim w then is.
-    Raises ProblemError where the x of words is too large.
+    of their plane are computed where the pixels of an image are one dim (`tiling.plane`), which the dim w then is;
+    strip: of how many x is copied at a time. Raises ProblemError where the x of words is too large.
     """
     if not is_narrow(problem):
         return problem.as_read
@@ -125,7 +125,7 @@ def in_words(problem: Problem, dot: Dot | None = None, points: int = 0) -> Probl
     numbers = dot.points if dot else fitting(problem)
     problem = problem.as_read
     counts = {dim: 1 for dim in dims[:-1]} | {dim: groups_of(problem, Dot(dims, numbers)) for dim in dims[-1:]}
-    laid = flattened(problem, points) if points else problem
+    laid = flattened(problem, points, strip) if points else problem
     x = laid.broadcast
     if len(dims) > 1 and numbers > fitting(problem):
         x = _of_overlapping_windows(problem, x, numbers // fitting(problem))
@@ -246,14 +246,24 @@ def scheme_in_words(scheme: Scheme) -> Scheme:
     dims = dot.dim if dot else ""
     loops = tuple(s for s in scheme.specifiers if not isinstance(s, Dot))
     loops = _renamed(_renamed(loops, dims, dims[-1:]), PIXELS, PIXELS[-1])
-    return Scheme(in_words(problem, dot, points_of(scheme)), loops)
+    return Scheme(in_words(problem, dot, points_of(scheme), strip_of(scheme)), loops)
 
 
 def points_of(scheme: Scheme) -> int:
-    """How many points of their plane a scheme of narrow numbers computes where the pixels of an image are one dim; 0
-    where they are not.
+    """How many points of their plane a scheme computes where the pixels of an image are one dim; 0 where they are
+    not.
     """
+    if not is_narrow(scheme.problem):
+        return 0
     return scheme.covered(PIXELS) if any(getattr(s, "dim", None) == PIXELS for s in scheme.specifiers) else 0
+
+
+def strip_of(scheme: Scheme) -> int:
+    """Of how many points of its plane a scheme copies x at a time, S(x); 0 where it copies all of it, or none."""
+    stage = Stage(scheme.problem.broadcast.name)
+    if stage not in scheme.specifiers or not points_of(scheme):
+        return 0
+    return scheme.covered(PIXELS, scheme.specifiers.index(stage))
 
 
 def scheme_of_words(problem: Problem, scheme: Scheme, dot: Dot | None = None) -> Scheme:

@@ -1,0 +1,95 @@
+"""The copy of x as planes of points, each image's rows one after the other with zeros between (`tiling.plane`).
+
+    T(hw,21) S(x) T(k,8) T(hw,7) S(y) …        the points of 7 tiles and what their windows reach, for all tiles of k
+
+All of x is copied first; or, inside S(x), the strip that the loops inside read, by each thread to a panel of its own,
+again and again the same memory. x is then read once, from wherever it lies, and no copy of all of it passes through the
+caches.
+
+What flows in: a scheme's problem of words, and where S(x) stands in a nest. Out: the facts of `planes.c.j2`, and the
+statements and places of a strip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cpu.panel import Pixels
+from tiling.expression import added, subtracted, times
+from tiling.nest import Around, Loop
+from tiling.plane import Plane
+from tiling.problem import Problem
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What the template needs: so many `images`, their planes of so many points; of each pixel of x the `numbers` of
+    each of `groups` in so many `blocks` of `block` numbers.
+    """
+
+    plane: Plane
+    images: int
+    points: int
+    groups: int
+    numbers: int
+    blocks: int
+    block: int
+
+    @property
+    def before(self) -> int:
+        """Of the points of a row counted so that none is negative, those before the plane's own first."""
+        return self.plane.pitch - self.plane.lead % self.plane.pitch
+
+    @property
+    def above(self) -> int:
+        """As many rows stand before the image's first."""
+        return (self.plane.lead + self.before) // self.plane.pitch
+
+    @property
+    def pixel(self) -> int:
+        """Numbers of a pixel of x."""
+        return self.groups * self.numbers
+
+
+def copy_of(problem: Problem, words: Problem) -> Copy | None:
+    """How x becomes planes; None where it does not."""
+    plane, x = words.plane, words.broadcast
+    if plane is None or not plane.padded:
+        return None
+    blocks, points = x.shape[-2:]
+    dim = problem.dot_dim
+    groups = blocks // words.extents[dim]
+    images = problem.broadcast.shape[0]
+    return Copy(plane, images, points, groups, problem.extents[dim], blocks // groups, words.numbers_per_word)
+
+
+def next_strip(problem: Problem, at: Mapping[str, str]) -> list[str]:
+    """The statements that say which rows of x the strip after that at position `at` is the first to read."""
+    step, image = problem.plane.strip, times(at["n"], "IMAGE")
+    ends = (added(image, f"row_at({at['w']} + STRIP{f' + {more}' if more else ''})") for more in (0, step))
+    places = (f"place(input, {end if ' + ' not in end else f'({end})'} * sizeof *input, X_BYTES);" for end in ends)
+    return [f"coming->{name} = {place}" for name, place in zip(("x", "x_end"), places)]
+
+
+@dataclass(frozen=True)
+class Strip:
+    """S(x) inside `loops`, where the C text of the position along each dim is `at`."""
+
+    problem: Problem
+    loops: tuple[Loop, ...]
+    at: Mapping[str, str]
+
+    def laid_out(self) -> list[str]:
+        """The statements that bring the strip."""
+        return [f"laid_out({added('input', times(self.at['n'], 'IMAGE'))}, panel, {self.at['w']}, STRIP);"]
+
+    def place(self, tile: Around, at: Mapping[str, str]) -> str:
+        """Where, from the panel, the points begin that a tile at position `at` reads, as C text."""
+        x = self.problem.broadcast
+        terms = [times(subtracted(at[d], self.at[d]), f"X_{d}") for d in self.problem.extents if d in x.dims]
+        return added(*terms)
+
+    def readers(self, tile: Around, at: Mapping[str, str]) -> tuple[tuple[str, Pixels], ...]:
+        """As `cpu.panel.Panel.readers`: all tiles read the panel as they would x."""
+        return (("", Pixels.IN_PLACE),)
