@@ -6,11 +6,11 @@ from math import prod
 
 from microkernels.isa import ISAS_OF, Isa
 from microkernels.matrix import registers_of, runs_of
-from tiling.plane import PIXELS, plane_of
 from tiling.pointwise import LARGEST_PANEL, panel_elements
 from tiling.scheme import Dot, Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll
+from tiling.strips import copies_planes, refusal
 from tiling.winograd import Winograd
-from tiling.words import fitting, points_of, scheme_in_words
+from tiling.words import fitting, scheme_in_words
 
 # Unrolled into one step. The largest of use take a few hundred; beyond this the C file takes longer than it is worth.
 MOST_FMAS = 4096
@@ -59,9 +59,9 @@ def check(scheme: Scheme, isa: Isa) -> None:
 
 
 def _check_stage(scheme: Scheme, stage: Stage) -> None:
-    """The output in registers, and an x whose vectors are read in place in a panel."""
+    """The output in registers, an x whose vectors are read in place in a panel, and planes of x in strips."""
     problem, output = scheme.problem, scheme.problem.output.name
-    strips = stage.tensor == problem.broadcast.name and points_of(scheme) and plane_of(problem).padded
+    strips = stage.tensor == problem.broadcast.name and copies_planes(scheme)
     if stage.tensor != output and not strips and not (problem.in_place and stage.tensor == problem.vector.name):
         raise SchemeError(
             f"{stage}: on a CPU only the output is staged, in registers, and in panels the x of 1 x 1 convolutions of "
@@ -72,7 +72,9 @@ def _check_stage(scheme: Scheme, stage: Stage) -> None:
     if stage.tensor == output:
         return
     if strips:
-        _check_strip(scheme, stage)
+        refused = refusal(scheme)
+        if refused:
+            raise SchemeError(f"{stage}: {refused}")
         return
     place, sums = scheme.specifiers.index(stage), scheme.place_of_sums
     inside = scheme.specifiers[place + 1 : sums]
@@ -89,34 +91,6 @@ def _check_stage(scheme: Scheme, stage: Stage) -> None:
         raise SchemeError(
             f"{stage}: a panel of {size} bytes, more than {LARGEST_PANEL}: let it stand inside a loop over "
             f"{problem.vector_dim}"
-        )
-
-
-def _check_strip(scheme: Scheme, stage: Stage) -> None:
-    """That the loops inside read one strip of x, of the same size wherever it begins."""
-    place, sums, problem = scheme.specifiers.index(stage), scheme.place_of_sums, scheme.problem
-    images = problem.row_dims[0]
-    if place > sums:
-        raise SchemeError(
-            f"{stage}: tiles share a strip of {stage.tensor}, so it stands outside S({problem.output.name})"
-        )
-    for s in scheme.specifiers[:place]:
-        dim = getattr(s, "dim", images)
-        if dim in problem.looped_dims or dim[0] in problem.reductions or isinstance(s, Lambda) and dim == PIXELS:
-            raise SchemeError(
-                f"{stage}: it copies all channels of a strip of {stage.tensor}, as many points each time, so {s} may "
-                f"not stand outside it"
-            )
-    inside = scheme.covered(images, place)
-    if inside > 1:
-        raise SchemeError(
-            f"{stage}: a strip is of one image, and inside it are {inside}: loop over {images} outside it"
-        )
-    words = scheme_in_words(scheme).problem
-    size = words.broadcast.elements * words.bytes_of(words.broadcast)
-    if size > LARGEST_PANEL:
-        raise SchemeError(
-            f"{stage}: a strip of {size} bytes, more than {LARGEST_PANEL}: let it stand inside a loop over {PIXELS}"
         )
 
 

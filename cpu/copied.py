@@ -91,7 +91,8 @@ def aligns(scheme: Scheme) -> bool:
         return False
     words = scheme_in_words(scheme)
     problem = words.problem
-    taps = prod(problem.extents[window.tap] for window in problem.windows)
+    # Planes have no windows, but their convolution has.
+    taps = prod(scheme.problem.extents[window.tap] for window in scheme.problem.windows)
     parts = words.units[problem.vector_dim] / max(tile[problem.vector_dim] for tile in words.tiles)
     return _LINE % problem.bytes_of(problem.broadcast) == 0 and taps * parts >= _OFTEN
 

@@ -21,8 +21,7 @@ from cpu.nest import Nest
 from cpu.numbers import ELEMENTS, elements_of
 from cpu.operands import operands, sizes_of, strides
 from cpu.pack import pack_lines, packed_elements, packed_lanes
-from cpu.planes import copy_of
-from cpu.tile import passes_gaps
+from cpu.planes import copy_of, passes_gaps
 from cpu.turn import turn_of
 from cpu.winograd import facts, packed_floats
 from microkernels.estimate import loads_per_step
@@ -138,7 +137,8 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         body=body,
         pack=pack_lines(scheme),
         stream=nest.stream,
-        plane=words.problem.plane if passes_gaps(words.problem) else None,
+        plane=words.problem.plane,
+        gaps=passes_gaps(words.problem),
         epilogue=epilogue_text(left, isa) if left else None,
         bias=bias_of(words.problem),
         arrays=pointers(problem, "E"),
@@ -206,6 +206,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         next_panel=False,
         bias=None,
         plane=None,
+        gaps=False,
         strips=False,
         own_panel=0,
         strides=strides(product.problem, packed_lanes(product)),

@@ -13,7 +13,7 @@ from functools import cached_property
 from cpu.dispatch import bounds, dispatch, label
 from cpu.expression import chosen, indented
 from cpu.panel import Panel, Pixels
-from cpu.planes import Strip, next_strip
+from cpu.planes import Strip, next_strip, passes_gaps
 from cpu.site import Site
 from cpu.tile import (
     TileFunction,
@@ -22,7 +22,6 @@ from cpu.tile import (
     outer_panel_stride,
     panel_width,
     parameters,
-    passes_gaps,
     tile_function,
 )
 from microkernels.isa import Isa
@@ -151,6 +150,8 @@ class Nest:
         then = {**at, loop.dim: added(at[loop.dim], loop.step)}
         terms = [times(then[d], f"X_{d}") for d in problem.row_dims if d in x.dims]
         less = " - X_PAD" if any(index.offset for index in x.indices) else ""
+        if problem.plane and problem.plane.reach:
+            terms.append(f"{problem.plane.reach} * X_w")
         for window in problem.windows:
             if window.dim == loop.dim and problem.extents[window.tap] > 1:
                 terms.append(f"{problem.extents[window.tap] - 1} * X_{window.tap}")
@@ -272,7 +273,7 @@ class Nest:
         x = address("X", "X", [d for d in problem.extents if d in given.dims])
         x = x + " - X_PAD" if any(index.offset for index in given.indices) else x
         values = {"panel": added("panel", panel.place(site.around, at))} if panel else {}
-        values["point"] = at["w"] if problem.plane else "0"
+        values |= {"point": at["w"]} if problem.plane else {}
         if site.next_panel:
             loop, turns, tiles = site.next_panel.loop, site.next_panel.turns, site.next_panel.tiles
             number = f"{self._variable(turns)} / {turns.step} % {tiles}" if tiles > 1 else "0"

@@ -4,10 +4,10 @@
 
 All of x is copied first; or, inside S(x), the strip that the loops inside read, by each thread to a panel of its own,
 again and again the same memory. x is then read once, from wherever it lies, and no copy of all of it passes through the
-caches.
+caches. Of the sums of a tile that runs on over the ends of rows those of pixels are stored, run by run.
 
-What flows in: a scheme's problem of words, and where S(x) stands in a nest. Out: the facts of `planes.c.j2`, and the
-statements and places of a strip.
+What flows in: a scheme's problem of words, a tile's extents, and where S(x) stands in a nest. Out: the facts of
+`planes.c.j2`, the statements and places of a strip, and the loop over the rows of a tile that are pixels.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cpu.expression import indented
 from cpu.panel import Pixels
 from tiling.expression import added, subtracted, times
 from tiling.nest import Around, Loop
@@ -62,6 +63,40 @@ def copy_of(problem: Problem, words: Problem) -> Copy | None:
     groups = blocks // words.extents[dim]
     images = problem.broadcast.shape[0]
     return Copy(plane, images, points, groups, problem.extents[dim], blocks // groups, words.numbers_per_word)
+
+
+def passes_gaps(problem: Problem) -> bool:
+    """Whether rows of tiles are points of a plane of which some are no pixels of y."""
+    return problem.plane is not None and problem.extents["w"] > problem.plane.pixels
+
+
+# The variable of a loop over the rows of a tile that are pixels.
+ROW = "row"
+
+
+def pixel_of(extents: Mapping[str, int]) -> dict[str, int | str]:
+    """How far the pixel of a ROW is from the first of the image, or of the first image, in a tile of these extents."""
+    return {"n": "image" if extents["n"] > 1 else 0, "w": "at"}
+
+
+def each_pixel(extents: Mapping[str, int], lines: list[str]) -> list[str]:
+    """The lines of a row for all that are pixels of y, in a tile of these extents that begins at `point` of the plane:
+    run by run, each to the end of a row of the image.
+    """
+    images, points, columns = extents["n"], extents["w"], "COLUMNS < column ? COLUMNS : column"
+    begin, rows = (f"image * {points}", "all") if images > 1 else ("0", str(points))
+    runs = [
+        f"long column = point % PITCH, at = point / PITCH * COLUMNS + ({columns});",
+        f"for (long begin = {begin}; begin < {rows}; begin += PITCH - column, column = 0) {{",
+        *indented([f"const long left = at + {rows} - begin < PIXELS ? {rows} : begin + PIXELS - at;"]),
+        *indented(["const long end = begin + COLUMNS - column < left ? begin + COLUMNS - column : left;"]),
+        *indented([f"for (long {ROW} = begin; {ROW} < end; ++{ROW}, ++at) {{", *indented(lines), "}"]),
+        "}",
+    ]
+    if images == 1:
+        return runs
+    head = f"for (long image = 0; image < {images}; ++image) {{"
+    return [head, *indented([f"const long all = {begin} + {points};", *runs]), "}"]
 
 
 def next_strip(problem: Problem, at: Mapping[str, str]) -> list[str]:

@@ -9,6 +9,7 @@ from cpu.crosswise import Crosswise
 from cpu.epilogue import call, compares_with_zero, operand, pointers
 from cpu.expression import indented, terms
 from cpu.panel import Pixels
+from cpu.planes import ROW, each_pixel, passes_gaps, pixel_of
 from cpu.site import Clip, Site
 from microkernels.emit import Read, Row, TileEmitter, unchanged
 from microkernels.isa import Isa
@@ -17,7 +18,7 @@ from tiling.ahead import LINE
 from tiling.bias import bias_of, stored, stored_arrays
 from tiling.expression import added, times
 from tiling.nest import Loop
-from tiling.problem import Problem, Tensor
+from tiling.problem import Tensor
 from tiling.scheme import WORD_BYTES
 
 
@@ -87,21 +88,12 @@ def emitter_of(site: Site, isa: Isa) -> TileEmitter:
 def parameters(site: Site, stream: bool, pixels: Pixels) -> tuple[str, ...]:
     """What a tile function takes besides x, w and y."""
     bounds = tuple(f"long {w.tap}_{end}" for w in site.bounded for end in ("begin", "end"))
+    bounds += ("long point",) if passes_gaps(site.problem) else ()
     passes = () if site.single_pass else ("int first", "int last") if stored(site.problem) else ("int first",)
     panel = ("float *panel",) if pixels is Pixels.PACKS else ()
     panel += ("const float *next",) if site.next_panel else ()
     ahead = ("struct coming *coming",) if site.ahead else ()
-    bounds += ("long point",) if passes_gaps(site.problem) else ()
     return pointers(site.problem, "e") + bounds + passes + (("int stream",) if stream else ()) + panel + ahead
-
-
-# The variable of the loop over the rows of a tile, where some are no pixels of y.
-_ROW = "row"
-
-
-def passes_gaps(problem: Problem) -> bool:
-    """Whether rows of tiles are points of an image of which some are no pixels of y."""
-    return problem.plane is not None and problem.extents["w"] > problem.plane.pixels
 
 
 @dataclass(frozen=True)
@@ -168,7 +160,7 @@ class _Writer:
         """Accumulators go on from what an earlier pass stored."""
         if self.site.problem.crosswise:
             return Crosswise(self.site, self.emitter, self.variant.tail).resume()
-        return self._each_pixel(self.emitter.resume(self._outputs(), self.variant.tail))
+        return self._of_pixels(self.emitter.resume(self._outputs(), self.variant.tail))
 
     def store(self, finished: bool, stream: bool = False) -> list[str]:
         """Accumulators go to the output; with `finished`, what `finish` makes of them."""
@@ -177,29 +169,19 @@ class _Writer:
         if self.site.problem.crosswise:
             return zero + Crosswise(self.site, self.emitter, self.variant.tail).store(finished, stream)
         finish = self.finish if finished else unchanged
-        return zero + self._each_pixel(self.emitter.store(self._outputs(), self.variant.tail, stream, finish))
+        return zero + self._of_pixels(self.emitter.store(self._outputs(), self.variant.tail, stream, finish))
 
     def _outputs(self) -> dict[Row, str]:
-        rows = [_ROW] if passes_gaps(self.site.problem) else range(len(self.site.rows))
+        rows = [ROW] if passes_gaps(self.site.problem) else range(len(self.site.rows))
         return {row: added("y", *terms("Y", self._row(row), self.site.problem.output)) for row in rows}
 
     def _row(self, row: Row) -> dict[str, int | str]:
-        """How far a row is from what pointers point at: the tile's first row, or the first pixel of the image."""
-        return {"w": "at"} if row == _ROW else self.site.rows[row]
+        """How far a row is from what pointers point at."""
+        return pixel_of(self.site.extents) if row == ROW else self.site.rows[row]
 
-    def _each_pixel(self, lines: list[str]) -> list[str]:
-        """The lines of a row for all that are pixels of y and no zeros between its rows, where there are such."""
-        if not passes_gaps(self.site.problem):
-            return lines
-        rows, columns = len(self.site.rows), "COLUMNS < column ? COLUMNS : column"
-        return [
-            f"long column = point % PITCH, at = point / PITCH * COLUMNS + ({columns});",
-            f"for (long first = 0; first < {rows}; first += PITCH - column, column = 0) {{",
-            *indented([f"const long left = at + {rows} - first < PIXELS ? {rows} : first + PIXELS - at;"]),
-            *indented(["const long end = first + COLUMNS - column < left ? first + COLUMNS - column : left;"]),
-            *indented([f"for (long {_ROW} = first; {_ROW} < end; ++{_ROW}, ++at) {{", *indented(lines), "}"]),
-            "}",
-        ]
+    def _of_pixels(self, lines: list[str]) -> list[str]:
+        """The lines of a row for all rows that are pixels of y, where some are not."""
+        return each_pixel(self.site.extents, lines) if passes_gaps(self.site.problem) else lines
 
     def bias(self, row: int, v: int) -> str:
         """What an accumulator begins with, as C text."""

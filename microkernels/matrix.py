@@ -79,7 +79,8 @@ def split(count: int, most: int) -> tuple[int, ...]:
 
 def _split(problem: Problem, first: int, count: int, step: int, most: int) -> list[Run]:
     sizes = split(count, most)
-    dim = next((d for d in reversed(problem.row_dims) if problem.broadcast.stride(d) == step), "")
+    # A run of one row has no step, as h where pixels are one dim has none.
+    dim = next((d for d in reversed(problem.row_dims) if step and problem.broadcast.stride(d) == step), "")
     return [Run(first + sum(sizes[:piece]), size, step, dim) for piece, size in enumerate(sizes)]
 
 

@@ -9,6 +9,7 @@ from search.predict import Prediction
 from search.space import Candidate
 from tiling.machine import Machine
 from tiling.scheme import Stage, Tile
+from tiling.strips import copies_planes
 from tiling.words import copies, dot_of, fitting, padded_window, points_of, strip_of
 
 
@@ -43,7 +44,9 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
         dot = dot_of(chosen.scheme)
         zeros = dot.points > fitting(problem) and padded_window(problem) and len(dot.dim) == 1
         why = (
-            "with zeros for its padding" if zeros or points_of(chosen.scheme) else f"so that words run along {dot.dim}"
+            "with zeros for its padding"
+            if zeros or copies_planes(chosen.scheme)
+            else f"so that words run along {dot.dim}"
         )
         when = "strip by strip" if strip_of(chosen.scheme) else "first"
         text += f"; {problem.broadcast.name} is copied {when}, {why}"

@@ -7,13 +7,12 @@ points more, of which nothing is stored, may be covered by equal tiles.
 
 from __future__ import annotations
 
-from tiling.plane import plane_of, refusal
+from tiling.plane import FOUR_TILES, plane_of, refusal
 from tiling.problem import Problem
 from tiling.scheme import Dot
 from tiling.words import fitting, in_words
 
-# Rows of a tile register, and of the four that one vector of weights is multiplied with.
-_MULTIPLES = (16, 64)
+_ROWS = 16  # of a tile register
 
 
 def layouts(problem: Problem, dot: Dot | None) -> tuple[Problem, ...]:
@@ -26,5 +25,5 @@ def _points(problem: Problem, dot: Dot | None) -> tuple[int, ...]:
     if dot is None or dot.points <= fitting(problem) or dot.dim != problem.dot_dim or refusal(problem):
         return ()
     plane = plane_of(problem)
-    further = [-(-plane.points // multiple) * multiple for multiple in _MULTIPLES] if plane.padded else []
+    further = [-(-plane.points // multiple) * multiple for multiple in (_ROWS, FOUR_TILES)] if plane.padded else []
     return tuple(dict.fromkeys((plane.points, *further)))

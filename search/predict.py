@@ -4,7 +4,8 @@
                                                 where vectors of x are read in place, SPLIT and PACK of these too
     levels  = bytes into each cache / bandwidth of the memory that they come from; from beyond L2, where pixels are
               swept in parts of their channels, 1 + SWEEP times as long for each row dim
-    seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads + copy of x, where one is made first
+    seconds = max(core, levels) + EXPOSED · (the rest) + start of the threads + copy of x, where one is made
+              (`search.copies`)
               + (UNASKED - EXPOSED) · (what comes from beyond L2 and no tile has asked for before, unless it rules)
               + RESHAPE · (changes of tiles), for matrix instructions
 
@@ -16,7 +17,7 @@ the machine are in `search.costs`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
 
@@ -31,7 +32,6 @@ from tiling.machine import Machine
 from tiling.nest import lower, tiles
 from tiling.problem import Problem
 from tiling.scheme import Lambda, Rest, Scheme, Stage, Tile
-from tiling.words import copies, scheme_in_words
 
 Score = Callable[[Microkernel], float]
 
@@ -54,7 +54,7 @@ class Prediction:
     """Predicted seconds of a call and what they are made of; the parts are those of the busiest core.
 
     movement: seconds per cache, in the order of `traffic`; imbalance: its work over the mean of all threads; copy:
-    seconds of the copy of x that the kernel makes before (`after_copy`).
+    seconds of the copy of x that the kernel makes (`search.copies`).
     """
 
     seconds: float
@@ -230,35 +230,6 @@ class Predictor:
 def predict(scheme: Scheme, machine: Machine, score: Score, threads: int = 1, costs: Costs = COSTS) -> Prediction:
     """The time of `scheme` with its parts. Many schemes of one problem: use one `Predictor`."""
     return Predictor(scheme.problem, machine, score, threads, costs).predict(scheme)
-
-
-def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Prediction:
-    """The prediction of the loops of `scheme` with the copy of x that its kernel makes first, its threads sharing the
-    work: no more than it has core tasks (`cpu.emit`).
-
-    x is read and the copy written at the bandwidth of the innermost cache that holds both. A strip is written where
-    the one before it was, and tiles have asked for its rows of x (`tiling.ahead`).
-    """
-    if not copies(scheme):
-        return prediction
-    problem, words = scheme.problem, scheme_in_words(scheme).problem
-    x, held = (one.broadcast.elements * one.bytes_of(one.broadcast) for one in (problem, words))
-    plane = words.plane
-    longer = 1 + plane.reach / plane.strip if plane and plane.strip else 1.0
-    whole = x if longer > 1 else held
-    bandwidth = _bandwidth(machine, x + whole)
-    copy = (
-        (x + whole) / bandwidth
-        if longer == 1
-        else longer * (COSTS.in_tiles * x / bandwidth + x / _bandwidth(machine, held))
-    )
-    copy /= min(prediction.threads, tasks(scheme))
-    return replace(prediction, seconds=prediction.seconds + copy, copy=copy)
-
-
-def _bandwidth(machine: Machine, size: int) -> float:
-    """Of the innermost cache that holds so many bytes."""
-    return next((cache.bandwidth for cache in machine.caches if cache.bytes >= size), machine.memory_bandwidth)
 
 
 def seconds_of(

@@ -161,22 +161,29 @@ def _rank(candidate: Candidate) -> tuple:
     loops = [s for s in scheme.specifiers if isinstance(s, (Tile, Lambda)) and s.dim not in scheme.problem.reductions]
     shared = [-stride(s.dim) for s in loops if isinstance(s, Tile) and s.worker == "core"]
     steps = [stride(s.dim) for s in reversed(loops)]
+    return rounded(candidate), shared, steps, len(scheme.text), scheme.text
+
+
+def rounded(candidate: Candidate) -> float:
+    """The predicted seconds, rounded to what counts as equal."""
     # Nine digits: schemes that move the same bytes are equal whatever the order of the additions.
-    digits = 2 if scheme.problem.crosswise else 8
-    return float(f"{candidate.prediction.seconds:.{digits}e}"), shared, steps, len(scheme.text), scheme.text
+    digits = 2 if candidate.scheme.problem.crosswise else 8
+    return float(f"{candidate.prediction.seconds:.{digits}e}")
 
 
 def shortlist(ranked: tuple[Candidate, ...], count: int) -> tuple[Candidate, ...]:
-    """The `count` of ranked candidates to measure first: the best of each body of S(output), then the others.
+    """The `count` of ranked candidates to measure first: the best of each body of S(output), with x staged and without,
+    then the others.
 
     Neighbours in the ranking often differ in an outer loop only and run equally fast; what the model is least sure
-    of is the body, so a measurement is best spent on another one.
+    of are the body and what a copy brings, so a measurement is best spent on another one.
     """
     seen: dict[tuple, int] = {}
     turns = []
     for place, candidate in enumerate(ranked):
         scheme = candidate.scheme
-        body = (scheme.specifiers[scheme.place_of_sums :], tuple(scheme.branches.items()))
+        staged = any(isinstance(s, Stage) for s in scheme.specifiers[: scheme.place_of_sums])
+        body = (scheme.specifiers[scheme.place_of_sums :], tuple(scheme.branches.items()), staged)
         seen[body] = seen.get(body, 0) + 1
         turns.append((seen[body], place))
     return tuple(ranked[place] for _, place in sorted(turns)[:count])
@@ -210,9 +217,10 @@ def _reduction_loops(problem: Problem, tile: RegisterTile) -> tuple[tuple[str, i
     In a layout whose channels are contiguous that is the order of x.
     """
     looped = [dim for dim in problem.reductions if dim not in dict(tile.unrolled) and problem.extents[dim] > 1]
-    taps = {window.tap for window in problem.windows}
+    x = problem.broadcast
+    taps = {dim for index in x.indices for dim, _ in index.terms if any(index.coefficient(r) for r in problem.row_dims)}
     # Equal strides keep the order of the problem.
-    looped.sort(key=lambda dim: (dim in taps, problem.broadcast.stride(dim)), reverse=True)
+    looped.sort(key=lambda dim: (dim in taps, x.stride(dim)), reverse=True)
     return tuple((dim, problem.extents[dim]) for dim in looped)
 
 

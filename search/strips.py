@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tiling.compose import divisors
-from tiling.plane import PIXELS, plane_of
+from tiling.plane import PIXELS
 from tiling.scheme import Scheme, SchemeError, Specifier, Stage, Tile
-from tiling.words import points_of, scheme_in_words, strip_of
+from tiling.strips import copies_planes, refusal
+from tiling.words import scheme_in_words
 
 
 def with_strips(scheme: Scheme, largest: float) -> tuple[Scheme, ...]:
     """The scheme with strips of at most so many bytes: the longest there are, and the longest of half of that; none
     where it makes no planes.
     """
-    problem = scheme.problem
-    if not points_of(scheme) or not plane_of(problem).padded or problem.looped_dims:
+    if not copies_planes(scheme) or scheme.problem.looped_dims:
         return ()
     found = sorted(_staged(scheme), key=_bytes)
     fitting = ([s for s in found if _bytes(s) <= size] for size in (largest, largest / 2))
@@ -42,13 +42,14 @@ def _staged(scheme: Scheme) -> Iterator[Scheme]:
             parts.append((*before[:-1], *split, *inside))
     for part in parts:
         try:
-            yield Scheme(problem, part)
+            staged = Scheme(problem, part)
         except SchemeError:
             continue  # further beyond the last pixel than its outermost loop may be now
+        if refusal(staged) is None:
+            yield staged
 
 
 def _bytes(scheme: Scheme) -> int:
     """Of a strip."""
-    assert strip_of(scheme)
     words = scheme_in_words(scheme).problem
     return words.broadcast.elements * words.bytes_of(words.broadcast)

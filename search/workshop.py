@@ -196,8 +196,8 @@ class Workshop:
 
     def _ranked(self, problem: Problem) -> tuple:
         """Direct candidates in all layouts of x, and the best of them with x in strips, fastest predicted first."""
-        from search.predict import after_copy
-        from search.space import Candidate, candidates
+        from search.copies import after_copy
+        from search.space import Candidate, candidates, rounded
 
         dot, found = self._block(problem), []
         for words in layouts(problem, dot):
@@ -205,15 +205,16 @@ class Workshop:
             for candidate in candidates(words, self._beside(words), catalog, self.threads):
                 scheme = scheme_of_words(problem, candidate.scheme, dot)
                 found.append(Candidate(scheme, after_copy(candidate.prediction, scheme, self.machine)))
-        # Stable: those of one layout that are predicted equal stay in the order of `search.space`.
-        found.sort(key=lambda candidate: candidate.prediction.seconds)
+        # Stable: those of one layout that count as equal stay in the order of `search.space`.
+        found.sort(key=rounded)
         largest = geometry(self.machine.caches, min(1, len(self.machine.caches) - 1), self.threads).bytes / 4
         strips = self.predicted([s for best in found[:STRIPPED] for s in with_strips(best.scheme, largest)])
-        return tuple(sorted([*found, *strips], key=lambda candidate: candidate.prediction.seconds))
+        return tuple(sorted([*found, *strips], key=rounded))
 
     def predicted(self, schemes: Sequence[Scheme | Winograd]) -> list:
         """Any schemes of one problem with their predictions, in the order given."""
-        from search.predict import Predictor, after_copy
+        from search.copies import after_copy
+        from search.predict import Predictor
         from search.space import Candidate, trusted
         from search.winograd import predicted
 

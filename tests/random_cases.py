@@ -20,6 +20,7 @@ from tiling.epilogue import fused
 from tiling.grouped import beside_each_other
 from tiling.nest import Loop, Node, Register, lower
 from tiling.operators import LAYOUTS, conv2d, matmul
+from tiling.plane import FOUR_TILES, plane_of, refusal
 from tiling.pointwise import along_pixels
 from tiling.problem import OUTPUT_DTYPES, Problem
 from tiling.scheme import Dot, Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector, words_of_window
@@ -128,7 +129,7 @@ def _conv2d(random: Random) -> Problem:
         k=k * groups,
         r=taps[0],
         s=taps[1],
-        stride=[random.choice((1, 1, 1, 2, 2, 3, 7)) for _ in "hw"],
+        stride=[random.choice((1, 1, 1, 2, 2, 3, 7)) for _ in "hw"] if random.random() < 0.75 else 1,
         padding=padding,
         dilation=dilation,
         groups=groups,
@@ -156,20 +157,21 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
     Loops over a dim are split at will and stand in any order on either side of S(output), reductions too; output dims
     may be composed of two or three branches, with loops over the same dim outside and inside the composition; the
     outermost loops may be handed to cores. Of narrow numbers it is one for their words, along either of the dims that
-    these may run along.
+    these may run along, and of blocks often with the pixels of an image as one dim.
     """
     dot = _dot(random, problem, isa)
-    narrow, problem = problem, in_words(problem, dot)
+    narrow, problem = problem, in_words(problem, dot, _points(random, problem, dot))
     units = dict(problem.extents)
     units[problem.vector_dim] = -(-units[problem.vector_dim] // isa.lanes)
     cores: list[Specifier] = []
     chains: list[list[Specifier]] = []
     unrolled: list[Specifier] = []
     room = random.choice((8, isa.registers, 96)) if problem.blocked else isa.registers
-    outputs = [problem.vector_dim, *problem.row_dims]
+    outputs = [problem.vector_dim, *(dim for dim in problem.row_dims if not (problem.plane and dim == "h"))]
     random.shuffle(outputs)
     for dim in outputs:
-        core, chain, body, largest = _output(random, dim, units[dim], room)
+        exact = problem.plane is None or dim != "w" or units[dim] == problem.plane.points
+        core, chain, body, largest = _output(random, dim, units[dim], room, exact)
         cores += core
         chains.append(chain)
         unrolled += body
@@ -213,6 +215,17 @@ def _dot(random: Random, problem: Problem, isa: Isa) -> Dot | None:
     return Dot(dims, numbers)
 
 
+def _points(random: Random, problem: Problem, dot: Dot | None) -> int:
+    """How many points of a plane are computed where the pixels of an image are one dim, a few too many now and then;
+    0 where they are not.
+    """
+    blocked = dot is not None and dot.dim == problem.dot_dim and dot.points > fitting(problem)
+    if not blocked or refusal(problem) or random.random() < 0.3:
+        return 0
+    plane = plane_of(problem)
+    return plane.points + (random.choice((0, random.randrange(FOUR_TILES))) if plane.padded else 0)
+
+
 def _fits(tile: dict[str, int], problem: Problem, isa: Isa) -> bool:
     runs = tuple(run.count for run in runs_of(problem, tile, isa.matrix.rows))
     return registers_of(isa.matrix, runs, tile[problem.vector_dim]) is not None
@@ -230,8 +243,11 @@ def winograd(random: Random, problem: Problem, isa: Isa) -> Winograd:
     return Winograd(problem, m, block, channels, Scheme(found.problem, tuple(loops)))
 
 
-def _output(random: Random, dim: str, units: int, room: int):
-    """Of an output dim: core loops, loops that stand in this order, unrolled ones, and the most units unrolled."""
+def _output(random: Random, dim: str, units: int, room: int, exact: bool):
+    """Of an output dim: core loops, loops that stand in this order, unrolled ones, and the most units unrolled.
+
+    exact: whether the units are what there is of the dim, so that an R has them left.
+    """
     core = random.choice(divisors(units)) if random.random() < 0.25 else 1
     left = units // core
     repeat = random.choice(divisors(left))
@@ -246,7 +262,7 @@ def _output(random: Random, dim: str, units: int, room: int):
         chain = _tiles(random, dim, left // size)
         parts = _split(random, size)
         body, largest = [Unroll(dim, part) for part in parts if part > 1], size
-    if chain and core == 1 and isinstance(chain[0], Tile) and random.random() < 0.4:
+    if chain and core == 1 and exact and isinstance(chain[0], Tile) and random.random() < 0.4:
         chain[0] = Rest(dim)
     return ([Tile(dim, core, "core")] if core > 1 else []), chain, body, largest
 

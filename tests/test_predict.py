@@ -7,10 +7,11 @@ import pytest
 from microkernels.estimate import estimate
 from microkernels.microkernel import microkernel_of
 from microkernels.microkernel import parse as kernel_named
+from search.copies import after_copy
 from search.costs import COSTS
 from search.occupancy import USABLE
 from search.permutations import CLASSES, orders, parse_class
-from search.predict import after_copy, asked_for, predict, seconds_of
+from search.predict import asked_for, predict, seconds_of
 from search.sizes import Block, Sizer
 from search.volume import Traffic
 from tests.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer

@@ -217,7 +217,9 @@ def _of_strips(problem: Problem, tile: Around) -> Piece | None:
         return None
     for place in reversed(range(tile.shared)):
         loop = tile.outer[place]
-        if loop.dim == "w" and loop.worker is None and loop.trips > 1:
+        if loop.dim in problem.row_dims and loop.trips > 1:
+            if loop.dim != "w" or loop.worker:
+                return None  # the next strip is another image's, or another core's
             return _spread(problem, tile, "x", place, plane.strip * pixel, size)
     return None
 

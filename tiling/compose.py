@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice
-from math import isqrt
+from math import gcd, isqrt
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ def compositions(extent: int, sizes: Iterable[int], per_pair: int | None = None)
 
 
 def _pairs(part: int, small: int, large: int, repeat: int) -> Iterator[Composition]:
+    if part % gcd(small, large):
+        return
     for count in range((part - 1) // large, 0, -1):
         left = part - count * large
         if left % small == 0:

@@ -1,7 +1,8 @@
 """The pixels of an image as one dim, hw: tile registers run on over the ends of its rows.
 
-A matrix instruction takes nearly as long for 7 or 12 rows of x as for 16, so images of 7, 14, 17 or 34 columns leave
-much of it unused. Where a pixel's taps lie equally far from it, wherever it is, the image may as well be one long row:
+A matrix instruction takes two thirds as long for 7 rows of x as for 16 (`python -m bench.tiles`), so images of 7, 17 or
+34 columns leave much of it unused. Where a pixel's taps lie equally far from it, wherever it is, the image may as well
+be one long row:
 
     x, padded by 1      0 0 0 0 0 0 0     `lead`: zeros above, and before the first pixel
                         x x x x x 0
@@ -21,9 +22,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tiling.problem import Affine, Problem
+from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR, Affine, Problem
 
 PIXELS = "hw"
+# Rows of the four tile registers of x that one vector of weights is multiplied with: so far a scheme may compute beyond
+# the last pixel of a padded image.
+FOUR_TILES = 64
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,10 @@ def refusal(problem: Problem) -> str | None:
         return "only convolutions of stride 1 have their pixels as one dim"
     if any(len(set(PIXELS) & set(array.axes)) == 1 for array in (problem.epilogue.arrays if problem.epilogue else ())):
         return "an array of its epilogue is indexed by rows or columns alone, so its pixels are not one dim"
+    plane, x = plane_of(problem), problem.broadcast
+    points = plane.points + FOUR_TILES
+    if points > LARGEST_EXTENT or x.shape[0] * x.shape[-1] * (points + plane.reach + plane.lead) > LARGEST_TENSOR:
+        return "the plane of an image has too many points for one dim"
     return None
 
 

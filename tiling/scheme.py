@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from tiling.plane import PIXELS, plane_of, refusal
+from tiling.plane import FOUR_TILES, PIXELS, plane_of, refusal
 from tiling.problem import Problem
 
 WORKERS = ("core", "cluster", "block", "warpgroup", "warp", "lane")
@@ -299,22 +299,20 @@ def _check(problem: Problem, specifiers) -> None:
             )
 
 
-# Rows of the four tile registers of x that one vector of weights is multiplied with.
-_FOUR_TILES = 64
 # What a dim with such a specifier is counted in.
 _UNIT = {Vector: "vectors", Dot: "groups"}
 
 
 def _only_the_edge(specifiers, dim: str, have: int, covered: int) -> bool:
-    """Whether a scheme covers all of `dim`, its outermost loop running no further than it must; pixels to the end of
-    four tile registers.
+    """Whether a scheme covers all of `dim`, its outermost loop running no further than it must, or no further than to
+    the end of four tile registers.
     """
     outermost = next((s for s in specifiers if isinstance(s, (Tile, Lambda)) and s.dim == dim), None)
     if isinstance(outermost, Lambda):
         last = covered // sum(count * size for count, size in outermost.branches) * outermost.branches[-1][1]
     else:
         last = covered // (outermost.trips if outermost else 1)
-    return have <= covered < have + max(last, _FOUR_TILES if dim == PIXELS else 0)
+    return have <= covered < have + max(last, 0 if isinstance(specifiers[-1], Matrix) else FOUR_TILES)
 
 
 def _check_fused(problem: Problem, specifiers) -> None:
@@ -348,9 +346,10 @@ def _check_pixels(problem: Problem, specifiers, s) -> None:
     if refused:
         raise SchemeError(f"{s}: {refused}")
     if not any(isinstance(t, Dot) and t.points > fitting and t.dim == problem.dot_dim for t in specifiers):
+        blocks = f": end the scheme with D({problem.dot_dim},…) of more than 32 bits and V({problem.vector_dim},…)"
         raise SchemeError(
-            f"{s}: pixels are one dim around matrix instructions alone, of blocks of channels: end the scheme with "
-            f"D({problem.dot_dim or 'c'},…) of more than 32 bits and V({problem.vector_dim},…)"
+            f"{s}: pixels are one dim around matrix instructions alone, of blocks of channels"
+            + (blocks if fitting > 1 else f", and {problem.dtype} has none")
         )
 
 

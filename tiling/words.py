@@ -225,7 +225,7 @@ def pixel_of_windows(scheme: Scheme) -> int:
 
 
 def copies(scheme: Scheme) -> bool:
-    """Whether the scheme's kernel computes on a copy of x that it makes first."""
+    """Whether the scheme's kernel computes on a copy of x, made first or strip by strip."""
     problem = scheme.problem
     if problem.as_read is not problem:
         return True
