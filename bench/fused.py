@@ -36,7 +36,7 @@ from tiling.scheme import Scheme
 from tiling.shapes import canonical, chosen, parse_shape, problem_of
 
 EPILOGUES = ("relu(y + b)", "relu(y + b + z)")  # bias and ReLU; with the residual of a ResNet block
-ROUNDS = 21
+ROUNDS = 75
 TURN_SECONDS = 0.04
 TARGET = 0.02  # at most so much more than the bare operator
 _TIMEOUT_SECONDS = 300.0

@@ -68,6 +68,11 @@ class Nest:
         """How many steps before their turn weights or x come to L1; 0 where no tile asks for them."""
         return STEPS_AHEAD if any(site.streams_past_l1 or site.apart for site in self.sites) else 0
 
+    def _shared(self, loops: tuple[Loop, ...], at: dict[str, str]) -> Panel | Strip:
+        """What S(x) inside `loops` stages."""
+        problem = self.scheme.problem
+        return Strip(problem, loops, at) if self._strips else Panel(problem, self.isa.lanes, loops, at)
+
     def whole(self, nodes: tuple[Node, ...]) -> list[str]:
         """Lines of the whole nest; streamed outputs are in memory when it returns."""
         lines = self.body(nodes, (), {dim: "0" for dim in self.scheme.problem.extents})
@@ -100,11 +105,9 @@ class Nest:
         for node in nodes:
             if isinstance(node, Staged) and node.sums:
                 lines += self._site(node, path, at, panel)
-            elif isinstance(node, Staged) and self._strips:
-                strip = Strip(self.scheme.problem, path, at)
-                lines += strip.laid_out() + self.body(node.body, path, at, strip)
             elif isinstance(node, Staged):
-                lines += self.body(node.body, path, at, Panel(self.scheme.problem, self.isa.lanes, path, at))
+                shared = self._shared(path, at)
+                lines += shared.begin() + self.body(node.body, path, at, shared)
             elif node.worker == "core":
                 lines += self._cores(node, path, at)
             else:
@@ -195,11 +198,7 @@ class Nest:
             pragma = ["#pragma omp parallel for num_threads(THREADS) schedule(static)"] if self.threads > 1 else []
             return [*pragma, loop, *indented(lines), "}"]
         head = []
-        if (
-            isinstance(inside[0], Staged)
-            and not self._strips
-            and Panel(self.scheme.problem, self.isa.lanes, tuple(bound), here).kept
-        ):
+        if isinstance(inside[0], Staged) and self._shared(tuple(bound), here).kept:
             head = ["int packed = 0; /* the panel: by the first task, for all that this thread runs */"]
             lines.append("packed = 1;")
         pragmas = ["#pragma omp parallel num_threads(THREADS)", "#pragma omp for schedule(static) nowait"]

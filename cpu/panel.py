@@ -48,6 +48,10 @@ class Panel:
         """Points of each dim that the panel holds."""
         return panel_extents(self.problem, self.lanes, self.loops)
 
+    def begin(self) -> list[str]:
+        """Nothing comes first: tiles pack it on the way."""
+        return []
+
     def place(self, tile: Around, at: Mapping[str, str]) -> str:
         """Where, from the panel, the pixels begin that a tile at position `at` reads, as C text: tile by tile, those of
         a tile channel by channel.

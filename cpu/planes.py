@@ -115,7 +115,12 @@ class Strip:
     loops: tuple[Loop, ...]
     at: Mapping[str, str]
 
-    def laid_out(self) -> list[str]:
+    @property
+    def kept(self) -> bool:
+        """Each task of a core brings its own."""
+        return False
+
+    def begin(self) -> list[str]:
         """The statements that bring the strip."""
         return [f"laid_out({added('input', times(self.at['n'], 'IMAGE'))}, panel, {self.at['w']}, STRIP);"]
 

@@ -207,7 +207,7 @@ class Workshop:
                 found.append(Candidate(scheme, after_copy(candidate.prediction, scheme, self.machine)))
         # Stable: those of one layout that count as equal stay in the order of `search.space`.
         found.sort(key=rounded)
-        largest = geometry(self.machine.caches, min(1, len(self.machine.caches) - 1), self.threads).bytes / 4
+        largest = geometry(self.machine.caches, min(1, len(self.machine.caches) - 1), self.threads).bytes / 2
         strips = self.predicted([s for best in found[:STRIPPED] for s in with_strips(best.scheme, largest)])
         return tuple(sorted([*found, *strips], key=rounded))
 

@@ -25,6 +25,8 @@ from tiling.pointwise import along_pixels
 from tiling.problem import OUTPUT_DTYPES, Problem
 from tiling.scheme import Dot, Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector, words_of_window
 from tiling.shapes import canonical
+from tiling.strips import copies_planes
+from tiling.strips import refusal as refused_strip
 from tiling.winograd import SIZES, TAPS, Winograd, product_problem, tile_grid
 from tiling.words import block_of, fitting, in_words, is_narrow, scheme_of_words
 
@@ -157,7 +159,7 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
     Loops over a dim are split at will and stand in any order on either side of S(output), reductions too; output dims
     may be composed of two or three branches, with loops over the same dim outside and inside the composition; the
     outermost loops may be handed to cores. Of narrow numbers it is one for their words, along either of the dims that
-    these may run along, and of blocks often with the pixels of an image as one dim.
+    these may run along, and of blocks often with the pixels of an image as one dim, x being copied strip by strip.
     """
     dot = _dot(random, problem, isa)
     narrow, problem = problem, in_words(problem, dot, _points(random, problem, dot))
@@ -191,7 +193,17 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
     found = Scheme(problem, (*cores, *loops, stage, *inside, *unrolled, Vector(problem.vector_dim, isa.lanes)))
     if problem.blocked and not all(_fits(tile, problem, isa) for tile in found.tiles):
         return scheme(random, narrow, isa)
-    return scheme_of_words(narrow, found, dot)
+    found = scheme_of_words(narrow, found, dot)
+    return _in_strips(random, found) if copies_planes(found) and random.random() < 0.5 else found
+
+
+def _in_strips(random: Random, found: Scheme) -> Scheme:
+    """The scheme with S(x) at one of the places where it may stand, if there is one."""
+    stage, specifiers = Stage(found.problem.broadcast.name), found.specifiers
+    cores = sum(getattr(s, "worker", None) == "core" for s in specifiers)
+    places = range(cores, found.place_of_sums + 1)
+    staged = [Scheme(found.problem, (*specifiers[:place], stage, *specifiers[place:])) for place in places]
+    return random.choice([s for s in staged if refused_strip(s) is None] or [found])
 
 
 def _staged(random: Random, problem: Problem, loops: list[Specifier]) -> list[Specifier]:
