@@ -38,7 +38,7 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
         "functions": nest.functions,
         "product": body,
         "panels": sorted({site.vectors for site in nest.sites}),
-        "ahead": sizes_of(product.problem, packed_lanes(product)) if nest.looks_ahead else [],
+        "ahead": sizes_of(product.problem, product.problem, packed_lanes(product)) if nest.looks_ahead else [],
         "steps_ahead": nest.steps_ahead,
         "tail": _tails(isa, c, k),
         "epilogue": epilogue_text(problem.epilogue, isa) if problem.epilogue else None,
