@@ -51,9 +51,7 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
         f"const char *{p.array}_next = coming->{p.array}, *{p.array}_end = coming->{p.array}_end;" for p in site.ahead
     ]
     body += [] if stream else writer.outputs_asked()
-    body += emitter.declare(writer.bias if bias_of(site.problem) else None)
-    if not site.single_pass:
-        body += ["if (!first) {", *indented(writer.resume() + emitter.taken_up()), "}"]
+    body += writer.begun()
     body += writer.loops(0, "x", "w", {}) + emitter.put_down()
     finished = stored(site.problem) is not None or not site.problem.keeps_sums
     if stream:
@@ -155,6 +153,17 @@ class _Writer:
             for start, at in self.site.asked_outputs
         ]
         return [head if self.site.single_pass else f"if (first) {head}", *indented(lines), "}"]
+
+    def begun(self) -> list[str]:
+        """The accumulators, and what they begin with: zero, a bias, or what an earlier pass stored. A bias is loaded by
+        the first pass alone: behind OWN the compiler would keep loads that `resume` makes useless."""
+        later = [] if self.site.single_pass else indented(self.resume() + self.emitter.taken_up())
+        if not bias_of(self.site.problem):
+            return self.emitter.declare() + (["if (!first) {", *later, "}"] if later else [])
+        first = self.emitter.begin(self.bias)
+        if later:
+            first = ["if (first) {", *indented(first), "} else {", *later, "}"]
+        return self.emitter.declare(from_zero=False) + first
 
     def resume(self) -> list[str]:
         """Accumulators go on from what an earlier pass stored."""

@@ -62,19 +62,22 @@ class TileEmitter:
     output: str = "f32"
     in_place: bool = False
 
-    def declare(self, bias: Callable[[int, int], str] | None = None) -> list[str]:
-        """The declaration of all accumulators, one register each, from zero, or what bias(row, vector) gives as C."""
-        begin = bias or (lambda row, v: self.isa.zero)
-        lines = [
-            f"{self.isa.vector_type} "
-            + ", ".join(f"{self.acc(row, v)} = {begin(row, v)}" for v in range(self.vectors))
-            + ";"
+    def declare(self, from_zero: bool = True) -> list[str]:
+        """The declaration of all accumulators, one register each; where not from zero, `begin` or `resume` follows."""
+        value = f" = {self.isa.zero}" if from_zero else ""
+        return [
+            f"{self.isa.vector_type} " + ", ".join(f"{self.acc(row, v)}{value}" for v in range(self.vectors)) + ";"
             for row in range(self.rows)
         ]
-        if bias is None:
-            return lines
-        own = [" ".join(f"OWN({self.acc(row, v)});" for v in range(self.vectors)) for row in range(self.rows)]
-        return [part for both in zip(lines, own) for part in both]
+
+    def begin(self, bias: Callable[[int, int], str]) -> list[str]:
+        """Accumulators begin with what bias(row, vector) gives as C, each in a register of its own."""
+        lines = []
+        for row in range(self.rows):
+            accumulators = [self.acc(row, v) for v in range(self.vectors)]
+            loads = [f"{accumulator} = {bias(row, v)};" for v, accumulator in enumerate(accumulators)]
+            lines.append(" ".join([*loads, *(f"OWN({accumulator});" for accumulator in accumulators)]))
+        return lines
 
     def taken_up(self) -> list[str]:
         """What follows `resume` before the first step; nothing, for accumulators are registers."""

@@ -128,9 +128,8 @@ class MatrixEmitter(TileEmitter):
     def registers(self) -> Registers:
         return registers_of(self.matrix, tuple(run.count for run in self.runs), self.vectors)
 
-    def declare(self, bias: None = None) -> list[str]:
-        """The array of all sums, and their tile registers, from zero: no array can be loaded there."""
-        assert bias is None
+    def declare(self) -> list[str]:
+        """The array of all sums, and their tile registers, from zero."""
         zeros = [self.matrix.zero.format(t=register) + ";" for register in range(len(self.runs) * self.vectors)]
         return [f"{self.isa.vector_type} sums[{self.rows}][{self.vectors}];", " ".join(zeros)]
 

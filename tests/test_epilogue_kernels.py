@@ -248,6 +248,15 @@ def test_a_zero_to_compare_with_takes_no_register_from_the_accumulators(text, tm
     assert not spills_of(assembly_of(source, tmp_path))
 
 
+def test_a_bias_is_read_by_the_first_pass_alone():
+    """Sums of two passes: the second goes on from y, and loads of a bias there would cost 2 % of a short tile."""
+    problem = fused(conv2d(c=256, h=14, w=14, k=512, r=1, s=1, stride=2), "relu(y + b)")
+    source = emit(parse_scheme(problem, "T(k,16) T(h,7) T(c,2) S(y) T(c,128) U(w,7) U(k,2) V(k,16)"), ISAS["avx512f"])
+    first, later = re.search(r"if \(first\) {\n(.*?)} else {\n(.*?)}\n", source.text, re.DOTALL).groups()
+    assert first.count("loadu_ps(e_b") == source.text.count("loadu_ps(e_b") == 14
+    assert later.count("loadu_ps(y") == source.text.count("loadu_ps(y") == 14
+
+
 def slower_with_clang():
     if find_compiler().kind == "clang":
         pytest.xfail("clang 14 spills some accumulators here, which costs time and nothing else")

@@ -78,16 +78,16 @@ static inline __m512 epilogue(__m512 y, __m512 e_z, __m512 zero)
 /* 5 rows x 1 vectors, summed over c by 1 to 24. */
 static void tile0_5wx16k(const float *x, const float *w, float *y, const float *e_b, const float *e_z, int stream)
 {
-    __m512 acc_0_0 = _mm512_loadu_ps(e_b);
-    OWN(acc_0_0);
-    __m512 acc_1_0 = _mm512_loadu_ps(e_b);
-    OWN(acc_1_0);
-    __m512 acc_2_0 = _mm512_loadu_ps(e_b);
-    OWN(acc_2_0);
-    __m512 acc_3_0 = _mm512_loadu_ps(e_b);
-    OWN(acc_3_0);
-    __m512 acc_4_0 = _mm512_loadu_ps(e_b);
-    OWN(acc_4_0);
+    __m512 acc_0_0;
+    __m512 acc_1_0;
+    __m512 acc_2_0;
+    __m512 acc_3_0;
+    __m512 acc_4_0;
+    acc_0_0 = _mm512_loadu_ps(e_b); OWN(acc_0_0);
+    acc_1_0 = _mm512_loadu_ps(e_b); OWN(acc_1_0);
+    acc_2_0 = _mm512_loadu_ps(e_b); OWN(acc_2_0);
+    acc_3_0 = _mm512_loadu_ps(e_b); OWN(acc_3_0);
+    acc_4_0 = _mm512_loadu_ps(e_b); OWN(acc_4_0);
     for (long c = 0; c < 24; ++c) {
         const float *x_c = x + c * X_c;
         const float *w_c = w + c * PANEL_1;

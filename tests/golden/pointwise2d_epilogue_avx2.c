@@ -89,23 +89,24 @@ static inline __m256 epilogue(__m256 y, __m256 e_t, __m256 e_z, __m256 e_s, __m2
 /* 8 rows x 1 vectors, summed over c by 1 to 2. */
 static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
-    __m256 acc_0_0 = _mm256_broadcast_ss(e_b);
-    OWN(acc_0_0);
-    __m256 acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k);
-    OWN(acc_1_0);
-    __m256 acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k);
-    OWN(acc_2_0);
-    __m256 acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k);
-    OWN(acc_3_0);
-    __m256 acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k);
-    OWN(acc_4_0);
-    __m256 acc_5_0 = _mm256_broadcast_ss(e_b + 5 * STEP_b_k);
-    OWN(acc_5_0);
-    __m256 acc_6_0 = _mm256_broadcast_ss(e_b + 6 * STEP_b_k);
-    OWN(acc_6_0);
-    __m256 acc_7_0 = _mm256_broadcast_ss(e_b + 7 * STEP_b_k);
-    OWN(acc_7_0);
-    if (!first) {
+    __m256 acc_0_0;
+    __m256 acc_1_0;
+    __m256 acc_2_0;
+    __m256 acc_3_0;
+    __m256 acc_4_0;
+    __m256 acc_5_0;
+    __m256 acc_6_0;
+    __m256 acc_7_0;
+    if (first) {
+        acc_0_0 = _mm256_broadcast_ss(e_b); OWN(acc_0_0);
+        acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k); OWN(acc_1_0);
+        acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k); OWN(acc_2_0);
+        acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k); OWN(acc_3_0);
+        acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k); OWN(acc_4_0);
+        acc_5_0 = _mm256_broadcast_ss(e_b + 5 * STEP_b_k); OWN(acc_5_0);
+        acc_6_0 = _mm256_broadcast_ss(e_b + 6 * STEP_b_k); OWN(acc_6_0);
+        acc_7_0 = _mm256_broadcast_ss(e_b + 7 * STEP_b_k); OWN(acc_7_0);
+    } else {
         acc_0_0 = _mm256_loadu_ps(y);
         acc_1_0 = _mm256_loadu_ps(y + Y_k);
         acc_2_0 = _mm256_loadu_ps(y + 2 * Y_k);
@@ -153,23 +154,24 @@ static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e
 /* 8 rows x 1 vectors, summed over c by 1 to 2; the last vector is masked. */
 static void tile0_8kx8w_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
-    __m256 acc_0_0 = _mm256_broadcast_ss(e_b);
-    OWN(acc_0_0);
-    __m256 acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k);
-    OWN(acc_1_0);
-    __m256 acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k);
-    OWN(acc_2_0);
-    __m256 acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k);
-    OWN(acc_3_0);
-    __m256 acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k);
-    OWN(acc_4_0);
-    __m256 acc_5_0 = _mm256_broadcast_ss(e_b + 5 * STEP_b_k);
-    OWN(acc_5_0);
-    __m256 acc_6_0 = _mm256_broadcast_ss(e_b + 6 * STEP_b_k);
-    OWN(acc_6_0);
-    __m256 acc_7_0 = _mm256_broadcast_ss(e_b + 7 * STEP_b_k);
-    OWN(acc_7_0);
-    if (!first) {
+    __m256 acc_0_0;
+    __m256 acc_1_0;
+    __m256 acc_2_0;
+    __m256 acc_3_0;
+    __m256 acc_4_0;
+    __m256 acc_5_0;
+    __m256 acc_6_0;
+    __m256 acc_7_0;
+    if (first) {
+        acc_0_0 = _mm256_broadcast_ss(e_b); OWN(acc_0_0);
+        acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k); OWN(acc_1_0);
+        acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k); OWN(acc_2_0);
+        acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k); OWN(acc_3_0);
+        acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k); OWN(acc_4_0);
+        acc_5_0 = _mm256_broadcast_ss(e_b + 5 * STEP_b_k); OWN(acc_5_0);
+        acc_6_0 = _mm256_broadcast_ss(e_b + 6 * STEP_b_k); OWN(acc_6_0);
+        acc_7_0 = _mm256_broadcast_ss(e_b + 7 * STEP_b_k); OWN(acc_7_0);
+    } else {
         acc_0_0 = _mm256_maskload_ps(y, TAIL);
         acc_1_0 = _mm256_maskload_ps(y + Y_k, TAIL);
         acc_2_0 = _mm256_maskload_ps(y + 2 * Y_k, TAIL);
@@ -217,17 +219,18 @@ static void tile0_8kx8w_tail(const float *x, const float *w, float *y, const flo
 /* 5 rows x 1 vectors, summed over c by 1 to 2. */
 static void tile1_5kx8w(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
-    __m256 acc_0_0 = _mm256_broadcast_ss(e_b);
-    OWN(acc_0_0);
-    __m256 acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k);
-    OWN(acc_1_0);
-    __m256 acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k);
-    OWN(acc_2_0);
-    __m256 acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k);
-    OWN(acc_3_0);
-    __m256 acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k);
-    OWN(acc_4_0);
-    if (!first) {
+    __m256 acc_0_0;
+    __m256 acc_1_0;
+    __m256 acc_2_0;
+    __m256 acc_3_0;
+    __m256 acc_4_0;
+    if (first) {
+        acc_0_0 = _mm256_broadcast_ss(e_b); OWN(acc_0_0);
+        acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k); OWN(acc_1_0);
+        acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k); OWN(acc_2_0);
+        acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k); OWN(acc_3_0);
+        acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k); OWN(acc_4_0);
+    } else {
         acc_0_0 = _mm256_loadu_ps(y);
         acc_1_0 = _mm256_loadu_ps(y + Y_k);
         acc_2_0 = _mm256_loadu_ps(y + 2 * Y_k);
@@ -263,17 +266,18 @@ static void tile1_5kx8w(const float *x, const float *w, float *y, const float *e
 /* 5 rows x 1 vectors, summed over c by 1 to 2; the last vector is masked. */
 static void tile1_5kx8w_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
-    __m256 acc_0_0 = _mm256_broadcast_ss(e_b);
-    OWN(acc_0_0);
-    __m256 acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k);
-    OWN(acc_1_0);
-    __m256 acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k);
-    OWN(acc_2_0);
-    __m256 acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k);
-    OWN(acc_3_0);
-    __m256 acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k);
-    OWN(acc_4_0);
-    if (!first) {
+    __m256 acc_0_0;
+    __m256 acc_1_0;
+    __m256 acc_2_0;
+    __m256 acc_3_0;
+    __m256 acc_4_0;
+    if (first) {
+        acc_0_0 = _mm256_broadcast_ss(e_b); OWN(acc_0_0);
+        acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k); OWN(acc_1_0);
+        acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k); OWN(acc_2_0);
+        acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k); OWN(acc_3_0);
+        acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k); OWN(acc_4_0);
+    } else {
         acc_0_0 = _mm256_maskload_ps(y, TAIL);
         acc_1_0 = _mm256_maskload_ps(y + Y_k, TAIL);
         acc_2_0 = _mm256_maskload_ps(y + 2 * Y_k, TAIL);
