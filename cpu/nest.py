@@ -153,7 +153,7 @@ class Nest:
         then = {**at, loop.dim: added(at[loop.dim], loop.step)}
         terms = [times(then[d], f"X_{d}") for d in problem.row_dims if d in x.dims]
         less = " - X_PAD" if any(index.offset for index in x.indices) else ""
-        if problem.plane and problem.plane.reach:
+        if problem.plane and problem.plane.reach and loop.dim == "w":
             terms.append(f"{problem.plane.reach} * X_w")
         for window in problem.windows:
             if window.dim == loop.dim and problem.extents[window.tap] > 1:

@@ -103,7 +103,7 @@ def next_strip(problem: Problem, at: Mapping[str, str]) -> list[str]:
     """The statements that say which rows of x the strip after that at position `at` is the first to read."""
     step, image = problem.plane.strip, times(at["n"], "IMAGE")
     ends = (added(image, f"row_at({at['w']} + STRIP{f' + {more}' if more else ''})") for more in (0, step))
-    places = (f"place(input, {end if ' + ' not in end else f'({end})'} * sizeof *input, X_BYTES);" for end in ends)
+    places = (f"place(input, ({end}) * sizeof *input, X_BYTES);" for end in ends)
     return [f"coming->{name} = {place}" for name, place in zip(("x", "x_end"), places)]
 
 

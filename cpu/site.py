@@ -16,7 +16,19 @@ from functools import cached_property
 from itertools import groupby, product
 
 from microkernels.transpose import Block, blocks
-from tiling.ahead import Apart, NextPanel, Piece, Places, apart, next_panel, outputs, pieces, streams_past_l1
+from tiling.ahead import (
+    Apart,
+    NextOutputs,
+    NextPanel,
+    Piece,
+    Places,
+    apart,
+    next_outputs,
+    next_panel,
+    outputs,
+    pieces,
+    streams_past_l1,
+)
 from tiling.footprint import inside_rows, unclipped
 from tiling.nest import Around, Loop, Register, starts
 from tiling.problem import Problem, Window
@@ -95,6 +107,11 @@ class Site:
     def asked_outputs(self) -> Places:
         """What the tile asks for of y, for each point of the vectorised dim, before it sums."""
         return outputs(self.problem, self.around)
+
+    @cached_property
+    def next_outputs(self) -> NextOutputs | None:
+        """What the tile brings to L1 of the outputs of the one after it."""
+        return next_outputs(self.problem, self.around)
 
     @cached_property
     def next_panel(self) -> NextPanel | None:

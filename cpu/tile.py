@@ -8,13 +8,14 @@ from math import prod
 from cpu.crosswise import Crosswise
 from cpu.epilogue import call, compares_with_zero, operand, pointers
 from cpu.expression import indented, terms
+from cpu.numbers import ELEMENTS
 from cpu.panel import Pixels
 from cpu.planes import ROW, each_pixel, passes_gaps, pixel_of
 from cpu.site import Clip, Site
 from microkernels.emit import Read, Row, TileEmitter, unchanged
 from microkernels.isa import Isa
 from microkernels.matrix import MatrixEmitter, runs_of
-from tiling.ahead import LINE
+from tiling.ahead import LINE, NextOutputs
 from tiling.bias import bias_of, stored, stored_arrays
 from tiling.expression import added, times
 from tiling.nest import Loop
@@ -46,11 +47,11 @@ class TileFunction:
 def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: str, stream: bool) -> TileFunction:
     """Writes the function of `variant`. x, w and y point at the tile's first row, panel and output."""
     emitter = emitter_of(site, isa)
-    writer = _Writer(site, emitter, variant)
+    writer = _Writer(site, emitter, variant, stream)
     body = [
         f"const char *{p.array}_next = coming->{p.array}, *{p.array}_end = coming->{p.array}_end;" for p in site.ahead
     ]
-    body += [] if stream else writer.outputs_asked()
+    body += writer.outputs_asked()
     body += writer.begun()
     body += writer.loops(0, "x", "w", {}) + emitter.put_down()
     finished = stored(site.problem) is not None or not site.problem.keeps_sums
@@ -101,6 +102,7 @@ class _Writer:
     site: Site
     emitter: TileEmitter
     variant: Variant
+    stream: bool
 
     def loops(self, level: int, x: str, w: str, taps: dict[str, int]) -> list[str]:
         """Lines of the loops from `level` inwards; `taps` has the static tap offset of each clipped window."""
@@ -142,8 +144,12 @@ class _Writer:
         return lines
 
     def outputs_asked(self) -> list[str]:
-        """The lines that the sums will be stored to come nearer, the first time, while they are made."""
-        if not self.site.asked_outputs:
+        """The lines that the sums will be stored to come nearer, the first time, while they are made; or where those of
+        the next tile are."""
+        if self.asked:
+            there = added("y", *terms("Y", {self.asked.loop.dim: self.asked.loop.step}, self.site.problem.output))
+            return [f"const {ELEMENTS[self.site.problem.output_dtype].c} *y_next = {there};"]
+        if self.stream or not self.site.asked_outputs:
             return []
         problem, dim = self.site.problem, self.site.problem.vector_dim
         unused = -problem.extents[dim] % self.site.register.lanes if self.variant.tail else 0
@@ -153,6 +159,11 @@ class _Writer:
             for start, at in self.site.asked_outputs
         ]
         return [head if self.site.single_pass else f"if (first) {head}", *indented(lines), "}"]
+
+    @property
+    def asked(self) -> NextOutputs | None:
+        """What is asked for of the next tile's outputs: those that pass the caches are not."""
+        return None if self.stream else self.site.next_outputs
 
     def begun(self) -> list[str]:
         """The accumulators, and what they begin with: zero, a bias, or what an earlier pass stored. A bias is loaded by
@@ -238,6 +249,11 @@ class _Writer:
             step = self.site.next_panel.tiles * in_line
             places = range(0, self.site.next_panel.lines * step, step)
             lines += [f"__builtin_prefetch({added(_beside('next', x), at)}, 0, 2);" for at in places]
+        if self.asked:
+            output = self.site.problem.output
+            places = [added("y_next", *terms("Y", dict(start), output), at) for start, at in self.asked.places]
+            lines.append(f"for (long line = 0; line < {self.asked.lines}; ++line, y_next += {self.asked.in_line}) {{")
+            lines += [*indented([f"__builtin_prefetch({place}, 1, 3);" for place in places]), "}"]
         for piece in self.site.ahead:
             often = f"if ({piece.dim} % {piece.every} == 0) " if piece.dim else ""
             lines += [f"{often}{piece.array}_next = to_l2({piece.array}_next, {piece.array}_end);"] * piece.lines

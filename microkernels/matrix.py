@@ -128,8 +128,9 @@ class MatrixEmitter(TileEmitter):
     def registers(self) -> Registers:
         return registers_of(self.matrix, tuple(run.count for run in self.runs), self.vectors)
 
-    def declare(self) -> list[str]:
-        """The array of all sums, and their tile registers, from zero."""
+    def declare(self, from_zero: bool = True) -> list[str]:
+        """The array of all sums, and their tile registers, from zero: no bias can be loaded there."""
+        assert from_zero
         zeros = [self.matrix.zero.format(t=register) + ";" for register in range(len(self.runs) * self.vectors)]
         return [f"{self.isa.vector_type} sums[{self.rows}][{self.vectors}];", " ".join(zeros)]
 

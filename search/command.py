@@ -41,6 +41,7 @@ from search.options import (
 )
 from search.report import Report
 from search.tune import Outcome
+from search.volume import tasks
 from search.workshop import ALGORITHMS, DEFAULT_BUDGET, DEFAULT_TRIALS, Workshop, workshop
 from tiling.epilogue import fused
 from tiling.machine import Timing
@@ -111,6 +112,12 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     started = time.monotonic()
     if options.scheme is not None:
         scheme, outcome = shop.parsed(problem, options.scheme), None
+        if options.threads > 1 and isinstance(scheme, Scheme) and tasks(scheme) == 1:
+            print(
+                f"the scheme shares no work between threads: with no loop such as T({problem.row_dims[-1]},2)@core one "
+                f"of {options.threads} does all",
+                file=sys.stderr,
+            )
     else:
         _rank_first(shop, problem, console)
         started = time.monotonic()

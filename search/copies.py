@@ -35,7 +35,7 @@ def _whole(scheme: Scheme, machine: Machine, threads: int) -> float:
 def _of_strips(scheme: Scheme, machine: Machine, threads: int) -> float:
     """x is read from the innermost cache that holds it twice, as with a copy of all of it beside, mostly while tiles
     compute if they ask for it (`tiling.ahead`), and written where the strip before was. A strip repeats what the
-    windows of its last points reach, and loops around it over anything but pixels repeat all strips.
+    windows of its last points reach, and loops around it over anything but images and pixels repeat all strips.
     """
     words, place = scheme_in_words(scheme), scheme.specifiers.index(Stage(scheme.problem.broadcast.name))
     outside = [s for s in scheme.specifiers[:place] if s.dim not in (scheme.problem.row_dims[0], PIXELS)]

@@ -21,7 +21,9 @@ def explain(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine
     for place, candidate in enumerate(candidates):
         rows.append(_row("chosen" if place == 0 else f"#{place + 1}", candidate.prediction, flops))
     schemes = [f"{row[0]:>6}  {candidate.scheme.text}" for row, candidate in zip(rows[1:], candidates)]
-    return "\n".join([*aligned(rows), "", *schemes, "", reason(chosen, runners_up, machine)])
+    threads = chosen.prediction.threads
+    head = [f"What the busiest of {threads} cores computes and moves:"] if threads > 1 else []
+    return "\n".join([*head, *aligned(rows), "", *schemes, "", reason(chosen, runners_up, machine)])
 
 
 def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine) -> str:
@@ -50,17 +52,18 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
         )
         when = "strip by strip" if strip_of(chosen.scheme) else "first"
         text += f"; {problem.broadcast.name} is copied {when}, {why}"
+    if prediction.copy:
+        text += f" ({prediction.copy / prediction.seconds:.0%} of the time)"
     if points_of(chosen.scheme):
         text += "; tiles run on over the ends of an image's rows"
     if problem.in_place and Stage(problem.vector.name) in chosen.scheme.specifiers:
         text += f"; {problem.vector.name} is packed on the way, for the tiles that read it again"
-    if prediction.copy:
-        text += f" ({prediction.copy / prediction.seconds:.0%} of the time)"
     sizes = whole(problem)
     for moved in prediction.traffic:
         if moved.total:
             times = ", ".join(f"{name} {amount / sizes[name]:.1f}×" for name, amount in moved.moved)
-            text += f"; into {moved.level} come {times} its size"
+            of_one = " of a core" if prediction.threads > 1 else ""
+            text += f"; into {moved.level}{of_one} come {times} its size"
     if prediction.traffic and not prediction.traffic[-1].total:
         text += f"; {prediction.traffic[-1].level} holds everything between calls"
     if runners_up:

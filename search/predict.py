@@ -27,7 +27,7 @@ from microkernels.transpose import blocks, transposition, whole_stores
 from search.costs import COSTS, Costs
 from search.panels import visits_of_panel
 from search.volume import Traffic, Volumes, streams, tasks
-from tiling.ahead import next_panel, outputs, pieces
+from tiling.ahead import next_outputs, next_panel, outputs, pieces
 from tiling.machine import Machine
 from tiling.nest import lower, tiles
 from tiling.problem import Problem
@@ -262,7 +262,7 @@ def asked_for(scheme: Scheme) -> frozenset[str]:
     for tile in tiles(lower(scheme)):
         found = {piece.array for piece in pieces(problem, tile)}
         found |= {"x"} if next_panel(problem, tile) else set()
-        asked.append(found | ({"y"} if outputs(problem, tile) else set()))
+        asked.append(found | ({"y"} if outputs(problem, tile) or next_outputs(problem, tile) else set()))
     arrays = dict(zip("xwy", (tensor.name for tensor in problem.tensors)))
     return frozenset(name for array, name in arrays.items() if all(array in found for found in asked))
 

@@ -8,7 +8,7 @@ the problem exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -145,30 +145,47 @@ def candidates(
                         found[scheme.text] = Candidate(scheme, predictor.predict(scheme))
                     seconds = found[scheme.text].prediction.seconds
                     best_orders[order] = min(seconds, best_orders.get(order, seconds))
-    return tuple(sorted(found.values(), key=_rank)[:limit])
+    return tuple(in_order(found.values())[:limit])
 
 
-def _rank(candidate: Candidate) -> tuple:
-    """Predicted time; of equals the one that walks memory in smaller steps and hands cores larger ones, then the
+def in_order(found: Collection[Candidate]) -> list[Candidate]:
+    """By predicted time; of equals the one that walks memory in smaller steps and hands cores larger ones, then the
     shorter text.
+    """
+    seconds = rounded(found)
+
+    def rank(candidate: Candidate) -> tuple:
+        scheme = candidate.scheme
+        stride = scheme.problem.tensors[0].stride
+        loops = [
+            s for s in scheme.specifiers if isinstance(s, (Tile, Lambda)) and s.dim not in scheme.problem.reductions
+        ]
+        shared = [-stride(s.dim) for s in loops if isinstance(s, Tile) and s.worker == "core"]
+        steps = [stride(s.dim) for s in reversed(loops)]
+        return seconds(candidate), shared, steps, len(scheme.text), scheme.text
+
+    return sorted(found, key=rank)
+
+
+def rounded(found: Collection[Candidate]) -> Callable[[Candidate], float]:
+    """The predicted seconds of one of these, rounded to what counts as equal.
 
     The model knows nothing of pages and prefetchers, which prefer loops over neighbours innermost. Most of all where a
     tile writes to as many planes of y as its vectors have points: there what is equal to a percent counts as equal
-    (yolo9000:Y2, channels first, with w innermost and with h: 15.5 and 18.4 ms, predicted 13.39 and 13.37).
+    (yolo9000:Y2, channels first, with w innermost and with h: 15.5 and 18.4 ms, predicted 13.39 and 13.37). So does
+    what takes a percent longer than the fastest where data that move take longer than arithmetic (Y0 in int8, 1.79 and
+    2.33 ms, predicted 1.792 and 1.790).
     """
-    scheme = candidate.scheme
-    stride = scheme.problem.tensors[0].stride
-    loops = [s for s in scheme.specifiers if isinstance(s, (Tile, Lambda)) and s.dim not in scheme.problem.reductions]
-    shared = [-stride(s.dim) for s in loops if isinstance(s, Tile) and s.worker == "core"]
-    steps = [stride(s.dim) for s in reversed(loops)]
-    return rounded(candidate), shared, steps, len(scheme.text), scheme.text
+    least = 1.01 * min((candidate.prediction.seconds for candidate in found), default=0.0)
 
+    def seconds(candidate: Candidate) -> float:
+        # Nine digits: schemes that move the same bytes are equal whatever the order of the additions.
+        if candidate.scheme.problem.crosswise:
+            return float(f"{candidate.prediction.seconds:.2e}")
+        moves = candidate.prediction.bottleneck != "compute"
+        return float(f"{max(candidate.prediction.seconds, least if moves else 0.0):.8e}")
 
-def rounded(candidate: Candidate) -> float:
-    """The predicted seconds, rounded to what counts as equal."""
-    # Nine digits: schemes that move the same bytes are equal whatever the order of the additions.
-    digits = 2 if candidate.scheme.problem.crosswise else 8
-    return float(f"{candidate.prediction.seconds:.{digits}e}")
+    return seconds
 
 
 def shortlist(ranked: tuple[Candidate, ...], count: int) -> tuple[Candidate, ...]:
@@ -331,9 +348,11 @@ def _sized(plan: Plan, sizer: Sizer, order: tuple[tuple[str, ...], ...]) -> Iter
     dims = [block.dim for block in plan.blocks]
     counts = tuple(block.count for block in plan.blocks)
     composed = sum(len(cover.branches) > 1 for _, cover in plan.tile.covers)
-    if composed > 1 or plan.problem.lanewise:
+    rows = plan.problem.blocked and not plan.problem.plane
+    if composed > 1 or plan.problem.lanewise or rows:
         # Two compositions may cover more than any cache holds, but the loops inside them re-use what a tile reads. And
         # one loop over all channels that vectors run over reads pixels whole, where parts of it sweep them repeatedly.
+        # Tiles of few multiplications wait for memory, which comes fastest row by row.
         yield plan.scheme((tuple((dim, dict(zip(dims, counts))[dim]) for dim in order[0]),))
     for chain in sizer.choose(order[1:]):
         tiles = [*chain[: sizer.tiled], counts]

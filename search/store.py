@@ -15,7 +15,7 @@ from microkernels.emit import EMITTER_VERSION
 from tiling.machine import Timing, is_rate
 
 # Of the model, of whole kernels and of this file's records; that of register tiles is part of the key beside it.
-MODEL_VERSION = 14
+MODEL_VERSION = 15
 VERSION = f"{EMITTER_VERSION}.{MODEL_VERSION}"
 
 # Of the bandwidths that a machine's facts have for every level.

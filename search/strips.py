@@ -17,7 +17,7 @@ from tiling.words import scheme_in_words
 
 def with_strips(scheme: Scheme, largest: float) -> tuple[Scheme, ...]:
     """The scheme with strips of at most so many bytes: the longest there are, and the longest of half of that; none
-    where it makes no planes.
+    where it makes no planes, nor, so far, for groups.
     """
     if not copies_planes(scheme) or scheme.problem.looped_dims:
         return ()
@@ -44,7 +44,7 @@ def _staged(scheme: Scheme) -> Iterator[Scheme]:
         try:
             staged = Scheme(problem, part)
         except SchemeError:
-            continue  # further beyond the last pixel than its outermost loop may be now
+            continue  # loops for cores over k are among what is inside
         if refusal(staged) is None:
             yield staged
 

@@ -206,10 +206,11 @@ class Workshop:
                 scheme = scheme_of_words(problem, candidate.scheme, dot)
                 found.append(Candidate(scheme, after_copy(candidate.prediction, scheme, self.machine)))
         # Stable: those of one layout that count as equal stay in the order of `search.space`.
-        found.sort(key=rounded)
+        found.sort(key=rounded(found))
         largest = geometry(self.machine.caches, min(1, len(self.machine.caches) - 1), self.threads).bytes / 2
         strips = self.predicted([s for best in found[:STRIPPED] for s in with_strips(best.scheme, largest)])
-        return tuple(sorted([*found, *strips], key=rounded))
+        found += strips
+        return tuple(sorted(found, key=rounded(found)))
 
     def predicted(self, schemes: Sequence[Scheme | Winograd]) -> list:
         """Any schemes of one problem with their predictions, in the order given."""

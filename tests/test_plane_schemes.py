@@ -56,6 +56,7 @@ BLOCK = "D(c,32) V(k,16)"
         ),
         ({}, None, f"T(hw,6) R(k) {TAPS} U(hw,9) {BLOCK}", "54 points of dim hw, which has 55: cover it exactly"),
         ({}, None, f"T(hw,7) R(k) {TAPS} U(hw,17) {BLOCK}", "119 points of dim hw, which has 55: cover it exactly"),
+        ({}, None, f"T(hw,1) T(hw,99) R(k) {TAPS} U(hw,64) {BLOCK}", "6336 points of dim hw, which has 55: cover it"),
         ({}, None, f"R(hw) R(k) {TAPS} U(hw,16) {BLOCK}", "16 points do not divide the 55 of dim hw: no partial tiles"),
         ({}, "y + z[h,k]", f"R(hw) R(k) {TAPS} {BLOCK}", "its epilogue is indexed by rows or columns alone"),
         ({}, "y + b + z[n,w]", f"R(hw) R(k) {TAPS} {BLOCK}", "its epilogue is indexed by rows or columns alone"),

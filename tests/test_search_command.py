@@ -58,6 +58,15 @@ def test_a_bad_matmul_shape_gets_one_sentence(shape, message, capsys):
     assert message in printed.err and printed.err.count("\n") == 1 and printed.out == ""
 
 
+def test_a_scheme_that_shares_no_work_says_so(capsys):
+    shared = "T(h,2)@core R(k) T(h,6) T(w,3) S(y) T(r,3) T(s,3) T(c,8) U(w,4) V(k,4)"
+    for scheme, said in ((SCHEME, 1), (shared, 0)):
+        assert conv("--shape", SHAPE, "--scheme", scheme, "--isa", "portable", "--threads", "2") == 0
+        assert capsys.readouterr().err.count("such as T(w,2)@core one of 2 does all") == said
+    assert conv("--shape", SHAPE, "--scheme", SCHEME, "--isa", "portable") == 0
+    assert "@core" not in capsys.readouterr().err
+
+
 def test_running_exactly_one_scheme(capsys, tmp_path):
     assert conv("--shape", SHAPE, "--scheme", SCHEME, "--isa", "portable", "--json", "--emit", str(tmp_path)) == 0
     printed = capsys.readouterr()
@@ -180,6 +189,7 @@ def test_explaining_a_model_only_choice_on_two_threads(capsys):
     assert conv(*arguments) == 0
     text = capsys.readouterr().out
     assert "none measured" in text and "2 threads" in text and "chosen" in text and "L2→L1" in text
+    assert "What the busiest of 2 cores computes and moves:" in text
 
 
 def test_a_broken_environment_is_no_candidates_fault(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from unittest.mock import patch
@@ -14,8 +15,9 @@ from cpu.kernel import build
 from microkernels.catalog import Catalog
 from microkernels.isa import isa_named
 from search.copies import after_copy
+from search.explain import explain
 from search.predict import Predictor
-from search.space import trusted
+from search.space import Candidate, trusted
 from search.strips import with_strips
 from search.workshop import Workshop
 from tests import test_matrix
@@ -127,10 +129,13 @@ def test_the_model_counts_what_strips_repeat_and_what_tiles_ask_for():
     machine = replace(MACHINE, isa="amxbf16")
     score = trusted(Catalog("", "amxbf16", "conv2d"))
 
-    def copied(text: str) -> float:
+    def predicted(text: str) -> Candidate:
         scheme = parse(problem, text)
         words = scheme_in_words(scheme)
-        return after_copy(Predictor(words.problem, machine, score).predict(words), scheme, machine).copy
+        return Candidate(scheme, after_copy(Predictor(words.problem, machine, score).predict(words), scheme, machine))
+
+    def copied(text: str) -> float:
+        return predicted(text).prediction.copy
 
     whole = copied(f"T(hw,147) T(k,8) {body}")
     long = copied(f"T(hw,7) S(x) T(hw,21) T(k,8) {body}")
@@ -138,6 +143,10 @@ def test_the_model_counts_what_strips_repeat_and_what_tiles_ask_for():
     assert 0 < long < whole and long < short
     outside = copied(f"T(k,8) T(hw,7) S(x) T(hw,21) {body}")
     assert outside > 7 * long  # each vector's turn copies all strips
+    told = explain(predicted(f"T(hw,7) S(x) T(hw,21) T(k,8) {body}"), [], machine)
+    assert re.search(
+        r"; x is copied strip by strip, with zeros for its padding \([0-9]+% of the time\); tiles run on over", told
+    )
 
 
 def test_every_candidate_of_a_search_is_a_kernel(monkeypatch):

@@ -12,8 +12,8 @@ be one long row:
 
     tap (r, s) of point hw:   hw + r·dilation·pitch + s·dilation
 
-Padded images are copied so, the channels of a block in a plane of their own; others are read where they lie, as all of
-x does in 1 x 1 convolutions, which leave nothing out.
+Padded images are copied so, the channels of a block in a plane of their own. Others are such a row as they lie, and
+with 1 x 1 taps it has no points that are no pixels of y.
 
 What flows in: a convolution. Out: its plane, and its tensors with the points of hw as the dim w.
 """
@@ -25,8 +25,8 @@ from dataclasses import dataclass, replace
 from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR, Affine, Problem
 
 PIXELS = "hw"
-# Rows of the four tile registers of x that one vector of weights is multiplied with: so far a scheme may compute beyond
-# the last pixel of a padded image.
+# Rows of the four tile registers of x that one vector of weights is multiplied with: so far, if not as far as the last
+# turn of its outermost loop, a scheme may compute beyond the last pixel of a padded image.
 FOUR_TILES = 64
 
 
@@ -105,8 +105,7 @@ def flattened(problem: Problem, points: int, strip: int = 0) -> Problem:
             replace(x, indices=(channels, pixel), shape=(numbers, strip + plane.reach)),
         )
     elif plane.padded:
-        length = max(points + plane.reach, plane.lead + plane.height * plane.pitch)
-        x = replace(x, indices=(image, channels, pixel), shape=(size, numbers, length))
+        x = replace(x, indices=(image, channels, pixel), shape=(size, numbers, points + plane.reach))
     else:
         x = replace(x, indices=(image, pixel, channels), shape=(size, plane.height * plane.width, numbers))
     y = replace(

@@ -121,7 +121,8 @@ class Matrix:
 class Stage:
     """`S(y)`: everything inside works on a copy of the tensor's tile, one memory further down.
 
-    Of the output: the accumulators in registers. Of an input: a packed panel, or `depth` shared-memory buffers.
+    Of the output: the accumulators in registers. Of an input: a packed panel, a strip of planes (`tiling.plane`), or
+    `depth` shared-memory buffers.
     """
 
     tensor: str
@@ -307,7 +308,10 @@ def _only_the_edge(specifiers, dim: str, have: int, covered: int) -> bool:
     """Whether a scheme covers all of `dim`, its outermost loop running no further than it must, or no further than to
     the end of four tile registers.
     """
-    outermost = next((s for s in specifiers if isinstance(s, (Tile, Lambda)) and s.dim == dim), None)
+    loops = (s for s in specifiers if isinstance(s, (Tile, Lambda)) and s.dim == dim)
+    outermost = next(
+        (s for s in loops if (s.trips if isinstance(s, Tile) else sum(n for n, _ in s.branches)) > 1), None
+    )
     if isinstance(outermost, Lambda):
         last = covered // sum(count * size for count, size in outermost.branches) * outermost.branches[-1][1]
     else:
