@@ -51,7 +51,7 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
     body = [
         f"const char *{p.array}_next = coming->{p.array}, *{p.array}_end = coming->{p.array}_end;" for p in site.ahead
     ]
-    body += writer.outputs_asked()
+    body += writer.outputs_asked() + writer.next_outputs_from()
     body += writer.begun()
     body += writer.loops(0, "x", "w", {}) + emitter.put_down()
     finished = stored(site.problem) is not None or not site.problem.keeps_sums
@@ -144,11 +144,7 @@ class _Writer:
         return lines
 
     def outputs_asked(self) -> list[str]:
-        """The lines that the sums will be stored to come nearer, the first time, while they are made; or where those of
-        the next tile are."""
-        if self.asked:
-            there = added("y", *terms("Y", {self.asked.loop.dim: self.asked.loop.step}, self.site.problem.output))
-            return [f"const {ELEMENTS[self.site.problem.output_dtype].c} *y_next = {there};"]
+        """The lines that the sums will be stored to come nearer, the first time, while they are made."""
         if self.stream or not self.site.asked_outputs:
             return []
         problem, dim = self.site.problem, self.site.problem.vector_dim
@@ -161,9 +157,17 @@ class _Writer:
         return [head if self.site.single_pass else f"if (first) {head}", *indented(lines), "}"]
 
     @property
-    def asked(self) -> NextOutputs | None:
+    def next_outputs(self) -> NextOutputs | None:
         """What is asked for of the next tile's outputs: those that pass the caches are not."""
         return None if self.stream else self.site.next_outputs
+
+    def next_outputs_from(self) -> list[str]:
+        """Where those begin."""
+        if not self.next_outputs:
+            return []
+        loop, problem = self.next_outputs.loop, self.site.problem
+        there = added("y", *terms("Y", {loop.dim: loop.step}, problem.output))
+        return [f"const {ELEMENTS[problem.output_dtype].c} *y_next = {there};"]
 
     def begun(self) -> list[str]:
         """The accumulators, and what they begin with: zero, a bias, or what an earlier pass stored. A bias is loaded by
@@ -249,10 +253,10 @@ class _Writer:
             step = self.site.next_panel.tiles * in_line
             places = range(0, self.site.next_panel.lines * step, step)
             lines += [f"__builtin_prefetch({added(_beside('next', x), at)}, 0, 2);" for at in places]
-        if self.asked:
+        if asked := self.next_outputs:
             output = self.site.problem.output
-            places = [added("y_next", *terms("Y", dict(start), output), at) for start, at in self.asked.places]
-            lines.append(f"for (long line = 0; line < {self.asked.lines}; ++line, y_next += {self.asked.in_line}) {{")
+            places = [added("y_next", *terms("Y", dict(start), output), at) for start, at in asked.places]
+            lines.append(f"for (long line = 0; line < {asked.lines}; ++line, y_next += {asked.in_line}) {{")
             lines += [*indented([f"__builtin_prefetch({place}, 1, 3);" for place in places]), "}"]
         for piece in self.site.ahead:
             often = f"if ({piece.dim} % {piece.every} == 0) " if piece.dim else ""

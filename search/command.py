@@ -113,9 +113,11 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     if options.scheme is not None:
         scheme, outcome = shop.parsed(problem, options.scheme), None
         if options.threads > 1 and isinstance(scheme, Scheme) and tasks(scheme) == 1:
+            dims = (*reversed(scheme.problem.row_dims), scheme.problem.vector_dim)
+            dim = next((dim for dim in dims if scheme.problem.extents[dim] > 1), dims[-1])
             print(
-                f"the scheme shares no work between threads: with no loop such as T({problem.row_dims[-1]},2)@core one "
-                f"of {options.threads} does all",
+                f"the scheme shares no work between threads: with no loop such as T({dim},2)@core one of "
+                f"{options.threads} does all",
                 file=sys.stderr,
             )
     else:

@@ -74,6 +74,8 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
 def _difference(best: Prediction, other: Prediction) -> str:
     """The part that sets the next candidate back most."""
     slower = other.seconds / best.seconds - 1
+    if -0.01 < slower < -0.001:
+        return f"The next candidate is predicted {-slower:.1%} faster, too little for the model to tell them apart"
     if slower < -0.001:
         return f"The model would have taken the next one, predicted {-slower:.1%} faster; measured, it was not"
     if slower < 0.001:

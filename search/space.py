@@ -82,6 +82,11 @@ class Plan:
                 found.append(Block(dim, points[dim], count))
         return tuple(found) + tuple(Block(dim, points[dim], trips) for dim, trips in self.outer)
 
+    def one_level(self, order: tuple[str, ...]) -> Scheme:
+        """The scheme with one loop over each dim around S(output), in this order."""
+        counts = {block.dim: block.count for block in self.blocks}
+        return self.scheme((tuple((dim, counts[dim]) for dim in order),))
+
     def scheme(self, levels: tuple[tuple[tuple[str, int], ...], ...]) -> Scheme:
         """The scheme with these loops around S(output): (dim, trips) per level, innermost level first."""
         specifiers: list[Specifier] = [Tile(dim, trips, "core") for dim, trips in self.cores]
@@ -140,6 +145,11 @@ def candidates(
                 known = sorted(best_orders, key=lambda key: (best_orders[key], key))
                 choices = list(dict.fromkeys(_projected(order, choices) for order in known))[:FEW]
             for order in choices:
+                if problem.blocked and not problem.plane:
+                    # Tiles of few multiplications wait for memory, which comes fastest row by row. It says nothing of
+                    # an order's further levels.
+                    plain = plan.one_level(order[0])
+                    found.setdefault(plain.text, Candidate(plain, predictor.predict(plain)))
                 for scheme in _staged(_sized(plan, sizer, order), largest):
                     if scheme.text not in found:
                         found[scheme.text] = Candidate(scheme, predictor.predict(scheme))
@@ -172,18 +182,19 @@ def rounded(found: Collection[Candidate]) -> Callable[[Candidate], float]:
 
     The model knows nothing of pages and prefetchers, which prefer loops over neighbours innermost. Most of all where a
     tile writes to as many planes of y as its vectors have points: there what is equal to a percent counts as equal
-    (yolo9000:Y2, channels first, with w innermost and with h: 15.5 and 18.4 ms, predicted 13.39 and 13.37). So does
-    what takes a percent longer than the fastest where data that move take longer than arithmetic (Y0 in int8, 1.79 and
-    2.33 ms, predicted 1.792 and 1.790).
+    (yolo9000:Y2, channels first, with w innermost and with h: 15.5 and 18.4 ms, predicted 13.39 and 13.37). So does all
+    within a percent of the fastest where that one waits for memory or a cache (Y0 in int8, 1.79 and 2.33 ms, predicted
+    1.792 and 1.790).
     """
-    least = 1.01 * min((candidate.prediction.seconds for candidate in found), default=0.0)
+    fastest = min(found, key=lambda candidate: candidate.prediction.seconds, default=None)
+    moves = fastest is not None and fastest.prediction.bottleneck != "compute"
+    least = 1.01 * fastest.prediction.seconds if moves else 0.0
 
     def seconds(candidate: Candidate) -> float:
-        # Nine digits: schemes that move the same bytes are equal whatever the order of the additions.
         if candidate.scheme.problem.crosswise:
             return float(f"{candidate.prediction.seconds:.2e}")
-        moves = candidate.prediction.bottleneck != "compute"
-        return float(f"{max(candidate.prediction.seconds, least if moves else 0.0):.8e}")
+        # Nine digits: schemes that move the same bytes are equal whatever the order of the additions.
+        return float(f"{max(candidate.prediction.seconds, least):.8e}")
 
     return seconds
 
@@ -348,12 +359,10 @@ def _sized(plan: Plan, sizer: Sizer, order: tuple[tuple[str, ...], ...]) -> Iter
     dims = [block.dim for block in plan.blocks]
     counts = tuple(block.count for block in plan.blocks)
     composed = sum(len(cover.branches) > 1 for _, cover in plan.tile.covers)
-    rows = plan.problem.blocked and not plan.problem.plane
-    if composed > 1 or plan.problem.lanewise or rows:
+    if composed > 1 or plan.problem.lanewise:
         # Two compositions may cover more than any cache holds, but the loops inside them re-use what a tile reads. And
         # one loop over all channels that vectors run over reads pixels whole, where parts of it sweep them repeatedly.
-        # Tiles of few multiplications wait for memory, which comes fastest row by row.
-        yield plan.scheme((tuple((dim, dict(zip(dims, counts))[dim]) for dim in order[0]),))
+        yield plan.one_level(order[0])
     for chain in sizer.choose(order[1:]):
         tiles = [*chain[: sizer.tiled], counts]
         levels, held = [], (1,) * len(dims)

@@ -14,11 +14,12 @@ from search.explain import explain
 from search.predict import Predictor
 from search.registers import RegisterTile, register_tiles
 from search.sample import random_schemes
-from search.space import candidates, core_splits, plans, shortlist
+from search.space import Candidate, candidates, core_splits, in_order, plans, shortlist
 from search.volume import tasks
 from tests.model_cases import CATALOG, DEPTHWISE, L1, LAYERS, MACHINE, check_scheme, layer
 from tiling.compose import Composition
 from tiling.grouped import grouped2d
+from tiling.notation import parse
 from tiling.operators import conv2d, matmul
 from tiling.scheme import Lambda, Tile
 
@@ -46,6 +47,22 @@ def test_layers_have_exact_candidates(name):
     for candidate in found[:: max(1, len(found) // 20)]:
         check_scheme(candidate.scheme, 16)
     assert problem.flops / seconds[0] / MACHINE.peak > 0.45
+
+
+@pytest.mark.parametrize("waits, slower, first", [(True, 1.009, "w"), (True, 1.011, "h"), (False, 1.009, "h")])
+def test_of_what_waits_for_memory_neighbours_go_first_within_a_percent(waits, slower, first):
+    """Whether the fastest waits decides, not each candidate for itself."""
+    problem = conv2d(c=16, h=28, w=28, k=32, r=1, s=1)
+    inner_h, inner_w = (
+        parse(problem, f"T({a},14) T({b},14) S(y) T(c,16) U(h,2) U(w,2) U(k,2) V(k,16)") for a, b in ("wh", "hw")
+    )
+    base = candidates(problem, MACHINE, CATALOG)[0].prediction
+    still = replace(base, compute=2.0, overhead=0.0, movement=(1.0,) * len(base.movement))
+    moving = replace(still, compute=0.5)
+    fastest = Candidate(inner_h, replace(moving if waits else still, seconds=1.0))
+    for other in (still, moving):
+        found = in_order([fastest, Candidate(inner_w, replace(other, seconds=slower))])
+        assert [c.scheme for c in found] == ([inner_w, inner_h] if first == "w" else [inner_h, inner_w])
 
 
 def test_pixels_of_a_depthwise_convolution_are_read_whole():

@@ -57,7 +57,7 @@ def test_outputs_that_pass_the_caches_are_not_asked_for():
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("dtype", ISA)
 def test_exact_on_integers_beside_guard_pages(dtype, threads, row):
-    """Also where the last tile's next one would lie beyond y, and rows at the edge have fewer steps."""
+    """Also where the last tile's next one would lie beyond y."""
     problem = conv2d(**Y0 | dict(h=12, w=64, dtype=dtype, output_dtype={"bf16": "f32", "int8": "s32"}[dtype]))
     text = "T(h,2)@core T(h,3) T(w,4)" if threads == 2 else "T(h,6) T(w,4)"
     with patch.multiple("tiling.ahead", **FAR):

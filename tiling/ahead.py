@@ -145,18 +145,19 @@ def next_outputs(problem: Problem, tile: Around) -> NextOutputs | None:
     pixels side by side, and the next tile to those that follow. None where y is small enough to be near, where its
     steps are more than such lines, and where the next tile is another thread's.
 
-    yolo9000:Y0, tiles of 2 x 16 pixels: in int8 1.82 to 1.60 ms, on two threads 0.90 to 0.83, in bf16 1.29 to 1.26 and
-    0.66 to 0.64. Elsewhere it takes as much as it gives (`python -m bench.ahead` on Sapphire Rapids): a row of 32
-    pixels, whose next line has the place in a page that a store still waits for, 1.90 to 1.83, but on two threads 0.93
-    to 0.99; tiles of some of the channels, 1 x 1 layers of 4 MB, 2 to 9 % slower. So are all lines asked for at once,
-    before the steps or after them, and into L2.
+    yolo9000:Y0 in int8, tiles of 2 x 16 pixels: 1.82 to 1.60 ms (`python -m bench.ahead` on Sapphire Rapids). Elsewhere
+    it took about as much as it gave, and so it is not asked for: a row of 32 pixels, whose next line has the place in a
+    page that a store still waits for; tiles of some of the channels; 1 x 1 layers whose y has 4 MB. All lines asked for
+    at once, before the steps or after them, or into L2, gained nothing.
     """
     y, size, extents = problem.output, problem.bytes_of(problem.output), tile.register.extents
     loop, along = next((loop for loop in reversed(tile.outer) if loop.trips > 1), None), problem.row_dims[-1]
     if not problem.blocked or problem.plane or problem.crosswise or y.elements * size < SMALL_X:
         return None
     run = extents[problem.vector_dim] * size
-    if loop is None or loop.worker or loop.dim != along or run != y.stride(along) * size or run % LINE:
+    if loop is None or loop.worker or (loop.dim, loop.step) != (along, extents[along]):
+        return None
+    if run != y.stride(along) * size or run % LINE:
         return None
     count, in_line = extents[along] * run // LINE, LINE // size
     places = _places(problem, y, extents | {along: 1, problem.vector_dim: in_line}, True)

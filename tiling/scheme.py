@@ -308,15 +308,18 @@ def _only_the_edge(specifiers, dim: str, have: int, covered: int) -> bool:
     """Whether a scheme covers all of `dim`, its outermost loop running no further than it must, or no further than to
     the end of four tile registers.
     """
-    loops = (s for s in specifiers if isinstance(s, (Tile, Lambda)) and s.dim == dim)
-    outermost = next(
-        (s for s in loops if (s.trips if isinstance(s, Tile) else sum(n for n, _ in s.branches)) > 1), None
-    )
+    matrix = isinstance(specifiers[-1], Matrix)
+    loops = [s for s in specifiers if isinstance(s, (Tile, Lambda)) and s.dim == dim]
+    outermost = next((s for s in loops if matrix or _turns(s) > 1), None)
     if isinstance(outermost, Lambda):
         last = covered // sum(count * size for count, size in outermost.branches) * outermost.branches[-1][1]
     else:
         last = covered // (outermost.trips if outermost else 1)
-    return have <= covered < have + max(last, 0 if isinstance(specifiers[-1], Matrix) else FOUR_TILES)
+    return have <= covered < have + max(last, 0 if matrix else FOUR_TILES)
+
+
+def _turns(loop: Tile | Lambda) -> int:
+    return loop.trips if isinstance(loop, Tile) else sum(count for count, _ in loop.branches)
 
 
 def _check_fused(problem: Problem, specifiers) -> None:
