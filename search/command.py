@@ -47,7 +47,7 @@ from tiling.epilogue import fused
 from tiling.machine import Timing
 from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
-from tiling.scheme import Scheme, SchemeError
+from tiling.scheme import Scheme, SchemeError, Tile
 from tiling.shapes import canonical
 from tiling.winograd import Winograd
 
@@ -113,8 +113,8 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     if options.scheme is not None:
         scheme, outcome = shop.parsed(problem, options.scheme), None
         if options.threads > 1 and isinstance(scheme, Scheme) and tasks(scheme) == 1:
-            dims = (*reversed(scheme.problem.row_dims), scheme.problem.vector_dim)
-            dim = next((dim for dim in dims if scheme.problem.extents[dim] > 1), dims[-1])
+            tiled = [s.dim for s in scheme.specifiers if isinstance(s, Tile) and s.dim not in scheme.problem.reductions]
+            dim = tiled[0] if tiled else scheme.problem.vector_dim
             print(
                 f"the scheme shares no work between threads: with no loop such as T({dim},2)@core one of "
                 f"{options.threads} does all",
