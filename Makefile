@@ -1,4 +1,5 @@
-# From a clean checkout: `make run` generates a kernel, `make test` tests, `make bench` measures. `make help` lists all.
+# From a clean checkout: `make run` generates a kernel, `make test` tests, `make bench` measures.
+# `make help` lists all.
 
 PYTHON ?= python3
 SHAPE ?= resnet18:R2
@@ -9,11 +10,11 @@ VENV := .venv
 VENV_PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup compiler run test soak bench clean
+.PHONY: help setup compiler run lint format test test-fast soak bench clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 	@echo "Variables: SHAPE=$(SHAPE) MINUTES=$(MINUTES) PYTHON=$(PYTHON) PYTEST_FLAGS=$(PYTEST_FLAGS)"
 
 setup: compiler $(STAMP) ## create .venv and install into it, where that is not done yet
@@ -38,8 +39,20 @@ $(STAMP): pyproject.toml
 run: setup ## generate a fast kernel for SHAPE
 	$(VENV_PYTHON) -m search.conv --shape '$(SHAPE)'
 
+lint: setup ## check style, format and types; changes nothing
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+
+format: setup ## mend what `make lint` finds where that needs no thought
+	$(VENV)/bin/ruff check --fix
+	$(VENV)/bin/ruff format
+
 test: setup ## run the tests, files side by side
-	$(VENV_PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile $(PYTEST_FLAGS)
+	$(VENV_PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST_FLAGS)
+
+test-fast: setup ## run a quick sample of the tests, in at most two minutes on two cores
+	$(VENV_PYTHON) -m pytest -n auto --maxprocesses 4 --fast -q --durations 5 $(PYTEST_FLAGS)
 
 soak: setup ## run the long tests, which share MINUTES
 	$(VENV_PYTHON) -m pytest --soak '$(MINUTES)' -rfEP $(PYTEST_FLAGS)
@@ -48,5 +61,5 @@ bench: setup ## a short comparison with other libraries on ResNet-18; rewrites t
 	$(VENV_PYTHON) -m bench --suite resnet18 --budget 5 --readme README.md
 
 clean: ## remove .venv and what builds and tests leave behind
-	rm -rf $(VENV) build *.egg-info .pytest_cache .hypothesis
+	rm -rf $(VENV) build *.egg-info .pytest_cache .hypothesis .ruff_cache .mypy_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

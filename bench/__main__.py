@@ -1,4 +1,4 @@
-"""`python -m bench`: suites of real layers, ours beside the libraries a user would pick instead, on the same work."""
+"""The command `python -m bench`: times suites of real layers, our kernels beside other libraries."""
 
 from __future__ import annotations
 
@@ -9,56 +9,58 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import gpu_conditions
-from bench.algorithms import computed_by
-from bench.batch import batched
-from bench.conditions import USUAL_PEERS, available, conditions, identity
-from bench.epilogues import followed_by
-from bench.files import ReportError, append, check_writable
-from bench.formats import Run, conditions_line, to_json
-from bench.journal import Journal, alone, journal
-from bench.layouts import laid_out
-from bench.markdown import around_markers
 from bench.peers import PEERS
-from bench.report import publish, show
-from bench.results import Conditions, LayerResult
-from bench.run import Visit, plan, run
-from bench.sections import PAPER, sections
-from cpu.host import host
-from gpu.kernel import DeviceError
-from gpu.nvrtc import CompileError
-from microkernels.isa import ISAS_OF, Isa
-from microkernels.offline import machine_catalog
-from search.gpu_problem import DEFAULT_DTYPE, DTYPES
-from search.gpu_workshop import gpu_workshop
-from search.options import FAILURES, INTERRUPTED, seconds, whole
-from search.workshop import ALGORITHMS, DEFAULT_BUDGET, Workshop, workshop
+from bench.report.files import ReportError, append, check_writable
+from bench.report.formats import Run, conditions_line, to_json
+from bench.report.markdown import around_markers
+from bench.report.results import Conditions, LayerResult
+from bench.report.sections import PAPER, sections
+from bench.report.written import publish, show
+from bench.run import gpu_conditions
+from bench.run.algorithms import computed_by
+from bench.run.batch import batched
+from bench.run.conditions import USUAL_PEERS, available, conditions, identity
+from bench.run.epilogues import followed_by
+from bench.run.journal import Journal, alone, journal
+from bench.run.layouts import laid_out
+from bench.run.suites import Visit, plan, run
+from cpu.runtime.host import host
+from gpu.runtime.kernel import DeviceError
+from microkernels.ranking.offline import machine_catalog
+from microkernels.tile.isa import ISAS_OF, Isa
+from search.evaluator.cpu import CpuBackend, cpu_backend
+from search.evaluator.cuda import cuda_backend
+from search.find import DEFAULT_BUDGET
+from search.options import FAILURES, INTERRUPTED, check_target, seconds, whole
+from search.tuner.dtypes import DEFAULT_GPU_DTYPE, GPU_DTYPES
+from search.tuner.target import ALGORITHMS
+from tiling.dtypes import dtype_of
 from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import SchemeError
-from tiling.shapes import chosen
-from tiling.suite import Layer
+from tiling.text.shapes import chosen
+from tiling.text.suite import Layer
 
 STEM = "performance"  # of the report's files
 
 
 @dataclass
 class Finding:
-    """What a run has found so far; it outlives whatever ends the run."""
+    """The results of a run so far. They outlive whatever ends the run."""
 
     visits: Sequence[Visit] = ()
     results: list[LayerResult] = field(default_factory=list)
     failures: dict[Visit, str] = field(default_factory=dict)
 
     def missing(self, ended: str) -> list[tuple[str, str]]:
-        """(layer, why) for each visit without a result; those that never ended are so because the run was `ended`."""
+        """(layer, why) for each visit without a result. `ended` is the reason for visits that never ended."""
         done = {(r.suite, r.layer, r.threads) for r in self.results}
-        without = [v for v in self.visits if (v.suite, v.layer.name, v.shop.threads) not in done]
+        without = [v for v in self.visits if (v.suite, v.layer.name, v.backend.target.threads) not in done]
         return [(str(visit), self.failures.get(visit, ended)) for visit in without]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; the exit code. 2: what was asked for cannot be; 1: something went wrong; 130: Ctrl-C."""
+    """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
     options = _parser().parse_args(arguments)
     found = Finding()
     code, ended = 0, ""
@@ -70,10 +72,10 @@ def main(arguments: list[str] | None = None) -> int:
         threads = list(dict.fromkeys(options.threads))
         for sentence in _remarks(options, absent, threads):
             print(sentence, file=sys.stderr)
-        shops, described = _shops(options, suites, threads)
-        known = described(_command(options), shops[0], versions, absent, options.cache, options.budget)
+        backends, described = _backends(options, suites, threads)
+        known = described(_command(options), backends[0], versions, absent, options.cache, options.budget)
         unfinished = journal(identity(list(suites), suites, threads, options.dtype, options.algorithm, known))
-        found.visits = plan(suites, shops)
+        found.visits = plan(suites, backends)
         print(
             f"{len(found.visits)} layers to time, each with {options.budget:g} s of search and some 15 s of checks and "
             "turns; Ctrl-C keeps what is done",
@@ -89,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (ProblemError, SchemeError) as error:
         print(error, file=sys.stderr)
         code, ended = 2, f"not ended before an error: {error}"
-    except (ReportError, DeviceError, CompileError, *FAILURES) as error:
+    except (ReportError, DeviceError, *FAILURES) as error:
         print(error, file=sys.stderr)
         code, ended = 1, f"not ended before an error: {error}"
     if not found.results:
@@ -113,10 +115,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _check_target(options: argparse.Namespace) -> None:
-    """Fills in the target's dtype. Raises ProblemError for an option that it has no use for."""
+    """Fills in the target's dtype. Raises ProblemError for an option that means nothing to the target."""
     gpu = options.target == "cuda"
-    options.dtype = options.dtype or (DEFAULT_DTYPE if gpu else "f32")
-    known = DTYPES if gpu else tuple(ISAS_OF)
+    options.dtype = dtype_of(options.dtype) or (DEFAULT_GPU_DTYPE if gpu else "f32")
+    known = GPU_DTYPES if gpu else tuple(ISAS_OF)
     if options.dtype not in known:
         raise ProblemError(
             f"dtype {options.dtype!r:.40} is not covered by --target {options.target}: {', '.join(known)}"
@@ -125,10 +127,8 @@ def _check_target(options: argparse.Namespace) -> None:
         raise ProblemError("--epilogue is not covered with --dtype int8, whose sums are stored whole: leave it out")
     if gpu and options.layout != "nhwc":
         raise ProblemError(f"--layout {options.layout} is not covered by --target cuda: leave it out")
-    if gpu and options.algorithm != "direct":
-        raise ProblemError(f"--algorithm {options.algorithm} is not covered by --target cuda: leave it out")
-    if gpu and options.threads != [1]:
-        raise ProblemError("--threads means nothing to --target cuda: leave it out")
+    changed = {"algorithm": options.algorithm != "direct", "threads": options.threads != [1]}
+    check_target(options.target, frozenset(name for name, differs in changed.items() if differs))
 
 
 def _suites(options: argparse.Namespace) -> dict[str, tuple[Layer, ...]]:
@@ -143,31 +143,27 @@ def _laid_out(layers: tuple[Layer, ...], options: argparse.Namespace) -> tuple[L
     return computed_by(laid_out(layers, options.layout), options.algorithm)
 
 
-def _shops(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], threads: Sequence[int]):
-    """What searches and builds, one for each number of threads or the GPU's; and what describes the run's
-    conditions.
-    """
+def _backends(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], threads: Sequence[int]):
+    """The back ends, one for each number of threads or one for the GPU; and the function for the run's conditions."""
     if options.target == "cuda":
-        return [gpu_workshop(options.dtype)], gpu_conditions.conditions
-    shops = [workshop(None, count, options.dtype, options.algorithm) for count in threads]
+        return [cuda_backend(options.dtype)], gpu_conditions.conditions
+    backends = [cpu_backend(None, count, options.dtype, options.algorithm) for count in threads]
     problems = [layer.problem for layers in suites.values() for layer in layers if layer.problem]
-    for ranking in dict.fromkeys(ranking for problem in problems for ranking in _rankings(shops[0], problem)):
+    for ranking in dict.fromkeys(ranking for problem in problems for ranking in _rankings(backends[0], problem)):
         machine_catalog(*ranking, announce=lambda sentence: print(sentence, file=sys.stderr))
-    return shops, conditions
+    return backends, conditions
 
 
-def _rankings(shop: Workshop, problem: Problem) -> tuple[tuple[Isa, str], ...]:
-    """The ranking that the shop chooses from for a problem; none where it refuses it, which is said when the layer's
-    turn comes.
-    """
+def _rankings(backend: CpuBackend, problem: Problem) -> tuple[tuple[Isa, str], ...]:
+    """The ranking for the candidates of a problem; none for a problem that is refused, as its own turn will say."""
     try:
-        return (shop.ranking(shop.problem(problem)),)
+        return (backend.ranking(backend.problem(problem)),)
     except ProblemError:
         return ()
 
 
 def _check_files(options: argparse.Namespace) -> None:
-    """Whether what the run finds can be kept: asked before it begins. Raises ReportError."""
+    """Checks before the run that its results can be written. Raises ReportError."""
     for path in filter(None, (options.json, options.readme, options.report and options.report / f"{STEM}.md")):
         check_writable(path)
     if options.readme:

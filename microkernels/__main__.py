@@ -1,9 +1,9 @@
-"""`python -m microkernels`: the command line is `microkernels.command`, which loads its libraries first."""
+"""`python -m microkernels`: starts the command line of `microkernels.ranking.command`, which first loads libraries."""
 
 import sys
 
 try:
-    from microkernels.command import main
+    from microkernels.ranking.command import main
 
     sys.exit(main())
 except KeyboardInterrupt:  # while the libraries load, which takes a moment

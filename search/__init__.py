@@ -1,43 +1,64 @@
-"""Which scheme: an analytic model of data movement proposes, measurement decides.
+"""Finds a scheme for a problem: a model of data movement proposes, measurement decides.
 
-Read in this order, the model first:
+    generate_conv, generate_matmul    a problem in, a kernel out
+    load_kernel, fold_batch_norm      loads a saved kernel; folds a batch normalisation into weights
 
-    permutations  the loop orders worth trying at each level: MOpt's classes, as data
-    occupancy     how hard a tile presses on the sets of a cache
-    volume        bytes that a scheme moves into each cache
-    predict       the time of a scheme, with its parts
-    registers     register tiles that cover a problem exactly, best first
-    sizes         tile sizes for each cache: scipy first, then the integers beside its answer
-    space         candidates for a problem, ranked by predicted time
-    winograd      those of Winograd's algorithm: blocks, the schemes of its products, their time
-    sample        random valid schemes over the same grammar
-    explain       why an order won, as a table and a sentence
+    python -m search.conv, search.matmul    the same from the command line
 
-then what stands at the edge:
+In this folder, and in its rooms:
 
-    tune          measure the best candidates within a time budget
-    store         remember what was chosen
-    workshop      this machine: its facts, catalogue, workers and store, wired to the model and the tuner
-    generate      `generate_conv`, `generate_matmul`: a problem in, a kernel out; `load_kernel`: one that was saved
-    options       what the command lines have in common
-    command       the command line that `python -m search.conv` and `python -m search.matmul` are
-
-and, for a GPU (`gpu/` has the space and the model), loaded only when asked for:
-
-    gpu_target    the problem in a GPU's dtype, the device, the choice, the callable
-    gpu_check     a kernel's outputs compared with the reference
-    gpu_explain   the predicted time of every pipe, as a table and a sentence
-    gpu_report    what the command line prints
-    gpu_command   the command line with `--target cuda` and `--target cuda-twin`
+    find        problem, target ──► Found: candidates, measurement, last check, earlier choices
+    recorded    what find reads from the store and writes to it
+    generate    the Python entry points
+    command     the command lines of conv and matmul
+    options     the options that the command lines of all packages share
+    debug       TILEWRIGHT_DEBUG
+    console     `tilewright conv | matmul | microkernels | bench | cache | calibrate …`
+    conv        the command `python -m search.conv`
+    matmul      the command `python -m search.matmul`
+    entry       starts programs and entry points, whose libraries take a moment to load and may be missing
+    output      prints results
+    progress    shows a search under way on a terminal
+    report      the result of one search, as text for people and as one JSON object for programs
+    cost/       what a scheme costs: bytes into each cache, and time
+    space/      which schemes there are for a problem, best first
+    tuner/      what a search is asked for, what it measures, and what it chooses
+    evaluator/  how candidates are prepared, measured and verified. Nothing else of `search` runs a kernel
 """
 
-__all__ = ["fold_batch_norm", "generate_conv", "generate_matmul", "load_kernel"]
+from typing import Any
+
+# The names that can be imported from `search`. Each is loaded when it is first used, so that `import search` is fast.
+_ENTRY_POINTS = ("fold_batch_norm", "generate_conv", "generate_matmul", "load_kernel")
+_ERRORS = (
+    *("ArgumentError", "CacheError", "CandidateError", "CompileError", "CpuError", "ExportError", "MachineError"),
+    *("OutOfMemory", "ProblemError", "RankingError", "SchemeError", "StoreError", "TargetError", "ToolchainError"),
+    *("TuningError", "WorkerError"),
+)
+_GPU_ERRORS = ("DeviceError", "TwinError")
+
+__all__ = sorted((*_ENTRY_POINTS, *_ERRORS, *_GPU_ERRORS))
 
 
-def __getattr__(name: str):
-    """`from search import generate_conv`, loaded when asked for: the model's modules know nothing of compilers."""
-    if name in __all__:
-        import search.generate
+def __getattr__(name: str) -> Any:
+    """Loads one of the names, such as `generate_conv`, when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from search.entry import loading
 
-        return getattr(search.generate, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with loading():
+        if name in _ENTRY_POINTS:
+            from search import generate
+
+            return getattr(generate, name)
+        if name in _ERRORS:
+            from search.evaluator import errors
+
+            return getattr(errors, name)
+        from search.evaluator import kernels
+
+        return getattr(kernels, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

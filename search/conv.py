@@ -1,4 +1,4 @@
-"""`python -m search.conv --shape SHAPE`: from the shape of a convolution to a fast, checked, explained kernel."""
+"""The command `python -m search.conv --shape SHAPE`: finds a fast, checked, explained kernel for a convolution."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ SHAPE_HELP = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; the exit code (`search.command.main`)."""
+    """Runs the command line and returns the exit code (`search.command.main`)."""
     from search.command import main as search
-    from tiling.shapes import parse_shape
+    from tiling.text.shapes import parse_shape
 
     return search("python -m search.conv", parse_shape, SHAPE_HELP, arguments)
 

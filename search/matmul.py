@@ -1,4 +1,4 @@
-"""`python -m search.matmul --shape m=…,n=…,k=…`: from the shape of a matrix product to a fast, checked kernel."""
+"""The command `python -m search.matmul --shape m=…,n=…,k=…`: finds a fast, checked kernel for a matrix product."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ SHAPE_HELP = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; the exit code (`search.command.main`)."""
+    """Runs the command line and returns the exit code (`search.command.main`)."""
     from search.command import main as search
-    from tiling.shapes import parse_matmul_shape
+    from tiling.text.shapes import parse_matmul_shape
 
     return search("python -m search.matmul", parse_matmul_shape, SHAPE_HELP, arguments)
 

@@ -1,143 +1,172 @@
-"""What one search found, as text for people and as one JSON object for programs."""
+"""The result of one search for any target, as text for people and as one JSON object for programs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from cpu.emit import VERSION
+from search.evaluator.protocol import Details
+from search.find import Found
 from tiling.machine import Timing
-from tiling.scheme import Scheme
-from tiling.shapes import canonical
-from tiling.winograd import Winograd
+from tiling.rewrite.winograd import Winograd
+from tiling.text.shapes import canonical
 
-# On an idle machine the middle half of the samples lies within some percent; beyond this it was not idle.
+# On an idle machine the middle half of the samples lies within some percent. With a larger spread it was busy.
 BUSY_SPREAD = 0.2
 
 
 @dataclass(frozen=True)
 class Report:
-    """One search: its scheme, checked and timed.
+    """The report on one search.
 
-    cores: how many of the machine's cores the threads can occupy; the peak is theirs together. max_error: the largest
-    on random reals, None where a Ctrl-C came before that check (the integer check precedes every time);
-    definition_error: on the same data that of a direct convolution, None where the scheme is one. lacking: the CPU
-    flags for want of which no wider instruction set was chosen.
+    definition_error: the largest error of a direct convolution on the data of the last check; None where the scheme is
+    one. interrupted: whether a Ctrl-C came during or after the search. unsaved: why the kernel's files could not be
+    written; empty where they were. widest: whether the widest instruction set was chosen by default.
     """
 
-    scheme: Scheme
-    threads: int
-    cores: int
-    timing: Timing
-    max_error: float | None
+    found: Found
     definition_error: float | None
-    trials: int
-    failed: int
-    search_seconds: float
-    interrupted: bool
-    machine: str
-    isa: str
-    lacking: tuple[str, ...]
-    microkernels: tuple[str, ...]
     repeat: str
     explanation: str
     emitted: tuple[Path, ...]
+    interrupted: bool
+    unsaved: str = ""
+    widest: bool = True
+
+    @cached_property
+    def details(self) -> Details:
+        return self.found.backend.details(self.found.scheme)
+
+    @property
+    def timing(self) -> Timing | None:
+        return self.found.timing
+
+    @property
+    def conflicts(self) -> int | None:
+        return self.found.verdict.conflicts if self.found.verdict else None
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        return self.details.lacking if self.widest else ()
 
     @property
     def gflops(self) -> float:
-        """Reached, in GFLOP/s."""
-        return self.scheme.problem.flops / self.timing.seconds / 1e9
+        """The speed in GFLOP/s."""
+        assert self.timing  # asked for where there is one
+        return self.found.scheme.problem.flops / self.timing.seconds / 1e9
 
     @property
     def peak_gflops(self) -> float:
-        """The FMA peak of the cores in use, in GFLOP/s."""
-        return self.timing.peak_gflops * self.cores
+        """The peak of the cores in use, in GFLOP/s."""
+        assert self.timing  # asked for where there is one
+        return self.timing.peak_gflops * self.details.cores
 
-    @property
-    def transformed(self) -> bool:
-        """Whether this is Winograd's algorithm and not the definition."""
-        return isinstance(self.scheme, Winograd)
-
-    def as_json(self) -> dict:
-        """One object; seconds a call, GFLOP/s."""
+    def as_json(self) -> dict[str, object]:
+        """One object, in seconds per call and GFLOP/s; null where a value is unknown."""
+        found, details, target, timing = self.found, self.details, self.found.backend.target, self.timing
+        problem = found.scheme.problem
+        transformed = isinstance(found.scheme, Winograd)
         return {
-            "shape": canonical(self.scheme.problem),
-            "scheme": self.scheme.text,
-            "microkernels": list(self.microkernels),
-            "seconds": self.timing.seconds,
-            "samples": list(self.timing.samples),
-            "spread": self.timing.spread,
-            "gflops": self.gflops,
-            "peak_gflops": self.peak_gflops,
-            "percent_of_peak": 100 * self.gflops / self.peak_gflops,
-            "threads": self.threads,
-            "correct": True,  # a kernel that is not exact never gets a time, let alone a report
-            "max_error": self.max_error,
-            "algorithm": self.scheme.algorithm,
-            "direct_error": self.definition_error if self.transformed else self.max_error,
-            "trials": self.trials,
-            "failed": self.failed,
-            "search_seconds": self.search_seconds,
+            "shape": canonical(problem),
+            "scheme": found.scheme.text,
+            "target": target.name,
+            "dtype": problem.dtype,
+            "microkernels": list(details.microkernels),
+            "seconds": timing and timing.seconds,
+            "samples": list(timing.samples) if timing else None,
+            "spread": timing and timing.spread,
+            "gflops": timing and self.gflops,
+            "peak_gflops": timing and self.peak_gflops,
+            "percent_of_peak": timing and 100 * self.gflops / self.peak_gflops,
+            "threads": target.threads,
+            "correct": None if target.absent else True,  # a wrong kernel ends in an error, not in a report
+            "check": self.check,
+            "max_error": self.found.max_error,
+            "algorithm": found.scheme.algorithm,
+            "direct_error": self.definition_error if transformed else self.found.max_error,
+            "conflicts": self.conflicts,
+            "trials": found.trials,
+            "failed": found.failed,
+            "known": found.known,
+            "ranked": len(found.ranked),
+            "search_seconds": found.seconds,
+            "listing_seconds": found.listing,
             "interrupted": self.interrupted,
             "cache": "warm",
-            "machine": self.machine,
-            "isa": self.isa,
+            "machine": target.machine,
+            "isa": target.isa,
             "lacking": list(self.lacking),
-            "version": VERSION,
+            "version": details.version,
             "repeat": self.repeat,
             "explanation": self.explanation,
             "emitted": [str(path) for path in self.emitted],
+            **details.fields,
         }
 
-    def as_text(self) -> str:
-        """A line a fact."""
-        problem, timing = self.scheme.problem, self.timing
-        found = f"{self.trials} scheme{'s' if self.trials > 1 else ''} measured" if self.trials else "none measured"
-        if self.failed:
-            found += f", {self.failed} of them failed"
-        if self.interrupted:
-            found += ", ended by Ctrl-C"
+    @property
+    def check(self) -> str:
+        """A sentence on the last check: whether the kernel ran, where, and its largest error."""
+        if self.found.backend.target.absent:
+            return f"not run: {self.found.backend.target.absent}"
+        problem = self.found.scheme.problem
         exact = problem.epilogue is None or problem.epilogue.keeps_integers
-        check = "exact on small integers" + ("" if exact else ", but for what the epilogue rounds")
-        if self.max_error is not None:
-            # Sums of int8 are exact: only what follows them rounds.
-            bound = "its bound" if self.transformed or problem.dtype == "int8" else "K·eps"
-            bound += " as the epilogue carries it on" if problem.epilogue else ""
+        said = "exact on small integers" + ("" if exact else ", but for what the epilogue rounds")
+        said += self.details.checked_on
+        if self.found.max_error is not None:
             data = "numbers" if problem.dtype == "int8" else "reals"
-            check += f"; largest error on random {data} {self.max_error:.2g}, within {bound}"
+            said += f"; largest error on random {data} {self.found.max_error:.2g}, within {self.details.bound}"
         if self.definition_error is not None:
-            check += f"; a direct convolution's on the same data {self.definition_error:.2g}"
-        of_f32 = "" if problem.dtype == "f32" else " of f32"
+            said += f"; a direct convolution's on the same data {self.definition_error:.2g}"
+        if self.conflicts is not None:
+            said += f"; bank conflicts cost {self.conflicts} cycles"
+        return said
+
+    def as_text(self) -> str:
+        """The report as text, one fact per line."""
+        found, details, problem = self.found, self.details, self.found.scheme.problem
+        where, place = details.place
         lines = [
             ("problem", f"{problem.op} {canonical(problem)}   ({problem.flops / 1e9:.3g} GFLOP)"),
-            ("scheme", self.scheme.text),
-            ("composed of", ", ".join(self.microkernels)),
-            (
-                "time",
-                f"{timing.seconds * 1e3:.4g} ms a call, median of {len(timing.samples)} samples, spread "
-                f"{100 * timing.spread:.1f} %, {self.threads} thread{'s' if self.threads > 1 else ''}, warm caches",
-            ),
-            (
-                "speed",
-                f"{self.gflops:.1f} GFLOP/s = {100 * self.gflops / self.peak_gflops:.1f} % of the FMA peak{of_f32} "
-                f"{self.peak_gflops:.1f} GFLOP/s measured beside it",
-            ),
-            ("check", check),
-            ("search", f"{self.search_seconds:.1f} s, {found}"),
-            (
-                "machine",
-                f"{self.machine}, {self.isa}"
-                + (f", since this CPU lacks {', '.join(self.lacking)}" if self.lacking else ""),
-            ),
+            ("scheme", found.scheme.text),
+            *details.lines,
+            *self._times(),
+            ("check", self.check),
+            ("search", f"{found.seconds:.1f} s, {self._tried()}"),
+            (where, place + (f", since this CPU lacks {', '.join(self.lacking)}" if self.lacking else "")),
             ("repeat with", self.repeat),
         ]
-        if timing.spread > BUSY_SPREAD:
-            lines.append(
-                (
-                    "remark",
-                    "the samples differ a lot: other programs kept this machine busy, so measure again when it is idle",
-                )
-            )
+        if self.timing and self.timing.spread > BUSY_SPREAD:
+            lines.append(("remark", f"the samples differ a lot: {details.busy}"))
         lines += [("wrote", str(path)) for path in self.emitted]
         text = "\n".join(f"{name:<12} {value}" for name, value in lines)
         return f"{text}\n\n{self.explanation}" if self.explanation else text
+
+    def _times(self) -> list[tuple[str, str]]:
+        timing, details = self.timing, self.details
+        if timing is None:
+            return [("time", "not measured")]
+        time = (
+            f"{timing.seconds * 1e3:.4g} ms {details.each}, median of {len(timing.samples)} samples, spread "
+            f"{100 * timing.spread:.1f} %, {details.conditions}"
+        )
+        percent = 100 * self.gflops / self.peak_gflops
+        return [("time", time), ("speed", details.speed(self.gflops, percent, self.peak_gflops))]
+
+    def _tried(self) -> str:
+        """A sentence on what the search spent its time on."""
+        found = self.found
+        if found.given:
+            return "the scheme was given"
+        said = f"{found.trials} scheme{'s' if found.trials > 1 else ''} measured" if found.trials else "none measured"
+        if found.failed:
+            said += f", {found.failed} of them failed"
+        if found.known:
+            said += f", {found.known} known from earlier searches"
+        if found.known and not found.trials:
+            said += " and the best of those compared again"
+        if self.interrupted:
+            said += ", ended by Ctrl-C"
+        if len(found.ranked) == 1:
+            return f"one scheme ranked by the model, {said}"
+        return f"{said}; {found.listing:.1f} s of it listed and ranked {len(found.ranked)} schemes"

@@ -1,9 +1,10 @@
-"""What every test gets: folders of its own, skips for instruction sets this CPU lacks, `--update-golden` and `--soak`.
+"""What every test gets: folders of its own, skips for instruction sets this CPU lacks, and pytest's options of ours.
 
-A test marked `soak` runs only with `--soak MINUTES`, which runs nothing else. It asks for `soak_seconds` and stops by
-itself once that time is over; `soak_seed` is where its random numbers start. What it prints is shown at the end.
+`--soak MINUTES` runs the tests marked `soak` and nothing else, `--fast` a quick sample of the others, and
+`--update-golden` rewrites golden files instead of comparing with them.
 """
 
+import os
 import random
 import signal
 import time
@@ -12,13 +13,26 @@ from functools import cache
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A loaded machine is slow now and then; that is no failure of the code.
-settings.register_profile("tilewright", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("tilewright")
+# A loaded machine is slow now and then; that is no failure of the code. `make test` draws the same cases every time, so
+# that its outcome depends on the code alone; `make soak` draws new ones.
+settings.register_profile("soak", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", settings.get_profile("soak"), derandomize=True)
+settings.load_profile("same")
+
+# Fixtures that several folders use.
+pytest_plugins = ["tests.support.gpu_stand_in", "tests.support.fake_device"]
+
+# `--fast` runs so many cases of a test with parameters: the first and the last, and any others evenly between them.
+FAST_CASES = 2
 
 
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden instead of comparing with it")
+    parser.addoption(
+        "--fast",
+        action="store_true",
+        help=f"no test that is marked slow, and at most {FAST_CASES} cases of any other",
+    )
     parser.addoption(
         "--soak", type=float, metavar="MINUTES", help="run the soak tests, which share this time, and no other"
     )
@@ -35,6 +49,8 @@ def pytest_configure(config):
         config.option.soak_seed = random.randrange(2**32)
     if config.option.soak is not None and config.option.soak <= 0:
         raise pytest.UsageError("--soak takes a number of minutes above 0")
+    if config.option.soak is not None:
+        settings.load_profile("soak")
 
 
 def pytest_report_header(config):
@@ -47,7 +63,34 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         (long if item.get_closest_marker("soak") else short).append(item)
     items[:], left_out = (short, long) if config.option.soak is None else (long, short)
+    # Files with slow tests begin first, so that no process is left alone with one at the end (Makefile: loadfile).
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+    if config.option.fast:
+        sample = set(quick_sample(items))
+        left_out += [item for item in items if item not in sample]
+        items[:] = [item for item in items if item in sample]
     config.hook.pytest_deselected(items=left_out)
+
+
+def quick_sample(items: list[pytest.Item]) -> list[pytest.Item]:
+    """A few cases of every test that is not marked slow. A new test or case needs no entry anywhere for it."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if not item.get_closest_marker("slow"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return [case for cases in tests.values() for case in spread(cases, FAST_CASES)]
+
+
+def spread(things: list, count: int) -> list:
+    """So many things, the first and the last of them and others evenly between; all where there are fewer."""
+    if len(things) <= count:
+        return things
+    return [things[i * (len(things) - 1) // (count - 1)] for i in range(count)]
+
+
+# A soak test asks for `soak_seconds` and stops by itself once that time is over; `soak_seed` is where its random
+# numbers start. What it prints is shown at the end.
 
 
 class SoakTime:
@@ -88,18 +131,22 @@ def update_golden(request) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def isolated_folders(tmp_path_factory):
-    """No test reads or writes the user's own measurements and compiled kernels."""
+    """No test reads or writes the user's own measurements and compiled kernels.
+
+    Compiled kernels are shared by the whole run, processes of pytest-xdist included: many files build the same ones.
+    """
+    base = tmp_path_factory.getbasetemp()
+    cache = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled-kernels"
     with pytest.MonkeyPatch.context() as patch:
-        for variable in ("TILEWRIGHT_DATA", "TILEWRIGHT_CACHE"):
-            patch.setenv(variable, str(tmp_path_factory.mktemp(variable.lower())))
+        patch.setenv("TILEWRIGHT_DATA", str(tmp_path_factory.mktemp("data")))
+        patch.setenv("TILEWRIGHT_CACHE", str(cache))
         yield
 
 
 @pytest.fixture
 def data_folder(tmp_path, monkeypatch):
-    """Folders of this test's own; the one of measurements."""
+    """A folder of measurements of this test's own."""
     monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
     return tmp_path / "data"
 
 
@@ -113,7 +160,7 @@ def pytest_runtest_setup(item):
 @cache
 def device_missing() -> str:
     """Why no GPU can be used here; empty where one can."""
-    from gpu.kernel import DeviceError, current_device
+    from gpu.runtime.kernel import DeviceError, current_device
 
     try:
         current_device()
@@ -124,8 +171,8 @@ def device_missing() -> str:
 
 def _skip_without(name: str) -> None:
     # Imported here, so that the tests of the language run where the CPU packages cannot be imported.
-    from cpu.host import supports
-    from microkernels.isa import isa_named
+    from cpu.runtime.host import supports
+    from microkernels.tile.isa import isa_named
 
     missing = [flag for flag in isa_named(name).cpu_flags if not supports([flag])]
     if missing:

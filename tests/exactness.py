@@ -1,9 +1,7 @@
-"""`python -m tests.exactness --cases 2000`: random kernels, each compared with the definition, exactly, beside guard
-pages.
+"""`python -m tests.exactness --cases 2000`: random kernels beside guard pages, compared exactly with the definition.
 
-Every case is built and run in a worker, so one that crashes or hangs is a finding and not the end of the run. The seed
-is printed; a case that fails prints the one line that repeats it. With --shape and --scheme it runs that case alone, an
-epilogue being part of the shape; with --place at one place, which a failure names.
+A worker builds and runs each case, so that a crash is a finding and not the end of the run. The seed is printed, and a
+case that fails prints the line that repeats it: --shape and --scheme run one case, --place at one place of its arrays.
 """
 
 from __future__ import annotations
@@ -19,34 +17,41 @@ from contextlib import nullcontext
 from random import Random
 from unittest.mock import patch
 
-from cpu.host import host
-from cpu.kernel import build
-from cpu.toolchain import find_compiler
-from cpu.worker import CandidateError, Task, run_all
-from microkernels.isa import EVERY_ISA, isa_named
-from microkernels.microkernel import OPERATOR_DIMS
+from cpu.kernel.callable import build
+from cpu.runtime.host import host
+from cpu.runtime.toolchain import find_compiler
+from cpu.runtime.worker import CandidateError, Task, run_all
+from microkernels.tile.isa import EVERY_ISA, isa_named
+from microkernels.tile.microkernel import OPERATOR_DIMS
 from search.options import natural, whole
-from tests.guard import PLACES, check_guarded
-from tests.random_cases import Case, case
-from tiling.notation import parse
-from tiling.shapes import canonical, problem_of
+from tests.support.guard import PLACES, check_guarded
+from tests.support.random_cases import Case, case
+from tiling.text.notation import parse
+from tiling.text.shapes import canonical, problem_of
 
 # A compilation that takes longer than this on a loaded machine hangs.
 CASE_SECONDS = 300
 
 
-# What `tiling.ahead` takes for few and small, so that random kernels, which are, ask for what comes next too.
-FAR = {"FEW_WEIGHTS": 0, "SMALL_X": 0, "LARGEST_L1": -1, "MOST_A_LINE": 1 << 30, "LEAST_A_LINE": 0, "STEPS_AHEAD": 1}
+# What `tiling.loops.prefetch` takes for few and small, so that random kernels, which are, ask for what comes next too.
+FAR = {
+    "FEW_WEIGHTS": 0,
+    "SMALL_X": 0,
+    "LARGEST_L1": -1,
+    "MOST_A_LINE": 1 << 30,
+    "LEAST_A_LINE": 0,
+    "PREFETCH_DISTANCE": 1,
+}
 
 
 def check(
     *, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool, far: bool = False, places=PLACES
 ) -> None:
-    """In a worker: one kernel with its arrays at `places` of `tests.guard`. Raises WrongResult, or crashes.
+    """In a worker: one kernel with its arrays at `places` of `tests.support.guard`. Raises WrongResult, or crashes.
 
     It prints each place beforehand: what a worker printed last is told of its crash.
     """
-    with patch.multiple("tiling.ahead", **FAR) if far else nullcontext():
+    with patch.multiple("tiling.loops.prefetch", **FAR) if far else nullcontext():
         kernel = build(parse(problem_of(op, shape), scheme), isa_named(isa), threads, stream)
     for place in places:
         print(f"--place {place}", flush=True)
@@ -117,11 +122,11 @@ def kinds(drawn: Case) -> list[str]:
     text, problem = drawn.scheme.text, drawn.scheme.problem
     found = ["cases", problem.op, drawn.isa]
     found += [f"{problem.dtype} to {problem.output_dtype}"] if problem.dtype != "f32" else []
-    found += ["channels first"] if problem.crosswise else []
+    found += ["channels first"] if problem.transposed_output else []
     found += ["by Winograd's algorithm"] if drawn.scheme.algorithm == "winograd" else []
     found += ["composed"] if "λ" in text else []
     found += ["with pixels as one dim"] if "(hw," in text or "(hw)" in text else []
-    found += ["strip by strip"] if "S(x)" in text and not problem.in_place else []
+    found += ["strip by strip"] if "S(x)" in text and not problem.weights_broadcast else []
     found += ["with core loops"] if "@core" in text else []
     found += ["streamed"] if drawn.stream else []
     found += ["as if far"] if drawn.far else []

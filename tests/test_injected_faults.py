@@ -1,7 +1,7 @@
 """Candidates that crash, hang, run out of memory or compute something else, in the real ranking and the real tuner.
 
-The faults are put into the kernels by a compiler of our own (`tests/faulty_compiler.py`), so that nothing of what is
-tested knows of them.
+The faults are put into the kernels by a compiler of our own (`tests/support/faulty_compiler.py`), so that nothing of
+what is tested knows of them.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from pathlib import Path
 
 import pytest
 
-from cpu.cache import clear
-from cpu.host import fingerprint, host
-from microkernels import offline
-from microkernels.isa import PORTABLE
-from microkernels.records import load, measured
-from microkernels.space import quick
-from search import store
-from search.tune import TuningError
-from search.workshop import Workshop, workshop
+from cpu.runtime.cache import clear
+from cpu.runtime.host import fingerprint, host
+from microkernels.ranking import offline
+from microkernels.scores.records import load, measured
+from microkernels.tile.isa import PORTABLE
+from microkernels.tile.space import quick
+from search.evaluator.cpu import CpuEvaluator, cpu_backend
+from search.tuner import store
+from search.tuner.tune import TuningError
+from tests.support.searching import tune
 from tiling.machine import Timing
-from tiling.notation import parse
 from tiling.operators import conv2d
+from tiling.text.notation import parse
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
 # Each fault with how its recorded reason begins, or a part of it.
 FAULTS = {
     "segfault": "crashed with SIGSEGV",
@@ -69,7 +71,7 @@ def own_folders(tmp_path, monkeypatch):
 @pytest.fixture
 def inject(monkeypatch):
     """Call with {text in the source: fault}."""
-    monkeypatch.setenv("CC", shlex.join([sys.executable, str(ROOT / "tests" / "faulty_compiler.py")]))
+    monkeypatch.setenv("CC", shlex.join([sys.executable, str(ROOT / "tests" / "support" / "faulty_compiler.py")]))
 
     def inject(faults):
         monkeypatch.setenv("FAULTS", json.dumps(faults))
@@ -101,28 +103,28 @@ def test_the_ranking_goes_on_past_every_fault(inject, monkeypatch):
 
 
 def test_the_tuner_goes_on_past_every_fault(inject, monkeypatch):
-    monkeypatch.setattr("search.tune.LEAST_PATIENCE", PATIENCE)
-    monkeypatch.setattr("search.tune.PATIENT_SHARE", 0.0)
+    monkeypatch.setattr("search.tuner.tune.LEAST_PATIENCE", PATIENCE)
+    monkeypatch.setattr("search.tuner.tune.PATIENT_SHARE", 0.0)
     chosen = dict(zip((scheme.text for scheme in SCHEMES), FAULTS))
     inject({f" {text}\n": fault for text, fault in chosen.items()})
-    shop = workshop("portable")
-    outcome = shop.tune(SCHEMES[: len(FAULTS) + 1], budget=BUDGET, trials=99)
+    backend = cpu_backend("portable")
+    outcome = tune(backend, SCHEMES[: len(FAULTS) + 1], budget=BUDGET, trials=99)
     assert outcome.best.scheme == SCHEMES[len(FAULTS)] and outcome.failed == len(FAULTS)
-    found = store.measured(shop.key(PROBLEM))
+    found = store.measured(backend.key(PROBLEM))
     for text, fault in chosen.items():
         assert FAULTS[fault] in found[text], fault
     assert isinstance(found[outcome.best.scheme.text], Timing)
 
     visited = []
-    real = Workshop.measure
+    real = CpuEvaluator.measure
     monkeypatch.setattr(
-        Workshop,
+        CpuEvaluator,
         "measure",
-        lambda self, worker, scheme, *rest: visited.append(scheme) or real(self, worker, scheme, *rest),
+        lambda self, scheme, *rest: visited.append(scheme) or real(self, scheme, *rest),
     )
     inject({})
     clear()  # as above
-    again = shop.tune(SCHEMES[: len(FAULTS) + 1], budget=BUDGET, trials=99)
+    again = tune(backend, SCHEMES[: len(FAULTS) + 1], budget=BUDGET, trials=99)
     assert again.trials == len(AGAIN) and again.failed == 0, "only what never ended or was killed is tried again"
     assert {scheme.text for scheme in visited} <= {t for t, fault in chosen.items() if fault in AGAIN} | {
         outcome.best.scheme.text
@@ -132,4 +134,4 @@ def test_the_tuner_goes_on_past_every_fault(inject, monkeypatch):
 def test_where_every_candidate_fails_the_search_says_why(inject):
     inject({"void": "segfault"})
     with pytest.raises(TuningError, match="none of 3 candidates could be measured: crashed with SIGSEGV"):
-        workshop("portable").tune(SCHEMES[:3], budget=BUDGET, trials=3)
+        tune(cpu_backend("portable"), SCHEMES[:3], budget=BUDGET, trials=3)

@@ -18,29 +18,31 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import filelock
 import pytest
 
-from cpu.host import fingerprint, host
-from microkernels.catalog import Entry
-from microkernels.database import FILE_NAME
-from microkernels.estimate import estimate
-from microkernels.isa import PORTABLE
-from microkernels.microkernel import parse
-from microkernels.rank import DOUBTFUL, IMPOSSIBLE, LOOKS
-from microkernels.records import measured, record
-from microkernels.space import quick
-from search import store
-from search.tune import BATCH, MOST_FINALISTS, ROUNDS
-from search.workshop import workshop
+from cpu.runtime.host import fingerprint, host
+from microkernels.ranking.rank import DOUBTFUL, IMPOSSIBLE, REPETITIONS
+from microkernels.scores.catalog import Entry
+from microkernels.scores.database import FILE_NAME
+from microkernels.scores.records import measured, record
+from microkernels.tile.estimate import estimate
+from microkernels.tile.isa import PORTABLE
+from microkernels.tile.microkernel import parse
+from microkernels.tile.space import quick
+from search.evaluator.cpu import cpu_backend
+from search.tuner import store
+from search.tuner.tune import BATCH, MOST_FINALISTS, ROUNDS
 from tiling.machine import Timing
-from tiling.shapes import parse_shape
+from tiling.text.shapes import parse_shape
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
 SHAPE = "c=8,h=10,w=10,k=16,r=3,s=3,pad=1"
 JOBS = 2
 RANK = ["-m", "microkernels", "rank", "--isa", "portable", "--quick", "--resume", "--jobs", str(JOBS)]
@@ -110,10 +112,8 @@ class Site:
     def signal(self, running: subprocess.Popen, number: int, whom: str) -> None:
         """Sends a signal and waits until nothing of the run is left, its workers and compilers included."""
         started = time.monotonic()
-        try:
+        with suppress(ProcessLookupError):  # it has ended by itself
             (os.killpg if whom == "group" else os.kill)(running.pid, number)
-        except ProcessLookupError:
-            pass  # it has ended by itself
         running.wait(PATIENCE)
         while left := self.processes():
             assert time.monotonic() - started < PATIENCE, f"{left} go on without the run that started them"
@@ -145,7 +145,7 @@ def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("prepared")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_DATA", str(folder / "data"))
-        assert workshop("portable").machine and store.measured(workshop("portable").key(parse_shape(SHAPE))) == {}
+        assert cpu_backend("portable").machine and store.measured(cpu_backend("portable").key(parse_shape(SHAPE))) == {}
         for kernel in quick(PORTABLE):
             record(fingerprint(host()), Entry(kernel, estimate(kernel), Timing((1e-6,), 60.0)), settled=True)
     return folder
@@ -203,7 +203,7 @@ def check_repeats(place: Site, finished: set[str]) -> None:
     visits = Counter(name for (name,) in place.query("SELECT name FROM audit WHERE run = ?", place.runs))
     again = {name for name, count in visits.items() if name in finished or count > 1}
     if place.command is RANK:
-        assert not finished & set(visits) and all(count <= LOOKS for count in visits.values())
+        assert not finished & set(visits) and all(count <= REPETITIONS for count in visits.values())
     else:
         assert len(again) <= MOST_FINALISTS + 1 and all(count <= 1 + 3 * ROUNDS for count in visits.values())
 
@@ -261,8 +261,8 @@ def kill_again_and_again(folder: Path, prepared: Path, command: list[str], enoug
 def test_a_killed_and_an_interrupted_run_resume(tmp_path, prepared, command):
     place = site(tmp_path / "site", prepared, command)
     for count, (number, whom) in enumerate([(signal.SIGKILL, "process"), (signal.SIGINT, "group")]):
-        known = len(place.recorded())
-        assert not killed_run(place, lambda running: place.wait_for_records(running, known + 1 + count), number, whom)
+        enough = partial(place.wait_for_records, count=len(place.recorded()) + 1 + count)
+        assert not killed_run(place, enough, number, whom)
     check_complete(place)
 
 
@@ -270,7 +270,10 @@ def test_a_killed_and_an_interrupted_run_resume(tmp_path, prepared, command):
 @pytest.mark.parametrize("command", [RANK, TUNE], ids=["rank", "tune"])
 def test_runs_killed_at_fifty_random_moments_resume(tmp_path, prepared, command, soak_seconds, soak_seed):
     until = time.monotonic() + soak_seconds
-    enough = lambda count: count >= 50 and time.monotonic() > until  # noqa: E731
+
+    def enough(count: int) -> bool:
+        return count >= 50 and time.monotonic() > until
+
     print(kill_again_and_again(tmp_path / "site", prepared, command, enough, random.Random(soak_seed)))
 
 
@@ -320,7 +323,7 @@ def test_a_ranking_on_a_full_disk_ends_with_a_sentence_and_keeps_what_it_has(tmp
 
 
 def test_reading_needs_neither_the_write_lock_nor_room(tmp_path, prepared, monkeypatch):
-    monkeypatch.setattr("microkernels.database.BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("microkernels.scores.database.BUSY_SECONDS", 0.1)
     place = site(tmp_path / "site", prepared, TUNE)
     monkeypatch.setenv("TILEWRIGHT_DATA", str(place.folder / "data"))
     count = len(measured(fingerprint(host())))
@@ -352,9 +355,11 @@ def test_reading_a_store_on_a_file_system_that_takes_no_more(how, tmp_path, prep
         read = [sys.executable, "-m", "microkernels", "show", "--isa", "portable", "--top", "3", "--json"]
         ended = subprocess.run(read, cwd=ROOT, env=environment, capture_output=True, text=True)
         assert ended.returncode == 0 and len(ended.stdout.splitlines()) == 3 and ended.stderr == "", ended.stderr
-        write = "from search import store; store.keep_facts('here', 'portable', {'padding': 'x' * 9999})"
+        write = "from search.tuner import store; store.keep_facts('here', 'portable', {'padding': 'x' * 9999})"
         ended = subprocess.run([sys.executable, "-c", write], cwd=ROOT, env=environment, capture_output=True, text=True)
-        assert "StoreError: measurements cannot be kept in" in ended.stderr.splitlines()[-1]
+        last = ended.stderr.splitlines()[-1]
+        assert "StoreError: measurements cannot be kept in" in last
+        assert {"full": "No space left on device", "read-only": "Read-only file system"}[how] in last
     finally:
         subprocess.run(["umount", str(small)], check=True)
 
@@ -362,10 +367,10 @@ def test_reading_a_store_on_a_file_system_that_takes_no_more(how, tmp_path, prep
 def test_a_full_cache_disk_is_no_candidates_fault(tmp_path, prepared):
     place = site(tmp_path / "site", prepared, RANK)
     what = f"name={quick(PORTABLE)[0].name!r}, l1_bytes=32768, seconds=0.01"
-    compile_one = f"from cpu.measure import microkernel; microkernel({what})"
+    compile_one = f"from cpu.kernel.measure import microkernel; microkernel({what})"
     in_worker = (
-        "from cpu.worker import Worker, WorkerError\n"
-        f"try: Worker().call('cpu.measure:microkernel', timeout=60, {what})\n"
+        "from cpu.runtime.worker import Worker, WorkerError\n"
+        f"try: Worker().call('cpu.kernel.measure:microkernel', timeout=60, {what})\n"
         "except WorkerError as error: print(error)\n"
     )
     ended = run_with_small_files(place, 8192, ["-c", compile_one])

@@ -10,33 +10,35 @@ import sys
 import tempfile
 import time
 import warnings
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from cpu.cache import kernel_folder
-from cpu.emit import emit, symbol_of
-from cpu.library import shared_object
-from cpu.toolchain import BASE_FLAGS, find_compiler
-from microkernels import records
-from microkernels.catalog import Entry, Failure
-from microkernels.command import _print_failures
-from microkernels.database import FILE_NAME, data_folder
-from microkernels.isa import ISAS, PORTABLE
-from microkernels.microkernel import Microkernel
-from microkernels.microkernel import parse as parse_microkernel
-from microkernels.space import quick
-from search import generate_conv, store
+from cpu.codegen.emit import emit, symbol_of
+from cpu.runtime.cache import kernel_folder
+from cpu.runtime.library import shared_object
+from cpu.runtime.toolchain import BASE_FLAGS, find_compiler
+from microkernels.ranking.command import _print_failures
+from microkernels.scores import records
+from microkernels.scores.catalog import Entry, Failure
+from microkernels.scores.database import FILE_NAME, data_folder
+from microkernels.tile.isa import ISAS, PORTABLE
+from microkernels.tile.microkernel import Microkernel
+from microkernels.tile.microkernel import parse as parse_microkernel
+from microkernels.tile.space import quick
+from search import generate_conv
 from search.conv import main as conv_command
-from search.workshop import workshop
+from search.evaluator.cpu import cpu_backend
+from search.tuner import store
 from tiling.machine import Timing
-from tiling.notation import parse
 from tiling.operators import conv2d
 from tiling.scheme import SchemeError
-from tiling.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape, suite
+from tiling.text.notation import parse
+from tiling.text.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape, suite
 
 ROOT = Path(__file__).parents[1]
 HOSTILE = (
@@ -121,7 +123,7 @@ def check_name(text: str) -> None:
 def check_suite(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         (Path(folder) / "mine.txt").write_bytes(text.encode(errors="surrogatepass"))
-        patch.setattr("tiling.suite.files", lambda _: Path(folder))
+        patch.setattr("tiling.text.suite.files", lambda _: Path(folder))
         try:
             layers = suite("mine")
         except ShapeError as error:
@@ -202,6 +204,7 @@ def test_folders_and_compilers_may_have_any_name(tmp_path, monkeypatch):
     assert all(re.fullmatch(r"[0-9a-f]{64}\.(so|c)", path.name) for path in kernel_folder().iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_compiler_sees_fixed_words_only(isa, monkeypatch, tmp_path):
     """Whatever the problem: the command line is made of our flags and of a name that is a hash."""
@@ -254,10 +257,8 @@ def doctored(tmp_path_factory):
                 text = (
                     value.encode(errors="surrogatepass").decode(errors="replace") if isinstance(value, str) else value
                 )
-                try:
+                with suppress(sqlite3.IntegrityError):  # what must not be null
                     connection.execute(f"UPDATE {table} SET {column} = ?", (text,))
-                except sqlite3.IntegrityError:
-                    pass  # what must not be null
         return key
 
     yield write
@@ -286,7 +287,7 @@ def check_records(doctored, values: dict[tuple[str, str], object]) -> None:
         assert 0 < entry.score < float("inf") and entry.kernel.isa == "portable" and isinstance(entry.timing, Timing)
     assert all(parse_microkernel(name) for name in names)
     assert all(isinstance(outcome, (Timing, str)) for outcome in outcomes.values())
-    assert choice is None or isinstance(choice[0], str) and (choice[1] is None or isinstance(choice[1], Timing))
+    assert choice is None or (isinstance(choice[0], str) and (choice[1] is None or isinstance(choice[1], Timing)))
     assert facts is None or all(rate > 0 for rate in facts["read"].values())
     if choice:
         check_scheme(choice[0])
@@ -300,14 +301,23 @@ def test_a_doctored_record_is_valid_or_ignored(doctored):
     given(DOCTORED)(settings(max_examples=50)(lambda values: check_records(doctored, values)))()
 
 
+def check_many(check, inputs, start: int) -> None:
+    @seed(start)
+    @settings(max_examples=300, database=None)
+    @given(inputs)
+    def one(value):
+        check(value)
+
+    one()
+
+
 @pytest.mark.soak
 def test_hostile_texts_and_records_for_long(doctored, soak_seconds, soak_seed):
     until, rounds = time.monotonic() + soak_seconds, 0
-    many = settings(max_examples=300, database=None)
     while True:
         for texts, check in TEXTS.values():
-            seed(soak_seed + rounds)(given(text=texts)(many(lambda text: check(text))))()
-        seed(soak_seed + rounds)(given(DOCTORED)(many(lambda values: check_records(doctored, values))))()
+            check_many(check, texts, soak_seed + rounds)
+        check_many(partial(check_records, doctored), DOCTORED, soak_seed + rounds)
         rounds += 1
         if time.monotonic() > until:
             break
@@ -353,18 +363,18 @@ def test_a_store_with_other_columns_is_set_aside(tmp_path, monkeypatch):
 )
 def test_a_doctored_choice_is_told_and_searched_again(tmp_path, monkeypatch, scheme):
     monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path))
-    shop, problem = workshop("portable"), conv2d(c=4, h=5, w=5, k=4, r=1, s=1)
+    backend, problem = cpu_backend("portable"), conv2d(c=4, h=5, w=5, k=4, r=1, s=1)
     wanted = parse(problem, "R(h) R(w) S(y) T(c,4) V(k,4)")
-    store.choose(shop.key(problem), shop.kind("model", problem), scheme, None)
-    monkeypatch.setattr("search.workshop.Workshop.candidates", lambda *_: [wanted])
+    store.choose(backend.key(problem), backend.kind("model", problem), scheme, None)
+    monkeypatch.setattr("search.evaluator.cpu.CpuBackend.candidates", lambda *_: [wanted])
     with pytest.warns(RuntimeWarning, match="the choice for c=4,h=5,w=5,k=4,r=1,s=1"):
         assert generate_conv(c=4, h=5, w=5, k=4, r=1, s=1, isa="portable").scheme == wanted
-    assert store.choice(shop.key(problem), shop.kind("model", problem)) == (wanted.text, None)
+    assert store.choice(backend.key(problem), backend.kind("model", problem)) == (wanted.text, None)
 
 
 def test_show_with_a_doctored_store_has_no_traceback(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path))
-    from cpu.host import fingerprint, host
+    from cpu.runtime.host import fingerprint, host
 
     for kernel in quick(PORTABLE)[:3]:
         records.record(fingerprint(host()), Entry(kernel, 0.5, Timing((1.0,), 9.0)), settled=True)

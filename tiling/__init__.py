@@ -1,18 +1,25 @@
-"""The language of Tilewright: what to compute, and how it is tiled. Standard library only, nothing but pure data.
+"""The language of Tilewright: what to compute, and how it is tiled. Pure data; needs the standard library only.
 
-Read in this order:
+In this folder, and in its rooms:
 
-    problem    what to compute: dims, tensors, affine index expressions
-    operators  the problems there are: conv2d (grouped and depthwise too), matmul
-    epilogue   what follows the operator: an expression of its result, fused into the stores
-    suite      lists of real networks' layers, and how often each network has them
-    shapes     the text forms of a problem: suite names, key=value lists, benchdnn descriptors
-    scheme     how it is tiled: specifiers, and the rules that make them a valid scheme
-    notation   the text form of a scheme: parse and print
-    compose    λ: every way to cover an extent exactly with one or two microkernel sizes
-    nest       a scheme lowered to the loops it stands for, one node a loop
-    footprint  how many bytes of each tensor a tile touches, and which taps fall on padding
-    taskmap    which worker gets which tile: repeat, spatial and their composition
-    machine    the machine a scheme runs on, and the timings taken on it
-    show       a scheme as indented pseudo-code
+    tensor       affine indices, shapes, windows: what the tensors of a problem are made of
+    value        the tree of an epilogue's expression
+    problem      what to compute: dims, tensors, affine index expressions
+    operators    the operators: conv2d (grouped and depthwise too), matmul
+    epilogue     the reader of epilogues: expressions of the result, fused into the stores
+    scheme       how a problem is tiled: specifiers, and the rules that make them a valid scheme
+    compose      λ: every way to cover an extent exactly with one or two microkernel sizes
+    footprint    how many bytes of each tensor a tile touches, and which taps fall on padding
+    taskmap      which worker gets which tile: repeat, spatial and their composition
+    machine      the machine that a scheme runs on, and the timings taken on it
+    arguments    the error for an array that a kernel cannot take
+    bias         the bias that sums begin with, where an epilogue adds one
+    canonical    a problem as text
+    dtypes       the dtypes, their sizes, and their names in other libraries
+    expression   sums and products as C text, for emitters and task maps
+    flat_pixels  the flattened pixels of an image: h and w as one dim, hw
+    loops/       the loops that a scheme stands for, and what they prefetch
+    rewrite/     rewrites of a problem into an equal one: each file says when its rewrite applies, or why it does not
+    text/        what people type and read: shapes, suites, schemes as text, the names of kernels
+    suites/      lists of real layers, a text file each
 """

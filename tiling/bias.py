@@ -1,22 +1,23 @@
-"""The bias that sums begin with, where an epilogue adds one: `relu(y + b)` is relu of sums that begin with b.
+"""The bias that sums begin with in place of 0: `relu(y + b)` is relu of sums that begin with b.
 
-What flows in: a problem with an epilogue. Out: the array that accumulators begin with, and what is left of the epilogue
-for the stores to do. A store then has an addition less for every vector, which shows where sums are short: of a tile of
-14 x 2 vectors over 64 channels bias and ReLU are 56 instructions beside 1792 products, ReLU alone 28.
+The functions split an epilogue into the array that accumulators begin with, and the rest, which the stores do. A store
+then has one addition less for every vector.
 """
+
+# That shows where sums are short: a tile of 14 x 2 vectors over 64 channels has 1792 FMAs. Bias and ReLU in the stores
+# are 56 instructions more, ReLU alone 28.
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from tiling.epilogue import Apply, Array, Epilogue, Sum, Value, parts
-from tiling.problem import Problem, Tensor
+from tiling.problem import Problem
+from tiling.tensor import Tensor
+from tiling.value import Apply, Array, Epilogue, Sum, Value, parts
 
 
 def split(epilogue: Epilogue) -> tuple[Array, Epilogue] | None:
-    """Of an expression with y in it once, as y + b: the array b, and the expression with y in the place of y + b. None
-    of others.
-    """
+    """The array b and the expression with y in place of y + b, where y occurs once, as y + b; else None."""
     found = [part for part in parts(epilogue.value) if isinstance(part, Apply) and part.operation == "add"]
     sums = [part for part in found if Sum() in part.arguments]
     arrays = [array for part in sums for array in part.arguments if isinstance(array, Array)]
@@ -26,7 +27,7 @@ def split(epilogue: Epilogue) -> tuple[Array, Epilogue] | None:
 
 
 def _with_sum(value: Value, part: Value) -> Value:
-    """The value with y in the place of a part."""
+    """The value with y in place of `part`."""
     if value == part:
         return Sum()
     if not isinstance(value, Apply):
@@ -36,9 +37,12 @@ def _with_sum(value: Value, part: Value) -> Value:
 
 @lru_cache(maxsize=64)
 def bias_of(problem: Problem) -> Tensor | None:
-    """The array that sums begin with in place of 0: one value a channel, where sums are floats in vector registers."""
+    """The array that sums begin with in place of 0, or None. It has one value a channel.
+
+    Sums must be floats in vector registers.
+    """
     found = split(problem.epilogue) if problem.epilogue else None
-    if found is None or problem.sum_dtype != "f32" or problem.blocked:
+    if found is None or problem.sum_dtype != "f32" or problem.by_matrix:
         return None
     array = next(tensor for tensor in problem.epilogue_arrays if tensor.name == found[0].name)
     channel = next(index for index in problem.output.indices if index.coefficient(problem.panel_dim))
@@ -47,7 +51,7 @@ def bias_of(problem: Problem) -> Tensor | None:
 
 @lru_cache(maxsize=64)
 def stored(problem: Problem) -> Epilogue | None:
-    """What stores do to each sum: the epilogue, or what is left of it where sums begin with its bias."""
+    """The epilogue that stores apply to each sum: all of it, or the rest where sums begin with its bias."""
     if problem.epilogue is None or bias_of(problem) is None:
         return problem.epilogue
     found = split(problem.epilogue)

@@ -1,6 +1,6 @@
-"""Composition λ: cover an extent exactly with loops over one or two microkernel sizes.
+"""Composition λ: loops over one or two microkernel sizes cover an extent exactly.
 
-The idea is TTile's: 34 = 2·11 + 1·12 needs no partial tile, where a single size of 12 leaves 10 points over.
+The idea is TTile's: 34 = 2·11 + 1·12 needs no partial tile, whereas a single size of 12 leaves 10 points over.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import gcd, isqrt
 
 @dataclass(frozen=True)
 class Composition:
-    """(Σ count·size)·repeat = extent, the branches in rising order of size."""
+    """(Σ count·size)·repeat = extent. The branches (count, size) stand in rising order of size."""
 
     branches: tuple[tuple[int, int], ...]
     repeat: int
@@ -36,8 +36,8 @@ def divisors(number: int) -> tuple[int, ...]:
 def compositions(extent: int, sizes: Iterable[int], per_pair: int | None = None) -> Iterator[Composition]:
     """Every (a·s1)·m and (a·s1 + b·s2)·m = extent with s1 < s2 from `sizes`, and a, b, m > 0.
 
-    compositions(20, (7, 3)) yields exactly two pairs: (2·3 + 2·7)·1 and (1·3 + 1·7)·2. `per_pair` limits how many are
-    yielded for each (s1, s2, m): those that use s2 most, since long extents have thousands.
+    compositions(20, (7, 3)) yields exactly two: (2·3 + 2·7)·1 and (1·3 + 1·7)·2. Long extents have thousands, so
+    `per_pair` limits how many there are for each (s1, s2, m); the first ones use s2 most.
     """
     sizes = sorted(set(sizes))
     for size in sizes:

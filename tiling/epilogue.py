@@ -1,27 +1,29 @@
-"""What is done to every output just before it is stored, as a short expression: `relu(y*scale + b + z)`.
+"""The reader of epilogues: short expressions, applied to every output before it is stored, `relu(y*scale + b + z)`.
 
-    y                      the sum that the operator computes
-    6   0.5   1e-3         numbers
-    b[k]   z[n,h,w,k]      arrays, indexed by dims of the output, in the output's order
-    + - * /   -v   (v)     as everywhere
-    relu(v)   min(v, 6)    the functions of FUNCTIONS
-
-Without brackets the names of PER_CHANNEL stand for one value a channel (b is b[k], of a product b[n]), those of FULL
-for an array of the output's shape. The tree says what is meant and nothing of how it is computed: `cpu.epilogue` turns
-it into vector code, `cpu.oracle` into its value. `str` is the canonical text, which parses back to an equal tree.
+The text becomes a tree (`tiling.value`), whose `str` parses back to an equal tree. `cpu.codegen.epilogue` turns the
+tree into vector code, `cpu.reference.oracle` into its value.
 """
+
+#     y                      the sum that the operator computes
+#     6   0.5   1e-3         numbers
+#     b[k]   z[n,h,w,k]      arrays, indexed by dims of the output, in the output's order
+#     + - * /   -v   (v)     as in C
+#     relu(v)   min(v, 6)    the functions of FUNCTIONS
+#
+# Without brackets the names of PER_CHANNEL mean one value a channel (b is b[k], for a product b[n]), those of FULL an
+# array of the output's shape.
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import replace
 
 from tiling.problem import Problem, ProblemError
+from tiling.value import Apply, Array, Epilogue, Number, Sum, Value, parts
 
-# Functions and how many arguments they take, named and defined as PyTorch's: relu6, hardswish and clamp(v, low, high)
-# included; gelu is the exact form with erf, gelu_tanh the one that `approximate="tanh"` asks for.
+# The functions and their numbers of arguments. Names and definitions are PyTorch's, as in clamp(v, low, high). gelu is
+# the exact form with erf, gelu_tanh that of `approximate="tanh"`.
 FUNCTIONS = {
     **{"relu": 1, "relu6": 1, "leaky_relu": 2, "hardsigmoid": 1, "hardswish": 1},
     **{"abs": 1, "min": 2, "max": 2, "clamp": 3},
@@ -29,113 +31,20 @@ FUNCTIONS = {
 }
 PER_CHANNEL = ("b", "bias", "scale", "shift")
 FULL = ("z", "residual")
-RESERVED = ("y", "x", "w", "out")  # what a kernel's own arguments are called
+RESERVED = ("y", "x", "w", "out")  # the names of a kernel's own arguments
 MOST_ARRAYS = 4
 LONGEST = 300  # characters
-DEEPEST = 40  # parentheses inside each other
-LARGEST_NUMBER = 3.4e38  # an f32
+DEEPEST = 40  # levels of parentheses
+LARGEST_NUMBER = 3.4e38  # the largest f32
 
 _TOKEN = re.compile(
     r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<mark>[-+*/(),[\]])"
 )
-_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-_WHOLE = {"add", "sub", "mul", "neg", "relu", "relu6", "leaky_relu", "abs", "min", "max", "clamp"}
 
 
 class EpilogueError(ProblemError):
-    """An epilogue that cannot be read or computed: which part of it, at which character, and why."""
-
-
-@dataclass(frozen=True)
-class Sum:
-    """`y`: what the operator computes."""
-
-    def __str__(self) -> str:
-        return "y"
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number, rounded to f32 where it is used."""
-
-    value: float
-
-    def __str__(self) -> str:
-        return repr(self.value).removesuffix(".0")
-
-
-@dataclass(frozen=True)
-class Array:
-    """A named array over some dims of the output: `b[k]`."""
-
-    name: str
-    axes: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{self.name}[{','.join(self.axes)}]"
-
-
-@dataclass(frozen=True)
-class Apply:
-    """An operation on values: add, sub, mul, div, neg, or one of FUNCTIONS."""
-
-    operation: str
-    arguments: tuple["Value", ...]
-
-    def __str__(self) -> str:
-        if self.operation == "neg":
-            (value,) = self.arguments
-            return f"-({value})" if _binding(value) < _binding(self) else f"-{value}"
-        if self.operation not in _SYMBOLS:
-            return f"{self.operation}({','.join(map(str, self.arguments))})"
-        left, right = self.arguments
-        before = f"({left})" if _binding(left) < _binding(self) else str(left)
-        # - and / are read from the left, so what stands right of them needs parentheses even where it binds alike.
-        after = f"({right})" if _binding(right) <= _binding(self) else str(right)
-        return f"{before}{_SYMBOLS[self.operation]}{after}"
-
-
-Value = Sum | Number | Array | Apply
-
-
-def _binding(value: Value) -> int:
-    """How tightly the outermost operation of a value binds: sums, products, signs, and what needs no parentheses."""
-    operation = value.operation if isinstance(value, Apply) else ""
-    return {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3}.get(operation, 4)
-
-
-@dataclass(frozen=True)
-class Epilogue:
-    """An expression over the sum y, numbers and named arrays; made by `parse`."""
-
-    value: Value
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-    @cached_property
-    def arrays(self) -> tuple[Array, ...]:
-        """Each array once, in the order of first use: the order in which kernels take them."""
-        return tuple(dict.fromkeys(part for part in parts(self.value) if isinstance(part, Array)))
-
-    @cached_property
-    def keeps_integers(self) -> bool:
-        """Whether whole numbers give whole numbers, which float32 computes without an error while they are small."""
-        numbers = (part.value for part in parts(self.value) if isinstance(part, Number))
-        return self.operations <= _WHOLE and all(number == int(number) for number in numbers)
-
-    @cached_property
-    def operations(self) -> frozenset[str]:
-        """The names of all operations and functions in it."""
-        return frozenset(part.operation for part in parts(self.value) if isinstance(part, Apply))
-
-
-def parts(value: Value) -> Iterator[Value]:
-    """The value itself and all that it is made of."""
-    yield value
-    for argument in getattr(value, "arguments", ()):
-        yield from parts(argument)
+    """An epilogue that cannot be read or computed. The message says which part, at which character, and why."""
 
 
 def fused(problem: Problem, text: str | None) -> Problem:
@@ -144,13 +53,13 @@ def fused(problem: Problem, text: str | None) -> Problem:
         return problem
     if problem.epilogue is not None:
         raise EpilogueError(f"the problem has an epilogue already, {problem.epilogue}: give one")
-    if problem.asked is not problem:  # of which some axes are one here, that the text may name
+    if problem.original is not problem:  # the text may name axes that are fused here
         raise EpilogueError(f"an epilogue is fused into a convolution before that becomes {problem.op}")
     return replace(problem, epilogue=parse(problem, text))
 
 
 def parse(problem: Problem, text: str) -> Epilogue:
-    """The epilogue that `text` spells for `problem`. Raises EpilogueError naming the place and what is wrong there."""
+    """The epilogue that `text` spells for `problem`. Raises EpilogueError, which names the place and what is wrong."""
     if not isinstance(text, str):
         raise EpilogueError(f"epilogue={text!r} must be a text such as 'relu(y + b)'")
     if len(text) > LONGEST:
@@ -174,7 +83,7 @@ def _quoted(text: str) -> str:
 
 
 class _Reader:
-    """Recursive descent over one text; `token` is the one ahead, `at` where it starts."""
+    """A recursive descent over one text. `token` is the next token, `at` is where it starts."""
 
     def __init__(self, problem: Problem, text: str):
         self.problem, self.text = problem, text
@@ -196,7 +105,7 @@ class _Reader:
             self.token = self.text[self.at]
             raise self.wrong("cannot be read")
         else:
-            self.kind, self.token, self.end = match.lastgroup, match[match.lastgroup], match.end()
+            self.kind, self.token, self.end = match.lastgroup, match.group(), match.end()
         return passed
 
     def wrong(self, why: str) -> EpilogueError:
@@ -220,7 +129,7 @@ class _Reader:
     def product(self) -> Value:
         return self._chain({"*": "mul", "/": "div"}, self.signed)
 
-    def _chain(self, operations: dict[str, str], part) -> Value:
+    def _chain(self, operations: dict[str, str], part: Callable[[], Value]) -> Value:
         value = part()
         while self.token in operations:
             operation = operations[self.advance()]

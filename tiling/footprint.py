@@ -1,8 +1,7 @@
-"""How much of each tensor a tile touches, and which taps of a window fall on padding.
+"""How many bytes of each tensor a tile touches, and which taps of a window fall on padding.
 
-Source: TTile's footprints, O = Tn·Th·Tw·Tk, W = Tr·Ts·Tc·Tk, I = Tn·((Th−1)σ+Tr)·((Tw−1)σ+Ts)·Tc, here derived
-from the index expressions. With holes (fewer taps than the stride) only touched rows count; the contiguous run
-rounds up to whole cache lines.
+Source: TTile's footprints, O = Tn·Th·Tw·Tk, W = Tr·Ts·Tc·Tk, I = Tn·((Th−1)σ+Tr)·((Tw−1)σ+Ts)·Tc, here derived from the
+index expressions. Where a window has fewer taps than its stride, only touched rows count.
 """
 
 from __future__ import annotations
@@ -10,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from tiling.problem import Problem, Tensor, Window
+from tiling.problem import Problem
+from tiling.tensor import Tensor, Window
 
 
 def axis_points(tensor: Tensor, axis: int, extents: Mapping[str, int]) -> int:
     """Distinct index values along one axis for a tile of `extents` points per dim, at most the axis itself.
 
-    With several terms (h·σ + r) the values are a sumset: at most the product of the extents, at most the span. Where
-    points reach over several elements, these are side by side along the last axis.
+    With several terms (h·σ + r) the values are a sumset: at most the product of the extents, and at most the span.
+    Where a point stands for several elements (`Tensor.reach`), these are neighbours along the last axis.
     """
     terms = tensor.indices[axis].terms
     span = sum((extents[dim] - 1) * coefficient for dim, coefficient in terms) + 1
@@ -27,9 +27,9 @@ def axis_points(tensor: Tensor, axis: int, extents: Mapping[str, int]) -> int:
 
 
 def footprint(problem: Problem, tensor: Tensor, extents: Mapping[str, int], line: int = 64) -> int:
-    """Bytes, in whole cache lines, of `tensor` that a tile of `extents` points per dim touches.
+    """Bytes of `tensor` that a tile of `extents` points per dim touches; each contiguous run counts whole cache lines.
 
-    The packed input lies in the order it is read, so its tile is one contiguous run.
+    The packed input lies in the order in which it is read, so its tile is one run.
     """
     points = [axis_points(tensor, axis, extents) for axis in range(len(tensor.shape))]
     size = problem.bytes_of(tensor)
@@ -50,9 +50,9 @@ def _lines(count: int, line: int) -> int:
 
 
 def inside_rows(window: Window, first: int, count: int, taps: int) -> tuple[tuple[int, int], ...]:
-    """For each tap, the half-open range of the `count` outputs from `first` on whose tap lies on the tensor.
+    """For each tap, which of the `count` outputs from `first` on read the tensor and not padding: a half-open range.
 
-    This is the *clip* of a register tile that starts at `first`: tiles with equal clips share their code.
+    This is the *clip* of a register tile that starts at `first`. Tiles with equal clips share their code.
     """
     return tuple(window.rows_inside(first, count, tap) for tap in range(taps))
 

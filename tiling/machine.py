@@ -1,24 +1,26 @@
-"""The machine a scheme runs on, as data, and the timings taken on it. How they are measured is `cpu/`'s concern."""
+"""The machine that a scheme runs on, and the timings taken on it, as data. `cpu/` measures both."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
+from typing import Any, TypeGuard
 
 
-def is_rate(value: object) -> bool:
+def is_rate(value: object) -> TypeGuard[float]:
     """Whether a value can be a measured time or rate: a finite number above 0."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= sys.float_info.max
 
 
 @dataclass(frozen=True)
 class CacheLevel:
-    """One level of the memory hierarchy as one core sees it. `bandwidth` is bytes/s of reads that hit this level,
-    `write_bandwidth` of stores to lines that lie there, with the reads that the CPU makes to own them; 0 where it is
-    not known.
+    """One level of the memory hierarchy as one core sees it. Bandwidths are in bytes/s, 0 where they are not known.
 
-    `shared_by` cores have it in common; `ways` is 0 where the system does not tell (or the cache is fully associative).
+    bandwidth: of reads that hit this level. write_bandwidth: of stores to lines that lie there, including the reads
+    that the CPU makes to own these lines. shared_by: how many cores share the level. ways: 0 where the system does not
+    tell, or where the cache is fully associative.
     """
 
     name: str
@@ -32,7 +34,7 @@ class CacheLevel:
 
 @dataclass(frozen=True)
 class Machine:
-    """What the model needs to know. `peak` is one core's f32 FLOP/s; `caches` run from L1 outwards.
+    """The facts that the model needs. `peak` is one core's f32 FLOP/s; `caches` run from L1 outwards.
 
     `memory_bandwidth`, `memory_write_bandwidth` (plain stores) and `stream_bandwidth` (stores that bypass the caches)
     are bytes/s of one core beyond the last cache.
@@ -52,7 +54,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds a call, raw samples, and the one-core FMA peak (GFLOP/s) measured in the same breath.
+    """Raw samples in seconds a call, and the FMA peak of one core (GFLOP/s), measured beside them.
 
     Raises ValueError unless there are samples and all are finite numbers above 0.
     """
@@ -60,10 +62,15 @@ class Timing:
     samples: tuple[float, ...]
     peak_gflops: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         wrong = [value for value in (*self.samples, self.peak_gflops) if not is_rate(value)]
         if wrong or not self.samples:
             raise ValueError(f"{wrong[0]!r:.40} is not a time or rate" if wrong else "no samples")
+
+    @classmethod
+    def of(cls, measurement: Mapping[str, Any]) -> Timing:
+        """The timing in the JSON {"samples", "peak_gflops"} that a worker gives. Raises ValueError."""
+        return cls(tuple(measurement["samples"]), measurement["peak_gflops"])
 
     @property
     def seconds(self) -> float:
@@ -72,14 +79,14 @@ class Timing:
 
     @property
     def quartiles(self) -> tuple[float, float]:
-        """The samples that a quarter of them, and three quarters, do not exceed."""
+        """The sample that a quarter of all samples do not exceed, and the one that three quarters do not exceed."""
         ordered = sorted(self.samples)
         quarter = len(ordered) // 4
         return ordered[quarter], ordered[-1 - quarter]
 
     @property
     def spread(self) -> float:
-        """Interquartile range over the median: how far two runs may differ without meaning anything."""
+        """The interquartile range over the median. Two runs that differ by less are alike."""
         low, high = self.quartiles
         return (high - low) / self.seconds
 

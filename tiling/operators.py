@@ -1,14 +1,20 @@
-"""The operators there are: from extents and options, checked, to a `Problem`."""
+"""The operators, conv2d and matmul: they check extents and options and make a `Problem`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import index as whole_number
+from typing import SupportsIndex
 
-from tiling.problem import OUTPUT_DTYPE, Affine, Problem, ProblemError, Tensor
+from tiling.dtypes import OUTPUT_DTYPE, dtype_of, output_dtype_of
+from tiling.problem import Problem, ProblemError
+from tiling.tensor import Affine, Tensor
 
-# The order of the axes of x and y; c stands for y's k too.
+# The orders of the axes of x and y. c also stands for y's k.
 LAYOUTS = ("nhwc", "nchw")
+
+# Padding along one axis: "same", "valid", or the numbers before and after.
+Side = str | tuple[int, int]
 
 
 def conv2d(
@@ -21,7 +27,7 @@ def conv2d(
     r: int | None = None,
     s: int,
     stride: int | tuple[int, int] = 1,
-    padding: int | str | tuple[int, int] | tuple[tuple[int, int], tuple[int, int]] = 0,
+    padding: int | str | tuple[int, int] | tuple[Side, Side] = 0,
     dilation: int | tuple[int, int] = 1,
     groups: int = 1,
     dtype: str = "f32",
@@ -31,47 +37,41 @@ def conv2d(
 ) -> Problem:
     """A 2-D convolution, channels last: x (N,H,W,C), weights (K,C/groups,R,S), y (N,OH,OW,K).
 
-    `layout="nchw"` has the channels of x and y before their pixels: x (N,C,H,W), y (N,K,OH,OW).
+    h, w: the extents of the input; the dims `h` and `w` of the problem are the output's. Without `h` and `r` the
+        convolution is one-dimensional: both are 1, and `stride`, `padding` and `dilation` apply to w.
+    stride, dilation: one number, or (along h, along w). `dilation` counts from 1.
+    padding: one number, one per axis, ((top, bottom), (left, right)), "valid" (none) or "same". "same" gives
+        ⌈size / stride⌉ outputs and puts an odd point after, which is TensorFlow's rule, and at stride 1 also PyTorch's.
+    groups: group g reads the g-th part of the channels and writes the g-th part of the outputs. Several groups are a
+        dim g of the problem, and its dims `c` and `k` count the channels of one group. groups = c = k is the operator
+        depthwise2d, vectorised over c, without g and k.
+    output_dtype: the dtype of y, by default that of OUTPUT_DTYPE.
+    filters: "krsc" has the weights channels last, (K,R,S,C/groups).
+    layout: "nchw" has the channels of x and y before their pixels, x (N,C,H,W), y (N,K,OH,OW).
 
-    Group g reads the g-th part of the channels and writes the g-th part of the outputs; where there are several, g is a
-    dim of the problem, and its dims `c` and `k` are those of one group. With groups = c = k each channel is by itself:
-    that is the operator depthwise2d, vectorised over c and without g and k.
-
-    `filters="krsc"` has the weights channels last as well, (K,R,S,C/groups). y is of `output_dtype`, by default what
-    OUTPUT_DTYPE gives. `h` and `w` are the input's extents; the problem's dims `h` and `w` are the output's.
-    `padding` is one number, one per axis, ((top, bottom), (left, right)), "valid" (none) or "same": as much as gives
-    ⌈size / stride⌉ outputs, an odd point after. That is TensorFlow's rule, and at stride 1, where alone PyTorch takes
-    it, PyTorch's. `dilation` counts from 1. With neither `h` nor `r` the convolution is one-dimensional: both are 1,
-    and `stride`, `padding` (also as (left, right)) and `dilation` are those along w. Raises ProblemError.
+    Raises ProblemError.
     """
     if (h is None) != (r is None):
         missing = "h" if h is None else "r"
         raise ProblemError(f"conv2d: {missing} is missing: give h and r, or neither for one dimension, along w")
-    if h is None:
-        h, r, stride, padding, dilation = 1, 1, (1, stride), (0, padding), (1, dilation)
+    strides: object = stride
+    paddings: object = padding
+    dilations: object = dilation
+    if h is None or r is None:
+        h, r, strides, paddings, dilations = 1, 1, (1, stride), (0, padding), (1, dilation)
     given = {"n": n, "c": c, "h": h, "w": w, "k": k, "r": r, "s": s}
     given = {name: _positive("conv2d", name, value) for name, value in given.items()}
     n, c, h, w, k, r, s = given.values()
     groups = _groups(groups, c, k)
-    stride_h, stride_w = _pair("stride", stride)
-    dilation_h, dilation_w = _pair("dilation", dilation)
-    vertical, horizontal = _padding(padding)
+    stride_h, stride_w = _pair("stride", strides)
+    dilation_h, dilation_w = _pair("dilation", dilations)
+    vertical, horizontal = _padding(paddings)
     top, bottom = _sides(vertical, h, r, stride_h, dilation_h)
     left, right = _sides(horizontal, w, s, stride_w, dilation_w)
     if filters not in ("kcrs", "krsc"):
         raise ProblemError(f"conv2d: filters={filters!r} must be 'kcrs' or 'krsc'")
-    out = {}
-    for axis, size, taps, step, dil, before, after in (
-        ("h", h, r, stride_h, dilation_h, top, bottom),
-        ("w", w, s, stride_w, dilation_w, left, right),
-    ):
-        reach = (taps - 1) * dil + 1
-        if reach > size + before + after:
-            raise ProblemError(
-                f"conv2d: the kernel reaches over {reach} points along {axis}, the padded input has only "
-                f"{size + before + after} ({axis}={size}, padding {before}+{after})"
-            )
-        out[axis] = (size + before + after - reach) // step + 1
+    out_h = _outputs("h", h, r, stride_h, dilation_h, top, bottom)
+    out_w = _outputs("w", w, s, stride_w, dilation_w, left, right)
     channels = _channels(groups, c, k)
     n_index, h_index, w_index, r_index, s_index = (Affine(((d, 1),)) for d in "nhwrs")
     window_h = Affine((("h", stride_h), ("r", dilation_h)), -top)
@@ -80,18 +80,30 @@ def conv2d(
     axes = dict(zip("kcrs", (*channels.w, r_index, s_index)))
     sizes = given | {"c": c // groups}
     weights = Tensor("w", "vector", tuple(axes[d] for d in filters), tuple(sizes[d] for d in filters))
-    y = Tensor("y", "output", (n_index, h_index, w_index, channels.y), (n, out["h"], out["w"], k))
-    dims = (("n", n), *channels.dims, ("h", out["h"]), ("w", out["w"]), ("r", r), ("s", s))
-    dtypes = dtype, _output_dtype(dtype, output_dtype)
+    y = Tensor("y", "output", (n_index, h_index, w_index, channels.y), (n, out_h, out_w, k))
+    dims = (("n", n), *channels.dims, ("h", out_h), ("w", out_w), ("r", r), ("s", s))
+    dtypes = _dtypes(dtype, output_dtype)
     tensors = (x, weights, y)
     return in_layout(
         Problem(channels.op, dims, (*channels.summed, "r", "s"), tensors, channels.vector_dim, *dtypes), layout
     )
 
 
+def _outputs(axis: str, size: int, taps: int, stride: int, dilation: int, before: int, after: int) -> int:
+    """The outputs along an axis of `size` points, padded before and after. Raises ProblemError where there are none."""
+    reach, padded = (taps - 1) * dilation + 1, size + before + after
+    if reach > padded:
+        raise ProblemError(
+            f"conv2d: the kernel reaches over {reach} points along {axis}, the padded input has only {padded} "
+            f"({axis}={size}, padding {before}+{after})"
+        )
+    return (padded - reach) // stride + 1
+
+
 def in_layout(problem: Problem, layout: str) -> Problem:
-    """The convolution with the axes of x and y in the order of `layout`, before an epilogue is fused. Raises
-    ProblemError.
+    """The convolution with the axes of x and y in the order of `layout`. It may have no epilogue yet.
+
+    Raises ProblemError.
     """
     if layout not in LAYOUTS:
         raise ProblemError(f"conv2d: layout={layout!r:.40} must be {' or '.join(map(repr, LAYOUTS))}")
@@ -109,7 +121,7 @@ def in_layout(problem: Problem, layout: str) -> Problem:
 
 @dataclass(frozen=True)
 class _Channels:
-    """The channel dims of a convolution, which of them are summed over, and the channel index of x, w (two) and y."""
+    """The channel dims of a convolution, those that are summed over, and the channel indices of x, w (two) and y."""
 
     op: str
     dims: tuple[tuple[str, int], ...]
@@ -144,8 +156,8 @@ def matmul(
 ) -> Problem:
     """A matrix product c (M,N) = a (M,K) · b (K,N), all row-major. Raises ProblemError.
 
-    With `transpose_a` a lies as (K,M), with `transpose_b` b as (N,K). `batch` products of one shape, dim `l`, lie one
-    after the other: a (L,M,K), b (L,K,N), c (L,M,N); with batch 1 there is no such axis.
+    With `transpose_a` a is (K,M), with `transpose_b` b is (N,K). `batch` products of one shape are the dim `l`:
+    a (L,M,K), b (L,K,N), c (L,M,N). With batch 1 there is no such axis.
     """
     given = {"m": m, "n": n, "k": k, "l": batch}
     extents = {name: _positive("matmul", "batch" if name == "l" else name, value) for name, value in given.items()}
@@ -158,74 +170,81 @@ def matmul(
     b = tensor("b", "vector", "nk" if transpose_b else "kn")
     dims = tuple((d, extents[d]) for d in ("mnk" if extents["l"] == 1 else "lmnk"))
     tensors = (a, b, tensor("c", "output", "mn"))
-    return Problem("matmul", dims, ("k",), tensors, "n", dtype, _output_dtype(dtype, output_dtype))
+    return Problem("matmul", dims, ("k",), tensors, "n", *_dtypes(dtype, output_dtype))
 
 
-def transposed(product: Problem) -> tuple[Tensor, ...]:
-    """The inputs of a matrix product that lie transposed: a as (K,M), b as (N,K)."""
-    axes = {"a": ("m", "k"), "b": ("k", "n")}
-    inputs = (product.broadcast, product.vector)
-    return tuple(t for t in inputs if t.indices[-1] == Affine(((axes[t.name][0], 1),)))
+def _dtypes(dtype: str, output_dtype: str | None) -> tuple[str, str]:
+    dtype = dtype_of(dtype)
+    return dtype, OUTPUT_DTYPE.get(dtype, dtype) if output_dtype is None else output_dtype_of(output_dtype)
 
 
-def _output_dtype(dtype: str, chosen: str | None) -> str:
-    return OUTPUT_DTYPE.get(dtype, dtype) if chosen is None else chosen
-
-
-def _groups(groups, c: int, k: int) -> int:
-    groups = _positive("conv2d", "groups", groups)
+def _groups(groups: object, c: int, k: int) -> int:
+    count = _positive("conv2d", "groups", groups)
     for name, channels in (("c", c), ("k", k)):
-        if channels % groups:
-            raise ProblemError(f"conv2d: groups={groups} do not divide {name}={channels}: all groups have equally many")
-    return groups
+        if channels % count:
+            raise ProblemError(f"conv2d: groups={count} do not divide {name}={channels}: all groups have equally many")
+    return count
 
 
-def _whole(op: str, name: str, value) -> int:
-    """`value` as an int, whatever whole-number type it has (NumPy's too); a bool is a mistake."""
+def _whole(op: str, name: str, value: object) -> int:
+    """`value` as an int, whatever whole-number type it has (NumPy's too). A bool is an error."""
     try:
-        if isinstance(value, bool):
+        if isinstance(value, bool) or not isinstance(value, SupportsIndex):
             raise TypeError
         return whole_number(value)
     except TypeError:
         raise ProblemError(f"{op}: {name}={value!r} must be a whole number") from None
 
 
-def _positive(op: str, name: str, value) -> int:
-    value = _whole(op, name, value)
-    if value < 1:
-        raise ProblemError(f"{op}: {name}={value} must be at least 1")
-    return value
+def _positive(op: str, name: str, value: object) -> int:
+    whole = _whole(op, name, value)
+    if whole < 1:
+        raise ProblemError(f"{op}: {name}={whole} must be at least 1")
+    return whole
 
 
-def _pair(name: str, value) -> tuple[int, int]:
+def _pair(name: str, value: object) -> tuple[int, int]:
     pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     if len(pair) != 2:
         raise ProblemError(f"conv2d: {name}={value!r} must be one number or one per axis (h, w)")
-    return tuple(_positive("conv2d", name, part) for part in pair)
+    vertical, horizontal = (_positive("conv2d", name, part) for part in pair)
+    return vertical, horizontal
 
 
-def _padding(value) -> tuple:
-    """What is asked for along h and along w: "same", "valid", or numbers before and after."""
+def _padding(value: object) -> tuple[Side, Side]:
+    """The padding along h and along w."""
     axes = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    sides = tuple(side if isinstance(side, (tuple, list, str)) else (side, side) for side in axes)
-    named = [side for side in sides if isinstance(side, str)]
-    pairs = [side for side in sides if not isinstance(side, str)]
-    if len(sides) != 2 or any(side not in ("same", "valid") for side in named) or any(len(pair) != 2 for pair in pairs):
+    if len(axes) != 2 or not all(map(_is_side, axes)):
         raise ProblemError(
             f'conv2d: padding={value!r} must be p, (ph, pw), ((top, bottom), (left, right)), "same" or "valid"'
         )
-    numbers = [_whole("conv2d", "padding", part) for pair in pairs for part in pair]
+    vertical, horizontal = map(_side, axes)
+    numbers = [number for side in (vertical, horizontal) if not isinstance(side, str) for number in side]
     if min(numbers, default=0) < 0:
         raise ProblemError(f"conv2d: padding={value!r} must be at least 0")
-    return sides
+    return vertical, horizontal
 
 
-def _sides(padding, size: int, taps: int, stride: int, dilation: int) -> tuple[int, int]:
-    """Padding before and after along one axis."""
+def _is_side(value: object) -> bool:
+    """Whether `value` has the form of a padding along one axis; its numbers are not looked at."""
+    if isinstance(value, str):
+        return value in ("same", "valid")
+    return not isinstance(value, (tuple, list)) or len(value) == 2
+
+
+def _side(value: object) -> Side:
+    if isinstance(value, str):
+        return value
+    pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    before, after = (_whole("conv2d", "padding", part) for part in pair)
+    return before, after
+
+
+def _sides(padding: Side, size: int, taps: int, stride: int, dilation: int) -> tuple[int, int]:
+    """The points of padding before and after along one axis."""
+    if not isinstance(padding, str):
+        return padding
     if padding == "valid":
         return 0, 0
-    if padding == "same":
-        total = max(0, (-(-size // stride) - 1) * stride + (taps - 1) * dilation + 1 - size)
-        return total // 2, total - total // 2
-    before, after = padding
-    return whole_number(before), whole_number(after)
+    total = max(0, (-(-size // stride) - 1) * stride + (taps - 1) * dilation + 1 - size)
+    return total // 2, total - total // 2

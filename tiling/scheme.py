@@ -1,8 +1,8 @@
-"""How a problem is tiled: an ordered tuple of specifiers, outermost first, and the rules they must obey.
+"""How a problem is tiled: an ordered tuple of specifiers, outermost first, and the rules that they obey.
 
-A scheme is pure data. Its text form (`tiling.notation`) is what logs, stores, emitted files and the command line
-show; its loops are `tiling.nest`. The language is TTile's, its worker bindings are Hidet's `spatial`:
-a tile loop bound to workers is spread over space, an unbound one over time.
+A scheme is pure data. `tiling.text.notation` reads and prints it as text, `tiling.loops.nest` lowers it to loops. The
+language is TTile's. Its worker bindings are Hidet's `spatial`: workers share the iterations of a bound loop, and one
+worker runs all iterations of an unbound loop.
 """
 
 from __future__ import annotations
@@ -12,49 +12,49 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from tiling.plane import FOUR_TILES, PIXELS, plane_of, refusal
+from tiling.flat_pixels import FOUR_TILES, PIXELS, flat_pixels_of, unsupported_reason
 from tiling.problem import Problem
 
 WORKERS = ("core", "cluster", "block", "warpgroup", "warp", "lane")
 LAMBDA = "λ"
-WORD_BYTES = 4  # of a vector's lane
-BLOCK_BYTES = 64  # at most, of what a matrix instruction reads of one row of x
+LANE_BYTES = 4  # a lane of a vector
+MATRIX_ROW_BYTES = 64  # the most that a matrix instruction reads of one row of x
 
 
 class SchemeError(ValueError):
-    """A scheme that does not parse or breaks a rule: names the specifier and the rule."""
+    """A scheme that does not parse or breaks a rule. The message names the specifier and the rule."""
 
 
 @dataclass(frozen=True)
 class Rest:
-    """`R(d)`: the outer loop over what is left of d."""
+    """`R(d)`: the outermost loop over d. It runs as often as the other specifiers of d leave it."""
 
     dim: str
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"R({self.dim})"
 
 
 @dataclass(frozen=True)
 class Tile:
-    """`T(d,n)`: exactly n iterations; `T(d,n)@core` hands them to workers."""
+    """`T(d,n)`: a loop of exactly n iterations; `T(d,n)@core` hands them to workers."""
 
     dim: str
     trips: int
     worker: str | None = None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"T({self.dim},{self.trips})" + (f"@{self.worker}" if self.worker else "")
 
 
 @dataclass(frozen=True)
 class Lambda:
-    """`L(d, 2x11 + 1x12)`: a sequence of loops; 2 iterations over a microkernel of size 11, then 1 of size 12."""
+    """`L(d, 2x11 + 1x12)`: loops one after the other, 2 iterations over a microkernel of size 11, then 1 of size 12."""
 
     dim: str
     branches: tuple[tuple[int, int], ...]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"L({self.dim}, " + " + ".join(f"{count}x{size}" for count, size in self.branches) + ")"
 
 
@@ -65,90 +65,95 @@ class Unroll:
     dim: str
     factor: int | None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"U({self.dim},{LAMBDA if self.factor is None else self.factor})"
 
 
 @dataclass(frozen=True)
 class Vector:
-    """`V(d,16)`: one vector register of 16 lanes along d; its last vector may be masked."""
+    """`V(d,16)`: one vector register of 16 lanes along d. The last vector of d may be masked."""
 
     dim: str
     lanes: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"V({self.dim},{self.lanes})"
 
 
 @dataclass(frozen=True)
-class Dot:
-    """`D(c,2)`: one instruction sums the products of 2 neighbours along c in every lane; it stands just before V.
+class DotGroup:
+    """`D(c,2)`: one instruction sums the products of 2 neighbours along c in every lane. It stands just before V.
 
-    c is then counted in such groups, 32 bits of x each, as V counts vectors; the last group may be partly used.
-    `D(c,32)`, of more than 32 bits, is a matrix instruction's, which does so for several rows at once.
-    `D(sc,2)` takes the taps s and channels c of a window's row as one dim, and so do `T(sc,5)` and `U(sc,5)` beside it;
-    `D(sc,12)`, a matrix instruction's, with every pixel filled up to whole words. Around a matrix instruction's the
-    pixels of an image may be one dim, `T(hw,75)` … `U(hw,64)` (`tiling.plane`).
+    Other specifiers then count c in such dot groups, as they count the dim of V in vectors. The last group may be
+    partly used.
+
+        D(c,2)     a vector instruction's: the group fills the 32 bits of a lane
+        D(c,32)    a matrix instruction's: the group is longer, and the instruction reads several rows of x
+        D(sc,2)    the taps s and channels c of a window's row are one dim, also in `T(sc,5)` and `U(sc,5)`
+        D(sc,12)   the same for a matrix instruction, where every pixel is filled up to whole 32 bits
+
+    Around a matrix instruction the pixels of an image may be one dim, `T(hw,75)` … `U(hw,64)` (`tiling.flat_pixels`).
     """
 
     dim: str
     points: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"D({self.dim},{self.points})"
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """`M(m16n8k16)`: a matrix instruction, what V is to a CPU; it covers 16 points of m, 8 of n and 16 of k.
+    """`M(m16n8k16)`: a GPU's matrix instruction, in the place of V. It covers 16 points of m, 8 of n and 16 of k.
 
     A scheme that ends with one may fuse any dims: `T(nhw,25)` … `M(nhw16k8rsc16)` treats the points of n, h and w, in
-    this order, as one dim, and may leave part of the outermost tile of a dim over the edge (masked, or predicated).
+    this order, as one dim. The outermost tile of a dim may reach over the edge, where the kernel masks it.
     """
 
     shape: str
 
     @property
     def factors(self) -> dict[str, int]:
-        """Points covered per dim."""
+        """Points that the instruction covers along each dim."""
         return {dim: int(points) for dim, points in re.findall(r"([a-z]+)([0-9]+)", self.shape)}
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"M({self.shape})"
 
 
 @dataclass(frozen=True)
 class Stage:
-    """`S(y)`: everything inside works on a copy of the tensor's tile, one memory further down.
+    """`S(y)`: everything inside works on a copy of the tensor's tile, one memory level further in.
 
-    Of the output: the accumulators in registers. Of an input: a packed panel, a strip of planes (`tiling.plane`), or
-    `depth` shared-memory buffers.
+    For the output these are the accumulators in registers. For an input it is a packed panel, a strip of an image
+    (`tiling.flat_pixels`), or `depth` stages of shared memory.
     """
 
     tensor: str
     depth: int = 1
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"S({self.tensor})" if self.depth == 1 else f"S({self.tensor}, {self.depth})"
 
 
-Specifier = Rest | Tile | Lambda | Unroll | Dot | Vector | Matrix | Stage
+Specifier = Rest | Tile | Lambda | Unroll | DotGroup | Vector | Matrix | Stage
+Specifiers = tuple[Specifier, ...]
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """A valid tiling of a problem; raises SchemeError when built from specifiers that break a rule."""
+    """A valid tiling of a problem. The constructor raises SchemeError where a specifier breaks a rule."""
 
     problem: Problem
-    specifiers: tuple[Specifier, ...]
-    algorithm: ClassVar[str] = "direct"  # the definition's multiplications, each of them
+    specifiers: Specifiers
+    algorithm: ClassVar[str] = "direct"  # every multiplication of the definition
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check(self.problem, self.specifiers)
 
     @property
     def text(self) -> str:
-        """The text form, which `tiling.notation.parse` turns back into this scheme."""
+        """The text form. `tiling.text.notation.parse` turns it back into this scheme."""
         return " ".join(str(specifier) for specifier in self.specifiers)
 
     def __str__(self) -> str:
@@ -156,28 +161,28 @@ class Scheme:
 
     @cached_property
     def lanes(self) -> int:
-        """Lanes of the vector specifier; 1 where there is none."""
+        """Lanes of V; 1 where there is none."""
         return next((s.lanes for s in self.specifiers if isinstance(s, Vector)), 1)
 
     @cached_property
     def extents(self) -> dict[str, int]:
-        """Extent of every dim as this scheme sees them: fused dims first, then those that stand alone."""
+        """The extent of every dim of this scheme: fused dims first, then the others."""
         return _extents(self.problem, self.specifiers)
 
     @cached_property
     def units(self) -> dict[str, int]:
-        """How many units each dim has: its extent, in vectors for the vectorised dim, in groups for that of a D."""
+        """How many units each dim has: vectors for the dim of V, dot groups for the dim of D, else points."""
         return _units(self.problem, self.specifiers)
 
     @cached_property
     def branches(self) -> dict[str, tuple[tuple[int, int], ...]]:
-        """For each composed dim, its (count, size) branches."""
+        """The (count, size) branches of every composed dim."""
         return {s.dim: s.branches for s in self.specifiers if isinstance(s, Lambda)}
 
     @cached_property
     def tiles(self) -> tuple[dict[str, int], ...]:
-        """The register tiles the scheme is composed of: units unrolled per dim, one dict per λ choice."""
-        choices = [{}]
+        """The register tiles that the scheme is composed of, one for each choice of λ: units unrolled per dim."""
+        choices: list[dict[str, int]] = [{}]
         for dim, branches in self.branches.items():
             choices = [{**choice, dim: size} for choice in choices for _, size in branches]
         tiles = []
@@ -190,77 +195,88 @@ class Scheme:
         return tuple(tiles)
 
     @property
-    def place_of_sums(self) -> int:
-        """Which of the specifiers is S(output); StopIteration where none is."""
+    def accumulators_at(self) -> int:
+        """The position of S(output) among the specifiers. Raises StopIteration where there is none."""
         name = self.problem.output.name
         return next(i for i, s in enumerate(self.specifiers) if isinstance(s, Stage) and s.tensor == name)
 
     def iterations(self, loop: Rest | Tile | Lambda) -> int:
-        """Of a loop; of an L those of all its branches."""
+        """Iterations of the loop. For an L: the sum over its branches."""
         if isinstance(loop, Lambda):
             return sum(count for count, _ in loop.branches)
         return self.trips(loop) if isinstance(loop, Rest) else loop.trips
 
     def covered(self, dim: str, place: int = 0) -> int:
-        """Units of a dim that all its specifiers together cover, from that at `place` on."""
+        """Units of `dim` that the specifiers from `place` inwards cover together."""
         inside = self.specifiers[place:]
         rest = next((self.trips(s) for s in inside if isinstance(s, Rest) and s.dim == dim), 1)
         return rest * _covered(inside, dim)
 
     def trips(self, specifier: Rest) -> int:
-        """Iterations of an R loop: what its dim has left once every other factor is taken out."""
+        """Iterations of an R loop: the units of its dim over the product of every other factor."""
         return self.units[specifier.dim] // _covered(self.specifiers, specifier.dim)
 
 
-def _extents(problem: Problem, specifiers) -> dict[str, int]:
-    named = [s.dim for s in specifiers if getattr(s, "dim", None)]
+def _dim(specifier: Specifier) -> str | None:
+    return None if isinstance(specifier, (Matrix, Stage)) else specifier.dim
+
+
+def _extents(problem: Problem, specifiers: Specifiers) -> dict[str, int]:
+    named = [dim for s in specifiers if (dim := _dim(s))]
     named += [dim for s in specifiers if isinstance(s, Matrix) for dim in s.factors]
     fused = list(dict.fromkeys(dim for dim in named if len(dim) > 1))
     alone = [dim for dim in problem.extents if not any(dim in dims for dims in fused)]
     return {dim: _fused_extent(problem, specifiers, dim) for dim in fused + alone}
 
 
-def _fused_extent(problem: Problem, specifiers, dims: str) -> int:
+def _fused_extent(problem: Problem, specifiers: Specifiers, dims: str) -> int:
     if dims == PIXELS and not isinstance(specifiers[-1], Matrix):
-        return plane_of(problem).points
+        return flat_pixels_of(problem).points
     return problem.extent(dims)
 
 
-def _units(problem: Problem, specifiers) -> dict[str, int]:
+def _units(problem: Problem, specifiers: Specifiers) -> dict[str, int]:
     units = _extents(problem, specifiers)
     for s in specifiers:
         if isinstance(s, Vector):
             units[s.dim] = -(-units[s.dim] // s.lanes)
-        elif isinstance(s, Dot):
+        elif isinstance(s, DotGroup):
             units[s.dim] = groups_of(problem, s)
     return units
 
 
-def groups_of(problem: Problem, dot: Dot) -> int:
-    """How many groups of a D's points there are; the last one may be partly used.
+def groups_of(problem: Problem, dot: DotGroup) -> int:
+    """How many dot groups a dim has. The last one may be partly used.
 
-    Of the blocks of a window's row a pixel is a whole number of words, so that the windows of neighbouring columns
-    overlap in memory, and the groups hold all words of a window and no more.
+    A matrix instruction may take the row of a window, `sc`. Then every pixel is filled up to whole words of 32 bits,
+    so that the windows of neighbouring columns can overlap in memory. The groups hold exactly the words of a window.
     """
-    fitting = WORD_BYTES // problem.bytes_per_element
-    if dot.points > fitting and dot.dim == problem.window_dims:
-        return words_of_window(problem) * fitting // dot.points
+    per_lane = LANE_BYTES // problem.bytes_per_element
+    if dot.points > per_lane and dot.dim == problem.window_dims:
+        return dot_groups_of_window(problem) * per_lane // dot.points
     return -(-problem.extent(dot.dim) // dot.points)
 
 
-def words_of_window(problem: Problem) -> int:
-    """Words of 32 bits in the row of a window whose pixels are whole words."""
-    *taps, channel = problem.window_dims
-    return problem.extent("".join(taps)) * -(-problem.extents[channel] * problem.bytes_per_element // WORD_BYTES)
+def dot_groups_of_window(problem: Problem) -> int:
+    """Words of 32 bits in the row of a window, every pixel filled up to whole words."""
+    tap, channel = tap_and_channel(problem)
+    return problem.extents[tap] * -(-problem.extents[channel] * problem.bytes_per_element // LANE_BYTES)
 
 
-def _covered(specifiers, dim: str) -> int:
-    """Units of `dim` covered by all its specifiers except R: the product of factors, λ summed over branches."""
+def tap_and_channel(problem: Problem) -> tuple[str, str]:
+    """The two dims of `Problem.window_dims`, for callers that know that there are two."""
+    assert problem.window_dims is not None, f"the windows of {problem} do not lie side by side"
+    tap, channel = tuple(problem.window_dims)
+    return tap, channel
+
+
+def _covered(specifiers: Specifiers, dim: str) -> int:
+    """Units of `dim` that its specifiers cover together, R excepted: the product of factors, an L being a sum."""
     covered = 1
     for s in specifiers:
         if isinstance(s, Matrix):
             covered *= s.factors.get(dim, 1)
-        if getattr(s, "dim", None) != dim:
+        if _dim(s) != dim:
             continue
         if isinstance(s, Tile):
             covered *= s.trips
@@ -271,8 +287,8 @@ def _covered(specifiers, dim: str) -> int:
     return covered
 
 
-def _check(problem: Problem, specifiers) -> None:
-    """Every rule of the language, in the order a reader would check them."""
+def _check(problem: Problem, specifiers: Specifiers) -> None:
+    """Checks every rule of the language, in the order in which a reader would."""
     if not specifiers:
         raise SchemeError("an empty scheme covers nothing")
     _check_fused(problem, specifiers)
@@ -286,27 +302,28 @@ def _check(problem: Problem, specifiers) -> None:
         if len(rests) > 1:
             raise SchemeError(f"{rests[1]}: at most one R per dim")
         have, covered = _units(problem, specifiers)[dim], _covered(specifiers, dim)
-        unit = next((_UNIT[type(s)] for s in specifiers if type(s) in _UNIT and s.dim == dim), "points")
-        named = " ".join(str(s) for s in specifiers if getattr(s, "dim", None) == dim)
+        unit = next((_UNIT[type(s)] for s in specifiers if type(s) in _UNIT and _dim(s) == dim), "points")
+        named = " ".join(str(s) for s in specifiers if _dim(s) == dim)
         if rests and have % covered:
             raise SchemeError(f"{named}: {covered} {unit} do not divide the {have} of dim {dim}: no partial tiles")
-        edge = isinstance(specifiers[-1], Matrix) or dim == PIXELS and plane_of(problem).padded
+        edge = isinstance(specifiers[-1], Matrix) or (dim == PIXELS and flat_pixels_of(problem).padded)
         if not rests and have != covered and not (edge and _only_the_edge(specifiers, dim, have, covered)):
             if not named:
                 raise SchemeError(f"no specifier is on dim {dim}, which has {have} {unit}: R({dim}) loops over all")
-            counted = _plane(problem) if dim == problem.vector_dim else ""
+            counted = _flat_pixels(problem) if dim == problem.vector_dim else ""
             raise SchemeError(
                 f"{named}: cover {covered} {unit} of dim {dim}, which has {have}{counted}: cover it exactly"
             )
 
 
-# What a dim with such a specifier is counted in.
-_UNIT = {Vector: "vectors", Dot: "groups"}
+# The unit that a dim with such a specifier is counted in.
+_UNIT = {Vector: "vectors", DotGroup: "groups"}
 
 
-def _only_the_edge(specifiers, dim: str, have: int, covered: int) -> bool:
-    """Whether a scheme covers all of `dim`, its outermost loop running no further than it must, or no further than to
-    the end of four tile registers.
+def _only_the_edge(specifiers: Specifiers, dim: str, have: int, covered: int) -> bool:
+    """Whether a scheme covers all of `dim` and computes beyond its end only what it must.
+
+    That is less than one iteration of the outermost loop, or of four tile registers where these are more.
     """
     matrix = isinstance(specifiers[-1], Matrix)
     loops = [s for s in specifiers if isinstance(s, (Tile, Lambda)) and s.dim == dim]
@@ -322,11 +339,12 @@ def _turns(loop: Tile | Lambda) -> int:
     return loop.trips if isinstance(loop, Tile) else sum(count for count, _ in loop.branches)
 
 
-def _check_fused(problem: Problem, specifiers) -> None:
-    matrix = isinstance(specifiers[-1], Matrix)
-    named = [(s, s.dim) for s in specifiers if getattr(s, "dim", None)]
-    if matrix:
-        named += [(specifiers[-1], dim) for dim in specifiers[-1].factors]
+def _check_fused(problem: Problem, specifiers: Specifiers) -> None:
+    last = specifiers[-1]
+    matrix = isinstance(last, Matrix)
+    named = [(s, dim) for s in specifiers if (dim := _dim(s))]
+    if isinstance(last, Matrix):
+        named += [(last, dim) for dim in last.factors]
     for s, dims in named:
         if len(dims) == 1:
             continue
@@ -334,7 +352,7 @@ def _check_fused(problem: Problem, specifiers) -> None:
             raise SchemeError(f"{s}: {problem.op} has no dim {dims!r}; its dims are {' '.join(problem.extents)}")
         if dims == PIXELS and not matrix:
             _check_pixels(problem, specifiers, s)
-        elif not (matrix or any(isinstance(t, Dot) and t.dim == dims for t in specifiers)):
+        elif not (matrix or any(isinstance(t, DotGroup) and t.dim == dims for t in specifiers)):
             raise SchemeError(
                 f"{s}: only a scheme that ends with a matrix instruction M may fuse dims, or one whose D fuses them"
             )
@@ -347,40 +365,40 @@ def _check_fused(problem: Problem, specifiers) -> None:
                 )
 
 
-def _check_pixels(problem: Problem, specifiers, s) -> None:
-    """That the pixels of an image may be one dim: rows of tile registers lie equally far apart."""
-    refused, fitting = refusal(problem), WORD_BYTES // problem.bytes_per_element
+def _check_pixels(problem: Problem, specifiers: Specifiers, s: Specifier) -> None:
+    """Checks that the pixels of an image may be one dim: rows of tile registers must lie equally far apart."""
+    refused, per_lane = unsupported_reason(problem), LANE_BYTES // problem.bytes_per_element
     if refused:
         raise SchemeError(f"{s}: {refused}")
-    if not any(isinstance(t, Dot) and t.points > fitting and t.dim == problem.dot_dim for t in specifiers):
+    if not any(isinstance(t, DotGroup) and t.points > per_lane and t.dim == problem.dot_dim for t in specifiers):
         blocks = f": end the scheme with D({problem.dot_dim},…) of more than 32 bits and V({problem.vector_dim},…)"
         raise SchemeError(
             f"{s}: pixels are one dim around matrix instructions alone, of blocks of channels"
-            + (blocks if fitting > 1 else f", and {problem.dtype} has none")
+            + (blocks if per_lane > 1 else f", and {problem.dtype} has none")
         )
 
 
-def _plane(problem: Problem) -> str:
-    """What w counts where h and w are one dim, for a message."""
+def _flat_pixels(problem: Problem) -> str:
+    """The part of a message that says what w counts where h and w are one dim."""
     if problem.origin is None:
         return ""
     return f" (w counts all {problem.extents[problem.vector_dim]} pixels of a plane, h and w as one)"
 
 
-def _check_one(problem, extents, s) -> None:
-    dim = getattr(s, "dim", None)
+def _check_one(problem: Problem, extents: dict[str, int], s: Specifier) -> None:
+    dim = _dim(s)
     if dim is not None and dim not in extents:
-        dims = f"{' '.join(problem.extents)}{_plane(problem)}"
+        dims = f"{' '.join(problem.extents)}{_flat_pixels(problem)}"
         raise SchemeError(f"{s}: {problem.op} has no dim {dim!r}; its dims are {dims}")
     if isinstance(s, Tile):
         if s.trips < 1:
             raise SchemeError(f"{s}: a tile loop has at least 1 iteration")
         if s.worker is not None and s.worker not in WORKERS:
             raise SchemeError(f"{s}: unknown worker {s.worker!r}; workers are {', '.join(WORKERS)}")
-        if s.worker not in (None, "block", "cluster") and dim[0] in problem.reductions:
+        if s.worker not in (None, "block", "cluster") and s.dim[0] in problem.reductions:
             raise SchemeError(
-                f"{s}: {dim} is summed over; only a GPU's blocks and clusters may share it, other workers only output "
-                f"dims"
+                f"{s}: {s.dim} is summed over; only a GPU's blocks and clusters may share it, other workers only "
+                f"output dims"
             )
     if isinstance(s, Unroll) and s.factor is not None and s.factor < 1:
         raise SchemeError(f"{s}: the unroll factor must be at least 1")
@@ -390,7 +408,7 @@ def _check_one(problem, extents, s) -> None:
         if dim != problem.vector_dim:
             others = " (1 x 1 ones of f32, stride 1 and layout nchw over w)" if problem.op == "conv2d" else ""
             raise SchemeError(f"{s}: {problem.op} is vectorised over {problem.vector_dim}{others}")
-    if isinstance(s, Dot):
+    if isinstance(s, DotGroup):
         _check_dot(problem, s)
     if isinstance(s, Lambda) and any(count < 1 or size < 1 for count, size in s.branches):
         raise SchemeError(f"{s}: counts and sizes are at least 1")
@@ -405,36 +423,36 @@ def _check_one(problem, extents, s) -> None:
             raise SchemeError(f"{s}: the depth is at least 1")
 
 
-def _check_dot(problem, s) -> None:
-    fitting = WORD_BYTES // problem.bytes_per_element
-    most = BLOCK_BYTES // problem.bytes_per_element
-    if fitting == 1 or s.points % fitting or not fitting <= s.points <= most:
+def _check_dot(problem: Problem, s: DotGroup) -> None:
+    per_lane = LANE_BYTES // problem.bytes_per_element
+    most = MATRIX_ROW_BYTES // problem.bytes_per_element
+    if per_lane == 1 or s.points % per_lane or not per_lane <= s.points <= most:
         raise SchemeError(
-            f"{s}: a lane of 32 bits holds {fitting} of {problem.dtype}"
-            + (f", a matrix instruction sums a multiple of {fitting} up to {most}" if fitting > 1 else "")
+            f"{s}: a lane of 32 bits holds {per_lane} of {problem.dtype}"
+            + (f", a matrix instruction sums a multiple of {per_lane} up to {most}" if per_lane > 1 else "")
         )
-    if s.points > fitting and problem.lanewise:
+    if s.points > per_lane and problem.lanewise:
         raise SchemeError(
             f"{s}: a matrix instruction reads rows of {problem.broadcast.name} whose {s.dim} lie side by side for all "
-            f"{problem.vector_dim}; use D({s.dim},{fitting})"
+            f"{problem.vector_dim}; use D({s.dim},{per_lane})"
         )
     if s.dim not in (problem.dot_dim, problem.window_dims):
         x = problem.broadcast.name
         raise SchemeError(f"{s}: a group is summed over and lies side by side in {x}, which {s.dim} does not")
-    if s.points > fitting and s.dim == problem.window_dims and words_of_window(problem) * fitting % s.points:
-        whole = words_of_window(problem)
-        sizes = [f"D({s.dim},{n * fitting})" for n in range(2, whole + 1) if whole % n == 0 and n * fitting <= most]
+    if s.points > per_lane and s.dim == problem.window_dims and dot_groups_of_window(problem) * per_lane % s.points:
+        whole = dot_groups_of_window(problem)
+        sizes = [f"D({s.dim},{n * per_lane})" for n in range(2, whole + 1) if whole % n == 0 and n * per_lane <= most]
         raise SchemeError(
-            f"{s}: a matrix instruction takes the row of a window in equal blocks, and that has {whole * fitting} "
+            f"{s}: a matrix instruction takes the row of a window in equal blocks, and that has {whole * per_lane} "
             f"numbers, every pixel filled up to 32 bits: use {' or '.join(sizes or [f'D({s.dim[-1]},…)'])}"
         )
 
 
-def _check_order(problem, specifiers) -> None:
+def _check_order(problem: Problem, specifiers: Specifiers) -> None:
     for position, s in enumerate(specifiers):
         if isinstance(s, (Vector, Matrix)) and position != len(specifiers) - 1:
             raise SchemeError(f"{s}: V and M stand innermost, and there is at most one")
-        if isinstance(s, Dot) and not (position == len(specifiers) - 2 and isinstance(specifiers[-1], Vector)):
+        if isinstance(s, DotGroup) and not (position == len(specifiers) - 2 and isinstance(specifiers[-1], Vector)):
             raise SchemeError(f"{s}: D stands just before V, and there is at most one")
         inner = specifiers[position + 1 :]
         if isinstance(s, Unroll):
@@ -450,7 +468,7 @@ def _check_order(problem, specifiers) -> None:
                 raise SchemeError(f"{s}: {s.tensor} is staged twice: keep one")
             if s.tensor == problem.output.name:
                 for t in inner:
-                    # A loop over workers is no loop in time: each worker holds its own part of the tile.
+                    # Workers run such a loop at the same time: each holds its own part of the tile.
                     bound = isinstance(t, Tile) and t.worker is not None
                     if isinstance(t, (Rest, Tile, Lambda)) and not bound and t.dim[0] not in problem.reductions:
                         raise SchemeError(
@@ -465,7 +483,7 @@ def _check_order(problem, specifiers) -> None:
                 )
 
 
-def _check_lambda(specifiers) -> None:
+def _check_lambda(specifiers: Specifiers) -> None:
     for position, s in enumerate(specifiers):
         if not isinstance(s, Lambda):
             continue
@@ -477,6 +495,6 @@ def _check_lambda(specifiers) -> None:
         if len(matches) != 1:
             raise SchemeError(f"{s}: needs exactly one U({s.dim},{LAMBDA}) inside, found {len(matches)}")
     for position, s in enumerate(specifiers):
-        if isinstance(s, Unroll) and s.factor is None:
-            if not any(isinstance(t, Lambda) and t.dim == s.dim for t in specifiers[:position]):
-                raise SchemeError(f"{s}: has no L({s.dim}, …) outside it to take its size from")
+        outside = (t.dim for t in specifiers[:position] if isinstance(t, Lambda))
+        if isinstance(s, Unroll) and s.factor is None and s.dim not in outside:
+            raise SchemeError(f"{s}: has no L({s.dim}, …) outside it to take its size from")

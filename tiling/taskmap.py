@@ -1,8 +1,8 @@
 """Which worker computes which tile: Hidet's task mapping.
 
-`repeat(shape)` is one worker that walks all tasks in order; `spatial(shape)` is one worker a task;
-`f ∘ g` nests them: workers multiply, worker w does f(w / |g|) ⊙ shape(g) + g(w mod |g|). A tile loop bound to
-workers is `spatial`, an unbound one is `repeat`, and the nesting of loops is composition.
+`repeat(shape)` has one worker, which does all tasks in order. `spatial(shape)` has one worker for each task. `f ∘ g`
+nests them: worker w does f(w / |g|) ⊙ shape(g) + g(w mod |g|). A tile loop bound to workers is `spatial`, an unbound
+one is `repeat`, and nested loops are a composition.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class TaskMap:
 
     atoms: tuple[tuple[str, tuple[int, ...]], ...]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.atoms:
             raise ValueError("a task map needs at least one atom")
         for kind, shape in self.atoms:
@@ -39,12 +39,12 @@ class TaskMap:
         """Tasks along each axis."""
         return tuple(prod(extents) for extents in zip(*(shape for _, shape in self.atoms)))
 
-    def __matmul__(self, inner: "TaskMap") -> "TaskMap":
+    def __matmul__(self, inner: TaskMap) -> TaskMap:
         """`outer @ inner` is outer ∘ inner."""
         return TaskMap(self.atoms + inner.atoms)
 
     def tasks(self, worker: int) -> tuple[tuple[int, ...], ...]:
-        """The tasks of one worker, in the order it does them."""
+        """The tasks of one worker, in the order in which it does them."""
         if not 0 <= worker < self.workers:
             raise ValueError(f"worker {worker} of {self.workers}")
         done: tuple[tuple[int, ...], ...] = ((0,) * len(self.shape),)
@@ -60,20 +60,21 @@ class TaskMap:
 
     @property
     def loops(self) -> tuple[int, ...]:
-        """Iterations of the loops in which a worker does its tasks, outermost first; loops of one are left out."""
+        """Iterations of the loops in which a worker does its tasks, outermost first, without loops of one iteration."""
         return tuple(extent for kind, shape in self.atoms if kind == "repeat" for extent in shape if extent > 1)
 
     def index(self, axis: int, worker: str, counters: tuple[str, ...] = ()) -> str:
-        """The C expression of the task along `axis` that a worker does; `counters` name the variables of `loops`. What
-        is "0", the first worker or iteration, adds nothing.
+        """The C expression of the task along `axis` that a worker does. `counters` name the variables of `loops`.
+
+        A worker or counter "0" adds nothing.
         """
         if len(counters) != len(self.loops):
             raise ValueError(f"{len(self.loops)} loops need as many counters, not {len(counters)}")
-        left, terms, scale, counters = self.workers, [], self.shape[axis], list(counters)
+        left, terms, scale, unused = self.workers, [], self.shape[axis], iter(counters)
         for kind, shape in self.atoms:
             scale //= shape[axis]
             if kind == "repeat":
-                named = [counters.pop(0) if extent > 1 else "" for extent in shape]
+                named = [next(unused) if extent > 1 else "" for extent in shape]
                 term = named[axis]
             else:
                 left //= prod(shape)
@@ -89,12 +90,12 @@ def repeat(*shape: int) -> TaskMap:
 
 
 def spatial(*shape: int) -> TaskMap:
-    """One worker a task: `(w // stride_i) % d_i`."""
+    """One worker for each task: worker w does task `(w // stride_i) % d_i` along axis i."""
     return TaskMap((("spatial", shape),))
 
 
 def looped(*counters: tuple[str, int]) -> tuple[str, ...]:
-    """Of counters and how far they count those that have a loop of `TaskMap.loops`."""
+    """The names of those counters that have a loop of `TaskMap.loops`: they count further than one."""
     return tuple(name for name, count in counters if count > 1)
 
 

@@ -2,11 +2,11 @@
 
     peer           the interface, and what a prepared layer is
     convolution    a `Problem` in the words of libraries: strides, padding on four sides, groups
-    onednn onednn_nchw ort openvino xtc tvm numpy    one adapter each; its docstring says what was learned
-    cudnn cublas triton    on an NVIDIA GPU, their `target`: no comparison with what a CPU computes
-    torch_cuda triton_product    what these three share, a GPU through PyTorch; the kernel in Triton's language
-    torch_cpu verbose    PyTorch set up for float32 on the CPU; oneDNN's own account of its time
-    tvm_library    what XTC and TVM compiled, called; xtc_search and tvm_search are the processes that search for it
+    onednn onednn_nchw ort openvino xtc tvm numpy    one library each
+    cudnn cublas triton    libraries on an NVIDIA GPU, which are not compared with those on a CPU
+    torch_cuda triton_product    a GPU through PyTorch, for these three; the kernel in Triton's language
+    torch_cpu verbose    PyTorch set up for float32 on the CPU; the times that oneDNN reports
+    tvm_library    calls libraries that XTC and TVM compiled; xtc_search and tvm_search are the processes that search
     versions       versions of packages, without importing them
 
 Importing this package imports none of the libraries.

@@ -1,4 +1,4 @@
-"""A convolution as libraries ask for it: extents, strides, padding on four sides, groups, read from a `Problem`."""
+"""A convolution with the parameters of libraries, read from a `Problem`: extents, strides, padding, groups."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tiling.problem import Problem, Window
+from tiling.problem import Problem
+from tiling.tensor import Window
 
 
 @dataclass(frozen=True)

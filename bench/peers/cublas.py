@@ -1,4 +1,4 @@
-"""cuBLAS as PyTorch calls it: a matrix product into memory that is given."""
+"""cuBLAS as PyTorch calls it: a matrix product into given memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""cuDNN as PyTorch calls it: channels last, the fastest of its algorithms found by trial."""
+"""cuDNN as PyTorch calls it: channels last, with the fastest of its algorithms by trial."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from bench.peers.convolution import convolution
 from bench.peers.peer import Prepared
 from bench.peers.torch_cuda import CudaPeer, prepared, settle, tensor, version
-from tiling.epilogue import Apply, Array, Sum, Value
 from tiling.problem import Problem
+from tiling.value import Apply, Array, Sum, Value
 
 FUSED, UNFUSED = "bias and ReLU fused", "bias and ReLU after it"
-TRIALS = 20  # calls of each of the two before the faster one is chosen
+TRIALS = 20  # calls of each way before the faster one is chosen
 
 
 class CuDnn(CudaPeer):
@@ -104,8 +104,9 @@ class CuDnn(CudaPeer):
 
 
 def bias_and_residual(problem: Problem) -> tuple[int, ...]:
-    """Which of the epilogue's arrays are b, and z where there is one, of relu(y + b) and relu(y + b + z), in whatever
-    order they are added; none of any other epilogue.
+    """The places of b, and of z if any, among the arrays of relu(y + b) or relu(y + b + z), added in any order.
+
+    Any other epilogue has none.
     """
     outer, known = problem.epilogue.value, problem.epilogue.arrays
     if not (isinstance(outer, Apply) and outer.operation == "relu"):
@@ -118,7 +119,7 @@ def bias_and_residual(problem: Problem) -> tuple[int, ...]:
 
 
 def _terms(value: Value) -> Iterator[Value]:
-    """What a sum adds up."""
+    """The terms of a sum."""
     if isinstance(value, Apply) and value.operation == "add":
         for part in value.arguments:
             yield from _terms(part)
@@ -127,5 +128,5 @@ def _terms(value: Value) -> Iterator[Value]:
 
 
 def _seconds(ready: Prepared) -> float:
-    """A call's, shortly measured; on a CPU, whose times mean nothing here, the first way is as good as the other."""
+    """Seconds of a call, shortly measured. On a CPU, whose times mean nothing here, all ways count as equal."""
     return median(ready.kernel_seconds(TRIALS)) if ready.kernel_seconds else 0.0

@@ -1,9 +1,10 @@
-"""What one writes with NumPy alone: the floor of the comparison."""
+"""A convolution or product written with NumPy alone: the lowest bar of the comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,7 +22,7 @@ class NumPy(Peer):
 
     name = "numpy"
     title = "NumPy, im2col and BLAS"
-    packages = {"numpy": "numpy", "threadpoolctl": "threadpoolctl"}
+    packages: ClassVar[Mapping[str, str]] = {"numpy": "numpy", "threadpoolctl": "threadpoolctl"}
 
     def version(self) -> str:
         blas = _pools()
@@ -93,7 +94,7 @@ def _limited(call: Callable[[], object], threads: int) -> Callable[[], None]:
 
 
 def _pools() -> list:
-    """NumPy's BLAS libraries; those with a thread pool that can be set."""
+    """NumPy's BLAS libraries whose thread pool can be set."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas").lib_controllers

@@ -1,6 +1,9 @@
-"""oneDNN as a compiled PyTorch model calls it: channels last, weights packed ahead by oneDNN's own choice of layout."""
+"""oneDNN as a compiled PyTorch model calls it: channels last, with weights packed ahead in oneDNN's own layout."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,21 +18,21 @@ from tiling.problem import Problem
 class OneDnn(Peer):
     """The operators that PyTorch's Inductor emits for frozen weights, the shortest way from Python to oneDNN.
 
-    What was learned. With the input in channels last and weights from `_reorder_convolution_weight`, oneDNN takes its
-    `brgconv` kernels and no call reorders anything. The ordinary `conv2d` reorders the weights on every call, even in
-    channels last: 265 against 240 GFLOP/s on 3x3 256 to 512 at 34², 218 against 96 on 1x1 64 to 64 at 56² (one core of
-    about 268). The operators have no form that writes to a given output, so the output is freed before each call and
-    the allocator, told so by its environment, gives the same memory again. Padding that differs before and after is
-    `pad` within the call: oneDNN could take it, PyTorch cannot. Of the ways to a matrix product, the packed linear is
-    the fastest, about twice MKL's `torch.mm` on AMD. In layout nchw the operator itself turns x to channels last, and
-    what it gives is turned back: faster than the ordinary call, whose weights are reordered as well.
-    bf16 takes the same operators. int8 takes those of PyTorch's quantised models, u8 times s8 with scales of 1, which
-    have no int32 output: they write float32.
+    No operator writes to a given output. So the output is freed before each call, and the environment makes the
+    allocator give the same memory again. Padding that differs before and after is `pad` within the call, since PyTorch
+    cannot pass it on to oneDNN. bf16 uses the same operators. int8 uses those of PyTorch's quantised models, u8 times
+    s8 with scales of 1, which have no int32 output and write float32.
     """
+
+    # With x channels last and weights from `_reorder_convolution_weight`, oneDNN runs its `brgconv` kernels and
+    # reorders nothing. The ordinary `conv2d` reorders the weights on every call, even in channels last: 240 instead of
+    # 265 GFLOP/s on 3x3 256 to 512 at 34², 96 instead of 218 on 1x1 64 to 64 at 56² (peak of one core: about 268). In
+    # layout nchw the operator transposes x to channels last, and its output is transposed back, which is still faster
+    # than `conv2d`. The packed linear is the fastest matrix product, about twice as fast as MKL's `torch.mm` on AMD.
 
     name = "onednn"
     title = "oneDNN through PyTorch, channels-last, weights pre-packed"
-    packages = {"torch": "torch"}
+    packages: ClassVar[Mapping[str, str]] = {"torch": "torch"}
     layouts = ("nhwc", "nchw")
     dtypes = ("f32", "bf16", "int8")
 

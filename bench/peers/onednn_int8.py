@@ -9,9 +9,7 @@ from tiling.problem import Problem
 
 
 def call(problem: Problem, x: np.ndarray, w: np.ndarray):
-    """One call of the operator, which writes the sums as float32. Raises ValueError for padding that PyTorch cannot
-    say.
-    """
+    """One call of the operator, which writes sums as float32. Raises ValueError for padding that PyTorch lacks."""
     import torch
 
     scales = torch.ones(problem.output.shape[-1])

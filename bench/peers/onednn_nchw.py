@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
 from bench.peers import torch_cpu
@@ -21,7 +24,7 @@ class OneDnnNchw(Peer):
 
     name = "onednn-nchw"
     title = "oneDNN through PyTorch, the plain NCHW call"
-    packages = {"torch": "torch"}
+    packages: ClassVar[Mapping[str, str]] = {"torch": "torch"}
     layouts = ("nhwc", "nchw")
 
     def version(self) -> str:

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
 from bench.peers.convolution import Convolution, convolution
 from bench.peers.peer import Peer, Prepared
-from cpu.kernel import aligned_empty
+from cpu.kernel.arguments import aligned_empty
 from tiling.problem import Problem
 
 
 class OpenVino(Peer):
     """A model of one operation, compiled for the CPU in float32 (by default it takes bfloat16 where the CPU has it).
 
-    What was learned. OpenVINO's operations are NCHW, but where the model says through `PrePostProcessor` that its
-    tensors are NHWC, the plugin computes in NHWC throughout and reorders nothing: 206 against 122 GFLOP/s on 1x1 64 to
-    64 at 56², 223 against 169 on 3x3. So that is how it is called where the problem is channels last. `infer` on a
-    request with both tensors set copies nothing. Threads are TBB's, which go to sleep by themselves soon after a call;
-    pinning them is left to whoever starts the process.
+    OpenVINO's operations are NCHW. For a problem with channels last, `PrePostProcessor` says that tensors are NHWC, and
+    the plugin then computes in NHWC and reorders nothing: 206 instead of 122 GFLOP/s on 1x1 64 to 64 at 56², 223
+    instead of 169 on 3x3. `infer` copies nothing where both tensors of a request are set. TBB's threads go to sleep
+    soon after a call. Whoever starts the process may pin them.
     """
 
     name = "openvino"
     title = "OpenVINO, the problem's layout in and out, float32"
-    packages = {"openvino": "openvino"}
+    packages: ClassVar[Mapping[str, str]] = {"openvino": "openvino"}
     layouts = ("nhwc", "nchw")
 
     def version(self) -> str:

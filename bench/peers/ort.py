@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
 from bench.peers.convolution import as_problem_has_it, channels_first, convolution
 from bench.peers.peer import Peer, Prepared
-from cpu.kernel import aligned_empty
+from cpu.kernel.arguments import aligned_empty
 from tiling.problem import Problem
 
 # Conv's attributes in the form used here have not changed since; every ONNX Runtime of the last years reads both.
@@ -17,15 +20,15 @@ _IR_VERSION = 8
 class OnnxRuntime(Peer):
     """A model of one node. Weights are constants, so they are packed when the session is made.
 
-    What was learned. The CPU provider takes float32 convolutions in NCHW only; within a session it reorders to blocks
-    of channels and back, which belongs to a call. The threads of the session spin while it runs, which small layers
-    need, and `force_spinning_stop` ends that with the call, so that whoever is timed next has the cores. It has no
-    bfloat16 short cut on x86. The output is written straight to the bound array.
+    The CPU provider takes float32 convolutions in NCHW only. It reorders to blocks of channels and back within each
+    call. Threads spin while a session runs, which small layers need; `force_spinning_stop` ends that with the call, so
+    that the next contender has the cores. On x86 the provider does not fall back to bfloat16. The output goes straight
+    to the bound array.
     """
 
     name = "ort"
     title = "ONNX Runtime, bound input and output"
-    packages = {"onnxruntime": "onnxruntime", "onnx": "onnx"}
+    packages: ClassVar[Mapping[str, str]] = {"onnxruntime": "onnxruntime", "onnx": "onnx"}
     layouts = ("nhwc", "nchw")
 
     def version(self) -> str:

@@ -1,4 +1,4 @@
-"""What a peer is: another way to compute a layer, behind one interface."""
+"""The interface of a peer, another way to compute a layer."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Peer(ABC):
     patience: float = 60.0  # seconds that preparing a layer may take at most
 
     def missing(self) -> str | None:
-        """Why it cannot run here and how to get it, one sentence; None if it can. Imports nothing."""
+        """A sentence on why the peer cannot run here and how to get it; None if it can run. Imports nothing."""
         absent = [package for module, package in self.packages.items() if find_spec(module) is None]
         if not absent:
             return None
@@ -58,14 +58,14 @@ class Peer(ABC):
 
     @abstractmethod
     def version(self) -> str:
-        """The versions that decide its speed, such as `oneDNN 3.12.0 (PyTorch 2.13.0)`."""
+        """The versions that decide the peer's speed, such as `oneDNN 3.12.0 (PyTorch 2.13.0)`."""
 
     @abstractmethod
     def environment(self, threads: int) -> dict[str, str]:
         """Variables that the process must be started with, so that `threads` is obeyed and nobody else is disturbed."""
 
     def refuses(self, problem: Problem) -> str | None:
-        """What it cannot take of this problem, one sentence; None if it can compute it."""
+        """A sentence on why the peer cannot compute the problem; None if it can."""
         if problem.op not in OPERATORS:
             return f"{self.name} is compared on {' and '.join(OPERATORS)} only, not on {problem.op}"
         if problem.dtype not in self.dtypes:

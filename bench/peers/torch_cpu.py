@@ -6,7 +6,7 @@ import re
 
 
 def environment(threads: int) -> dict[str, str]:
-    """For the process: threads, and no arithmetic below float32 behind our back."""
+    """The environment of the process: its threads, and no arithmetic below float32."""
     return {
         "OMP_NUM_THREADS": str(threads),
         "MKL_NUM_THREADS": str(threads),
@@ -39,6 +39,6 @@ class Calls:
         self.output = None
 
     def run(self) -> None:
-        """One call. The last output is given back first, so that the allocator hands out the same memory again."""
+        """One call. The last output is freed first, so that the allocator hands out the same memory again."""
         self.output = None
         self.output = self._operator()

@@ -1,14 +1,12 @@
-"""PyTorch on an NVIDIA GPU: is there one, which precision, a call that is waited for, the kernel's time by events.
+"""PyTorch on an NVIDIA GPU: finds the GPU, sets the precision, and times kernels by events.
 
-What is proven without a device: every adapter takes `device="cpu"`, and the same calls of PyTorch then give exact
-results on small integers, in all dtypes, layouts and paddings; the search for a GPU and the timing by events are tested
-against stand-ins for the driver and for `torch.cuda`. What waits for a device: that PyTorch obeys the switches of
-`settle` there (on a CPU they do nothing), which kernels its libraries choose, and every speed.
+With `device="cpu"` the same calls of PyTorch run without a GPU and are exact on small integers. Only a device can show
+that PyTorch obeys the switches of `settle`, which kernels its libraries choose, and every speed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -17,8 +15,9 @@ import numpy as np
 from bench.peers.peer import Peer, Prepared
 from bench.peers.torch_cpu import Calls
 from bench.peers.versions import installed
-from gpu.driver import no_gpu
-from tiling.problem import OUTPUT_DTYPE, Problem
+from gpu.runtime.driver import no_gpu
+from tiling.dtypes import OUTPUT_DTYPE
+from tiling.problem import Problem
 
 DTYPES = {"f32": "float32", "tf32": "float32", "f16": "float16", "bf16": "bfloat16"}
 # Before each sample the GPU idles for this many of its clock ticks, some 0.2 ms: longer than Python needs to queue a
@@ -27,12 +26,10 @@ HEAD_START = 400_000
 
 
 class CudaPeer(Peer):
-    """A library on the GPU; with `device` "cpu" the same calls of PyTorch on the CPU, to try them where
-    there is none.
-    """
+    """A library on the GPU. device: "cpu" runs the same calls of PyTorch on the CPU, to try them without a GPU."""
 
     target = "cuda"
-    packages = {"torch": "torch"}
+    packages: ClassVar[Mapping[str, str]] = {"torch": "torch"}
     operators: ClassVar[tuple[str, ...]]
     widens: ClassVar[bool] = False  # whether it can write f32 from f16 or bf16
 
@@ -60,14 +57,14 @@ class CudaPeer(Peer):
 
 
 def version(library: str) -> str:
-    """`library`, which comes with PyTorch's CUDA, and the versions of both."""
+    """The versions of `library` and of PyTorch, whose CUDA includes it."""
     import torch
 
     return f"{library} (PyTorch {torch.__version__}, CUDA {torch.version.cuda or 'none'})"
 
 
 def settle(dtype: str) -> None:
-    """Sets PyTorch's switches, global and until another problem is prepared: true f32, f16 and bf16 summed in f32."""
+    """Sets PyTorch's global switches until the next problem: true f32, and f32 sums of f16 and bf16."""
     import torch
 
     torch.set_grad_enabled(False)
@@ -96,7 +93,7 @@ def matrices(problem: Problem, a: np.ndarray, b: np.ndarray, device: str) -> tup
 
 
 def prepared(operator: Callable[[], object], layout: str, device: str, axes: tuple[int, ...] | None = None) -> Prepared:
-    """An operator, called once for what it tries out; `axes` bring its output into the problem's order."""
+    """An operator that was called once for its trials. axes: bring its output into the problem's order."""
     import torch
 
     calls, on_gpu = Calls(operator), device == "cuda"
@@ -115,7 +112,7 @@ def prepared(operator: Callable[[], object], layout: str, device: str, axes: tup
 
 
 def event_seconds(call: Callable[[], object], count: int) -> list[float]:
-    """Seconds of all that one call has the GPU do, `count` times, by events on its stream."""
+    """`count` samples of the seconds that one call keeps the GPU busy, by events on its stream."""
     import torch
 
     samples = []

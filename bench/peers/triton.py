@@ -1,8 +1,10 @@
-"""A matrix product in Triton: what somebody writes who wants a kernel of his own without writing CUDA."""
+"""A matrix product in Triton, as somebody writes it who wants a kernel without writing CUDA."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,15 +31,15 @@ TILINGS = (
 class Triton(CudaPeer):
     """The kernel of `triton_product` in the fastest of `tilings`, which Triton's autotuner times in the first call.
 
-    Without a device the kernel is proven exact by Triton's interpreter (TRITON_INTERPRET=1), in every tiling and
-    layout, in f32, f16 and tf32, which it computes as f32; bf16 it multiplies as if its bits were whole numbers. Every
-    tiling compiles for sm_80 and sm_90, f32 without tf32 and the others to matrix instructions, within shared memory.
-    What the machine code computes, bf16, and the autotuner's choice wait for a device.
+    Without a device, Triton's interpreter (TRITON_INTERPRET=1) proves the kernel exact in every tiling and layout, in
+    f32, f16 and tf32, which it computes as f32. It multiplies bf16 as if the bits were whole numbers. Every tiling
+    compiles for sm_80 and sm_90 within shared memory; dtypes other than f32 become matrix instructions. Only a device
+    can show what the machine code computes, bf16, and the autotuner's choice.
     """
 
     name = "triton"
     title = "Triton, a tuned kernel after its tutorial"
-    packages = {"torch": "torch", "triton": "triton"}
+    packages: ClassVar[Mapping[str, str]] = {"torch": "torch", "triton": "triton"}
     operators = ("matmul",)
     widens = True
 
@@ -76,7 +78,7 @@ class Triton(CudaPeer):
 
 
 def config(tiling: tuple[int, ...], problem: Problem):
-    """One of TILINGS as Triton has it, with all that the kernel is compiled for."""
+    """One of TILINGS as a configuration of Triton, with all constants of the kernel."""
     import triton
 
     rows, columns, depth_bytes, band, warps, stages = tiling

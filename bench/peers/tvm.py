@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
 from bench.peers import tvm_library
@@ -14,16 +17,15 @@ from tiling.problem import Problem
 class Tvm(Peer):
     """The best of `trials` schedules drawn at random and measured.
 
-    What was learned. The wheel has MetaSchedule but neither AutoTVM nor Ansor any more, and its versions change names:
-    this is written for 0.26, the one that XTC asks for. Padding is part of the compiled function. Weights are in the
-    order of its NHWC convolution, (R,S,C,K); repacking them ahead would need the layer to be part of a Relax model.
-    Before the first schedule MetaSchedule reads the tensor instructions of every GPU, which takes 20 s of a
-    core for each layer.
+    TVM's wheel has MetaSchedule, but no longer AutoTVM or Ansor. Names change between versions; this is for 0.26, which
+    XTC needs. Padding is part of the compiled function. Weights have the order of TVM's NHWC convolution, (R,S,C,K);
+    only a layer in a Relax model could repack them ahead. Before the first schedule MetaSchedule reads the tensor
+    instructions of every GPU, which takes a core 20 s for each layer.
     """
 
     name = "tvm"
     title = "TVM MetaSchedule, best of its random schedules"
-    packages = {"tvm": "apache-tvm"}
+    packages: ClassVar[Mapping[str, str]] = {"tvm": "apache-tvm"}
 
     def __init__(self, trials: int = 32):
         self.trials = trials

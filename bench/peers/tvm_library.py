@@ -1,4 +1,4 @@
-"""Layers that TVM compiled: the search for one in a process of its own, and the library it leaves, called from here."""
+"""Layers that TVM compiled: runs the search in a process of its own, and calls the library that it leaves."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.peers.peer import Prepared
-from cpu.cache import kept, with_facts, without_facts
-from cpu.host import fingerprint, host
+from cpu.runtime.cache import kept, with_facts, without_facts
+from cpu.runtime.host import fingerprint, host
 
 # Far more than any search needs on an idle machine: what takes longer hangs.
 _SECONDS_TO_START = 300
@@ -22,14 +22,14 @@ _SECONDS_A_TRIAL = 30
 
 
 class SearchFailed(RuntimeError):
-    """A search that left no library: the last thing it said."""
+    """A search left no library; the message holds its last line."""
 
 
 def environment(threads: int) -> dict[str, str]:
-    """For the process that calls what TVM compiled.
+    """The environment of the process that calls libraries of TVM.
 
-    TVM's pool has threads of its own that spin after every parallel call; 10,000 rounds outlast the gap between two
-    calls of a turn. Binding them to cores would set the caller's affinity too, for all peers after.
+    Threads of TVM's pool spin after every parallel call; 10,000 rounds outlast the gap between two calls of a turn.
+    Binding them to cores would also set the caller's affinity, for all later peers.
     """
     return {"TVM_NUM_THREADS": str(threads), "TVM_BIND_THREADS": "0", "TVM_THREAD_POOL_SPIN_COUNT": "10000"}
 
@@ -40,9 +40,9 @@ def patience(trials: int) -> float:
 
 
 def found(module: str, request: dict, threads: int, trials: int, version: str) -> tuple[bytes, str]:
-    """The library that `search` finds and the symbol in it; searched for once on this machine, then kept (`cpu.cache`).
+    """The library that `search` finds and its symbol. Each is searched once on this machine, then kept.
 
-    version: the peer's, with all that decides what it finds. Raises SearchFailed, CacheError.
+    version: the peer's version, with all that decides the result. Raises SearchFailed, CacheError.
     """
     asked = json.dumps([module, request, threads, trials, version, fingerprint(host())])
 
@@ -55,7 +55,7 @@ def found(module: str, request: dict, threads: int, trials: int, version: str) -
 
 
 def search(module: str, request: dict, threads: int, trials: int) -> dict:
-    """Runs `python -m module` with the request; the JSON object it prints as its last line. Raises SearchFailed."""
+    """Runs `python -m module` with the request and gives the JSON object of its last line. Raises SearchFailed."""
     root = str(Path(__file__).parents[2])
     paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-m", module, json.dumps({**request, "threads": threads, "trials": trials})]

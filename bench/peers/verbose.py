@@ -1,4 +1,4 @@
-"""The time of oneDNN's kernels alone, as oneDNN tells it: its verbose mode writes a line per primitive it ran."""
+"""The time of oneDNN's kernels alone, from its verbose mode, which writes a line per primitive."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def installed(package: str) -> str:
-    """The version pip knows; `unknown` for what was not installed by it."""
+    """The version that pip knows; `unknown` for a package that pip did not install."""
     try:
         return version(package)
     except PackageNotFoundError:

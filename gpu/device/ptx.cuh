@@ -1,20 +1,20 @@
 /*
- * The device layer as PTX, for NVRTC. Emitted kernels call nothing but what is declared here and in twin.h, which is
- * the same layer on a CPU. Source: PTX ISA, sections "Warp-level matrix instructions" and "Asynchronous copy".
+ * The device layer as PTX, for NVRTC. Emitted kernels call only what is declared here and in twin.h, which is the same
+ * layer on a CPU. Source: PTX ISA, sections "Warp-level matrix instructions" and "Asynchronous copy".
  *
- * Shared memory is addressed by its 32-bit window, in bytes. A copy that is not `inside` reads nothing and writes zeros.
- * Waits and copies clobber memory, so that the compiler moves no access across them.
+ * Addresses of shared memory are bytes in its 32-bit window. A copy that is not `inside` reads nothing and writes
+ * zeros. Waits and copies clobber memory, so that the compiler moves no access across them.
  */
-/* A kernel for blocks of so many threads, of which a multiprocessor is to have registers for at least `blocks`. */
+/* A kernel with blocks of `threads` threads. A multiprocessor must have registers for at least `blocks` of them. */
 #define KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define DEVICE static __device__ __forceinline__
 
 extern __shared__ __align__(1024) unsigned char dynamic_shared_memory[];
 
-/* Where this block's dynamic shared memory begins, a multiple of 1024. */
+/* The address of this block's dynamic shared memory, a multiple of 1024. */
 DEVICE unsigned shared_base(void) { return (unsigned)__cvta_generic_to_shared(dynamic_shared_memory); }
 
-/* cp.async: a copy to shared memory that goes on while the thread works. .cg keeps 16 bytes out of L1; 8 and 4 need .ca. */
+/* cp.async copies to shared memory while the thread goes on. .cg keeps 16 bytes out of L1; 8 and 4 bytes need .ca. */
 DEVICE void cp_async_16(unsigned to, const void *from, int inside)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
@@ -30,9 +30,10 @@ DEVICE void cp_async_4(unsigned to, const void *from, int inside)
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(inside ? 4 : 0) : "memory");
 }
 
-/* Of the eight 16-bit elements that lie side by side at `from`, at any even address, those from number `first` to `end` - 1
- * are put into the four words of `to`, at their places, where there are zeros. It reads the aligned 16 bytes that hold them,
- * and so up to 14 bytes beyond an array, never beyond its last 16; the loads wait for nothing before them. */
+/* Takes elements `first` to `end` - 1 of the eight 16-bit elements at `from`, which is any even address, and puts them
+ * at their places in the four words of `to`, which are zeros there. It reads whole aligned chunks of 16 bytes that hold
+ * these elements, so up to 14 bytes beyond an array, never beyond the chunk of its last element. Its loads do not wait
+ * for earlier ones. */
 DEVICE void gather_16(unsigned *to, const void *from, int first, int end)
 {
     const unsigned shift = (unsigned)(unsigned long long)from & 15;
@@ -46,7 +47,7 @@ DEVICE void gather_16(unsigned *to, const void *from, int first, int end)
             "@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4]; }"
             : "=&r"(words[4 * half]), "=&r"(words[4 * half + 1]), "=&r"(words[4 * half + 2]), "=&r"(words[4 * half + 3])
             : "l"((const char *)from - shift + 16 * half), "r"((int)(first < end && (half ? end > held : first < held))));
-    /* By eight bytes, by four, and then every word with its neighbour by two. */
+    /* Shift by eight bytes, by four, and then by two, which mixes each word with its neighbour. */
     #pragma unroll
     for (int i = 0; i < 6; ++i)
         words[i] = shift & 8 ? words[i + 2] : words[i];
@@ -65,13 +66,13 @@ DEVICE void gather_16(unsigned *to, const void *from, int first, int end)
         to[i] |= words[i];
 }
 
-/* 16 bytes from registers. */
+/* Stores 16 bytes from registers to shared memory. */
 DEVICE void store_shared_16(unsigned to, const unsigned *words)
 {
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
 }
 
-/* The same to global memory. */
+/* Stores 16 bytes from registers to global memory. */
 DEVICE void store_16(void *to, const unsigned *words)
 {
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
@@ -79,11 +80,11 @@ DEVICE void store_16(void *to, const unsigned *words)
 
 DEVICE void cp_async_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-/* Returns once all but the last `pending` of this thread's groups have arrived; other threads' copies need a barrier. */
+/* Returns once all of this thread's groups but the last `pending` have arrived. Those of others need a barrier. */
 #define cp_async_wait(pending) asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory")
 
-/* ldmatrix: four 8x8 matrices of 16-bit elements. Lane 8i + j gives the address of row j of matrix i; of each matrix
- * lane l receives elements 2(l % 4) and the next of row l / 4; with _trans of column l / 4. */
+/* ldmatrix loads four 8x8 matrices of 16-bit elements. Lane 8i + j gives the address of row j of matrix i. From each
+ * matrix lane l receives elements 2(l % 4) and 2(l % 4) + 1 of row l / 4, or with _trans of column l / 4. */
 DEVICE void ldmatrix_x4(unsigned *to, unsigned row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -96,10 +97,10 @@ DEVICE void ldmatrix_x4_trans(unsigned *to, unsigned row)
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(row) : "memory");
 }
 
-/* What the next lane of the warp gives; the last one gets its own back. No barrier. */
+/* Returns the value of the next lane of the warp; the last lane gets its own value. It is no barrier. */
 DEVICE unsigned from_next_lane(unsigned value) { return __shfl_down_sync(0xffffffff, value, 1); }
 
-/* One 32-bit element of shared memory for each lane. */
+/* Loads one 32-bit element of shared memory for each lane. */
 DEVICE unsigned load_shared(unsigned from)
 {
     unsigned value;
@@ -107,7 +108,7 @@ DEVICE unsigned load_shared(unsigned from)
     return value;
 }
 
-/* d += a·b for a (16,16) and b (16,8), a warp's fragments; f32 accumulation. */
+/* d += a·b for a (16,16) and b (16,8), which are a warp's fragments; d is f32. */
 DEVICE void mma_m16n8k16_f16(float *d, const unsigned *a, const unsigned *b)
 {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
@@ -130,7 +131,7 @@ DEVICE void mma_m16n8k8_tf32(float *d, const unsigned *a, const unsigned *b)
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/* The bits of an f32 rounded to tf32, to nearest. The instruction would cut them off. */
+/* Rounds the bits of an f32 to tf32, to nearest. The matrix instruction would truncate them. */
 DEVICE unsigned round_tf32(unsigned bits)
 {
     unsigned rounded;
@@ -138,7 +139,7 @@ DEVICE unsigned round_tf32(unsigned bits)
     return rounded;
 }
 
-/* One element of global memory, as f32. */
+/* Load one element of global memory, as f32. */
 DEVICE float load_f32(const void *from) { return *(const float *)from; }
 
 DEVICE float load_f16(const void *from)
@@ -150,7 +151,28 @@ DEVICE float load_f16(const void *from)
 
 DEVICE float load_bf16(const void *from) { return __uint_as_float((unsigned)*(const unsigned short *)from << 16); }
 
-/* Results to memory: one element, or two neighbours in one access, rounded to nearest even. */
+/* Load two neighbours of global memory, at a multiple of their size, in one access, as f32. */
+DEVICE void load_f32_pair(float *to, const void *from)
+{
+    const float2 pair = *(const float2 *)from;
+    to[0] = pair.x;
+    to[1] = pair.y;
+}
+
+DEVICE void load_f16_pair(float *to, const void *from)
+{
+    asm("{ .reg .b16 first, second; mov.b32 {first, second}, %2; cvt.f32.f16 %0, first; cvt.f32.f16 %1, second; }"
+        : "=f"(to[0]), "=f"(to[1]) : "r"(*(const unsigned *)from));
+}
+
+DEVICE void load_bf16_pair(float *to, const void *from)
+{
+    const unsigned bits = *(const unsigned *)from;
+    to[0] = __uint_as_float(bits << 16);
+    to[1] = __uint_as_float(bits & 0xffff0000);
+}
+
+/* Store results: one element, or two neighbours in one access, rounded to nearest even. */
 DEVICE void store_f32(void *to, float value) { *(float *)to = value; }
 
 DEVICE void store_f32_pair(void *to, float first, float second) { *(float2 *)to = make_float2(first, second); }

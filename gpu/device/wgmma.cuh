@@ -1,39 +1,41 @@
 /*
- * The device layer of Hopper's matrix instructions, wgmma, as PTX for sm_90a: four warps together multiply tiles that lie
- * in shared memory, while they go on. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions".
+ * The device layer of wgmma, Hopper's matrix instructions, as PTX for sm_90a. Four warps together multiply tiles that
+ * lie in shared memory, and go on meanwhile. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions".
  */
 
-/* Makes this thread's copies to shared memory visible to wgmma, which reads through another proxy. */
+/* Makes this thread's writes to shared memory visible to wgmma, which reads through another proxy. */
 DEVICE void fence_proxy_async(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/* Comes between the threads' own use of the sums and the first wgmma on them. */
+/* Has to stand between the threads' own use of the sums and the first wgmma on them. */
 DEVICE void wgmma_fence(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
-/* The compiler moves no use of a sum across this: it does not know that wgmma goes on beside the threads. */
+/* Keeps the compiler from moving a use of the sum across this place. It does not know that wgmma runs beside the
+ * threads. */
 DEVICE void pin(float *sum) { asm volatile("" : "+f"(*sum) :: "memory"); }
 
 DEVICE void wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-/* Returns once all but the last `pending` groups of this warpgroup are done. */
+/* Returns once all groups of this warpgroup but the last `pending` are done. */
 #define wgmma_wait(pending) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory")
 
-/* A matrix in shared memory with the depth along its rows of 128 bytes, of which eight, 1024 bytes, repeat the swizzle:
- * address and distance of eight rows in units of 16 bytes, swizzle mode 1 (128 bytes). `tile` + any multiple of 32 bytes
- * up to 96 starts at another depth. */
+/* The descriptor of a matrix in shared memory with the depth along its rows of 128 bytes. The swizzle repeats every
+ * eight rows, 1024 bytes. The descriptor holds the address and the distance of eight rows, in units of 16 bytes, and
+ * swizzle mode 1 (128 bytes). With `tile` + 32, 64 or 96 bytes the matrix begins at another depth. */
 DEVICE unsigned long long wgmma_descriptor(unsigned tile)
 {
     return (unsigned long long)((tile & 0x3ffff) >> 4) | 1ull << 16 | (unsigned long long)(1024 >> 4) << 32 | 1ull << 62;
 }
 
-/* A matrix that lies across the depth: blocks of 64 points, `every_64` bytes apart, in which each depth is a row of 128
- * bytes; eight depths, 1024 bytes, repeat the swizzle. `tile` + any multiple of 2048 bytes starts at another depth. */
+/* The descriptor of a matrix that lies across the depth, in blocks of 64 points that are `every_64` bytes apart. In a
+ * block each depth is a row of 128 bytes. The swizzle repeats every eight depths, 1024 bytes. With `tile` + a multiple
+ * of 2048 bytes the matrix begins at another depth. */
 DEVICE unsigned long long wgmma_descriptor_across(unsigned tile, unsigned every_64)
 {
     return (unsigned long long)((tile & 0x3ffff) >> 4) | (unsigned long long)(every_64 >> 4) << 16 |
            (unsigned long long)(1024 >> 4) << 32 | 1ull << 62;
 }
 
-/* The sums of a lane, 32, 64 or 128: their names in the text of an instruction, and the operands they stand for. */
+/* The 32, 64 or 128 sums of a lane: their names in the text of an instruction, and their operands. */
 #define SUM_NAMES_32 \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -54,8 +56,8 @@ DEVICE unsigned long long wgmma_descriptor_across(unsigned tile, unsigned every_
 #define SUMS_64(d, i) SUMS_32(d, i), SUMS_32(d, i + 32)
 #define SUMS_128(d, i) SUMS_64(d, i), SUMS_64(d, i + 64)
 
-/* d += a·b by the instruction `shape`, whose text goes on with `more`. Behind the sums stand a, b and the operands in `...`, of
- * which the first, a 1, says that there are sums to add to; `at_…` are their numbers. */
+/* d += a·b by the instruction `shape`, whose text ends with `more`. Its operands are the sums, then a, b and those in
+ * `...`. The first of `...` is a 1: the product is added to the sums. `at_…` are the operands' numbers. */
 #define WGMMA(shape, sums, names, at_a, at_b, at_one, more, ...) \
     asm volatile( \
         "{ .reg .pred sum; setp.ne.b32 sum, %" at_one ", 0;" \
@@ -63,67 +65,67 @@ DEVICE unsigned long long wgmma_descriptor_across(unsigned tile, unsigned every_
         : sums \
         : "l"(a), "l"(b), __VA_ARGS__)
 
-/* d += a·b for a (64,16) and b (16,64); lanes hold d as 8 tiles of mma's (16,8), a warp 16 rows. */
+/* d += a·b for a (64,16) and b (16,64); lanes hold d as 8 tiles of mma's (16,8), and each warp holds 16 rows. */
 template <int a_across, int b_across> DEVICE void wgmma_m64n64k16_f16_of(float *d, unsigned long long a, unsigned long long b)
 {
     WGMMA("m64n64k16.f32.f16.f16", SUMS_32(d, 0), SUM_NAMES_32, "32", "33", "34", ", %35, %36",
           "r"(1), "n"(a_across), "n"(b_across));
 }
 
-/* d += a·b for a (64,16) and b (16,64); lanes hold d as 8 tiles of mma's (16,8), a warp 16 rows. */
+/* d += a·b for a (64,16) and b (16,64); lanes hold d as 8 tiles of mma's (16,8), and each warp holds 16 rows. */
 template <int a_across, int b_across> DEVICE void wgmma_m64n64k16_bf16_of(float *d, unsigned long long a, unsigned long long b)
 {
     WGMMA("m64n64k16.f32.bf16.bf16", SUMS_32(d, 0), SUM_NAMES_32, "32", "33", "34", ", %35, %36",
           "r"(1), "n"(a_across), "n"(b_across));
 }
 
-/* d += a·b for a (64,16) and b (16,128); lanes hold d as 16 tiles of mma's (16,8), a warp 16 rows. */
+/* d += a·b for a (64,16) and b (16,128); lanes hold d as 16 tiles of mma's (16,8), and each warp holds 16 rows. */
 template <int a_across, int b_across> DEVICE void wgmma_m64n128k16_f16_of(float *d, unsigned long long a, unsigned long long b)
 {
     WGMMA("m64n128k16.f32.f16.f16", SUMS_64(d, 0), SUM_NAMES_64, "64", "65", "66", ", %67, %68",
           "r"(1), "n"(a_across), "n"(b_across));
 }
 
-/* d += a·b for a (64,16) and b (16,128); lanes hold d as 16 tiles of mma's (16,8), a warp 16 rows. */
+/* d += a·b for a (64,16) and b (16,128); lanes hold d as 16 tiles of mma's (16,8), and each warp holds 16 rows. */
 template <int a_across, int b_across> DEVICE void wgmma_m64n128k16_bf16_of(float *d, unsigned long long a, unsigned long long b)
 {
     WGMMA("m64n128k16.f32.bf16.bf16", SUMS_64(d, 0), SUM_NAMES_64, "64", "65", "66", ", %67, %68",
           "r"(1), "n"(a_across), "n"(b_across));
 }
 
-/* d += a·b for a (64,16) and b (16,256); lanes hold d as 32 tiles of mma's (16,8), a warp 16 rows. */
+/* d += a·b for a (64,16) and b (16,256); lanes hold d as 32 tiles of mma's (16,8), and each warp holds 16 rows. */
 template <int a_across, int b_across> DEVICE void wgmma_m64n256k16_f16_of(float *d, unsigned long long a, unsigned long long b)
 {
     WGMMA("m64n256k16.f32.f16.f16", SUMS_128(d, 0), SUM_NAMES_128, "128", "129", "130", ", %131, %132",
           "r"(1), "n"(a_across), "n"(b_across));
 }
 
-/* d += a·b for a (64,16) and b (16,256); lanes hold d as 32 tiles of mma's (16,8), a warp 16 rows. */
+/* d += a·b for a (64,16) and b (16,256); lanes hold d as 32 tiles of mma's (16,8), and each warp holds 16 rows. */
 template <int a_across, int b_across> DEVICE void wgmma_m64n256k16_bf16_of(float *d, unsigned long long a, unsigned long long b)
 {
     WGMMA("m64n256k16.f32.bf16.bf16", SUMS_128(d, 0), SUM_NAMES_128, "128", "129", "130", ", %131, %132",
           "r"(1), "n"(a_across), "n"(b_across));
 }
 
-/* d += a·b for a (64,8) and b (8,64), f32 of which the low 13 bits do not count; lanes hold d as for 16-bit elements. */
+/* d += a·b for a (64,8) and b (8,64), in f32 whose low 13 bits are ignored; lanes hold d as for 16-bit elements. */
 DEVICE void wgmma_m64n64k8_tf32(float *d, unsigned long long a, unsigned long long b)
 {
     WGMMA("m64n64k8.f32.tf32.tf32", SUMS_32(d, 0), SUM_NAMES_32, "32", "33", "34", "", "r"(1));
 }
 
-/* d += a·b for a (64,8) and b (8,128), f32 of which the low 13 bits do not count; lanes hold d as for 16-bit elements. */
+/* d += a·b for a (64,8) and b (8,128), in f32 whose low 13 bits are ignored; lanes hold d as for 16-bit elements. */
 DEVICE void wgmma_m64n128k8_tf32(float *d, unsigned long long a, unsigned long long b)
 {
     WGMMA("m64n128k8.f32.tf32.tf32", SUMS_64(d, 0), SUM_NAMES_64, "64", "65", "66", "", "r"(1));
 }
 
-/* d += a·b for a (64,8) and b (8,256), f32 of which the low 13 bits do not count; lanes hold d as for 16-bit elements. */
+/* d += a·b for a (64,8) and b (8,256), in f32 whose low 13 bits are ignored; lanes hold d as for 16-bit elements. */
 DEVICE void wgmma_m64n256k8_tf32(float *d, unsigned long long a, unsigned long long b)
 {
     WGMMA("m64n256k8.f32.tf32.tf32", SUMS_128(d, 0), SUM_NAMES_128, "128", "129", "130", "", "r"(1));
 }
 
-/* With both matrices along the depth. */
+/* Both matrices lie along the depth. */
 #define wgmma_m64n64k16_f16(d, a, b) wgmma_m64n64k16_f16_of<0, 0>(d, a, b)
 #define wgmma_m64n64k16_bf16(d, a, b) wgmma_m64n64k16_bf16_of<0, 0>(d, a, b)
 #define wgmma_m64n128k16_f16(d, a, b) wgmma_m64n128k16_f16_of<0, 0>(d, a, b)
@@ -131,7 +133,7 @@ DEVICE void wgmma_m64n256k8_tf32(float *d, unsigned long long a, unsigned long l
 #define wgmma_m64n256k16_f16(d, a, b) wgmma_m64n256k16_f16_of<0, 0>(d, a, b)
 #define wgmma_m64n256k16_bf16(d, a, b) wgmma_m64n256k16_bf16_of<0, 0>(d, a, b)
 
-/* `a_across`, `b_across`: 1 for a matrix that lies across the depth, 0 for one along it. */
+/* `a_across` and `b_across` are 1 for a matrix that lies across the depth, 0 for one along it. */
 #define wgmma_m64n64k16_f16_across(d, a, b, a_across, b_across) wgmma_m64n64k16_f16_of<a_across, b_across>(d, a, b)
 #define wgmma_m64n64k16_bf16_across(d, a, b, a_across, b_across) wgmma_m64n64k16_bf16_of<a_across, b_across>(d, a, b)
 #define wgmma_m64n128k16_f16_across(d, a, b, a_across, b_across) wgmma_m64n128k16_f16_of<a_across, b_across>(d, a, b)

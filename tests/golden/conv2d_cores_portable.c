@@ -41,21 +41,19 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }
 
-/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 1152;
-static const long X_c = 1;
 static const long X_h = 96;
 static const long X_w = 8;
-static const long X_r = 96;
-static const long X_s = 8;
+static const long X_c = 1;
 static const long Y_n = 6912;
-static const long Y_k = 1;
 static const long Y_h = 576;
 static const long Y_w = 48;
-static const long X_PAD = 104;
-static const long W_PANEL = 72;
-static const long PANEL_1 = 4;
+static const long Y_k = 1;
+static const long W_k = 72;
+static const long W_c = 9;
+static const long W_r = 3;
+static const long W_s = 1;
 enum { THREADS = 2 };
 
 #ifdef _OPENMP
@@ -74,7 +72,7 @@ static void omp_set_dynamic(int dynamic) { (void)dynamic; }
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 4 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8. */
+/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 3, c by 1 to 8; 4 <= w < 8. */
 static void tile0_4wx4k(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     vec acc_0_0 = ((vec){0, 0, 0, 0});
@@ -82,14 +80,14 @@ static void tile0_4wx4k(const float *x, const float *w, float *y, long r_begin, 
     vec acc_2_0 = ((vec){0, 0, 0, 0});
     vec acc_3_0 = ((vec){0, 0, 0, 0});
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 24 * PANEL_1;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 96 * r;
         for (long s = 0; s < 3; ++s) {
-            const float *x_s = x_r + s * X_s;
-            const float *w_s = w_r + s * 8 * PANEL_1;
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 32 * s;
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 4 * c;
                 const vec w_0 = ((vec)*(const vec_at *)(w_c));
                 { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
                 { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
@@ -104,22 +102,22 @@ static void tile0_4wx4k(const float *x, const float *w, float *y, long r_begin, 
     *(vec_at *)(y + 3 * Y_w) = acc_3_0;
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8; padding along w: rows on the image for each tap of s are 0:1-3 1:0-3 2:0-3. */
-static void tile0_4wx4k_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, c by 1 to 8, s by 1 to 3; w < 4. */
+static void tile1_4wx4k_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     vec acc_0_0 = ((vec){0, 0, 0, 0});
     vec acc_1_0 = ((vec){0, 0, 0, 0});
     vec acc_2_0 = ((vec){0, 0, 0, 0});
     vec acc_3_0 = ((vec){0, 0, 0, 0});
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 24 * PANEL_1;
-        { /* s = 0 */
-            const float *x_s = x_r;
-            const float *w_s = w_r;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 96 * r;
+        for (long s = 0; s < 1; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 32 * s;
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 4 * c;
                 const vec w_0 = ((vec)*(const vec_at *)(w_c));
                 { const vec x_0 = spread(*(x_c + X_w)); acc_1_0 = x_0 * w_0 + acc_1_0; }
                 { const vec x_1 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_1 * w_0 + acc_2_0; }
@@ -127,11 +125,11 @@ static void tile0_4wx4k_wpad1(const float *x, const float *w, float *y, long r_b
             }
         }
         for (long s = 1; s < 3; ++s) {
-            const float *x_s = x_r + s * X_s;
-            const float *w_s = w_r + s * 8 * PANEL_1;
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 32 * s;
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 4 * c;
                 const vec w_0 = ((vec)*(const vec_at *)(w_c));
                 { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
                 { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
@@ -146,22 +144,22 @@ static void tile0_4wx4k_wpad1(const float *x, const float *w, float *y, long r_b
     *(vec_at *)(y + 3 * Y_w) = acc_3_0;
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8; padding along w: rows on the image for each tap of s are 0:0-3 1:0-3 2:0-2. */
-static void tile0_4wx4k_wpad2(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 2, c by 1 to 8, s by 1 to 3; 8 <= w. */
+static void tile2_4wx4k_wpad2(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     vec acc_0_0 = ((vec){0, 0, 0, 0});
     vec acc_1_0 = ((vec){0, 0, 0, 0});
     vec acc_2_0 = ((vec){0, 0, 0, 0});
     vec acc_3_0 = ((vec){0, 0, 0, 0});
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 24 * PANEL_1;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 96 * r;
         for (long s = 0; s < 2; ++s) {
-            const float *x_s = x_r + s * X_s;
-            const float *w_s = w_r + s * 8 * PANEL_1;
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 32 * s;
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 4 * c;
                 const vec w_0 = ((vec)*(const vec_at *)(w_c));
                 { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
                 { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
@@ -169,12 +167,12 @@ static void tile0_4wx4k_wpad2(const float *x, const float *w, float *y, long r_b
                 { const vec x_3 = spread(*(x_c + 3 * X_w)); acc_3_0 = x_3 * w_0 + acc_3_0; }
             }
         }
-        { /* s = 2 */
-            const float *x_s = x_r + 2 * X_s;
-            const float *w_s = w_r + 2 * 8 * PANEL_1;
+        for (long s = 2; s < 3; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 32 * s;
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 4 * c;
                 const vec w_0 = ((vec)*(const vec_at *)(w_c));
                 { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
                 { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
@@ -201,21 +199,18 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2(const float *restrict X, 
     omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
     #pragma omp parallel for num_threads(THREADS) schedule(static)
     for (long worker = 0; worker < 6; ++worker) {
-        const long h_1 = (worker / 3) * 6;
-        const long w = (worker % 3) * 4;
+        const long h_1 = 6 * (worker / 3);
+        const long w = 4 * (worker % 3);
         for (long h = h_1; h < h_1 + 6; ++h) {
             for (long k = 0; k < 48; k += 4) {
-                {
-                    const long h_in = h - 1;
-                    const long r_begin = h_in < 0 ? -h_in : 0;
-                    const long r_end = 12 - h_in < 3 ? 12 - h_in : 3;
-                    if (w >= 4 && w <= 4) {
-                        tile0_4wx4k(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
-                    } else if (w <= 0) {
-                        tile0_4wx4k_wpad1(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
-                    } else {
-                        tile0_4wx4k_wpad2(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
-                    }
+                const long r_begin = (0 > -h + 1 ? 0 : -h + 1);
+                const long r_end = (3 < -h + 13 ? 3 : -h + 13);
+                if (w >= 4 && w < 8) {
+                    tile0_4wx4k(X + (h - 1) * X_h + (w - 1) * X_w, W + 72 * k, Y + h * Y_h + w * Y_w + k * Y_k, r_begin, r_end);
+                } else if (w < 4) {
+                    tile1_4wx4k_wpad0(X + (h - 1) * X_h + (w - 1) * X_w, W + 72 * k, Y + h * Y_h + w * Y_w + k * Y_k, r_begin, r_end);
+                } else {
+                    tile2_4wx4k_wpad2(X + (h - 1) * X_h + (w - 1) * X_w, W + 72 * k, Y + h * Y_h + w * Y_w + k * Y_k, r_begin, r_end);
                 }
             }
         }
@@ -226,10 +221,15 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2(const float *restrict X, 
 /* Packs weights that lie as w[k, c, r, s] of 48 x 8 x 3 x 3. */
 void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 44; k += 4)
-        for (long r = 0; r < 3; r += 1)
-            for (long s = 0; s < 3; s += 1)
-                for (long c = 0; c < 8; c += 1)
-                    for (long lane = 0; lane < 4; ++lane)
-                        *packed++ = W[(k + lane) * 72 + c * 9 + r * 3 + s * 1];
+    for (long k = 0; k < 48; k += 4) {
+        for (long r = 0; r < 3; ++r) {
+            for (long s = 0; s < 3; ++s) {
+                for (long c = 0; c < 8; ++c) {
+                    for (long lane = 0; lane < 4; ++lane) {
+                        packed[72 * k + lane + 96 * r + 32 * s + 4 * c] = W[(k + lane) * W_k + c * W_c + r * W_r + s * W_s];
+                    }
+                }
+            }
+        }
+    }
 }

@@ -28,23 +28,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats that the address of X, Y or E_NAME moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. STEP_NAME is of E_NAME. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 245;
-static const long X_c = 1;
 static const long X_h = 35;
 static const long X_w = 5;
-static const long X_r = 35;
-static const long X_s = 5;
+static const long X_c = 1;
 static const long Y_n = 1813;
-static const long Y_k = 1;
 static const long Y_h = 259;
 static const long Y_w = 37;
+static const long Y_k = 1;
 static const long STEP_scale_k = 1;
 static const long STEP_b_k = 1;
-static const long X_PAD = 40;
-static const long W_PANEL = 45;
-static const long PANEL_1 = 8;
+static const long W_k = 45;
+static const long W_c = 9;
+static const long W_r = 3;
+static const long W_s = 1;
 /* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
@@ -130,17 +128,25 @@ static inline __m256 epilogue(__m256 y, __m256 e_scale, __m256 e_b)
     return gelu_of(y * e_scale + e_b);
 }
 
-/* 7 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3; padding along w: rows on the image for each tap of s are 0:1-6 1:0-6 2:0-5. */
-static void tile0_7wx8k_wpad0(const float *x, const float *w, float *y, const float *e_scale, const float *e_b, long r_begin, long r_end, int first, int last)
+/* 7 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, s by 1 to 2, s by 1 to 3; k < 32. */
+static void tile0_7wx8k(const float *x, const float *w, float *y, const float *e_scale, const float *e_b, long r_begin, long r_end, int first, int last)
 {
-    __m256 acc_0_0 = _mm256_setzero_ps();
-    __m256 acc_1_0 = _mm256_setzero_ps();
-    __m256 acc_2_0 = _mm256_setzero_ps();
-    __m256 acc_3_0 = _mm256_setzero_ps();
-    __m256 acc_4_0 = _mm256_setzero_ps();
-    __m256 acc_5_0 = _mm256_setzero_ps();
-    __m256 acc_6_0 = _mm256_setzero_ps();
-    if (!first) {
+    __m256 acc_0_0;
+    __m256 acc_1_0;
+    __m256 acc_2_0;
+    __m256 acc_3_0;
+    __m256 acc_4_0;
+    __m256 acc_5_0;
+    __m256 acc_6_0;
+    if (first) {
+        acc_0_0 = _mm256_setzero_ps();
+        acc_1_0 = _mm256_setzero_ps();
+        acc_2_0 = _mm256_setzero_ps();
+        acc_3_0 = _mm256_setzero_ps();
+        acc_4_0 = _mm256_setzero_ps();
+        acc_5_0 = _mm256_setzero_ps();
+        acc_6_0 = _mm256_setzero_ps();
+    } else {
         acc_0_0 = _mm256_loadu_ps(y);
         acc_1_0 = _mm256_loadu_ps(y + Y_w);
         acc_2_0 = _mm256_loadu_ps(y + 2 * Y_w);
@@ -150,11 +156,11 @@ static void tile0_7wx8k_wpad0(const float *x, const float *w, float *y, const fl
         acc_6_0 = _mm256_loadu_ps(y + 6 * Y_w);
     }
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 3 * PANEL_1;
-        { /* s = 0 */
-            const float *x_s = x_r;
-            const float *w_s = w_r;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 24 * r;
+        for (long s = 0; s < 1; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_broadcast_ss(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
             { const __m256 x_1 = _mm256_broadcast_ss(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
@@ -163,9 +169,9 @@ static void tile0_7wx8k_wpad0(const float *x, const float *w, float *y, const fl
             { const __m256 x_4 = _mm256_broadcast_ss(x_s + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_4, w_0, acc_5_0); }
             { const __m256 x_5 = _mm256_broadcast_ss(x_s + 6 * X_w); acc_6_0 = _mm256_fmadd_ps(x_5, w_0, acc_6_0); }
         }
-        { /* s = 1 */
-            const float *x_s = x_r + 1 * X_s;
-            const float *w_s = w_r + 1 * PANEL_1;
+        for (long s = 1; s < 2; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_broadcast_ss(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
             { const __m256 x_1 = _mm256_broadcast_ss(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -175,9 +181,9 @@ static void tile0_7wx8k_wpad0(const float *x, const float *w, float *y, const fl
             { const __m256 x_5 = _mm256_broadcast_ss(x_s + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_5, w_0, acc_5_0); }
             { const __m256 x_6 = _mm256_broadcast_ss(x_s + 6 * X_w); acc_6_0 = _mm256_fmadd_ps(x_6, w_0, acc_6_0); }
         }
-        { /* s = 2 */
-            const float *x_s = x_r + 2 * X_s;
-            const float *w_s = w_r + 2 * PANEL_1;
+        for (long s = 2; s < 3; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_broadcast_ss(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
             { const __m256 x_1 = _mm256_broadcast_ss(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -206,17 +212,25 @@ static void tile0_7wx8k_wpad0(const float *x, const float *w, float *y, const fl
     }
 }
 
-/* 7 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3; padding along w: rows on the image for each tap of s are 0:1-6 1:0-6 2:0-5; the last vector is masked. */
-static void tile0_7wx8k_wpad0_tail(const float *x, const float *w, float *y, const float *e_scale, const float *e_b, long r_begin, long r_end, int first, int last)
+/* 7 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, s by 1 to 2, s by 1 to 3; 32 <= k. */
+static void tile1_7wx8k_tail(const float *x, const float *w, float *y, const float *e_scale, const float *e_b, long r_begin, long r_end, int first, int last)
 {
-    __m256 acc_0_0 = _mm256_setzero_ps();
-    __m256 acc_1_0 = _mm256_setzero_ps();
-    __m256 acc_2_0 = _mm256_setzero_ps();
-    __m256 acc_3_0 = _mm256_setzero_ps();
-    __m256 acc_4_0 = _mm256_setzero_ps();
-    __m256 acc_5_0 = _mm256_setzero_ps();
-    __m256 acc_6_0 = _mm256_setzero_ps();
-    if (!first) {
+    __m256 acc_0_0;
+    __m256 acc_1_0;
+    __m256 acc_2_0;
+    __m256 acc_3_0;
+    __m256 acc_4_0;
+    __m256 acc_5_0;
+    __m256 acc_6_0;
+    if (first) {
+        acc_0_0 = _mm256_setzero_ps();
+        acc_1_0 = _mm256_setzero_ps();
+        acc_2_0 = _mm256_setzero_ps();
+        acc_3_0 = _mm256_setzero_ps();
+        acc_4_0 = _mm256_setzero_ps();
+        acc_5_0 = _mm256_setzero_ps();
+        acc_6_0 = _mm256_setzero_ps();
+    } else {
         acc_0_0 = _mm256_maskload_ps(y, TAIL);
         acc_1_0 = _mm256_maskload_ps(y + Y_w, TAIL);
         acc_2_0 = _mm256_maskload_ps(y + 2 * Y_w, TAIL);
@@ -226,11 +240,11 @@ static void tile0_7wx8k_wpad0_tail(const float *x, const float *w, float *y, con
         acc_6_0 = _mm256_maskload_ps(y + 6 * Y_w, TAIL);
     }
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 3 * PANEL_1;
-        { /* s = 0 */
-            const float *x_s = x_r;
-            const float *w_s = w_r;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 24 * r;
+        for (long s = 0; s < 1; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_broadcast_ss(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
             { const __m256 x_1 = _mm256_broadcast_ss(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
@@ -239,9 +253,9 @@ static void tile0_7wx8k_wpad0_tail(const float *x, const float *w, float *y, con
             { const __m256 x_4 = _mm256_broadcast_ss(x_s + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_4, w_0, acc_5_0); }
             { const __m256 x_5 = _mm256_broadcast_ss(x_s + 6 * X_w); acc_6_0 = _mm256_fmadd_ps(x_5, w_0, acc_6_0); }
         }
-        { /* s = 1 */
-            const float *x_s = x_r + 1 * X_s;
-            const float *w_s = w_r + 1 * PANEL_1;
+        for (long s = 1; s < 2; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_broadcast_ss(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
             { const __m256 x_1 = _mm256_broadcast_ss(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -251,9 +265,9 @@ static void tile0_7wx8k_wpad0_tail(const float *x, const float *w, float *y, con
             { const __m256 x_5 = _mm256_broadcast_ss(x_s + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_5, w_0, acc_5_0); }
             { const __m256 x_6 = _mm256_broadcast_ss(x_s + 6 * X_w); acc_6_0 = _mm256_fmadd_ps(x_6, w_0, acc_6_0); }
         }
-        { /* s = 2 */
-            const float *x_s = x_r + 2 * X_s;
-            const float *w_s = w_r + 2 * PANEL_1;
+        for (long s = 2; s < 3; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_broadcast_ss(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
             { const __m256 x_1 = _mm256_broadcast_ss(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -300,15 +314,14 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2(const 
     for (long c = 0; c < 5; ++c) {
         for (long k = 0; k < 40; k += 8) {
             for (long h = 0; h < 7; ++h) {
-                {
-                    const long h_in = h - 1;
-                    const long r_begin = h_in < 0 ? -h_in : 0;
-                    const long r_end = 7 - h_in < 3 ? 7 - h_in : 3;
-                    if (k < 32) {
-                        tile0_7wx8k_wpad0(X + c * X_c + h * X_h - X_PAD, W + k * W_PANEL + c * 9 * PANEL_1, Y + k * Y_k + h * Y_h, E_scale + k * STEP_scale_k, E_b + k * STEP_b_k, r_begin, r_end, c == 0, c == 4);
-                    } else {
-                        tile0_7wx8k_wpad0_tail(X + c * X_c + h * X_h - X_PAD, W + k * W_PANEL + c * 9 * PANEL_1, Y + k * Y_k + h * Y_h, E_scale + k * STEP_scale_k, E_b + k * STEP_b_k, r_begin, r_end, c == 0, c == 4);
-                    }
+                const int first = c == 0;
+                const int last = c == 4;
+                const long r_begin = (0 > -h + 1 ? 0 : -h + 1);
+                const long r_end = (3 < -h + 8 ? 3 : -h + 8);
+                if (k < 32) {
+                    tile0_7wx8k(X + (h - 1) * X_h + -1 * X_w + c * X_c, W + 45 * k + 72 * c, Y + h * Y_h + k * Y_k, E_scale + k * STEP_scale_k, E_b + k * STEP_b_k, r_begin, r_end, first, last);
+                } else {
+                    tile1_7wx8k_tail(X + (h - 1) * X_h + -1 * X_w + c * X_c, W + 45 * k + 72 * c, Y + h * Y_h + k * Y_k, E_scale + k * STEP_scale_k, E_b + k * STEP_b_k, r_begin, r_end, first, last);
                 }
             }
         }
@@ -318,10 +331,19 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2(const 
 /* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 32; k += 8)
-        for (long c = 0; c < 5; c += 1)
-            for (long r = 0; r < 3; r += 1)
-                for (long s = 0; s < 3; s += 1)
-                    for (long lane = 0; lane < 8; ++lane)
-                        *packed++ = k + lane < 37 ? W[(k + lane) * 45 + c * 9 + r * 3 + s * 1] : 0;
+    for (long k = 0; k < 40; k += 8) {
+        for (long c = 0; c < 5; ++c) {
+            for (long r = 0; r < 3; ++r) {
+                for (long s = 0; s < 3; ++s) {
+                    for (long lane = 0; lane < 8; ++lane) {
+                        if (k + lane < 37) {
+                            packed[45 * k + lane + 72 * c + 24 * r + 8 * s] = W[(k + lane) * W_k + c * W_c + r * W_r + s * W_s];
+                        } else {
+                            packed[45 * k + lane + 72 * c + 24 * r + 8 * s] = 0;
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -27,26 +27,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats that the address of X, Y or E_NAME moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. STEP_NAME is of E_NAME. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 1944;
+static const long X_h = 216;
+static const long X_w = 24;
 static const long X_c = 1;
-static const long X_h = 432;
-static const long X_w = 48;
-static const long X_r = 216;
-static const long X_s = 24;
 static const long Y_n = 800;
-static const long Y_k = 1;
 static const long Y_h = 160;
 static const long Y_w = 32;
+static const long Y_k = 1;
 static const long STEP_b_k = 1;
 static const long STEP_z_n = 800;
-static const long STEP_z_k = 1;
 static const long STEP_z_h = 160;
 static const long STEP_z_w = 32;
-static const long X_PAD = 0;
-static const long W_PANEL = 24;
-static const long PANEL_1 = 16;
+static const long STEP_z_k = 1;
+static const long W_k = 24;
+static const long W_c = 1;
+static const long W_r = 1;
+static const long W_s = 1;
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
@@ -78,35 +76,34 @@ static inline __m512 epilogue(__m512 y, __m512 e_z, __m512 zero)
 /* 5 rows x 1 vectors, summed over c by 1 to 24. */
 static void tile0_5wx16k(const float *x, const float *w, float *y, const float *e_b, const float *e_z, int stream)
 {
-    __m512 acc_0_0;
-    __m512 acc_1_0;
-    __m512 acc_2_0;
-    __m512 acc_3_0;
-    __m512 acc_4_0;
-    acc_0_0 = _mm512_loadu_ps(e_b); OWN(acc_0_0);
-    acc_1_0 = _mm512_loadu_ps(e_b); OWN(acc_1_0);
-    acc_2_0 = _mm512_loadu_ps(e_b); OWN(acc_2_0);
-    acc_3_0 = _mm512_loadu_ps(e_b); OWN(acc_3_0);
-    acc_4_0 = _mm512_loadu_ps(e_b); OWN(acc_4_0);
+    __m512 acc_0_0 = _mm512_loadu_ps(e_b);
+    OWN(acc_0_0);
+    __m512 acc_1_0 = _mm512_loadu_ps(e_b);
+    OWN(acc_1_0);
+    __m512 acc_2_0 = _mm512_loadu_ps(e_b);
+    OWN(acc_2_0);
+    __m512 acc_3_0 = _mm512_loadu_ps(e_b);
+    OWN(acc_3_0);
+    __m512 acc_4_0 = _mm512_loadu_ps(e_b);
+    OWN(acc_4_0);
     for (long c = 0; c < 24; ++c) {
         const float *x_c = x + c * X_c;
-        const float *w_c = w + c * PANEL_1;
+        const float *w_c = w + 16 * c;
         const __m512 w_0 = _mm512_loadu_ps(w_c);
         { const __m512 x_0 = _mm512_set1_ps(*(x_c)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); }
-        { const __m512 x_1 = _mm512_set1_ps(*(x_c + X_w)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); }
-        { const __m512 x_2 = _mm512_set1_ps(*(x_c + 2 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_2, w_0, acc_2_0); }
-        { const __m512 x_3 = _mm512_set1_ps(*(x_c + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_3, w_0, acc_3_0); }
-        { const __m512 x_4 = _mm512_set1_ps(*(x_c + 4 * X_w)); acc_4_0 = _mm512_fmadd_ps(x_4, w_0, acc_4_0); }
+        { const __m512 x_1 = _mm512_set1_ps(*(x_c + 2 * X_w)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); }
+        { const __m512 x_2 = _mm512_set1_ps(*(x_c + 4 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_2, w_0, acc_2_0); }
+        { const __m512 x_3 = _mm512_set1_ps(*(x_c + 6 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_3, w_0, acc_3_0); }
+        { const __m512 x_4 = _mm512_set1_ps(*(x_c + 8 * X_w)); acc_4_0 = _mm512_fmadd_ps(x_4, w_0, acc_4_0); }
     }
+    const __m512 zero = zeros;
     if (stream) {
-        const __m512 zero = zeros;
         _mm512_stream_ps(y, epilogue(acc_0_0, _mm512_loadu_ps(e_z), zero));
         _mm512_stream_ps(y + Y_w, epilogue(acc_1_0, _mm512_loadu_ps(e_z + STEP_z_w), zero));
         _mm512_stream_ps(y + 2 * Y_w, epilogue(acc_2_0, _mm512_loadu_ps(e_z + 2 * STEP_z_w), zero));
         _mm512_stream_ps(y + 3 * Y_w, epilogue(acc_3_0, _mm512_loadu_ps(e_z + 3 * STEP_z_w), zero));
         _mm512_stream_ps(y + 4 * Y_w, epilogue(acc_4_0, _mm512_loadu_ps(e_z + 4 * STEP_z_w), zero));
     } else {
-        const __m512 zero = zeros;
         _mm512_storeu_ps(y, epilogue(acc_0_0, _mm512_loadu_ps(e_z), zero));
         _mm512_storeu_ps(y + Y_w, epilogue(acc_1_0, _mm512_loadu_ps(e_z + STEP_z_w), zero));
         _mm512_storeu_ps(y + 2 * Y_w, epilogue(acc_2_0, _mm512_loadu_ps(e_z + 2 * STEP_z_w), zero));
@@ -133,7 +130,7 @@ void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc_
     const int stream = (uintptr_t)Y % 64 == 0;
     for (long k = 0; k < 32; k += 16) {
         for (long h = 0; h < 5; ++h) {
-            tile0_5wx16k(X + h * X_h, W + k * W_PANEL, Y + k * Y_k + h * Y_h, E_b + k * STEP_b_k, E_z + k * STEP_z_k + h * STEP_z_h, stream);
+            tile0_5wx16k(X + 2 * h * X_h, W + 24 * k, Y + h * Y_h + k * Y_k, E_b + k * STEP_b_k, E_z + h * STEP_z_h + k * STEP_z_k, stream);
         }
     }
     _mm_sfence();
@@ -142,10 +139,11 @@ void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc_
 /* Packs weights that lie as w[k, c, r, s] of 32 x 24 x 1 x 1. */
 __attribute__((target("no-avx"))) void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 16; k += 16)
-        for (long c = 0; c < 24; c += 1)
-            for (long r = 0; r < 1; r += 1)
-                for (long s = 0; s < 1; s += 1)
-                    for (long lane = 0; lane < 16; ++lane)
-                        *packed++ = W[(k + lane) * 24 + c * 1 + r * 1 + s * 1];
+    for (long k = 0; k < 32; k += 16) {
+        for (long c = 0; c < 24; ++c) {
+            for (long lane = 0; lane < 16; ++lane) {
+                packed[24 * k + lane + 16 * c] = W[(k + lane) * W_k + c * W_c];
+            }
+        }
+    }
 }

@@ -41,39 +41,41 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }
 
-/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 504;
-static const long X_g = 4;
-static const long X_c = 1;
 static const long X_h = 72;
 static const long X_w = 12;
-static const long X_r = 72;
-static const long X_s = 12;
+static const long X_g = 1;
 static const long Y_n = 4662;
-static const long Y_g = 37;
-static const long Y_k = 1;
 static const long Y_h = 666;
 static const long Y_w = 111;
-static const long X_PAD = 84;
-static const long W_PANEL = 36;
-static const long W_g = 1440;
-static const long PANEL_1 = 4;
+static const long Y_g = 1;
+static const long W_g = 36;
+static const long W_c = 9;
+static const long W_r = 3;
+static const long W_s = 1;
 #define TAIL 1 /* lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 6 rows x 1 vectors, summed over c by 1 to 2, r by 1 to 3; padding along w: rows on the image for each tap of s are 0:1-5 1:0-5 2:0-4. */
-static void tile0_6wx4kx3s_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end, int first)
+/* 6 rows x 1 vectors, summed over c by 1 to 2, r by 1 to r_end; k < 36. */
+static void tile0_6wx4kx3s(const float *x, const float *w, float *y, long r_begin, long r_end, int first)
 {
-    vec acc_0_0 = ((vec){0, 0, 0, 0});
-    vec acc_1_0 = ((vec){0, 0, 0, 0});
-    vec acc_2_0 = ((vec){0, 0, 0, 0});
-    vec acc_3_0 = ((vec){0, 0, 0, 0});
-    vec acc_4_0 = ((vec){0, 0, 0, 0});
-    vec acc_5_0 = ((vec){0, 0, 0, 0});
-    if (!first) {
+    vec acc_0_0;
+    vec acc_1_0;
+    vec acc_2_0;
+    vec acc_3_0;
+    vec acc_4_0;
+    vec acc_5_0;
+    if (first) {
+        acc_0_0 = ((vec){0, 0, 0, 0});
+        acc_1_0 = ((vec){0, 0, 0, 0});
+        acc_2_0 = ((vec){0, 0, 0, 0});
+        acc_3_0 = ((vec){0, 0, 0, 0});
+        acc_4_0 = ((vec){0, 0, 0, 0});
+        acc_5_0 = ((vec){0, 0, 0, 0});
+    } else {
         acc_0_0 = ((vec)*(const vec_at *)(y));
         acc_1_0 = ((vec)*(const vec_at *)(y + Y_w));
         acc_2_0 = ((vec)*(const vec_at *)(y + 2 * Y_w));
@@ -82,20 +84,20 @@ static void tile0_6wx4kx3s_wpad0(const float *x, const float *w, float *y, long 
         acc_5_0 = ((vec)*(const vec_at *)(y + 5 * Y_w));
     }
     for (long c = 0; c < 2; ++c) {
-        const float *x_c = x + c * X_c;
-        const float *w_c = w + c * 9 * PANEL_1;
+        const float *x_c = x + c * X_g;
+        const float *w_c = w + 36 * c;
         for (long r = r_begin; r < r_end; ++r) {
-            const float *x_r = x_c + r * X_r;
-            const float *w_r = w_c + r * 3 * PANEL_1;
+            const float *x_r = x_c + r * X_h;
+            const float *w_r = w_c + 12 * r;
             const vec w_0_0 = ((vec)*(const vec_at *)(w_r));
-            const vec w_1_0 = ((vec)*(const vec_at *)(w_r + 1 * PANEL_1));
-            const vec w_2_0 = ((vec)*(const vec_at *)(w_r + 2 * PANEL_1));
+            const vec w_1_0 = ((vec)*(const vec_at *)(w_r + 4));
+            const vec w_2_0 = ((vec)*(const vec_at *)(w_r + 8));
             { const vec x_0 = spread(*(x_r + X_w)); acc_1_0 = x_0 * w_0_0 + acc_1_0; acc_0_0 = x_0 * w_1_0 + acc_0_0; }
             { const vec x_1 = spread(*(x_r + 2 * X_w)); acc_2_0 = x_1 * w_0_0 + acc_2_0; acc_1_0 = x_1 * w_1_0 + acc_1_0; acc_0_0 = x_1 * w_2_0 + acc_0_0; }
             { const vec x_2 = spread(*(x_r + 3 * X_w)); acc_3_0 = x_2 * w_0_0 + acc_3_0; acc_2_0 = x_2 * w_1_0 + acc_2_0; acc_1_0 = x_2 * w_2_0 + acc_1_0; }
             { const vec x_3 = spread(*(x_r + 4 * X_w)); acc_4_0 = x_3 * w_0_0 + acc_4_0; acc_3_0 = x_3 * w_1_0 + acc_3_0; acc_2_0 = x_3 * w_2_0 + acc_2_0; }
             { const vec x_4 = spread(*(x_r + 5 * X_w)); acc_5_0 = x_4 * w_0_0 + acc_5_0; acc_4_0 = x_4 * w_1_0 + acc_4_0; acc_3_0 = x_4 * w_2_0 + acc_3_0; }
-            { const vec x_5 = spread(*(x_r + 5 * X_w + X_s)); acc_5_0 = x_5 * w_1_0 + acc_5_0; acc_4_0 = x_5 * w_2_0 + acc_4_0; }
+            { const vec x_5 = spread(*(x_r + 6 * X_w)); acc_5_0 = x_5 * w_1_0 + acc_5_0; acc_4_0 = x_5 * w_2_0 + acc_4_0; }
         }
     }
     *(vec_at *)(y) = acc_0_0;
@@ -106,16 +108,23 @@ static void tile0_6wx4kx3s_wpad0(const float *x, const float *w, float *y, long 
     *(vec_at *)(y + 5 * Y_w) = acc_5_0;
 }
 
-/* 6 rows x 1 vectors, summed over c by 1 to 2, r by 1 to 3; padding along w: rows on the image for each tap of s are 0:1-5 1:0-5 2:0-4; the last vector is masked. */
-static void tile0_6wx4kx3s_wpad0_tail(const float *x, const float *w, float *y, long r_begin, long r_end, int first)
+/* 6 rows x 1 vectors, summed over c by 1 to 2, r by 1 to r_end; 36 <= k. */
+static void tile1_6wx4kx3s_tail(const float *x, const float *w, float *y, long r_begin, long r_end, int first)
 {
-    vec acc_0_0 = ((vec){0, 0, 0, 0});
-    vec acc_1_0 = ((vec){0, 0, 0, 0});
-    vec acc_2_0 = ((vec){0, 0, 0, 0});
-    vec acc_3_0 = ((vec){0, 0, 0, 0});
-    vec acc_4_0 = ((vec){0, 0, 0, 0});
-    vec acc_5_0 = ((vec){0, 0, 0, 0});
-    if (!first) {
+    vec acc_0_0;
+    vec acc_1_0;
+    vec acc_2_0;
+    vec acc_3_0;
+    vec acc_4_0;
+    vec acc_5_0;
+    if (first) {
+        acc_0_0 = ((vec){0, 0, 0, 0});
+        acc_1_0 = ((vec){0, 0, 0, 0});
+        acc_2_0 = ((vec){0, 0, 0, 0});
+        acc_3_0 = ((vec){0, 0, 0, 0});
+        acc_4_0 = ((vec){0, 0, 0, 0});
+        acc_5_0 = ((vec){0, 0, 0, 0});
+    } else {
         acc_0_0 = load_lanes(y, TAIL);
         acc_1_0 = load_lanes(y + Y_w, TAIL);
         acc_2_0 = load_lanes(y + 2 * Y_w, TAIL);
@@ -124,20 +133,20 @@ static void tile0_6wx4kx3s_wpad0_tail(const float *x, const float *w, float *y, 
         acc_5_0 = load_lanes(y + 5 * Y_w, TAIL);
     }
     for (long c = 0; c < 2; ++c) {
-        const float *x_c = x + c * X_c;
-        const float *w_c = w + c * 9 * PANEL_1;
+        const float *x_c = x + c * X_g;
+        const float *w_c = w + 36 * c;
         for (long r = r_begin; r < r_end; ++r) {
-            const float *x_r = x_c + r * X_r;
-            const float *w_r = w_c + r * 3 * PANEL_1;
+            const float *x_r = x_c + r * X_h;
+            const float *w_r = w_c + 12 * r;
             const vec w_0_0 = ((vec)*(const vec_at *)(w_r));
-            const vec w_1_0 = ((vec)*(const vec_at *)(w_r + 1 * PANEL_1));
-            const vec w_2_0 = ((vec)*(const vec_at *)(w_r + 2 * PANEL_1));
+            const vec w_1_0 = ((vec)*(const vec_at *)(w_r + 4));
+            const vec w_2_0 = ((vec)*(const vec_at *)(w_r + 8));
             { const vec x_0 = spread(*(x_r + X_w)); acc_1_0 = x_0 * w_0_0 + acc_1_0; acc_0_0 = x_0 * w_1_0 + acc_0_0; }
             { const vec x_1 = spread(*(x_r + 2 * X_w)); acc_2_0 = x_1 * w_0_0 + acc_2_0; acc_1_0 = x_1 * w_1_0 + acc_1_0; acc_0_0 = x_1 * w_2_0 + acc_0_0; }
             { const vec x_2 = spread(*(x_r + 3 * X_w)); acc_3_0 = x_2 * w_0_0 + acc_3_0; acc_2_0 = x_2 * w_1_0 + acc_2_0; acc_1_0 = x_2 * w_2_0 + acc_1_0; }
             { const vec x_3 = spread(*(x_r + 4 * X_w)); acc_4_0 = x_3 * w_0_0 + acc_4_0; acc_3_0 = x_3 * w_1_0 + acc_3_0; acc_2_0 = x_3 * w_2_0 + acc_2_0; }
             { const vec x_4 = spread(*(x_r + 5 * X_w)); acc_5_0 = x_4 * w_0_0 + acc_5_0; acc_4_0 = x_4 * w_1_0 + acc_4_0; acc_3_0 = x_4 * w_2_0 + acc_3_0; }
-            { const vec x_5 = spread(*(x_r + 5 * X_w + X_s)); acc_5_0 = x_5 * w_1_0 + acc_5_0; acc_4_0 = x_5 * w_2_0 + acc_4_0; }
+            { const vec x_5 = spread(*(x_r + 6 * X_w)); acc_5_0 = x_5 * w_1_0 + acc_5_0; acc_4_0 = x_5 * w_2_0 + acc_4_0; }
         }
     }
     store_lanes(y, acc_0_0, TAIL);
@@ -162,15 +171,13 @@ void conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable(const float *rest
             for (long g = 0; g < 3; ++g) {
                 for (long n = 0; n < 2; ++n) {
                     for (long h = 0; h < 7; ++h) {
-                        {
-                            const long h_in = h - 1;
-                            const long r_begin = h_in < 0 ? -h_in : 0;
-                            const long r_end = 7 - h_in < 3 ? 7 - h_in : 3;
-                            if (k < 36) {
-                                tile0_6wx4kx3s_wpad0(X + n * X_n + g * X_g + c_1 * X_c + h * X_h - X_PAD, W + g * W_g + k * W_PANEL + c_1 * 9 * PANEL_1, Y + n * Y_n + g * Y_g + k * Y_k + h * Y_h, r_begin, r_end, c_1 == 0);
-                            } else {
-                                tile0_6wx4kx3s_wpad0_tail(X + n * X_n + g * X_g + c_1 * X_c + h * X_h - X_PAD, W + g * W_g + k * W_PANEL + c_1 * 9 * PANEL_1, Y + n * Y_n + g * Y_g + k * Y_k + h * Y_h, r_begin, r_end, c_1 == 0);
-                            }
+                        const int first = c_1 == 0;
+                        const long r_begin = (0 > -h + 1 ? 0 : -h + 1);
+                        const long r_end = (3 < -h + 8 ? 3 : -h + 8);
+                        if (k < 36) {
+                            tile0_6wx4kx3s(X + n * X_n + (h - 1) * X_h + -1 * X_w + (4 * g + c_1) * X_g, W + 1440 * g + 36 * k + 36 * c_1, Y + n * Y_n + h * Y_h + (37 * g + k) * Y_g, r_begin, r_end, first);
+                        } else {
+                            tile1_6wx4kx3s_tail(X + n * X_n + (h - 1) * X_h + -1 * X_w + (4 * g + c_1) * X_g, W + 1440 * g + 36 * k + 36 * c_1, Y + n * Y_n + h * Y_h + (37 * g + k) * Y_g, r_begin, r_end, first);
                         }
                     }
                 }
@@ -182,13 +189,23 @@ void conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable(const float *rest
 /* Packs weights that lie as w[37*g + k, c, r, s] of 111 x 4 x 3 x 3. */
 void conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable_pack(const float *restrict W, float *restrict packed)
 {
-    for (long g = 0; g < 3; ++g) {
-        for (long k = 0; k <= 36; k += 4)
-            for (long c_2 = 0; c_2 < 4; c_2 += 2)
-                for (long c = c_2; c < c_2 + 2; c += 1)
-                    for (long r = 0; r < 3; r += 1)
-                        for (long s = 0; s < 3; s += 1)
-                            for (long lane = 0; lane < 4; ++lane)
-                                *packed++ = k + lane < 37 ? W[g * 1332 + (k + lane) * 36 + c * 9 + r * 3 + s * 1] : 0;
+    for (long k = 0; k < 40; k += 4) {
+        for (long g = 0; g < 3; ++g) {
+            for (long c_1 = 0; c_1 < 4; c_1 += 2) {
+                for (long c = 0; c < 2; ++c) {
+                    for (long r = 0; r < 3; ++r) {
+                        for (long s_u = 0; s_u < 3; ++s_u) {
+                            for (long lane = 0; lane < 4; ++lane) {
+                                if (k + lane < 37) {
+                                    packed[1440 * g + 36 * k + lane + 36 * c_1 + 36 * c + 12 * r + 4 * s_u] = W[(37 * g + k + lane) * W_g + (c_1 + c) * W_c + r * W_r + s_u * W_s];
+                                } else {
+                                    packed[1440 * g + 36 * k + lane + 36 * c_1 + 36 * c + 12 * r + 4 * s_u] = 0;
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 }

@@ -39,28 +39,26 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }
 
-/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 245;
-static const long X_c = 1;
 static const long X_h = 35;
 static const long X_w = 5;
-static const long X_r = 35;
-static const long X_s = 5;
+static const long X_c = 1;
 static const long Y_n = 1813;
-static const long Y_k = 1;
 static const long Y_h = 259;
 static const long Y_w = 37;
-static const long X_PAD = 40;
-static const long W_PANEL = 45;
-static const long PANEL_1 = 4;
+static const long Y_k = 1;
+static const long W_k = 45;
+static const long W_c = 9;
+static const long W_r = 3;
+static const long W_s = 1;
 #define TAIL 1 /* lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 7 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 5; padding along w: rows on the image for each tap of s are 0:1-6 1:0-6 2:0-5. */
-static void tile0_7wx4k_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 7 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, c by 1 to 5, s by 1 to 2, s by 1 to 3; k < 36. */
+static void tile0_7wx4k(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     vec acc_0_0 = ((vec){0, 0, 0, 0});
     vec acc_1_0 = ((vec){0, 0, 0, 0});
@@ -70,14 +68,14 @@ static void tile0_7wx4k_wpad0(const float *x, const float *w, float *y, long r_b
     vec acc_5_0 = ((vec){0, 0, 0, 0});
     vec acc_6_0 = ((vec){0, 0, 0, 0});
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 15 * PANEL_1;
-        { /* s = 0 */
-            const float *x_s = x_r;
-            const float *w_s = w_r;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 60 * r;
+        for (long s = 0; s < 1; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 20 * s;
             for (long c = 0; c < 5; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 4 * c;
                 const vec w_0 = ((vec)*(const vec_at *)(w_c));
                 { const vec x_0 = spread(*(x_c + X_w)); acc_1_0 = x_0 * w_0 + acc_1_0; }
                 { const vec x_1 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_1 * w_0 + acc_2_0; }
@@ -87,12 +85,12 @@ static void tile0_7wx4k_wpad0(const float *x, const float *w, float *y, long r_b
                 { const vec x_5 = spread(*(x_c + 6 * X_w)); acc_6_0 = x_5 * w_0 + acc_6_0; }
             }
         }
-        { /* s = 1 */
-            const float *x_s = x_r + 1 * X_s;
-            const float *w_s = w_r + 1 * 5 * PANEL_1;
+        for (long s = 1; s < 2; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 20 * s;
             for (long c = 0; c < 5; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 4 * c;
                 const vec w_0 = ((vec)*(const vec_at *)(w_c));
                 { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
                 { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
@@ -103,12 +101,12 @@ static void tile0_7wx4k_wpad0(const float *x, const float *w, float *y, long r_b
                 { const vec x_6 = spread(*(x_c + 6 * X_w)); acc_6_0 = x_6 * w_0 + acc_6_0; }
             }
         }
-        { /* s = 2 */
-            const float *x_s = x_r + 2 * X_s;
-            const float *w_s = w_r + 2 * 5 * PANEL_1;
+        for (long s = 2; s < 3; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 20 * s;
             for (long c = 0; c < 5; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 4 * c;
                 const vec w_0 = ((vec)*(const vec_at *)(w_c));
                 { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
                 { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
@@ -128,8 +126,8 @@ static void tile0_7wx4k_wpad0(const float *x, const float *w, float *y, long r_b
     *(vec_at *)(y + 6 * Y_w) = acc_6_0;
 }
 
-/* 7 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 5; padding along w: rows on the image for each tap of s are 0:1-6 1:0-6 2:0-5; the last vector is masked. */
-static void tile0_7wx4k_wpad0_tail(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 7 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, c by 1 to 5, s by 1 to 2, s by 1 to 3; 36 <= k. */
+static void tile1_7wx4k_tail(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     vec acc_0_0 = ((vec){0, 0, 0, 0});
     vec acc_1_0 = ((vec){0, 0, 0, 0});
@@ -139,14 +137,14 @@ static void tile0_7wx4k_wpad0_tail(const float *x, const float *w, float *y, lon
     vec acc_5_0 = ((vec){0, 0, 0, 0});
     vec acc_6_0 = ((vec){0, 0, 0, 0});
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 15 * PANEL_1;
-        { /* s = 0 */
-            const float *x_s = x_r;
-            const float *w_s = w_r;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 60 * r;
+        for (long s = 0; s < 1; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 20 * s;
             for (long c = 0; c < 5; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 4 * c;
                 const vec w_0 = ((vec)*(const vec_at *)(w_c));
                 { const vec x_0 = spread(*(x_c + X_w)); acc_1_0 = x_0 * w_0 + acc_1_0; }
                 { const vec x_1 = spread(*(x_c + 2 * X_w)); acc_2_0 = x_1 * w_0 + acc_2_0; }
@@ -156,12 +154,12 @@ static void tile0_7wx4k_wpad0_tail(const float *x, const float *w, float *y, lon
                 { const vec x_5 = spread(*(x_c + 6 * X_w)); acc_6_0 = x_5 * w_0 + acc_6_0; }
             }
         }
-        { /* s = 1 */
-            const float *x_s = x_r + 1 * X_s;
-            const float *w_s = w_r + 1 * 5 * PANEL_1;
+        for (long s = 1; s < 2; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 20 * s;
             for (long c = 0; c < 5; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 4 * c;
                 const vec w_0 = ((vec)*(const vec_at *)(w_c));
                 { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
                 { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
@@ -172,12 +170,12 @@ static void tile0_7wx4k_wpad0_tail(const float *x, const float *w, float *y, lon
                 { const vec x_6 = spread(*(x_c + 6 * X_w)); acc_6_0 = x_6 * w_0 + acc_6_0; }
             }
         }
-        { /* s = 2 */
-            const float *x_s = x_r + 2 * X_s;
-            const float *w_s = w_r + 2 * 5 * PANEL_1;
+        for (long s = 2; s < 3; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 20 * s;
             for (long c = 0; c < 5; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 4 * c;
                 const vec w_0 = ((vec)*(const vec_at *)(w_c));
                 { const vec x_0 = spread(*(x_c)); acc_0_0 = x_0 * w_0 + acc_0_0; }
                 { const vec x_1 = spread(*(x_c + X_w)); acc_1_0 = x_1 * w_0 + acc_1_0; }
@@ -208,15 +206,12 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable(const float *restrict X, const
 {
     for (long k = 0; k < 40; k += 4) {
         for (long h = 0; h < 7; ++h) {
-            {
-                const long h_in = h - 1;
-                const long r_begin = h_in < 0 ? -h_in : 0;
-                const long r_end = 7 - h_in < 3 ? 7 - h_in : 3;
-                if (k < 36) {
-                    tile0_7wx4k_wpad0(X + h * X_h - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h, r_begin, r_end);
-                } else {
-                    tile0_7wx4k_wpad0_tail(X + h * X_h - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h, r_begin, r_end);
-                }
+            const long r_begin = (0 > -h + 1 ? 0 : -h + 1);
+            const long r_end = (3 < -h + 8 ? 3 : -h + 8);
+            if (k < 36) {
+                tile0_7wx4k(X + (h - 1) * X_h + -1 * X_w, W + 45 * k, Y + h * Y_h + k * Y_k, r_begin, r_end);
+            } else {
+                tile1_7wx4k_tail(X + (h - 1) * X_h + -1 * X_w, W + 45 * k, Y + h * Y_h + k * Y_k, r_begin, r_end);
             }
         }
     }
@@ -225,10 +220,19 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable(const float *restrict X, const
 /* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */
 void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 36; k += 4)
-        for (long r = 0; r < 3; r += 1)
-            for (long s = 0; s < 3; s += 1)
-                for (long c = 0; c < 5; c += 1)
-                    for (long lane = 0; lane < 4; ++lane)
-                        *packed++ = k + lane < 37 ? W[(k + lane) * 45 + c * 9 + r * 3 + s * 1] : 0;
+    for (long k = 0; k < 40; k += 4) {
+        for (long r = 0; r < 3; ++r) {
+            for (long s = 0; s < 3; ++s) {
+                for (long c = 0; c < 5; ++c) {
+                    for (long lane = 0; lane < 4; ++lane) {
+                        if (k + lane < 37) {
+                            packed[45 * k + lane + 60 * r + 20 * s + 4 * c] = W[(k + lane) * W_k + c * W_c + r * W_r + s * W_s];
+                        } else {
+                            packed[45 * k + lane + 60 * r + 20 * s + 4 * c] = 0;
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

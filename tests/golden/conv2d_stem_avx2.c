@@ -25,27 +25,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 1200;
+static const long X_h = 60;
+static const long X_w = 3;
 static const long X_c = 1;
-static const long X_h = 120;
-static const long X_w = 6;
-static const long X_r = 60;
-static const long X_s = 3;
 static const long Y_n = 1600;
-static const long Y_k = 1;
 static const long Y_h = 160;
 static const long Y_w = 16;
-static const long X_PAD = 189;
-static const long W_PANEL = 147;
-static const long PANEL_1 = 8;
+static const long Y_k = 1;
+static const long W_k = 147;
+static const long W_c = 49;
+static const long W_r = 7;
+static const long W_s = 1;
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 5 rows x 1 vectors, summed over r by 1 to 7; padding along w: rows on the image for each tap of s are 0:2-4 1:1-4 2:1-4 3:0-4 4:0-4 5:0-4 6:0-4. */
-static void tile0_5wx8kx3cx7s_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 5 rows x 1 vectors, summed over r by 1 to r_end; w < 5. */
+static void tile0_5wx8kx7sx3c_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     __m256 acc_1_0 = _mm256_setzero_ps();
@@ -53,183 +51,183 @@ static void tile0_5wx8kx3cx7s_wpad0(const float *x, const float *w, float *y, lo
     __m256 acc_3_0 = _mm256_setzero_ps();
     __m256 acc_4_0 = _mm256_setzero_ps();
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 21 * PANEL_1;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 168 * r;
         {
             const __m256 w_0 = _mm256_loadu_ps(w_r);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_0, w_0, acc_2_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_1, w_0, acc_3_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_2, w_0, acc_4_0); }
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_2_0 = _mm256_fmadd_ps(x_0, w_0, acc_2_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 6 * X_w); acc_3_0 = _mm256_fmadd_ps(x_1, w_0, acc_3_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 8 * X_w); acc_4_0 = _mm256_fmadd_ps(x_2, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 1 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_0, w_0, acc_2_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_1, w_0, acc_3_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_2, w_0, acc_4_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 8);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_0, w_0, acc_2_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 6 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_1, w_0, acc_3_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 8 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_2, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 2 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_0, w_0, acc_2_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_1, w_0, acc_3_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_2, w_0, acc_4_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 16);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_0, w_0, acc_2_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 6 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_1, w_0, acc_3_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 8 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_2, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 3 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 24);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 5 * X_w); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 7 * X_w); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 9 * X_w); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 4 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s + X_c); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 32);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 5 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 7 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 9 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 5 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 40);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 5 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 7 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 9 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 6 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 48);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 6 * X_w); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 8 * X_w); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 10 * X_w); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 7 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 56);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 6 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 8 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 10 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 8 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 64);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 6 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 8 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 10 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_3, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 9 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 10 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 11 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 12 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 13 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 14 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 15 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 5 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 16 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 5 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 17 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 5 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 18 * PANEL_1);
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 72);
             { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 6 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 5 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 7 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 9 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 11 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 19 * PANEL_1);
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 80);
             { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 6 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 5 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 7 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 9 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 11 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 20 * PANEL_1);
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 88);
             { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 6 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 5 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 7 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 9 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 11 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 96);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 6 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 8 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 10 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 12 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 104);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 6 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 8 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 10 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 12 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 112);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 6 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 8 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 10 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 12 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 120);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 5 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 7 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 9 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 11 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 13 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 128);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 5 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 7 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 9 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 11 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 13 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 136);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 5 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 7 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 9 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 11 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 13 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 144);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 6 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 8 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 10 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 12 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 14 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 152);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 6 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 8 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 10 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 12 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 14 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 160);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 6 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 8 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 10 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 12 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 14 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
         }
     }
     _mm256_storeu_ps(y, acc_0_0);
@@ -239,8 +237,8 @@ static void tile0_5wx8kx3cx7s_wpad0(const float *x, const float *w, float *y, lo
     _mm256_storeu_ps(y + 4 * Y_w, acc_4_0);
 }
 
-/* 5 rows x 1 vectors, summed over r by 1 to 7; padding along w: rows on the image for each tap of s are 0:0-4 1:0-4 2:0-4 3:0-4 4:0-4 5:0-3 6:0-3. */
-static void tile0_5wx8kx3cx7s_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 5 rows x 1 vectors, summed over r by 1 to r_end; 5 <= w. */
+static void tile1_5wx8kx7sx3c_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     __m256 acc_1_0 = _mm256_setzero_ps();
@@ -248,189 +246,189 @@ static void tile0_5wx8kx3cx7s_wpad1(const float *x, const float *w, float *y, lo
     __m256 acc_3_0 = _mm256_setzero_ps();
     __m256 acc_4_0 = _mm256_setzero_ps();
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 21 * PANEL_1;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 168 * r;
         {
             const __m256 w_0 = _mm256_loadu_ps(w_r);
             { const __m256 x_0 = _mm256_broadcast_ss(x_r); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 1 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 2 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 3 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + X_w + X_s); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 4 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_s + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + X_w + X_s + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 5 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_s + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + X_w + X_s + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 6 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
             { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 7 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 8 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 9 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 10 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 11 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_s + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        }
-        KEEP_APART;
-        {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 12 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
             { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 6 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 8 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 13 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 8);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
             { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 6 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 8 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 14 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 16);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
             { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 6 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 8 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 15 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 24);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 5 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 7 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 9 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 16 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 32);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 5 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 7 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 9 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 17 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_s + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + X_s + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 3 * X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 40);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 5 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 7 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 9 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 18 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 48);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
             { const __m256 x_1 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 6 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 8 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 10 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 19 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 56);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
             { const __m256 x_1 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 6 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 8 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 10 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
         }
         KEEP_APART;
         {
-            const __m256 w_0 = _mm256_loadu_ps(w_r + 20 * PANEL_1);
-            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 64);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 2 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
             { const __m256 x_1 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_s + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 4 * X_w + 4 * X_s + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 6 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 8 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 10 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 72);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 5 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 7 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 9 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 11 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 80);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 5 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 7 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 9 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 11 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 88);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 3 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 5 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 7 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 9 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 11 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 96);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 4 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 6 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 8 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 10 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 12 * X_w); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 104);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 4 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 6 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 8 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 10 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 12 * X_w + X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 112);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 4 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 6 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 8 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 10 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+            { const __m256 x_4 = _mm256_broadcast_ss(x_r + 12 * X_w + 2 * X_c); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 120);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 5 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 7 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 9 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 11 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 128);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 5 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 7 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 9 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 11 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 136);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 5 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 7 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 9 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 11 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 144);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 6 * X_w); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 8 * X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 10 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 12 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 152);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 6 * X_w + X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 8 * X_w + X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 10 * X_w + X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 12 * X_w + X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+        }
+        KEEP_APART;
+        {
+            const __m256 w_0 = _mm256_loadu_ps(w_r + 160);
+            { const __m256 x_0 = _mm256_broadcast_ss(x_r + 6 * X_w + 2 * X_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_broadcast_ss(x_r + 8 * X_w + 2 * X_c); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_broadcast_ss(x_r + 10 * X_w + 2 * X_c); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_broadcast_ss(x_r + 12 * X_w + 2 * X_c); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
         }
     }
     _mm256_storeu_ps(y, acc_0_0);
@@ -456,15 +454,12 @@ void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2(const float *restrict X,
     for (long k = 0; k < 16; k += 8) {
         for (long h = 0; h < 10; ++h) {
             for (long w = 0; w < 10; w += 5) {
-                {
-                    const long h_in = h * 2 - 3;
-                    const long r_begin = h_in < 0 ? -h_in : 0;
-                    const long r_end = 20 - h_in < 7 ? 20 - h_in : 7;
-                    if (w <= 0) {
-                        tile0_5wx8kx3cx7s_wpad0(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
-                    } else {
-                        tile0_5wx8kx3cx7s_wpad1(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
-                    }
+                const long r_begin = (0 > -2 * h + 3 ? 0 : -2 * h + 3);
+                const long r_end = (7 < -2 * h + 23 ? 7 : -2 * h + 23);
+                if (w < 5) {
+                    tile0_5wx8kx7sx3c_wpad0(X + (2 * h - 3) * X_h + (2 * w - 3) * X_w, W + 147 * k, Y + h * Y_h + w * Y_w + k * Y_k, r_begin, r_end);
+                } else {
+                    tile1_5wx8kx7sx3c_wpad1(X + (2 * h - 3) * X_h + (2 * w - 3) * X_w, W + 147 * k, Y + h * Y_h + w * Y_w + k * Y_k, r_begin, r_end);
                 }
             }
         }
@@ -474,10 +469,15 @@ void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2(const float *restrict X,
 /* Packs weights that lie as w[k, c, r, s] of 16 x 3 x 7 x 7. */
 __attribute__((target("no-avx"))) void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 8; k += 8)
-        for (long r = 0; r < 7; r += 1)
-            for (long s = 0; s < 7; s += 1)
-                for (long c = 0; c < 3; c += 1)
-                    for (long lane = 0; lane < 8; ++lane)
-                        *packed++ = W[(k + lane) * 147 + c * 49 + r * 7 + s * 1];
+    for (long k = 0; k < 16; k += 8) {
+        for (long r = 0; r < 7; ++r) {
+            for (long s_u = 0; s_u < 7; ++s_u) {
+                for (long c_u = 0; c_u < 3; ++c_u) {
+                    for (long lane = 0; lane < 8; ++lane) {
+                        packed[147 * k + lane + 168 * r + 24 * s_u + 8 * c_u] = W[(k + lane) * W_k + c_u * W_c + r * W_r + s_u * W_s];
+                    }
+                }
+            }
+        }
+    }
 }

@@ -28,26 +28,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 1152;
-static const long X_c = 1;
 static const long X_h = 96;
 static const long X_w = 8;
-static const long X_r = 96;
-static const long X_s = 8;
+static const long X_c = 1;
 static const long Y_n = 6912;
-static const long Y_k = 1;
 static const long Y_h = 576;
 static const long Y_w = 48;
-static const long X_PAD = 104;
-static const long W_PANEL = 72;
-static const long PANEL_1 = 8;
+static const long Y_k = 1;
+static const long W_k = 72;
+static const long W_c = 9;
+static const long W_r = 3;
+static const long W_s = 1;
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 6 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8; padding along w: rows on the image for each tap of s are 0:1-5 1:0-5 2:0-5. */
+/* 6 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, c by 1 to 8, s by 1 to 3; w < 6. */
 static void tile0_6wx8k_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end, int stream)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -57,14 +55,14 @@ static void tile0_6wx8k_wpad0(const float *x, const float *w, float *y, long r_b
     __m256 acc_4_0 = _mm256_setzero_ps();
     __m256 acc_5_0 = _mm256_setzero_ps();
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 24 * PANEL_1;
-        { /* s = 0 */
-            const float *x_s = x_r;
-            const float *w_s = w_r;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 192 * r;
+        for (long s = 0; s < 1; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 64 * s;
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 8 * c;
                 const __m256 w_0 = _mm256_loadu_ps(w_c);
                 { const __m256 x_0 = _mm256_broadcast_ss(x_c + X_w); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
                 { const __m256 x_1 = _mm256_broadcast_ss(x_c + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
@@ -74,11 +72,11 @@ static void tile0_6wx8k_wpad0(const float *x, const float *w, float *y, long r_b
             }
         }
         for (long s = 1; s < 3; ++s) {
-            const float *x_s = x_r + s * X_s;
-            const float *w_s = w_r + s * 8 * PANEL_1;
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 64 * s;
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 8 * c;
                 const __m256 w_0 = _mm256_loadu_ps(w_c);
                 { const __m256 x_0 = _mm256_broadcast_ss(x_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
                 { const __m256 x_1 = _mm256_broadcast_ss(x_c + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -106,8 +104,8 @@ static void tile0_6wx8k_wpad0(const float *x, const float *w, float *y, long r_b
     }
 }
 
-/* 6 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3, c by 1 to 8; padding along w: rows on the image for each tap of s are 0:0-5 1:0-5 2:0-4. */
-static void tile0_6wx8k_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end, int stream)
+/* 6 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 2, c by 1 to 8, s by 1 to 3; 6 <= w. */
+static void tile1_6wx8k_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end, int stream)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     __m256 acc_1_0 = _mm256_setzero_ps();
@@ -116,14 +114,14 @@ static void tile0_6wx8k_wpad1(const float *x, const float *w, float *y, long r_b
     __m256 acc_4_0 = _mm256_setzero_ps();
     __m256 acc_5_0 = _mm256_setzero_ps();
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 24 * PANEL_1;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 192 * r;
         for (long s = 0; s < 2; ++s) {
-            const float *x_s = x_r + s * X_s;
-            const float *w_s = w_r + s * 8 * PANEL_1;
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 64 * s;
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 8 * c;
                 const __m256 w_0 = _mm256_loadu_ps(w_c);
                 { const __m256 x_0 = _mm256_broadcast_ss(x_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
                 { const __m256 x_1 = _mm256_broadcast_ss(x_c + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -133,12 +131,12 @@ static void tile0_6wx8k_wpad1(const float *x, const float *w, float *y, long r_b
                 { const __m256 x_5 = _mm256_broadcast_ss(x_c + 5 * X_w); acc_5_0 = _mm256_fmadd_ps(x_5, w_0, acc_5_0); }
             }
         }
-        { /* s = 2 */
-            const float *x_s = x_r + 2 * X_s;
-            const float *w_s = w_r + 2 * 8 * PANEL_1;
+        for (long s = 2; s < 3; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 64 * s;
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
-                const float *w_c = w_s + c * PANEL_1;
+                const float *w_c = w_s + 8 * c;
                 const __m256 w_0 = _mm256_loadu_ps(w_c);
                 { const __m256 x_0 = _mm256_broadcast_ss(x_c); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
                 { const __m256 x_1 = _mm256_broadcast_ss(x_c + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -182,15 +180,12 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2(const float *restrict X, const f
     for (long k = 0; k < 48; k += 8) {
         for (long h = 0; h < 12; ++h) {
             for (long w = 0; w < 12; w += 6) {
-                {
-                    const long h_in = h - 1;
-                    const long r_begin = h_in < 0 ? -h_in : 0;
-                    const long r_end = 12 - h_in < 3 ? 12 - h_in : 3;
-                    if (w <= 0) {
-                        tile0_6wx8k_wpad0(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end, stream);
-                    } else {
-                        tile0_6wx8k_wpad1(X + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end, stream);
-                    }
+                const long r_begin = (0 > -h + 1 ? 0 : -h + 1);
+                const long r_end = (3 < -h + 13 ? 3 : -h + 13);
+                if (w < 6) {
+                    tile0_6wx8k_wpad0(X + (h - 1) * X_h + (w - 1) * X_w, W + 72 * k, Y + h * Y_h + w * Y_w + k * Y_k, r_begin, r_end, stream);
+                } else {
+                    tile1_6wx8k_wpad1(X + (h - 1) * X_h + (w - 1) * X_w, W + 72 * k, Y + h * Y_h + w * Y_w + k * Y_k, r_begin, r_end, stream);
                 }
             }
         }
@@ -201,10 +196,15 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2(const float *restrict X, const f
 /* Packs weights that lie as w[k, c, r, s] of 48 x 8 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 40; k += 8)
-        for (long r = 0; r < 3; r += 1)
-            for (long s = 0; s < 3; s += 1)
-                for (long c = 0; c < 8; c += 1)
-                    for (long lane = 0; lane < 8; ++lane)
-                        *packed++ = W[(k + lane) * 72 + c * 9 + r * 3 + s * 1];
+    for (long k = 0; k < 48; k += 8) {
+        for (long r = 0; r < 3; ++r) {
+            for (long s = 0; s < 3; ++s) {
+                for (long c = 0; c < 8; ++c) {
+                    for (long lane = 0; lane < 8; ++lane) {
+                        packed[72 * k + lane + 192 * r + 64 * s + 8 * c] = W[(k + lane) * W_k + c * W_c + r * W_r + s * W_s];
+                    }
+                }
+            }
+        }
+    }
 }

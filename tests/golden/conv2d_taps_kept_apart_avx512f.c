@@ -25,48 +25,60 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 672;
-static const long X_c = 1;
 static const long X_h = 224;
 static const long X_w = 16;
-static const long X_r = 224;
-static const long X_s = 16;
+static const long X_c = 1;
 static const long Y_n = 1344;
-static const long Y_k = 1;
 static const long Y_h = 448;
 static const long Y_w = 32;
-static const long X_PAD = 240;
-static const long W_PANEL = 144;
-static const long PANEL_2 = 32;
+static const long Y_k = 1;
+static const long W_k = 144;
+static const long W_c = 9;
+static const long W_r = 3;
+static const long W_s = 1;
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 14 rows x 2 vectors, summed over r by 1 to 3, c by 1 to 16; padding along w: rows on the image for each tap of s are 0:1-13 1:0-13 2:0-12. */
-static void tile0_14wx32kx3s_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 14 rows x 2 vectors, summed over r by 1 to r_end, c by 1 to 16. */
+static void tile0_14wx32kx3s(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
-    __m512 acc_0_0 = _mm512_setzero_ps(), acc_0_1 = _mm512_setzero_ps();
-    __m512 acc_1_0 = _mm512_setzero_ps(), acc_1_1 = _mm512_setzero_ps();
-    __m512 acc_2_0 = _mm512_setzero_ps(), acc_2_1 = _mm512_setzero_ps();
-    __m512 acc_3_0 = _mm512_setzero_ps(), acc_3_1 = _mm512_setzero_ps();
-    __m512 acc_4_0 = _mm512_setzero_ps(), acc_4_1 = _mm512_setzero_ps();
-    __m512 acc_5_0 = _mm512_setzero_ps(), acc_5_1 = _mm512_setzero_ps();
-    __m512 acc_6_0 = _mm512_setzero_ps(), acc_6_1 = _mm512_setzero_ps();
-    __m512 acc_7_0 = _mm512_setzero_ps(), acc_7_1 = _mm512_setzero_ps();
-    __m512 acc_8_0 = _mm512_setzero_ps(), acc_8_1 = _mm512_setzero_ps();
-    __m512 acc_9_0 = _mm512_setzero_ps(), acc_9_1 = _mm512_setzero_ps();
-    __m512 acc_10_0 = _mm512_setzero_ps(), acc_10_1 = _mm512_setzero_ps();
-    __m512 acc_11_0 = _mm512_setzero_ps(), acc_11_1 = _mm512_setzero_ps();
-    __m512 acc_12_0 = _mm512_setzero_ps(), acc_12_1 = _mm512_setzero_ps();
-    __m512 acc_13_0 = _mm512_setzero_ps(), acc_13_1 = _mm512_setzero_ps();
+    __m512 acc_0_0 = _mm512_setzero_ps();
+    __m512 acc_0_1 = _mm512_setzero_ps();
+    __m512 acc_1_0 = _mm512_setzero_ps();
+    __m512 acc_1_1 = _mm512_setzero_ps();
+    __m512 acc_2_0 = _mm512_setzero_ps();
+    __m512 acc_2_1 = _mm512_setzero_ps();
+    __m512 acc_3_0 = _mm512_setzero_ps();
+    __m512 acc_3_1 = _mm512_setzero_ps();
+    __m512 acc_4_0 = _mm512_setzero_ps();
+    __m512 acc_4_1 = _mm512_setzero_ps();
+    __m512 acc_5_0 = _mm512_setzero_ps();
+    __m512 acc_5_1 = _mm512_setzero_ps();
+    __m512 acc_6_0 = _mm512_setzero_ps();
+    __m512 acc_6_1 = _mm512_setzero_ps();
+    __m512 acc_7_0 = _mm512_setzero_ps();
+    __m512 acc_7_1 = _mm512_setzero_ps();
+    __m512 acc_8_0 = _mm512_setzero_ps();
+    __m512 acc_8_1 = _mm512_setzero_ps();
+    __m512 acc_9_0 = _mm512_setzero_ps();
+    __m512 acc_9_1 = _mm512_setzero_ps();
+    __m512 acc_10_0 = _mm512_setzero_ps();
+    __m512 acc_10_1 = _mm512_setzero_ps();
+    __m512 acc_11_0 = _mm512_setzero_ps();
+    __m512 acc_11_1 = _mm512_setzero_ps();
+    __m512 acc_12_0 = _mm512_setzero_ps();
+    __m512 acc_12_1 = _mm512_setzero_ps();
+    __m512 acc_13_0 = _mm512_setzero_ps();
+    __m512 acc_13_1 = _mm512_setzero_ps();
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 48 * PANEL_2;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 1536 * r;
         for (long c = 0; c < 16; ++c) {
             const float *x_c = x_r + c * X_c;
-            const float *w_c = w_r + c * 3 * PANEL_2;
+            const float *w_c = w_r + 96 * c;
             {
                 const __m512 w_0 = _mm512_loadu_ps(w_c);
                 const __m512 w_1 = _mm512_loadu_ps(w_c + 16);
@@ -86,8 +98,8 @@ static void tile0_14wx32kx3s_wpad0(const float *x, const float *w, float *y, lon
             }
             KEEP_APART;
             {
-                const __m512 w_0 = _mm512_loadu_ps(w_c + 1 * PANEL_2);
-                const __m512 w_1 = _mm512_loadu_ps(w_c + 1 * PANEL_2 + 16);
+                const __m512 w_0 = _mm512_loadu_ps(w_c + 32);
+                const __m512 w_1 = _mm512_loadu_ps(w_c + 48);
                 { const __m512 x_0 = _mm512_set1_ps(*(x_c + X_w)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); acc_0_1 = _mm512_fmadd_ps(x_0, w_1, acc_0_1); }
                 { const __m512 x_1 = _mm512_set1_ps(*(x_c + 2 * X_w)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); acc_1_1 = _mm512_fmadd_ps(x_1, w_1, acc_1_1); }
                 { const __m512 x_2 = _mm512_set1_ps(*(x_c + 3 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_2, w_0, acc_2_0); acc_2_1 = _mm512_fmadd_ps(x_2, w_1, acc_2_1); }
@@ -101,12 +113,12 @@ static void tile0_14wx32kx3s_wpad0(const float *x, const float *w, float *y, lon
                 { const __m512 x_10 = _mm512_set1_ps(*(x_c + 11 * X_w)); acc_10_0 = _mm512_fmadd_ps(x_10, w_0, acc_10_0); acc_10_1 = _mm512_fmadd_ps(x_10, w_1, acc_10_1); }
                 { const __m512 x_11 = _mm512_set1_ps(*(x_c + 12 * X_w)); acc_11_0 = _mm512_fmadd_ps(x_11, w_0, acc_11_0); acc_11_1 = _mm512_fmadd_ps(x_11, w_1, acc_11_1); }
                 { const __m512 x_12 = _mm512_set1_ps(*(x_c + 13 * X_w)); acc_12_0 = _mm512_fmadd_ps(x_12, w_0, acc_12_0); acc_12_1 = _mm512_fmadd_ps(x_12, w_1, acc_12_1); }
-                { const __m512 x_13 = _mm512_set1_ps(*(x_c + 13 * X_w + X_s)); acc_13_0 = _mm512_fmadd_ps(x_13, w_0, acc_13_0); acc_13_1 = _mm512_fmadd_ps(x_13, w_1, acc_13_1); }
+                { const __m512 x_13 = _mm512_set1_ps(*(x_c + 14 * X_w)); acc_13_0 = _mm512_fmadd_ps(x_13, w_0, acc_13_0); acc_13_1 = _mm512_fmadd_ps(x_13, w_1, acc_13_1); }
             }
             KEEP_APART;
             {
-                const __m512 w_0 = _mm512_loadu_ps(w_c + 2 * PANEL_2);
-                const __m512 w_1 = _mm512_loadu_ps(w_c + 2 * PANEL_2 + 16);
+                const __m512 w_0 = _mm512_loadu_ps(w_c + 64);
+                const __m512 w_1 = _mm512_loadu_ps(w_c + 80);
                 { const __m512 x_0 = _mm512_set1_ps(*(x_c + 2 * X_w)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); acc_0_1 = _mm512_fmadd_ps(x_0, w_1, acc_0_1); }
                 { const __m512 x_1 = _mm512_set1_ps(*(x_c + 3 * X_w)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); acc_1_1 = _mm512_fmadd_ps(x_1, w_1, acc_1_1); }
                 { const __m512 x_2 = _mm512_set1_ps(*(x_c + 4 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_2, w_0, acc_2_0); acc_2_1 = _mm512_fmadd_ps(x_2, w_1, acc_2_1); }
@@ -119,24 +131,38 @@ static void tile0_14wx32kx3s_wpad0(const float *x, const float *w, float *y, lon
                 { const __m512 x_9 = _mm512_set1_ps(*(x_c + 11 * X_w)); acc_9_0 = _mm512_fmadd_ps(x_9, w_0, acc_9_0); acc_9_1 = _mm512_fmadd_ps(x_9, w_1, acc_9_1); }
                 { const __m512 x_10 = _mm512_set1_ps(*(x_c + 12 * X_w)); acc_10_0 = _mm512_fmadd_ps(x_10, w_0, acc_10_0); acc_10_1 = _mm512_fmadd_ps(x_10, w_1, acc_10_1); }
                 { const __m512 x_11 = _mm512_set1_ps(*(x_c + 13 * X_w)); acc_11_0 = _mm512_fmadd_ps(x_11, w_0, acc_11_0); acc_11_1 = _mm512_fmadd_ps(x_11, w_1, acc_11_1); }
-                { const __m512 x_12 = _mm512_set1_ps(*(x_c + 13 * X_w + X_s)); acc_12_0 = _mm512_fmadd_ps(x_12, w_0, acc_12_0); acc_12_1 = _mm512_fmadd_ps(x_12, w_1, acc_12_1); }
+                { const __m512 x_12 = _mm512_set1_ps(*(x_c + 14 * X_w)); acc_12_0 = _mm512_fmadd_ps(x_12, w_0, acc_12_0); acc_12_1 = _mm512_fmadd_ps(x_12, w_1, acc_12_1); }
             }
         }
     }
-    _mm512_storeu_ps(y, acc_0_0); _mm512_storeu_ps(y + 16, acc_0_1);
-    _mm512_storeu_ps(y + Y_w, acc_1_0); _mm512_storeu_ps(y + Y_w + 16, acc_1_1);
-    _mm512_storeu_ps(y + 2 * Y_w, acc_2_0); _mm512_storeu_ps(y + 2 * Y_w + 16, acc_2_1);
-    _mm512_storeu_ps(y + 3 * Y_w, acc_3_0); _mm512_storeu_ps(y + 3 * Y_w + 16, acc_3_1);
-    _mm512_storeu_ps(y + 4 * Y_w, acc_4_0); _mm512_storeu_ps(y + 4 * Y_w + 16, acc_4_1);
-    _mm512_storeu_ps(y + 5 * Y_w, acc_5_0); _mm512_storeu_ps(y + 5 * Y_w + 16, acc_5_1);
-    _mm512_storeu_ps(y + 6 * Y_w, acc_6_0); _mm512_storeu_ps(y + 6 * Y_w + 16, acc_6_1);
-    _mm512_storeu_ps(y + 7 * Y_w, acc_7_0); _mm512_storeu_ps(y + 7 * Y_w + 16, acc_7_1);
-    _mm512_storeu_ps(y + 8 * Y_w, acc_8_0); _mm512_storeu_ps(y + 8 * Y_w + 16, acc_8_1);
-    _mm512_storeu_ps(y + 9 * Y_w, acc_9_0); _mm512_storeu_ps(y + 9 * Y_w + 16, acc_9_1);
-    _mm512_storeu_ps(y + 10 * Y_w, acc_10_0); _mm512_storeu_ps(y + 10 * Y_w + 16, acc_10_1);
-    _mm512_storeu_ps(y + 11 * Y_w, acc_11_0); _mm512_storeu_ps(y + 11 * Y_w + 16, acc_11_1);
-    _mm512_storeu_ps(y + 12 * Y_w, acc_12_0); _mm512_storeu_ps(y + 12 * Y_w + 16, acc_12_1);
-    _mm512_storeu_ps(y + 13 * Y_w, acc_13_0); _mm512_storeu_ps(y + 13 * Y_w + 16, acc_13_1);
+    _mm512_storeu_ps(y, acc_0_0);
+    _mm512_storeu_ps(y + 16 * Y_k, acc_0_1);
+    _mm512_storeu_ps(y + Y_w, acc_1_0);
+    _mm512_storeu_ps(y + Y_w + 16 * Y_k, acc_1_1);
+    _mm512_storeu_ps(y + 2 * Y_w, acc_2_0);
+    _mm512_storeu_ps(y + 2 * Y_w + 16 * Y_k, acc_2_1);
+    _mm512_storeu_ps(y + 3 * Y_w, acc_3_0);
+    _mm512_storeu_ps(y + 3 * Y_w + 16 * Y_k, acc_3_1);
+    _mm512_storeu_ps(y + 4 * Y_w, acc_4_0);
+    _mm512_storeu_ps(y + 4 * Y_w + 16 * Y_k, acc_4_1);
+    _mm512_storeu_ps(y + 5 * Y_w, acc_5_0);
+    _mm512_storeu_ps(y + 5 * Y_w + 16 * Y_k, acc_5_1);
+    _mm512_storeu_ps(y + 6 * Y_w, acc_6_0);
+    _mm512_storeu_ps(y + 6 * Y_w + 16 * Y_k, acc_6_1);
+    _mm512_storeu_ps(y + 7 * Y_w, acc_7_0);
+    _mm512_storeu_ps(y + 7 * Y_w + 16 * Y_k, acc_7_1);
+    _mm512_storeu_ps(y + 8 * Y_w, acc_8_0);
+    _mm512_storeu_ps(y + 8 * Y_w + 16 * Y_k, acc_8_1);
+    _mm512_storeu_ps(y + 9 * Y_w, acc_9_0);
+    _mm512_storeu_ps(y + 9 * Y_w + 16 * Y_k, acc_9_1);
+    _mm512_storeu_ps(y + 10 * Y_w, acc_10_0);
+    _mm512_storeu_ps(y + 10 * Y_w + 16 * Y_k, acc_10_1);
+    _mm512_storeu_ps(y + 11 * Y_w, acc_11_0);
+    _mm512_storeu_ps(y + 11 * Y_w + 16 * Y_k, acc_11_1);
+    _mm512_storeu_ps(y + 12 * Y_w, acc_12_0);
+    _mm512_storeu_ps(y + 12 * Y_w + 16 * Y_k, acc_12_1);
+    _mm512_storeu_ps(y + 13 * Y_w, acc_13_0);
+    _mm512_storeu_ps(y + 13 * Y_w + 16 * Y_k, acc_13_1);
 }
 
 /* Whether this CPU runs the kernel. This function and the packing run on any. */
@@ -153,22 +179,24 @@ void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f(const float *restrict X, cons
         abort();
     }
     for (long h = 0; h < 3; ++h) {
-        {
-            const long h_in = h - 1;
-            const long r_begin = h_in < 0 ? -h_in : 0;
-            const long r_end = 3 - h_in < 3 ? 3 - h_in : 3;
-            tile0_14wx32kx3s_wpad0(X + h * X_h - X_PAD, W, Y + h * Y_h, r_begin, r_end);
-        }
+        const long r_begin = (0 > -h + 1 ? 0 : -h + 1);
+        const long r_end = (3 < -h + 4 ? 3 : -h + 4);
+        tile0_14wx32kx3s(X + (h - 1) * X_h + -1 * X_w, W, Y + h * Y_h, r_begin, r_end);
     }
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 32 x 16 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 0; k += 32)
-        for (long r = 0; r < 3; r += 1)
-            for (long c = 0; c < 16; c += 1)
-                for (long s = 0; s < 3; s += 1)
-                    for (long lane = 0; lane < 32; ++lane)
-                        *packed++ = W[(k + lane) * 144 + c * 9 + r * 3 + s * 1];
+    for (long r = 0; r < 3; ++r) {
+        for (long c = 0; c < 16; ++c) {
+            for (long s_u = 0; s_u < 3; ++s_u) {
+                for (long k_u = 0; k_u < 2; ++k_u) {
+                    for (long lane = 0; lane < 16; ++lane) {
+                        packed[16 * k_u + lane + 1536 * r + 96 * c + 32 * s_u] = W[(16 * k_u + lane) * W_k + c * W_c + r * W_r + s_u * W_s];
+                    }
+                }
+            }
+        }
+    }
 }

@@ -30,17 +30,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one product of a block: floats that the address of X (rows of V) or Y (rows of M) moves when a dim grows by one,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side.
+/* One product of a block: floats between neighbours along each axis of X (rows of V) and of Y (rows of M). W is packed.
  * STEP_NAME, further down, is of E_NAME.
  */
 static const long X_m = 16;
 static const long X_k = 1;
 static const long Y_m = 48;
 static const long Y_n = 1;
-static const long X_PAD = 0;
-static const long W_PANEL = 5;
-static const long PANEL_1 = 8;
+static const long W_k = 24;
+static const long W_n = 1;
 enum { THREADS = 2 };
 
 #ifdef _OPENMP
@@ -95,7 +93,7 @@ static void tile0_6mx8n(const float *x, const float *w, float *y)
     __m256 acc_5_0 = _mm256_setzero_ps();
     for (long k = 0; k < 5; ++k) {
         const float *x_k = x + k * X_k;
-        const float *w_k = w + k * PANEL_1;
+        const float *w_k = w + 8 * k;
         const __m256 w_0 = _mm256_loadu_ps(w_k);
         { const __m256 x_0 = _mm256_broadcast_ss(x_k); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
         { const __m256 x_1 = _mm256_broadcast_ss(x_k + X_m); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -223,7 +221,7 @@ static void input_block(const float *X, long block, float *v, float *patch)
 static void product(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long n = 0; n < 24; n += 8) {
-        tile0_6mx8n(X, W + n * W_PANEL, Y + n * Y_n);
+        tile0_6mx8n(X, W + 5 * n, Y + n * Y_n);
     }
 }
 
@@ -342,10 +340,13 @@ void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(co
 /* Packs U of one point and part, C x BLOCK_K, in the order the products read it. */
 __attribute__((target("no-avx"))) static void pack_product(const float *restrict W, float *restrict packed)
 {
-    for (long n = 0; n <= 16; n += 8)
-        for (long k = 0; k < 5; k += 1)
-            for (long lane = 0; lane < 8; ++lane)
-                *packed++ = W[(n + lane) * 1 + k * 24];
+    for (long n = 0; n < 24; n += 8) {
+        for (long k = 0; k < 5; ++k) {
+            for (long lane = 0; lane < 8; ++lane) {
+                packed[5 * n + lane + 8 * k] = W[k * W_k + (n + lane) * W_n];
+            }
+        }
+    }
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */

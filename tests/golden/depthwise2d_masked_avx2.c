@@ -27,21 +27,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 2664;
-static const long X_c = 1;
 static const long X_h = 296;
 static const long X_w = 37;
-static const long X_r = 296;
-static const long X_s = 37;
+static const long X_c = 1;
 static const long Y_n = 2664;
-static const long Y_c = 1;
 static const long Y_h = 296;
 static const long Y_w = 37;
-static const long X_PAD = 333;
-static const long W_PANEL = 9;
-static const long PANEL_1 = 8;
+static const long Y_c = 1;
+static const long W_c = 9;
+static const long W_axis1 = 9;
+static const long W_r = 3;
+static const long W_s = 1;
 /* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
@@ -49,7 +47,7 @@ static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 4 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3; padding along w: rows on the image for each tap of s are 0:1-3 1:0-3 2:0-3. */
+/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, s by 1 to 3; c < 32; w < 4. */
 static void tile0_4wx8c_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -57,19 +55,19 @@ static void tile0_4wx8c_wpad0(const float *x, const float *w, float *y, long r_b
     __m256 acc_2_0 = _mm256_setzero_ps();
     __m256 acc_3_0 = _mm256_setzero_ps();
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 3 * PANEL_1;
-        { /* s = 0 */
-            const float *x_s = x_r;
-            const float *w_s = w_r;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 24 * r;
+        for (long s = 0; s < 1; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_loadu_ps(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
             { const __m256 x_1 = _mm256_loadu_ps(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
             { const __m256 x_2 = _mm256_loadu_ps(x_s + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
         }
         for (long s = 1; s < 3; ++s) {
-            const float *x_s = x_r + s * X_s;
-            const float *w_s = w_r + s * PANEL_1;
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_loadu_ps(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
             { const __m256 x_1 = _mm256_loadu_ps(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -83,27 +81,61 @@ static void tile0_4wx8c_wpad0(const float *x, const float *w, float *y, long r_b
     _mm256_storeu_ps(y + 3 * Y_w, acc_3_0);
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3; padding along w: rows on the image for each tap of s are 0:1-3 1:0-3 2:0-3; the last vector is masked. */
-static void tile0_4wx8c_wpad0_tail(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 2, s by 1 to 3; c < 32; 4 <= w. */
+static void tile1_4wx8c_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     __m256 acc_1_0 = _mm256_setzero_ps();
     __m256 acc_2_0 = _mm256_setzero_ps();
     __m256 acc_3_0 = _mm256_setzero_ps();
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 3 * PANEL_1;
-        { /* s = 0 */
-            const float *x_s = x_r;
-            const float *w_s = w_r;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 24 * r;
+        for (long s = 0; s < 2; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
+            const __m256 w_0 = _mm256_loadu_ps(w_s);
+            { const __m256 x_0 = _mm256_loadu_ps(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_loadu_ps(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_loadu_ps(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+            { const __m256 x_3 = _mm256_loadu_ps(x_s + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+        }
+        for (long s = 2; s < 3; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
+            const __m256 w_0 = _mm256_loadu_ps(w_s);
+            { const __m256 x_0 = _mm256_loadu_ps(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+            { const __m256 x_1 = _mm256_loadu_ps(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+            { const __m256 x_2 = _mm256_loadu_ps(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+        }
+    }
+    _mm256_storeu_ps(y, acc_0_0);
+    _mm256_storeu_ps(y + Y_w, acc_1_0);
+    _mm256_storeu_ps(y + 2 * Y_w, acc_2_0);
+    _mm256_storeu_ps(y + 3 * Y_w, acc_3_0);
+}
+
+/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, s by 1 to 3; 32 <= c; w < 4. */
+static void tile2_4wx8c_tail_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    __m256 acc_3_0 = _mm256_setzero_ps();
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 24 * r;
+        for (long s = 0; s < 1; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_maskload_ps(x_s + X_w, TAIL); acc_1_0 = _mm256_fmadd_ps(x_0, w_0, acc_1_0); }
             { const __m256 x_1 = _mm256_maskload_ps(x_s + 2 * X_w, TAIL); acc_2_0 = _mm256_fmadd_ps(x_1, w_0, acc_2_0); }
             { const __m256 x_2 = _mm256_maskload_ps(x_s + 3 * X_w, TAIL); acc_3_0 = _mm256_fmadd_ps(x_2, w_0, acc_3_0); }
         }
         for (long s = 1; s < 3; ++s) {
-            const float *x_s = x_r + s * X_s;
-            const float *w_s = w_r + s * PANEL_1;
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_maskload_ps(x_s, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
             { const __m256 x_1 = _mm256_maskload_ps(x_s + X_w, TAIL); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -117,62 +149,28 @@ static void tile0_4wx8c_wpad0_tail(const float *x, const float *w, float *y, lon
     _mm256_maskstore_ps(y + 3 * Y_w, TAIL, acc_3_0);
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3; padding along w: rows on the image for each tap of s are 0:0-3 1:0-3 2:0-2. */
-static void tile0_4wx8c_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 2, s by 1 to 3; 32 <= c; 4 <= w. */
+static void tile3_4wx8c_tail_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     __m256 acc_1_0 = _mm256_setzero_ps();
     __m256 acc_2_0 = _mm256_setzero_ps();
     __m256 acc_3_0 = _mm256_setzero_ps();
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 3 * PANEL_1;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 24 * r;
         for (long s = 0; s < 2; ++s) {
-            const float *x_s = x_r + s * X_s;
-            const float *w_s = w_r + s * PANEL_1;
-            const __m256 w_0 = _mm256_loadu_ps(w_s);
-            { const __m256 x_0 = _mm256_loadu_ps(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_loadu_ps(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_loadu_ps(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-            { const __m256 x_3 = _mm256_loadu_ps(x_s + 3 * X_w); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-        }
-        { /* s = 2 */
-            const float *x_s = x_r + 2 * X_s;
-            const float *w_s = w_r + 2 * PANEL_1;
-            const __m256 w_0 = _mm256_loadu_ps(w_s);
-            { const __m256 x_0 = _mm256_loadu_ps(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-            { const __m256 x_1 = _mm256_loadu_ps(x_s + X_w); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-            { const __m256 x_2 = _mm256_loadu_ps(x_s + 2 * X_w); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-        }
-    }
-    _mm256_storeu_ps(y, acc_0_0);
-    _mm256_storeu_ps(y + Y_w, acc_1_0);
-    _mm256_storeu_ps(y + 2 * Y_w, acc_2_0);
-    _mm256_storeu_ps(y + 3 * Y_w, acc_3_0);
-}
-
-/* 4 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3; padding along w: rows on the image for each tap of s are 0:0-3 1:0-3 2:0-2; the last vector is masked. */
-static void tile0_4wx8c_wpad1_tail(const float *x, const float *w, float *y, long r_begin, long r_end)
-{
-    __m256 acc_0_0 = _mm256_setzero_ps();
-    __m256 acc_1_0 = _mm256_setzero_ps();
-    __m256 acc_2_0 = _mm256_setzero_ps();
-    __m256 acc_3_0 = _mm256_setzero_ps();
-    for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 3 * PANEL_1;
-        for (long s = 0; s < 2; ++s) {
-            const float *x_s = x_r + s * X_s;
-            const float *w_s = w_r + s * PANEL_1;
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_maskload_ps(x_s, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
             { const __m256 x_1 = _mm256_maskload_ps(x_s + X_w, TAIL); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
             { const __m256 x_2 = _mm256_maskload_ps(x_s + 2 * X_w, TAIL); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
             { const __m256 x_3 = _mm256_maskload_ps(x_s + 3 * X_w, TAIL); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
         }
-        { /* s = 2 */
-            const float *x_s = x_r + 2 * X_s;
-            const float *w_s = w_r + 2 * PANEL_1;
+        for (long s = 2; s < 3; ++s) {
+            const float *x_s = x_r + s * X_w;
+            const float *w_s = w_r + 8 * s;
             const __m256 w_0 = _mm256_loadu_ps(w_s);
             { const __m256 x_0 = _mm256_maskload_ps(x_s, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
             { const __m256 x_1 = _mm256_maskload_ps(x_s + X_w, TAIL); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -202,23 +200,18 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2(const float *res
         for (long c = 0; c < 40; c += 8) {
             for (long h = 0; h < 9; ++h) {
                 for (long w = 0; w < 8; w += 4) {
-                    {
-                        const long h_in = h - 1;
-                        const long r_begin = h_in < 0 ? -h_in : 0;
-                        const long r_end = 9 - h_in < 3 ? 9 - h_in : 3;
-                        if (c < 32) {
-                            if (w <= 0) {
-                                tile0_4wx8c_wpad0(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, r_begin, r_end);
-                            } else {
-                                tile0_4wx8c_wpad1(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, r_begin, r_end);
-                            }
+                    const long r_begin = (0 > -h + 1 ? 0 : -h + 1);
+                    const long r_end = (3 < -h + 10 ? 3 : -h + 10);
+                    if (c < 32) {
+                        if (w < 4) {
+                            tile0_4wx8c_wpad0(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + c * X_c, W + 9 * c, Y + n * Y_n + h * Y_h + w * Y_w + c * Y_c, r_begin, r_end);
                         } else {
-                            if (w <= 0) {
-                                tile0_4wx8c_wpad0_tail(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, r_begin, r_end);
-                            } else {
-                                tile0_4wx8c_wpad1_tail(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, r_begin, r_end);
-                            }
+                            tile1_4wx8c_wpad1(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + c * X_c, W + 9 * c, Y + n * Y_n + h * Y_h + w * Y_w + c * Y_c, r_begin, r_end);
                         }
+                    } else if (w < 4) {
+                        tile2_4wx8c_tail_wpad0(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + c * X_c, W + 9 * c, Y + n * Y_n + h * Y_h + w * Y_w + c * Y_c, r_begin, r_end);
+                    } else {
+                        tile3_4wx8c_tail_wpad1(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + c * X_c, W + 9 * c, Y + n * Y_n + h * Y_h + w * Y_w + c * Y_c, r_begin, r_end);
                     }
                 }
             }
@@ -229,9 +222,17 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2(const float *res
 /* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
 __attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_pack(const float *restrict W, float *restrict packed)
 {
-    for (long c = 0; c <= 32; c += 8)
-        for (long r = 0; r < 3; r += 1)
-            for (long s = 0; s < 3; s += 1)
-                for (long lane = 0; lane < 8; ++lane)
-                    *packed++ = c + lane < 37 ? W[(c + lane) * 9 + r * 3 + s * 1] : 0;
+    for (long c = 0; c < 40; c += 8) {
+        for (long r = 0; r < 3; ++r) {
+            for (long s = 0; s < 3; ++s) {
+                for (long lane = 0; lane < 8; ++lane) {
+                    if (c + lane < 37) {
+                        packed[9 * c + lane + 24 * r + 8 * s] = W[(c + lane) * W_c + r * W_r + s * W_s];
+                    } else {
+                        packed[9 * c + lane + 24 * r + 8 * s] = 0;
+                    }
+                }
+            }
+        }
+    }
 }

@@ -30,21 +30,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_m = 19;
 static const long X_k = 1;
 static const long Y_m = 50;
 static const long Y_n = 1;
-static const long X_PAD = 0;
-static const long W_PANEL = 19;
-static const long PANEL_1 = 16;
+static const long W_k = 50;
+static const long W_n = 1;
 #define TAIL ((__mmask16)0x0003) /* the 2 lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 5 rows x 1 vectors, summed over k by 1 to 19. */
+/* 5 rows x 1 vectors, summed over k by 1 to 19; n < 48. */
 static void tile0_5mx16n(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
@@ -54,7 +52,7 @@ static void tile0_5mx16n(const float *x, const float *w, float *y)
     __m512 acc_4_0 = _mm512_setzero_ps();
     for (long k = 0; k < 19; ++k) {
         const float *x_k = x + k * X_k;
-        const float *w_k = w + k * PANEL_1;
+        const float *w_k = w + 16 * k;
         const __m512 w_0 = _mm512_loadu_ps(w_k);
         { const __m512 x_0 = _mm512_set1_ps(*(x_k)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); }
         { const __m512 x_1 = _mm512_set1_ps(*(x_k + X_m)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -69,8 +67,8 @@ static void tile0_5mx16n(const float *x, const float *w, float *y)
     _mm512_storeu_ps(y + 4 * Y_m, acc_4_0);
 }
 
-/* 5 rows x 1 vectors, summed over k by 1 to 19; the last vector is masked. */
-static void tile0_5mx16n_tail(const float *x, const float *w, float *y)
+/* 5 rows x 1 vectors, summed over k by 1 to 19; 48 <= n. */
+static void tile1_5mx16n_tail(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
     __m512 acc_1_0 = _mm512_setzero_ps();
@@ -79,7 +77,7 @@ static void tile0_5mx16n_tail(const float *x, const float *w, float *y)
     __m512 acc_4_0 = _mm512_setzero_ps();
     for (long k = 0; k < 19; ++k) {
         const float *x_k = x + k * X_k;
-        const float *w_k = w + k * PANEL_1;
+        const float *w_k = w + 16 * k;
         const __m512 w_0 = _mm512_loadu_ps(w_k);
         { const __m512 x_0 = _mm512_set1_ps(*(x_k)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); }
         { const __m512 x_1 = _mm512_set1_ps(*(x_k + X_m)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -94,8 +92,8 @@ static void tile0_5mx16n_tail(const float *x, const float *w, float *y)
     _mm512_mask_storeu_ps(y + 4 * Y_m, TAIL, acc_4_0);
 }
 
-/* 6 rows x 1 vectors, summed over k by 1 to 19. */
-static void tile1_6mx16n(const float *x, const float *w, float *y)
+/* 6 rows x 1 vectors, summed over k by 1 to 19; n < 48. */
+static void tile2_6mx16n(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
     __m512 acc_1_0 = _mm512_setzero_ps();
@@ -105,7 +103,7 @@ static void tile1_6mx16n(const float *x, const float *w, float *y)
     __m512 acc_5_0 = _mm512_setzero_ps();
     for (long k = 0; k < 19; ++k) {
         const float *x_k = x + k * X_k;
-        const float *w_k = w + k * PANEL_1;
+        const float *w_k = w + 16 * k;
         const __m512 w_0 = _mm512_loadu_ps(w_k);
         { const __m512 x_0 = _mm512_set1_ps(*(x_k)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); }
         { const __m512 x_1 = _mm512_set1_ps(*(x_k + X_m)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -122,8 +120,8 @@ static void tile1_6mx16n(const float *x, const float *w, float *y)
     _mm512_storeu_ps(y + 5 * Y_m, acc_5_0);
 }
 
-/* 6 rows x 1 vectors, summed over k by 1 to 19; the last vector is masked. */
-static void tile1_6mx16n_tail(const float *x, const float *w, float *y)
+/* 6 rows x 1 vectors, summed over k by 1 to 19; 48 <= n. */
+static void tile3_6mx16n_tail(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
     __m512 acc_1_0 = _mm512_setzero_ps();
@@ -133,7 +131,7 @@ static void tile1_6mx16n_tail(const float *x, const float *w, float *y)
     __m512 acc_5_0 = _mm512_setzero_ps();
     for (long k = 0; k < 19; ++k) {
         const float *x_k = x + k * X_k;
-        const float *w_k = w + k * PANEL_1;
+        const float *w_k = w + 16 * k;
         const __m512 w_0 = _mm512_loadu_ps(w_k);
         { const __m512 x_0 = _mm512_set1_ps(*(x_k)); acc_0_0 = _mm512_fmadd_ps(x_0, w_0, acc_0_0); }
         { const __m512 x_1 = _mm512_set1_ps(*(x_k + X_m)); acc_1_0 = _mm512_fmadd_ps(x_1, w_0, acc_1_0); }
@@ -165,17 +163,17 @@ void matmul_f32_m23_n50_k19__avx512f(const float *restrict X, const float *restr
     }
     for (long n = 0; n < 64; n += 16) {
         if (n < 48) {
-            tile0_5mx16n(X, W + n * W_PANEL, Y + n * Y_n);
+            tile0_5mx16n(X, W + 19 * n, Y + n * Y_n);
         } else {
-            tile0_5mx16n_tail(X, W + n * W_PANEL, Y + n * Y_n);
+            tile1_5mx16n_tail(X, W + 19 * n, Y + n * Y_n);
         }
     }
     for (long m = 5; m < 23; m += 6) {
         for (long n = 0; n < 64; n += 16) {
             if (n < 48) {
-                tile1_6mx16n(X + m * X_m, W + n * W_PANEL, Y + m * Y_m + n * Y_n);
+                tile2_6mx16n(X + m * X_m, W + 19 * n, Y + m * Y_m + n * Y_n);
             } else {
-                tile1_6mx16n_tail(X + m * X_m, W + n * W_PANEL, Y + m * Y_m + n * Y_n);
+                tile3_6mx16n_tail(X + m * X_m, W + 19 * n, Y + m * Y_m + n * Y_n);
             }
         }
     }
@@ -184,8 +182,15 @@ void matmul_f32_m23_n50_k19__avx512f(const float *restrict X, const float *restr
 /* Packs weights that lie as b[k, n] of 19 x 50. */
 __attribute__((target("no-avx"))) void matmul_f32_m23_n50_k19__avx512f_pack(const float *restrict W, float *restrict packed)
 {
-    for (long n = 0; n <= 48; n += 16)
-        for (long k = 0; k < 19; k += 1)
-            for (long lane = 0; lane < 16; ++lane)
-                *packed++ = n + lane < 50 ? W[(n + lane) * 1 + k * 50] : 0;
+    for (long n = 0; n < 64; n += 16) {
+        for (long k = 0; k < 19; ++k) {
+            for (long lane = 0; lane < 16; ++lane) {
+                if (n + lane < 50) {
+                    packed[19 * n + lane + 16 * k] = W[k * W_k + (n + lane) * W_n];
+                } else {
+                    packed[19 * n + lane + 16 * k] = 0;
+                }
+            }
+        }
+    }
 }

@@ -31,22 +31,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats that the address of X or Y moves when a dim grows by one. Vectors are X's, along w; W_PANEL is what a row of
- * the weights has in the panels, each of as many rows as a tile, side by side for every reduction point. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 1188;
 static const long X_c = 99;
 static const long X_w = 1;
 static const long Y_n = 1782;
 static const long Y_k = 99;
 static const long Y_w = 1;
-static const long X_PAD = 0;
-static const long W_PANEL = 12;
+static const long W_k = 12;
+static const long W_c = 1;
 #define TAIL ((__mmask16)0x0007) /* the 3 lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 8 rows x 1 vectors, summed over c by 1 to 12. */
+/* 8 rows x 1 vectors, summed over c by 1 to 12; w < 96. */
 static void tile0_8kx16w(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
@@ -58,8 +57,8 @@ static void tile0_8kx16w(const float *x, const float *w, float *y)
     __m512 acc_6_0 = _mm512_setzero_ps();
     __m512 acc_7_0 = _mm512_setzero_ps();
     for (long c = 0; c < 12; ++c) {
+        const float *w_c = w + 8 * c;
         const float *x_c = x + c * X_c;
-        const float *w_c = w + c * 8;
         const __m512 x_0 = _mm512_loadu_ps(x_c);
         { const __m512 w_0 = _mm512_set1_ps(*(w_c)); acc_0_0 = _mm512_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m512 w_1 = _mm512_set1_ps(*(w_c + 1)); acc_1_0 = _mm512_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -80,8 +79,8 @@ static void tile0_8kx16w(const float *x, const float *w, float *y)
     _mm512_storeu_ps(y + 7 * Y_k, acc_7_0);
 }
 
-/* 8 rows x 1 vectors, summed over c by 1 to 12; the last vector is masked. */
-static void tile0_8kx16w_tail(const float *x, const float *w, float *y)
+/* 8 rows x 1 vectors, summed over c by 1 to 12; 96 <= w. */
+static void tile1_8kx16w_tail(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
     __m512 acc_1_0 = _mm512_setzero_ps();
@@ -92,8 +91,8 @@ static void tile0_8kx16w_tail(const float *x, const float *w, float *y)
     __m512 acc_6_0 = _mm512_setzero_ps();
     __m512 acc_7_0 = _mm512_setzero_ps();
     for (long c = 0; c < 12; ++c) {
+        const float *w_c = w + 8 * c;
         const float *x_c = x + c * X_c;
-        const float *w_c = w + c * 8;
         const __m512 x_0 = _mm512_maskz_loadu_ps(TAIL, x_c);
         { const __m512 w_0 = _mm512_set1_ps(*(w_c)); acc_0_0 = _mm512_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m512 w_1 = _mm512_set1_ps(*(w_c + 1)); acc_1_0 = _mm512_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -114,8 +113,8 @@ static void tile0_8kx16w_tail(const float *x, const float *w, float *y)
     _mm512_mask_storeu_ps(y + 7 * Y_k, TAIL, acc_7_0);
 }
 
-/* 5 rows x 1 vectors, summed over c by 1 to 12. */
-static void tile1_5kx16w(const float *x, const float *w, float *y)
+/* 5 rows x 1 vectors, summed over c by 1 to 12; w < 96. */
+static void tile2_5kx16w(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
     __m512 acc_1_0 = _mm512_setzero_ps();
@@ -123,8 +122,8 @@ static void tile1_5kx16w(const float *x, const float *w, float *y)
     __m512 acc_3_0 = _mm512_setzero_ps();
     __m512 acc_4_0 = _mm512_setzero_ps();
     for (long c = 0; c < 12; ++c) {
+        const float *w_c = w + 5 * c;
         const float *x_c = x + c * X_c;
-        const float *w_c = w + c * 5;
         const __m512 x_0 = _mm512_loadu_ps(x_c);
         { const __m512 w_0 = _mm512_set1_ps(*(w_c)); acc_0_0 = _mm512_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m512 w_1 = _mm512_set1_ps(*(w_c + 1)); acc_1_0 = _mm512_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -139,8 +138,8 @@ static void tile1_5kx16w(const float *x, const float *w, float *y)
     _mm512_storeu_ps(y + 4 * Y_k, acc_4_0);
 }
 
-/* 5 rows x 1 vectors, summed over c by 1 to 12; the last vector is masked. */
-static void tile1_5kx16w_tail(const float *x, const float *w, float *y)
+/* 5 rows x 1 vectors, summed over c by 1 to 12; 96 <= w. */
+static void tile3_5kx16w_tail(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
     __m512 acc_1_0 = _mm512_setzero_ps();
@@ -148,8 +147,8 @@ static void tile1_5kx16w_tail(const float *x, const float *w, float *y)
     __m512 acc_3_0 = _mm512_setzero_ps();
     __m512 acc_4_0 = _mm512_setzero_ps();
     for (long c = 0; c < 12; ++c) {
+        const float *w_c = w + 5 * c;
         const float *x_c = x + c * X_c;
-        const float *w_c = w + c * 5;
         const __m512 x_0 = _mm512_maskz_loadu_ps(TAIL, x_c);
         { const __m512 w_0 = _mm512_set1_ps(*(w_c)); acc_0_0 = _mm512_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m512 w_1 = _mm512_set1_ps(*(w_c + 1)); acc_1_0 = _mm512_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -182,15 +181,15 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f(const float *re
             if (w < 96) {
                 tile0_8kx16w(X + n * X_n + w * X_w, W, Y + n * Y_n + w * Y_w);
             } else {
-                tile0_8kx16w_tail(X + n * X_n + w * X_w, W, Y + n * Y_n + w * Y_w);
+                tile1_8kx16w_tail(X + n * X_n + w * X_w, W, Y + n * Y_n + w * Y_w);
             }
         }
         for (long k = 8; k < 18; k += 5) {
             for (long n = 0; n < 2; ++n) {
                 if (w < 96) {
-                    tile1_5kx16w(X + n * X_n + w * X_w, W + k * W_PANEL, Y + n * Y_n + k * Y_k + w * Y_w);
+                    tile2_5kx16w(X + n * X_n + w * X_w, W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w);
                 } else {
-                    tile1_5kx16w_tail(X + n * X_n + w * X_w, W + k * W_PANEL, Y + n * Y_n + k * Y_k + w * Y_w);
+                    tile3_5kx16w_tail(X + n * X_n + w * X_w, W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w);
                 }
             }
         }
@@ -200,12 +199,16 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f(const float *re
 /* Packs weights that lie as w[k, c] of 18 x 12. */
 __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 0; k += 8)
-        for (long c = 0; c < 12; c += 1)
-            for (long row = 0; row < 8; ++row)
-                *packed++ = W[(k + row) * 12 + c * 1];
-    for (long k = 8; k <= 13; k += 5)
-        for (long c = 0; c < 12; c += 1)
-            for (long row = 0; row < 5; ++row)
-                *packed++ = W[(k + row) * 12 + c * 1];
+    for (long c = 0; c < 12; ++c) {
+        for (long k_u = 0; k_u < 8; ++k_u) {
+            packed[k_u + 8 * c] = W[k_u * W_k + c * W_c];
+        }
+    }
+    for (long k = 8; k < 18; k += 5) {
+        for (long c = 0; c < 12; ++c) {
+            for (long k_u = 0; k_u < 5; ++k_u) {
+                packed[12 * k + k_u + 5 * c] = W[(k + k_u) * W_k + c * W_c];
+            }
+        }
+    }
 }

@@ -39,8 +39,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats that the address of X, Y or E_NAME moves when a dim grows by one. Vectors are X's, along w; W_PANEL is what a row of
- * the weights has in the panels, each of as many rows as a tile, side by side for every reduction point. STEP_NAME is of E_NAME. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 1188;
 static const long X_c = 99;
 static const long X_w = 1;
@@ -54,8 +53,8 @@ static const long STEP_z_k = 99;
 static const long STEP_z_w = 1;
 static const long STEP_s_n = 99;
 static const long STEP_s_w = 1;
-static const long X_PAD = 0;
-static const long W_PANEL = 12;
+static const long W_k = 12;
+static const long W_c = 1;
 /* The 3 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
@@ -86,7 +85,7 @@ static inline __m256 epilogue(__m256 y, __m256 e_t, __m256 e_z, __m256 e_s, __m2
     return relu_of(y, zero) * e_t + e_z - e_s;
 }
 
-/* 8 rows x 1 vectors, summed over c by 1 to 2. */
+/* 8 rows x 1 vectors, summed over c by 1 to 2; w < 96. */
 static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
     __m256 acc_0_0;
@@ -98,14 +97,22 @@ static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e
     __m256 acc_6_0;
     __m256 acc_7_0;
     if (first) {
-        acc_0_0 = _mm256_broadcast_ss(e_b); OWN(acc_0_0);
-        acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k); OWN(acc_1_0);
-        acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k); OWN(acc_2_0);
-        acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k); OWN(acc_3_0);
-        acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k); OWN(acc_4_0);
-        acc_5_0 = _mm256_broadcast_ss(e_b + 5 * STEP_b_k); OWN(acc_5_0);
-        acc_6_0 = _mm256_broadcast_ss(e_b + 6 * STEP_b_k); OWN(acc_6_0);
-        acc_7_0 = _mm256_broadcast_ss(e_b + 7 * STEP_b_k); OWN(acc_7_0);
+        acc_0_0 = _mm256_broadcast_ss(e_b);
+        OWN(acc_0_0);
+        acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k);
+        OWN(acc_1_0);
+        acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k);
+        OWN(acc_2_0);
+        acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k);
+        OWN(acc_3_0);
+        acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k);
+        OWN(acc_4_0);
+        acc_5_0 = _mm256_broadcast_ss(e_b + 5 * STEP_b_k);
+        OWN(acc_5_0);
+        acc_6_0 = _mm256_broadcast_ss(e_b + 6 * STEP_b_k);
+        OWN(acc_6_0);
+        acc_7_0 = _mm256_broadcast_ss(e_b + 7 * STEP_b_k);
+        OWN(acc_7_0);
     } else {
         acc_0_0 = _mm256_loadu_ps(y);
         acc_1_0 = _mm256_loadu_ps(y + Y_k);
@@ -117,8 +124,8 @@ static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e
         acc_7_0 = _mm256_loadu_ps(y + 7 * Y_k);
     }
     for (long c = 0; c < 2; ++c) {
+        const float *w_c = w + 8 * c;
         const float *x_c = x + c * X_c;
-        const float *w_c = w + c * 8;
         const __m256 x_0 = _mm256_loadu_ps(x_c);
         { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -151,8 +158,8 @@ static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e
     }
 }
 
-/* 8 rows x 1 vectors, summed over c by 1 to 2; the last vector is masked. */
-static void tile0_8kx8w_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
+/* 8 rows x 1 vectors, summed over c by 1 to 2; 96 <= w. */
+static void tile1_8kx8w_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
     __m256 acc_0_0;
     __m256 acc_1_0;
@@ -163,14 +170,22 @@ static void tile0_8kx8w_tail(const float *x, const float *w, float *y, const flo
     __m256 acc_6_0;
     __m256 acc_7_0;
     if (first) {
-        acc_0_0 = _mm256_broadcast_ss(e_b); OWN(acc_0_0);
-        acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k); OWN(acc_1_0);
-        acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k); OWN(acc_2_0);
-        acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k); OWN(acc_3_0);
-        acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k); OWN(acc_4_0);
-        acc_5_0 = _mm256_broadcast_ss(e_b + 5 * STEP_b_k); OWN(acc_5_0);
-        acc_6_0 = _mm256_broadcast_ss(e_b + 6 * STEP_b_k); OWN(acc_6_0);
-        acc_7_0 = _mm256_broadcast_ss(e_b + 7 * STEP_b_k); OWN(acc_7_0);
+        acc_0_0 = _mm256_broadcast_ss(e_b);
+        OWN(acc_0_0);
+        acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k);
+        OWN(acc_1_0);
+        acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k);
+        OWN(acc_2_0);
+        acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k);
+        OWN(acc_3_0);
+        acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k);
+        OWN(acc_4_0);
+        acc_5_0 = _mm256_broadcast_ss(e_b + 5 * STEP_b_k);
+        OWN(acc_5_0);
+        acc_6_0 = _mm256_broadcast_ss(e_b + 6 * STEP_b_k);
+        OWN(acc_6_0);
+        acc_7_0 = _mm256_broadcast_ss(e_b + 7 * STEP_b_k);
+        OWN(acc_7_0);
     } else {
         acc_0_0 = _mm256_maskload_ps(y, TAIL);
         acc_1_0 = _mm256_maskload_ps(y + Y_k, TAIL);
@@ -182,8 +197,8 @@ static void tile0_8kx8w_tail(const float *x, const float *w, float *y, const flo
         acc_7_0 = _mm256_maskload_ps(y + 7 * Y_k, TAIL);
     }
     for (long c = 0; c < 2; ++c) {
+        const float *w_c = w + 8 * c;
         const float *x_c = x + c * X_c;
-        const float *w_c = w + c * 8;
         const __m256 x_0 = _mm256_maskload_ps(x_c, TAIL);
         { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -216,8 +231,8 @@ static void tile0_8kx8w_tail(const float *x, const float *w, float *y, const flo
     }
 }
 
-/* 5 rows x 1 vectors, summed over c by 1 to 2. */
-static void tile1_5kx8w(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
+/* 5 rows x 1 vectors, summed over c by 1 to 2; w < 96. */
+static void tile2_5kx8w(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
     __m256 acc_0_0;
     __m256 acc_1_0;
@@ -225,11 +240,16 @@ static void tile1_5kx8w(const float *x, const float *w, float *y, const float *e
     __m256 acc_3_0;
     __m256 acc_4_0;
     if (first) {
-        acc_0_0 = _mm256_broadcast_ss(e_b); OWN(acc_0_0);
-        acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k); OWN(acc_1_0);
-        acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k); OWN(acc_2_0);
-        acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k); OWN(acc_3_0);
-        acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k); OWN(acc_4_0);
+        acc_0_0 = _mm256_broadcast_ss(e_b);
+        OWN(acc_0_0);
+        acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k);
+        OWN(acc_1_0);
+        acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k);
+        OWN(acc_2_0);
+        acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k);
+        OWN(acc_3_0);
+        acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k);
+        OWN(acc_4_0);
     } else {
         acc_0_0 = _mm256_loadu_ps(y);
         acc_1_0 = _mm256_loadu_ps(y + Y_k);
@@ -238,8 +258,8 @@ static void tile1_5kx8w(const float *x, const float *w, float *y, const float *e
         acc_4_0 = _mm256_loadu_ps(y + 4 * Y_k);
     }
     for (long c = 0; c < 2; ++c) {
+        const float *w_c = w + 5 * c;
         const float *x_c = x + c * X_c;
-        const float *w_c = w + c * 5;
         const __m256 x_0 = _mm256_loadu_ps(x_c);
         { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -263,8 +283,8 @@ static void tile1_5kx8w(const float *x, const float *w, float *y, const float *e
     }
 }
 
-/* 5 rows x 1 vectors, summed over c by 1 to 2; the last vector is masked. */
-static void tile1_5kx8w_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
+/* 5 rows x 1 vectors, summed over c by 1 to 2; 96 <= w. */
+static void tile3_5kx8w_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
     __m256 acc_0_0;
     __m256 acc_1_0;
@@ -272,11 +292,16 @@ static void tile1_5kx8w_tail(const float *x, const float *w, float *y, const flo
     __m256 acc_3_0;
     __m256 acc_4_0;
     if (first) {
-        acc_0_0 = _mm256_broadcast_ss(e_b); OWN(acc_0_0);
-        acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k); OWN(acc_1_0);
-        acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k); OWN(acc_2_0);
-        acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k); OWN(acc_3_0);
-        acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k); OWN(acc_4_0);
+        acc_0_0 = _mm256_broadcast_ss(e_b);
+        OWN(acc_0_0);
+        acc_1_0 = _mm256_broadcast_ss(e_b + STEP_b_k);
+        OWN(acc_1_0);
+        acc_2_0 = _mm256_broadcast_ss(e_b + 2 * STEP_b_k);
+        OWN(acc_2_0);
+        acc_3_0 = _mm256_broadcast_ss(e_b + 3 * STEP_b_k);
+        OWN(acc_3_0);
+        acc_4_0 = _mm256_broadcast_ss(e_b + 4 * STEP_b_k);
+        OWN(acc_4_0);
     } else {
         acc_0_0 = _mm256_maskload_ps(y, TAIL);
         acc_1_0 = _mm256_maskload_ps(y + Y_k, TAIL);
@@ -285,8 +310,8 @@ static void tile1_5kx8w_tail(const float *x, const float *w, float *y, const flo
         acc_4_0 = _mm256_maskload_ps(y + 4 * Y_k, TAIL);
     }
     for (long c = 0; c < 2; ++c) {
+        const float *w_c = w + 5 * c;
         const float *x_c = x + c * X_c;
-        const float *w_c = w + c * 5;
         const __m256 x_0 = _mm256_maskload_ps(x_c, TAIL);
         { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
         { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
@@ -329,10 +354,12 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h
         for (long c_1 = c_2; c_1 < c_2 + 6; c_1 += 2) {
             for (long n = 0; n < 2; ++n) {
                 for (long w = 0; w < 104; w += 8) {
+                    const int first = c_1 == 0;
+                    const int last = c_1 == 10;
                     if (w < 96) {
-                        tile0_8kx8w(X + n * X_n + c_1 * X_c + w * X_w, W + c_2 * 1 * 8 + (c_1 - c_2) * 1 * 8, Y + n * Y_n + w * Y_w, E_b, E_t + w * STEP_t_w, E_z + n * STEP_z_n + w * STEP_z_w, E_s + n * STEP_s_n + w * STEP_s_w, c_1 == 0, c_1 == 10);
+                        tile0_8kx8w(X + n * X_n + c_1 * X_c + w * X_w, W + 8 * c_1, Y + n * Y_n + w * Y_w, E_b, E_t + w * STEP_t_w, E_z + n * STEP_z_n + w * STEP_z_w, E_s + n * STEP_s_n + w * STEP_s_w, first, last);
                     } else {
-                        tile0_8kx8w_tail(X + n * X_n + c_1 * X_c + w * X_w, W + c_2 * 1 * 8 + (c_1 - c_2) * 1 * 8, Y + n * Y_n + w * Y_w, E_b, E_t + w * STEP_t_w, E_z + n * STEP_z_n + w * STEP_z_w, E_s + n * STEP_s_n + w * STEP_s_w, c_1 == 0, c_1 == 10);
+                        tile1_8kx8w_tail(X + n * X_n + c_1 * X_c + w * X_w, W + 8 * c_1, Y + n * Y_n + w * Y_w, E_b, E_t + w * STEP_t_w, E_z + n * STEP_z_n + w * STEP_z_w, E_s + n * STEP_s_n + w * STEP_s_w, first, last);
                     }
                 }
             }
@@ -341,10 +368,12 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h
             for (long c_1 = c_2; c_1 < c_2 + 6; c_1 += 2) {
                 for (long n = 0; n < 2; ++n) {
                     for (long w = 0; w < 104; w += 8) {
+                        const int first = c_1 == 0;
+                        const int last = c_1 == 10;
                         if (w < 96) {
-                            tile1_5kx8w(X + n * X_n + c_1 * X_c + w * X_w, W + k * W_PANEL + c_2 * 1 * 5 + (c_1 - c_2) * 1 * 5, Y + n * Y_n + k * Y_k + w * Y_w, E_b + k * STEP_b_k, E_t + w * STEP_t_w, E_z + n * STEP_z_n + k * STEP_z_k + w * STEP_z_w, E_s + n * STEP_s_n + w * STEP_s_w, c_1 == 0, c_1 == 10);
+                            tile2_5kx8w(X + n * X_n + c_1 * X_c + w * X_w, W + 12 * k + 5 * c_1, Y + n * Y_n + k * Y_k + w * Y_w, E_b + k * STEP_b_k, E_t + w * STEP_t_w, E_z + n * STEP_z_n + k * STEP_z_k + w * STEP_z_w, E_s + n * STEP_s_n + w * STEP_s_w, first, last);
                         } else {
-                            tile1_5kx8w_tail(X + n * X_n + c_1 * X_c + w * X_w, W + k * W_PANEL + c_2 * 1 * 5 + (c_1 - c_2) * 1 * 5, Y + n * Y_n + k * Y_k + w * Y_w, E_b + k * STEP_b_k, E_t + w * STEP_t_w, E_z + n * STEP_z_n + k * STEP_z_k + w * STEP_z_w, E_s + n * STEP_s_n + w * STEP_s_w, c_1 == 0, c_1 == 10);
+                            tile3_5kx8w_tail(X + n * X_n + c_1 * X_c + w * X_w, W + 12 * k + 5 * c_1, Y + n * Y_n + k * Y_k + w * Y_w, E_b + k * STEP_b_k, E_t + w * STEP_t_w, E_z + n * STEP_z_n + k * STEP_z_k + w * STEP_z_w, E_s + n * STEP_s_n + w * STEP_s_w, first, last);
                         }
                     }
                 }
@@ -356,16 +385,24 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h
 /* Packs weights that lie as w[k, c] of 18 x 12. */
 __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 0; k += 8)
-        for (long c_6 = 0; c_6 < 12; c_6 += 6)
-            for (long c_2 = c_6; c_2 < c_6 + 6; c_2 += 2)
-                for (long c = c_2; c < c_2 + 2; c += 1)
-                    for (long row = 0; row < 8; ++row)
-                        *packed++ = W[(k + row) * 12 + c * 1];
-    for (long k = 8; k <= 13; k += 5)
-        for (long c_6 = 0; c_6 < 12; c_6 += 6)
-            for (long c_2 = c_6; c_2 < c_6 + 6; c_2 += 2)
-                for (long c = c_2; c < c_2 + 2; c += 1)
-                    for (long row = 0; row < 5; ++row)
-                        *packed++ = W[(k + row) * 12 + c * 1];
+    for (long c_2 = 0; c_2 < 12; c_2 += 6) {
+        for (long c_1 = c_2; c_1 < c_2 + 6; c_1 += 2) {
+            for (long c = 0; c < 2; ++c) {
+                for (long k_u = 0; k_u < 8; ++k_u) {
+                    packed[k_u + 8 * c_1 + 8 * c] = W[k_u * W_k + (c_1 + c) * W_c];
+                }
+            }
+        }
+    }
+    for (long k = 8; k < 18; k += 5) {
+        for (long c_2 = 0; c_2 < 12; c_2 += 6) {
+            for (long c_1 = c_2; c_1 < c_2 + 6; c_1 += 2) {
+                for (long c = 0; c < 2; ++c) {
+                    for (long k_u = 0; k_u < 5; ++k_u) {
+                        packed[12 * k + k_u + 5 * c_1 + 5 * c] = W[(k + k_u) * W_k + (c_1 + c) * W_c];
+                    }
+                }
+            }
+        }
+    }
 }

@@ -27,18 +27,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats that the address of X or Y moves when a dim grows by one. Vectors are X's, along w; W_PANEL is what a row of
- * the weights has in the panels, each of as many rows as a tile, side by side for every reduction point; PANEL_v the floats
- * of v vectors of a panel of x. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 1188;
 static const long X_c = 99;
 static const long X_w = 1;
 static const long Y_n = 1782;
 static const long Y_k = 99;
 static const long Y_w = 1;
-static const long X_PAD = 0;
-static const long W_PANEL = 12;
-static const long PANEL_1 = 8;
+static const long W_k = 12;
+static const long W_c = 1;
 enum { THREADS = 2 };
 
 #ifdef _OPENMP
@@ -72,16 +69,16 @@ static float *own_panel(void)
     return panel;
 }
 
-/* 3 rows x 1 vectors, summed over c by 1 to 12; x is packed on the way. */
+/* 3 rows x 1 vectors, summed over c by 1 to 12; x is packed on the way; w < 96. */
 static void tile0_3kx8w_packs(const float *x, const float *w, float *y, float *panel)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     __m256 acc_1_0 = _mm256_setzero_ps();
     __m256 acc_2_0 = _mm256_setzero_ps();
     for (long c = 0; c < 12; ++c) {
+        float *panel_c = panel + 8 * c;
         const float *x_c = x + c * X_c;
-        const float *w_c = w + c * 3;
-        float *panel_c = panel + c * PANEL_1;
+        const float *w_c = w + 3 * c;
         const __m256 x_0 = _mm256_loadu_ps(x_c);
         _mm256_storeu_ps(panel_c, x_0);
         { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
@@ -93,16 +90,16 @@ static void tile0_3kx8w_packs(const float *x, const float *w, float *y, float *p
     _mm256_storeu_ps(y + 2 * Y_k, acc_2_0);
 }
 
-/* 3 rows x 1 vectors, summed over c by 1 to 12; the last vector is masked; x is packed on the way. */
-static void tile0_3kx8w_packs_tail(const float *x, const float *w, float *y, float *panel)
+/* 3 rows x 1 vectors, summed over c by 1 to 12; x is packed on the way; 96 <= w. */
+static void tile1_3kx8w_packs_tail(const float *x, const float *w, float *y, float *panel)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     __m256 acc_1_0 = _mm256_setzero_ps();
     __m256 acc_2_0 = _mm256_setzero_ps();
     for (long c = 0; c < 12; ++c) {
+        float *panel_c = panel + 8 * c;
         const float *x_c = x + c * X_c;
-        const float *w_c = w + c * 3;
-        float *panel_c = panel + c * PANEL_1;
+        const float *w_c = w + 3 * c;
         const __m256 x_0 = _mm256_maskload_ps(x_c, TAIL);
         _mm256_storeu_ps(panel_c, x_0);
         { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
@@ -114,38 +111,38 @@ static void tile0_3kx8w_packs_tail(const float *x, const float *w, float *y, flo
     _mm256_maskstore_ps(y + 2 * Y_k, TAIL, acc_2_0);
 }
 
-/* 3 rows x 1 vectors, summed over c by 1 to 12; x comes from the panel. */
-static void tile0_3kx8w_packed(const float *x, const float *w, float *y)
+/* 3 rows x 1 vectors, summed over c by 1 to 12; x comes from the panel; w < 96. */
+static void tile2_3kx8w_packed(const float *w, float *y, float *panel)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     __m256 acc_1_0 = _mm256_setzero_ps();
     __m256 acc_2_0 = _mm256_setzero_ps();
     for (long c = 0; c < 12; ++c) {
-        const float *x_c = x + c * PANEL_1;
-        const float *w_c = w + c * 3;
-        const __m256 x_0 = _mm256_loadu_ps(x_c);
-        { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
-        { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
-        { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, x_0, acc_2_0); }
+        const float *w_c = w + 3 * c;
+        float *panel_c = panel + 8 * c;
+        const __m256 panel_0 = _mm256_loadu_ps(panel_c);
+        { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, panel_0, acc_0_0); }
+        { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, panel_0, acc_1_0); }
+        { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, panel_0, acc_2_0); }
     }
     _mm256_storeu_ps(y, acc_0_0);
     _mm256_storeu_ps(y + Y_k, acc_1_0);
     _mm256_storeu_ps(y + 2 * Y_k, acc_2_0);
 }
 
-/* 3 rows x 1 vectors, summed over c by 1 to 12; the last vector is masked; x comes from the panel. */
-static void tile0_3kx8w_packed_tail(const float *x, const float *w, float *y)
+/* 3 rows x 1 vectors, summed over c by 1 to 12; x comes from the panel; 96 <= w. */
+static void tile3_3kx8w_packed_tail(const float *w, float *y, float *panel)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     __m256 acc_1_0 = _mm256_setzero_ps();
     __m256 acc_2_0 = _mm256_setzero_ps();
     for (long c = 0; c < 12; ++c) {
-        const float *x_c = x + c * PANEL_1;
-        const float *w_c = w + c * 3;
-        const __m256 x_0 = _mm256_loadu_ps(x_c);
-        { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, x_0, acc_0_0); }
-        { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
-        { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, x_0, acc_2_0); }
+        const float *w_c = w + 3 * c;
+        float *panel_c = panel + 8 * c;
+        const __m256 panel_0 = _mm256_loadu_ps(panel_c);
+        { const __m256 w_0 = _mm256_broadcast_ss(w_c); acc_0_0 = _mm256_fmadd_ps(w_0, panel_0, acc_0_0); }
+        { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, panel_0, acc_1_0); }
+        { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, panel_0, acc_2_0); }
     }
     _mm256_maskstore_ps(y, TAIL, acc_0_0);
     _mm256_maskstore_ps(y + Y_k, TAIL, acc_1_0);
@@ -170,30 +167,29 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2(const float *re
     #pragma omp parallel num_threads(THREADS)
     {
         float *const panel = own_panel();
-        int packed = 0; /* the panel: by the first task, for all that this thread runs */
+        /* The first task packs the panel, for all that this thread runs. */
+        int unpacked = 1;
         #pragma omp for schedule(static) nowait
         for (long worker = 0; worker < 3; ++worker) {
-            const long k_1 = worker * 6;
+            const long k_1 = 6 * worker;
             for (long n = 0; n < 2; ++n) {
                 for (long w = 0; w < 104; w += 8) {
                     for (long k = k_1; k < k_1 + 6; k += 3) {
-                        if (!packed && k == k_1) {
+                        if (unpacked && k - k_1 == 0) {
                             if (w < 96) {
-                                tile0_3kx8w_packs(X + n * X_n + w * X_w, W + k * W_PANEL, Y + n * Y_n + k * Y_k + w * Y_w, panel + n * 1248 + w * 12);
+                                tile0_3kx8w_packs(X + n * X_n + w * X_w, W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w, panel + 1248 * n + 12 * w);
                             } else {
-                                tile0_3kx8w_packs_tail(X + n * X_n + w * X_w, W + k * W_PANEL, Y + n * Y_n + k * Y_k + w * Y_w, panel + n * 1248 + w * 12);
+                                tile1_3kx8w_packs_tail(X + n * X_n + w * X_w, W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w, panel + 1248 * n + 12 * w);
                             }
+                        } else if (w < 96) {
+                            tile2_3kx8w_packed(W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w, panel + 1248 * n + 12 * w);
                         } else {
-                            if (w < 96) {
-                                tile0_3kx8w_packed(panel + n * 1248 + w * 12, W + k * W_PANEL, Y + n * Y_n + k * Y_k + w * Y_w);
-                            } else {
-                                tile0_3kx8w_packed_tail(panel + n * 1248 + w * 12, W + k * W_PANEL, Y + n * Y_n + k * Y_k + w * Y_w);
-                            }
+                            tile3_3kx8w_packed_tail(W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w, panel + 1248 * n + 12 * w);
                         }
                     }
                 }
             }
-            packed = 1;
+            unpacked = 0;
         }
         free(panel);
     }
@@ -203,8 +199,13 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2(const float *re
 /* Packs weights that lie as w[k, c] of 18 x 12. */
 __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 15; k += 3)
-        for (long c = 0; c < 12; c += 1)
-            for (long row = 0; row < 3; ++row)
-                *packed++ = W[(k + row) * 12 + c * 1];
+    for (long k_1 = 0; k_1 < 18; k_1 += 6) {
+        for (long k = k_1; k < k_1 + 6; k += 3) {
+            for (long c = 0; c < 12; ++c) {
+                for (long k_u = 0; k_u < 3; ++k_u) {
+                    packed[12 * k + k_u + 3 * c] = W[(k + k_u) * W_k + c * W_c];
+                }
+            }
+        }
+    }
 }

@@ -1,0 +1,114 @@
+"""The conditions of a run, as sentences: peers, versions, settings of this process and machine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from bench.peers import PEERS
+from bench.report.results import Conditions
+from bench.run.layers import ROUNDS, TURN_SECONDS
+from cpu.codegen.emit import VERSION
+from cpu.runtime.host import host
+from cpu.runtime.neighbours import TRIES
+from cpu.runtime.toolchain import find_compiler
+from search.evaluator.cpu import CpuBackend
+from search.tuner import store
+from tiling.problem import ProblemError
+from tiling.text.suite import Layer
+
+# The peers that a user would pick. The others are slow to prepare, or known to be slower, and run when named.
+USUAL_PEERS = {"cpu": ("onednn", "onednn-nchw", "ort", "openvino"), "cuda": ("cudnn", "cublas", "triton")}
+_CACHES = {
+    "warm": "warm caches: inputs, weights and output stay where the call before left them",
+    "cold": "cold caches: a buffer larger than the last one is read before each call",
+}
+
+
+def available(asked: Sequence[str] | None, target: str = "cpu") -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """The version of each peer that can run, and (name, why not) for the others.
+
+    None stands for the target's usual peers. Raises ProblemError for an unknown name.
+    """
+    asked = list(dict.fromkeys(USUAL_PEERS[target] if asked is None else asked))
+    if "none" in asked and len(asked) > 1:
+        raise ProblemError("--peers none stands for no peer: leave the others out")
+    asked = [] if asked == ["none"] else asked
+    for name in asked:
+        if name not in PEERS:
+            raise ProblemError(f"there is no peer {name!r}; there are {' '.join(PEERS)}, or none")
+        if PEERS[name].target != target:
+            here, ours = ("a GPU", "the CPU") if target == "cpu" else ("the CPU", "a GPU")
+            raise ProblemError(f"{name} computes on {here}: beside kernels of {ours} it would compare two machines")
+    versions, missing = {}, []
+    for name in asked:
+        reason = PEERS[name].missing()
+        if reason is None:
+            try:
+                versions[name] = PEERS[name].version()
+            except Exception as error:  # whatever a foreign library raises when it is loaded
+                said = str(error).partition("\n")[0]
+                reason = f"it is installed and does not load ({type(error).__name__}: {said})"
+        if reason:
+            missing.append((name, reason))
+    return versions, missing
+
+
+def conditions(
+    command: str,
+    backend: CpuBackend,
+    versions: Mapping[str, str],
+    missing: Sequence[tuple[str, str]],
+    cache: str,
+    budget: float,
+) -> Conditions:
+    """The conditions that every result of a run states besides its figures."""
+    compiler = find_compiler()
+    bound = os.environ.get("OMP_PROC_BIND")
+    return Conditions(
+        command=command,
+        machine=backend.machine,
+        compiler=f"{compiler.kind} {compiler.version}",
+        tilewright=VERSION,
+        python=platform.python_version(),
+        peers=tuple((name, PEERS[name].title, version) for name, version in versions.items()),
+        missing=tuple(missing),
+        cache=_CACHES[cache],
+        pinned=f"threads may run on {host().cores} cores and are "
+        + (f"bound by OMP_PROC_BIND={bound}" if bound else "not pinned")
+        + "; on several, percents are of as many times the peak of one core",
+        allocator="output memory is re-used; where a library allocates it, glibc is told to keep what is freed; large "
+        "arrays lie on huge pages where the system grants them, whoever allocates them",
+        turns=f"medians over {ROUNDS} turns of {TURN_SECONDS:g} s of every contender, in turns A B A B in one process, "
+        "the FMA peak measured before and after each turn; warm turns begin with 3 calls that do not count; a turn "
+        f"beside which other programs took the cores is repeated, up to {TRIES - 1} times",
+        budget=budget,
+    )
+
+
+def identity(
+    names: Sequence[str],
+    suites: Mapping[str, Sequence[Layer]],
+    threads: Sequence[int],
+    dtype: str,
+    algorithm: str,
+    known: Conditions,
+) -> dict:
+    """A text that is equal for runs that measure the same. A run continues only such a run."""
+    return {
+        "layers": {name: [(layer.name, layer.shape, layer.count) for layer in suites[name]] for name in names},
+        **{"target": known.target, "dtype": dtype, "algorithm": algorithm},
+        **{"threads": list(threads), "cache": known.cache, "budget": known.budget, "peers": known.peers},
+        **{"machine": known.machine.fingerprint, "isa": known.machine.isa, "compiler": known.compiler},
+        "versions": [known.tilewright, store.VERSION, _own_text()],
+    }
+
+
+def _own_text() -> str:
+    """A digest of this package, so that figures of another version are not continued."""
+    texts = (path.read_bytes() for path in sorted(Path(str(files("bench"))).rglob("*.py")))
+    return hashlib.sha256(b"".join(texts)).hexdigest()

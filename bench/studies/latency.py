@@ -1,0 +1,112 @@
+"""The command `python -m bench.latency`: how long a user waits for first calls, later calls and rankings.
+
+Data and cache folders are fresh.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench.report.files import ReportError, check_writable, write
+from bench.run.journal import alone
+from cpu.runtime.host import fingerprint, host
+from cpu.runtime.toolchain import find_compiler
+from search.options import FAILURES, INTERRUPTED
+
+SHAPE = "resnet18:R2"
+_CALL = """
+import time
+from search import generate_conv
+started = time.perf_counter()
+generate_conv(c=64, h=56, w=56, k=64, r=3, s=3, padding=1)
+first = time.perf_counter() - started
+started = time.perf_counter()
+generate_conv(c=64, h=56, w=56, k=64, r=3, s=3, padding=1)
+print(first, time.perf_counter() - started)
+"""
+
+
+class WaitError(RuntimeError):
+    """A command failed that a user would wait for; the message holds the command and its last line."""
+
+
+def waits(full: bool) -> list[tuple[str, float]]:
+    """(action, seconds until it is done), in the order given; text that a user can type is in backticks.
+
+    Each command runs in a process of its own. Raises WaitError.
+    """
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TILEWRIGHT_DATA": f"{folder}/data", "TILEWRIGHT_CACHE": f"{folder}/cache"}
+
+        def run(*command: str) -> tuple[str, float]:
+            started = time.perf_counter()
+            ended = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True)
+            if ended.returncode:
+                said = (ended.stderr.strip() or "it said nothing").splitlines()[-1]
+                shown = "generate_conv" if command[0] == "-c" else " ".join(["python", *command])
+                raise WaitError(f"{shown} failed: {said}")
+            return ended.stdout, time.perf_counter() - started
+
+        def command(*words: str, note: str = "") -> None:
+            found.append((f"`{' '.join(['python', *words])}`{note}", run(*words)[1]))
+
+        cold, again = map(float, run("-c", _CALL)[0].split())
+        found.append(('`generate_conv(tune="model")`, nothing known of the machine, nothing compiled', cold))
+        found.append(("the same call again in that process", again))
+        found.append(("the same call as the first one of another process", float(run("-c", _CALL)[0].split()[0])))
+        command("-m", "microkernels", "rank", "--quick")
+        command("-m", "search.conv", "--shape", SHAPE, "--model-only")
+        command("-m", "search.conv", "--shape", SHAPE, "--budget", "30")
+        if full:
+            command("-m", "microkernels", "rank", note=", all of stride 1")
+    return found
+
+
+def page(found: list[tuple[str, float]], command: str) -> str:
+    """The page that `--report` writes."""
+    compiler = find_compiler()
+    lines = [
+        "# How long a user waits",
+        "",
+        f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} "
+        f"{compiler.version}; data and cache folders were empty at the start, Python's imports count only where a "
+        "command is timed.",
+        "",
+        "| | seconds |",
+        "|---|---|",
+        *(f"| {what} | {seconds:.3g} |" for what, seconds in found),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns the exit code."""
+    parser = argparse.ArgumentParser("python -m bench.latency", description="How long a user waits.")
+    parser.add_argument("--full", action="store_true", help="also time the full microkernel ranking")
+    parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as latency.md")
+    options = parser.parse_args(arguments)
+    try:
+        if options.report:
+            check_writable(options.report)
+        with alone():
+            found = waits(options.full)
+        for what, seconds in found:
+            print(f"{seconds:8.3f} s  {what}")
+        if options.report:
+            flags = (" --full" if options.full else "") + f" --report {shlex.quote(str(options.report))}"
+            write(options.report, page(found, f"python -m bench.latency{flags}"))
+    except KeyboardInterrupt:
+        print("interrupted: no page is written", file=sys.stderr)
+        return INTERRUPTED
+    except (ReportError, WaitError, *FAILURES) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,126 @@
+"""Bytes that a scheme moves into each cache: by the model, and by the addresses of its own kernel.
+
+The emitted kernel uses an instruction set whose loads and stores report their addresses to simulated caches of this
+machine's geometry (`trace.h`). Simulator and model share nothing but the scheme. Where the CPU's own counters can be
+read (`bench.studies.counters`), they replace the simulation for the caches that they count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+import cffi
+import numpy as np
+
+from cpu.codegen.emit import emit
+from cpu.kernel.arguments import aligned_empty
+from cpu.runtime.library import load
+from microkernels.tile.isa import Isa
+from search.cost.cache_conflicts import geometries
+from search.cost.volume import Volumes
+from tiling.machine import Machine
+from tiling.scheme import Scheme
+
+_DECLARATIONS = """
+void trace_begin(int levels, const long *sets, const long *ways, const long *hashed, int line_bits, uint64_t *lines);
+void trace_count(const uintptr_t *first, const uintptr_t *end);
+long trace_filled(int level, int tensor);
+void {symbol}(const float *X, const float *W, float *Y);
+"""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Bytes into one cache per warm call. observed: from the simulation, or `counted` by the CPU.
+
+    The simulation counts the output both ways; counters see it only when it is read.
+    """
+
+    level: str
+    predicted: int
+    observed: int
+    counted: bool
+    compulsory: int
+
+    @property
+    def ratio(self) -> float:
+        """Predicted over observed bytes.
+
+        Less than a hundredth of the tensors' bytes takes no time, so smaller amounts count as a hundredth.
+        """
+        least = self.compulsory / 100
+        return max(self.predicted, least) / max(self.observed, least)
+
+
+def compare(
+    scheme: Scheme, machine: Machine, isa: Isa, counted: Mapping[str, int] = MappingProxyType({})
+) -> tuple[Moved, ...]:
+    """Model and observation for each cache of `machine`, one core, plain stores; innermost first.
+
+    counted: bytes of a warm call into the caches whose counters can be read. The simulation takes about 20 ns per load
+    or store of the kernel. Raises SchemeError, ToolchainError, CacheError.
+    """
+    predicted = Volumes(scheme.problem, machine).traffic(scheme)
+    compulsory = sum(t.elements for t in scheme.problem.tensors) * scheme.problem.bytes_per_element
+    return tuple(
+        Moved(t.level, t.total, counted.get(t.level, simulated), t.level in counted, compulsory)
+        for t, simulated in zip(predicted, simulate(scheme, machine, isa))
+    )
+
+
+def simulate(scheme: Scheme, machine: Machine, isa: Isa) -> tuple[int, ...]:
+    """Bytes that the second of two calls brings into each cache, the output's counted twice."""
+    source = emit(scheme, traced(isa))
+    ffi = cffi.FFI()
+    ffi.cdef(_DECLARATIONS.format(symbol=source.symbol))
+    library = load(source.text, (), ffi.dlopen)
+    problem = scheme.problem
+    arrays = [
+        aligned_empty((elements,)) for elements in (problem.tensors[0].elements, source.packed, problem.output.elements)
+    ]
+    caches = geometries(machine, threads=1, usable=1)
+    line = machine.caches[0].line
+    lines = np.zeros(sum(int(c.sets * c.ways) for c in caches), np.uint64)
+    library.trace_begin(
+        len(caches),
+        [c.sets for c in caches],
+        [int(c.ways) for c in caches],
+        [c.hashed for c in caches],
+        line.bit_length() - 1,
+        ffi.from_buffer("uint64_t[]", lines),
+    )
+    first = [array.ctypes.data for array in arrays]
+    end = [array.ctypes.data + array.nbytes for array in arrays]
+    kernel = getattr(library, source.symbol)
+    for _ in range(2):
+        library.trace_count(first, end)
+        kernel(*(ffi.from_buffer("float[]", array) for array in arrays))
+    return tuple(
+        line * sum(library.trace_filled(level, tensor) * (2 if tensor == 2 else 1) for tensor in range(4))
+        for level in range(len(caches))
+    )
+
+
+def traced(isa: Isa) -> Isa:
+    """The instruction set with every load and store replaced by a report of its address, and no arithmetic."""
+    prologue = Path(__file__).with_name("trace.h").read_text(encoding="utf-8")
+    load, store = f"trace_load({{p}}, {isa.lanes})", f"trace_store({{p}}, {isa.lanes})"
+    return replace(
+        isa,
+        vector_type="vec",
+        prologue=prologue,
+        lanes_definition="enum {{ {name} = {lanes} }};",
+        zero="0",
+        load=load,
+        load_tail="trace_load({p}, {lanes})",
+        store=store,
+        store_tail="trace_store({p}, {lanes})",
+        stream=store,
+        stream_fence="(void)0",
+        broadcast="trace_load({p}, 1)",
+        fma="{acc}",
+        shuffle="{a}",
+    )

@@ -1,0 +1,267 @@
+"""Prints a whole scheme as a C file: a comment, the strides by name, the tile functions, and the loops around them.
+
+    emit(scheme, isa, threads) -> Source
+
+Arithmetic happens here and in `cpu.codegen.nest`. The template only lays out names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from math import prod
+from pathlib import Path
+
+import jinja2
+
+from cpu.codegen.arrays import elements_of
+from cpu.codegen.check import check, is_blocked, single_pass
+from cpu.codegen.epilogue import epilogue_text, pointers
+from cpu.codegen.flat_pixels import copy_of, passes_gaps
+from cpu.codegen.im2col import im2col_of
+from cpu.codegen.inside import Inside, facts_of, loops_of, nest_of, on_loops
+from cpu.codegen.operands import operands, sizes_of, strides
+from cpu.codegen.pack import pack_lines, packed_elements, packed_lanes
+from cpu.codegen.transposed_copy import transposed_copy_of
+from cpu.codegen.winograd import facts, packed_floats
+from cpu.passes.order import stages
+from cpu.runtime.numbers import ELEMENTS
+from microkernels.tile.estimate import loads_per_step
+from microkernels.tile.isa import Isa, isa_named
+from microkernels.tile.lanes import block_definition, exchange_definitions, own_definitions, tail_definition
+from microkernels.tile.matrix import shapes_definition
+from microkernels.tile.microkernel import Microkernel, microkernel_of
+from microkernels.tile.transpose import definitions, whole_stores
+from tiling.bias import bias_of, stored
+from tiling.loops.language import Kernel
+from tiling.loops.prefetch import LINE
+from tiling.loops.show import show
+from tiling.problem import Problem
+from tiling.rewrite.dot_groups import scheme_in_dot_groups
+from tiling.rewrite.winograd import Winograd
+from tiling.scheme import Scheme, SchemeError, Tile
+from tiling.text.shapes import canonical
+from tiling.text.symbol import symbol_of as problem_symbol
+
+try:
+    VERSION = version("tilewright")
+except PackageNotFoundError:
+    VERSION = "unreleased"
+
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
+    block_start_string="/*%",
+    block_end_string="%*/",
+    variable_start_string="{{",
+    variable_end_string="}}",
+    comment_start_string="/*#",
+    comment_end_string="#*/",
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+    keep_trailing_newline=True,
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """An emitted kernel: C text that defines two functions.
+
+        void SYMBOL(const float *X, const float *W, float *Y, …)   W packed, all contiguous; … the epilogue's arrays
+        void SYMBOL_pack(const float *W, float *packed)            from the problem's own layout, once per weights
+
+    For other dtypes X, W and Y have other C types (`cpu.runtime.numbers`). packed: how many numbers the packed weights
+    have.
+    """
+
+    symbol: str
+    text: str
+    isa: str
+    threads: int
+    microkernels: tuple[Microkernel, ...]
+    packed: int
+
+    @property
+    def compiler_flags(self) -> tuple[str, ...]:
+        return isa_named(self.isa).compiler_flags
+
+    @property
+    def openmp(self) -> bool:
+        return self.threads > 1
+
+
+def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = False) -> Source:
+    """The C source of a scheme on `isa`.
+
+    threads: OpenMP threads; at most as many as the scheme has core tasks. stream: stores bypass the caches if y is
+    aligned; this is for outputs far larger than the last cache.
+    Raises SchemeError, which names the specifier, for a valid scheme that this emitter does not handle.
+    """
+    if isinstance(scheme, Winograd):
+        return _winograd(scheme, isa, threads)
+    isa = row_of(scheme, isa)
+    check(scheme, isa)
+    problem = scheme.problem
+    threads = min(threads, prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "core"))
+    symbol = symbol_of(problem, isa, threads)
+    kernels = microkernels_of(scheme, isa)
+    dots = scheme_in_dot_groups(scheme)
+    definitions = isa.matrix.definition.format(bytes=dots.problem.bytes_per_element) if dots.problem.by_matrix else ""
+    stream = stream and _streamable(scheme)
+    inside = (loops_of if on_loops(dots, isa) else nest_of)(dots, isa, threads, stream)
+    transposed = transposed_copy_of(dots.problem, problem, isa)
+    left = stored(dots.problem)
+    text = TEMPLATES.get_template("kernel.c.j2").render(
+        symbol=symbol,
+        version=VERSION,
+        problem=f"{problem.op} {canonical(problem)}",
+        scheme=scheme.text,
+        loops=show(dots).splitlines(),
+        microkernels=[describe(kernel, isa, inside.panel > 0 and dots.problem.weights_broadcast) for kernel in kernels],
+        isa=isa,
+        threads=threads,
+        dtype=", ".join(dict.fromkeys(elements_of(problem))),
+        operands=operands(problem),
+        types=[ELEMENTS[name].c for name in elements_of(problem)],
+        im2col=im2col_of(scheme, dots.problem),
+        copy=copy_of(problem, dots.problem),
+        transposed=transposed,
+        x_type=isa.x_type(dots.problem),
+        axes=inside.axes,
+        strides=inside.axes or strides(dots.problem, packed_lanes(scheme)),
+        narrow=isa.narrow_to(problem.output_dtype),
+        panels=inside.panels,
+        own_panel=inside.panel,
+        strips=bool(dots.problem.flat_pixels and dots.problem.flat_pixels.strip),
+        tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if inside.masked else "",
+        lanes=_lanes(dots.problem, isa, inside, transposed.blocks if transposed else ()),
+        definitions=definitions,
+        shapes=[shapes_definition(name, shapes) for shapes, name in inside.shapes.items()],
+        functions=inside.functions,
+        body=inside.body,
+        pack=inside.pack or pack_lines(scheme),
+        stream=stream,
+        flat_pixels=dots.problem.flat_pixels,
+        gaps=passes_gaps(dots.problem),
+        epilogue=epilogue_text(left, isa) if left else None,
+        bias=bias_of(dots.problem),
+        arrays=pointers(problem, "E"),
+        prefetches=sizes_of(problem, dots.problem, packed_lanes(scheme)) if inside.cursors else [],
+        line=LINE,
+        prefetch_distance=inside.prefetch_distance,
+        next_panel=inside.next_panel,
+    )
+    return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
+
+
+def stages_of(scheme: Scheme | Winograd, isa: Isa, stream: bool = False) -> Iterator[tuple[str, Kernel]]:
+    """The kernel that `emit` prints, as plain loops and after each pass: (name, loops), …
+
+    Raises SchemeError for a valid scheme that no passes write, or none at all.
+    """
+    isa = row_of(scheme, isa)
+    if isinstance(scheme, Scheme):
+        check(scheme, isa)
+    if isinstance(scheme, Winograd) or not on_loops(scheme_in_dot_groups(scheme), isa):
+        raise SchemeError(f"{scheme.text}: this kernel is not written by passes over loops yet, so none can be shown")
+    return stages(facts_of(scheme_in_dot_groups(scheme), isa, stream and _streamable(scheme)))
+
+
+def row_of(scheme: Scheme | Winograd, isa: Isa) -> Isa:
+    """The instruction set for a kernel of the scheme. If `isa` has matrix instructions that the scheme does not use,
+    it is the one of the same CPU's vectors.
+    """
+    vectors_alone = isa.matrix and not (isinstance(scheme, Scheme) and is_blocked(scheme))
+    return isa_named(isa.vectors) if vectors_alone else isa
+
+
+def _lanes(problem: Problem, isa: Isa, inside: Inside, transposed: tuple[int, ...]) -> list[str]:
+    """The C functions that fill and move lanes, for tiles and for the transposed copy of x."""
+    if problem.exchange_dim:
+        size = problem.extents[problem.exchange_dim]
+        return exchange_definitions(isa, size) + own_definitions(isa, inside.masked, problem.numbers_per_group, size)
+    own = own_definitions(isa, inside.masked, problem.numbers_per_group) if problem.lanewise else []
+    return own + (_transposition(isa, {*inside.transposed, *transposed}) if inside.transposed or transposed else [])
+
+
+def _transposition(isa: Isa, rows: set[int]) -> list[str]:
+    """The C functions that transpose, for stores and for the copy of x: one for each number of rows, and the masks of
+    its lanes.
+    """
+    masks = [line for n in sorted(rows - {isa.lanes}) for line in block_definition(isa, n).splitlines()]
+    return [*masks, *definitions(isa, sorted(rows))]
+
+
+def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
+    """The source of a convolution by Winograd's algorithm. Its tasks are blocks, and it never streams."""
+    product, problem = winograd.product, winograd.problem
+    check(product, isa)
+    threads = min(threads, winograd.blocks * winograd.parts)
+    symbol = symbol_of(problem, isa, threads, winograd.algorithm)
+    kernels = microkernels_of(winograd, isa)
+    text = TEMPLATES.get_template("winograd.c.j2").render(
+        symbol=symbol,
+        version=VERSION,
+        problem=f"{problem.op} {canonical(problem)}",
+        scheme=winograd.text,
+        microkernels=[describe(kernel, isa) for kernel in kernels],
+        isa=isa,
+        threads=threads,
+        dtype=problem.dtype,
+        operands=operands(problem),
+        types=[ELEMENTS[name].c for name in elements_of(problem)],
+        im2col=None,
+        copy=None,
+        transposed=None,
+        x_type=isa.word,
+        next_panel=False,
+        bias=None,
+        flat_pixels=None,
+        gaps=False,
+        strips=False,
+        own_panel=0,
+        narrow=None,
+        lanes=[],
+        definitions="",
+        shapes=[],
+        stream=False,
+        line=LINE,
+        **facts(winograd, isa, threads),
+    )
+    return Source(symbol, text, isa.name, threads, kernels, packed_floats(winograd))
+
+
+def microkernels_of(scheme: Scheme | Winograd, isa: Isa) -> tuple[Microkernel, ...]:
+    """The register tiles that a scheme is composed of."""
+    nest = scheme.product if isinstance(scheme, Winograd) else scheme_in_dot_groups(scheme)
+    return tuple(dict.fromkeys(microkernel_of(nest.problem, tile, isa.name) for tile in nest.tiles))
+
+
+def packed_elements_of(scheme: Scheme | Winograd) -> int:
+    """How many numbers the packed weights have."""
+    return packed_floats(scheme) if isinstance(scheme, Winograd) else packed_elements(scheme)
+
+
+def symbol_of(problem: Problem, isa: Isa, threads: int, algorithm: str = "direct") -> str:
+    """The C name of a kernel, such as `conv2d_f32_c64_h56_w56_k64_r3_s3_pad1__avx512f`."""
+    return f"{problem_symbol(problem, algorithm)}__{isa.name}" + (f"_t{threads}" if threads > 1 else "")
+
+
+def describe(kernel: Microkernel, isa: Isa, packs: bool = False) -> str:
+    """A line on what a microkernel does in a step of its inner loop. packs: the first tiles pack a panel of x."""
+    if isa.matrix:
+        return f"{kernel.name}: {kernel.row_count} rows x {kernel.vectors} vectors of sums in tile registers"
+    packing = f" but {kernel.vectors} where it packs x" if packs else ""
+    need = f"{kernel.registers} of {isa.registers} registers"
+    if kernel.registers > isa.registers:
+        need += ", so some are spilled"
+    return (
+        f"{kernel.name}: {kernel.fmas} FMAs, {loads_per_step(kernel)} loads and no stores per step{packing}, {need} "
+        f"({kernel.accumulators} accumulators)"
+    )
+
+
+def _streamable(scheme: Scheme) -> bool:
+    """Streaming stores need whole, aligned vectors and a tile that is written exactly once."""
+    return whole_stores(scheme) and single_pass(scheme)

@@ -1,0 +1,149 @@
+"""An epilogue as a C function. It takes the vector of sums and a vector of each array.
+
+    relu(y*scale + b)   ->   static inline __m512 epilogue(__m512 y, __m512 e_scale, __m512 e_b, __m512 zero)
+                             { return relu_of(y * e_scale + e_b, zero); }
+
+In C an array's vector is called e_NAME, the whole array E_NAME, and its strides STEP_NAME_dim, so that no name can
+clash with the file's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from microkernels.tile.isa import Isa
+from microkernels.tile.transpose import Block
+from tiling.problem import Problem
+from tiling.tensor import Tensor
+from tiling.value import Apply, Array, Epilogue, Number, Sum, Value
+
+# The functions that each function calls. `epilogue.c.j2` has their C text.
+_CALLS = {
+    "relu": (),
+    "relu6": (),
+    "leaky_relu": (),
+    "hardsigmoid": ("relu6",),
+    "hardswish": ("hardsigmoid",),
+    "clamp": ("min", "max"),
+    "exp": ("exp_of_sum",),
+    "exp_of_sum": ("expm1_near_0", "min", "max"),
+    "tanh": ("expm1_near_0", "max", "abs"),
+    "sigmoid": ("exp", "abs"),
+    "silu": ("sigmoid",),
+    "gelu": ("exp_of_sum", "abs", "min"),
+    "gelu_tanh": ("sigmoid",),
+}
+_OF_ZERO = frozenset({"relu", "relu6", "hardsigmoid", "hardswish"})
+_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+_PRECEDENCE = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3}
+
+
+@dataclass(frozen=True)
+class EpilogueText:
+    """What the template needs.
+
+    text, value: the expression as a comment and as C. functions: those that the file has to define.
+    """
+
+    text: str
+    value: str
+    parameters: tuple[str, ...]
+    functions: frozenset[str]
+
+
+def epilogue_text(epilogue: Epilogue, isa: Isa) -> EpilogueText:
+    """The epilogue as the file's own C function."""
+    parameters = [f"{isa.vector_type} e_{array.name}" for array in epilogue.arrays]
+    parameters += [f"{isa.vector_type} zero"] if compares_with_zero(epilogue) else []
+    return EpilogueText(str(epilogue), _c(epilogue.value), tuple(parameters), _called(epilogue))
+
+
+def _called(epilogue: Epilogue) -> frozenset[str]:
+    """The functions of the epilogue, and all that these call."""
+    functions = set(epilogue.operations)
+    waiting = list(functions)
+    while waiting:
+        for called in _CALLS.get(waiting.pop(), ()):
+            if called not in functions:
+                functions.add(called)
+                waiting.append(called)
+    return frozenset(functions)
+
+
+def compares_with_zero(epilogue: Epilogue) -> bool:
+    """Whether the epilogue's last argument is a vector of zeros, which a tile loads once."""
+    return not _called(epilogue).isdisjoint(_OF_ZERO)
+
+
+def call(epilogue: Epilogue | None, floats: str, arrays: Sequence[str]) -> str:
+    """The vector to store for a vector of sums, as C text. arrays: a vector of each array."""
+    if epilogue is None:
+        return floats
+    return f"epilogue({', '.join([floats, *arrays, *(['zero'] if compares_with_zero(epilogue) else [])])})"
+
+
+def pointers(problem: Problem, prefix: str) -> tuple[str, ...]:
+    """C parameters for the epilogue's arrays: `const float *e_b` in a tile (prefix e), `const float *E_b` outside."""
+    return tuple(f"const float *{prefix}_{array.name}" for array in problem.epilogue_arrays)
+
+
+def operand(isa: Isa, problem: Problem, array: Tensor, address: str, v: int, tail: bool) -> str:
+    """Vector `v` of an array at a row that starts at `address`. If the vectorised dim does not index the array, one
+    value is broadcast.
+    """
+    if problem.vector_dim not in array.dims:
+        return isa.broadcast.format(p=address)
+    form = isa.load_tail if tail else isa.load
+    return form.format(p=f"{address} + {v * isa.lanes}" if v else address, lanes="TAIL")
+
+
+def block_operand(isa: Isa, array: Tensor, address: str, rows: Sequence[Mapping[str, int]], block: Block) -> str:
+    """A vector of an array along the rows of a transposed block. If all rows share a value, it is broadcast."""
+    first, last = rows[block.first], rows[block.first + block.count - 1]
+    if all(array.stride(dim) * (last[dim] - first[dim]) == 0 for dim in first):
+        return isa.broadcast.format(p=address)
+    form = isa.load if block.count == isa.lanes else isa.load_tail
+    return form.format(p=address, lanes=f"FIRST_{block.count}")
+
+
+def may_be_output(problem: Problem, array: Tensor) -> bool:
+    """Whether `array` may be the output itself. It must be f32 and have the output's shape: then the store that
+    replaces an element has read it.
+    """
+    return array.indices == problem.output.indices and problem.output_dtype == "f32"
+
+
+def _c(value: Value) -> str:
+    """A value as C. Infix operations follow C's precedence; everything else is a call."""
+    if isinstance(value, Sum):
+        return "y"
+    if isinstance(value, Number):
+        # The shortest text of the f32. C would round the text of the double once more, sometimes to another f32.
+        return f"constant({np.float32(value.value)!s}f)"
+    if isinstance(value, Array):
+        return f"e_{value.name}"
+    if value.operation == "neg":
+        return f"-{_grouped(value.arguments[0], 'neg')}"
+    if value.operation not in _SYMBOLS:
+        zero = ["zero"] if value.operation in _OF_ZERO else []
+        return f"{value.operation}_of({', '.join([*_ordered(value), *zero])})"
+    left, right = _grouped(value.arguments[0], value.operation), _grouped(value.arguments[1], value.operation, True)
+    return f"{left} {_SYMBOLS[value.operation]} {right}"
+
+
+def _grouped(value: Value, around: str, right: bool = False) -> str:
+    """`value` as an operand of `around`, in parentheses if C needs them."""
+    inside = _PRECEDENCE.get(value.operation, 4) if isinstance(value, Apply) else 4
+    loose = inside < _PRECEDENCE[around] or (inside == _PRECEDENCE[around] and (right or around == "neg"))
+    return f"({_c(value)})" if loose else _c(value)
+
+
+def _ordered(value: Apply) -> list[str]:
+    """The arguments. In min and max a number comes first: it is not NaN, so the compiler leaves out that test."""
+    arguments = value.arguments
+    if value.operation in ("min", "max"):
+        arguments = tuple(sorted(arguments, key=lambda argument: not isinstance(argument, Number)))
+    return [_c(argument) for argument in arguments]

@@ -1,0 +1,284 @@
+"""Prints the last form of a kernel as C: one line a statement. It computes nothing and decides nothing.
+
+    Store, Set, Let       const __m512 w_0 = _mm512_loadu_ps(w_k);
+    For                   for (long k = 0; k < 60; k += 2) {
+    View                  const float *x_k = x + k * X_k;
+
+Strides have names, X_h for the axis h of X, so an address reads as the element that it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from cpu.codegen.expression import indented
+from tiling.loops.index import Index, Part
+from tiling.loops.language import (
+    Address,
+    Advance,
+    Aim,
+    Alloc,
+    Block,
+    Body,
+    Buffer,
+    Call,
+    Comment,
+    Condition,
+    Cursors,
+    Decide,
+    Define,
+    Do,
+    Fence,
+    Flag,
+    For,
+    Function,
+    If,
+    Invoke,
+    Kernel,
+    Let,
+    Load,
+    Lower,
+    Mask,
+    Number,
+    Operand,
+    Prefetch,
+    Raise,
+    Register,
+    Set,
+    Statement,
+    Store,
+    Team,
+    View,
+    buffers,
+)
+
+
+@dataclass(frozen=True)
+class PrintedFunction:
+    """A function of the kernel as C text. parameters: all of them."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: tuple[str, ...]
+    comment: str
+
+
+@dataclass(frozen=True)
+class Printer:
+    """Prints statements.
+
+    types: the C type of an element of each array. vector: that of a vector. masks: the macro of each mask, by its
+    lanes. threads: OpenMP threads; with 1 there is no pragma. in_team: these are the statements of a team.
+    """
+
+    kernel: Kernel
+    types: Mapping[str, str]
+    vector: str
+    masks: Mapping[int, str]
+    threads: int
+    in_team: bool = False
+
+    def functions(self) -> list[PrintedFunction]:
+        """The functions that the kernel calls."""
+        return [self.function(function) for function in self.kernel.functions]
+
+    def function(self, function: Function) -> PrintedFunction:
+        """One function, with a pointer for each view."""
+        names = dict(function.views)
+        parameters = [f"{self.pointer(array)}{view}" for view, array in function.views]
+        parameters += [f"long {name}" for name in function.numbers] + [f"int {name}" for name in function.flags]
+        parameters += ["struct coming *coming"] if function.cursors else []
+        # While a tile runs, its cursors are in registers.
+        taken = [f"const char *{c}_next = coming->{c}, *{c}_end = coming->{c}_end;" for c in function.cursors]
+        left = [f"coming->{c} = {c}_next;" for c in function.cursors]
+        body = (*taken, *self.lines(function.body, names), *left)
+        return PrintedFunction(function.name, tuple(parameters), body, function.comment)
+
+    def body(self) -> list[str]:
+        """The lines of the kernel itself."""
+        return self.lines(self.kernel.body, {buffer.name: buffer.name for buffer in buffers(self.kernel)})
+
+    def pointer(self, array: str) -> str:
+        """The type of a pointer to an element of an array. Inputs are only read."""
+        written = {"Y", *(buffer.name for buffer in buffers(self.kernel) if buffer.memory == "own")}
+        return f"{self.types[array]} *" if array in written else f"const {self.types[array]} *"
+
+    def lines(self, body: Body, arrays: Mapping[str, str]) -> list[str]:
+        """The lines of a block. arrays: the array that each name shows."""
+        found: list[str] = []
+        here = dict(arrays)
+        for statement in body:
+            if isinstance(statement, View):
+                here[statement.name] = here[statement.address.buffer]
+            found += self.statement(statement, here)
+        return found + [f"free({s.buffer.name});" for s in body if isinstance(s, Alloc)]
+
+    def statement(self, statement: Statement, arrays: Mapping[str, str]) -> list[str]:
+        """The lines of one statement."""
+        match statement:
+            case For():
+                return self.loop(statement, arrays)
+            case If():
+                return self.choice(statement, arrays)
+            case Store(buffer, at, value):
+                return [f"{self.element(buffer, at, arrays)} = {self.operand(value, arrays)};"]
+            case Block():
+                lines = self.lines(statement.body, arrays)
+                simple = all(isinstance(inner, (Let, Set, Do)) for inner in statement.body)
+                return [f"{{ {' '.join(lines)} }}"] if simple else ["{", *indented(lines), "}"]
+            case Team(body):
+                lines = ["{", *indented(replace(self, in_team=True).lines(body, arrays)), "}"]
+                return ["#pragma omp parallel num_threads(THREADS)"] * (self.threads > 1) + lines
+            case Alloc(Buffer(name=name)):
+                return [f"{self.types[name]} *const {name} = own_{name}();"]
+            case Raise(name):
+                return [f"int {name} = 1;"]
+            case Lower(name):
+                return [f"{name} = 0;"]
+            case Let(name, None):
+                return [f"{self.vector} {name};"]
+            case Let(name, value, changes):
+                return [f"{'' if changes else 'const '}{self.vector} {name} = {self.operand(value, arrays)};"]
+            case Set(name, value):
+                return [f"{name} = {self.operand(value, arrays)};"]
+            case Do(invoke):
+                return [f"{self.operand(invoke, arrays)};"]
+            case Define(name, index):
+                return [f"const long {name} = {number(index)};"]
+            case Decide(name, conditions):
+                return [f"const int {name} = {' && '.join(map(test, conditions))};"]
+            case View(name, address):
+                pointer = self.pointer(arrays[address.buffer])
+                return [f"{pointer}{name} = {self.address(address, arrays)};"]
+            case Prefetch(address, level, write):
+                return [f"__builtin_prefetch({self.address(address, arrays)}, {int(write)}, {4 - level});"]
+            case Cursors():
+                return ["struct coming all = {0, 0, 0, 0}, *const coming = &all;"]
+            case Aim(cursor, address, elements):
+                array, first = arrays[address.buffer], f"next_{cursor}"
+                place = self.address(address, arrays).removeprefix(f"{array} + ")
+                size = f"sizeof *{array}, {array}_BYTES"
+                return [
+                    "{",
+                    f"    const long {first} = {'0' if place == array else place};",
+                    f"    coming->{cursor} = place({array}, {first} * {size});",
+                    f"    coming->{cursor}_end = place({array}, ({first} + {elements}) * {size});",
+                    "}",
+                ]
+            case Advance(cursor):
+                return [f"{cursor}_next = to_l2({cursor}_next, {cursor}_end);"]
+            case Call(function, views, numbers, flags):
+                given = [self.address(view, arrays) for view in views] + [*map(number, numbers), *flags]
+                cursors = next(f.cursors for f in self.kernel.functions if f.name == function)
+                return [f"{function}({', '.join(given + ['coming'] * bool(cursors))});"]
+            case Fence():
+                return ["KEEP_APART;"]
+            case Comment(text):
+                return [f"/* {text} */"]
+        raise TypeError(f"{type(statement).__name__} has no text in C: a pass has to lower it")
+
+    def loop(self, loop: For, arrays: Mapping[str, str]) -> list[str]:
+        """A loop over positions, or the parallel loop over workers."""
+        name, advance = loop.name, f"++{loop.name}" if loop.step == 1 else f"{loop.name} += {loop.step}"
+        head = f"for (long {name} = {number(loop.start)}; {name} < {number(loop.stop)}; {advance}) {{"
+        lines = [head, *indented(self.lines(loop.body, arrays)), "}"]
+        parallel = loop.kind == "core" and self.threads > 1
+        team = "for schedule(static) nowait" if self.in_team else "parallel for num_threads(THREADS) schedule(static)"
+        return [f"#pragma omp {team}"] * parallel + lines
+
+    def choice(self, choice: If, arrays: Mapping[str, str]) -> list[str]:
+        """An if/else chain."""
+        lines = [f"if ({' && '.join(map(test, choice.conditions))}) {{", *indented(self.lines(choice.body, arrays))]
+        if len(choice.otherwise) == 1 and isinstance(choice.otherwise[0], If):
+            first, *rest = self.choice(choice.otherwise[0], arrays)
+            return [*lines, f"}} else {first}", *rest]
+        if choice.otherwise:
+            lines += ["} else {", *indented(self.lines(choice.otherwise, arrays))]
+        return [*lines, "}"]
+
+    def operand(self, operand: Operand, arrays: Mapping[str, str]) -> str:
+        """A value, or another operand of an instruction."""
+        match operand:
+            case Register(name):
+                return name
+            case Number(value):
+                return str(value)
+            case Load(buffer, at):
+                return self.element(buffer, at, arrays)
+            case Address():
+                return self.address(operand, arrays)
+            case Mask(lanes):
+                return self.masks[lanes.offset]
+            case Invoke(instruction, operands):
+                return instruction.text.format(**{name: self.operand(given, arrays) for name, given in operands})
+        raise TypeError(f"{type(operand).__name__} has no text in C: a pass has to lower it")
+
+    def element(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:
+        """One element of an array."""
+        place = self.address(Address(buffer, at), arrays)
+        return f"{buffer}[{'0' if place == buffer else place.removeprefix(f'{buffer} + ')}]"
+
+    def address(self, address: Address, arrays: Mapping[str, str]) -> str:
+        """A pointer and the strides that it moves by."""
+        buffer = next(b for b in buffers(self.kernel) if b.name == arrays[address.buffer])
+        terms = [stepped(index, buffer, axis) for axis, index in enumerate(address.at)]
+        return " + ".join([address.buffer, *(term for term in terms if term)])
+
+
+def stepped(index: Index, buffer: Buffer, axis: int) -> str:
+    """`2 * X_w`: how far an index along one axis moves an address, or "" for 0. Packed numbers need no stride."""
+    if index == Index(()):
+        return ""
+    text = number(index)
+    if buffer.packed:
+        return text
+    stride = _stride(buffer, axis)
+    if text == "1":
+        return stride
+    return f"({text}) * {stride}" if " + " in text or " - " in text else f"{text} * {stride}"
+
+
+def strides(kernel: Kernel) -> list[tuple[str, int]]:
+    """(name, elements) of every stride that addresses name."""
+    named = [buffer for buffer in kernel.arrays if not buffer.packed]
+    return [(_stride(b, axis), stride) for b in named for axis, stride in enumerate(b.strides)]
+
+
+def _stride(buffer: Buffer, axis: int) -> str:
+    """`X_h`, and `STEP_b_k` for E_b. An epilogue's array may have any name, so that E_b_k could be an array."""
+    return f"{buffer.name.replace('E_', 'STEP_', 1)}_{buffer.axes[axis]}"
+
+
+def number(index: Index) -> str:
+    """An index as C."""
+    text = ""
+    for term, c in index.terms:
+        sign, size = ("-" if c < 0 else "+"), abs(c)
+        one = _part(term) if isinstance(term, Part) else term
+        if size != 1:
+            one = f"{size} * ({one})" if isinstance(term, Part) and term.operation in "/%" else f"{size} * {one}"
+        text += f" {sign} {one}" if text else (f"-{one}" if c < 0 else one)
+    if not text:
+        return str(index.offset)
+    return f"{text} {'-' if index.offset < 0 else '+'} {abs(index.offset)}" if index.offset else text
+
+
+def _part(part: Part) -> str:
+    left, right = number(part.left), number(part.right)
+    if part.operation in ("min", "max"):
+        return f"({left} {'<' if part.operation == 'min' else '>'} {right} ? {left} : {right})"
+    return (
+        f"({left}) {part.operation} {right}" if " + " in left or " - " in left else f"{left} {part.operation} {right}"
+    )
+
+
+def test(condition: Condition) -> str:
+    """A condition as C."""
+    if isinstance(condition, Flag):
+        return condition.name
+    text, low, high = number(condition.index), condition.low, condition.high
+    if low is not None and high == low + 1:
+        return f"{text} == {low}"
+    tests = [f"{text} >= {low}"] * (low is not None) + [f"{text} < {high}"] * (high is not None)
+    return " && ".join(tests)

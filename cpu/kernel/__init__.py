@@ -1,0 +1,13 @@
+"""A kernel that can be called: loaded, given arrays, measured, saved.
+
+Read in this order:
+
+    callable     compiles and loads a kernel; checks arguments; calls it
+    arguments    takes the arrays of a call from any library, checks them, and gives y back in the same library
+    dlpack       reads bfloat16 tensors of other libraries as NumPy arrays of their bits
+    batch_norm   folds a batch normalisation into weights and bias
+    export       saves a kernel for programs without Python
+    taken_names  the names that no exported function may have
+    saved        loads a saved kernel again
+    measure      builds, checks and times a candidate in a worker process
+"""

@@ -1,0 +1,347 @@
+"""Makes an emitted kernel callable: compiles it once, loads it through cffi, and checks the arguments of each call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+import cffi
+import numpy as np
+
+from cpu.codegen.arrays import elements_of, stored
+from cpu.codegen.check import single_pass
+from cpu.codegen.emit import Source, emit
+from cpu.codegen.epilogue import may_be_output
+from cpu.kernel.arguments import (
+    TO_CHANNELS_FIRST,
+    Pointer,
+    adopted,
+    aligned,
+    aligned_empty,
+    as_channels_last,
+    checked,
+    like,
+    overlap,
+    pointer,
+)
+from cpu.kernel.export import save
+from cpu.runtime.host import supports, tiles_given, tiles_refused
+from cpu.runtime.library import load, load_bytes
+from cpu.runtime.numbers import ELEMENTS
+from cpu.runtime.timer import peak_gflops, time_calls
+from cpu.runtime.toolchain import ToolchainError, find_compiler
+from microkernels.tile.forms import Isa
+from microkernels.tile.isa import isa_named
+from tiling.arguments import ArgumentError
+from tiling.machine import Timing
+from tiling.problem import Problem
+from tiling.rewrite.winograd import Winograd
+from tiling.scheme import Scheme
+from tiling.tensor import Tensor
+from tiling.text.shapes import canonical
+
+# In a shorter measurement of the peak, one interrupt would decide the result.
+_PEAK_SECONDS = 0.004
+# Two peaks that differ by more are measured again: other programs only ever lower a peak, and a clock drifts by less.
+_STEADY = 0.97
+# A sample takes about this long, or one call. That is shorter than a scheduler's slice, so an interruption spoils few
+# samples and leaves the median alone.
+_SAMPLE_SECONDS = 0.001
+_LEAST_SAMPLES, _MOST_SAMPLES = 5, 100
+
+
+class CpuError(RuntimeError):
+    """This CPU lacks the instruction set that a kernel was compiled for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """Weights in the order in which one scheme reads them. `Kernel.pack` makes them; a call takes them as w."""
+
+    data: np.ndarray
+    scheme: Scheme | Winograd
+
+    def __reduce__(self) -> tuple[Callable[..., Packed], tuple[object, ...]]:
+        # NumPy's own pickle would not align the array to a cache line in the other process.
+        return _packed_again, (self.data, self.scheme)
+
+
+class Kernel:
+    """A compiled scheme. `kernel(x, w)` gives y; see `__call__`, `pack`, and `cpu.kernel.export`."""
+
+    def __init__(self, scheme: Scheme | Winograd, source: Source, saved: bytes | None = None):
+        """Loads the kernel from the bytes of a shared object, `saved`. Without them, from the compile cache, which
+        compiles it if it has to.
+
+        Raises CpuError, OSError if `saved` cannot be loaded, and what `cpu.runtime.library.load` raises.
+        """
+        self.problem: Problem = scheme.problem
+        self.original: Problem = scheme.problem.original  # whose arrays are passed
+        self.scheme = scheme
+        self._channels_last = self.original.layout == "nhwc"
+        self.emitted = source
+        self.saved = saved
+        self._timing: Timing | None = None
+        self._elements = tuple(ELEMENTS[name] for name in elements_of(self.problem))
+        ffi = cffi.FFI()
+        # Pointers have no type here: `checked` makes sure that the arrays have the problem's dtypes.
+        parameters = (
+            "const void *X",
+            "const void *W",
+            "void *Y",
+            *["const void *"] * len(self.problem.epilogue_arrays),
+        )
+        ffi.cdef(
+            f"void {source.symbol}({', '.join(parameters)});"
+            f"void {source.symbol}_pack(const void *W, void *packed);"
+            f"int {source.symbol}_supported(void);"
+        )
+        self._ffi = ffi
+        # OpenMP's threads keep running code of the library: unloading it with the last kernel would crash them.
+        how = os.RTLD_NOW | (os.RTLD_NODELETE if source.openmp else 0)
+
+        def opened(path: str) -> Any:  # cffi has no types of its own
+            return ffi.dlopen(path, how)
+
+        if saved is not None:
+            self._loaded = load_bytes(saved, opened)
+        else:
+            self._loaded = load(source.text, source.compiler_flags, opened, source.openmp)
+        # The kernel itself asks the CPU. An emulator may show the /proc/cpuinfo of its host.
+        if not getattr(self._loaded, source.symbol + "_supported")():
+            isa = isa_named(source.isa)
+            if isa.matrix and supports(isa.cpu_flags) and not tiles_given():
+                raise CpuError(f"{tiles_refused(isa.name)}, which {source.symbol} was compiled for")
+            raise CpuError(
+                f"this CPU does not run {source.isa}, which {source.symbol} was compiled for: generate the kernel on "
+                "this machine"
+            )
+        self._run = getattr(self._loaded, source.symbol)
+        self._pack = getattr(self._loaded, source.symbol + "_pack")
+
+    def __repr__(self) -> str:
+        return f"<Kernel of {self.problem.op} {canonical(self.problem)}: {self.scheme}>"
+
+    def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[object, ...]]:
+        """Pickles the scheme and the C text, and the library of a saved kernel.
+
+        Unpickling loads the kernel, compiles it if the cache lacks it, and raises what loading raises.
+        """
+        return _loaded_again, (self.scheme, self.emitted, self.saved, self._timing)
+
+    @property
+    def source(self) -> str:
+        """The emitted C text."""
+        return self.emitted.text
+
+    @property
+    def threads(self) -> int:
+        return self.emitted.threads
+
+    @property
+    def timing(self) -> Timing:
+        """Seconds per call of the kernel alone, with warm caches, timed in C, with the FMA peak beside.
+
+        This is what the search measured. If it measured nothing, the kernel is measured now, on random data, and the
+        result is kept. The timer needs a C compiler: raises ToolchainError without one.
+        """
+        if self._timing is None:
+            rng = np.random.default_rng(0)
+            arrays = [array.elements for array in self.problem.epilogue_arrays]
+            sizes = (self.problem.tensors[0].elements, self.emitted.packed, *arrays)
+            x, packed, *more = stored(self.problem, [rng.random(elements, np.float32) for elements in sizes])
+            try:
+                self._timing = self.measure(x, packed, self.empty(), 0.1, more)
+            except ToolchainError as error:
+                raise ToolchainError(f"the kernel runs, but timing it needs a C compiler: {error}") from error
+        return self._timing
+
+    @timing.setter
+    def timing(self, timing: Timing) -> None:
+        self._timing = timing
+
+    def measure(
+        self, x: np.ndarray, packed: np.ndarray, y: np.ndarray, seconds: float, arrays: Sequence[np.ndarray] = ()
+    ) -> Timing:
+        """Times the kernel alone, with warm caches, between two measurements of the peak.
+
+        seconds: the time of all samples together. arrays: those of the epilogue, in the order of the problem's
+        `epilogue_arrays`.
+        """
+        flags, lanes = self.emitted.compiler_flags, self.scheme.lanes
+        before = peak_gflops(flags, lanes, _PEAK_SECONDS)
+        call = time_calls(self.address, x, packed, y, *arrays, seconds=0, samples=1)[0]
+        count = round(seconds / max(call, _SAMPLE_SECONDS))
+        count = max(_LEAST_SAMPLES, min(_MOST_SAMPLES, count))
+        samples = time_calls(self.address, x, packed, y, *arrays, seconds=seconds, samples=count, warmup=0)
+        after = peak_gflops(flags, lanes, _PEAK_SECONDS)
+        if min(before, after) < _STEADY * max(before, after):
+            after = max(after, peak_gflops(flags, lanes, 4 * _PEAK_SECONDS))
+        return Timing(samples, max(before, after))
+
+    @property
+    def address(self) -> int:
+        """The address of the C function, for timing without a Python call around it."""
+        return int(self._ffi.cast("uintptr_t", self._run))
+
+    @property
+    def pack_address(self) -> int:
+        """The address of the C function that packs the weights."""
+        return int(self._ffi.cast("uintptr_t", self._pack))
+
+    def pack(self, w: object) -> Packed:
+        """Packs the weights once for many calls. w: (K,C/groups,R,S), or b (K,N) of a product, of the problem's dtype.
+
+        w may have any strides, such as those of PyTorch's channels-last weights. Raises ArgumentError.
+        """
+        raw = checked(w, self.original.vector, self._elements[1], strided=True)
+        packed = aligned_empty((self.emitted.packed,), self._elements[1].numpy)
+        self._pack(pointer(raw), pointer(packed))
+        return Packed(packed, self.scheme)
+
+    @overload
+    def __call__(
+        self, /, x: np.ndarray, w: object, *arrays: object, out: np.ndarray | None = None, **named: object
+    ) -> np.ndarray: ...
+
+    @overload  # an array of the library that x or out belongs to
+    def __call__(self, /, x: object, w: object, *arrays: object, out: object | None = None, **named: object) -> Any: ...
+
+    def __call__(self, /, x: object, w: object, *arrays: object, out: object | None = None, **named: object) -> Any:
+        """y = x * w. Raises ArgumentError.
+
+        x: (N,H,W,C), or (N,C,H,W) in layout nchw. w: (K,C/groups,R,S), or what `pack` gave; raw weights are packed on
+        every call. y: (N,OH,OW,K), or (N,K,OH,OW) in layout nchw.
+        arrays, named: those of the epilogue, in the order of their first use or by name: k(x, w, b, z) or
+        k(x, w, z=z, b=b). One of the output's shape may be `out` itself: then y is added to it in place.
+        out: y is written there and returned.
+
+        An f32 problem takes float32. A bf16 problem takes uint16 (the bits), ml_dtypes.bfloat16, or DLPack tensors of
+        bfloat16; y is the same kind as x. An int8 problem takes uint8 for x and int8 for w. The dtype of y is the
+        problem's `output_dtype`.
+        Arrays are C-contiguous, on the CPU, and have NumPy's array interface or DLPack; none is copied on the way to C.
+        For a DLPack tensor y is a tensor of the same library, such as PyTorch. PyTorch's channels-last tensors, with
+        axes (N,C,H,W), count as (N,H,W,C); then y has PyTorch's axes too.
+        Several threads may call a kernel at once; the GIL is released meanwhile.
+        """
+        seen = adopted(x, "x", self._elements[0])
+        lying = self._with_our_axes(seen, self.original.broadcast)
+        read = checked(lying, self.original.broadcast, self._elements[0])
+        if isinstance(w, Packed):
+            # Two problems may share a scheme's text, so the schemes are compared, which includes their problems.
+            if w.scheme is not self.scheme and w.scheme != self.scheme:
+                theirs, ours = (f"{canonical(s.problem)} by {s}" for s in (w.scheme, self.scheme))
+                raise ArgumentError(
+                    f"these packed weights belong to another kernel, of {theirs}, and this one is of {ours}: call this "
+                    f"one's pack(w)"
+                )
+        else:
+            w = self.pack(w)
+        beside: Sequence[np.ndarray] = ()
+        if arrays or named or self.problem.epilogue:
+            beside = self._epilogue_arrays(arrays, named)
+        y = self.empty() if out is None else self._output(out)
+        at_x, at_w, at_y = pointer(read), pointer(w.data), pointer(y)
+        if out is not None and (overlap(at_y, at_x) or overlap(at_y, at_w)):
+            raise ArgumentError("out overlaps an input: pass memory of its own")
+        at_arrays: Sequence[Pointer] = ()
+        if beside:
+            at_arrays = [self._beside(at_y, *each) for each in zip(beside, self.original.epilogue_arrays)]
+        self._run(at_x, at_w, at_y, *at_arrays)
+        if out is not None:
+            return out
+        if lying is not seen:
+            y = y.transpose(TO_CHANNELS_FIRST)
+        return like(x, y, self._elements[2])
+
+    def empty(self) -> np.ndarray:
+        """An uninitialised output."""
+        return aligned_empty(self.original.output.shape, self._elements[2].numpy)
+
+    def _epilogue_arrays(self, given: tuple[object, ...], named: Mapping[str, object]) -> list[np.ndarray]:
+        """The epilogue's arrays, checked and in order."""
+        tensors = self.original.epilogue_arrays
+        if len(given) > len(tensors):
+            follow = "1 array follows" if len(given) == 1 else f"{len(given)} arrays follow"
+            takes = f"epilogue takes {' and '.join(tensor.name for tensor in tensors) or 'no array'}"
+            raise ArgumentError(f"{follow} x and w, but this kernel's {takes}; the output goes into out=…")
+        found = dict(zip((tensor.name for tensor in tensors), given))
+        for name, array in named.items():
+            if name in found:
+                raise ArgumentError(f"{name} is given twice")
+            found[name] = array
+        # A misspelt name is unknown, and its array is missing. The message is about the name that the caller wrote.
+        unknown = found.keys() - {tensor.name for tensor in tensors}
+        if unknown:
+            arrays = " ".join(tensor.name for tensor in tensors) or "none"
+            raise ArgumentError(f"this kernel has no argument {min(unknown)!r}; the arrays of its epilogue: {arrays}")
+        missing = [tensor.name for tensor in tensors if tensor.name not in found]
+        if missing:
+            needs = f"needs {' and '.join(missing)}: pass {missing[0]}=…"
+            raise ArgumentError(f"the epilogue {self.problem.epilogue} {needs}")
+        f32 = ELEMENTS["f32"]
+        seen = [(tensor, adopted(found[tensor.name], tensor.called, f32)) for tensor in tensors]
+        return [checked(self._with_our_axes(array, tensor), tensor, f32) for tensor, array in seen]
+
+    def _with_our_axes(self, array: np.ndarray, tensor: Tensor) -> np.ndarray:
+        """PyTorch's channels-last image with the axes of this kernel's tensor. Any other array is returned as it is."""
+        return as_channels_last(array, tensor) if self._channels_last else array
+
+    def _output(self, out: object) -> np.ndarray:
+        """The caller's output, checked. The messages never advise to convert it: y would end in the copy."""
+        tensor, element = self.original.output, self._elements[2]
+        try:
+            y = checked(self._with_our_axes(adopted(out, "out", element), tensor), tensor, element, "out")
+        except ArgumentError as error:
+            found = str(error).partition(":")[0]
+            raise ArgumentError(f"{found}: pass numpy.empty({tensor.shape}, numpy.{element.numpy})") from None
+        if not y.flags.writeable:
+            raise ArgumentError("out is read-only: pass an array that can be written")
+        return y
+
+    def _beside(self, at_y: Pointer, array: np.ndarray, tensor: Tensor) -> Pointer:
+        """A pointer to an array of the epilogue that the kernel may read while it writes y."""
+        at = pointer(array)
+        if not overlap(at_y, at):
+            return at
+        if not may_be_output(self.original, tensor) or at != at_y:
+            raise ArgumentError(
+                f"out overlaps {tensor.name}: pass memory of its own, or for a residual the very same array"
+            )
+        # With several passes, partial sums wait in y and would overwrite what the last pass reads.
+        return at if single_pass(self.scheme) else pointer(array.copy())
+
+    def save(self, folder: str | os.PathLike[str], name: str | None = None) -> tuple[Path, ...]:
+        """Writes the kernel as C that needs no Python: .c, .h, .so and a small program that calls it.
+
+        name: the name of the C function. By default it has a long name that states the whole problem. Returns the paths
+        of the files.
+        """
+        return save(self, folder, name)
+
+
+def _packed_again(data: np.ndarray, scheme: Scheme | Winograd) -> Packed:
+    return Packed(aligned(data), scheme)
+
+
+def _loaded_again(scheme: Scheme | Winograd, source: Source, saved: bytes | None, timing: Timing | None) -> Kernel:
+    kernel = Kernel(scheme, source, saved)
+    kernel._timing = timing
+    return kernel
+
+
+def build(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = False) -> Kernel:
+    """Emits a scheme, compiles it unless the cache has it, and loads it.
+
+    stream: as in `cpu.codegen.emit.emit`. Raises SchemeError, ToolchainError, CacheError or CpuError.
+    """
+    source = emit(scheme, isa, threads, stream)
+    if source.openmp and not find_compiler().openmp:
+        raise ToolchainError(
+            f"{find_compiler().path} has no OpenMP, so threads={threads} cannot be had: use gcc, install clang's "
+            "OpenMP (Debian/Ubuntu: apt install libomp-dev), or ask for threads=1"
+        )
+    return Kernel(scheme, source)

@@ -1,0 +1,214 @@
+"""Saves a kernel as plain C, for programs without Python: .c, .h, .so, a small program that calls it, and a record.
+
+The record, SYMBOL.json, says which scheme and problem the library was made from. `cpu.kernel.saved` reads it and makes
+a `Kernel` again, without a compiler.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, TypedDict, get_type_hints
+
+import jinja2
+
+from cpu.codegen.arrays import elements_of
+from cpu.codegen.check import single_pass
+from cpu.codegen.emit import TEMPLATES, VERSION, Source, symbol_of
+from cpu.codegen.epilogue import may_be_output
+from cpu.codegen.im2col import aligns
+from cpu.kernel.taken_names import is_taken
+from cpu.runtime.library import compiled
+from cpu.runtime.numbers import ELEMENTS
+from cpu.runtime.toolchain import BASE_FLAGS
+from microkernels.tile.isa import isa_named
+from tiling.problem import Problem
+from tiling.rewrite.dot_groups import copies
+from tiling.rewrite.pointwise import panel_elements
+from tiling.rewrite.winograd import Winograd
+from tiling.scheme import Scheme
+from tiling.text.shapes import canonical
+
+
+class _Record(TypedDict):
+    version: str
+    symbol: str
+    op: str
+    shape: str
+    scheme: str
+    isa: str
+    threads: int
+    sha256: str
+
+
+class Record(_Record, total=False):
+    """What SYMBOL.json says. name: that under which a kernel was saved, if it was given one."""
+
+    name: str
+
+
+# The fields of every record and of some, with their types.
+RECORD: dict[str, type] = get_type_hints(_Record)
+OPTIONAL: dict[str, type] = {key: kind for key, kind in get_type_hints(Record).items() if key not in RECORD}
+
+
+class Saveable(Protocol):
+    """What `save` needs of a kernel (`cpu.kernel.callable`). saved: the library, if the kernel came from a file."""
+
+    problem: Problem
+    original: Problem
+    scheme: Scheme | Winograd
+    emitted: Source
+    saved: bytes | None
+
+
+class ExportError(RuntimeError):
+    """The folder to save into cannot be written, or a folder does not hold a saved kernel."""
+
+
+def folder_of(folder: str | os.PathLike[str]) -> Path:
+    """The folder to save into, as a path. Raises ExportError for a name that no folder can have."""
+    name = os.fspath(folder)
+    if not name:
+        raise ExportError("the name of the folder to save into is empty: give one, or . for the current folder")
+    if "\0" in name:
+        raise ExportError(f"{name!r:.60} cannot be the name of a folder: it has a NUL in it")
+    return Path(name)
+
+
+def checked_name(name: str) -> str:
+    """Returns `name` if a C function can be called so. Raises ExportError."""
+    if not isinstance(name, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]{0,99}", name) or is_taken(name):
+        raise ExportError(
+            f"name={name!r:.60} cannot be the name of a C function of yours: take letters, digits and _, a letter "
+            "first, at most 100, and no word of C or C++ nor a name of the C library"
+        )
+    return name
+
+
+def writable(folder: Path) -> None:
+    """Makes `folder` and tries to write there, before a long search whose result goes there. Raises ExportError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _cannot(folder, error) from error
+
+
+def _allocates(scheme: Scheme | Winograd) -> bool:
+    """Whether a call allocates memory: for transformed tiles, a copy of x, or panels of x."""
+    if isinstance(scheme, Winograd):
+        return True
+    return copies(scheme) or aligns(scheme) or panel_elements(scheme) > 0
+
+
+def save(kernel: Saveable, folder: str | os.PathLike[str], name: str | None = None) -> tuple[Path, ...]:
+    """Writes SYMBOL.c, .h, .so and .json, and SYMBOL_example.c, into `folder`. Returns their paths.
+
+    SYMBOL is `name`, else the kernel's own symbol, which states the whole problem. The kernel is compiled again if it
+    gets another name or the compile cache has lost it. Raises ExportError, and then also ToolchainError and CacheError.
+    """
+    folder = folder_of(folder)
+    source = kernel.emitted if name is None else _renamed(kernel.emitted, checked_name(name))
+    problem = kernel.original
+    facts = {
+        "symbol": source.symbol,
+        "problem": str(problem),
+        "scheme": kernel.scheme.text,
+        "isa": isa_named(source.isa),
+        "threads": source.threads,
+        "tensors": (problem.broadcast, problem.vector, problem.output),
+        "arrays": problem.epilogue_arrays,
+        "epilogue": problem.epilogue,
+        "residuals": [
+            a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and single_pass(kernel.scheme)
+        ],
+        "packed": source.packed,
+        "allocates": _allocates(kernel.scheme),
+        "elements": elements_of(problem),
+        "types": [ELEMENTS[name].c for name in elements_of(problem)],
+        "values": {
+            "f32": "%s",
+            "bf16": "bf16(%s)",
+            "u8": "2 + %s",
+            "s8": "%s",
+        },  # of the example's arrays, from a number's C text
+        "compile_flags": " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ()))),
+    }
+    library = kernel.saved
+    if library is None or source is not kernel.emitted:
+        library = compiled(source.text, source.compiler_flags, source.openmp)
+    # The record is put in place last: it vouches for the other files.
+    files = {
+        f"{source.symbol}.c": source.text.encode(),
+        f"{source.symbol}.h": _render("kernel.h.j2", facts).encode(),
+        f"{source.symbol}_example.c": _render("example.c.j2", facts).encode(),
+        f"{source.symbol}.so": library,
+        f"{source.symbol}.json": (
+            json.dumps(_record(kernel.scheme, source, library), indent=1, ensure_ascii=False) + "\n"
+        ).encode(),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Files are written in a folder beside and put in place whole: a program may have the older library loaded, and
+        # the disk may fill up.
+        with tempfile.TemporaryDirectory(prefix=".saving-", dir=folder) as private:
+            for name, content in files.items():
+                (Path(private) / name).write_bytes(content)
+            for name in files:
+                os.replace(Path(private) / name, folder / name)
+    except OSError as error:
+        raise _cannot(folder, error) from error
+    return tuple(folder / name for name in files)
+
+
+def _renamed(source: Source, name: str) -> Source:
+    """The same C text with another name for its functions. Raises ExportError if the text uses that name already."""
+    if name == source.symbol:
+        return source
+    # A name in capitals may be a macro's or a constant's, any other a function's. A local variable or a comment may use
+    # any name.
+    if re.search(rf"\b{name}(_pack|_supported)?\(" if name.upper() != name else rf"\b{name}\b", source.text):
+        raise ExportError(f"name={name!r} stands for something else in the kernel's C text: take another")
+    text = re.sub(rf"\b{source.symbol}(?=(_pack|_supported)?\b)", name, source.text)
+    return replace(source, symbol=name, text=text)
+
+
+def _record(scheme: Scheme | Winograd, source: Source, library: bytes) -> dict[str, object]:
+    symbol = symbol_of(scheme.problem, isa_named(source.isa), source.threads, scheme.algorithm)
+    record: dict[str, object] = {
+        "version": VERSION,
+        "symbol": symbol,
+        "op": scheme.problem.op,
+        "shape": canonical(scheme.problem),
+        "scheme": scheme.text,
+        "isa": source.isa,
+        "threads": source.threads,
+    }
+    if source.symbol != symbol:
+        record["name"] = source.symbol
+    return record | {"sha256": seal(record, source.text.encode(), library)}
+
+
+def seal(record: Mapping[str, object], text: bytes, library: bytes) -> str:
+    """A hash of everything that belongs together: the record's other fields, the C text and the library."""
+    named = [record[field] for field in (*RECORD, *OPTIONAL) if field in record and field != "sha256"]
+    fields = json.dumps(named).encode()
+    parts = (hashlib.sha256(part).digest() for part in (fields, text, library))
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def _cannot(folder: Path, error: OSError) -> ExportError:
+    return ExportError(f"cannot save the kernel into {folder} ({error.strerror or error}): choose another folder")
+
+
+def _render(template: str, facts: Mapping[str, Any]) -> str:
+    loaded: jinja2.Template = TEMPLATES.get_template(template)
+    return loaded.render(**facts)

@@ -1,0 +1,224 @@
+"""The functions that a worker process runs: build a candidate, check it, time it. They take and return JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import ParamSpec, TypedDict, TypeVar
+
+import numpy as np
+
+from cpu.codegen.arrays import stored
+from cpu.kernel.arguments import aligned
+from cpu.kernel.callable import Kernel, build
+from cpu.reference.oracle import error_bound, exact_bound, integers, reals, reference, wrong
+from cpu.reference.winograd import winograd_bound, winograd_integers
+from cpu.runtime.host import MachineError
+from cpu.runtime.neighbours import undisturbed
+from cpu.runtime.numbers import ELEMENTS, from_bits, to_bits
+from microkernels.tile.benchmark import benchmark_scheme
+from microkernels.tile.isa import isa_named
+from microkernels.tile.microkernel import parse as parse_microkernel
+from tiling.problem import Problem
+from tiling.rewrite.winograd import TAPS, Winograd
+from tiling.scheme import Scheme
+from tiling.text.notation import parse
+from tiling.text.shapes import problem_of
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+class Measurement(TypedDict):
+    """Seconds per call, a sample each, and one core's FMA peak."""
+
+    samples: list[float]
+    peak_gflops: float
+
+
+class ErrorOnReals(TypedDict):
+    """The largest error on random reals."""
+
+    max_error: float
+
+
+class CheckedMeasurement(Measurement, ErrorOnReals):
+    """A measurement of a kernel that was also checked on random reals."""
+
+
+def _with_memory(measure: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Wraps a function that may run out of memory for its arrays: it then raises MachineError.
+
+    A kernel that finds no memory ends the process, so a MemoryError is never the kernel's fault.
+    """
+
+    @wraps(measure)
+    def measured(*positional: _Arguments.args, **arguments: _Arguments.kwargs) -> _Result:
+        try:
+            return measure(*positional, **arguments)
+        except MemoryError as error:
+            raise MachineError(
+                f"memory does not suffice to check a kernel against its definition ({error}): ask for a smaller shape, "
+                "or end other programs"
+            ) from error
+
+    return measured
+
+
+class WrongResult(RuntimeError):
+    """A kernel does not compute its problem. The message says how many outputs differ, and where the first one is."""
+
+
+@_with_memory
+def scheme(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool, seconds: float) -> Measurement:
+    """Times a scheme for about `seconds`. Returns {"samples": seconds per call, "peak_gflops": one core's}.
+
+    If other programs took the cores meanwhile, it measures once more. The kernel must first compute small integers
+    exactly: else raises WrongResult.
+    """
+    problem = problem_of(op, shape)
+    kernel = build(parse(problem, scheme), isa_named(isa), threads, stream)
+    return _timed(kernel, *check_exact(kernel), seconds=seconds, threads=threads)
+
+
+@_with_memory
+def verdict(
+    *, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool, seconds: float, seed: int
+) -> CheckedMeasurement:
+    """As `scheme`, plus "max_error": the largest error on random reals drawn with `seed`, against float64.
+
+    Raises WrongResult if integers are not exact or an error exceeds the bound of a float32 sum.
+    """
+    problem = problem_of(op, shape)
+    kernel = build(parse(problem, scheme), isa_named(isa), threads, stream)
+    x, packed, out, *arrays = check_exact(kernel)
+    inputs = reals(problem, seed)
+    y = kernel(*stored(problem, inputs))
+    largest = largest_error(problem, y, reference(problem, *inputs), bound_of(kernel.scheme, *inputs))
+    timed = _timed(kernel, x, packed, out, *arrays, seconds=seconds, threads=threads)
+    return {"samples": timed["samples"], "peak_gflops": timed["peak_gflops"], "max_error": largest}
+
+
+@_with_memory
+def definition_error(*, op: str, shape: str, isa: str, seed: int) -> ErrorOnReals:
+    """{"max_error"} as in `verdict`, for the plainest scheme of a 3 x 3 convolution.
+
+    A report shows it beside the error of Winograd's algorithm.
+    """
+    problem, chosen = problem_of(op, shape), isa_named(isa)
+    text = f"R(n) R(h) R(w) R(k) S(y) T(r,{TAPS}) T(s,{TAPS}) T(c,{problem.extents['c']}) V(k,{chosen.lanes})"
+    kernel, inputs = build(parse(problem, text), chosen), reals(problem, seed)
+    return {
+        "max_error": largest_error(problem, kernel(*inputs), reference(problem, *inputs), error_bound(problem, *inputs))
+    }
+
+
+def largest_error(problem: Problem, y: np.ndarray, expected: np.ndarray, bound: np.ndarray | float) -> float:
+    """The largest error of y, a result on random reals in the kernel's own number format.
+
+    Raises WrongResult if y has another shape than `expected`, or if an error exceeds `bound`.
+    """
+    if y.shape != expected.shape:
+        raise WrongResult(f"wrong result: shape {y.shape} instead of {expected.shape}")
+    dtype = problem.output_dtype
+    # A sum beyond the range of 8 bits becomes the end of that range.
+    range_of_8 = np.iinfo(ELEMENTS[dtype].numpy) if dtype in ("u8", "s8") else None
+    right = expected.clip(range_of_8.min, range_of_8.max) if range_of_8 else expected
+    with np.errstate(all="ignore"):
+        error = np.abs(from_bits(y, dtype) - right)
+    beyond = wrong(problem, y, expected, bound)
+    if np.any(beyond):
+        raise WrongResult(f"wrong result: an error of {error[beyond].max():g} on random reals is beyond its bound")
+    return float(error[np.isfinite(error)].max(initial=0))
+
+
+def compiled(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool) -> None:
+    """Compiles a scheme's kernel into the cache, so that measuring it later does not wait for the compiler."""
+    build(parse(problem_of(op, shape), scheme), isa_named(isa), threads, stream)
+
+
+# Repetitions of a microkernel's measurement, each in memory of its own and beside its own peak. One repetition differs
+# from the next by 2.7 %, because pages lie elsewhere; the median of five by 1.2 % (standard deviation, 16 tiles of f32
+# on Sapphire Rapids).
+REPETITIONS = 5
+
+
+@_with_memory
+def microkernel(*, name: str, l1_bytes: int, seconds: float) -> Measurement:
+    """As `scheme`, for one microkernel in its benchmark loop, on one thread. Returns the median of its repetitions."""
+    tile = parse_microkernel(name)
+    kernel = build(benchmark_scheme(tile, l1_bytes), isa_named(tile.isa))
+    arrays, repetitions, held = check_exact(kernel), [], []
+    for _ in range(REPETITIONS):
+        held.append([aligned(array) for array in arrays])  # freed arrays would give the next repetition the same memory
+        repetitions.append(_timed(kernel, *held[-1], seconds=seconds / REPETITIONS, threads=1))
+    repetitions.sort(key=lambda repetition: min(repetition["samples"]) * repetition["peak_gflops"])
+    return repetitions[REPETITIONS // 2]
+
+
+def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:
+    """Runs the kernel on small integers and compares with `==`. What an epilogue rounds is compared with its bound.
+
+    Returns x, the packed weights, y and the epilogue's arrays. Raises WrongResult.
+    """
+    (values, w, *arrays), expected, bound = exact_case(kernel.scheme)
+    x = aligned(values)
+    packed = kernel.pack(w)
+    y, right = kernel.empty(), _right(kernel.scheme)
+    dtype = kernel.problem.output_dtype
+    # y is filled with wrong values first, so that an element that is never written cannot pass.
+    y[...] = np.nan if dtype == "f32" else ~right
+    kernel(x, packed, *arrays, out=y)
+    # If all bits are right, the slow comparison is left out: for a large output it would take most of a search's time.
+    if np.array_equal(y, right):
+        return x, packed.data, y, *arrays
+    differ = np.argwhere(wrong(kernel.problem, y, expected, bound))
+    if len(differ):
+        at = tuple(int(i) for i in differ[0])
+        raise WrongResult(
+            f"wrong result: {len(differ)} of {y.size} outputs differ from the reference, the first at {at}: "
+            f"{from_bits(y, dtype)[at]} instead of {expected[at]}"
+        )
+    return x, packed.data, y, *arrays
+
+
+def exact_case(scheme: Scheme | Winograd) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray | float]:
+    """Inputs on which the scheme is exact in float32, the expected output, and the bound of an epilogue's rounding."""
+    return _exact_case(scheme.problem, scheme.m if isinstance(scheme, Winograd) else None)
+
+
+@lru_cache(maxsize=1)
+def _exact_case(problem: Problem, m: int | None) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray | float]:
+    inputs = winograd_integers(problem, m) if m else integers(problem)
+    expected = reference(problem, *inputs)
+    return stored(problem, inputs), expected, exact_bound(problem, *inputs)
+
+
+def _right(scheme: Scheme | Winograd) -> np.ndarray:
+    """The expected output of `exact_case` in the kernel's own number format. What an epilogue rounds may differ."""
+    return _right_bits(scheme.problem, scheme.m if isinstance(scheme, Winograd) else None)
+
+
+@lru_cache(maxsize=1)
+def _right_bits(problem: Problem, m: int | None) -> np.ndarray:
+    return to_bits(_exact_case(problem, m)[1], problem.output_dtype)
+
+
+def bound_of(scheme: Scheme | Winograd, *inputs: np.ndarray) -> np.ndarray | float:
+    """The largest error that the scheme's float32 result may have, per output."""
+    problem = scheme.problem
+    return winograd_bound(problem, scheme.m, *inputs) if isinstance(scheme, Winograd) else error_bound(problem, *inputs)
+
+
+def _timed(
+    kernel: Kernel,
+    x: np.ndarray,
+    packed: np.ndarray,
+    y: np.ndarray,
+    *arrays: np.ndarray,
+    seconds: float,
+    threads: int,
+) -> Measurement:
+    """The kernel's samples and peak. If other programs took the cores meanwhile, it measures once more."""
+    timing = undisturbed(lambda: kernel.measure(x, packed, y, seconds, arrays), threads, tries=2)
+    return {"samples": list(timing.samples), "peak_gflops": timing.peak_gflops}

@@ -1,0 +1,23 @@
+"""The passes of a CPU kernel, one idea a file: each takes loops and gives loops. `order` has the list.
+
+Read in this order:
+
+    order               the list of passes
+    pack_weights        weights in the order in which loops read them
+    packing             the loops that pack
+    stage_panels        a part of x that several tiles share, packed on the way
+    prefetch            cache lines, before they are needed
+    bound_taps          taps on padding, left out by the bounds of loops
+    split_cases         padding and the last vector, decided by position
+    outline             a function for each kind of register tile
+    bind_cores          core loops as one parallel loop
+    vectorise           loops over lanes as vector instructions
+    walk_pointers       pointers of each loop
+    order_step          the multiplications of a step
+    unroll              unrolled loops, written out
+    hoist_accumulators  accumulators as registers
+    own_registers       accumulators that begin with a bias
+    load_zero           the zero of an epilogue
+    stream_stores       stores past the caches
+    store_lines         narrow vectors that fill a line
+"""

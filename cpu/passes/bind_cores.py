@@ -1,0 +1,41 @@
+"""Hands the iterations of all core loops to workers: one loop over workers, which run side by side.
+
+    for h in 0..56 by 28, core:                     for worker in 0..4, core:
+      for k in 0..64 by 32, core:       ->            h = 28 * (worker / 2)
+        …                                             k = 32 * (worker % 2)
+                                                      …
+
+Source of the mapping: Hidet's spatial task map, row-major over the loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from tiling.loops.index import ZERO, applied, constant, variable
+from tiling.loops.language import Body, Define, For, Kernel, Statement, Team
+
+WORKER = "worker"
+
+
+def bind_cores(kernel: Kernel) -> Kernel:
+    """The kernel with one parallel loop in place of the core loops, which are its outermost loops."""
+    loops: list[For] = []
+    *before, last = kernel.body
+    body: Body = (last,)
+    while len(body) == 1 and isinstance(body[0], For) and body[0].kind == "core":
+        loops.append(body[0])
+        body = body[0].body
+    if not loops:
+        return kernel
+    trips = [(loop.stop - loop.start).offset // loop.step for loop in loops]
+    defines: list[Statement] = []
+    for number, loop in enumerate(loops):
+        task = applied("/", variable(WORKER), constant(prod(trips[number + 1 :])))
+        if number:
+            task = applied("%", task, constant(trips[number]))
+        defines.append(Define(loop.name, loop.start + task * loop.step))
+    whole = For(WORKER, ZERO, constant(prod(trips)), 1, (*defines, *body), "core")
+    # What stands in front of the loops each worker has for itself.
+    return replace(kernel, body=(Team((*before, whole)),) if before else (whole,))

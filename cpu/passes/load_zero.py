@@ -1,0 +1,43 @@
+"""Reads the zero of an epilogue such as relu once a tile, when its sums are done.
+
+store(y + …, epilogue(acc_0_0, zeros()))             zero = zeros()
+store(y + …, epilogue(acc_1_0, zeros()))     ->      store(y + …, epilogue(acc_0_0, zero))
+                                                     store(y + …, epilogue(acc_1_0, zero))
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tiling.loops.language import Body, Do, Invoke, Kernel, Let, Operand, Register, Statement, with_blocks
+from tiling.loops.rewrite import with_operands
+
+ZEROS, NAME = "zeros", "zero"
+
+
+def load_zero(kernel: Kernel) -> Kernel:
+    """The kernel with one load of zero in each block that stores."""
+    return replace(kernel, functions=tuple(replace(f, body=_shared(f.body)) for f in kernel.functions))
+
+
+def _shared(body: Body) -> Body:
+    found: list[Statement] = []
+    read = False
+    for statement in body:
+        if not isinstance(statement, Do):
+            found.append(with_blocks(statement, _shared))
+            continue
+        values: list[Invoke] = []
+
+        def change(part: Operand, values: list[Invoke] = values) -> Operand | None:
+            if isinstance(part, Invoke) and part.instruction.name == ZEROS:
+                values.append(part)
+                return Register(NAME)
+            return None
+
+        changed = Do(with_operands(statement.invoke, change))
+        if values and not read:
+            found.append(Let(NAME, values[0]))
+            read = True
+        found.append(changed)
+    return tuple(found)

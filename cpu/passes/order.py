@@ -1,0 +1,103 @@
+"""The passes of a CPU kernel, in order: from plain loops to the statements that are printed.
+
+    stages(facts) -> (name, kernel), …          the kernel after each pass
+
+A new optimisation is a file of this room and a line of `PASSES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from cpu.passes.bind_cores import bind_cores
+from cpu.passes.bound_taps import bound_taps
+from cpu.passes.hoist_accumulators import hoist_accumulators
+from cpu.passes.load_zero import load_zero
+from cpu.passes.order_step import order_step
+from cpu.passes.outline import outline
+from cpu.passes.own_registers import own_registers
+from cpu.passes.pack_weights import pack_weights
+from cpu.passes.prefetch import plan_prefetches, prefetch
+from cpu.passes.split_cases import split_cases
+from cpu.passes.stage_panels import plan_panels, stage_panels
+from cpu.passes.store_lines import store_lines
+from cpu.passes.stream_stores import stream_stores
+from cpu.passes.unroll import unroll
+from cpu.passes.vectorise import vectorise
+from cpu.passes.walk_pointers import walk_pointers
+from microkernels.tile.forms import Isa
+from microkernels.tile.instructions import instructions_of
+from tiling.loops.language import Kernel
+from tiling.loops.lower import lower
+from tiling.scheme import Scheme
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What passes need to know of a kernel beside its loops.
+
+    packed: how many lanes the packed weights fill. stream: whether stores may bypass the caches. zero: whether the
+    epilogue compares with zero.
+    """
+
+    scheme: Scheme
+    isa: Isa
+    packed: int
+    stream: bool
+    zero: bool
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass, and whether a kernel needs it."""
+
+    name: str
+    run: Callable[[Kernel, Facts], Kernel]
+    applies: Callable[[Facts], bool] = lambda facts: True
+
+
+PASSES = (
+    Pass("pack weights", lambda kernel, facts: pack_weights(kernel, facts.scheme.problem, facts.packed)),
+    Pass("stage panels", lambda kernel, facts: stage_panels(kernel, facts.scheme.problem, plan_panels(facts.scheme))),
+    Pass("prefetch", lambda kernel, facts: prefetch(kernel, facts.scheme.problem, plan_prefetches(facts.scheme))),
+    Pass("bound taps", lambda kernel, facts: bound_taps(kernel)),
+    Pass("split cases", lambda kernel, facts: split_cases(kernel)),
+    Pass("outline", lambda kernel, facts: outline(kernel)),
+    Pass("bind cores", lambda kernel, facts: bind_cores(kernel)),
+    Pass("vectorise", lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, facts.zero)),
+    Pass("walk pointers", lambda kernel, facts: walk_pointers(kernel)),
+    Pass("order step", lambda kernel, facts: order_step(kernel, facts.isa.registers)),
+    Pass("unroll", lambda kernel, facts: unroll(kernel)),
+    Pass("hoist accumulators", lambda kernel, facts: hoist_accumulators(kernel)),
+    Pass("own registers", lambda kernel, facts: own_registers(kernel, instructions_of(facts.isa))),
+    Pass("load zero", lambda kernel, facts: load_zero(kernel), lambda facts: facts.zero),
+    Pass(
+        "stream stores",
+        lambda kernel, facts: stream_stores(kernel, instructions_of(facts.isa)),
+        lambda facts: facts.stream,
+    ),
+    Pass(
+        "store lines",
+        lambda kernel, facts: store_lines(kernel, instructions_of(facts.isa), facts.isa.lanes),
+        lambda facts: bool(facts.isa.narrow),
+    ),
+)
+
+
+LOWER = "lower"  # the name of the first form, which no pass has changed
+
+
+def names() -> tuple[str, ...]:
+    """The names of all stages of kernels."""
+    return (LOWER, *(each.name for each in PASSES))
+
+
+def stages(facts: Facts) -> Iterator[tuple[str, Kernel]]:
+    """The kernel as plain loops, then after each pass."""
+    kernel = lower(facts.scheme)
+    yield LOWER, kernel
+    for each in PASSES:
+        if each.applies(facts):
+            kernel = each.run(kernel, facts)
+            yield each.name, kernel

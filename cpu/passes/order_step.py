@@ -1,0 +1,226 @@
+"""Orders the multiplications of a step so that each number is loaded once and no accumulator is spilled.
+
+    for s_u, w_u, v, unrolled:                           w_0 = load(w + …); w_1 = load(w + …)
+      acc[w_u, v] = fma(broadcast(x[w_u + s_u]),   ->    { x_0 = broadcast(x[0]); acc[0, 0] = fma(x_0, w_0, …) … }
+                        load(w + …), acc[w_u, v])        { x_1 = broadcast(x[1]); … every use of x[1] … }
+
+Where the vectors of the whole step, here of weights, fit beside the accumulators, they are loaded first, and each x is
+read once for all points that share it. Otherwise the points follow one another, with a fence between them: x is read
+again, as loads are cheaper than a spill. A vector that the step also copies elsewhere is stored from its register. A
+register is named after the array that it is read from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import groupby
+from typing import NamedTuple
+
+from cpu.passes.unroll import decided
+from tiling.loops.index import LANE, Index, constant
+from tiling.loops.language import (
+    Address,
+    Alloc,
+    Block,
+    Body,
+    Do,
+    Fence,
+    For,
+    Function,
+    If,
+    Inside,
+    Invoke,
+    Kernel,
+    Let,
+    Load,
+    Mask,
+    Operand,
+    Register,
+    Statement,
+    Store,
+    View,
+    buffers,
+    walk,
+    with_blocks,
+)
+from tiling.loops.lower import ACCUMULATORS
+
+Placed = dict[tuple[Operand, tuple[int, ...]], Invoke]
+
+
+class _Product(NamedTuple):
+    """One multiplication of a step: which accumulator, the vector that is held for it, and the other factor."""
+
+    point: tuple[int, ...]
+    row: int
+    vector: int
+    other: Invoke
+    held: Invoke
+    fma: Invoke
+
+
+def order_step(kernel: Kernel, registers: int) -> Kernel:
+    """The kernel with its multiplications ordered for `registers` vector registers."""
+    functions = tuple(_Orderer(kernel, function, registers).whole() for function in kernel.functions)
+    return replace(kernel, functions=functions)
+
+
+class _Orderer:
+    def __init__(self, kernel: Kernel, function: Function, registers: int):
+        self.function, self.registers = function, registers
+        strides = {buffer.name: buffer.strides for buffer in buffers(kernel)}
+        self.strides = {view: strides[array] for view, array in function.views}
+        self.sources = {view: view for view, _ in function.views}
+        for pointer in (s for s in walk(function.body) if isinstance(s, View)):
+            self.strides[pointer.name] = self.strides[pointer.address.buffer]
+            self.sources[pointer.name] = self.sources[pointer.address.buffer]
+
+    def whole(self) -> Function:
+        (accumulators,) = [s.buffer for s in self.function.body if isinstance(s, Alloc)]
+        self.rows, self.vectors, _ = accumulators.shape
+        return replace(self.function, body=self.body(self.function.body))
+
+    def body(self, body: Body) -> Body:
+        found: list[Statement] = []
+        copies: list[Invoke] = []
+        for statement in body:
+            if _is(statement, _is_product):
+                found += self.step(list(_products(statement)), copies)
+            elif _is(statement, _is_copy):
+                copies += _copies(statement)
+            else:
+                found.append(with_blocks(statement, self.body))
+        return tuple(found)
+
+    def step(self, products: list[_Product], copies: list[Invoke]) -> Body:
+        """The statements of a step. The products come point by point. copies: the stores of vectors to elsewhere."""
+        points = len({product.point for product in products})
+        if points <= 1 or (self.rows + points) * self.vectors + 1 < self.registers:
+            return self.run(products, points, copies)
+        found: list[Statement] = []
+        for _, group in groupby(products, key=lambda product: product.point):
+            found += [Fence()] if found else []
+            found.append(Block("", self.run(list(group), 1, copies)))
+        return tuple(found)
+
+    def run(self, products: list[_Product], points: int, copies: list[Invoke]) -> Body:
+        """Points whose vectors are all in registers at once."""
+        found: list[Statement] = []
+        names: dict[Invoke, str] = {}
+        number = {point: n for n, point in enumerate(dict.fromkeys(product.point for product in products))}
+        for product in products:
+            if product.held not in names:
+                of_point = f"{number[product.point]}_" if points > 1 else ""
+                names[product.held] = f"{self.source(product.held)}_{of_point}{product.vector}"
+                found.append(Let(names[product.held], product.held))
+        for store in copies:
+            operands = dict(store.operands)
+            if operands["v"] in names:
+                operands["v"] = Register(names[operands["v"]])
+                found.append(Do(Invoke(store.instruction, tuple(operands.items()))))
+        uses: dict[Invoke, list[_Product]] = {}
+        for product in products:
+            uses.setdefault(product.other, []).append(product)
+        for n, other in enumerate(sorted(uses, key=self.linear)):
+            name = f"{self.source(other)}_{n}"
+            block: list[Statement] = [Let(name, other)]
+            for product in uses[other]:
+                at = (constant(product.row), constant(product.vector), LANE)
+                values = {"x": Register(name), "w": Register(names[product.held]), "acc": Load(ACCUMULATORS, at)}
+                factors = tuple((key, values[key]) for key, _ in product.fma.operands)
+                block.append(Store(ACCUMULATORS, at, Invoke(product.fma.instruction, factors)))
+            found.append(Block("", tuple(block)))
+        return tuple(found)
+
+    def source(self, load: Invoke) -> str:
+        """The array of a number, as the tile names it: `x`, also where a loop's pointer x_c is read."""
+        return self.sources[_address(load).buffer]
+
+    def linear(self, load: Invoke) -> int:
+        """How far from the beginning of its array a number lies. All of a step move with the loops alike."""
+        address = _address(load)
+        return sum(index.offset * stride for index, stride in zip(address.at, self.strides[address.buffer]))
+
+
+def _address(load: Invoke) -> Address:
+    """Where an instruction loads from."""
+    return next(operand for _, operand in load.operands if isinstance(operand, Address))
+
+
+def _is(statement: Statement, kind: Callable[[Statement], bool]) -> bool:
+    """Whether a statement is of a kind, or unrolled loops around one that is."""
+    while isinstance(statement, If) or (isinstance(statement, For) and statement.kind == "unrolled"):
+        if not statement.body:
+            return False
+        statement = statement.body[0]
+    return kind(statement)
+
+
+def _is_product(statement: Statement) -> bool:
+    """Whether a statement is a multiplication."""
+    if not isinstance(statement, Store) or not isinstance(statement.value, Invoke):
+        return False
+    return statement.value.instruction.name == "fma"
+
+
+def _is_copy(statement: Statement) -> bool:
+    """Whether a statement stores what it has just loaded."""
+    value = dict(statement.invoke.operands).get("v") if isinstance(statement, Do) else None
+    return isinstance(value, Invoke) and any(isinstance(operand, Address) for _, operand in value.operands)
+
+
+def _products(step: Statement) -> Iterator[_Product]:
+    """The multiplications of a step, one after the other."""
+    placed: Placed = {}
+    for statement, at in _written_out(step, {}):
+        assert isinstance(statement, Store) and isinstance(statement.value, Invoke)
+        row, vector, _ = statement.at
+        of_output = {*row.names(), *vector.names()}
+        point = tuple(value for name, value in at.items() if name not in of_output)
+        other, held = (_place(dict(statement.value.operands)[name], at, placed) for name in "xw")
+        yield _Product(point, _at(row, at).offset, _at(vector, at).offset, other, held, statement.value)
+
+
+def _copies(copy: Statement) -> Iterator[Invoke]:
+    """The stores of a copy, one after the other."""
+    placed: Placed = {}
+    for statement, at in _written_out(copy, {}):
+        assert isinstance(statement, Do)
+        operands = dict(statement.invoke.operands)
+        where = _address(statement.invoke)
+        place = Address(where.buffer, tuple(_at(index, at) for index in where.at))
+        yield Invoke(statement.invoke.instruction, (("p", place), ("v", _place(operands["v"], at, placed))))
+
+
+def _written_out(statement: Statement, at: Mapping[str, int]) -> Iterator[tuple[Statement, Mapping[str, int]]]:
+    """The statements inside unrolled loops, one after the other, with the values of these loops; `at` those outside."""
+    if isinstance(statement, For):
+        for value in range(statement.start.offset, statement.stop.offset, statement.step):
+            for inner in statement.body:
+                yield from _written_out(inner, {**at, statement.name: value})
+    elif isinstance(statement, If):
+        tests = (Inside(_at(c.index, at), c.low, c.high) for c in statement.conditions if isinstance(c, Inside))
+        for inner in statement.body if all(decided(test) is True for test in tests) else statement.otherwise:
+            yield from _written_out(inner, at)
+    else:
+        yield statement, at
+
+
+def _at(index: Index, at: Mapping[str, int]) -> Index:
+    """An index where unrolled loops have these values."""
+    offset = index.offset + sum(c * at[term] for term, c in index.terms if term in at)
+    return Index(tuple(pair for pair in index.terms if pair[0] not in at), offset)
+
+
+def _place(operand: Operand, at: Mapping[str, int], placed: Placed) -> Invoke:
+    """An operand where unrolled loops have these values. placed: those that are there already."""
+    assert isinstance(operand, Invoke)
+    ((name, address), *others) = sorted(operand.operands, key=lambda pair: not isinstance(pair[1], Address))
+    assert isinstance(address, Address)
+    indices = tuple(_at(index, at) for index in address.at)
+    masks = tuple((name, Mask(_at(mask.lanes, at))) for name, mask in others if isinstance(mask, Mask))
+    key = operand, tuple(index.offset for index in indices)
+    if key not in placed:
+        placed[key] = Invoke(operand.instruction, ((name, Address(address.buffer, indices)), *masks))
+    return placed[key]

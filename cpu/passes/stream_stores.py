@@ -1,0 +1,65 @@
+"""Stores past the caches where Y is aligned: for outputs that no cache could hold.
+
+    store(y + [m, 0], acc_0_0)     ->     if stream: stream(y + [m, 0], acc_0_0)
+                                          else:      store(y + [m, 0], acc_0_0)
+
+The flag `stream` is found out when the kernel runs. At its end each worker waits until its stores are in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from microkernels.tile.instructions import Instructions
+from tiling.loops.language import (
+    Body,
+    Call,
+    Do,
+    Flag,
+    Function,
+    If,
+    Invoke,
+    Kernel,
+    Statement,
+    for_each_worker,
+    with_blocks,
+)
+
+STREAM = "stream"
+
+
+def stream_stores(kernel: Kernel, instructions: Instructions) -> Kernel:
+    """The kernel with both kinds of stores."""
+    functions = tuple(_with_flag(replace(f, body=_stores(f.body, instructions))) for f in kernel.functions)
+    fence = Do(Invoke(instructions.stream_fence, ()))
+    body = for_each_worker(tuple(map(_passed, kernel.body)), lambda block: (*block, fence))
+    return replace(kernel, body=body, functions=functions)
+
+
+def _with_flag(function: Function) -> Function:
+    return replace(function, flags=(*function.flags, STREAM))
+
+
+def _passed(statement: Statement) -> Statement:
+    if isinstance(statement, Call):
+        return replace(statement, flags=(*statement.flags, STREAM))
+    return with_blocks(statement, lambda block: tuple(map(_passed, block)))
+
+
+def _stores(body: Body, instructions: Instructions) -> Body:
+    """The block with a choice in place of each run of stores."""
+    kinds = (instructions, *instructions.narrow.values())
+    streams = {kind.store: kind.stream for kind in kinds}
+    found: list[Statement] = []
+    run: list[Do] = []
+    for statement in (*body, None):
+        if isinstance(statement, Do) and statement.invoke.instruction in streams:
+            run.append(statement)
+            continue
+        if run:
+            streamed = (Do(replace(s.invoke, instruction=streams[s.invoke.instruction])) for s in run)
+            found.append(If((Flag(STREAM),), tuple(streamed), tuple(run)))
+            run = []
+        if statement is not None:
+            found.append(with_blocks(statement, lambda block: _stores(block, instructions)))
+    return tuple(found)

@@ -1,0 +1,203 @@
+"""Turns loops over lanes into vector instructions.
+
+    for lane in 0..16, vector:                                 acc[m_u, v] = fma(x: broadcast(x + [m_u, 0]),
+      acc[m_u, v, lane] += x[m_u, 0] * w[16*v + lane]    ->                      w: load(w + [16*v]),
+                                                                                 acc: acc[m_u, v])
+
+What all lanes share is broadcast, what lies side by side is loaded as a vector, and a test on the lane becomes a mask.
+An epilogue becomes a call of the file's own vector function, and a rounding to fewer bits part of its store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from microkernels.tile.instructions import Instructions, NarrowStores, at, epilogue_instruction
+from tiling.loops.functions import PRODUCTS
+from tiling.loops.index import ZERO, Index
+from tiling.loops.language import (
+    Address,
+    Apply,
+    Body,
+    Do,
+    For,
+    If,
+    Inside,
+    Instruction,
+    Invoke,
+    Kernel,
+    Load,
+    Mask,
+    Number,
+    Operand,
+    Statement,
+    Store,
+    Value,
+    buffers,
+    with_blocks,
+)
+from tiling.loops.lower import ACCUMULATORS
+from tiling.loops.rewrite import parts_of, with_operands
+
+
+def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool) -> Kernel:
+    """The kernel with vector instructions in place of its loops over lanes.
+
+    zero: the epilogue compares with zero, so it takes a vector of zeros.
+    """
+    packed = {buffer.name for buffer in buffers(kernel) if buffer.packed}
+
+    def whole(body: Body, views: dict[str, str]) -> Body:
+        copies = frozenset(view for view, array in views.items() if array in packed)
+        return _Vectoriser(instructions, lanes, zero, copies).body(body)
+
+    functions = tuple(replace(f, body=whole(f.body, dict(f.views))) for f in kernel.functions)
+    return replace(kernel, body=whole(kernel.body, {name: name for name in packed}), functions=functions)
+
+
+@dataclass(frozen=True)
+class _Vectoriser:
+    """copies: what holds whole vectors, with zeros in lanes that nothing needs, so that no load of it is masked."""
+
+    instructions: Instructions
+    lanes: int
+    zero: bool
+    copies: frozenset[str]
+
+    def body(self, body: Body) -> Body:
+        found: list[Statement] = []
+        for statement in body:
+            if isinstance(statement, For) and statement.kind == "vector":
+                found += self.lane_loop(statement.body)
+            else:
+                found.append(with_blocks(statement, self.body))
+        return tuple(found)
+
+    def lane_loop(self, body: Body) -> Body:
+        """The statement inside a loop over lanes, for all lanes at once."""
+        (statement,) = body
+        if not isinstance(statement, If):
+            return (self.store(statement, None),)
+        # A test of the lane becomes a mask once the loops around it are unrolled; any other test stays.
+        on_lane = tuple(c for c in statement.conditions if isinstance(c, Inside) and c.index.coefficient("lane"))
+        others = tuple(c for c in statement.conditions if c not in on_lane)
+        (store,) = statement.body
+        if not on_lane:
+            return (If(others, (self.store(store, None),)),)
+        (test,) = on_lane
+        # Where other lanes become 0, all of the vector is stored: a masked load has zeros in them.
+        others_too = bool(statement.otherwise)
+        whole, masked = self.store(store, None), self.store(store, test, others_too)
+        # Each lane is used where even the last lane is; the mask is exact once loops are unrolled.
+        every = replace(test, index=test.index + (self.lanes - 1) - Index((("lane", 1),)))
+        chosen: Statement = If((every,), (whole,), (masked,))
+        return (If(others, (chosen,)),) if others else (chosen,)
+
+    def store(self, statement: Statement, test: Inside | None, others_too: bool = False) -> Statement:
+        """A store of one element for each lane, as an instruction. test: only lanes that pass it exist.
+
+        others_too: the others get 0.
+        """
+        assert isinstance(statement, Store)
+        if statement.buffer == ACCUMULATORS:
+            return replace(statement, value=self.value(statement.value, test))
+        where = Address(statement.buffer, _first_lane(statement.at))
+        stores: Instructions | NarrowStores = self.instructions
+        value = statement.value
+        if isinstance(value, Apply) and value.function in self.instructions.narrow:
+            stores, (value,) = self.instructions.narrow[value.function], value.arguments
+        vector = self.output(value, test)
+        if test is None or others_too:
+            return Do(_invoke(stores.store, p=where, v=vector))
+        return Do(_invoke(stores.store_tail, p=where, lanes=_mask(test), v=vector))
+
+    def value(self, value: Value, test: Inside | None) -> Value:
+        """The vector of what accumulators get, for each lane: zero, what lies in an array, or a product more."""
+        if isinstance(value, Number) and value.value == 0:
+            return _invoke(self.instructions.zero)
+        if isinstance(value, Load):
+            return self.load(value, test)
+        assert isinstance(value, Apply)
+        if value.function == "alone":
+            return self.alone(value, test)
+        acc, product = value.arguments
+        assert isinstance(product, Apply) and product.function in PRODUCTS
+        # One factor is a vector. All lanes may share the other, and then it comes first.
+        x, w = (self.value(factor, test) for factor in sorted(product.arguments, key=_moves_with_lane))
+        return _invoke(self.instructions.fma, x=x, w=w, acc=self.value(acc, test))
+
+    def output(self, value: Value, test: Inside | None) -> Value:
+        """The vector of what Y gets: sums, or what an epilogue makes of them."""
+        if isinstance(value, Load):
+            return self.load(value, test)
+        return self.floats(value) if _is_sum(value) else self.epilogue(value, test)
+
+    def load(self, load: Load, test: Inside | None) -> Value:
+        if load.buffer == ACCUMULATORS:
+            return load
+        where = Address(load.buffer, _first_lane(load.at))
+        if not _moves_with_lane(load):
+            return _invoke(self.instructions.broadcast, p=where)
+        if test is None or load.buffer in self.copies:
+            return _invoke(self.instructions.load, p=where)
+        return _invoke(self.instructions.load_tail, lanes=_mask(test), p=where)
+
+    def alone(self, value: Apply, test: Inside | None) -> Value:
+        """Narrow numbers side by side, each in a lane of its own."""
+        (load,) = value.arguments
+        assert isinstance(load, Load)
+        where = Address(load.buffer, _first_lane(load.at))
+        if test is None:
+            return _invoke(self.instructions.alone, p=where)
+        return _invoke(self.instructions.alone_tail, lanes=_mask(test), p=where)
+
+    def floats(self, value: Value) -> Value:
+        """The sums of a vector as floats."""
+        return _invoke(self.instructions.floats, v=value.arguments[0]) if isinstance(value, Apply) else value
+
+    def epilogue(self, value: Value, test: Inside | None) -> Invoke:
+        """An expression over a sum and arrays, as a call of the vector function that computes it."""
+        operands: dict[str, Operand] = {}
+
+        def inside(part: Operand) -> Operand | None:
+            if _is_sum(part):
+                operands["y"] = self.floats(part)
+                return at("y")
+            if isinstance(part, Load):
+                operands[part.buffer] = self.load(part, test)
+                return at(part.buffer)
+            return None
+
+        of_operands = with_operands(value, inside)
+
+        if self.zero:
+            operands["zero"] = _invoke(self.instructions.zeros)
+        arrays = tuple(name for name in operands if name != "y")
+        return _invoke(epilogue_instruction(arrays, of_operands, self.lanes), **operands)
+
+
+def _is_sum(value: Operand) -> bool:
+    """Whether a value is an accumulator, or the float of one."""
+    if isinstance(value, Apply) and value.function == "to_f32":
+        (value,) = value.arguments
+    return isinstance(value, Load) and value.buffer == ACCUMULATORS
+
+
+def _moves_with_lane(value: Value) -> bool:
+    """Whether each lane has a number of its own."""
+    loads = (part for part in parts_of(value) if isinstance(part, Load))
+    return any(index.coefficient("lane") for load in loads for index in load.at)
+
+
+def _invoke(instruction: Instruction, **operands: Operand) -> Invoke:
+    return Invoke(instruction, tuple(operands.items()))
+
+
+def _first_lane(at: tuple[Index, ...]) -> tuple[Index, ...]:
+    return tuple(index.replaced({"lane": ZERO}) for index in at)
+
+
+def _mask(test: Inside) -> Mask:
+    """The lanes below the end that a test names, where the loops around it have been unrolled."""
+    assert test.high is not None
+    return Mask((test.index - Index((("lane", 1),))) * -1 + test.high)

@@ -1,0 +1,8 @@
+"""What kernels must compute, from the definition.
+
+Read in this order:
+
+    oracle    the sums of a problem, test data, and the bound of a float32 kernel's error
+    epilogue  what follows the sum, with a bound of its error
+    winograd  test data and the error bound for Winograd's algorithm
+"""

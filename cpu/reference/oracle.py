@@ -1,0 +1,175 @@
+"""The reference that kernels are checked against: written from the definition, with NumPy, in float64.
+
+It shares nothing with the emitter or with `tiling`'s window arithmetic: it pads the input for real, and every tap is a
+matrix product. Inputs are float32 values, whatever the problem's dtype (`cpu.codegen.arrays.stored` makes a kernel's
+arrays of them). On small integers float32 is exact, and the check is `==`. On reals the bound is K·eps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpu.reference.epilogue import UNIT, broadcast, finished
+from cpu.runtime.numbers import from_bits, to_bits
+from tiling.bias import bias_of
+from tiling.canonical import transposed
+from tiling.problem import Problem
+
+
+def reference(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+    """The result of the problem's operator, in float64 and in y's shape.
+
+    x, w: (N,H,W,C) and (K,C/groups,R,S), or a and b in the problem's layout. arrays: those of the epilogue, in the
+    order of `epilogue_arrays`.
+    """
+    problem = problem.original
+    sums = _sums(problem, x, w)
+    return finished(problem, sums, arrays).value if problem.epilogue else sums
+
+
+def _sums(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    x, w = x.astype(np.float64), w.astype(np.float64)
+    if problem.op == "matmul":
+        turned = {t.name for t in transposed(problem)}
+        product: np.ndarray = (x.swapaxes(-1, -2) if "a" in turned else x) @ (
+            w.swapaxes(-1, -2) if "b" in turned else w
+        )
+        return product
+    if problem.layout == "nchw":
+        return np.ascontiguousarray(np.moveaxis(_channels_last(problem, np.moveaxis(x, 1, -1), w), -1, 1))
+    return _channels_last(problem, x, w)
+
+
+def _channels_last(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The sums of a convolution, (N,OH,OW,K), for x (N,H,W,C), whatever the problem's layout."""
+    n, out_h, out_w, k = (dict(zip(problem.layout, problem.output.shape))[axis] for axis in "nhwc")
+    rows, cols = (dict(zip(problem.layout, problem.broadcast.indices))[axis] for axis in "hw")
+    y = np.zeros((n, out_h, out_w, k))
+    stride_h, stride_w = rows.coefficient("h"), cols.coefficient("w")
+    dilation_h, dilation_w = rows.coefficient("r"), cols.coefficient("s")
+    taps_r, taps_s = w.shape[2:]
+    reach_h = (out_h - 1) * stride_h + (taps_r - 1) * dilation_h + 1
+    reach_w = (out_w - 1) * stride_w + (taps_s - 1) * dilation_w + 1
+    top, left = -rows.offset, -cols.offset
+    bottom, right = max(0, reach_h - top - x.shape[1]), max(0, reach_w - left - x.shape[2])
+    padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    for r in range(taps_r):
+        for s in range(taps_s):
+            h, v = r * dilation_h, s * dilation_w
+            seen = padded[
+                :, h : h + (out_h - 1) * stride_h + 1 : stride_h, v : v + (out_w - 1) * stride_w + 1 : stride_w
+            ]
+            y += _pointwise(seen, w[:, :, r, s])
+    return y
+
+
+def _pointwise(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """x (N,H,W,C) times w (K,C/groups): a matrix product for each group."""
+    groups = x.shape[-1] // w.shape[1]
+    if w.shape[1] == 1:  # depthwise: the same without a loop over all channels
+        depthwise: np.ndarray = np.repeat(x, len(w) // groups, axis=-1) * w[:, 0]
+        return depthwise
+    points = x.reshape(-1, x.shape[-1])
+    # NumPy passes a product to BLAS only if the elements of a row or of a column are neighbours. In one tap of w they
+    # are not, so it is copied: without BLAS the largest layers take seconds instead of a tenth of a second.
+    parts = zip(np.split(points, groups, axis=-1), np.split(np.ascontiguousarray(w), groups))
+    return np.concatenate([part @ weights.T for part, weights in parts], axis=-1).reshape(*x.shape[:-1], len(w))
+
+
+def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
+    """Inputs of small whole numbers: every order of summation gives the same float32 result.
+
+    Returns x and w, then the epilogue's arrays. Entries of x and w lie in [-b, b], where b·b·K < 2^24 and K is the
+    reduction length; for the longest reductions b is 1. The arrays of the epilogue hold -4 … 4 without 0. For int8, x
+    and w hold all numbers of their dtypes: any sum is exact.
+    """
+    problem = problem.original
+    bound = max(1, min(4, int((2**24 / problem.reduction_length) ** 0.5)))
+    rng = np.random.default_rng(seed)
+
+    def draw(shape: tuple[int, ...], low: int, high: int) -> NDArray[np.float32]:
+        return rng.integers(low, high + 1, shape).astype(np.float32)
+
+    limits = ((0, 255), (-128, 127)) if problem.dtype == "int8" else ((-bound, bound),) * 2
+    x, w = (draw(t.shape, *ends) for t, ends in zip((problem.broadcast, problem.vector), limits))
+    values = np.array([-4, -3, -2, -1, 1, 2, 3, 4], np.float32)
+    return x, w, *(rng.choice(values, t.shape) for t in problem.epilogue_arrays)
+
+
+def reals(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
+    """Random inputs: x and w, then the epilogue's arrays, all drawn evenly from [-1, 1).
+
+    For bf16, x and w are rounded to it. For int8, they are drawn from all numbers of their dtypes.
+    """
+    problem, rng = problem.original, np.random.default_rng(seed)
+    tensors = (problem.broadcast, problem.vector, *problem.epilogue_arrays)
+    x, w, *arrays = (rng.random(t.shape, np.float32) * 2 - 1 for t in tensors)
+    if problem.dtype == "int8":
+        x, w, *_ = integers(problem, seed)
+    elif problem.dtype == "bf16":
+        x, w = (from_bits(to_bits(array, "bf16"), "bf16") for array in (x, w))
+    return x, w, *arrays
+
+
+def error_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray | float:
+    """The largest error that a float32 result may have, for each output.
+
+    For a sum it is K·eps · Σ|x·w|, whatever the order of summation. A bias that the sum begins with is one more
+    summand. An epilogue carries the error on and adds its own (`cpu.reference.epilogue`).
+    Source: Higham, Accuracy and Stability of Numerical Algorithms, section 3.1: |error| <= gamma_K · Σ|x·w|.
+    """
+    problem = problem.original
+    if problem.sum_dtype == "s32":
+        return exact_bound(problem, x, w, *arrays)
+    bias = bias_of(problem)
+    begin = np.abs(broadcast(problem, bias, arrays[problem.epilogue_arrays.index(bias)])) if bias else 0.0
+    bound = problem.reduction_length * UNIT * (_sums(problem, np.abs(x), np.abs(w)) + begin)
+    return finished(problem, _sums(problem, x, w), arrays, bound).error if problem.epilogue else bound
+
+
+def exact_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray | float:
+    """As `error_bound`, for inputs from `integers`, whose sums are exact.
+
+    The bound is 0, except where an epilogue rounds or where an int32 becomes a float32.
+    """
+    problem = problem.original
+    as_summed = problem.sum_dtype == "f32" or problem.keeps_sums
+    if as_summed and not problem.epilogue:
+        return 0.0
+    sums = _sums(problem, x, w)
+    bound = 0.0 if as_summed else np.where(np.abs(sums) > 2**24, UNIT * np.abs(sums), 0.0)
+    return finished(problem, sums, arrays, bound).error if problem.epilogue else bound
+
+
+def wrong(problem: Problem, y: np.ndarray, expected: np.ndarray, bound: np.ndarray | float) -> np.ndarray:
+    """Which elements of y, in the kernel's own number format, are further from `expected` than `bound` and the rounding
+    to that format allow.
+    """
+    dtype = problem.output_dtype
+    if dtype == "f32":
+        return beyond(y, expected, bound)
+    # Rounding keeps the order of numbers: a narrow output lies between the rounded ends of the allowed range.
+    with np.errstate(invalid="ignore"):
+        low, high = (from_bits(to_bits(end, dtype), dtype) for end in (expected - bound, expected + bound))
+    found = from_bits(y, dtype)
+    # If an epilogue divides by a value that may be 0, its bound is infinite, and every result is accepted.
+    accepted: np.ndarray = (low <= found) & (found <= high) | np.isinf(bound) | np.isnan(expected)
+    return ~accepted
+
+
+def beyond(y: np.ndarray, expected: np.ndarray, bound: np.ndarray | float) -> np.ndarray:
+    """Which elements of a float32 result are further from `expected` than `bound`. Infinities and NaN must be the same.
+
+    Two cases accept every result. A value within its bound of the end of float32's range may become infinite. And if an
+    epilogue divides by a value that may be 0, its bound is infinite.
+    """
+    if np.isscalar(bound) and bound == 0:
+        different: np.ndarray = y != expected
+        return different
+    with np.errstate(all="ignore"):
+        near = np.abs(y - expected) <= bound
+        same = (y == expected.astype(np.float32)) | (np.isnan(y) & np.isnan(expected))
+        overflows = np.isfinite(expected) & (np.abs(expected) + bound > np.finfo(np.float32).max)
+    accepted: np.ndarray = near | same | overflows | np.isinf(bound)
+    return ~accepted

@@ -1,0 +1,16 @@
+"""The edge: this CPU, its compiler, files and processes. Nothing here knows what a kernel computes.
+
+Read in this order:
+
+    host           what this CPU is: vendor, ISA flags, caches, a fingerprint
+    toolchain      the C compiler: finding it, asking what it can do, running it
+    cache          compiled kernels kept on disk, each compiled once
+    cache_command  the command that shows, empties and limits the cache
+    library        compiles C text once per machine, and loads it from bytes
+    timer          seconds per call, peak FMA rate and bandwidths, timed in C
+    probe          measures one core of this machine: peak and bandwidths
+    neighbours     repeats a measurement when other programs used its cores
+    numbers        the number formats of arrays
+    worker         runs functions in child processes: a crash or a hang of a kernel costs one child
+    worker_child   the child's side of `cpu.runtime.worker`
+"""

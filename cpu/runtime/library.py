@@ -1,0 +1,90 @@
+"""Compiles C text once per machine, and loads it from bytes: the bytes that were checked are the bytes that run.
+
+A file would not do. It may be replaced between the check and the load. And the dynamic loader knows a library by its
+path: for a path that it has open already, it returns the library that lay there first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from cpu.runtime.cache import CacheError, entry_path, kept
+from cpu.runtime.toolchain import BASE_FLAGS, Compiler, compile_shared, find_compiler
+
+Opened = TypeVar("Opened")
+
+
+def load(source: str, flags: tuple[str, ...], opened: Callable[[str], Opened], openmp: bool = False) -> Opened:
+    """Compiles C ``source`` with ``flags``, unless the cache has it, and returns what ``opened(path)`` makes of it.
+
+    opened: loads a shared object; raises OSError if it cannot. The path is valid during that call only.
+    Raises ToolchainError if there is no compiler or it fails. Raises CacheError if the cache folder cannot be written,
+    or if programs can be loaded neither from memory nor from the folder for temporary files.
+    """
+    content = compiled(source, flags, openmp)
+    try:
+        return load_bytes(content, opened)
+    except OSError as error:
+        raise CacheError(
+            f"a compiled kernel cannot be loaded ({error}): set TMPDIR to a folder that programs may be loaded from"
+        ) from error
+
+
+def compiled(source: str, flags: tuple[str, ...], openmp: bool = False) -> bytes:
+    """The bytes of C ``source`` compiled with ``flags``, from the cache or compiled now. Raises as ``load`` does."""
+    compiler = find_compiler()
+
+    def make(path: Path) -> bytes:
+        compile_shared(compiler, source, path, flags, openmp)
+        return path.read_bytes()
+
+    return kept(_name(compiler, source, flags, openmp), source, make)
+
+
+def shared_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> Path:
+    """The path of C ``source`` compiled with ``flags``, from the cache or compiled now. Its source lies beside it.
+
+    A full cache deletes the file: to load it, use ``load``. Raises as ``load`` does.
+    """
+    compiled(source, flags, openmp)
+    return entry_path(_name(find_compiler(), source, flags, openmp))
+
+
+def _name(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool) -> str:
+    identity = [platform.machine(), compiler.command, compiler.banner, BASE_FLAGS, flags, openmp and compiler.openmp]
+    return hashlib.sha256(json.dumps([identity, source]).encode()).hexdigest() + ".so"
+
+
+def load_bytes(content: bytes, opened: Callable[[str], Opened]) -> Opened:
+    """Loads the bytes of a shared object: returns what ``opened(path)`` makes of them.
+
+    opened: loads a shared object; raises OSError if it cannot. The path is valid during that call only.
+    The bytes lie in memory. If the system loads no program from there, they lie in the folder for temporary files.
+    Raises OSError.
+    """
+    with contextlib.suppress(OSError), os.fdopen(os.memfd_create("tilewright"), "wb") as file:
+        file.write(content)
+        file.flush()
+        return opened(_path(file.fileno(), content))
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
+        path = Path(folder) / "kernel.so"
+        path.write_bytes(content)
+        return opened(str(path))
+
+
+def _path(descriptor: int, content: bytes) -> str:
+    """A path to the open file, spelled differently for each content.
+
+    The system reuses descriptors, and for the path of one that it knows the loader would return the older library. `/`
+    and `./` change nothing in a path, so here they stand for the bits of a hash. The same bytes give the same library.
+    """
+    bits = f"{int.from_bytes(hashlib.sha256(content).digest()[:16], 'big'):0128b}"
+    return f"/proc/self/fd/{bits.replace('0', '/').replace('1', './')}{descriptor}"

@@ -1,0 +1,58 @@
+"""The number formats of arrays: C types, NumPy dtypes, and conversion to and from bf16, which NumPy lacks.
+
+The bits of bf16 lie in uint16. f16 is NumPy's float16; f32 and tf32 are its float32. In an int8 problem x is u8 and the
+weights are s8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element of an array. c: its C type. numpy: the dtype that holds it. named: what other libraries call a dtype
+    that NumPy lacks.
+    """
+
+    c: str
+    numpy: np.dtype
+    named: str = ""
+
+
+ELEMENTS = {
+    "f32": Element("float", np.dtype(np.float32)),
+    "bf16": Element("uint16_t", np.dtype(np.uint16), named="bfloat16"),
+    "s32": Element("int32_t", np.dtype(np.int32)),
+    "u8": Element("uint8_t", np.dtype(np.uint8)),
+    "s8": Element("int8_t", np.dtype(np.int8)),
+}
+
+
+def to_bits(array: np.ndarray, dtype: str) -> np.ndarray:
+    """Floats as a contiguous array of `dtype`, rounded to nearest even. bf16 becomes uint16; tf32 keeps all of f32.
+
+    u8, s8 and s32 saturate: a value beyond their range becomes the nearest end of it.
+    """
+    array = np.ascontiguousarray(array)
+    if dtype == "f16":
+        return array.astype(np.float16)
+    if dtype in ("u8", "s8", "s32"):
+        limits = np.iinfo(ELEMENTS[dtype].numpy)
+        return np.asarray(np.clip(np.rint(array), limits.min, limits.max), ELEMENTS[dtype].numpy)
+    if dtype != "bf16":
+        return array.astype(np.float32)
+    if array.dtype == np.uint16:
+        return array
+    bits = array.astype(np.float32).view(np.uint32)
+    rounded = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+    return np.where(np.isnan(array), np.uint16(0x7FFF), rounded)
+
+
+def from_bits(array: np.ndarray, dtype: str) -> np.ndarray:
+    """The values of an array from `to_bits`: float32, or float64 for s32, which float32 cannot hold."""
+    if dtype == "bf16":
+        return (array.astype(np.uint32) << 16).view(np.float32)
+    return array.astype(np.float64 if dtype == "s32" else np.float32)

@@ -1,0 +1,57 @@
+"""Measures one core of this machine: its FMA peak, and the bandwidth of each cache level and of memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cpu.runtime.host import Host
+from cpu.runtime.timer import peak_gflops, read_bandwidth, stream_bandwidth, write_bandwidth
+
+_MEMORY_MIN_BYTES = 64 << 20
+_MEMORY_MAX_BYTES = 256 << 20
+# Together about half a second; filling the buffer and compiling timer.c add less.
+_CACHE_SECONDS = 0.04
+_MEMORY_SECONDS = 0.1
+
+
+def probe(flags: tuple[str, ...], lanes: int, host: Host) -> dict[str, Any]:
+    """Measures one core of this machine, in under two seconds. The result can be written as JSON.
+
+    peak_gflops: f32 GFLOP/s. read, write: bytes/s of loads and of plain stores, by cache name and "memory".
+    memory_stream: bytes/s of streaming stores. buffer_bytes: the size of each level's buffer.
+    ``flags`` and ``lanes`` are those of ``timer.py``; raises what its functions raise. If four times the last cache
+    exceeds 256 MiB, that cache serves part of "memory".
+    """
+    sizes = buffer_sizes(host)
+    # Each page is written once: pages that were never written all map to one page of zeros.
+    buffer = np.full(max(sizes.values()), 1, dtype=np.uint8)
+    rates: dict[str, dict[str, float]] = {"read": {}, "write": {}}
+    for level, size in sizes.items():
+        seconds = _MEMORY_SECONDS if level == "memory" else _CACHE_SECONDS
+        for kind, measured in zip(rates, (read_bandwidth, write_bandwidth)):
+            rates[kind][level] = measured(buffer[:size], flags, lanes, seconds)
+    memory = buffer[: sizes["memory"]]
+    return {
+        "peak_gflops": peak_gflops(flags, lanes, _CACHE_SECONDS),
+        **rates,
+        "memory_stream": stream_bandwidth(memory, flags, lanes, _MEMORY_SECONDS),
+        "buffer_bytes": sizes,
+    }
+
+
+def buffer_sizes(host: Host) -> dict[str, int]:
+    """Bytes to read for each level. Half of a cache stays in it beside what else runs. Memory gets four times the last
+    cache.
+    """
+    # A buffer holds more than the level before, or it would measure that level. It is at most 16 times as large as that
+    # level: a virtual machine may be told of a cache that it shares (of 480 MiB, 64 were its own).
+    sizes = {}
+    previous = 0
+    for cache in host.caches:
+        half = min(cache.bytes // 2, 16 * previous or cache.bytes)
+        sizes[cache.name] = half if half > previous else (previous + cache.bytes) // 2
+        previous = cache.bytes
+    sizes["memory"] = min(_MEMORY_MAX_BYTES, max(_MEMORY_MIN_BYTES, 4 * previous))
+    return sizes

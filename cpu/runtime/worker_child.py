@@ -1,0 +1,115 @@
+"""The child's side of `cpu.runtime.worker`.
+
+`python -m cpu.runtime.worker_child CONFIGURATION` answers requests until its pipe closes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import json
+import os
+import re
+import resource
+import select
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cpu.runtime.cache import CacheError
+from cpu.runtime.host import MachineError
+from cpu.runtime.toolchain import CompileError, ToolchainError
+
+_NAME = re.compile(r"([a-z][a-z0-9_]*)(?:\.[a-z][a-z0-9_]*)*:[a-z][a-zA-Z0-9_]*")
+_PR_SET_PDEATHSIG = 1
+
+
+def checked_name(name: str, packages: Iterable[str]) -> tuple[str, str]:
+    """Module and function of `package.module:function`. Raises ValueError if the package is not in `packages`."""
+    match = _NAME.fullmatch(name)
+    if match is None or match[1] not in packages:
+        raise ValueError(
+            f"{name!r} cannot run in a worker: give package.module:function, of one of the packages "
+            f"{', '.join(packages)}"
+        )
+    module, _, function = name.partition(":")
+    return module, function
+
+
+def _serve(configuration: Mapping[str, Any]) -> None:
+    """Answers requests until the parent closes its end of the pipe."""
+    requests, answers = configuration["requests"], configuration["answers"]
+    for descriptor in (requests, answers):
+        os.set_inheritable(descriptor, False)  # the compilers that we start must not hold the pipes open
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _limit_memory(configuration["memory_bytes"])
+    _be_the_first_to_go()
+    _die_with_parent(requests, configuration["parent"])
+    with open(requests, "rb") as incoming, open(answers, "wb") as outgoing:
+        answer = json.dumps({"result": "ready"})
+        while True:
+            outgoing.write(answer.encode() + b"\n")
+            outgoing.flush()
+            request = incoming.readline()
+            if not request:
+                return
+            answer = _answer(request, configuration["packages"])
+
+
+def _answer(request: bytes, packages: Iterable[str]) -> str:
+    try:
+        call = json.loads(request)
+        module, name = checked_name(call["function"], packages)
+        function = getattr(importlib.import_module(module), name)
+        # A function that the module merely imported does not count.
+        if not callable(function) or getattr(function, "__module__", None) != module:
+            raise ValueError(f"{name} is not a function of {module}")
+        return json.dumps({"result": function(**call["arguments"])})
+    except MachineError as error:
+        return json.dumps({"memory": str(error)})
+    except (CacheError, ToolchainError) as error:
+        if isinstance(error, CompileError):
+            return json.dumps({"error": f"{type(error).__name__}: {error}"})
+        return json.dumps({"environment": str(error)})  # the next candidate would fail in the same way
+    except BaseException as error:  # also SystemExit: the child goes on
+        kind = "MemoryError" if isinstance(error, MemoryError) else type(error).__name__
+        return json.dumps({"error": f"{kind}: {error}" if str(error) else kind})
+
+
+def _limit_memory(wanted: int) -> None:
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def _be_the_first_to_go() -> None:
+    """If the system runs out of memory all the same, it is to kill this child and not the program that measures."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("1000")
+
+
+def _die_with_parent(requests: int, parent: int | None) -> None:
+    """Ends this process when its parent ends."""
+    # Two ways, because neither always works. The signal of Linux interrupts anything, but only works if the parent's
+    # main thread started us. The thread that waits for the pipe to close needs the GIL, which kernels release.
+    if parent is not None:
+        with contextlib.suppress(AttributeError, OSError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            sys.exit("the parent ended before the worker started")
+    watcher = select.poll()
+    watcher.register(requests, 0)  # reports nothing but the hang-up
+
+    def watch() -> None:
+        watcher.poll()
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+if __name__ == "__main__":
+    _serve(json.loads(sys.argv[1]))

@@ -1,0 +1,35 @@
+"""The residual of a TMA pipeline: an array of the epilogue that has the output's layout, z in `relu(y + b + z)`.
+
+TMA copies it to the buffers from which the output is stored, with the same swizzle. Each lane reads its pairs there and
+writes its results in their place. So no thread waits for memory, and memory is read in whole lines.
+"""
+
+from __future__ import annotations
+
+from gpu.codegen.instructions import CHUNK
+from tiling.dtypes import DTYPE_BYTES
+from tiling.problem import Problem
+from tiling.tensor import Tensor
+
+BARRIER_BYTES = 2 * 8  # for a warp: an mbarrier for each of its two buffers
+
+
+def rows_of_chunks(problem: Problem) -> bool:
+    """Whether the output's rows are multiples of 16 bytes, as TMA copies of its layout need."""
+    return problem.output.shape[-1] * DTYPE_BYTES[problem.output_dtype] % CHUNK == 0
+
+
+def residual_of(problem: Problem) -> Tensor | None:
+    """The first array of the epilogue that TMA can copy; threads load the others."""
+    if not rows_of_chunks(problem):
+        return None
+    alike = (array for array in problem.epilogue_arrays if array.indices == problem.output.indices)
+    return next(alike, None)
+
+
+def stored_and_loaded_by_threads(problem: Problem) -> bool:
+    """Whether threads store the output and load, for every point of it, a number of some array."""
+    rows = set(problem.row_dims)
+    return not rows_of_chunks(problem) and any(
+        problem.vector_dim in array.dims and array.dims & rows for array in problem.epilogue_arrays
+    )

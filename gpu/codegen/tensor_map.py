@@ -1,0 +1,96 @@
+"""Tensor maps as data: a tensor's shape in memory, and the box of it that one TMA copy moves.
+
+The driver encodes a map in 128 bytes (cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col); the twin reads the same
+numbers. Dims are innermost first, as the driver has them. Source of the limits: CUDA driver API, "Tensor Map Object
+Management".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tiling.dtypes import DTYPE_BYTES
+from tiling.scheme import SchemeError
+
+SWIZZLE = 128  # bytes of a row of a box, within which chunks are permuted
+_LARGEST_BOX = 256  # elements along each dim
+_LARGEST_DIM = 1 << 31
+_LARGEST_STEP = 8
+_STRIDE_UNIT = 16  # bytes
+# Drivers up to WRONG_DRIVER set a bit, which has to be cleared, in the maps of tensors of fewer than _SMALL_BYTES.
+# Source: CUTLASS clears it in copy_traits_sm90_tma.hpp and copy_traits_sm90_im2col.hpp (seen in August 2026).
+WRONG_DRIVER = 13010
+_SMALL_BYTES = 131072
+WRONG_WORD, WRONG_BIT = 1, 21  # words of 64 bits
+
+
+class TensorMapError(SchemeError):
+    """TMA cannot copy this box or array. The message says which number is wrong, and what it has to be."""
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """An im2col box of an image (C, W, H, N): one pixel of each of `count` windows, in the order of the output.
+
+    Along W and H, windows begin `steps` pixels apart, at `lower` or later and before dim + `upper`.
+    """
+
+    lower: tuple[int, int]
+    upper: tuple[int, int]
+    steps: tuple[int, int]
+    count: int
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """The map of the kernel's parameter number `array`. Strides are in bytes, without that of the innermost dim.
+
+    Boxes lie in shared memory in rows of 128 bytes, whose chunks of 16 bytes are swizzled. Raises TensorMapError.
+    """
+
+    name: str
+    array: int
+    dtype: str
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    pixels: Pixels | None = None
+
+    def __post_init__(self) -> None:
+        element = DTYPE_BYTES[self.dtype]
+        if any(stride % _STRIDE_UNIT for stride in self.strides):
+            wrong = next(s for s in self.strides if s % _STRIDE_UNIT)
+            raise TensorMapError(
+                f"{self.name}: rows {wrong} bytes apart cannot be copied by TMA, which needs a multiple of "
+                f"{_STRIDE_UNIT}"
+            )
+        if not all(0 < dim <= _LARGEST_DIM for dim in self.dims):
+            raise TensorMapError(f"{self.name}: a tensor of {self.dims} is too large for TMA copies")
+        if not all(0 < size <= _LARGEST_BOX for size in self.rows) or self.box[0] * element != SWIZZLE:
+            raise TensorMapError(
+                f"{self.name}: boxes of {self.box} cannot be copied by TMA: rows are {SWIZZLE // element} elements, "
+                f"and no other side is longer than {_LARGEST_BOX}"
+            )
+        if self.pixels:
+            _check_pixels(self.name, self.pixels)
+
+    @property
+    def small(self) -> bool:
+        """Whether the tensor is so small that drivers up to `WRONG_DRIVER` set a wrong bit in its map."""
+        element = DTYPE_BYTES[self.dtype]
+        steps = (element, *self.strides)
+        return element + sum((dim - 1) * step for dim, step in zip(self.dims, steps)) < _SMALL_BYTES
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Rows of 128 bytes in a box, along each dim."""
+        return (self.pixels.count,) if self.pixels else self.box[1:]
+
+
+def _check_pixels(name: str, pixels: Pixels) -> None:
+    if not all(-128 <= corner <= 127 for corner in (*pixels.lower, *pixels.upper)):
+        raise TensorMapError(f"{name}: padding or windows of more than 128 pixels cannot be copied by TMA")
+    if not all(1 <= step <= _LARGEST_STEP for step in pixels.steps):
+        raise TensorMapError(
+            f"{name}: a stride of {max(pixels.steps)} cannot be copied by TMA, only up to {_LARGEST_STEP}"
+        )

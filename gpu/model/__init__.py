@@ -1,0 +1,8 @@
+"""Which schedules fit a GPU, and how long each takes by the analytic model.
+
+Read in this order:
+
+    devices  GPUs as data: limits and rates
+    space    the schedules to try: under 200 for each dtype, whatever the problem's size
+    predict  the time of a scheme by the model, with its parts
+"""

@@ -1,0 +1,92 @@
+"""GPUs as data: the limits and rates that the schedule space and the model need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Device:
+    """One GPU model. Bandwidths are in bytes/s, the clock is in Hz, sizes are in bytes.
+
+    `matrix_flops` are the FLOP a cycle of mma.sync on one multiprocessor.
+    """
+
+    name: str
+    architecture: str
+    multiprocessors: int
+    clock: float
+    matrix_flops: dict[str, int]
+    shared_of_block: int
+    shared_of_multiprocessor: int
+    l2_bytes: int
+    l2_bandwidth: float
+    memory_bandwidth: float
+    blocks_of_multiprocessor: int = 32
+    threads_of_multiprocessor: int = 2048
+    shared_bandwidth: int = 128  # bytes a cycle
+    wgmma_flops: int = 0  # as `matrix_flops`, for 16-bit types; 0 where there is no wgmma
+
+    def peak_flops(self, dtype: str) -> float:
+        """FLOP/s of all matrix units at the boost clock: the dense tensor-core rate of the data sheet."""
+        return self.multiprocessors * self.clock * (self.wgmma_rate(dtype) or self.matrix_flops[dtype])
+
+    def wgmma_rate(self, dtype: str) -> int:
+        """FLOP a cycle of wgmma on one multiprocessor; 0 where there is no wgmma."""
+        return self.wgmma_flops // 2 if dtype == "tf32" else self.wgmma_flops
+
+
+def _rates(sixteen: int) -> dict[str, int]:
+    return {"f16": sixteen, "bf16": sixteen, "tf32": sixteen // 2}
+
+
+# Multiprocessors, boost clock and memory: NVIDIA's data sheet of each board. Shared memory, threads and blocks of a
+# multiprocessor: the table of compute capabilities in the CUDA C++ programming guide. On Hopper mma.sync reaches about
+# 65 % of `wgmma_flops`.
+#
+# No vendor states the bandwidth of an L2. Those of A100 and L40S are from published micro-benchmarks, to two digits.
+# Hopper's is what its multiprocessors got in a matrix product: fast.cu's kernel 6 (README of commit a1bb7b2) multiplies
+# 8192³ on an H100 in 1.414 ms, without clusters, in blocks of 192 x 192. 43² blocks read 2·192·8192 numbers of 16 bits
+# each, and write 8192²: 11.8 GB. It may have been more: the blocks of 128 x 256 in its code give 9.2e12 bytes/s, and
+# 5120 bytes a cycle would be 9.4e12.
+DEVICES = {
+    device.name: device
+    for device in (
+        Device("A100", "sm_80", 108, 1.41e9, _rates(2048), 163 << 10, 164 << 10, 40 << 20, 4.5e12, 1.94e12),
+        Device("L40S", "sm_89", 142, 2.52e9, _rates(1024), 99 << 10, 100 << 10, 96 << 20, 5.0e12, 0.86e12, 24, 1536),
+        Device(
+            "H100",
+            "sm_90a",
+            132,
+            1.83e9,
+            _rates(2662),
+            227 << 10,
+            228 << 10,
+            50 << 20,
+            8.3e12,
+            3.35e12,
+            wgmma_flops=4096,
+        ),
+        Device(
+            "H200",
+            "sm_90a",
+            132,
+            1.83e9,
+            _rates(2662),
+            227 << 10,
+            228 << 10,
+            50 << 20,
+            8.3e12,
+            4.8e12,
+            wgmma_flops=4096,
+        ),
+    )
+}
+
+
+def device_named(name: str) -> Device:
+    """The device called `name`, in any case. Raises KeyError with a sentence that lists the known names."""
+    for device in DEVICES.values():
+        if device.name.casefold() == name.casefold():
+            return device
+    raise KeyError(f"no GPU called {name!r} is known; there are {', '.join(DEVICES)}")

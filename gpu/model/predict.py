@@ -1,0 +1,251 @@
+"""The analytic model: how long a scheme takes on a device, and which of the device's pipes is the slowest.
+
+Each part of a prediction is the time that one pipe is busy if no other pipe makes it wait. The slowest part counts,
+plus the time that nothing hides. Blocks run in waves of as many as the device holds at once, so the model counts an
+almost empty last wave too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from gpu.codegen.aligned import aligned_rows, is_copied
+from gpu.codegen.gather import staged, turns
+from gpu.codegen.operand import Operand
+from gpu.codegen.pipeline import WARP, Pipeline
+from gpu.codegen.reading import pipeline_of
+from gpu.codegen.tensor_map import SWIZZLE
+from gpu.codegen.tma import load_lines, stored_by_tma, stored_columns
+from gpu.model.devices import Device
+from gpu.model.space import candidates, resident_blocks
+from tiling.dtypes import DTYPE_BYTES
+from tiling.problem import Problem
+from tiling.scheme import Scheme
+
+# Cycles, from published micro-benchmarks of Ampere and Hopper, to one digit: from a copy to the first use of its data
+# from memory; a load from the L2; from an ldmatrix to the end of the matrix instruction that needs it, of which each
+# takes about half; a barrier.
+_MEMORY_LATENCY = 800
+_L2_LATENCY = 260
+_PART_LATENCY = 60
+_BARRIER_LATENCY = 30
+_READ_BANDWIDTH = 64  # bytes a cycle that one multiprocessor reads from the L2
+# Cycles between two TMA copies that one thread issues, to one digit.
+_TMA_COPY = 20
+# Cycles until a tile's last products are done, and instructions that convert, address and store a pair of sums, counted
+# in the text. By both, a tile of 128 x 256 takes 1,500 cycles to drain. A reading of the machine code expects 1,500 to
+# 2,000; a device has the last word.
+_LAST_PRODUCTS = 500
+_PAIR_STORE = 8
+# Instructions by which a warp stores a row of its buffer that TMA cannot store, counted in the machine code.
+_ROW_STORE = 18
+_SECTOR = 32  # bytes that the L2 sends at once
+_LAUNCH_SECONDS = 2e-6
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The predicted seconds of a scheme: `parts` by pipe, and `unhidden`, which no pipe's work hides.
+
+    `resident` blocks run on a multiprocessor at once, in `waves` waves. The part `turns` is no pipe: workers that each
+    multiply and drain their tiles cannot end before it.
+    """
+
+    scheme: Scheme
+    parts: tuple[tuple[str, float], ...]
+    unhidden: float
+    resident: int
+    waves: float
+
+    @property
+    def seconds(self) -> float:
+        return max(time for _, time in self.parts) + self.unhidden
+
+    @property
+    def bottleneck(self) -> str:
+        return max(self.parts, key=lambda part: part[1])[0]
+
+
+def predict(scheme: Scheme, device: Device) -> Prediction:
+    """The time of a scheme on a device. Raises ValueError where it does not fit the device."""
+    pipeline = pipeline_of(scheme)
+    resident = resident_blocks(pipeline, device)
+    if resident < 1:
+        raise ValueError(f"{scheme.text} does not fit {device.name}")
+    rows, columns, depth = pipeline.block_tile
+    grid, at_once = pipeline.grid, resident * device.multiprocessors
+    whole, rest = divmod(grid, at_once)
+    # Tiles of the busiest multiprocessor. For its pipes they come one after the other.
+    takers = pipeline.taker_map.workers
+    serial = (whole * resident + ceil(rest / device.multiprocessors)) * takers
+    flops = 2 * rows * columns * depth
+    dtype = scheme.problem.dtype
+    rate = device.wgmma_rate(dtype) if pipeline.asynchronous else device.matrix_flops[dtype]
+    copied = sum(pipeline.tile_bytes)
+    cycle = 1 / device.clock
+    # In a TMA pipeline the products of a step are under way while threads wait for the next step. Where fragments are
+    # prefetched, the wait for them coincides with the wait for the part before.
+    part_latency = _PART_LATENCY / 2 if pipeline.preloads else _PART_LATENCY
+    step_latency = (1 if pipeline.tma else pipeline.unrolled[2]) * part_latency + _BARRIER_LATENCY
+    step_latency += _gather_latency(pipeline)
+    matrix = serial * pipeline.steps * flops / rate * cycle
+    # Blocks or takers of a multiprocessor, each of which drains a tile while the others multiply.
+    workers = min(resident * takers, serial)
+    drain = serial * _drain(pipeline) * cycle
+    parts = (
+        ("matrix", matrix),
+        ("turns", (matrix + drain) / workers if workers > 1 else 0.0),
+        ("shared", serial * pipeline.steps * (copied + _fragment_bytes(pipeline)) / device.shared_bandwidth * cycle),
+        ("latency", ceil(grid / at_once) * takers * pipeline.steps * step_latency * cycle),
+        ("copies", serial * pipeline.steps * _copies(pipeline) * cycle),
+        ("l2", _l2_bytes(pipeline) / device.l2_bandwidth),
+        ("memory", _memory_bytes(pipeline, at_once * takers, device) / device.memory_bandwidth),
+    )
+    stores = rows * columns * DTYPE_BYTES[scheme.problem.output_dtype] * at_once / device.l2_bandwidth
+    stores += drain / serial if workers > 1 else drain
+    unhidden = _LAUNCH_SECONDS + 2 * _MEMORY_LATENCY * cycle + stores + _adding_up(pipeline, device)
+    unhidden += _aligning(pipeline, device)
+    return Prediction(scheme, parts, unhidden, resident, grid / at_once)
+
+
+def rank(problem: Problem, device: Device) -> tuple[Prediction, ...]:
+    """All candidates of the space on a device, the fastest by prediction first.
+
+    Among equals the one whose other pipes are less busy comes first.
+    """
+
+    def order(p: Prediction) -> tuple[float, list[float], str]:
+        return p.seconds, sorted((time for _, time in p.parts), reverse=True), p.scheme.text
+
+    return tuple(sorted((predict(s, device) for s in candidates(problem, device)), key=order))
+
+
+def _adding_up(pipeline: Pipeline, device: Device) -> float:
+    """Seconds in which the last block of a split-K tile takes its split-K semaphore and adds up the partial sums of all
+    blocks.
+    """
+    if pipeline.split_k == 1:
+        return 0.0
+    last = 4 * pipeline.partial_sums / min(pipeline.tiles, device.multiprocessors) / _READ_BANDWIDTH
+    return (2 * _MEMORY_LATENCY + last) / device.clock
+
+
+def _aligning(pipeline: Pipeline, device: Device) -> float:
+    """Seconds of the kernel that copies inputs which TMA cannot read where they lie: a launch, and the bytes moved."""
+    copies = aligned_rows(_operands(pipeline)) if pipeline.tma else ()
+    return _LAUNCH_SECONDS + sum(copy.moved for copy in copies) / device.memory_bandwidth if copies else 0.0
+
+
+def _row_stores(pipeline: Pipeline) -> float:
+    """Cycles in which warps store the rows of a tile that TMA cannot store. Four warps issue at once."""
+    if not pipeline.tma or stored_by_tma(pipeline):
+        return 0.0
+    rows, columns, _ = pipeline.block_tile
+    return rows * columns / stored_columns(pipeline) * _ROW_STORE / 4
+
+
+def _fragment_bytes(pipeline: Pipeline) -> int:
+    """Bytes of shared memory that all warps or warpgroups of a tile read in a step.
+
+    A warp loads each fragment once and keeps it for several instructions. Each instruction of a warpgroup reads its
+    rows of a and its columns of b again.
+    """
+    rows, columns, depth = pipeline.warp_tile
+    read = rows + columns
+    if pipeline.asynchronous:
+        instruction, (down, across, _) = pipeline.instruction, pipeline.unrolled
+        read = down * across * (instruction.rows + instruction.columns)
+    return pipeline.warp_map.workers * read * depth * pipeline.element_bytes
+
+
+def _drain(pipeline: Pipeline) -> float:
+    """Cycles from a tile's last products to its last store. Four schedulers issue an instruction a cycle each."""
+    rows, columns, _ = pipeline.block_tile
+    return _LAST_PRODUCTS + rows * columns / 2 / WARP * _PAIR_STORE / 4 + _row_stores(pipeline)
+
+
+def _l2_bytes(pipeline: Pipeline) -> float:
+    """Bytes to and from the L2.
+
+    Each block of a cluster reads only its part of a shared tile. Partial sums of 4 bytes are written and read.
+    """
+    shares = reversed(pipeline.rank_map.shape[:2])
+    sizes = [size * _sectors(pipeline, side) for side, size in enumerate(pipeline.tile_bytes)]
+    step = sum(size / share for size, share in zip(sizes, shares))
+    tiles = pipeline.tiles * pipeline.split_k
+    return tiles * pipeline.steps * step + 8 * pipeline.partial_sums + _finishing_bytes(pipeline.scheme)
+
+
+def _sectors(pipeline: Pipeline, side: int) -> float:
+    """How much more than its bytes the L2 sends of an input: a row of 128 bytes that begins within a sector lies in one
+    sector more.
+    """
+    operand = _operands(pipeline)[side]
+    if pipeline.tma and is_copied(operand):
+        return 1.0  # the copy's rows begin at sectors
+    within = 1 - pipeline.alignment(side, _SECTOR) / _SECTOR
+    return 1 + within * _SECTOR / SWIZZLE
+
+
+def _copies(pipeline: Pipeline) -> float:
+    """Cycles in which a block issues the copies of one step. Four warps issue one instruction a cycle each."""
+    if pipeline.tma:
+        return _TMA_COPY * len(load_lines(_operands(pipeline)))
+    instructions = sum(_copy_instructions(o) * o.units_each for o in _operands(pipeline))
+    return instructions * pipeline.warp_map.workers * pipeline.instruction.threads / 32 / 4
+
+
+def _copy_instructions(operand: Operand) -> int:
+    """Instructions of one copy."""
+    # A cp.async takes itself and about four instructions for addresses. A gathered chunk takes its address and, for
+    # every run that it may lie in, two loads, fifteen selections and shifts, and their conditions.
+    return 10 + 40 * turns(operand) if operand.gathered else 5
+
+
+def _gather_latency(pipeline: Pipeline) -> float:
+    """Cycles of a step in which a thread waits for gathered data. Several chunks arrive together."""
+    gathered = [] if pipeline.tma else [operand for operand in _operands(pipeline) if operand.gathered]
+    return sum(_L2_LATENCY * operand.units_each // staged(operand) for operand in gathered)
+
+
+def _operands(pipeline: Pipeline) -> tuple[Operand, Operand]:
+    return Operand(pipeline, 0), Operand(pipeline, 1)
+
+
+def _finishing_bytes(scheme: Scheme) -> int:
+    """Bytes of the epilogue: the output is written once, and each array of the epilogue is read once."""
+    problem = scheme.problem
+    elements = sum(tensor.elements for tensor in (problem.output, *problem.epilogue_arrays))
+    return elements * DTYPE_BYTES[problem.output_dtype]
+
+
+def _group(pipeline: Pipeline) -> int:
+    """Tiles of rows that blocks take before the next tile of columns."""
+    found = 1
+    for loop in reversed(pipeline.blocks):
+        if loop.dim == pipeline.axes[0]:
+            found *= loop.trips
+        elif loop.worker == pipeline.blocks[0].worker:
+            break
+    return found
+
+
+def _memory_bytes(pipeline: Pipeline, at_once: int, device: Device) -> float:
+    """Bytes to and from memory: each input once if the L2 holds both, else what every wave reads again."""
+    problem = pipeline.problem
+    inputs = (problem.broadcast.elements + problem.vector.elements) * pipeline.element_bytes
+    finishing = _finishing_bytes(pipeline.scheme)
+    if inputs <= device.l2_bytes // 2:
+        return inputs + finishing
+    extents, (rows, columns, _) = pipeline.scheme.extents, pipeline.block_tile
+    # A wave is a rectangle of tiles, as high as the innermost group of block loops.
+    row_axis, column_axis, _ = pipeline.axes
+    group = _group(pipeline)
+    wide = min(ceil(at_once / group), ceil(extents[column_axis] / columns))
+    high = min(group * ceil(at_once / (group * wide)), ceil(extents[row_axis] / rows))
+    waves = ceil(pipeline.tiles * pipeline.split_k / at_once)
+    share_a = problem.broadcast.elements / extents[row_axis]
+    share_b = problem.vector.elements / extents[column_axis]
+    anew = waves * (high * rows * share_a + wide * columns * share_b) * pipeline.element_bytes / pipeline.split_k
+    return max(inputs, anew) + finishing

@@ -1,0 +1,301 @@
+"""The schedules worth trying, whatever the problem's size: under 200 for each dtype, as in Hidet.
+
+A schedule is a block's tile, its split into warps, the length of a reduction step and the number of stages. Applied to
+a problem it becomes a scheme. `limits` says which schemes fit a device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from gpu.codegen.emit import check_inputs
+from gpu.codegen.instructions import Instruction, instruction_for, instructions_for
+from gpu.codegen.operand import Operand
+from gpu.codegen.pipeline import LARGEST_THREAD_REGISTERS, REGISTERS, Pipeline
+from gpu.codegen.reading import NO_PRODUCT, is_product, pipeline_of
+from gpu.model.devices import DEVICES, Device
+from tiling.dtypes import DTYPE_BYTES
+from tiling.problem import Problem
+from tiling.scheme import Matrix, Scheme, SchemeError, Specifier, Stage, Tile, Unroll
+
+# Warps along rows and columns, and rows and columns of each warp's tile. Large tiles reuse more of what they copy;
+# small tiles give a small problem more blocks. No warp has more than 64 x 64 sums, which take half of its registers.
+_TILES = (
+    ((4, 2), (64, 64)),
+    ((2, 4), (64, 64)),
+    ((2, 2), (64, 64)),
+    ((2, 4), (64, 32)),
+    ((4, 2), (32, 64)),
+    ((4, 1), (64, 64)),
+    ((1, 4), (64, 64)),
+    ((2, 2), (64, 48)),
+    ((2, 2), (64, 32)),
+    ((2, 2), (32, 64)),
+    ((4, 1), (32, 64)),
+    ((1, 4), (64, 32)),
+    ((2, 2), (32, 48)),
+    ((2, 2), (32, 32)),
+    ((1, 2), (64, 32)),
+    ((2, 1), (32, 64)),
+    ((4, 1), (32, 32)),
+    ((1, 4), (32, 32)),
+    ((4, 1), (32, 16)),
+    ((2, 2), (32, 16)),
+    ((2, 2), (16, 32)),
+    ((2, 2), (16, 16)),
+    ((1, 4), (16, 64)),
+    ((1, 4), (16, 32)),
+    ((1, 4), (16, 16)),
+)
+# The same for wgmma: warpgroups along rows and columns, and rows and columns of the instruction. A step is 128 bytes.
+_WGMMA_TILES = (
+    ((2, 1), (64, 256)),
+    ((2, 1), (128, 128)),
+    ((2, 1), (64, 128)),
+    ((1, 1), (128, 128)),
+    ((1, 1), (64, 256)),
+    ((1, 1), (64, 128)),
+    ((2, 1), (64, 64)),
+    ((1, 1), (64, 64)),
+)
+# For the TMA pipeline: the same, the number of stages, and whether clusters share the tile. There are as many stages as
+# shared memory has room for, for as many blocks as there are registers for. A deeper ring costs nothing else, since one
+# thread copies. Large tiles are worth sharing. So are small tiles of tf32, which has no pipeline of wgmma and cp.async.
+_TMA_TILES = (
+    (((2, 1), (64, 256)), 4, True),
+    (((2, 1), (128, 128)), 4, True),
+    (((2, 1), (64, 128)), 6, True),
+    (((1, 1), (128, 128)), 3, True),
+    (((1, 1), (64, 256)), 5, True),
+    (((1, 1), (64, 128)), 4, True),
+    (((2, 1), (64, 64)), 3, False),
+    (((1, 1), (64, 64)), 4, False),
+)
+# Ping-pong: two warpgroups have a tile each, and one multiplies while the other stores. It suits products of few steps.
+_PING_PONG_TILES = (((64, 256), 4), ((128, 128), 6))
+_CLUSTERS = ((1, 1), (2, 1), (1, 2))
+_STEP_BYTES = (64, 128)
+_DEPTHS = (3, 4, 6)
+_WGMMA_DEPTHS = (3, 4, 6)
+_LARGEST_RING = max(device.shared_of_block for device in DEVICES.values())  # the largest tiles have no ring of 6 stages
+# Tiles of rows, at most, that blocks take before the next tile of columns. Blocks that run at once then share both
+# inputs in the L2.
+_GROUP = 8
+# Split-K: where tiles are fewer than multiprocessors, several blocks share a tile, as many as there are multiprocessors
+# for it. Each has at least _LEAST_STEPS steps, about as many as fill a ring. More than _MOST_SPLITS parts would take
+# longer to add up than to compute. A schedule is tried either split or whole, so that there are no more candidates than
+# schedules. For each tile the schedule of _WHOLE_DEPTH stages stays whole, or in the TMA pipeline, where each tile has
+# one number of stages, that of _WHOLE_CLUSTER.
+_LEAST_STEPS = 4
+_MOST_SPLIT_K = 32
+_WHOLE_DEPTH, _WHOLE_CLUSTER = 4, (1, 2)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One way to tile a product of a dtype. `warps` counts warps or warpgroups; `step` counts points of the reduction.
+
+    `cluster` counts blocks along rows and columns; a schedule that has one is for the TMA pipeline. There several
+    `takers`, each of `warps` warpgroups, may have tiles of their own along the rows, which is ping-pong.
+    """
+
+    instruction: Instruction
+    warps: tuple[int, int]
+    warp_tile: tuple[int, int]
+    step: int
+    depth: int
+    cluster: tuple[int, int] | None = None
+    takers: int = 1
+
+    @property
+    def together(self) -> tuple[int, int]:
+        """Tiles along rows and columns that a cluster takes at once; (1, 1) without clusters."""
+        rows, columns = self.cluster or (1, 1)
+        return rows * self.takers, columns
+
+    @property
+    def ring_bytes(self) -> int:
+        """Bytes of shared memory for all stages."""
+        rows, columns = (count * points for count, points in zip(self.warps, self.warp_tile))
+        return self.depth * (rows + columns) * self.step * DTYPE_BYTES[self.instruction.dtype]
+
+
+def schedules(dtype: str) -> tuple[Schedule, ...]:
+    """All schedules of a dtype that fit the shared memory of some device.
+
+    Raises SchemeError for a dtype that no matrix instruction reads.
+    """
+    try:
+        mma = instruction_for(dtype)
+    except KeyError:
+        raise SchemeError(f"no matrix instruction reads {dtype}; a GPU kernel takes f16, bf16 or tf32") from None
+    size = 32 // mma.depth  # an instruction reads 32 bytes of each row
+    found = [Schedule(mma, w, tile, step // size, d) for (w, tile), step, d in product(_TILES, _STEP_BYTES, _DEPTHS)]
+    by_columns = {i.columns: i for i in instructions_for(dtype) if i.worker == "warpgroup"}
+    step = max(_STEP_BYTES) // size
+    if not mma.truncates:  # wgmma reads what threads copied to shared memory, and nothing would round it
+        wgmma = product(_WGMMA_TILES, _WGMMA_DEPTHS)
+        found += [Schedule(by_columns[tile[1]], w, tile, step, d) for (w, tile), d in wgmma]
+    for (warps, tile), depth, shared in _TMA_TILES:
+        for cluster in _CLUSTERS if shared or mma.truncates else _CLUSTERS[:1]:
+            found.append(Schedule(by_columns[tile[1]], warps, tile, step, depth, cluster))
+    for (tile, depth), cluster in product(_PING_PONG_TILES, _CLUSTERS):
+        found.append(Schedule(by_columns[tile[1]], (1, 1), tile, step, depth, cluster, takers=2))
+    return tuple(schedule for schedule in found if schedule.ring_bytes <= _LARGEST_RING)
+
+
+def scheme_of(problem: Problem, schedule: Schedule, split_k: int = 1) -> Scheme:
+    """The schedule applied to a problem, with the reduction split among at most `splits` blocks.
+
+    Raises SchemeError for an operator that is not a matrix product.
+    """
+    rows, columns, reduction = _axes(problem)
+    worker, taps = "block", ""
+    blocks: list[Specifier] = []
+    if schedule.cluster:
+        # Only the last dim of the reduction is the instruction's, since TMA copies one tap of a window at a time.
+        worker, taps, reduction = "cluster", reduction[:-1], reduction[-1]
+        blocks = [Tile(axis, count, "block") for axis, count in zip((rows, columns), schedule.cluster)]
+        blocks += [Tile(rows, schedule.takers, "warpgroup")] if schedule.takers > 1 else []
+    steps = {tap: problem.extents[tap] for tap in taps} | {reduction: -(-problem.extent(reduction) // schedule.step)}
+    each = _steps_each(steps, split_k)
+    shared = [Tile(dim, -(-count // each[dim]), worker) for dim, count in steps.items() if each[dim] < count]
+    loops = [Tile(dim, count) for dim, count in each.items()]
+    outer: list[Specifier] = [*shared, *_tiles(problem, schedule, worker), *blocks, Stage(problem.output.name), *loops]
+    return Scheme(problem, (*outer, *_step(problem, schedule, reduction)))
+
+
+def _steps_each(steps: dict[str, int], split_k: int) -> dict[str, int]:
+    """Steps of each split-K part along every dim of the reduction, for the most parts that are possible up to `splits`.
+
+    Either every tap of a dim is a part of its own or none is. The last dim is cut into equal parts. Among equals, the
+    one that cuts fewer taps is taken.
+    """
+    *taps, last = steps
+    found = []
+    for dealt in range(len(taps) + 1):
+        whole = {tap: 1 if i < dealt else steps[tap] for i, tap in enumerate(taps)}
+        runs = split_k // prod(steps[tap] for tap in taps[:dealt])
+        if runs:
+            found.append(whole | {last: -(-steps[last] // min(runs, steps[last]))})
+    return min(found, key=lambda each: prod(each.values()))
+
+
+def _tiles(problem: Problem, schedule: Schedule, worker: str) -> list[Tile]:
+    """The loops over the output's tiles, which blocks or clusters share."""
+    rows, columns, _ = _axes(problem)
+    together = schedule.together
+    sizes = (count * warps * tile for count, warps, tile in zip(together, schedule.warps, schedule.warp_tile))
+    row_tiles, column_tiles = (-(-problem.extent(axis) // size) for axis, size in zip((rows, columns), sizes))
+    group = min(_GROUP // together[0], row_tiles)
+    batch = [Tile("l", problem.extents["l"], worker)] if "l" in problem.extents else []
+    return [
+        *batch,
+        Tile(rows, -(-row_tiles // group), worker),
+        Tile(columns, column_tiles, worker),
+        Tile(rows, group, worker),
+    ]
+
+
+def _step(problem: Problem, schedule: Schedule, reduction: str) -> list[Specifier]:
+    """The specifiers of one step of a block."""
+    rows, columns, _ = _axes(problem)
+    instruction, (tile_rows, tile_columns) = schedule.instruction, schedule.warp_tile
+    return [
+        Stage(problem.broadcast.name, schedule.depth),
+        Stage(problem.vector.name, schedule.depth),
+        *(Tile(axis, count, instruction.worker) for axis, count in zip((rows, columns), schedule.warps)),
+        Unroll(reduction, schedule.step // instruction.depth),
+        Unroll(rows, tile_rows // instruction.rows),
+        Unroll(columns, tile_columns // instruction.columns),
+        Matrix(f"{rows}{instruction.rows}{columns}{instruction.columns}{reduction}{instruction.depth}"),
+    ]
+
+
+def _idle_blocks(problem: Problem, schedule: Schedule) -> bool:
+    """Whether the product has fewer tiles than a cluster of this schedule takes at once, so that a block or taker would
+    never have one.
+    """
+    sizes = zip(_axes(problem), schedule.together, schedule.warps, schedule.warp_tile)
+    return any(problem.extent(axis) <= (tiles - 1) * warps * tile for axis, tiles, warps, tile in sizes)
+
+
+def candidates(problem: Problem, device: Device) -> tuple[Scheme, ...]:
+    """The schedules that fit the problem and the device, each as one scheme.
+
+    Where a scheme would leave multiprocessors idle, its reduction is split, unless the schedule is one that stays
+    whole.
+    """
+    found = {}
+    for schedule in schedules(problem.dtype):
+        if schedule.instruction.worker == "warpgroup" and not device.wgmma_flops:
+            continue
+        if _idle_blocks(problem, schedule):
+            continue
+        whole = scheme_of(problem, schedule)
+        if limits(whole, device):
+            continue
+        scheme = _split(whole, schedule, device)
+        found[scheme.text] = scheme
+    return tuple(found.values())
+
+
+def _split(whole: Scheme, schedule: Schedule, device: Device) -> Scheme:
+    """The schedule with as many blocks a tile as there are multiprocessors and steps for; `whole` if that is one."""
+    pipeline = pipeline_of(whole)
+    split_k = min(device.multiprocessors // pipeline.tiles, pipeline.steps // _LEAST_STEPS, _MOST_SPLIT_K)
+    if schedule.takers > 1:
+        return whole
+    stays = schedule.cluster == _WHOLE_CLUSTER if schedule.cluster else schedule.depth == _WHOLE_DEPTH
+    if split_k < 2 or stays:
+        return whole
+    scheme = scheme_of(whole.problem, schedule, split_k)
+    return whole if limits(scheme, device) else scheme
+
+
+def limits(scheme: Scheme, device: Device) -> str:
+    """Why a scheme cannot run on a device, as a sentence; empty if nothing speaks against it before it is compiled."""
+    try:
+        pipeline = pipeline_of(scheme)
+        check_inputs(pipeline, (Operand(pipeline, 0), Operand(pipeline, 1)))
+    except SchemeError as error:
+        return str(error)
+    if pipeline.asynchronous and not device.wgmma_flops:
+        return f"{scheme.specifiers[-1]}: {device.name} has no wgmma"
+    if pipeline.shared_bytes > device.shared_of_block:
+        return (
+            f"needs {pipeline.shared_bytes} bytes of shared memory, a block on {device.name} has at most "
+            f"{device.shared_of_block}"
+        )
+    registers, given = pipeline.registers, pipeline.consumer_registers or pipeline.registers
+    if pipeline.tma and pipeline.registers_needed > given:
+        return f"needs about {pipeline.registers_needed} registers a thread that multiplies, there are {given}"
+    if registers > LARGEST_THREAD_REGISTERS:
+        return f"needs about {registers} registers a thread, there are {LARGEST_THREAD_REGISTERS}"
+    if registers * pipeline.threads > REGISTERS:
+        return (
+            f"needs about {registers} registers for each of {pipeline.threads} threads, a multiprocessor of "
+            f"{device.name} has {REGISTERS}"
+        )
+    return ""
+
+
+def resident_blocks(pipeline: Pipeline, device: Device) -> int:
+    """Blocks that one multiprocessor runs at once. The system takes 1 KiB of shared memory of each."""
+    return min(
+        device.shared_of_multiprocessor // (pipeline.shared_bytes + 1024),
+        pipeline.blocks_at_once,
+        device.threads_of_multiprocessor // pipeline.threads,
+        device.blocks_of_multiprocessor,
+    )
+
+
+def _axes(problem: Problem) -> tuple[str, str, str]:
+    """Rows, columns and reduction of the product. The dims of the reduction have the order of the inputs' layout."""
+    rows = "".join(dim for index in problem.output.indices for dim, _ in index.terms if dim in problem.row_dims)
+    order = [dim for index in problem.broadcast.indices for dim, _ in index.terms if dim in problem.reductions]
+    if not rows or set(order) != set(problem.reductions) or not is_product(problem):
+        raise SchemeError(f"{problem.op}: {NO_PRODUCT}")
+    return rows, problem.vector_dim, "".join(order)

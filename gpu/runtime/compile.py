@@ -1,0 +1,123 @@
+"""Compiles an emitted kernel to a cubin by NVRTC, which needs neither a GPU nor a driver.
+
+The result is kept on disk, by its content. The device layer is plain PTX, so no CUDA header is needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass, fields
+from importlib.resources import files
+
+from cpu.runtime.cache import kept, with_facts, without_facts
+from cpu.runtime.toolchain import CompileError
+from gpu.codegen.emit import with_copier
+from gpu.codegen.program import Program
+from gpu.runtime import nvrtc
+
+OPTIONS = ("--std=c++17", "-default-device", "--ptxas-options=-v", "--diag-suppress=177")
+LEAST_ARCHITECTURE = 80  # cp.async, and mma.sync for bf16 and tf32
+HOPPER = "sm_90a"  # for wgmma and setmaxnreg; no other architecture has them, not even a newer one
+
+# Words of ptxas's advice, which we take as errors, and what ptxas would do. The number before the words, C7510 to
+# C7520, only says why.
+_ADVICE = {
+    "wgmma.mma_async instructions are serialized": "run the wgmma of {} one after the other",
+    "wgmma.wait_group is injected": "wait for the wgmma of {} where its text does not",
+    "'setmaxnreg' ignored": "move no registers between the warpgroups of {}",
+}
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_ARCHITECTURE = re.compile(r"sm_(\d+)a?\Z")
+
+
+@dataclass(frozen=True)
+class Cubin:
+    """The machine code of one kernel.
+
+    `registers` counts those of a thread; `spilled` counts the bytes that it stores and loads because it lacks
+    registers.
+    """
+
+    symbol: str
+    architecture: str
+    code: bytes
+    registers: int
+    spilled: int
+    compiler: str
+
+
+_FACTS = [field.name for field in fields(Cubin) if field.name != "code"]
+
+
+def compile_cubin(program: Program, architecture: str) -> Cubin:
+    """Compiles for an architecture such as "sm_90a", once for each text. Raises CompileError, CacheError."""
+    found = _ARCHITECTURE.match(architecture)
+    if not found or int(found[1]) < LEAST_ARCHITECTURE:
+        raise CompileError(
+            f"architecture {architecture!r} is not supported: give one from sm_{LEAST_ARCHITECTURE} on, such as sm_90a"
+        )
+    if program.uses_wgmma and architecture != HOPPER:
+        raise CompileError(
+            f"{program.symbol} uses instructions that only Hopper has: it needs the architecture {HOPPER} and cannot "
+            f"be compiled for {architecture}"
+        )
+    text = cuda_text(program)
+    compiler = compiler_name()
+    # The list of advice is part of the key, since it decides what is kept.
+    content = [compiler, architecture, OPTIONS, _FACTS, list(_ADVICE), text]
+    key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def make(_) -> bytes:
+        cubin = asdict(_described(program, architecture, compiler, *_compile(text, architecture)))
+        return with_facts(cubin["code"], {name: cubin[name] for name in _FACTS})
+
+    code, facts = without_facts(kept(f"{key}.cubin", text, make))
+    return Cubin(code=code, **facts)
+
+
+def compile_afresh(program: Program, architecture: str) -> None:
+    """Compiles without the cache, so that NVRTC is loaded in this process. Raises CompileError."""
+    _compile(cuda_text(program), architecture)
+
+
+def spilled(program: Program, architecture: str) -> int:
+    """Bytes that a program spills, and the program that copies its inputs. Raises as `compile_cubin` does."""
+    return sum(compile_cubin(part, architecture).spilled for part in with_copier(program))
+
+
+def _described(program: Program, architecture: str, compiler: str, code: bytes, log: str) -> Cubin:
+    for words, consequence in _ADVICE.items():
+        said = next((line.strip() for line in log.splitlines() if words in line), None)
+        if said:
+            raise CompileError(f"ptxas would {consequence.format(program.symbol)}: {said}")
+    spills = _SPILLS.search(log)
+    registers = _REGISTERS.search(log)
+    if not spills or not registers:
+        raise CompileError(f"{compiler} did not say how many registers {program.symbol} takes: {log.strip()[-400:]}")
+    return Cubin(program.symbol, architecture, code, int(registers[1]), int(spills[1]) + int(spills[2]), compiler)
+
+
+def compiler_name() -> str:
+    """NVRTC's name and version. Raises CompilerMissing."""
+    return "NVRTC " + ".".join(map(str, nvrtc.version()))
+
+
+def cuda_text(program: Program) -> str:
+    """The whole CUDA file: the device layer, then the kernel."""
+    parts = ["ptx.cuh", *["wgmma.cuh"] * program.uses_wgmma, *["tma.cuh"] * program.uses_tma]
+    parts += ["split_k.cuh"] * program.shares_sums
+    return "\n".join(
+        [*(files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in parts), program.text]
+    )
+
+
+def _compile(text: str, architecture: str) -> tuple[bytes, str]:
+    known = nvrtc.architectures()
+    if int(_ARCHITECTURE.match(architecture)[1]) not in known:
+        raise CompileError(
+            f"this NVRTC does not compile for {architecture}; it does for {' '.join(f'sm_{a}' for a in known)}"
+        )
+    return nvrtc.compiled(text, (f"-arch={architecture}", *OPTIONS))

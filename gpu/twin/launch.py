@@ -1,0 +1,166 @@
+"""Runs a kernel's text on a CPU, with one fibre for each CUDA thread. `twin.h` says what the twin checks."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from cpu.runtime.library import load
+from cpu.runtime.numbers import from_bits, to_bits
+from gpu.codegen.aligned import copied_bytes, slices
+from gpu.codegen.emit import copier
+from gpu.codegen.program import Program, Source
+from gpu.codegen.tensor_map import TensorMap
+from tiling.dtypes import DTYPE_BYTES
+
+# Multiprocessors of the device that the twin emulates, chosen by the seed. Most of these numbers are so small that the
+# blocks of a persistent kernel take several tiles. One is so large that different blocks have the split-K parts of a
+# tile, and a split-K semaphore has to publish their sums.
+_MULTIPROCESSORS = (1, 1, 4, 2)
+
+
+class TwinError(RuntimeError):
+    """What is wrong with a kernel: which thread did what, and what is missing."""
+
+
+class _Report(ctypes.Structure):
+    _fields_ = [("message", ctypes.c_char * 512)] + [
+        (name, ctypes.c_long) for name in ("conflicts", "switches", "blocks", "loads")
+    ]
+
+
+class _Map(ctypes.Structure):
+    """The struct `tensor_map` of twin_tma.h."""
+
+    _fields_ = [
+        ("base", ctypes.c_void_p),
+        ("dims", ctypes.c_int64 * 5),
+        ("strides", ctypes.c_int64 * 5),
+        ("box", ctypes.c_int32 * 5),
+        *((name, ctypes.c_int32 * 2) for name in ("lower", "upper", "steps")),
+        *((name, ctypes.c_int32) for name in ("rank", "element_bytes", "swizzled", "pixels", "rounded")),
+    ]
+
+    @classmethod
+    def of(cls, tensor: TensorMap, pointer: int) -> _Map:
+        pixels = tensor.pixels
+        windows = (pixels.lower, pixels.upper, pixels.steps) if pixels else ((), (), ())
+        counts = (len(tensor.dims), DTYPE_BYTES[tensor.dtype], 1, pixels.count if pixels else 0, tensor.dtype == "tf32")
+        return cls(pointer, tensor.dims, (0, *tensor.strides), tensor.box, *windows, *counts)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The result of one run.
+
+    `conflicts` are the extra cycles that bank conflicts cost. `loads` counts loads of an element, or a pair, of global
+    memory.
+    """
+
+    output: np.ndarray
+    conflicts: int
+    loads: int = 0
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A program compiled for the CPU. Raises ToolchainError and CacheError as `cpu.runtime.cache` does."""
+
+    program: Program
+
+    def launch(self, *arrays: np.ndarray, seed: int = 0) -> Run:
+        """Launches once on arrays of bits, the last of which is the output. Raises TwinError with what is wrong.
+
+        The order of threads, the delays of copies and the number of multiprocessors follow from `seed`.
+        """
+        placed = [_aligned(array) for array in self._with_copies(list(arrays), seed)]
+        pointers = (ctypes.c_void_p * len(placed))(*(array.ctypes.data for array in placed))
+        maps = (_Map * max(1, len(self.program.maps)))(
+            *(_Map.of(tensor, placed[tensor.array].ctypes.data) for tensor in self.program.maps)
+        )
+        sizes = (ctypes.c_long * len(placed))(*(array.nbytes for array in placed))
+        blocks = self.program.blocks_on(_MULTIPROCESSORS[seed % len(_MULTIPROCESSORS)])
+        report = _Report()
+        if self._entry(blocks, pointers, sizes, maps, ctypes.c_uint64(seed), ctypes.byref(report)):
+            raise TwinError(report.message.decode())
+        return Run(placed[-1], report.conflicts, report.loads)
+
+    def _with_copies(self, arrays: list[np.ndarray], seed: int) -> list[np.ndarray]:
+        """The arrays that the program reads, with copies in place of those that are copied first."""
+        copies = self.program.copied
+        if copies:
+            room = np.zeros(copied_bytes(copies), np.uint8)
+            made = Twin(copier(self.program)).launch(*(arrays[copy.array] for copy in copies), room, seed=seed).output
+            for copy, place in zip(copies, slices(copies)):
+                arrays[copy.array] = made[place]
+        return arrays
+
+    @cached_property
+    def _entry(self) -> Any:
+        # Without contraction, sums of reals are the same on every machine. Sums of integers are exact either way.
+        return load(twin_text(self.program), ("-O1", "-ffp-contract=off"), ctypes.CDLL).tilewright_twin
+
+
+def run_on_twin(source: Source, *inputs: np.ndarray, seed: int = 0) -> Run:
+    """Runs an emitted kernel on float inputs, rounded to the problem's dtype. The output is float32.
+
+    Raises TwinError with what is wrong with the kernel, ValueError for an array of the wrong shape.
+    """
+    problem = source.scheme.problem
+    for array, tensor in zip(inputs, (problem.broadcast, problem.vector, *problem.epilogue_arrays), strict=True):
+        if array.shape != tensor.shape:
+            raise ValueError(f"{tensor.called} has shape {array.shape}, but this kernel takes {tensor.shape}")
+    bits = [to_bits(array, problem.dtype if i < 2 else problem.output_dtype) for i, array in enumerate(inputs)]
+    output = to_bits(np.zeros(problem.output.shape, np.float32), problem.output_dtype)
+    run = Twin(source).launch(*bits, output, seed=seed)
+    return replace(run, output=from_bits(run.output, problem.output_dtype))
+
+
+def twin_text(program: Program) -> str:
+    """The C program that runs a kernel: the twin's device layer, the kernel's text, and an entry that launches it."""
+    parts = ["twin.h", *["twin_wgmma.h"] * program.uses_wgmma, *["twin_tma.h"] * program.uses_tma]
+    parts += ["twin_split_k.h"] * program.shares_sums
+    layer = "\n".join(files("gpu").joinpath("twin").joinpath(part).read_text(encoding="utf-8") for part in parts)
+    parameters = [f"(void *)arguments[{i}]" for i in range(program.arrays)]
+    for i, tensor in enumerate(program.maps):
+        parameters[tensor.array] = f"((tensor_map *)tensor_maps)[{i}]"
+    begin, end = "", ""
+    if program.shares_sums:
+        parameters += ["twin_split_k.semaphores", "twin_split_k.partial_sums"]
+        begin = (
+            f"    if (!twin_split_k_begin({program.semaphores}, {program.partial_sums}, {program.grid}))\n"
+            "        abort();\n"
+        )
+        end = "    twin_split_k_end(report);\n"
+    call = f"{program.symbol}({', '.join(parameters)})"
+    return f"""{layer}
+{program.text}
+static char **arguments;
+static void *tensor_maps;
+
+static void launch(void) {{ {call}; }}
+
+int tilewright_twin(unsigned blocks, char **arrays, const long *bytes, void *maps, uint64_t seed,
+                    struct twin_report *report)
+{{
+    arguments = arrays;
+    tensor_maps = maps;
+{begin}    twin_run(launch, blocks, {program.cluster}, {program.threads}, {program.shared_bytes},
+             arrays, bytes, {program.arrays}, seed, report);
+{end}    return *report->message != 0;
+}}
+"""
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    """A copy of an array that begins at a multiple of 256 bytes, as memory of a device does."""
+    room = np.empty(array.nbytes + 256, np.uint8)
+    start = -room.ctypes.data % 256
+    placed = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    placed[...] = array
+    return placed

@@ -1,0 +1,194 @@
+/*
+ * The twin of wgmma.cuh: Hopper's wgmma on a CPU. It comes behind twin.h. A product is counted at the bytes that it
+ * reads when it starts. It is done at once, or when its warpgroup waits for it.
+ */
+
+/* Makes this thread's writes visible to wgmma. Copies that have not arrived yet stay hidden. */
+DEVICE void fence_proxy_async(void)
+{
+    struct twin_thread *self = twin.current;
+    int kept = 0;
+    if (self->write_count > TWIN_WRITES)
+        twin_fail("fence_proxy_async comes after more than %d writes", TWIN_WRITES);
+    for (int i = 0; i < self->write_count; ++i) {
+        struct twin_history *h = twin_history_of(self->writes[i].address);
+        if (h->copies)
+            self->writes[kept++] = self->writes[i];
+        else
+            for (int k = 0; k < self->writes[i].bytes / 2; ++k)
+                h[k].hidden = 0;
+    }
+    self->write_count = kept;
+}
+
+/* Only NVRTC needs this. */
+DEVICE void pin(float *sum) { (void)sum; }
+
+DEVICE void wgmma_fence(void) { twin.current->fenced = 1; }
+
+DEVICE uint64_t wgmma_descriptor(unsigned tile)
+{
+    return (uint64_t)((tile & 0x3ffff) >> 4) | 1ull << 16 | (uint64_t)(1024 >> 4) << 32 | 1ull << 62;
+}
+
+DEVICE uint64_t wgmma_descriptor_across(unsigned tile, unsigned every_64)
+{
+    return (uint64_t)((tile & 0x3ffff) >> 4) | (uint64_t)(every_64 >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 | 1ull << 62;
+}
+
+/* The address of 16 bytes of `row`, at byte 16 `chunk` of the instruction's depth. The swizzle XORs bits 4 to 6 of the
+ * whole address with bits 7 to 9. */
+static unsigned twin_described(uint64_t descriptor, int row, int chunk)
+{
+    const unsigned start = (unsigned)(descriptor & 0x3fff) << 4, every_8 = (unsigned)(descriptor >> 32 & 0x3fff) << 4;
+    const unsigned address = start + (unsigned)(row / 8) * every_8 + (unsigned)(row % 8) * 128 + (unsigned)chunk * 16;
+    if (descriptor >> 62 != 1)
+        twin_fail("wgmma: the twin knows the swizzle of 128 bytes only");
+    return address ^ (address >> 7 & 7) << 4;
+}
+
+/* The address of 16 bytes in a matrix across the depth: at depth `k`, from `point` on, which is a multiple of 8. */
+static unsigned twin_described_across(uint64_t descriptor, int point, int k)
+{
+    const unsigned start = (unsigned)(descriptor & 0x3fff) << 4;
+    const unsigned every_64 = (unsigned)(descriptor >> 16 & 0x3fff) << 4, every_8 = (unsigned)(descriptor >> 32 & 0x3fff) << 4;
+    const unsigned address = start + (unsigned)(point / 64) * every_64 + (unsigned)(k / 8) * every_8 + (unsigned)(k % 8) * 128 +
+                             (unsigned)(point % 64) * 2;
+    if (descriptor >> 62 != 1)
+        twin_fail("wgmma: the twin knows the swizzle of 128 bytes only");
+    return address ^ (address >> 7 & 7) << 4;
+}
+
+/* Counts a product in or out at 16 bytes that it reads. */
+static void twin_count_chunk(unsigned address, int by)
+{
+    twin_shared(address, 16, "wgmma");
+    if (by > 0)
+        twin_note_read(address, 16, twin_self(), "wgmma");
+    for (int i = 0; i < 8; ++i) {
+        struct twin_history *h = twin_history_of(address) + i;
+        if (by > 0 && h->hidden)
+            twin_fail("wgmma reads byte %u of shared memory, after which no fence_proxy_async came", address - TWIN_BASE);
+        h->products = (uint16_t)(h->products + by);
+    }
+}
+
+static void twin_count_matrix(uint64_t descriptor, int across, int first, int points, int by)
+{
+    for (int i = 0; i < 2 * points; ++i)
+        twin_count_chunk(across ? twin_described_across(descriptor, first + i / 16 * 8, i % 16)
+                                : twin_described(descriptor, first + i / 2, i % 2), by);
+}
+
+/* Counts a product of the lane's warp in or out at the bytes that it reads: 16 rows of a, and all columns of b. */
+static void twin_count_product(const struct twin_product *p, int warp_row, int by)
+{
+    twin_count_matrix(p->a, p->a_across, warp_row, 16, by);
+    twin_count_matrix(p->b, p->b_across, 0, p->columns, by);
+}
+
+/* Loads 32 bytes of elements for each of `points` points from `first` on; `points` is a multiple of 8. Elements across
+ * the depth have 2 bytes. */
+static void twin_elements(const struct twin_product *p, uint64_t descriptor, int across, int first, int points, float (*values)[16])
+{
+    const int each = 16 / p->bytes;
+    for (int i = 0; i < 2 * points; ++i) {
+        const unsigned address = across ? twin_described_across(descriptor, first + i / 16 * 8, i % 16)
+                                        : twin_described(descriptor, first + i / 2, i % 2);
+        const char *chunk = twin_shared(address, 16, "wgmma");
+        for (int e = 0; e < each; ++e) {
+            uint32_t bits = 0;
+            memcpy(&bits, chunk + e * p->bytes, (size_t)p->bytes);
+            *(across ? &values[i / 16 * 8 + e][i % 16] : &values[i / 2][i % 2 * each + e]) = p->decode(bits);
+        }
+    }
+}
+
+/* Does product `index` of each lane of a warp. */
+static void twin_multiply(struct twin_thread *lanes, int index)
+{
+    static float a[16][16], b[TWIN_WIDEST][16];
+    struct twin_product *p = lanes[0].products + index;
+    const int warp_row = (int)(lanes - twin.threads) % 128 / 32 * 16;
+    twin_elements(p, p->a, p->a_across, warp_row, 16, a);
+    twin_elements(p, p->b, p->b_across, 0, p->columns, b);
+    for (int lane = 0; lane < 32; ++lane)
+        for (int i = 0; i < p->columns / 2; ++i) {
+            const int row = lane / 4 + (i / 2 % 2) * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+            float *sum = lanes[lane].products[index].sums + i;
+            for (int k = 0; k < 32 / p->bytes; ++k)
+                *sum += a[row][k] * b[column][k];
+        }
+    twin_count_product(p, warp_row, -1);
+    for (int lane = 0; lane < 32; ++lane)
+        lanes[lane].products[index].done = 1;
+}
+
+static void twin_start_product(struct twin_thread *lanes)
+{
+    const int index = lanes[0].product_count;
+    for (int lane = 0; lane < 32; ++lane) {
+        if (!lanes[lane].fenced)
+            twin_fail("wgmma: its sums were used by the threads and no wgmma_fence followed");
+        if (index == TWIN_PRODUCTS || lanes[lane].product_count != index)
+            twin_fail("wgmma: more than %d are under way, or lanes differ in how many", TWIN_PRODUCTS);
+        lanes[lane].products[index] = *(struct twin_product *)lanes[lane].arguments[0];
+        lanes[lane].product_count++;
+    }
+    twin_count_product(lanes[0].products + index, (int)(lanes - twin.threads) % 128 / 32 * 16, 1);
+    /* Products of one sum are done in order, so this one is done at once only if those before it are done. */
+    if ((!index || lanes[0].products[index - 1].done) && (int)twin_random(4) >= twin.lateness)
+        twin_multiply(lanes, index);
+}
+
+static void twin_wgmma(float *d, uint64_t a, uint64_t b, int a_across, int b_across, int columns, float (*decode)(unsigned))
+{
+    struct twin_product product = {d, a, b, a_across, b_across, columns, decode == twin_tf32_of ? 4 : 2, 0, -1, decode};
+    twin_collective("wgmma", twin_start_product, &product, NULL, NULL);
+}
+
+DEVICE void wgmma_m64n64k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 64, twin_half_of); }
+DEVICE void wgmma_m64n128k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 128, twin_half_of); }
+DEVICE void wgmma_m64n256k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 256, twin_half_of); }
+DEVICE void wgmma_m64n64k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 64, twin_bf16_of); }
+DEVICE void wgmma_m64n128k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 128, twin_bf16_of); }
+DEVICE void wgmma_m64n256k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 256, twin_bf16_of); }
+
+DEVICE void wgmma_m64n64k8_tf32(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 64, twin_tf32_of); }
+DEVICE void wgmma_m64n128k8_tf32(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 128, twin_tf32_of); }
+DEVICE void wgmma_m64n256k8_tf32(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 256, twin_tf32_of); }
+
+DEVICE void wgmma_m64n64k16_f16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 64, twin_half_of); }
+DEVICE void wgmma_m64n128k16_f16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 128, twin_half_of); }
+DEVICE void wgmma_m64n256k16_f16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 256, twin_half_of); }
+DEVICE void wgmma_m64n64k16_bf16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 64, twin_bf16_of); }
+DEVICE void wgmma_m64n128k16_bf16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 128, twin_bf16_of); }
+DEVICE void wgmma_m64n256k16_bf16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 256, twin_bf16_of); }
+
+DEVICE void wgmma_commit(void)
+{
+    struct twin_thread *self = twin.current;
+    for (int i = 0; i < self->product_count; ++i)
+        if (self->products[i].group < 0)
+            self->products[i].group = self->product_groups;
+    self->product_groups++;
+}
+
+static void twin_finish_products(struct twin_thread *lanes)
+{
+    const long oldest = lanes[0].product_groups - *(int *)lanes[0].arguments[0];
+    int due = 0;
+    while (due < lanes[0].product_count && lanes[0].products[due].group >= 0 && lanes[0].products[due].group < oldest) {
+        if (!lanes[0].products[due].done)
+            twin_multiply(lanes, due);
+        due++;
+    }
+    for (int lane = 0; lane < 32; ++lane) {
+        struct twin_thread *t = lanes + lane;
+        t->product_count -= due;
+        memmove(t->products, t->products + due, (size_t)t->product_count * sizeof *t->products);
+        t->fenced = 0;
+    }
+}
+
+DEVICE void wgmma_wait(int pending) { twin_collective("wgmma_wait", twin_finish_products, &pending, NULL, NULL); }

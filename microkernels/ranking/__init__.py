@@ -1,0 +1,10 @@
+"""The offline stage: it measures every tile on this machine, once.
+
+Read in this order:
+
+    rank      the ranking: which tiles are measured, how often, and which outcome counts
+    offline   the ranking on this machine: its CPU, workers and clock
+    progress  the progress of a ranking, on a terminal or in a log
+    plot      a ranking as a heat map
+    command   the command line
+"""

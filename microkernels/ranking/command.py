@@ -1,0 +1,200 @@
+"""`python -m microkernels rank | show | plot`: the offline stage on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+
+from rich.console import Console
+
+from cpu.runtime.cache import CacheError
+from cpu.runtime.cache_command import limited, size
+from cpu.runtime.host import fingerprint, host
+from cpu.runtime.toolchain import ToolchainError
+from cpu.runtime.worker import WorkerError
+from microkernels.ranking import plot
+from microkernels.ranking.offline import UsageError, rank_machine, usable_isa
+from microkernels.ranking.progress import shown
+from microkernels.scores.catalog import Catalog, Entry, Failure
+from microkernels.scores.database import StoreError, readable
+from microkernels.scores.records import load
+from microkernels.tile.isa import ISAS, isa_named
+from microkernels.tile.microkernel import RANKED_AS, Microkernel
+from microkernels.tile.space import quick, space
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+
+def _rank(options: argparse.Namespace) -> int:
+    isa = usable_isa(options.isa, options.op)
+    if options.stride != "1" and options.quick:
+        raise UsageError("--stride is for a full ranking: the quick one is at stride 1")
+    if options.cache_limit is not None and (said := limited(options.cache_limit)):
+        print(said, file=sys.stderr)
+    strides = (1, 2) if options.stride == "both" else (int(options.stride),)
+    kernels = quick(isa, options.op) if options.quick else space(isa, options.op, strides)
+    started = time.monotonic()
+    console = Console(stderr=True)
+    try:
+        with shown(console) as progress:
+            state = rank_machine(
+                kernels,
+                resume=options.resume,
+                jobs=options.jobs,
+                announce=lambda sentence: print(sentence, file=sys.stderr),
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        again = " ".join(["python -m microkernels", *(a for a in options.given if a != "--resume"), "--resume"])
+        print(f"interrupted; what was measured is kept, continue with: {again}", file=sys.stderr)
+        return INTERRUPTED
+    catalog = load(fingerprint(host()), isa.name, options.op)
+    asked = frozenset(kernels)
+    failures = [failure for failure in catalog.failures if failure.kernel in asked]
+    print(
+        f"{state.done} measured in {time.monotonic() - started:.0f} s, {state.failed} of them failed; "
+        f"{len(kernels) - state.total} were measured before"
+    )
+    _print_failures(failures)
+    top = [entry for entry in catalog.entries if entry.kernel in asked][:10]
+    if not top:
+        return 1
+    _print_entries(catalog, top)
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    catalog = _ranked(options)
+    entries = catalog.entries[: options.top]
+    if not options.json:
+        _print_entries(catalog, entries)
+        return 0
+    for entry in entries:
+        record = {
+            "kernel": entry.kernel.name,
+            "score": entry.score,
+            "seconds": entry.timing.seconds,
+            "spread": entry.timing.spread,
+            "samples": len(entry.timing.samples),
+            "peak_gflops": entry.timing.peak_gflops,
+            "fingerprint": catalog.fingerprint,
+        }
+        print(json.dumps(record))
+    return 0
+
+
+def _plot(options: argparse.Namespace) -> int:
+    plot.heat_map(_ranked(options).entries, options.file)
+    print(f"wrote {options.file}", file=sys.stderr)
+    return 0
+
+
+def _ranked(options: argparse.Namespace) -> Catalog:
+    isa = usable_isa(options.isa, options.op)
+    catalog = load(fingerprint(host()), isa.name, options.op)
+    if not catalog.entries:
+        raise UsageError(
+            f"no {options.op} microkernel of {isa.name} is ranked on this machine yet; make a ranking with: "
+            f"python -m microkernels rank --isa {isa.name} --op {options.op} [--quick]"
+        )
+    return catalog
+
+
+def _print_entries(catalog: Catalog, entries: Iterable[Entry]) -> None:
+    peak = "the FMA peak measured beside"
+    if isa_named(catalog.isa).matrix:
+        peak = "two rows times a vector of sums a cycle (matrix instructions: 50 at most), by the FMA peak beside"
+    print(f"% of {peak}, one core, x in L1, fastest sample; {catalog.fingerprint}")
+    for entry in entries:
+        timing = entry.timing
+        print(
+            f"{100 * entry.score:6.1f} %  beside {timing.peak_gflops:6.1f} GFLOP/s  {len(timing.samples):3} samples "
+            f"± {100 * timing.spread / 2:4.1f} %  {entry.kernel}"
+        )
+
+
+def _print_failures(failures: Iterable[Failure]) -> None:
+    by_reason: dict[str, list[Microkernel]] = defaultdict(list)
+    for failure in failures:
+        by_reason[failure.reason].append(failure.kernel)
+    for reason, kernels in sorted(by_reason.items(), key=lambda group: -len(group[1])):
+        more = f" and {len(kernels) - 1} more" if len(kernels) > 1 else ""
+        print(f"failed: {kernels[0]}{more}: {readable(reason)}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m microkernels", description="Rank the microkernels of this machine.")
+    commands = parser.add_subparsers(required=True, metavar="rank | show | plot")
+    which = argparse.ArgumentParser(add_help=False)
+    which.add_argument("--isa", metavar="NAME", help=f"{', '.join(ISAS)}; default: the widest that this CPU has")
+    ranked = tuple(dict.fromkeys(RANKED_AS.values()))
+    which.add_argument(
+        "--op", choices=ranked, default="conv2d", help="the operator; matmul and pointwise2d run the tiles of conv2d"
+    )
+
+    command = commands.add_parser("rank", parents=[which], help="measure every microkernel, once per machine")
+    command.add_argument(
+        "--stride", choices=("1", "2", "both"), default="1", help="strides of the convolution; default 1"
+    )
+    command.add_argument(
+        "--quick", action="store_true", help="only the best candidates, at stride 1; about two minutes"
+    )
+    command.add_argument("--jobs", metavar="N", type=_positive, help="processes; default: one a physical core")
+    command.add_argument(
+        "--resume",
+        action="store_true",
+        help="leave out microkernels with a measurement, also failed ones unless they ran out of time or memory; "
+        "default: all are measured anew",
+    )
+    command.add_argument(
+        "--cache-limit",
+        type=size,
+        metavar="SIZE",
+        help="the most disk space for compiled kernels, such as 512M; later runs keep this limit",
+    )
+    command.set_defaults(run=_rank)
+
+    command = commands.add_parser("show", parents=[which], help="print the ranking, best first")
+    command.add_argument("--top", metavar="N", type=_positive, help="only the N best")
+    command.add_argument("--json", action="store_true", help="one JSON object a line")
+    command.set_defaults(run=_show)
+
+    command = commands.add_parser("plot", parents=[which], help="draw the ranking as a heat map")
+    command.add_argument("file", metavar="FILE.png")
+    command.set_defaults(run=_plot)
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line. The exit code is 2 where the command cannot be carried out, and 1 where it fails."""
+    given = sys.argv[1:] if arguments is None else arguments
+    options = _parser().parse_args(given)
+    options.given = given
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except (CacheError, StoreError, ToolchainError, WorkerError, plot.PlotError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # The reader, such as `head`, has enough; Python must not try again when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

@@ -1,0 +1,143 @@
+"""The instructions of a row of the table `isa`: its text, and what each form means in loops.
+
+The interpreter of the loop language runs the meaning, so a kernel of any instruction set runs on any machine. In a
+meaning `p` is memory, `out` the vector that the instruction gives, `lanes` how many lanes a mask uses.
+"""
+
+#     load_tail   "_mm512_maskz_loadu_ps({lanes}, {p})"      for lane in 0..16:
+#                                                              if lane < lanes: out[lane] = p[lane]
+#                                                              else:            out[lane] = 0
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from microkernels.tile.forms import Isa, Narrow
+from microkernels.tile.lanes import own_loads
+from tiling.loops.index import LANE, ZERO, Index, constant, variable
+from tiling.loops.language import (
+    Apply,
+    Body,
+    For,
+    If,
+    Inside,
+    Instruction,
+    Load,
+    Number,
+    Store,
+    Value,
+)
+
+_USED = Inside(variable("lanes") - LANE, 1, None)  # this lane is one of the first `lanes`
+
+
+@dataclass(frozen=True)
+class NarrowStores:
+    """The stores of a vector of floats as narrow numbers. line: of `in_line` vectors v_0, v_1 …, which fill a line."""
+
+    store: Instruction
+    store_tail: Instruction
+    stream: Instruction
+    line: Instruction
+    in_line: int
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """The vector instructions of an instruction set. Their operands have the names of the forms' fields.
+
+    alone: as `load`, of narrow numbers, each into a lane of its own. narrow: the stores of what a function such as
+    `to_bf16` rounds.
+    """
+
+    zero: Instruction
+    load: Instruction
+    load_tail: Instruction
+    store: Instruction
+    store_tail: Instruction
+    stream: Instruction
+    stream_fence: Instruction
+    broadcast: Instruction
+    fma: Instruction
+    own: Instruction
+    zeros: Instruction
+    floats: Instruction
+    alone: Instruction
+    alone_tail: Instruction
+    narrow: Mapping[str, NarrowStores] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=16)
+def instructions_of(isa: Isa) -> Instructions:
+    """The instructions of one row of the table."""
+
+    def lanes(*body: Store | If) -> Body:
+        return (For("lane", ZERO, constant(isa.lanes), 1, body, "vector"),)
+
+    def out(value: Value) -> Store:
+        return Store("out", (LANE,), value)
+
+    def to_memory() -> Store:
+        return Store("p", (LANE,), at("v"))
+
+    def masked(whole: Store) -> Body:
+        return lanes(If((_USED,), (whole,), (out(Number(0)),)))
+
+    sums = "s32" if isa.dtype == "int8" else "f32"
+    alone, alone_tail = own_loads(isa)
+    number = out(Apply("alone", (at("p"),)))
+    return Instructions(
+        zero=Instruction("zero", _literal(isa.zero), lanes(out(Number(0))), sums),
+        load=Instruction("load", isa.load, lanes(out(at("p"))), ""),
+        load_tail=Instruction("load_tail", isa.load_tail, masked(out(at("p"))), ""),
+        store=Instruction("store", isa.store, lanes(to_memory())),
+        store_tail=Instruction("store_tail", isa.store_tail, lanes(If((_USED,), (to_memory(),)))),
+        stream=Instruction("stream", isa.stream, lanes(to_memory())),
+        stream_fence=Instruction("stream_fence", _literal(isa.stream_fence), ()),
+        broadcast=Instruction("broadcast", isa.broadcast, lanes(out(at("p", ZERO))), ""),
+        fma=Instruction("fma", isa.fma, lanes(out(Apply(isa.multiplies, (at("x"), at("w"), at("acc"))))), sums),
+        own=Instruction("own", "OWN({acc})", ()),
+        zeros=Instruction("zeros", "zeros", lanes(out(Number(0)))),
+        floats=Instruction("floats", isa.floats, lanes(out(Apply("to_f32", (at("v"),))))),
+        alone=Instruction("alone", alone, lanes(number), "bf16x1"),
+        alone_tail=Instruction("alone_tail", alone_tail, masked(number), "bf16x1"),
+        narrow={f"to_{row.dtype}": _narrow_stores(row, isa.lanes) for row in isa.narrow},
+    )
+
+
+def _narrow_stores(row: Narrow, lanes: int) -> NarrowStores:
+    def each(statement: Store | If) -> For:
+        return For("lane", ZERO, constant(lanes), 1, (statement,), "vector")
+
+    def rounded(operand: str, first: int = 0) -> Store:
+        return Store("p", (LANE + first,), Apply(f"to_{row.dtype}", (at(operand),)))
+
+    vectors = [f"v_{number}" for number in range(row.in_line)]
+    line = row.store_line.format(p="{p}", v=", ".join(f"{{{vector}}}" for vector in vectors))
+    of_line = tuple(each(rounded(vector, lanes * number)) for number, vector in enumerate(vectors))
+    return NarrowStores(
+        store=Instruction("store", row.store, (each(rounded("v")),)),
+        store_tail=Instruction("store_tail", row.store_tail, (each(If((_USED,), (rounded("v"),))),)),
+        stream=Instruction("stream", row.stream, (each(rounded("v")),)),
+        line=Instruction("store_line", line, of_line),
+        in_line=row.in_line,
+    )
+
+
+def at(operand: str, index: Index = LANE) -> Load:
+    """An element of an operand: that of this lane, or another one."""
+    return Load(operand, (index,))
+
+
+def _literal(text: str) -> str:
+    """A text without fields as a form."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def epilogue_instruction(arrays: tuple[str, ...], value: Value, lanes: int) -> Instruction:
+    """The file's own vector function of a sum `y` and a vector of each array; `zero` is one of the `arrays`."""
+    names = ", ".join(f"{{{name}}}" for name in ("y", *arrays))
+    each = For("lane", ZERO, constant(lanes), 1, (Store("out", (LANE,), value),), "vector")
+    return Instruction("epilogue", f"epilogue({names})", (each,))

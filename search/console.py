@@ -1,0 +1,59 @@
+"""The command `tilewright conv | matmul | microkernels | bench | cache | calibrate …`: runs a package's command."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+from search.output import OutputError, give_up, write
+
+# For each word after `tilewright`: the module that it runs, and a line of help.
+COMMANDS = {
+    "conv": ("search.conv", "find a fast kernel for a convolution"),
+    "matmul": ("search.matmul", "find a fast kernel for a matrix product"),
+    "microkernels": ("microkernels", "rank this machine's microkernels, show and plot them"),
+    "bench": ("bench", "time suites of layers beside other libraries"),
+    "cache": ("cpu.cache", "look after the compiled kernels on disk"),
+    "calibrate": ("gpu.calibrate", "compare a GPU with what its CPU emulation does"),
+}
+
+
+def main() -> int:
+    """Runs the command line and returns the exit code. 2: no such command. A command exits with its own code."""
+    word, *rest = sys.argv[1:] or ["--help"]
+    if word in COMMANDS:
+        # The module's messages name it as `python -m …`, which can be typed too.
+        sys.argv[1:] = rest
+        runpy.run_module(COMMANDS[word][0], run_name="__main__", alter_sys=True)
+        return 0
+    if word in ("-h", "--help"):
+        return _told(_usage())
+    if word == "--version":
+        return _told(f"tilewright {_version()}")
+    print(f"tilewright has no command {word[:40]!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
+    return 2
+
+
+def _told(text: str) -> int:
+    try:
+        write(text)
+        return 0
+    except BrokenPipeError:  # the reader, such as `head`, has enough
+        give_up()
+        return 0
+    except OutputError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _usage() -> str:
+    lines = [f"  {name:<13} {what}" for name, (_, what) in COMMANDS.items()]
+    return "\n".join(["usage: tilewright COMMAND …  (COMMAND --help says more; --version)", "", *lines])
+
+
+def _version() -> str:
+    try:
+        return version("tilewright")
+    except PackageNotFoundError:
+        return "unreleased"

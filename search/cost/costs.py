@@ -1,0 +1,68 @@
+"""The constants that the model of `search.cost.predict` assumes of any core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What the model assumes of any core, in cycles unless said otherwise.
+
+    To calibrate: measure a random sample of schemes (`search.space.sample`), then fit the constants by least squares.
+    `Prediction` keeps every part of the time, so the fit is linear in all constants except `exposed`.
+    """
+
+    # Vector FMAs a cycle at the peak. This alone turns a measured peak into a clock.
+    pipes: float = 2.0
+    # To write an accumulator, and to read one back where the sum continues. Every x86 core with 2 FMA pipes does
+    # 1 store and 2 loads a cycle.
+    store: float = 1.0
+    load: float = 0.5
+    # From the last FMA of a register tile to its first store: the latency of an FMA (uops.info).
+    drain: float = 4.0
+    # Addresses and branches of the loops around one register tile. Arithmetic hides a part of them.
+    tile: float = 6.0
+    # To enter the innermost loop anew. Pointers are set up, and its last exit is mispredicted now and then, which costs
+    # about 15 cycles each time.
+    entry: float = 5.0
+    # An iteration of the innermost loop, besides its FMAs. Each cycle of FMAs hides two of these.
+    step: float = 1.0
+    # The share of every part but the slowest that shows in the time (no unit).
+    exposed: float = 0.1
+    # The same share between matrix instructions, each of whose loads waits for 16 lines. Fitted to 728 schemes of 19
+    # layers in bf16 and int8 on Sapphire Rapids.
+    in_tiles: float = 0.25
+    # The same share of data that comes from beyond L2 without a prefetch (`tiling.loops.prefetch`). On Sapphire Rapids
+    # that is 3.5 to 4 cycles a line of x, 2 to 9 a line of weights and 4 a line of y (952 schemes of 24 layers in f32,
+    # least squares).
+    not_prefetched: float = 0.5
+    # One shuffle of two vectors, where tiles are transposed as they are stored. A shuffle takes 1 cycle on Intel's
+    # cores with AVX-512 and 1/2 on Zen (uops.info). The arithmetic of neighbouring tiles hides about half.
+    shuffle: float = 0.25
+    # To start and to drain the matrix instructions of a register tile: a sum is ready 52 cycles after its instruction
+    # began.
+    matrix: float = 40.0
+    # A vector of the sums of matrix instructions, which leave and come through memory.
+    through: float = 1.0
+    # A row of such sums that is one vector wide, so that y is written by single lines that lie far apart. int8
+    # yolo9000:Y4 in the same loops takes 1.11 ms with one vector and 0.80 with two, bf16 resnet18:R1 0.32 and 0.24.
+    lone: float = 4.0
+    # To change the shape of the tile registers, from the last instruction of one shape to the first of the next: 150 to
+    # 260 ns (bf16 resnet18:R2 and int8 yolo9000:Y8, λ inside and outside the loops over rows).
+    reshape: float = 700.0
+    # A vector that is made narrower and stored by itself, where several could be stored as one line.
+    narrow: float = 0.8
+    # A vector of x that is read in place and lies in two lines; and to store a vector to a panel, whose lines are not
+    # in L1. Fitted to yolo9000:Y13 and Y19, channels first, with and without S(x), on Sapphire Rapids.
+    split: float = 0.5
+    pack: float = 4.0
+    # By which share data from beyond L2 takes longer, for each row dim inside a loop over the vectorised channels
+    # (no unit). Prefetchers follow parts of pixels worse than whole pixels. mobilenet_v2:D2 in f32 on Sapphire Rapids
+    # takes 0.207 ms with c innermost, 0.25 with c outside w, 0.29 with c outermost.
+    sweep: float = 0.2
+    # Seconds to start and join a team of OpenMP threads that are running already.
+    start: float = 4e-6
+
+
+COSTS = Costs()

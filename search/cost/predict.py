@@ -1,0 +1,327 @@
+"""The predicted time of a scheme, with its parts.
+
+    seconds = max(core, levels) + exposed · (the other parts) + start of the threads
+
+The slowest part decides, since out-of-order execution and prefetch overlap data movement with arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import gcd, prod
+
+from microkernels.tile.isa import isa_named
+from microkernels.tile.microkernel import Microkernel, microkernel_of
+from microkernels.tile.transpose import blocks, transposition, whole_stores
+from search.cost.costs import COSTS, Costs
+from search.cost.volume import Traffic, Volumes, streams, tasks
+from tiling.loops.nest import lower, tiles
+from tiling.loops.prefetch import next_outputs, next_panel, outputs, pieces
+from tiling.machine import Machine
+from tiling.problem import Problem
+from tiling.rewrite.pointwise import visits_of_panel
+from tiling.scheme import Lambda, Rest, Scheme, Stage, Tile
+
+# The model, with the constants of `search.cost.costs`:
+#
+#   core    = compute + overhead: what the FMA pipes do, and what they wait for around a register tile. Where vectors of
+#             x are read in place, `split` and `pack` count here too.
+#   levels  = for each cache, bytes into it / bandwidth of the memory that they come from. From beyond L2 that takes
+#             1 + `sweep` times as long for each row dim inside a loop over the vectorised channels.
+#   seconds = max(core, levels) + `exposed` · (the other parts) + `start`
+#             + (`not_prefetched` - `exposed`) · (data from beyond L2 that no tile prefetches, where it is not the
+#               slowest part)
+#             + `reshape` · (changes of tiles), for matrix instructions
+#
+# Overlap is not complete, so a share `exposed` of every other part shows; for matrix instructions it is `in_tiles`.
+# `search.cost.copies` adds the copy of x.
+
+Score = Callable[[Microkernel], float]
+
+# Data that takes less than this share of the time is not searched for prefetches.
+NOTICED = 0.005
+
+
+@dataclass(frozen=True)
+class Part:
+    """One register tile of a scheme: its microkernel, the microkernel's score, its visits on the busiest core."""
+
+    kernel: Microkernel
+    score: float
+    visits: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted seconds of a call, and the parts of the busiest core.
+
+    movement: seconds per cache, in the order of `traffic`. imbalance: the busiest core's work over the mean of all
+    threads. copy: seconds to copy x, where the kernel does so (`search.cost.copies`).
+    """
+
+    seconds: float
+    compute: float
+    overhead: float
+    traffic: tuple[Traffic, ...]
+    movement: tuple[float, ...]
+    parts: tuple[Part, ...]
+    imbalance: float
+    start: float
+    threads: int
+    copy: float = 0.0
+
+    @property
+    def bottleneck(self) -> str:
+        """`compute`, or the name of the cache that waits longest for its data."""
+        slowest = max(self.movement, default=0.0)
+        if self.compute + self.overhead >= slowest:
+            return "compute"
+        return self.traffic[self.movement.index(slowest)].level
+
+
+class Predictor:
+    """Predicts schemes of one problem on one machine. Remembers tiles that several schemes share."""
+
+    def __init__(self, problem: Problem, machine: Machine, score: Score, threads: int = 1, costs: Costs = COSTS):
+        self.problem = problem
+        self.machine = machine
+        self.threads = threads
+        self.costs = costs
+        self._score = score
+        self._volumes = Volumes(problem, machine, threads)
+        self._kernels: dict[tuple[int, ...], tuple[Microkernel, float]] = {}
+        self._inside = problem.inside_fraction
+        narrow = isa_named(machine.isa).narrow_to(problem.output_dtype)
+        self._in_line = narrow.in_line if narrow else 1
+        self._streams = streams(problem, machine.caches[-1].bytes)
+        # peak FLOP/s = pipes · lanes · 2 · clock
+        self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
+
+    def predict(self, scheme: Scheme) -> Prediction:
+        """The prediction of one scheme."""
+        count = tasks(scheme)
+        share = -(-count // self.threads) / count
+        compute, overhead, parts, passes = self._core(scheme, share)
+        stream = self._streams and passes == 1 and whole_stores(scheme)
+        traffic = self._volumes.traffic(scheme, stream)
+        movement = seconds_of(traffic, self.machine, stream, (passes - 1) / passes if self._whole(parts) else 1.0)
+        if self.problem.lanewise:
+            longer = 1 + self.costs.sweep * _sweeps(scheme)
+            movement = (*movement[:1], *(longer * part for part in movement[1:]))
+        slowest = max(compute + overhead, *movement)
+        rest = compute + overhead + sum(movement) - slowest
+        start = self.costs.start if count > 1 and self.threads > 1 else 0.0
+        exposed = self.costs.in_tiles if self.problem.by_matrix else self.costs.exposed
+        seconds = slowest + exposed * rest + start
+        if self.problem.by_matrix:
+            seconds += self.costs.reshape * _changes(scheme) * share * self._cycle
+        late = self._late(traffic, movement, stream, slowest)
+        if sum(late.values()) > NOTICED * seconds:
+            early = prefetched(scheme)
+            seconds += (self.costs.not_prefetched - exposed) * sum(
+                part for tensor, part in late.items() if tensor not in early
+            )
+        return Prediction(
+            seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads
+        )
+
+    def _whole(self, parts: tuple[Part, ...]) -> bool:
+        """Whether every tile writes whole lines of the output. Every CPU first reads a line that is written in part."""
+        y, line = self.problem.output, self.machine.caches[0].line // self.problem.bytes_of(self.problem.output)
+        tiles = [self.machine.lanes * part.kernel.vectors for part in parts]
+        return not self.problem.transposed_output and all(width % line == 0 for width in (y.shape[-1], *tiles))
+
+    def _late(
+        self, traffic: tuple[Traffic, ...], movement: tuple[float, ...], stream: bool, slowest: float
+    ) -> dict[str, float]:
+        """For each tensor, the seconds of `movement` in which it comes from beyond L2.
+
+        Streamed outputs are left out, since nothing waits for them. So is the slowest part, which counts whole anyway.
+        """
+        late: dict[str, float] = {}
+        for moved, seconds in list(zip(traffic, movement))[1:]:
+            for tensor, amount in moved.moved:
+                if amount and seconds < slowest and not (stream and tensor == self.problem.output.name):
+                    late[tensor] = late.get(tensor, 0.0) + seconds * amount / moved.total
+        return late
+
+    def kernel(self, tile: Mapping[str, int]) -> tuple[Microkernel, float]:
+        """The microkernel of a register tile (units per dim) and its score."""
+        key = tuple(tile.values())
+        if key not in self._kernels:
+            kernel = microkernel_of(self.problem, tile, self.machine.isa)
+            self._kernels[key] = (kernel, self._score(kernel))
+        return self._kernels[key]
+
+    def _core(self, scheme: Scheme, share: float) -> tuple[float, float, tuple[Part, ...], float]:
+        """Seconds of arithmetic and of overhead; a register tile for each choice of λ; passes over an output."""
+        visits, steps, last, passes = _trips(scheme)
+        counts = [[count for count, _ in branches] for branches in scheme.branches.values()]
+        compute = overhead = 0.0
+        parts = []
+        for choice, tile in zip(product(*counts), scheme.tiles):
+            kernel, score = self.kernel(tile)
+            times = visits * share
+            for count in choice:
+                times *= count
+            compute += times * self.tile_seconds(kernel, score, steps)
+            overhead += times * (self.tile_overhead(kernel, steps, last, passes) + self._pixels(scheme, kernel, steps))
+            parts.append(Part(kernel, score, times))
+        return compute, overhead, tuple(parts), passes
+
+    def tile_seconds(self, kernel: Microkernel, score: float, steps: float) -> float:
+        """Seconds of arithmetic in one visit of `steps` steps to a register tile. Taps on padding are skipped."""
+        return steps * kernel.fmas * self._inside / self.costs.pipes / max(score, 1e-3) * self._cycle
+
+    def tile_overhead(self, kernel: Microkernel, steps: float, last: float, passes: float) -> float:
+        """Seconds of one visit besides its arithmetic.
+
+        last: trips of the innermost loop. passes: how often the same outputs are visited. The stores of one tile
+        overlap the arithmetic of the next only as far as registers are free, so they count here.
+        """
+        costs = self.costs
+        shuffles, lines = self._stored(kernel)
+        outputs = shuffles * costs.shuffle + lines * costs.store
+        outputs += (shuffles * costs.shuffle + lines * costs.load) * (passes - 1) / passes
+        entries = steps / last * costs.entry if last > 1 else 0.0
+        # An iteration whose FMAs take many cycles hides its own counting; a short one does not.
+        control = steps * max(0.0, costs.step - kernel.fmas / costs.pipes / 2)
+        if self.problem.by_matrix:
+            outputs += costs.matrix + costs.through * kernel.accumulators
+            outputs += costs.lone * kernel.accumulators if kernel.vectors == 1 else 0
+        if self._in_line > 1 and not self.problem.transposed_output:
+            outputs += costs.narrow * (kernel.accumulators // kernel.vectors) * (kernel.vectors % self._in_line)
+        return (outputs + costs.drain + costs.tile + entries + control) * self._cycle
+
+    def _pixels(self, scheme: Scheme, kernel: Microkernel, steps: float) -> float:
+        """Seconds of one visit for vectors of x that are read in place: those that lie in two lines, and their packing.
+
+        The first visit to a panel packs it. Vectors of V bytes begin at multiples of g where planes do, so a share
+        (V - g) / L of them crosses from one line of L bytes to the next.
+        """
+        if not self.problem.weights_broadcast:
+            return 0.0
+        costs, x = self.costs, self.problem.vector
+        line, size = self.machine.caches[0].line, self.problem.bytes_of(x)
+        two = max(0, self.machine.lanes * size - gcd(x.shape[-1] * size, line)) / line
+        points = prod(count for _, count in kernel.unrolled)
+        visits = visits_of_panel(scheme, self.threads)
+        each = (costs.split * two + costs.pack) / visits if visits else costs.split * two
+        return steps * points * kernel.vectors * each * self._cycle
+
+    def _stored(self, kernel: Microkernel) -> tuple[int, float]:
+        """Shuffles and touched lines that bring a tile's accumulators to memory.
+
+        A store of n outputs anywhere in lines of L outputs touches 1 + (n - 1) / L lines on average. Where it begins at
+        a multiple of g outputs it touches 1 + (n - g) / L. Rows of K outputs begin at multiples of gcd(K, L).
+        """
+        problem, lanes = self.problem, self.machine.lanes
+        line = self.machine.caches[0].line // problem.bytes_of(problem.output)
+        if not problem.transposed_output:
+            apart, stores, alone = gcd(problem.output.shape[-1], line), *divmod(kernel.vectors, self._in_line)
+            rows = kernel.accumulators // kernel.vectors
+            whole = stores * (1 + max(0, lanes * self._in_line - apart) / line)
+            return 0, rows * (whole + alone * (1 + max(0, lanes - apart) / line))
+        tile = {dim: 1 for dim in problem.row_dims} | dict(kernel.rows)
+        aligned = tile[problem.output_axes[-1]] % lanes == 0
+        shuffles, lines = 0, 0.0
+        for block in blocks(problem, tile, lanes):
+            shuffles += len(transposition(lanes, block.count).shuffles)
+            lines += lanes * (1 if aligned else 1 + (block.count - 1) / line)
+        return kernel.vectors * shuffles, kernel.vectors * lines
+
+
+def predict(scheme: Scheme, machine: Machine, score: Score, threads: int = 1, costs: Costs = COSTS) -> Prediction:
+    """The time of `scheme` with its parts. For many schemes of one problem use one `Predictor`."""
+    return Predictor(scheme.problem, machine, score, threads, costs).predict(scheme)
+
+
+def seconds_of(
+    traffic: tuple[Traffic, ...], machine: Machine, stream: bool = False, again: float = 0.0
+) -> tuple[float, ...]:
+    """Per cache, the seconds that its traffic takes at the bandwidth of the memory outside it.
+
+    A measured write bandwidth includes the reads that a CPU makes to own lines (some make none), so the output's bytes
+    count once. In caches a share `again` of them is read besides, where sums continue or lines are written in parts.
+    Where write bandwidths were not measured, each line is read and then written. Streamed outputs have a bandwidth of
+    their own and are not read.
+    """
+    seconds = []
+    for level, moved in enumerate(traffic):
+        others: float = moved.total - moved.written * (1 if stream else 2)
+        if level + 1 < len(machine.caches):
+            outside = machine.caches[level + 1]
+            read, write = outside.bandwidth, outside.write_bandwidth or outside.bandwidth / 2
+            others += again * moved.written if outside.write_bandwidth else 0
+        else:
+            read = machine.memory_bandwidth
+            write = machine.stream_bandwidth if stream else machine.memory_write_bandwidth
+        seconds.append(others / read + moved.written / write)
+    return tuple(seconds)
+
+
+def prefetched(scheme: Scheme) -> frozenset[str]:
+    """The names of the tensors that all tiles prefetch."""
+    problem, early = scheme.problem, []
+    for tile in tiles(lower(scheme)):
+        found = {piece.array for piece in pieces(problem, tile)}
+        found |= {"x"} if next_panel(problem, tile) else set()
+        early.append(found | ({"y"} if outputs(problem, tile) or next_outputs(problem, tile) else set()))
+    arrays = dict(zip("xwy", (tensor.name for tensor in problem.tensors)))
+    return frozenset(name for array, name in arrays.items() if all(array in found for found in early))
+
+
+def _sweeps(scheme: Scheme) -> int:
+    """The number of row dims that tiles walk along before they return to the same pixels for their next channels.
+
+    The channels of a pixel lie side by side in x and y.
+    """
+    problem, outside = scheme.problem, scheme.specifiers[: scheme.accumulators_at]
+    alone = [s for s in outside if isinstance(s, (Rest, Lambda)) or (isinstance(s, Tile) and s.worker is None)]
+    loops = [s.dim for s in alone if scheme.iterations(s) > 1]
+    if problem.vector_dim not in loops:
+        return 0
+    return len(set(loops[loops.index(problem.vector_dim) :]) & set(problem.row_dims))
+
+
+def _changes(scheme: Scheme) -> float:
+    """How often a register tile follows a tile of another size.
+
+    That is whenever the loops go on to the next branch of λ, or begin again with the first.
+    """
+    times, changes = 1, 0.0
+    for specifier in scheme.specifiers:
+        if isinstance(specifier, Lambda):
+            sizes = len(specifier.branches)
+            changes += times * sizes if sizes > 1 else 0
+        if isinstance(specifier, (Rest, Tile, Lambda)):
+            times *= scheme.iterations(specifier)
+        elif isinstance(specifier, Stage) and specifier.tensor == scheme.problem.output.name:
+            break
+    return changes
+
+
+def _trips(scheme: Scheme) -> tuple[float, float, float, float]:
+    """Visits to a register tile, reduction steps of a visit, trips of the innermost loop, passes over each output.
+
+    The counts of λ's branches are not among the visits.
+    """
+    visits = steps = last = passes = 1.0
+    inside = False
+    for specifier in scheme.specifiers:
+        if isinstance(specifier, Stage):
+            inside = inside or specifier.tensor == scheme.problem.output.name
+            continue
+        if not isinstance(specifier, (Rest, Tile)):
+            continue
+        trips = scheme.iterations(specifier)
+        if inside:
+            steps *= trips
+            last = trips if trips > 1 else last
+        else:
+            visits *= trips
+            if specifier.dim in scheme.problem.reductions:
+                passes *= trips
+    return visits, steps, last, passes

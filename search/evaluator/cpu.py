@@ -1,0 +1,276 @@
+"""Kernels for this CPU: its target, how schemes are built for it, and how workers try them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from operator import index
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any  # what workers are given and give is JSON
+
+from cpu.codegen.emit import stages_of
+from cpu.kernel.callable import Kernel, build
+from cpu.passes.order import names
+from cpu.runtime.host import fingerprint, host, tiles_given, tiles_refused
+from cpu.runtime.toolchain import CompileError, compile_shared, find_compiler
+from cpu.runtime.worker import CandidateError, Task, Worker, run_all
+from microkernels.scores.catalog import Catalog
+from microkernels.scores.records import load, revision
+from microkernels.tile.forms import Isa
+from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
+from search.cost.volume import streams, tasks
+from search.evaluator.cpu_machine import machine_of
+from search.evaluator.cpu_report import details, explained
+from search.evaluator.protocol import CANDIDATE_SECONDS, Details, Verdict
+from search.space import candidates
+from search.space.candidates import Knowledge
+from search.tuner import store
+from search.tuner.dtypes import on_cpu
+from search.tuner.target import ALGORITHMS, Target
+from search.tuner.tune import AnyScheme, TuningError
+from tiling.loops.listing import listing
+from tiling.machine import Machine, Timing
+from tiling.problem import Problem, ProblemError
+from tiling.rewrite.winograd import Winograd
+from tiling.scheme import Scheme, Tile
+from tiling.text.shapes import canonical
+
+MOST_THREADS = 1024  # a larger number is a typing error, and OpenMP may end the process over it
+# How many of the model's candidates are built until one compiles. Where none does, the compiler is at fault.
+MOST_BUILDS = 4
+
+
+def cpu_target(isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct") -> Target:
+    """This CPU as a target. Raises ProblemError.
+
+    isa: by default the widest instruction set of `dtype` that the CPU runs and the system lets this process use.
+    """
+    if algorithm not in ALGORITHMS:
+        raise ProblemError(f"algorithm={algorithm!r} must be one of {', '.join(ALGORITHMS)}")
+    try:
+        threads = index(threads)
+    except TypeError:
+        threads = 0
+    if not 1 <= threads <= MOST_THREADS:
+        raise ProblemError(f"threads must be a whole number from 1 to {MOST_THREADS}")
+    if isa is not None and not isinstance(isa, str):
+        raise ProblemError(f"isa={isa!r} must be the name of an instruction set")
+    try:
+        chosen = best_isa(host().flags, dtype) if isa is None else isa_named(isa)
+    except ValueError as error:
+        raise ProblemError(str(error)) from None
+    missing = [flag for flag in chosen.cpu_flags if flag not in host().flags]
+    if missing:
+        raise ProblemError(f"this CPU does not run {chosen.name}: it lacks {', '.join(missing)}")
+    if chosen.dtype != dtype:
+        raise ProblemError(f"{chosen.name} computes in {chosen.dtype}, not {dtype}: use {' or '.join(ISAS_OF[dtype])}")
+    if chosen.matrix and not tiles_given():
+        if isa is not None:
+            raise ProblemError(f"{tiles_refused(chosen.name)}: use {chosen.vectors}")
+        chosen = isa_named(chosen.vectors)
+    return Target("cpu", fingerprint(host()), chosen.name, dtype, threads, algorithm)
+
+
+def cpu_backend(isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct") -> CpuBackend:
+    """The back end of this CPU, with the arguments of `cpu_target`."""
+    return CpuBackend(cpu_target(isa, threads, dtype, algorithm))
+
+
+@dataclass(frozen=True)
+class CpuBackend:
+    """`search.evaluator.protocol.Backend` of this CPU."""
+
+    target: Target
+
+    @cached_property
+    def isa(self) -> Isa:
+        return isa_named(self.target.isa)
+
+    @cached_property
+    def machine(self) -> Machine:
+        return machine_of(self.isa, self.target.machine)
+
+    def catalog(self, op: str, by_matrix: bool = False) -> Catalog:
+        """The ranked microkernels of an operator; where `by_matrix`, those of matrix instructions.
+
+        Where none is ranked yet, the catalog estimates every score from the tile's shape.
+        """
+        return load(self.target.machine, self.isa.name if by_matrix else self.isa.ranked, op)
+
+    @property
+    def knowledge(self) -> Knowledge:
+        return Knowledge(self.isa, self.machine, self.catalog, self.target.threads, self.target.algorithm)
+
+    def problem(self, problem: Problem) -> Problem:
+        found = candidates.computed(on_cpu(problem, self.isa.dtype, None), self.isa)
+        candidates.check_algorithm(found, self.target.algorithm)
+        return found
+
+    def parsed(self, problem: Problem, text: str) -> AnyScheme:
+        return candidates.parsed(problem, text)
+
+    def ranking(self, problem: Problem) -> tuple[Isa, str]:
+        return candidates.ranking(problem, self.isa)
+
+    def candidates(self, problem: Problem) -> Sequence[AnyScheme]:
+        return candidates.candidates(problem, self.knowledge)
+
+    def predicted_seconds(self, schemes: Sequence[AnyScheme]) -> list[float]:
+        if not schemes:
+            return []
+        return [found.prediction.seconds for found in candidates.predicted(schemes, self.knowledge)]
+
+    def key(self, problem: Problem) -> store.Key:
+        compiler = find_compiler()
+        return self.target.key(problem, f"{compiler.kind} {compiler.version}")
+
+    def kind(self, tune: str, problem: Problem) -> str:
+        isa, op = self.ranking(problem)
+        return self.target.kind(tune, str(revision(self.target.machine, isa.name, op)))
+
+    def first_built(self, schemes: Iterable[AnyScheme]) -> AnyScheme:
+        refused: CompileError | None = None
+        for scheme in islice(schemes, MOST_BUILDS):
+            try:
+                self.build(scheme)
+                return scheme
+            except CompileError as error:
+                refused = refused or error
+        raise refused or TuningError("no schemes were given to build")
+
+    def compile(self, scheme: AnyScheme) -> None:
+        self.build(scheme)
+
+    def build(self, scheme: AnyScheme, timing: Timing | None = None) -> Kernel:
+        kernel = self._kernels.get(scheme.text)
+        if kernel is None:
+            either: Any = scheme  # the emitter takes Winograd's algorithm too, and tells them apart
+            kernel = self._kernels[scheme.text] = build(either, self.isa, self.target.threads, _streams(scheme))
+        if timing:
+            kernel.timing = timing
+        return kernel
+
+    @cached_property
+    def _kernels(self) -> dict[str, Kernel]:
+        return {}
+
+    def job(self, scheme: AnyScheme) -> dict[str, Any]:
+        """The arguments that every function of `cpu.kernel.measure` takes for a scheme."""
+        return {
+            "op": scheme.problem.op,
+            "shape": canonical(scheme.problem),
+            "scheme": scheme.text,
+            "isa": self.isa.name,
+            "threads": self.target.threads,
+            "stream": _streams(scheme),
+        }
+
+    def evaluator(self, problem: Problem) -> CpuEvaluator:
+        return CpuEvaluator(self.job, self.environment)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of workers.
+
+        Threads of a kernel under test wait actively between calls, as in a program that calls it often. NumPy's threads
+        would wait so too, on the cores where the kernel is timed, so NumPy gets one thread. That does not hold where
+        NumPy's threads are OpenMP's.
+        """
+        libraries = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+        return dict.fromkeys(libraries, "1") | ({"OMP_WAIT_POLICY": "active"} if self.target.threads > 1 else {})
+
+    def definition_error(self, scheme: AnyScheme, seed: int) -> float | None:
+        if not isinstance(scheme, Winograd):
+            return None
+        job = {"op": scheme.problem.op, "shape": canonical(scheme.problem), "isa": self.isa.name, "seed": seed}
+        with closing(Worker(env=self.environment)) as worker:
+            found = worker.call("cpu.kernel.measure:definition_error", timeout=CANDIDATE_SECONDS, **job)
+        return float(found["max_error"])
+
+    def remarks(self, scheme: AnyScheme | None) -> list[str]:
+        threads, cores, said = self.target.threads, host().cores, []
+        if threads > cores:
+            said.append(f"{threads} threads on {cores} cores wait for one another: expect a slow kernel")
+        if threads > 1 and isinstance(scheme, Scheme) and tasks(scheme) == 1:
+            tiled = [s.dim for s in scheme.specifiers if isinstance(s, Tile) and s.dim not in scheme.problem.reductions]
+            dim = tiled[0] if tiled else scheme.problem.vector_dim
+            said.append(
+                f"the scheme shares no work between threads: with no loop such as T({dim},2)@core one of {threads} "
+                "does all"
+            )
+        return said
+
+    def details(self, scheme: AnyScheme) -> Details:
+        return details(scheme, self.target, self.machine)
+
+    def explain(self, scheme: AnyScheme, others: Sequence[AnyScheme], why_not: str) -> str:
+        return explained(scheme, others, self.knowledge)
+
+    def source(self, scheme: AnyScheme) -> str:
+        return self.build(scheme).source
+
+    def assembly(self, scheme: AnyScheme) -> str:
+        emitted = self.build(scheme).emitted
+        with TemporaryDirectory(prefix="tilewright-") as folder:
+            path = Path(folder) / "kernel.s"
+            compile_shared(find_compiler(), emitted.text, path, (*emitted.compiler_flags, "-S"), emitted.openmp)
+            return path.read_text(encoding="utf-8", errors="replace")
+
+    @property
+    def pass_names(self) -> tuple[str, ...]:
+        return names()
+
+    def passes(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
+        either: Any = scheme  # of either algorithm
+        return ((name, listing(kernel)) for name, kernel in stages_of(either, self.isa, _streams(scheme)))
+
+    def save(self, scheme: AnyScheme, folder: Path, name: str | None = None) -> tuple[Path, ...]:
+        return self.build(scheme).save(folder, name)
+
+
+class CpuEvaluator:
+    """Tries schemes in worker processes; a scheme that fails costs one process.
+
+    job(scheme): the arguments of the functions in `cpu.kernel.measure`. environment: the environment of the processes.
+    """
+
+    def __init__(self, job: Callable[[AnyScheme], dict[str, Any]], environment: dict[str, str]) -> None:
+        self._job, self._environment = job, environment
+        self._worker = Worker(env=environment)
+
+    def ready(self) -> None:
+        """There is nothing to do: a worker starts in a fraction of a second, and computes the reference later."""
+
+    def close(self) -> None:
+        self._worker.close()
+
+    def prepare(self, schemes: Sequence[AnyScheme], patience: float = CANDIDATE_SECONDS) -> dict[str, str]:
+        patience = min(patience, CANDIDATE_SECONDS)
+        tasks = [Task("cpu.kernel.measure:compiled", patience, self._job(scheme)) for scheme in schemes]
+        outcomes: Any = run_all(tasks, min(len(tasks), host().cores))  # a generator: closing it ends its workers
+        with closing(outcomes):
+            return {t.arguments["scheme"]: o.reason for t, o in outcomes if isinstance(o, CandidateError)}
+
+    def measure(self, scheme: AnyScheme, seconds: float, patience: float = CANDIDATE_SECONDS) -> Timing | str:
+        patience = min(patience, CANDIDATE_SECONDS)
+        try:
+            found = self._worker.call(
+                "cpu.kernel.measure:scheme", timeout=patience, seconds=seconds, **self._job(scheme)
+            )
+        except CandidateError as error:
+            return error.reason
+        return Timing.of(found)
+
+    def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
+        job = {**self._job(scheme), "seconds": seconds, "seed": seed}
+        with closing(Worker(env=self._environment)) as worker:
+            found = worker.call("cpu.kernel.measure:verdict", timeout=CANDIDATE_SECONDS, **job)
+        return Verdict(Timing.of(found), found["max_error"])
+
+
+def _streams(scheme: AnyScheme) -> bool:
+    return streams(scheme.problem, host().caches[-1].bytes)

@@ -1,0 +1,164 @@
+"""The part of a GPU's back end that needs no GPU: problems, schedules, reports and compiling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from cpu.kernel.export import ExportError
+from gpu.codegen.emit import emit
+from gpu.codegen.pipeline import REGISTERS
+from gpu.model.devices import Device, device_named
+from gpu.model.predict import Prediction, predict, rank
+from gpu.model.space import limits
+from gpu.runtime.compile import compile_cubin, cuda_text
+from gpu.runtime.export import save
+from gpu.runtime.kernel import DeviceError, choose, current_device, is_a
+from gpu.runtime.nvrtc import CompilerMissing
+from search.evaluator.gpu_report import Compiled, details, explain
+from search.evaluator.protocol import Details, direct
+from search.space.explain import RUNNERS_UP
+from search.tuner.dtypes import on_gpu
+from search.tuner.target import Target
+from search.tuner.tune import AnyScheme
+from tiling.machine import CacheLevel, Machine
+from tiling.problem import Problem, ProblemError
+from tiling.scheme import Scheme, SchemeError
+from tiling.text.notation import parse
+
+DEFAULT_DEVICE = "H200"  # where no GPU is here
+
+
+def gpu_target(name: str, dtype: str, device: str | None = None) -> Target:
+    """The GPU called `device`, by default the GPU that is here, else an H200. `name`: the kind of target.
+
+    Raises ProblemError for an unknown device.
+    """
+    found, absent = device_for(device)
+    absent = absent if name == "cuda" else ""
+    return Target(name, fingerprint_of(found), found.architecture, dtype, device=found.name, absent=absent)
+
+
+def device_for(name: str | None) -> tuple[Device, str]:
+    """The GPU to generate for, and why no kernel can run on it here; empty where it can. Raises ProblemError."""
+    try:
+        wanted = device_named(name or DEFAULT_DEVICE)
+    except KeyError as error:
+        raise ProblemError(error.args[0]) from None
+    try:
+        here = current_device()
+    except DeviceError as error:
+        return wanted, str(error)
+    if name is None or is_a(here.name, wanted):
+        return here, ""
+    return wanted, f"the GPU here is {here.name}, not {wanted.name}"
+
+
+def fingerprint_of(device: Device) -> str:
+    """A text that is equal for GPUs whose measurements are interchangeable."""
+    return f"{device.name}, {device.multiprocessors} multiprocessors, {device.architecture}"
+
+
+@dataclass(frozen=True)
+class GpuBackend:
+    """The part of `search.evaluator.protocol.Backend` that both GPU targets share."""
+
+    target: Target
+
+    @cached_property
+    def device(self) -> Device:
+        """The target's device, with its real sizes where it is the GPU that is here."""
+        try:
+            here = current_device()
+        except DeviceError:
+            return device_named(self.target.device)
+        return here if fingerprint_of(here) == self.target.machine else device_named(self.target.device)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """The GPU described like a CPU: a multiprocessor is a core, and rates are those of the data sheet."""
+        device = self.device
+        l2 = CacheLevel("L2", device.l2_bytes, 128, 0, device.l2_bandwidth, device.multiprocessors)
+        memory = device.memory_bandwidth
+        peak = device.peak_flops(self.target.dtype) / device.multiprocessors
+        return Machine(
+            *(self.target.machine, device.architecture, 32, REGISTERS, peak, device.multiprocessors, (l2,)),
+            *(memory, memory, memory),
+        )
+
+    def problem(self, problem: Problem) -> Problem:
+        return on_gpu(problem, self.target.dtype)
+
+    def parsed(self, problem: Problem, text: str) -> Scheme:
+        scheme = direct(parse(problem, text))
+        why = limits(scheme, self.device)
+        if why:
+            raise SchemeError(f"{scheme.text}: {why}")
+        return scheme
+
+    def ranking(self, problem: Problem) -> None:
+        return None
+
+    def candidates(self, problem: Problem) -> Sequence[Scheme]:
+        """Every schedule that fits the device. Raises SchemeError for an operator that is no matrix product."""
+        return [prediction.scheme for prediction in rank(problem, self.device)]
+
+    def predicted_seconds(self, schemes: Sequence[AnyScheme]) -> list[float]:
+        return [self._predicted(scheme).seconds for scheme in schemes]
+
+    def _predicted(self, scheme: AnyScheme) -> Prediction:
+        return predict(direct(scheme), self.device)
+
+    def first_built(self, schemes: Iterable[AnyScheme]) -> Scheme:
+        """The first scheme that ptxas compiles without spills; without NVRTC the first. Raises DeviceError."""
+        given = [direct(scheme) for scheme in schemes]
+        try:
+            # Predicted one by one: the first of thousands is usually the one.
+            return choose(map(self._predicted, given), given[0].problem, self.device)[0].scheme
+        except CompilerMissing:
+            return given[0]
+
+    def compile(self, scheme: AnyScheme) -> None:
+        self._compiled(scheme)
+
+    def _compiled(self, scheme: AnyScheme) -> Compiled:
+        source = emit(direct(scheme))
+        try:
+            return Compiled(source, compile_cubin(source, self.device.architecture), "")
+        except CompilerMissing as error:
+            return Compiled(source, None, str(error))
+
+    def definition_error(self, scheme: AnyScheme, seed: int) -> None:
+        return None
+
+    def remarks(self, scheme: AnyScheme | None) -> list[str]:
+        return []
+
+    def details(self, scheme: AnyScheme) -> Details:
+        return details(self._compiled(scheme), self._predicted(scheme), self.target, self.device)
+
+    def explain(self, scheme: AnyScheme, others: Sequence[AnyScheme], why_not: str) -> str:
+        return explain([self._predicted(each) for each in (scheme, *others[:RUNNERS_UP])], why_not)
+
+    def source(self, scheme: AnyScheme) -> str:
+        return cuda_text(emit(direct(scheme)))
+
+    def assembly(self, scheme: AnyScheme) -> str:
+        return "machine code for a GPU: NVIDIA's cuobjdump -sass shows that of the .cubin that --emit writes"
+
+    @property
+    def pass_names(self) -> tuple[str, ...]:
+        return ()
+
+    def passes(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
+        return iter(())
+
+    def save(self, scheme: AnyScheme, folder: Path, name: str | None = None) -> tuple[Path, ...]:
+        """Writes the kernel's files (`gpu.runtime.export`), under its own symbol. Raises ExportError."""
+        compiled = self._compiled(scheme)
+        try:
+            return save(compiled.source, compiled.cubin, folder)
+        except OSError as error:
+            raise ExportError(f"cannot write to {folder}: {error.strerror or error}") from error

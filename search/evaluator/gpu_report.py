@@ -1,0 +1,115 @@
+"""What a report says about a kernel for a GPU: its launch, its machine code, and the time of each pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpu.codegen.emit import VERSION
+from gpu.codegen.program import Source
+from gpu.codegen.reading import pipeline_of
+from gpu.model.devices import Device
+from gpu.model.predict import Prediction
+from gpu.runtime.compile import Cubin
+from search.evaluator.protocol import Details
+from search.space.explain import aligned, microseconds
+from search.tuner.target import Target
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A kernel's text and its machine code. `uncompiled`: why there is no machine code, such as a missing NVRTC."""
+
+    source: Source
+    cubin: Cubin | None
+    uncompiled: str
+
+
+def details(compiled: Compiled, prediction: Prediction, target: Target, device: Device) -> Details:
+    """The details that only a report for a GPU has."""
+    source, cubin = compiled.source, compiled.cubin
+    blocks = source.blocks_on(device.multiprocessors)
+    fields = {
+        "device": device.name,
+        "architecture": device.architecture,
+        "predicted_seconds": prediction.seconds,
+        "parts": {**dict(prediction.parts), "unhidden": prediction.unhidden},
+        "bottleneck": prediction.bottleneck,
+        "symbol": source.symbol,
+        "grid": blocks,
+        "block": source.threads,
+        "shared_bytes": source.shared_bytes,
+        "copied": [copy.name for copy in source.copied],
+        "registers": cubin.registers if cubin else None,
+        "spilled_bytes": cubin.spilled if cubin else None,
+        "compiler": cubin.compiler if cubin else None,
+    }
+    machine_code = f"not compiled: {compiled.uncompiled}"
+    if cubin:
+        machine_code = f"{cubin.registers} registers a thread, {cubin.spilled} bytes spilled, {cubin.compiler}"
+    launch = f"{blocks} block{'s' if blocks > 1 else ''} of {source.threads} threads, {source.shared_bytes} bytes of "
+    launch += "shared memory each"
+    if source.copied:
+        names = " and ".join(copy.name for copy in source.copied)
+        launch += f", after one that lays out {names} for TMA copies"
+    rate = source.scheme.problem.flops / prediction.seconds / 1e12
+    predicted = f"{prediction.seconds * 1e3:.4g} ms a call, {rate:.1f} TFLOP/s, limited by its {prediction.bottleneck}"
+    return Details(
+        fields=fields,
+        lines=(("launch", launch), ("compiled", machine_code), ("predicted", predicted)),
+        microkernels=(pipeline_of(source.scheme).instruction.call,),
+        bound="its bound",
+        checked_on=", on the twin" if target.name == "cuda-twin" else f", on {device.name}",
+        each="on the device",
+        conditions="warm L2",
+        speed=lambda reached, percent, peak: (
+            f"{reached / 1e3:.1f} TFLOP/s = {percent:.1f} % of the tensor-core rate {peak / 1e3:.0f} TFLOP/s"
+        ),
+        busy="other programs kept this GPU busy, or its clock changed: measure again when it is idle",
+        place=("device", f"{device.name}, {device.architecture}"),
+        cores=1,
+        version=VERSION,
+    )
+
+
+def explain(predictions: Sequence[Prediction], why_not: str) -> str:
+    """A plain-text report: one row per candidate, their schemes, and one sentence on the first, which is chosen.
+
+    why_not: why a runner-up is not chosen that the model ranks before the first.
+    """
+    chosen, *runners_up = predictions
+    names = ["chosen", *(f"#{place}" for place in range(2, 2 + len(runners_up)))]
+    parts = (name for name, _ in chosen.parts)
+    header = ["", "time", "speed", *parts, "unhidden", "blocks at once", "waves", "limited by"]
+    rows = [header, *(_row(name, prediction) for name, prediction in zip(names, (chosen, *runners_up)))]
+    schemes = [f"{name:>6}  {prediction.scheme.text}" for name, prediction in zip(names, (chosen, *runners_up))]
+    return "\n".join([*aligned(rows), "", *schemes, "", reason(chosen, runners_up, why_not)])
+
+
+def reason(chosen: Prediction, runners_up: Sequence[Prediction], why_not: str) -> str:
+    """What limits the chosen scheme, how it fills the device, and what slows the next best scheme down most."""
+    share = dict(chosen.parts)[chosen.bottleneck] / chosen.seconds
+    text = (
+        f"Its {chosen.bottleneck} limits it ({share:.0%} of the time); a multiprocessor holds {chosen.resident} of its "
+        f"blocks at once, in {chosen.waves:.2f} waves"
+    )
+    return f"{text}. {_difference(chosen, runners_up[0], why_not)}." if runners_up else f"{text}."
+
+
+def _difference(best: Prediction, other: Prediction, why_not: str) -> str:
+    slower = other.seconds / best.seconds - 1
+    if slower < -0.001:
+        return f"The model would have taken the next one, predicted {-slower:.1%} faster; {why_not}"
+    if slower < 0.001:
+        return "The next candidate is predicted equal, so only a measurement can tell them apart"
+    theirs = (*other.parts, ("unhidden", other.unhidden))
+    mine = (*best.parts, ("unhidden", best.unhidden))
+    worst = max(zip(theirs, mine), key=lambda pair: pair[0][1] - pair[1][1])[0][0]
+    return f"The next candidate is predicted {slower:.1%} slower, most of all by its {worst}"
+
+
+def _row(name: str, prediction: Prediction) -> list[str]:
+    rate = f"{prediction.scheme.problem.flops / prediction.seconds / 1e12:.1f} TFLOP/s"
+    parts = [microseconds(seconds) for _, seconds in (*prediction.parts, ("unhidden", prediction.unhidden))]
+    filled = [str(prediction.resident), f"{prediction.waves:.2f}"]
+    return [name, microseconds(prediction.seconds), rate, *parts, *filled, prediction.bottleneck]

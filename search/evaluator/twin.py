@@ -1,0 +1,114 @@
+"""Kernels for a GPU that run on its twin, a CPU emulation: for small shapes, untimed, always the model's choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cpu.kernel.measure import WrongResult
+from cpu.runtime.worker import CandidateError
+from gpu.codegen.emit import emit
+from gpu.codegen.program import Source
+from gpu.twin.launch import TwinError, run_on_twin
+from search.evaluator.gpu import GpuBackend
+from search.evaluator.gpu_check import exact_case
+from search.evaluator.protocol import Verdict, direct
+from search.tuner.tune import AnyScheme
+from tiling.arguments import ArgumentError
+from tiling.machine import Timing
+from tiling.problem import Problem, ProblemError
+from tiling.scheme import Scheme
+
+# Multiply-adds. The twin takes seconds for so many in a cubic product, and two minutes where a tile is nearly all edge.
+MOST_ON_TWIN = 1 << 27
+_NO_TIME = "the twin runs a GPU's kernel on this CPU: its time says nothing"
+
+
+@dataclass(frozen=True)
+class TwinKernel:
+    """`kernel(a, b)` gives c, or `kernel(x, w)` gives y, on the twin: NumPy arrays of floats in, float32 out."""
+
+    source: Source
+
+    @property
+    def problem(self) -> Problem:
+        return self.source.scheme.problem
+
+    @property
+    def scheme(self) -> Scheme:
+        return self.source.scheme
+
+    def __call__(self, *arrays: ArrayLike) -> np.ndarray:
+        """c or y. Inputs are first rounded to the problem's dtype. The arrays of the epilogue follow the two inputs.
+
+        Raises ArgumentError, TwinError for a kernel that does something wrong, ToolchainError without a C compiler.
+        """
+        problem = self.problem
+        tensors = (problem.broadcast, problem.vector, *problem.epilogue_arrays)
+        if len(arrays) != len(tensors):
+            names = ", ".join(t.called for t in tensors)
+            raise ArgumentError(f"this kernel takes {names}: {len(arrays)} arrays were given")
+        try:
+            floats = [np.asarray(array, np.float32) for array in arrays]
+            return run_on_twin(self.source, *floats).output
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(str(error)) from error
+
+
+class TwinBackend(GpuBackend):
+    """`search.evaluator.protocol.Backend` of the twin. Nothing is timed, so nothing is kept."""
+
+    def problem(self, problem: Problem) -> Problem:
+        """As for a GPU. Also raises ProblemError for more multiply-adds than the twin computes in about a minute."""
+        found = super().problem(problem)
+        multiply_adds = found.flops // 2
+        if multiply_adds > MOST_ON_TWIN:
+            raise ProblemError(
+                f"{found}: {multiply_adds} multiply-adds are too many for the twin, a CPU that runs thread by thread; "
+                f"give a shape of at most {MOST_ON_TWIN}"
+            )
+        return found
+
+    def key(self, problem: Problem) -> None:
+        return None
+
+    def kind(self, tune: str, problem: Problem) -> None:
+        return None
+
+    def build(self, scheme: AnyScheme, timing: Timing | None = None) -> TwinKernel:
+        return TwinKernel(emit(direct(scheme)))
+
+    def job(self, scheme: AnyScheme) -> dict[str, Any]:
+        return {}
+
+    def evaluator(self, problem: Problem) -> TwinEvaluator:
+        return TwinEvaluator()
+
+
+class TwinEvaluator:
+    """Checks a kernel on the twin, in this process, since the twin itself catches what a kernel does wrong."""
+
+    def ready(self) -> None:
+        """There is nothing to start."""
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+    def prepare(self, schemes: Sequence[AnyScheme], patience: float) -> dict[str, str]:
+        return dict.fromkeys((scheme.text for scheme in schemes), _NO_TIME)
+
+    def measure(self, scheme: AnyScheme, seconds: float, patience: float) -> str:
+        return _NO_TIME
+
+    def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
+        case = exact_case(scheme.problem, seed)
+        try:
+            run = run_on_twin(emit(direct(scheme)), *case.inputs, seed=seed)
+            case.check(run.output)
+        except (TwinError, WrongResult) as error:
+            raise CandidateError(str(error)) from error
+        return Verdict(None, None, run.conflicts)

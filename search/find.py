@@ -1,0 +1,226 @@
+"""Finds a kernel for a problem. Every command and entry point that searches uses this function.
+
+problem ──► as the target computes it ──► candidates ──► compiled, measured in turns ──► last check ──► Found
+                                     └─► kept by an earlier search ───────────────────────────────────────┘
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from search.debug import ASSEMBLY, CHOICES, SCHEMES, SOURCE, tell
+from search.evaluator import backend_of
+from search.evaluator.protocol import Backend, Verdict
+from search.recorded import VERDICT_SECONDS, passed, recalled, tuned
+from search.tuner import store
+from search.tuner.target import Target
+from search.tuner.tune import AnyScheme, Measured, Stage, TuningError
+from tiling.machine import Timing
+from tiling.problem import Problem, ProblemError
+from tiling.text.shapes import canonical
+
+if TYPE_CHECKING:
+    from search.evaluator.kernels import CpuKernel, GpuKernel, TwinKernel
+
+DEFAULT_BUDGET = 30.0  # seconds
+DEFAULT_TRIALS = 32
+# A search that takes this many times its budget is reported, since the tuner stops in time wherever it can.
+OVERRUN = 1.2
+_LEAST_BUDGET = 0.1  # seconds of measuring, so that a search with candidates measures one
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search chose, and how.
+
+    timing: None where nothing was measured. verdict: the result of the last check; None where there was no check.
+    ranked: the candidates, the model's choice first. tried: every scheme with a timing, as first measured, but those
+    that failed the last check. known: how many timings and failures of earlier searches took part. listing, measuring:
+    seconds; a choice of the model counts its compilation as measuring. recalled: whether the choice is that of an
+    earlier search. given: whether the caller gave the scheme.
+    """
+
+    backend: Backend
+    scheme: AnyScheme
+    timing: Timing | None = None
+    verdict: Verdict | None = None
+    ranked: Sequence[AnyScheme] = ()
+    tried: tuple[Measured, ...] = ()
+    trials: int = 0
+    failed: int = 0
+    known: int = 0
+    listing: float = 0.0
+    measuring: float = 0.0
+    interrupted: bool = False
+    recalled: bool = False
+    given: bool = False
+
+    @property
+    def max_error(self) -> float | None:
+        """The largest error on random reals; None where reals were not checked."""
+        return self.verdict.max_error if self.verdict else None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the search without the last check."""
+        return self.listing + self.measuring
+
+    def build(self) -> CpuKernel | GpuKernel | TwinKernel:
+        """The kernel, with its timing. Raises what the back end raises."""
+        kernel: CpuKernel | GpuKernel | TwinKernel = self.backend.build(self.scheme, self.timing)
+        return kernel
+
+    def explained(self) -> str:
+        """Why this scheme is chosen before the next ones, by the model."""
+        others = [scheme for scheme in self.ranked if scheme != self.scheme]
+        why_not = "it was measured slower, or failed" if self.trials else "ptxas spills its registers"
+        return self.backend.explain(self.scheme, others, why_not)
+
+    def keep(self, tune: str) -> None:
+        """Stores this choice. A search that was cut short does not replace an earlier choice."""
+        key, kind = self.backend.key(self.scheme.problem), self.backend.kind(tune, self.scheme.problem)
+        if key and kind and not (self.interrupted and store.choice(key, kind)):
+            store.choose(key, kind, self.scheme.text, self.timing)
+
+
+def find(
+    problem: Problem,
+    target: Target,
+    *,
+    tune: str = "measure",
+    scheme: str | None = None,
+    budget: float = DEFAULT_BUDGET,
+    trials: int = DEFAULT_TRIALS,
+    seed: int = 0,
+    forget: bool = False,
+    recall: bool = False,
+    verify: bool = True,
+    progress: Callable[[Stage], None] = lambda stage: None,
+) -> Found:
+    """The best scheme for a problem on a target.
+
+    tune: "model" trusts the model and measures nothing; "measure" tries the most promising schemes for about `budget`
+    seconds, at most `trials` of them. scheme: take exactly this scheme. recall: take the choice of an earlier search
+    where there is one. forget: ignore earlier measurements. verify: end with the last check, on integers and on random
+    reals of `seed`, where the target can run.
+
+    A Ctrl-C ends a measured search with the best scheme so far, if there is one. Raises ProblemError, SchemeError,
+    TuningError where no candidate runs, CandidateError where none passes the last check, and what the back end raises.
+    """
+    backend = backend_of(target)
+    problem = backend.problem(problem)
+    if tune == "measure" and scheme is None and backend.kind(tune, problem) is None:
+        raise ProblemError(f'nothing is timed on {target.name}: tune="model" takes the choice of the model')
+    if scheme is not None:
+        found = _exactly(backend, backend.parsed(problem, scheme))
+    else:
+        kept = _recalled(backend, problem, tune) if recall else None
+        if kept:
+            return _told(kept)
+        started = time.monotonic()
+        progress(Stage("listing candidates"))
+        candidates = backend.candidates(problem)
+        if not candidates:
+            raise TuningError(f"no schedule of {problem} fits {target.device or target.isa}")
+        listing = time.monotonic() - started
+        tell(SCHEMES, lambda: "\n".join(candidate.text for candidate in candidates))
+        if tune == "measure":
+            return _told(
+                _measured(
+                    backend,
+                    candidates,
+                    listing,
+                    budget,
+                    verify,
+                    trials=trials,
+                    seed=seed,
+                    forget=forget,
+                    progress=progress,
+                )
+            )
+        chosen = backend.first_built(candidates)
+        compiling = time.monotonic() - started - listing
+        found = Found(backend, chosen, ranked=candidates, listing=listing, measuring=compiling)
+    if verify and not target.absent:
+        progress(Stage("checking"))
+        with closing(backend.evaluator(problem)) as evaluator:
+            verdict = evaluator.verify(found.scheme, VERDICT_SECONDS, seed)
+        found = replace(found, verdict=verdict, timing=verdict.timing)
+    return _told(found)
+
+
+def _exactly(backend: Backend, scheme: AnyScheme) -> Found:
+    backend.compile(scheme)  # here rather than in a worker, so that the error says why it cannot be emitted
+    return Found(backend, scheme, ranked=(scheme,), given=True)
+
+
+def _recalled(backend: Backend, problem: Problem, tune: str) -> Found | None:
+    kept = recalled(backend, problem, tune)
+    return Found(backend, kept[0], kept[1], ranked=(kept[0],), recalled=True) if kept else None
+
+
+def _measured(
+    backend: Backend,
+    candidates: Sequence[AnyScheme],
+    listing: float,
+    budget: float,
+    verify: bool,
+    *,
+    trials: int,
+    seed: int,
+    forget: bool,
+    progress: Callable[[Stage], None],
+) -> Found:
+    with closing(backend.evaluator(candidates[0].problem)) as evaluator:
+        progress(Stage("starting"))
+        evaluator.ready()
+        started = time.monotonic()
+        left = max(budget - listing, _LEAST_BUDGET)
+        outcome, known = tuned(
+            backend,
+            evaluator,
+            candidates,
+            forget=forget,
+            budget=left,
+            trials=trials,
+            seed=seed,
+            progress=progress,
+        )
+        measuring = time.monotonic() - started
+        verdict, interrupted = None, outcome.interrupted
+        if verify:
+            progress(Stage("checking"))
+            checked = passed(backend, evaluator, outcome, seed)
+            outcome, verdict = checked.outcome, checked.verdict
+            interrupted = outcome.interrupted or verdict is None
+        timing = verdict.timing if verdict else outcome.best.timing
+    return Found(
+        backend,
+        outcome.best.scheme,
+        timing,
+        verdict,
+        candidates,
+        outcome.tried,
+        outcome.trials,
+        outcome.failed,
+        known,
+        listing,
+        measuring,
+        interrupted,
+    )
+
+
+def _told(found: Found) -> Found:
+    """Prints what `TILEWRIGHT_DEBUG` asks for, and returns the same Found."""
+    problem, backend, scheme = found.scheme.problem, found.backend, found.scheme
+    how = f"the best of {len(found.ranked)} ranked"
+    if found.recalled or found.given:
+        how = "kept by an earlier search" if found.recalled else "as given"
+    tell(CHOICES, lambda: f"{problem.op} {canonical(problem)}: {scheme.text}, {how}")
+    tell(SOURCE, lambda: backend.source(scheme))
+    tell(ASSEMBLY, lambda: backend.assembly(scheme))
+    return found

@@ -1,0 +1,47 @@
+"""Prints results: in letters that the terminal has, and with one sentence where printing fails."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from contextlib import suppress
+from typing import TextIO
+
+# Replacements for terminals and files that cannot show our letters beyond ASCII.
+_PLAIN = {"µ": "u", "→": "->", "·": "*", "×": "x", "–": "-", "≤": "<=", "≥": ">=", "²": "^2", "³": "^3", "…": "..."}
+_ERRORS = "tilewright-plain"
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAIN.get(letter, "?") for letter in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(_ERRORS, _plain)
+
+
+class OutputError(RuntimeError):
+    """The result cannot be written to its stream."""
+
+
+def write(text: str, stream: TextIO | None = None) -> None:
+    """Prints a result and flushes it. Raises OutputError, BrokenPipeError."""
+    stream = stream or sys.stdout
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors=_ERRORS)
+    try:
+        print(text, file=stream, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        give_up(stream)
+        raise OutputError(f"the result cannot be written to standard output: {error.strerror or error}") from error
+
+
+def give_up(stream: TextIO | None = None) -> None:
+    """Drops unwritten text, so that Python does not try to write it on exit and fail again."""
+    stream = stream or sys.stdout
+    with suppress(OSError, ValueError):  # a stream without a file, as tests have
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,33 @@
+"""Shows a search under way on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from search.tuner.tune import Stage
+from tiling.problem import Problem
+
+
+@contextmanager
+def shown(console: Console, problem: Problem, threads: int, budget: float | None) -> Iterator[Callable[[Stage], None]]:
+    """A bar with the current step and the best result so far; nothing where there is no terminal.
+
+    Steps differ too much to tell how long a search still takes, so the elapsed time stands beside the budget.
+    """
+    steps = TextColumn("{task.fields[steps]}")
+    columns = [TextColumn("{task.description}"), BarColumn(), steps, TimeElapsedColumn()]
+    columns += [TextColumn(f"of {budget:g} s")] if budget else []
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None, steps="")
+
+        def progress(stage: Stage) -> None:
+            percent = 100 * problem.flops / stage.best / threads
+            best = f", best {percent:.1f} % of peak" if percent else ""
+            steps = f"{stage.done}/{stage.of}" if stage.of else ""
+            bar.update(task, completed=stage.done, total=stage.of, description=stage.name + best, steps=steps)
+
+        yield progress

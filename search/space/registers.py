@@ -1,0 +1,264 @@
+"""Register tiles that cover a problem exactly, best first.
+
+One size covers an output dim, or a pair of sizes composed with λ; the sizes of all dims are the register tiles. Their
+time follows from the scores of microkernels and the overhead of a visit, so ranking them needs no loops around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+
+from microkernels.scores.catalog import GOOD
+from microkernels.tile.forms import Matrix
+from microkernels.tile.isa import isa_named
+from microkernels.tile.matrix import registers_of, runs_of
+from microkernels.tile.space import most_rows
+from search.cost.cache_conflicts import cache_conflicts, geometries
+from search.cost.predict import Predictor
+from tiling.compose import Composition, compositions
+from tiling.footprint import footprint
+from tiling.problem import Problem
+
+# Reduction points worth unrolling into one step. A longer body outgrows the caches of decoded instructions: a step of
+# 28 accumulators × 24 points is 672 FMAs of about 8 bytes.
+MOST_STEPS = 24
+# Vectors in one tile. TTile's winners have 1 to 4. With more, so few rows are left that weights stream in too fast.
+MOST_VECTORS = 4
+# From this extent on the innermost row dim alone has tiles that fill the registers (14×2, 28×1).
+WIDE = 14
+# How many compositions of the last dim are kept for each choice of the others.
+PER_DIM = 6
+# As GOOD, for tiles of matrix instructions: the share of the best score from which a tile is worth composing. It is
+# lower, since what such tiles read counts more than their own speed, which loads of tile registers limit too.
+GOOD_MATRIX = 0.6
+# In a dim longer than LONG only the first PER_PAIR compositions of each pair of sizes are looked at.
+LONG, PER_PAIR = 1024, 2
+
+
+# One composition per dim, and the seconds of all visits.
+Cover = tuple[tuple[Composition, ...], float]
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """A cover of the output dims, and the reductions that are unrolled.
+
+    covers: a composition per dim; in the vectorised dim it counts vectors, in a dim that is only looped single points.
+    seconds: predicted arithmetic and overhead of all visits on one core.
+    """
+
+    covers: tuple[tuple[str, Composition], ...]
+    unrolled: tuple[tuple[str, int], ...]
+    seconds: float
+
+    def cover(self, dim: str) -> Composition:
+        """How `dim` is covered."""
+        return dict(self.covers)[dim]
+
+
+def register_tiles(problem: Problem, predictor: Predictor, limit: int) -> tuple[RegisterTile, ...]:
+    """The `limit` fastest covers: the best of every unrolling, and only a few of each kind."""
+    found: list[RegisterTile] = []
+    for unrolled in unrollings(problem):
+        found.extend(_covers(problem, predictor, unrolled))
+    found.sort(key=lambda tile: (tile.seconds, repr(tile)))
+    heads = {tile.unrolled: tile for tile in reversed(found)}
+    kept = sorted(heads.values(), key=found.index)[:limit]
+    of_kind: dict[tuple[object, ...], int] = {}
+    for tile in found:
+        kind = (tile.cover(problem.vector_dim).sizes, tile.unrolled)
+        of_kind[kind] = of_kind.get(kind, 0) + 1
+        if len(kept) < limit and tile not in kept and of_kind[kind] <= max(2, limit // 4):
+            kept.append(tile)
+    return tuple(sorted(kept, key=found.index))
+
+
+def unrollings(problem: Problem) -> tuple[tuple[tuple[str, int], ...], ...]:
+    """The sets of reductions worth unrolling whole, each as (dim, extent) in the order of the problem.
+
+    A set is empty, or holds one dim, or several neighbours in the broadcast tensor (c with s, then r). With neighbours
+    a convolution of 3 channels gets an inner step that is worth a loop. A set has at most MOST_STEPS points. A dim for
+    whose points lanes are exchanged is in every set.
+    """
+    if problem.by_matrix:
+        return ((),)  # an instruction sums a whole dot group, which is long enough for any loop around it
+    looping = [dim for dim in problem.reductions if problem.extents[dim] > 1]
+    by_stride = sorted(looping, key=problem.broadcast.stride)
+    sets = [(), *((dim,) for dim in looping), *(by_stride[:size] for size in range(2, len(looping) + 1))]
+    found = [tuple((dim, problem.extents[dim]) for dim in looping if dim in chosen) for chosen in sets]
+    needed = {problem.exchange_dim} & set(looping)
+    return tuple(
+        pick for pick in found if prod(extent for _, extent in pick) <= MOST_STEPS and needed <= set(dict(pick))
+    )
+
+
+def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, int], ...]) -> Iterator[RegisterTile]:
+    machine = predictor.machine
+    isa = isa_named(machine.isa)
+    matrix = isa.matrix if problem.by_matrix else None
+    vectors = -(-problem.extents[problem.vector_dim] // machine.lanes)
+    steps = problem.reduction_length // prod(extent for _, extent in unrolled)
+    trips = [problem.extents[dim] for dim in problem.reductions if dim not in dict(unrolled)]
+    # The innermost loop is over the first reduction that is not unrolled; the first of all is contiguous in x.
+    last = next((extent for extent in trips if extent > 1), 1)
+    single = {dim: 1 for dim in problem.extents}
+    fixed = single | dict(unrolled)
+    first = geometries(machine, predictor.threads)[:1]
+    dims = (*reversed(problem.row_dims), problem.vector_dim)
+    timed: dict[tuple[int, ...], tuple[float, float]] = {}
+    outside = machine.caches[1].bandwidth if len(machine.caches) > 1 else machine.memory_bandwidth
+
+    def streamed(sizes: tuple[int, ...]) -> float:
+        """Bytes of x and of the weights that one visit to the tile of these sizes reads."""
+        weights = problem.reduction_length * sizes[-1] * machine.lanes * problem.bytes_of(problem.vector)
+        rows = single | dict(zip(dims[:-1], sizes))
+        if problem.lanewise:
+            summed = {dim: problem.extents[dim] for dim in problem.reductions}
+            tile = rows | summed | {problem.vector_dim: sizes[-1] * machine.lanes}
+            return weights + footprint(problem, problem.broadcast, tile, first[0].line)
+        conflicts = cache_conflicts(problem, problem.broadcast, rows, first)
+        x = problem.broadcast
+        row_bytes = first[0].line if conflicts.reached[0] > first[0].ways else problem.bytes_of(x) * max(1, x.reach)
+        return weights + problem.reduction_length * prod(sizes[:-1]) * row_bytes
+
+    def speed(sizes: tuple[int, ...]) -> tuple[float, float]:
+        """Seconds of one visit to the tile of these sizes over `dims`, and its microkernel's score.
+
+        The panel of weights seldom stays in L1 from one tile to the next, so weights and x count as streams from
+        outside L1. Where the rows of x evict each other, every scalar of x brings its whole line.
+        """
+        if sizes not in timed:
+            kernel, score = predictor.kernel(fixed | dict(zip(dims, sizes)))
+            core = predictor.tile_seconds(kernel, score, steps) + predictor.tile_overhead(kernel, steps, last, 1)
+            moving = streamed(sizes) / outside
+            timed[sizes] = (max(core, moving) + predictor.costs.exposed * min(core, moving), score)
+        return timed[sizes]
+
+    def fits(sizes: tuple[int, ...]) -> bool:
+        if matrix:
+            runs = runs_of(problem, dict(zip(dims[:-1], sizes)), matrix.rows)
+            return registers_of(matrix, tuple(run.count for run in runs), sizes[-1]) is not None
+        return prod(sizes[:-1]) <= max(1, most_rows(isa, sizes[-1]))
+
+    widths = list(range(1, min(MOST_VECTORS, vectors) + 1))
+    if matrix:
+        rows = _run_sizes(problem, matrix)
+    else:
+        widths = [v for v in widths if most_rows(isa, v) >= 1]
+        rows = _row_sizes(problem, max(most_rows(isa, v) for v in widths))
+    possible = [sizes for sizes in product(*rows, widths) if fits(sizes)]
+    best = max(speed(sizes)[1] for sizes in possible)
+    least = GOOD_MATRIX if problem.by_matrix else GOOD
+    good = {sizes for sizes in possible if speed(sizes)[1] >= least * best} or set(possible)
+    for narrow in (good, set(possible)):
+        covers = list(_exact(problem, dims, vectors, narrow, lambda sizes: speed(sizes)[0]))
+        if covers:
+            break
+    looped = looped_covers(problem)
+    times = prod(cover.repeat for cover in looped.values())
+    for chosen, seconds in covers:
+        yield RegisterTile(tuple(sorted((looped | dict(zip(dims, chosen))).items())), unrolled, seconds * times)
+
+
+def looped_covers(problem: Problem) -> dict[str, Composition]:
+    """The covers of the dims that no register tile unrolls, with one tile for each point."""
+    return {dim: Composition(((1, 1),), problem.extents[dim]) for dim in problem.looped_dims}
+
+
+def _row_sizes(problem: Problem, most: int) -> list[tuple[int, ...]]:
+    """The sizes to try for each row dim, innermost dim first: up to what fills the registers with the inner dims.
+
+    A wide innermost dim takes all rows, so the next dim is tried at 1 and 2 only.
+    """
+    sizes, within = [], 1
+    for dim in reversed(problem.row_dims):
+        extent = problem.extents[dim]
+        if within >= WIDE:
+            tried = range(1, min(2, extent) + 1) if within == problem.extents[problem.row_dims[-1]] else range(1, 2)
+        else:
+            tried = range(1, min(extent, max(1, most // min(within, 6))) + 1)
+        sizes.append(tuple(tried))
+        within *= extent
+    return sizes
+
+
+def _run_sizes(problem: Problem, matrix: Matrix) -> list[tuple[int, ...]]:
+    """As `_row_sizes`, for tile registers: runs along the innermost row dim, and rows of the next dim."""
+    inner, *outer = (problem.extents[dim] for dim in reversed(problem.row_dims))
+    most = matrix.registers - 2
+    sizes = [tuple(range(1, min(inner, most * matrix.rows) + 1))]
+    sizes += [tuple(range(1, min(extent, most) + 1)) for extent in outer[:1]]
+    return sizes + [(1,)] * len(outer[1:])
+
+
+def _exact(
+    problem: Problem,
+    dims: tuple[str, ...],
+    vectors: int,
+    sizes: set[tuple[int, ...]],
+    seconds: Callable[[tuple[int, ...]], float],
+) -> Iterator[Cover]:
+    """Covers of all dims whose every register tile is in `sizes`, with the seconds of all visits.
+
+    Dims are fixed one after the other, the vectorised dim first and the innermost rows last. For each dim only those
+    sizes are tried that go with the sizes already chosen.
+    """
+    extents = [problem.extents[dim] for dim in dims[:-1]] + [vectors]
+
+    def extend(chosen: dict[int, Composition], left: tuple[int, ...]) -> Iterator[Cover]:
+        place, rest = left[0], left[1:]
+        picks = product(*(composition.sizes for composition in chosen.values()))
+        allowed = frozenset.intersection(*(_partners(sizes, place, dict(zip(chosen, picked))) for picked in picks))
+        options = _compositions(extents[place], allowed)
+        if rest:
+            for option in _few(options):
+                yield from extend(chosen | {place: option}, rest)
+            return
+        finished = (chosen | {place: option} for option in options)
+        covers = [tuple(done[p] for p in range(len(dims))) for done in finished]
+        timed = [(cover, _total(cover, seconds)) for cover in covers]
+        yield from sorted(timed, key=lambda pair: (pair[1], repr(pair[0])))[:PER_DIM]
+
+    return extend({}, tuple(reversed(range(len(dims)))))
+
+
+def _few(options: tuple[Composition, ...]) -> tuple[Composition, ...]:
+    """Every single size, and for each pair of sizes the composition of the fewest tiles."""
+    kinds: dict[tuple[int, ...], Composition] = {}
+    for option in options:
+        kinds.setdefault(option.sizes, option)
+    return tuple(kinds.values())
+
+
+def _partners(sizes: set[tuple[int, ...]], place: int, chosen: dict[int, int]) -> frozenset[int]:
+    """The sizes at `place` in the tiles that have the chosen sizes at the other places."""
+    return frozenset(s[place] for s in sizes if all(s[p] == size for p, size in chosen.items()))
+
+
+def _total(covers: tuple[Composition, ...], seconds: Callable[[tuple[int, ...]], float]) -> float:
+    """Seconds of all visits: the sum over every choice of one branch per dim, times its counts and repeats."""
+    total = 0.0
+    for choice in product(*(cover.branches for cover in covers)):
+        total += prod(count for count, _ in choice) * seconds(tuple(size for _, size in choice))
+    return total * prod(cover.repeat for cover in covers)
+
+
+@lru_cache(maxsize=4096)
+def _compositions(extent: int, sizes: frozenset[int]) -> tuple[Composition, ...]:
+    """The compositions worth trying, the fewest tiles first.
+
+    Among compositions that use every size equally often, only the one with the most repeats is kept: it leaves the most
+    tile sizes to choose from. A pair is left out where its larger size alone divides the extent.
+    """
+    best: dict[tuple[tuple[int, int], ...], Composition] = {}
+    for composition in compositions(extent, sizes, PER_PAIR if extent > LONG else None):
+        if len(composition.branches) > 1 and extent % composition.sizes[-1] == 0:
+            continue
+        used = tuple((size, count * composition.repeat) for count, size in composition.branches)
+        if used not in best or best[used].repeat < composition.repeat:
+            best[used] = composition
+    return tuple(sorted(best.values(), key=lambda c: (c.repeat * sum(n for n, _ in c.branches), c.branches)))

@@ -1,0 +1,178 @@
+"""Candidates that use Winograd's algorithm: blocks, the schemes of the products, and the predicted time of a call.
+
+    seconds = transforms + products + start of the threads
+
+Transforms and products each take max(core, movement) + `exposed` · (the smaller of the two).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from microkernels.scores.catalog import Catalog
+from search.cost.cache_conflicts import geometry
+from search.cost.costs import COSTS
+from search.cost.predict import Predictor
+from search.space.explain import aligned, microseconds
+from search.space.space import candidates, trusted
+from tiling.machine import Machine
+from tiling.problem import Problem
+from tiling.rewrite.winograd import Matrix, Winograd, product_problem, tile_grid, transforms
+
+# A direct convolution takes 9 multiplications an output, F(2) takes 4 and F(4) 2.25. F(3) lies between in every
+# respect.
+TRIED = (2, 4)
+# How many blocks are looked at for each tile size, and how many schemes for the products of each block.
+BLOCKS, SCHEMES = 4, 3
+# The share of the terms of a transform's matrix that remains once sums are shared (`cpu.codegen.transform`): 12 of 22,
+# 10 of 18.
+SHARED = 0.6
+# The fewest rows of a product: fewer do not fill the registers beside two vectors of weights.
+LEAST_TILES = 8
+
+
+@dataclass(frozen=True)
+class WinogradPrediction:
+    """Predicted seconds of a call and its two parts on the busiest core.
+
+    movement: seconds to move the data of the products, which their arithmetic hides in part.
+    """
+
+    seconds: float
+    transforms: float
+    products: float
+    movement: float
+
+
+@dataclass(frozen=True)
+class WinogradCandidate:
+    """One form of Winograd's algorithm and its prediction."""
+
+    scheme: Winograd
+    prediction: WinogradPrediction
+
+
+def winograd_candidates(problem: Problem, machine: Machine, catalog: Catalog, threads: int) -> list[WinogradCandidate]:
+    """Forms worth measuring, fastest predicted first. `catalog` ranks the microkernels of matrix products."""
+    found = []
+    for m in TRIED:
+        for block, channels in blocks(problem, m, machine, threads)[:BLOCKS]:
+            product = product_problem(problem, block, channels)
+            for scheme in candidates(product, machine, catalog, 1, SCHEMES):
+                winograd = Winograd(problem, m, block, channels, scheme.scheme)
+                core = scheme.prediction.compute + scheme.prediction.overhead
+                found.append(
+                    WinogradCandidate(winograd, _prediction(problem, m, block, channels, machine, threads, core))
+                )
+    return sorted(found, key=lambda candidate: (candidate.prediction.seconds, candidate.scheme.text))
+
+
+def predicted(schemes: Sequence[Winograd], machine: Machine, catalog: Catalog, threads: int) -> list[WinogradCandidate]:
+    """Given forms with their predictions, in the order given."""
+    found = []
+    for winograd in schemes:
+        part = Predictor(winograd.product.problem, machine, trusted(catalog), 1).predict(winograd.product)
+        block = winograd.problem, winograd.m, winograd.block, winograd.channels
+        found.append(WinogradCandidate(winograd, _prediction(*block, machine, threads, part.compute + part.overhead)))
+    return found
+
+
+def blocks(problem: Problem, m: int, machine: Machine, threads: int) -> list[tuple[int, int]]:
+    """The blocks worth trying, as (tiles, output channels). Blocks come first that would be fastest at the peak.
+
+    The tiles are cut into 1, 2, 3, 4, 6, 8, 12 … equal blocks, the output channels into 1, 2, 4 or 8 parts of whole
+    vectors.
+    """
+    tiles = problem.extents["n"] * prod(tile_grid(problem, m))
+    vectors = -(-problem.extents["k"] // machine.lanes)
+    counts = [base << shift for shift in range(25) for base in (2, 3)]
+    sizes = {-(-tiles // count) for count in (1, *counts)}
+    sizes = {size for size in sizes if size >= LEAST_TILES} or {tiles}
+    parts = {-(-vectors // count) * machine.lanes for count in (1, 2, 4, 8) if vectors >= 2 * count} or {
+        vectors * machine.lanes
+    }
+    found = {}
+    for size in sizes:
+        for channels in parts:
+            peak = product_problem(problem, size, channels).flops / machine.peak
+            found[size, channels] = _prediction(problem, m, size, channels, machine, threads, peak).seconds
+    # With several threads the remainder for the busiest one weighs most; the prediction includes it.
+    return sorted(found, key=lambda block: (float(f"{found[block]:.2e}"), -block[0] * block[1]))
+
+
+def _prediction(
+    problem: Problem, m: int, block: int, channels: int, machine: Machine, threads: int, product_seconds: float
+) -> WinogradPrediction:
+    # The model's arithmetic and overhead of one product assume that its data is near. Data from further out is counted
+    # here: the weights of all points pass by once a block, and V and M of a block are written and read.
+    tiles = problem.extents["n"] * prod(tile_grid(problem, m))
+    c, k = problem.extents["c"], problem.extents["k"]
+    counts = -(-tiles // block), -(-k // channels)
+    tasks = prod(counts)
+    busiest = -(-tasks // threads)
+    # Each thread transforms the input of every block that it has a part of.
+    inputs = min(counts[0], -(-busiest // counts[1]))
+    points, cycle = (m + 2) ** 2, COSTS.pipes * machine.lanes * 2 / machine.peak
+    into, out = _cycles(m)
+    vectors = inputs * block * -(-c // machine.lanes), busiest * block * (channels // machine.lanes)
+    transforming = (vectors[0] * into + vectors[1] * out) * cycle
+    v, product, u = (4 * points * floats for floats in (block * c, block * channels, c * channels))
+    moved = (inputs * v + busiest * product) / _bandwidth(machine, threads, v + product)
+    images = 4 * (problem.broadcast.elements + problem.output.elements) * busiest / tasks
+    outside = moved + images / _bandwidth(machine, threads, images)
+    first = max(transforming, outside) + COSTS.exposed * min(transforming, outside)
+    core = busiest * points * product_seconds
+    passing = busiest * u / _bandwidth(machine, threads, u * counts[1] + v + product) + moved
+    second = max(core, passing) + COSTS.exposed * min(core, passing)
+    start = COSTS.start if tasks > 1 and threads > 1 else 0.0
+    return WinogradPrediction(first + second + start, first, second, passing)
+
+
+def _cycles(m: int) -> tuple[float, float]:
+    """Cycles to transform one vector of a tile's input, and one of its output.
+
+    Each is two transforms, with stores half way and of the result.
+    """
+    matrices, alpha = transforms(m), m + 2
+
+    def sums(matrix: Matrix, times: int) -> float:
+        return times * SHARED * sum(value != 0 for row in matrix for value in row) / COSTS.pipes
+
+    into = sums(matrices.input, 2 * alpha) + COSTS.store * 2 * alpha**2
+    return into, sums(matrices.output, alpha + m) + COSTS.store * (alpha * m + m * m)
+
+
+def _bandwidth(machine: Machine, threads: int, size: float) -> float:
+    """Bytes/s of the nearest cache beyond L1, or of memory, that holds so many bytes of each thread."""
+    for level in range(1, len(machine.caches)):
+        if size <= geometry(machine.caches, level, threads).bytes:
+            return machine.caches[level].bandwidth
+    return machine.memory_bandwidth
+
+
+def explain_winograd(chosen: WinogradCandidate, runners_up: Sequence[WinogradCandidate], machine: Machine) -> str:
+    """A plain-text report: one row per candidate, their texts, and one sentence on the chosen one."""
+    found = [chosen, *runners_up]
+    rows = [["", "time", "speed", "products", "moved for them", "transforms"]]
+    for place, candidate in enumerate(found):
+        p = candidate.prediction
+        rate = f"{candidate.scheme.problem.flops / p.seconds / 1e9:.0f} GFLOP/s"
+        cells = [microseconds(seconds) for seconds in (p.seconds, p.products, p.movement, p.transforms)]
+        rows.append(["chosen" if place == 0 else f"#{place + 1}", cells[0], rate, *cells[1:]])
+    texts = [f"{row[0]:>6}  {candidate.scheme.text}" for row, candidate in zip(rows[1:], found)]
+    return "\n".join([*aligned(rows), "", *texts, "", _reason(chosen)])
+
+
+def _reason(chosen: WinogradCandidate) -> str:
+    winograd, p = chosen.scheme, chosen.prediction
+    points = winograd.alpha**2
+    fewer = 9 * winograd.m**2 / points
+    padded = winograd.all_tiles * winograd.m**2 / prod(winograd.problem.extents[dim] for dim in "nhw") - 1
+    beyond = f", {padded:.0%} of them beyond the output" if padded > 0.005 else ""
+    return (
+        f"F({winograd.m}) takes {points} products where the definition takes {9 * winograd.m**2}: {fewer:.2f} times "
+        f"fewer multiplications{beyond}; transforms are {p.transforms / p.seconds:.0%} of the time. GFLOP/s counts "
+        "the definition's operations, so that it can be compared."
+    )

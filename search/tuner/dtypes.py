@@ -1,0 +1,73 @@
+"""A problem in the dtypes of a target, and on a GPU in its layout."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from microkernels.tile.isa import ISAS_OF
+from tiling.dtypes import OUTPUT_DTYPE, dtype_of, output_dtype_of
+from tiling.problem import Problem, ProblemError
+from tiling.rewrite.dot_groups import in_dot_groups
+from tiling.tensor import Tensor
+
+GPU_DTYPES = ("f16", "bf16", "tf32")
+DEFAULT_GPU_DTYPE = "f16"
+
+
+def typed(problem: Problem, target: str, dtype: str | None, output_dtype: str | None) -> Problem:
+    """The problem in the given dtypes. Without them its own dtypes hold; on a GPU f32 becomes f16.
+
+    Raises ProblemError for dtypes that no kernel of the target computes in.
+    """
+    return on_cpu(problem, dtype, output_dtype) if target == "cpu" else _typed_for_gpu(problem, dtype)
+
+
+def on_cpu(problem: Problem, dtype: str | None, output_dtype: str | None) -> Problem:
+    """The problem in the given dtypes of a CPU. Without them its own dtypes hold.
+
+    Raises ProblemError for dtypes that no kernel of a CPU computes in.
+    """
+    dtype, output_dtype = dtype_of(dtype) or problem.dtype, output_dtype_of(output_dtype)
+    if not isinstance(dtype, str) or dtype not in ISAS_OF:
+        raise ProblemError(f"dtype {dtype!r:.40} is not covered on a CPU: {', '.join(ISAS_OF)} are")
+    if problem.dtype not in ("f32", dtype):
+        raise ProblemError(f"the shape is of {problem.dtype}, but dtype={dtype}: give one")
+    if output_dtype is None:
+        output_dtype = problem.output_dtype if dtype == problem.dtype else OUTPUT_DTYPE[dtype]
+    problem = replace(problem, dtype=dtype, output_dtype=output_dtype)
+    in_dot_groups(problem)  # refuses too large a copy of x before anything is compiled
+    return problem
+
+
+def _typed_for_gpu(problem: Problem, dtype: str | None) -> Problem:
+    """The problem in a GPU's dtype, with its tensors as they lie.
+
+    A problem of f32 takes `dtype`, by default f16; any other keeps its own. The output has the same dtype, or f32 for
+    tf32. Raises ProblemError for a dtype that no matrix instruction reads, for two dtypes that contradict each other,
+    for an output of another dtype, and for channels first.
+    """
+    dtype = dtype_of(dtype)
+    own = problem.dtype if problem.dtype != "f32" else None
+    if own and dtype and own != dtype:
+        raise ProblemError(f"dtype {dtype!r:.40} contradicts the shape's {own}: give one of them")
+    dtype = dtype or own or DEFAULT_GPU_DTYPE
+    if problem.op != "matmul" and problem.layout != "nhwc":
+        raise ProblemError(f"layout={problem.layout!r} is not covered on a GPU: use 'nhwc'")
+    if dtype not in GPU_DTYPES:
+        raise ProblemError(f"dtype {dtype!r:.40} is not covered on a GPU: {', '.join(GPU_DTYPES)} are")
+    if own and problem.output_dtype != OUTPUT_DTYPE[own]:
+        raise ProblemError(f"an output of {problem.output_dtype} from {own} is not covered on a GPU: leave it out")
+    return replace(problem, dtype=dtype, output_dtype=OUTPUT_DTYPE[dtype])
+
+
+def on_gpu(problem: Problem, dtype: str | None) -> Problem:
+    """The problem in a GPU's dtype, with weights channels last, (K,R,S,C). Raises as `_typed_for_gpu` does."""
+    typed = _typed_for_gpu(problem, dtype)
+    tensors = tuple(_channels_last(t) if t is typed.vector and typed.windows else t for t in typed.tensors)
+    return replace(typed, tensors=tensors)
+
+
+def _channels_last(weights: Tensor) -> Tensor:
+    order = (0, 2, 3, 1)
+    indices = tuple(weights.indices[axis] for axis in order)
+    return replace(weights, indices=indices, shape=tuple(weights.shape[axis] for axis in order))

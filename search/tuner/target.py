@@ -1,0 +1,55 @@
+"""The CPU or GPU that a kernel is made for, as data. `search.evaluator` knows how each kind of target is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from search.tuner import store
+from tiling.problem import Problem, ProblemError
+from tiling.text.shapes import canonical
+
+_CPUS_ALONE = ("threads", "isa", "algorithm", "output_dtype", "name")
+# For each kind of target, as users spell it, the arguments that mean nothing to it.
+FOREIGN = {
+    "cpu": ("device",),
+    "cuda": _CPUS_ALONE,
+    "cuda-twin": (*_CPUS_ALONE, "tune", "budget", "trials", "forget"),
+}
+TARGETS = tuple(FOREIGN)
+ALGORITHMS = ("direct", "winograd", "auto")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One CPU or GPU and how it is used. Equal targets share measurements.
+
+    machine: the fingerprint of the CPU or GPU. isa: an instruction set, or a GPU's architecture. algorithm: "direct",
+    the definition; "winograd" (`tiling.rewrite.winograd`); "auto", the faster of the two. device: a GPU's name. absent:
+    why no kernel can run here; empty where kernels can run.
+    """
+
+    name: str
+    machine: str
+    isa: str
+    dtype: str
+    threads: int = 1
+    algorithm: str = "direct"
+    device: str = ""
+    absent: str = ""
+
+    def key(self, problem: Problem, compiler: str) -> store.Key:
+        """The store's key for a problem as this target computes it."""
+        return store.Key(self.machine, self.isa, compiler, problem.op, canonical(problem), self.threads)
+
+    def kind(self, tune: str, revision: str = "") -> str:
+        """The store's name for a kind of choice. A choice of the model holds as long as the ranking behind it."""
+        words = (tune, revision if tune == "model" else "", "" if self.algorithm == "direct" else self.algorithm)
+        return " ".join(filter(None, words))
+
+
+def check_meant(target: str, arguments: Collection[str], spelt: Callable[[str], str]) -> None:
+    """Raises ProblemError if one of `arguments` means nothing to a target; `spelt` writes the argument's name."""
+    for name in FOREIGN[target]:
+        if name in arguments:
+            raise ProblemError(f"{spelt(name)}: leave it out")

@@ -1,0 +1,284 @@
+"""Measures the most promising schemes within a time budget and chooses one.
+
+candidates, best predicted first ──► each shortly, in batches ──► the best few and the first, in turns ──► one
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from tiling.machine import Timing
+from tiling.rewrite.winograd import Winograd
+from tiling.scheme import Scheme
+
+AnyScheme = Scheme | Winograd
+
+# Clocks drift and a machine is shared, so schemes are compared by seconds x the FMA peak measured beside them: the work
+# that a core could have done meanwhile. Finalists are measured in turns, so that a slow moment hits all alike.
+
+BATCH = 6  # schemes that are compiled together, then measured; the budget is checked before each batch
+LEAST_FOR_A_BATCH = 2.0  # seconds left of the budget
+# How many schemes take part in the finals: up to MOST_FINALISTS where there is time for a heat of them. Candidates are
+# a percent apart, and the best of thirty short measurements was also lucky.
+FINALISTS, MOST_FINALISTS = 4, 8
+ROUNDS = 3
+# The finals may take this share of the budget; the rest goes to trying candidates. On a shared machine one visit of a
+# scheme differs from the next by 2 to 5 %, as much as the best ten candidates do from each other.
+FINAL_SHARE = 0.4
+# This share of the trials is drawn at random from further candidates, DEEPER times as many as the trials, since the
+# model's order may be wrong.
+EXPLORED, DEEPER = 0.25, 8
+# Seconds that a visit may take before it counts as hung, however little of the budget is left.
+LEAST_PATIENCE = 5.0
+# Above that, the share of the remaining budget that a visit may take: a hung scheme must not cost the others their
+# turn.
+PATIENT_SHARE = 1 / 3
+# How far a scheme may be behind the fastest and still win: NEAR for an earlier choice, LEVEL for a simpler scheme. It
+# must also lie within the spread of the fastest, which alone would let slow schemes in on a noisy machine.
+NEAR, LEVEL = 0.01, 0.005
+# Seconds of samples in a visit: SHORT to sort out slow schemes, LONG in the finals.
+SHORT, LONG = 0.06, 0.12
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a search is doing. done, of: steps, where they can be counted. best: the work of the best scheme so far."""
+
+    name: str
+    done: int = 0
+    of: int | None = None
+    best: float = float("inf")
+
+
+class TuningError(RuntimeError):
+    """No candidate could be measured; the message holds the most frequent reason."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A scheme and its timings, one for each visit."""
+
+    scheme: AnyScheme
+    visits: tuple[Timing, ...]
+
+    @property
+    def timing(self) -> Timing:
+        """The samples of all visits, with the median of their peaks."""
+        samples = tuple(sample for visit in self.visits for sample in visit.samples)
+        return Timing(samples, median(visit.peak_gflops for visit in self.visits))
+
+    @property
+    def work(self) -> float:
+        """Floating-point operations that a core could have done at its peak meanwhile. Schemes are compared by this.
+
+        It is the median of the visits, each times its own peak. One visit in a slow moment does not count then, as it
+        would in pooled samples.
+        """
+        return median(visit.seconds * visit.peak_gflops for visit in self.visits) * 1e9
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of tuning.
+
+    interrupted: whether a Ctrl-C ended it early. tried: every scheme with a timing, as first measured. runners_up: the
+    schemes that may take the place of the best, fastest first.
+    """
+
+    best: Measured
+    trials: int
+    failed: int
+    interrupted: bool
+    tried: tuple[Measured, ...] = ()
+    runners_up: tuple[Measured, ...] = ()
+
+
+def tune(
+    candidates: Sequence[AnyScheme],
+    measure: Callable[[AnyScheme, float, float], Timing | str],
+    prepare: Callable[[Sequence[AnyScheme], float], Mapping[str, str]],
+    *,
+    budget: float,
+    trials: int,
+    clock: Callable[[], float],
+    seed: int = 0,
+    known: Mapping[str, Timing | str] | None = None,
+    incumbent: str | None = None,
+    progress: Callable[[Stage], None] = lambda stage: None,
+) -> Outcome:
+    """Measures up to `trials` candidates in about `budget` seconds and chooses one. Raises TuningError.
+
+    measure(scheme, seconds, patience) gives a timing, or the reason why there is none within `patience` seconds.
+    prepare(schemes, patience) compiles schemes and gives, by text, the reasons of those that fail; they are out.
+    known: earlier outcomes by text, which do not count as trials. A scheme with a known timing is measured again only
+    in the finals. A scheme that is known to fail is left out, unless all known outcomes are failures: then the machine
+    was at fault, and all are tried again. incumbent: the text that an earlier search chose. progress(stage) hears of
+    each step. A KeyboardInterrupt ends the search with the best scheme so far, if there is one.
+    """
+    search = _Search(measure, prepare, clock, clock() + budget)
+    timings = {text: found for text, found in (known or {}).items() if isinstance(found, Timing)}
+    search.found = {s.text: Measured(s, (timings[s.text],)) for s in candidates if s.text in timings}
+    done = frozenset(known or ()) if search.found else frozenset()
+    chosen = _trials([scheme for scheme in candidates if scheme.text not in done], trials, seed)
+    interrupted = False
+    try:
+        search.try_all(chosen, clock() + budget * (1 - FINAL_SHARE), progress)
+        search.finals(incumbent, candidates[0].text if candidates else None, progress)
+    except KeyboardInterrupt:
+        if not search.found:
+            raise
+        interrupted = True
+    if not search.found:
+        reasons = list(search.failed.values())
+        raise TuningError(
+            f"none of {len(reasons)} candidates could be measured: {max(set(reasons), key=reasons.count)}"
+        )
+    contenders = search.contenders(incumbent)
+    best = _settle(contenders, candidates, incumbent)
+    runners_up = tuple(sorted((m for m in contenders.values() if m is not best), key=lambda m: m.work))
+    return Outcome(best, search.trials, len(search.failed), interrupted, tuple(search.found.values()), runners_up)
+
+
+@dataclass
+class _Search:
+    """The state of a search: short measurements, failures with their reasons, and the finalists' visits.
+
+    starting: whether the next visit is a worker's first, which also starts the worker and computes the reference.
+    slowest: seconds of the longest other visit.
+    """
+
+    measure: Callable[[AnyScheme, float, float], Timing | str]
+    prepare: Callable[[Sequence[AnyScheme], float], Mapping[str, str]]
+    clock: Callable[[], float]
+    deadline: float
+    found: dict[str, Measured] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    finalists: dict[str, Measured] = field(default_factory=dict)
+    trials: int = 0
+    starting: bool = True
+    slowest: float = 0.0
+
+    def visit(self, scheme: AnyScheme, seconds: float) -> Timing | None:
+        """Measures a scheme once. A scheme that fails is out, even if it was timed before."""
+        begun, starting = self.clock(), self.starting
+        outcome = self.measure(scheme, seconds, self.patience())
+        # A failure may have ended the worker.
+        self.starting = isinstance(outcome, str)
+        if isinstance(outcome, str):
+            self.failed[scheme.text] = outcome
+            self.found.pop(scheme.text, None)
+            self.finalists.pop(scheme.text, None)
+            return None
+        if not starting:
+            self.slowest = max(self.slowest, self.clock() - begun)
+        return outcome
+
+    def patience(self) -> float:
+        return max(LEAST_PATIENCE, PATIENT_SHARE * (self.deadline - self.clock()))
+
+    def try_all(self, schemes: list[AnyScheme], deadline: float, progress: Callable[[Stage], None]) -> None:
+        """Measures each scheme once, in batches that are compiled together.
+
+        No batch begins after `deadline`, and no visit begins that would leave too little time for the finals.
+        """
+        first = 0
+        while first < len(schemes):
+            if self.found and self.clock() > deadline:
+                return
+            # Where little time is left, it goes into compiling what will be measured.
+            size = BATCH if self.deadline - self.clock() > LEAST_FOR_A_BATCH else 2
+            batch = schemes[first : first + size]
+            first += size
+            progress(Stage("compiling", self.trials, len(schemes), self.best))
+            uncompiled = self.prepare(batch, self.patience())
+            self.failed |= uncompiled
+            self.trials += len(uncompiled)
+            for scheme in batch:
+                if scheme.text in uncompiled:
+                    continue
+                # The finals need two visits to compare anything.
+                if self.found and self.clock() + 3 * self.slowest > self.deadline:
+                    return
+                timing = self.visit(scheme, SHORT)
+                self.trials += 1
+                if timing:
+                    self.found[scheme.text] = Measured(scheme, (timing,))
+                progress(Stage("measuring", self.trials, len(schemes), self.best))
+
+    @property
+    def best(self) -> float:
+        """The least work so far."""
+        return min((m.work for m in self.found.values()), default=float("inf"))
+
+    def finals(self, incumbent: str | None, first: str | None, progress: Callable[[Stage], None]) -> None:
+        """Runs heats of ROUNDS turns until the deadline. After each heat the slower half is out.
+
+        The model's first choice always takes part. The choice of an earlier search stays to the end.
+        """
+        fitting = int((self.deadline - self.clock()) / (ROUNDS * self.slowest)) if self.slowest else MOST_FINALISTS
+        count = min(max(FINALISTS, fitting), MOST_FINALISTS)
+        leaders = sorted(self.found, key=lambda text: (text != first, self.found[text].work))[:count]
+        leaders.sort(key=lambda text: self.found[text].work)  # the fastest first, since time may run out
+        if self.trials and self.clock() > self.deadline:
+            return  # there was time for the first visits only
+        while leaders:
+            entered = leaders
+            if incumbent is not None and incumbent in self.found and incumbent not in leaders:
+                entered = [*leaders, incumbent]
+            for turn, text in enumerate(entered * ROUNDS):
+                if self.finalists and self.clock() + self.slowest > self.deadline:
+                    return
+                name = f"comparing the best {len(entered)} in turns"
+                progress(Stage(name, turn, len(entered) * ROUNDS, self.best))
+                timing = None if text in self.failed else self.visit(self.found[text].scheme, LONG)
+                if timing:
+                    before = self.finalists[text].visits if text in self.finalists else ()
+                    self.finalists[text] = Measured(self.found[text].scheme, (*before, timing))
+            remaining = sorted((t for t in leaders if t in self.finalists), key=lambda text: self.finalists[text].work)
+            leaders = remaining[: max(2, len(leaders) // 2)] if len(leaders) > 2 else []
+
+    def contenders(self, incumbent: str | None) -> dict[str, Measured]:
+        """The finalists, or all measured schemes where there are none; and always the choice of an earlier search."""
+        kept = self.found.get(incumbent) if incumbent is not None else None
+        earlier = {kept.scheme.text: kept} if kept else {}
+        return earlier | (self.finalists or self.found)
+
+
+def _trials(candidates: list[AnyScheme], trials: int, seed: int) -> list[AnyScheme]:
+    """The first candidates in order, with some random further candidates spread among them."""
+    head = candidates[: max(1, round(trials * (1 - EXPLORED)))]
+    rest = candidates[len(head) : len(head) + DEEPER * trials]
+    drawn = random.Random(seed).sample(rest, min(len(rest), trials - len(head)))
+    step = max(1, len(head) // (len(drawn) + 1))
+    mixed = []
+    for i, scheme in enumerate(head):
+        mixed.append(scheme)
+        if drawn and i % step == step - 1:
+            mixed.append(drawn.pop(0))
+    return mixed + drawn
+
+
+def _settle(contenders: Mapping[str, Measured], candidates: Sequence[AnyScheme], incumbent: str | None) -> Measured:
+    """The incumbent if it is near the fastest contender, else the simplest contender that is level with the fastest.
+
+    The incumbent stays so that the same store gives the same answer. Of equally simple schemes the first candidate
+    wins.
+    """
+    best = min(contenders.values(), key=lambda m: m.work)
+
+    def within(share: float) -> float:
+        return best.work * (1 + min(best.timing.spread, share))
+
+    earlier = contenders.get(incumbent) if incumbent is not None else None
+    if earlier and earlier.work <= within(NEAR):
+        return earlier
+    level = [m for s in candidates if (m := contenders.get(s.text)) and m.work <= within(LEVEL)]
+    return min(level, key=lambda m: complexity(m.scheme))
+
+
+def complexity(scheme: AnyScheme) -> tuple[int, int]:
+    """How far a scheme is from simple: first its number of register tiles, then its number of specifiers."""
+    return len({tuple(tile.items()) for tile in scheme.tiles}), len(scheme.specifiers)

@@ -1,0 +1,44 @@
+"""The fixture of tile registers: the CPU's own, or those of a twin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cpu.runtime.host import supports
+from microkernels.tile.isa import EVERY_ISA, isa_named
+from tests.support.matrix_cases import ISA
+
+TWIN = (Path(__file__).parents[2] / "support" / "twin_tiles.h").read_text()
+
+
+@pytest.fixture(params=["cpu", "twin"])
+def row(request, monkeypatch):
+    """The dtype's row of matrix instructions: the CPU's, or the twin's."""
+
+    def of(dtype: str):
+        isa = isa_named(ISA[dtype])
+        if request.param == "cpu":
+            missing = [flag for flag in isa.cpu_flags if not supports([flag])]
+            if missing:
+                pytest.skip(f"this CPU lacks {', '.join(missing)}")
+            return isa
+        vectors = isa_named(isa.vectors)
+        if not supports(vectors.cpu_flags):
+            pytest.skip(f"needs {vectors.name}")
+        twin = (
+            TWIN.replace("{", "{{")
+            .replace("}", "}}")
+            .replace("{{bytes}}", "{bytes}")
+            .replace("MULTIPLY", f"multiply_{dtype}")
+        )
+        twin = replace(
+            isa,
+            matrix=replace(isa.matrix, definition=twin),
+        )
+        monkeypatch.setitem(EVERY_ISA, isa.name, twin)
+        return twin
+
+    return of

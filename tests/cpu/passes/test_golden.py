@@ -1,0 +1,33 @@
+"""A handful of small kernels after each pass, kept to be read in a diff: `pytest -k golden --update-golden`."""
+
+from __future__ import annotations
+
+import pytest
+
+from search.evaluator.cpu import cpu_backend
+from search.passes import loops_text
+from tests.support.golden import GOLDEN, check_golden
+from tiling.epilogue import fused
+from tiling.operators import conv2d, matmul
+from tiling.text.notation import parse
+
+DEPTHWISE = conv2d(c=8, k=8, groups=8, h=3, w=5, r=3, s=3, padding=1)
+MASKED = fused(conv2d(c=2, h=3, w=4, k=6, r=3, s=3, padding=1), "relu(y + b)")
+KERNELS = {
+    "matmul_composed": (matmul(m=5, n=12, k=6), "L(m, 1x2 + 1x3) R(n) S(c) T(k,6) U(m,λ) U(n,1) V(n,4)"),
+    "conv2d_masked_epilogue": (MASKED, "R(k) T(h,3) T(w,2) S(y) T(r,3) T(c,2) U(s,3) U(w,2) V(k,4)"),
+    "conv2d_accumulated": (conv2d(c=2, h=2, w=2, k=4, r=1, s=1), "T(c,2) R(k) T(h,2) S(y) U(w,2) V(k,4)"),
+    "depthwise2d_cores": (DEPTHWISE, "T(h,3)@core R(c) S(y) T(r,3) U(s,3) U(w,5) V(c,4)"),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_golden_loops(name, update_golden):
+    """The whole listing, of instructions that every CPU has: what `--show-passes` prints."""
+    problem, text = KERNELS[name]
+    shown = loops_text(cpu_backend("portable"), parse(problem, text), "")
+    check_golden(f"passes/{name}.txt", shown + "\n", update_golden)
+
+
+def test_every_golden_listing_is_compared():
+    assert {path.stem for path in (GOLDEN / "passes").iterdir()} == set(KERNELS)

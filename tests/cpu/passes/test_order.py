@@ -1,0 +1,86 @@
+"""Every pass keeps the meaning: the interpreter finds the same numbers before and after each, on random kernels."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from random import Random
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cpu.passes.order import LOWER, PASSES, names
+from cpu.reference.oracle import reference
+from tests.exactness import FAR
+from tests.support.kernel_cases import BATCHED, DEPTHWISE, GROUPED, TAIL, kernel_of
+from tests.support.loops import inputs, result
+from tests.support.passes import PACKING, Small, by_loops, packed, small, stages_by_name
+from tiling.text.notation import parse
+
+
+def check(drawn: Small, seed: int) -> None:
+    """The plain loops give the definition, and each pass leaves that as it is."""
+    problem, arrays = drawn.scheme.problem, inputs(drawn.scheme.problem, seed)
+    stages = drawn.stages()
+    (first, lowered), *passed = stages
+    assert first == LOWER
+    wanted = result(lowered, arrays)
+    epilogue = [arrays[f"E_{array.name}"] for array in problem.epilogue_arrays]
+    np.testing.assert_array_equal(wanted, reference(problem, arrays["X"], arrays["W"], *epilogue))
+    arrays = arrays | {"W": packed(lowered, dict(stages)[PACKING], arrays["W"])}
+    np.testing.assert_array_equal(by_loops(lowered, dict(stages)[PACKING], inputs(problem, seed)["W"]), arrays["W"])
+    before = lowered
+    for name, kernel in passed:
+        if kernel != before:
+            found = result(kernel, arrays, stream=bool(seed % 2))
+            np.testing.assert_array_equal(
+                found, wanted, err_msg=f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
+            )
+        before = kernel
+
+
+def drawn(seed: int) -> None:
+    """A random kernel, half of them as if all arrays were large, so that tiles ask for what comes next."""
+    random = Random(seed)
+    with patch.multiple("tiling.loops.prefetch", **FAR) if random.random() < 0.5 else nullcontext():
+        check(small(random), seed)
+
+
+seeds = st.integers(0, 2**32)
+
+
+@settings(max_examples=25)
+@given(seeds)
+def test_passes_keep_the_meaning(seed):
+    drawn(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(seeds)
+def test_passes_keep_the_meaning_of_500_kernels(seed):
+    drawn(seed)
+
+
+@pytest.mark.parametrize(
+    "problem, text",
+    [
+        (TAIL, "R(k) T(h,7) S(y) T(r,3) T(s,3) T(c,5) U(w,7) V(k,{v})"),
+        (GROUPED, "T(c,2) R(k) T(g,3) R(n) T(h,7) S(y) T(c,2) T(r,3) U(s,3) U(w,6) V(k,{v})"),
+        (DEPTHWISE, "R(n) T(h,3) L(w, 1x3 + 1x5) R(c) S(y) T(r,3) U(s,3) U(h,3) U(w,λ) V(c,{v})"),
+        (BATCHED, "T(l,3)@core T(k,2) T(m,2) R(n) S(c) T(k,5) U(m,4) V(n,{v})"),
+    ],
+)
+def test_weights_are_packed_as_the_emitted_c_packs_them(problem, text):
+    """These tests pack by the loops themselves: that order is the one of the kernel's own function."""
+    w = inputs(problem)["W"]
+    kernel = kernel_of(problem, text, "portable")
+    by_name = stages_by_name(problem, text)
+    np.testing.assert_array_equal(packed(by_name[LOWER], by_name[PACKING], w), np.asarray(kernel.pack(w).data))
+    assert parse(problem, text.format(v=4)) == kernel.scheme
+
+
+def test_every_stage_has_a_name_of_its_own():
+    assert len(set(names())) == len(names()) == len(PASSES) + 1 and PACKING in names()

@@ -1,0 +1,49 @@
+"""Weights in the order in which loops read them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cpu.passes.order import LOWER
+from tests.support.loops import conditions, inputs, statements
+from tests.support.passes import PACKING, SAME, TILES, around, packed, stages_by_name
+from tiling.loops.language import Load, Store
+from tiling.loops.rewrite import places
+from tiling.operators import conv2d, matmul
+
+
+def test_a_tile_walks_memory_forwards():
+    """W lies as [k / 4, r, c, s, lane]: that is the order of the loops."""
+    w = inputs(SAME)["W"]
+    by_name = stages_by_name(SAME, TILES)
+    found = packed(by_name[LOWER], by_name[PACKING], w)
+    np.testing.assert_array_equal(found, w.reshape(2, 4, 2, 3, 3).transpose(0, 3, 2, 4, 1).ravel())
+
+
+def test_only_the_weights_change():
+    before, after = around(PACKING)
+    others = [[p for p in places(k.body) if p.buffer != "W"] for k in (before, after)]
+    assert [str(p.at) for p in others[0]] == [str(p.at) for p in others[1]]
+    assert [b for b in before.arrays if b.name != "W"] == [b for b in after.arrays if b.name != "W"]
+    (load,) = [p for p in places(after.body) if isinstance(p, Load) and p.buffer == "W"]
+    assert len(load.at) == 1 and [b.axes for b in after.arrays if b.name == "W"] == [("packed",)]
+
+
+@pytest.mark.parametrize(
+    "problem, text, tests",
+    [
+        # All lanes share their x: beyond the last column they multiply it by zeros. The store keeps its test.
+        (matmul(m=3, n=6, k=2), "R(m) R(n) S(c) T(k,2) V(n,4)", 1),
+        # Each lane has an x of its own, which is not there.
+        (conv2d(c=6, k=6, groups=6, h=2, w=2, r=1, s=1), "R(c) R(h) R(w) S(y) V(c,4)", 2),
+    ],
+)
+def test_lanes_beyond_the_last_column_multiply_zeros_where_they_share_their_x(problem, text, tests):
+    before, after = around(PACKING, problem, text)
+    masks = [[c for c in conditions(k) if c.index.coefficient("lane")] for k in (before, after)]
+    assert (len(masks[0]), len(masks[1])) == (2, tests)
+    by_name, w = stages_by_name(problem, text), inputs(problem)["W"]
+    found = packed(by_name[LOWER], by_name[PACKING], w)
+    assert len(found) == 8 * w.size // 6 and sorted(found[found != 0]) == sorted(w[w != 0])
+    assert [s for s in statements(after) if isinstance(s, Store)]

@@ -1,0 +1,331 @@
+"""The calibration's probes: on the twin they give what the PTX ISA says, written here in NumPy; NVRTC compiles them."""
+
+import json
+import re
+import sys
+import time
+from importlib.resources import files
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import gpu.probes.calibrate
+import gpu.runtime.nvrtc
+from cpu.runtime.numbers import from_bits, to_bits
+from gpu.codegen.instructions import INSTRUCTIONS
+from gpu.probes.calibrate import calibrate, main, on_device, on_twin, probes
+from gpu.probes.probe import WORDS
+from gpu.probes.tma_probes import LOADS, ROUNDED
+from gpu.runtime.compile import compile_cubin
+from tests.support.gpu_compiling import needs_nvrtc
+
+PROBES = {probe.name: probe for probe in probes()}
+
+
+def test_every_call_of_the_layer_has_a_probe():
+    ptx, twin = (
+        "\n".join(files("gpu").joinpath(folder, part).read_text(encoding="utf-8") for part in parts)
+        for folder, *parts in (
+            ("device", "ptx.cuh", "wgmma.cuh", "tma.cuh", "split_k.cuh"),
+            ("twin", "twin.h", "twin_wgmma.h", "twin_tma.h", "twin_split_k.h"),
+        )
+    )
+    no_calls = {"KERNEL", "CLUSTER_KERNEL", "WGMMA", "SUMS_8", "SUMS_32", "SUMS_64", "SUMS_128"}
+    calls = set(re.findall(r"^(?:DEVICE [\w ]+ |#define )(\w+)\(", ptx, re.M)) - no_calls
+    bodies = "\n".join(probe.program.text for probe in PROBES.values())
+    assert len(calls) > 15
+    assert [call for call in sorted(calls) if f"{call}(" not in bodies] == []
+    assert [call for call in sorted(calls) if not re.search(rf"^DEVICE [\w ]+ {call}\(", twin, re.M)] == []
+
+
+def expected_words(probe):
+    a, name = probe.first, probe.name
+    words = np.arange(WORDS)
+    if name.startswith("ldmatrix"):
+        halves, found = a.view(np.uint16).reshape(-1, 8), np.empty((WORDS // 128, 32, 4, 2), np.uint16)
+        for i, lane, register, half in np.ndindex(*found.shape):
+            row, column = lane // 4, lane % 4 * 2 + half
+            if name.endswith("trans"):
+                row, column = column, row
+            found[i, lane, register, half] = halves[((8 * register + row) * 5 + i * 32) % (WORDS // 4), column]
+        return found.reshape(-1).view(np.uint32)
+    if name == "load_shared":
+        return a[(words * 37 + words % 32) % WORDS]
+    if name == "from_next_lane":
+        return a[np.where(words % 32 == 31, words, words + 1) % WORDS]
+    if name == "round_tf32":
+        return (a + np.uint32(0x1000)) & ~np.uint32(0x1FFF)
+    if name == "gather_16":
+        return gathered(a.view(np.uint16)).view(np.uint32)
+    if name.startswith("cp_async"):
+        units = a.view(np.uint8).reshape(-1, int(name.rpartition("_")[2])).copy()
+        units[::3] = 0
+        return units.reshape(-1).view(np.uint32)
+    floats, others = a.view(np.float32), probe.second.view(np.float32)
+    if name.startswith(("load", "unstage")):
+        dtype = name.split("_")[1]
+        if dtype == "f32":
+            return a
+        halves = a.view(np.float16 if dtype == "f16" else np.uint16)[:WORDS]
+        return from_bits(halves, dtype).view(np.uint32)
+    if "_tf32" in name and name.startswith("copy"):
+        return rounded_to_even(swizzled(a.reshape(-1, 32))).reshape(-1)
+    if name.startswith(("copy_box", "copy_pixels")):
+        return expected_boxes(name.removesuffix("_multicast"), a)
+    if name.startswith("store_box"):
+        return expected_stores(int(name[-2]), a)
+    if name.startswith("stage"):
+        dtype = name.split("_")[1]
+        count = WORDS // 2 if dtype == "f32" else WORDS
+        pair = np.stack([a.view(np.float32)[:count], probe.second.view(np.float32)[:count]], axis=1)
+        with np.errstate(over="ignore"):
+            return to_bits(pair, dtype).reshape(-1).view(np.uint32)
+    if name == "mbarrier_arrive":
+        return a + words.astype(np.uint32) // 128
+    if name == "mbarrier_arrive_at":
+        return np.concatenate([a[: WORDS // 2], a[: WORDS // 2] + np.uint32(1)])
+    if name in ("take_semaphore", "any_lane"):
+        return (a.view(np.float32) * sum(range(64))).astype(np.float32).view(np.uint32)
+    if name in ("registers_take", "store_16", "store_word", "store_half_word"):
+        return a
+    if name == "store_f32_pair":
+        return np.stack([a[: WORDS // 2], probe.second[: WORDS // 2]], axis=1).reshape(-1)
+    if name.startswith("store"):
+        dtype = name.split("_")[1]
+        pair = np.stack([floats, others if name.endswith("pair") else floats], axis=1)
+        with np.errstate(over="ignore"):
+            return to_bits(pair, dtype).reshape(-1).view(np.uint32)
+    call, _, across = name.partition("_across_")
+    instruction = next(i for i in INSTRUCTIONS if i.call == call)
+    if instruction.worker == "warpgroup":
+        return expected_wgmma(probe, instruction, *(digit == "1" for digit in across or "00"))
+    dtype = {"f16": np.float16, "bf16": np.uint16, "tf32": np.float32}[instruction.dtype]
+    total, found = np.zeros((16, 8), np.float32), np.empty((WORDS // 128, 32, 4), np.float32)
+    for i in range(WORDS // 128):
+        left, right = np.empty((16, instruction.depth)), np.empty((instruction.depth, 8))
+        for lane in range(32):
+            mine = from_bits(a[128 * i + 4 * lane :][:4].view(dtype), instruction.dtype)
+            for value, place in zip(mine, instruction.a.tasks(lane)):
+                left[place] = value
+            mine = from_bits(probe.second[64 * i + 2 * lane :][:2].view(dtype), instruction.dtype)
+            for value, (column, k) in zip(mine, instruction.b.tasks(lane)):
+                right[k, column] = value
+        total += (left @ right).astype(np.float32)
+        for lane in range(32):
+            found[i, lane] = [total[place] for place in instruction.c.tasks(lane)]
+    return found.reshape(-1).view(np.uint32)
+
+
+def rounded_to_even(words):
+    """f32 to tf32 by float64, whose quotient by the last place is exact."""
+    values = words.view(np.float32).astype(np.float64)
+    place = 2.0 ** (np.maximum(words >> 23 & 0xFF, 1).astype(np.int64) - 127 - 10)
+    with np.errstate(over="ignore"):
+        return (np.round(values / place) * place).astype(np.float32).view(np.uint32)
+
+
+def gathered(halves):
+    found = np.zeros((WORDS // 4, 8), np.uint16)
+    for i in range(WORDS // 4):
+        place, first, end = (i * 37 + i // 8) % (2 * WORDS - 8), i % 11 - 1, 10 - i // 11 % 11
+        for e in range(8):
+            if first <= e < end or (i % 2 and e >= max(end, 0)):
+                found[i, e] = halves[place + e]
+    return found.reshape(-1)
+
+
+def expected_wgmma(probe, instruction, a_across, b_across):
+    """Chunk c of row r of a tile lies at place c ^ r % 8 of the row's eight; sums from their places in the document.
+
+    A tile along the depth has a row of 128 bytes for each point; across it a row of 64 points for each of 64 depths,
+    and a block of such rows for every 64 points.
+    """
+    dtype = {"f16": np.float16, "bf16": np.uint16, "tf32": np.float32}[instruction.dtype]
+
+    def tile(words, points, across, turned):
+        chunks = from_bits(words.view(dtype), instruction.dtype).reshape(512, -1)
+        rows = 64 * (points // 64) if across else points
+        places = [[8 * r + (c ^ r % 8) for c in range(8)] for r in range(rows)]
+        found = np.array([[chunks[(p + p // 512 * turned) % 512] for p in row] for row in places]).reshape(rows, -1)
+        return np.concatenate([block.T for block in np.split(found, points // 64)]) if across else found
+
+    a, b = tile(probe.first, 64, a_across, 0), tile(probe.second, instruction.columns, b_across, 1)
+    sums = a @ b.T
+    every, found = instruction.columns // 32, np.empty((128, 16), np.float32)
+    for lane in range(128):
+        places = instruction.c.tasks(lane)
+        found[lane] = [sums[places[s * every + lane % every]] for s in range(16)]
+    return found.reshape(-1).view(np.uint32)
+
+
+def swizzled(rows):
+    """Rows of 128 bytes as they lie in shared memory: chunk c of row r at place c ^ r % 8."""
+    chunks = rows.reshape(len(rows), 8, -1)
+    return np.stack([chunks[r, [c ^ r % 8 for c in range(8)]] for r in range(len(chunks))]).reshape(rows.shape)
+
+
+def expected_boxes(name, words):
+    """Each box of an image that zeros surround on all sides, as far as a box may lie outside, row by row."""
+    tensor, *places = LOADS[name]
+    shape, far = tensor.dims[::-1], (tensor.box if tensor.pixels is None else (64, 8, 8, 32))[::-1]
+    image = np.pad(words.view(np.uint16)[: np.prod(shape)].reshape(shape), [(f, f) for f in far])
+    boxes = []
+    for place in places:
+        if tensor.pixels is None:
+            box = tuple(slice(f + x, f + x + size) for f, x, size in zip(far, place[::-1], tensor.box[::-1]))
+            boxes.append(image[box].reshape(-1, 64))
+            continue
+        (channel, w, h, n, right, down), pixels = place, tensor.pixels
+        windows = [
+            (n_at, h_at, w_at)
+            for n_at in range(4 + far[0])
+            for h_at in range(pixels.lower[1], 5 + pixels.upper[1], pixels.steps[1])
+            for w_at in range(pixels.lower[0], 5 + pixels.upper[0], pixels.steps[0])
+        ]
+        first = windows.index((n, h, w))
+        offsets = (far[0], far[1] + down, far[2] + right)
+        at = [tuple(map(sum, zip(window, offsets))) for window in windows[first : first + pixels.count]]
+        boxes.append(np.array([image[(*point, slice(far[3] + channel, far[3] + channel + 64))] for point in at]))
+    return np.concatenate([swizzled(box) for box in boxes]).reshape(-1).view(np.uint32)
+
+
+def expected_stores(rank, words):
+    """Two boxes of 48 rows; of the second a part is left out."""
+    shared = np.concatenate([words, words[: WORDS // 2]]).view(np.uint16).reshape(2, 48, 64)
+    first, second = (swizzled(box).reshape((8, 6, 64) if rank == 3 else (48, 64)) for box in shared)
+    whole = np.concatenate([first, second], axis=rank - 2)
+    return np.ascontiguousarray(whole[:, :8] if rank == 3 else whole[:64]).reshape(-1).view(np.uint32)
+
+
+# Every number of columns, dtype and orientation of wgmma once, not all 27 combinations.
+ORDINARY = [
+    name
+    for name in PROBES
+    if not name.startswith("wgmma")
+    or name.startswith("wgmma_m64n64k16_f16")
+    or name in ("wgmma_m64n128k16_bf16_across_11", "wgmma_m64n256k16_f16", "wgmma_m64n256k16_bf16_across_01")
+    or name == "wgmma_m64n128k8_tf32"
+]
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_the_twin_does_what_the_document_says(name):
+    np.testing.assert_array_equal(on_twin(PROBES[name]), expected_words(PROBES[name]))
+
+
+@pytest.mark.soak
+def test_the_twin_does_what_the_document_says_in_every_combination(soak_seconds):
+    end, done = time.monotonic() + soak_seconds, 0
+    for name in sorted(set(PROBES) - set(ORDINARY)):
+        np.testing.assert_array_equal(on_twin(PROBES[name]), expected_words(PROBES[name]))
+        done += 1
+        if time.monotonic() > end:
+            break
+    print(f"{done} more probes as the document says")
+
+
+@pytest.mark.parametrize("call", ROUNDED)
+def test_probes_of_tf32_tell_how_a_copy_rounds(call):
+    """In how many words each other rounding would differ from the twin's."""
+    for name in (f"{call}_tf32", f"{call}_tf32_ties"):
+        found, words = on_twin(PROBES[name]), swizzled(PROBES[name].first.reshape(-1, 32)).reshape(-1)
+        cut, away = ((words + np.uint32(half)) & ~np.uint32(0x1FFF) for half in (0, 0x1000))
+        assert (found != cut).sum() > WORDS // 4
+        ties = (found != away).sum()
+        assert WORDS // 3 < ties < WORDS * 2 // 3 if name.endswith("ties") else ties == 0
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("name", PROBES)
+def test_probes_compile(name):
+    program = PROBES[name].program
+    assert compile_cubin(program, "sm_90a" if program.uses_wgmma else "sm_80").code
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", PROBES)
+def test_the_device_does_what_the_twin_does(name):
+    np.testing.assert_array_equal(on_device(PROBES[name]), on_twin(PROBES[name]))
+
+
+def test_without_a_device_nothing_is_compared(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False)))
+    assert main([]) == 2
+    assert capsys.readouterr().err.startswith("gpu.calibrate: there is no CUDA device here")
+
+
+def test_a_difference_is_counted_and_kept(monkeypatch, tmp_path, capsys):
+    """Also where the run is ended from outside: after each probe what is known so far stands in the file."""
+    file, said = tmp_path / "results" / "found.json", []
+
+    def calibrate(report):
+        found = {"device": "a GPU", "words_differ": {}, "failed": {}}
+        for name, kind, value in (
+            ("load_shared", "words_differ", 0),
+            ("mbarrier_wait", "failed", "hung"),
+            ("round_tf32", "words_differ", 3),
+        ):
+            found[kind][name] = value
+            report(found, name)
+            assert name in file.read_text()
+            said.append(" ".join(capsys.readouterr().out.split()))
+        return found
+
+    monkeypatch.setattr("gpu.probes.calibrate.calibrate", calibrate)
+    assert main(["--json", str(file)]) == 1
+    assert said == [
+        "load_shared as the twin",
+        "mbarrier_wait failed: hung",
+        "round_tf32 differs from the twin in 3 of 2048 words",
+    ]
+    assert capsys.readouterr().out == "3 probes, 2 not as the twin\n"
+    assert json.loads(file.read_text())["words_differ"] == {"load_shared": 0, "round_tf32": 3}
+
+
+@pytest.mark.slow
+def test_a_probe_that_faults_or_hangs_is_a_result(stand_in, monkeypatch):
+    few = tuple(PROBES[name] for name in ("load_shared", "round_tf32", "gather_16", "load_f32"))
+    monkeypatch.setattr("gpu.probes.calibrate.probes", lambda: few)
+    monkeypatch.setattr("gpu.probes.calibrate.PROBE_SECONDS", 3.0)
+    for probe in few:
+        on_twin(probe)  # compiled now, so that only what hangs takes long
+    stand_in({"gather_16(": "fault", "round_tf32(": "hang"})
+    found = calibrate()
+    assert found["device"] == "NVIDIA H200" and found["words_differ"] == {"load_shared": 0, "load_f32": 0}
+    assert "an illegal memory access" in found["failed"]["gather_16"]
+    assert found["failed"]["round_tf32"].startswith("no answer within 3 s")
+
+
+def test_a_probes_time_begins_once_device_and_compilers_are_ready(stand_in, monkeypatch):
+    """In every new worker, such as that after a probe that faulted."""
+    calls = []
+
+    def call(self, function, timeout, **arguments):
+        calls.append((function, arguments.get("name"), timeout))
+        return 0
+
+    few = tuple(PROBES[name] for name in ("load_shared", "round_tf32"))
+    monkeypatch.setattr("gpu.probes.calibrate.probes", lambda: few)
+    monkeypatch.setattr("gpu.probes.calibrate.Worker.call", call)
+    calibrate()
+    ready = ("gpu.probes.calibrate:ready", None, gpu.probes.calibrate.READY_SECONDS)
+    assert calls[::2] == [ready] * 2 and gpu.probes.calibrate.READY_SECONDS > gpu.probes.calibrate.PROBE_SECONDS
+    assert [name for _, name, _ in calls[1::2]] == ["load_shared", "round_tf32"]
+
+
+def test_made_ready_is_what_a_probe_would_wait_for(stand_in, monkeypatch):
+    """Both compilers, also where the cache has what they would make, and the device; once."""
+    gpu.probes.calibrate._rehearse.cache_clear()
+    done, compiled = [], gpu.runtime.nvrtc.compiled
+    monkeypatch.setattr("gpu.runtime.nvrtc.compiled", lambda *a: done.append("compiled") or compiled(*a))
+    for name in ("on_device", "on_twin"):
+        run = getattr(gpu.probes.calibrate, name)
+        monkeypatch.setattr(
+            gpu.probes.calibrate, name, lambda probe, name=name, run=run: done.append(name) or run(probe)
+        )
+    for _ in "again":
+        gpu.probes.calibrate.ready()
+    assert done[0] == "compiled" and [name for name in done if name != "compiled"] == ["on_device", "on_twin"]
+    assert len(done) <= 4  # the device's own kernel is compiled besides, unless the cache has it
+    gpu.probes.calibrate._rehearse.cache_clear()

@@ -1,0 +1,241 @@
+"""Emitted kernels through NVRTC, which needs no GPU: machine code without spills; and what is said where
+it cannot be.
+"""
+
+import random
+import re
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from cpu.runtime.cache import clear, entries, keep_limit
+from cpu.runtime.host import host
+from cpu.runtime.toolchain import CompileError
+from gpu.codegen.emit import emit
+from gpu.model.devices import DEVICES
+from gpu.model.space import candidates, limits, schedules, scheme_of
+from gpu.probes.calibrate import probes
+from gpu.runtime.compile import compile_cubin, cuda_text
+from tests.support.gpu_cases import product_scheme
+from tests.support.gpu_compiling import check_compiles, fault, needs_nvrtc
+from tiling.operators import conv2d, matmul
+
+# Large enough for every schedule, of an alignment that all pipelines take.
+LARGE = {
+    (operator, dtype): problem
+    for dtype in ("f16", "bf16", "tf32")
+    for operator, problem in {
+        "matmul": matmul(m=4096, n=4096, k=4096, dtype=dtype, transpose_b=True),
+        "conv2d": conv2d(n=16, c=64, h=56, w=56, k=512, r=3, s=3, padding=1, dtype=dtype, filters="krsc"),
+    }.items()
+}
+OTHERS = [
+    matmul(m=4096, n=4096, k=4096, dtype="bf16"),
+    matmul(m=1001, n=999, k=2039, dtype="f16", transpose_a=True),
+    matmul(m=512, n=512, k=512, dtype="tf32", transpose_b=True),
+    conv2d(c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3, dtype="bf16", filters="krsc"),
+]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", LARGE, ids="-".join)
+def test_every_schedule_is_a_candidate_unless_shared_memory_is_too_small(kind, device):
+    problem = LARGE[kind]
+    found = set(candidates(problem, DEVICES[device]))
+    for schedule in schedules(problem.dtype):
+        if schedule.instruction.worker != "warpgroup" or DEVICES[device].wgmma_flops:
+            scheme = scheme_of(problem, schedule)
+            assert scheme in found or "bytes of shared memory" in limits(scheme, DEVICES[device]), scheme.text
+
+
+@pytest.fixture
+def lasting_cache(request, monkeypatch, tmp_path):
+    """Takes the compile cache of a name: one that outlives the run, as far as pytest keeps anything."""
+
+    def take(name: str) -> None:
+        kept = getattr(request.config, "cache", None)
+        monkeypatch.setenv("TILEWRIGHT_CACHE", str(kept.mkdir(f"cubins-{name}") if kept else tmp_path))
+        keep_limit(32 << 20)  # two generations of some 450 kernels
+
+    return take
+
+
+def check_every_schedule(kind) -> None:
+    """For each device's architecture. Devices of one architecture share most kernels, and each is compiled once."""
+    kernels = {}
+    for device in DEVICES.values():
+        for scheme in candidates(LARGE[kind], device):
+            kernels[device.architecture, cuda_text(emit(scheme))] = scheme, device.name
+    with ThreadPoolExecutor(host().cores) as pool:
+        assert list(filter(None, pool.map(lambda kernel: fault(*kernel), kernels.values()))) == []
+
+
+@pytest.mark.slow
+@needs_nvrtc
+@pytest.mark.parametrize("kind", [kind for kind in LARGE if kind[1] != "f16"], ids="-".join)
+def test_every_schedule_compiles_without_spills(kind, lasting_cache):
+    """More than a minute of two cores each, and seconds where no kernel's text has changed."""
+    lasting_cache("-".join(kind))
+    check_every_schedule(kind)
+
+
+@pytest.mark.slow
+@needs_nvrtc
+@pytest.mark.parametrize("operator", ["matmul", "conv2d"])
+def test_f16_takes_the_registers_of_bf16(operator, lasting_cache):
+    """So the schedules of bf16 answer for those of f16, all of which took the same when all were compared.
+
+    Here one schedule of every tile in registers is; the soak test compiles all of f16.
+    """
+    lasting_cache(f"{operator}-bf16")
+    for device in DEVICES.values():
+        f16, bf16 = (candidates(LARGE[operator, dtype], device) for dtype in ("f16", "bf16"))
+        assert [scheme.text for scheme in f16] == [scheme.text for scheme in bf16]
+        for schemes in {tuple(re.findall(r"[UM]\(.*?\)", pair[0].text)): pair for pair in zip(f16, bf16)}.values():
+            one, other = (compile_cubin(emit(scheme), device.architecture) for scheme in schemes)
+            assert (one.registers, one.spilled) == (other.registers, other.spilled), schemes[0].text
+
+
+@pytest.mark.soak
+@needs_nvrtc
+@pytest.mark.parametrize("operator", ["matmul", "conv2d"])
+def test_every_schedule_of_f16_compiles_without_spills(operator, lasting_cache):
+    lasting_cache(f"{operator}-f16")
+    check_every_schedule((operator, "f16"))
+
+
+@pytest.mark.slow
+@needs_nvrtc
+@pytest.mark.parametrize("device", ["A100", "H200"])
+@pytest.mark.parametrize("problem", OTHERS, ids=str)
+def test_schedules_of_other_problems_compile_without_spills(problem, device):
+    """Every 29th of the space, a number that meets all tiles, steps and depths; the soak test takes all of them."""
+    for scheme in candidates(problem, DEVICES[device])[::29]:
+        check_compiles(scheme, device)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("device", ["A100", "H200"])
+def test_a_schedule_that_spills_is_at_fault(device):
+    """256 sums are more than the 255 registers of a thread."""
+    scheme = product_scheme(matmul(m=512, n=512, k=512, dtype="f16"), unrolled=(4, 16, 1))
+    assert "spills" in fault(scheme, device)
+
+
+@needs_nvrtc
+@pytest.mark.soak
+def test_every_schedule_of_other_problems_compiles_without_spills(soak_seconds, soak_seed):
+    """In a random order, until the time is over; all of them take about three minutes."""
+    everything = [
+        (scheme, name) for p in OTHERS for name in ("A100", "H200") for scheme in candidates(p, DEVICES[name])
+    ]
+    random.Random(soak_seed).shuffle(everything)
+    end, done = time.monotonic() + soak_seconds, 0
+    for scheme, device in everything:
+        check_compiles(scheme, device)
+        done += 1
+        if time.monotonic() > end:
+            break
+    print(f"{done} of {len(everything)} kernels compiled without spills")
+
+
+@needs_nvrtc
+def test_a_kernel_is_compiled_once(monkeypatch):
+    source = emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16")))
+    first = compile_cubin(source, "sm_80")
+    monkeypatch.setattr("gpu.runtime.nvrtc.compiled", None)
+    assert compile_cubin(source, "sm_80") == first
+
+
+@needs_nvrtc
+def test_text_that_nvrtc_refuses_is_quoted():
+    source = emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16")))
+    object.__setattr__(source, "text", source.text.replace("cp_async_commit();", "cp_async_comit();"))
+    with pytest.raises(CompileError, match="cp_async_comit"):
+        compile_cubin(source, "sm_80")
+
+
+@needs_nvrtc
+def test_registers_that_cannot_be_moved_are_refused():
+    """How many there are at the launch is known from the launch bounds only."""
+    probe = next(probe for probe in probes() if probe.name == "registers_take").program
+    unbounded = replace(probe, text=probe.text.replace("KERNEL(384, 1)", 'extern "C" __global__ void'))
+    with pytest.raises(
+        CompileError, match=r"would move no registers between the warpgroups of probe: .*'setmaxnreg' ignored"
+    ):
+        compile_cubin(unbounded, "sm_90a")
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(
+    "written, instead, consequence",
+    [
+        ("wgmma_commit();", 'printf(""); wgmma_commit();', "run the wgmma of probe one after the other"),
+        ("wgmma_wait(0);", "", "wait for the wgmma of probe where its text does not"),
+    ],
+    ids=["serialized", "injected"],
+)
+def test_wgmma_that_do_not_run_as_written_are_refused(written, instead, consequence):
+    """Whatever the number of the advice: of these two, C7519 and C7517."""
+    probe = next(probe for probe in probes() if probe.name == "wgmma_m64n256k16_f16").program
+    assert probe.text.count(written) == 1
+    declared = 'extern "C" __device__ int printf(const char *, ...);\n'
+    with pytest.raises(CompileError, match=rf"^ptxas would {consequence}: .*\(C75\d\d\)"):
+        compile_cubin(replace(probe, text=declared + probe.text.replace(written, instead)), "sm_90a")
+
+
+@needs_nvrtc
+def test_an_architecture_that_nvrtc_does_not_know():
+    with pytest.raises(CompileError, match=r"does not compile for sm_999; it does for .*sm_90"):
+        compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_999")
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "90", "compute_80", ""])
+def test_architectures_that_lack_the_instructions_are_refused(architecture):
+    with pytest.raises(CompileError, match="give one from sm_80 on"):
+        compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), architecture)
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100", "sm_100a"])
+@pytest.mark.parametrize("tma", [False, True], ids=["wgmma", "tma"])
+def test_what_only_hopper_has_is_compiled_for_hopper_only(tma, architecture):
+    hopper = (s for s in schedules("f16") if s.instruction.worker == "warpgroup" and bool(s.cluster) == tma)
+    scheme = scheme_of(matmul(m=512, n=512, k=512, dtype="f16", transpose_b=True), next(hopper))
+    with pytest.raises(CompileError) as refused:
+        compile_cubin(emit(scheme), architecture)
+    assert str(refused.value) == (
+        "matmul_f16_m512_n512_k512_trans_b1 uses instructions that only Hopper has: it needs the architecture sm_90a "
+        f"and cannot be compiled for {architecture}"
+    )
+
+
+def test_without_the_bindings_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    with pytest.raises(CompileError, match=r"cuda-bindings is not installed.*tilewright\[nvrtc\]"):
+        compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_80")
+
+
+@needs_nvrtc
+def test_cubins_are_kept_where_libraries_are(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))
+    cubin = compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_80")
+    (entry,) = entries()
+    assert entry.path.suffix == ".cubin" and entry.path.read_bytes().startswith(cubin.code)
+    assert cubin.symbol in entry.path.with_suffix(".cu").read_text()
+    assert clear() == [entry]
+
+
+def test_an_nvrtc_that_cannot_be_loaded_names_the_extra(monkeypatch):
+    def broken():
+        raise RuntimeError('Failure finding "libnvrtc.so.13"')
+
+    bindings = ModuleType("cuda.bindings")
+    bindings.nvrtc = SimpleNamespace(nvrtcVersion=broken)
+    monkeypatch.setitem(sys.modules, "cuda", ModuleType("cuda"))
+    monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
+    with pytest.raises(CompileError, match=r"NVRTC cannot be loaded.*tilewright\[nvrtc\]"):
+        compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_80")

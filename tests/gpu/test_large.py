@@ -1,0 +1,70 @@
+"""Arrays of more elements than 32 bits count: where a kernel's text finds its elements, computed in C as the GPU would.
+
+No twin can hold such arrays: the expressions are taken out of the text, and compared with those of Python's integers.
+"""
+
+import ctypes
+import re
+
+import pytest
+
+from cpu.runtime.library import load
+from gpu.codegen.emit import emit
+from gpu.codegen.reading import pipeline_of
+from tests.support.gpu_cases import product_scheme, tma_scheme
+from tiling.epilogue import fused
+from tiling.operators import conv2d, matmul
+from tiling.scheme import SchemeError
+
+BATCHED = fused(matmul(m=2048, n=2048, k=2048, batch=1100, dtype="f16", transpose_b=True), "relu(y + z)")
+ODD_ROWS = fused(matmul(m=2048, n=2047, k=2048, batch=1100, dtype="bf16", transpose_b=True), "y + z")  # by threads
+
+
+def value(expression: str, variables: str, *values: int) -> int:
+    """What C makes of an expression of variables that a kernel declares so: `int` and `unsigned` have 32 bits."""
+    library = load(f"long value({variables}) {{ return {expression}; }}\n", ("-fwrapv",), ctypes.CDLL)
+    library.value.restype = ctypes.c_long
+    return library.value(*values)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "arrays"),
+    [
+        (product_scheme(BATCHED), {"a", "b", "c", "e_z"}),
+        (tma_scheme(BATCHED), set()),
+        (tma_scheme(ODD_ROWS), {"c", "e_z"}),
+    ],
+    ids=["pipeline", "tma", "tma with odd rows"],
+)
+def test_a_batch_may_have_more_elements_than_32_bits_count(scheme, arrays):
+    starts = re.findall(r"(\w+) (?:\+=|= \w+_all \+) (.* \* l_block);", emit(scheme).text)
+    assert {name for name, _ in starts} == arrays
+    problem = scheme.problem
+    for name, start in starts:
+        tensor = next(t for t in (*problem.tensors, *problem.epilogue_arrays) if t.name == name.removeprefix("e_"))
+        assert tensor.elements > 1 << 32
+        assert value(start, "unsigned l_block", 1099) == 1099 * tensor.stride("l")
+
+
+@pytest.mark.parametrize(
+    ("n", "h", "w", "c"),
+    [(3, 20000, 20000, 5), (1, 30000, 30000, 3), (1, 1, 1 << 24, 153)],
+    ids=["images", "an image", "a row"],
+)
+def test_gathered_images_may_have_more_elements_than_32_bits_count(n, h, w, c):
+    problem = conv2d(n=n, c=c, h=h, w=w, k=1, r=1, s=1, dtype="f16", filters="krsc")
+    text = emit(product_scheme(problem)).text
+    assert problem.broadcast.elements > 1 << 31
+    image, row = problem.broadcast.strides[:2]
+    ((type_of, across),) = re.findall(r"const (\w+) x_w = (.*);", text)
+    (offset,) = re.findall(r"gather_16\(chunks\[e\], x \+ \((.*)\), before", text)
+    found = value(
+        offset.replace("x_w", f"({type_of})({across})"), "int n, int x_h, int w, int before", n - 1, h - 1, w - 1, 0
+    )
+    assert found == (n - 1) * image + (h - 1) * row + (w - 1) * c
+
+
+def test_an_axis_of_more_points_than_32_bits_count_is_refused():
+    rows = conv2d(n=1 << 10, c=1, h=1 << 11, w=1 << 10, k=1, r=1, s=1, dtype="f16", filters="krsc")
+    with pytest.raises(SchemeError, match="nhw counts 2147483648, a GPU kernel up to 2147483647"):
+        pipeline_of(product_scheme(rows))

@@ -1,0 +1,212 @@
+"""The schedule space and the model that ranks it: size, limits, exactness of a sample, and what the model must know."""
+
+import random
+import time
+
+import pytest
+
+from gpu.codegen.reading import pipeline_of
+from gpu.model.devices import DEVICES, device_named
+from gpu.model.predict import predict, rank
+from gpu.model.space import candidates, limits, schedules, scheme_of
+from tests.support.gpu_cases import check_on_twin, product_scheme
+from tiling.epilogue import fused
+from tiling.operators import conv2d, matmul
+from tiling.problem import ProblemError
+from tiling.scheme import SchemeError
+from tiling.text.notation import parse
+
+A100, H200 = DEVICES["A100"], DEVICES["H200"]
+LARGE = matmul(m=4096, n=4096, k=4096, dtype="bf16")
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
+def test_the_space_is_small_and_knows_no_sizes(dtype):
+    assert len(set(schedules(dtype))) == len(schedules(dtype)) < 200
+    for extent in (4096, 1):
+        problem = matmul(m=extent, n=extent, k=extent, dtype=dtype)
+        found = [scheme_of(problem, schedule) for schedule in schedules(dtype)]
+        assert all(parse(s.problem, s.text) == s for s in found)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
+def test_every_schedule_fits_a_device(dtype):
+    problem = matmul(m=4096, n=4096, k=4096, dtype=dtype, transpose_b=True)
+    nowhere = [
+        scheme.text
+        for scheme in (scheme_of(problem, schedule) for schedule in schedules(dtype))
+        if all(limits(scheme, device) for device in DEVICES.values())
+    ]
+    assert nowhere == []
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        matmul(m=256, n=256, k=8192, dtype="bf16"),
+        matmul(m=1, n=1000, k=4096, dtype="tf32"),
+        conv2d(c=512, h=7, w=7, k=512, r=3, s=3, padding=1, dtype="f16", filters="krsc"),
+    ],
+    ids=str,
+)
+def test_every_schedule_is_at_most_one_candidate(problem):
+    found = [pipeline_of(scheme) for scheme in candidates(problem, H200)]
+    assert len(found) <= len(schedules(problem.dtype)) < 200
+    alike = [(p.instruction, p.block_tile, p.warp_tile) for p in found if p.split_k > 1]
+    assert alike and set(alike) <= {(p.instruction, p.block_tile, p.warp_tile) for p in found if p.split_k == 1}
+
+
+def test_a_dtype_without_a_matrix_instruction_is_refused():
+    with pytest.raises(SchemeError, match="no matrix instruction reads f32; a GPU kernel takes f16, bf16 or tf32"):
+        candidates(matmul(m=8, n=8, k=8), H200)
+
+
+def sampled(problem, device, count):
+    return random.Random(str(problem)).sample(candidates(problem, device), count)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "problem",
+    [
+        matmul(m=130, n=70, k=300, dtype="f16"),
+        matmul(m=70, n=130, k=150, dtype="tf32", transpose_a=True),
+        matmul(m=17, n=33, k=65, dtype="bf16", batch=2, transpose_b=True),
+        conv2d(n=2, c=16, h=9, w=9, k=40, r=3, s=3, padding=1, dtype="f16", filters="krsc"),
+        conv2d(c=3, h=17, w=17, k=20, r=7, s=7, stride=2, padding=3, dtype="bf16", filters="krsc"),
+    ],
+    ids=str,
+)
+def test_a_sample_of_schedules_is_exact_and_free_of_bank_conflicts(problem):
+    for scheme in sampled(problem, H200, 3):
+        assert check_on_twin(scheme) == 0
+
+
+@pytest.mark.soak
+def test_random_schedules_of_random_problems_are_exact(soak_seconds, soak_seed):
+    draw = random.Random(soak_seed)
+    end, done = time.monotonic() + soak_seconds, 0
+    while not done or time.monotonic() < end:
+        problem = random_problem(draw)
+        scheme = draw.choice(candidates(problem, draw.choice((A100, H200))))
+        try:
+            assert check_on_twin(scheme, seeds=(draw.randrange(1 << 30),)) == 0
+        except Exception:
+            print(problem, problem.tensors, problem.dtype, scheme.text)
+            raise
+        done += 1
+    print(f"{done} kernels exact on the twin")
+
+
+def random_problem(draw):
+    dtype = draw.choice(("f16", "bf16", "tf32"))
+    if draw.random() < 0.5:
+        sizes = {dim: draw.choice((1, 8, 31, 64, draw.randrange(1, 200))) for dim in "mnk"}
+        turned = {f"transpose_{name}": draw.random() < 0.5 for name in "ab"}
+        return matmul(**sizes, **turned, batch=draw.choice((1, 1, 2)), dtype=dtype)
+    while True:
+        try:
+            return conv2d(
+                n=draw.choice((1, 2, 3)),
+                **{dim: draw.randrange(1, 14) for dim in "hw"},
+                **{dim: draw.choice((1, 2, 3, 5)) for dim in "rs"},
+                **{dim: draw.choice((1, 3, 4, 8, 12, 32, 40)) for dim in "ck"},
+                **{name: (draw.randrange(1, 4), draw.randrange(1, 4)) for name in ("stride", "dilation")},
+                padding=tuple((draw.randrange(4), draw.randrange(4)) for _ in "hw"),
+                dtype=dtype,
+                filters="krsc",
+            )
+        except ProblemError:
+            continue
+
+
+def test_limits_are_said_in_a_sentence():
+    deep = product_scheme(LARGE, warps=(2, 4), unrolled=(4, 8, 4), depth=6)
+    assert limits(deep, A100) == "needs 294912 bytes of shared memory, a block on A100 has at most 166912"
+    assert "out of place" in limits(parse(LARGE, deep.text.replace("@warp", "@lane")), A100)
+    wide = product_scheme(LARGE, unrolled=(4, 16, 2))
+    assert limits(wide, A100) == "needs about 352 registers a thread, there are 255"
+    many = product_scheme(LARGE, warps=(4, 4), unrolled=(4, 8, 2))
+    assert "registers for each of 512 threads, a multiprocessor of A100 has 65536" in limits(many, A100)
+    assert all(not limits(scheme, A100) for scheme in candidates(LARGE, A100))
+
+
+def test_candidates_depend_on_the_device():
+    assert len(candidates(LARGE, DEVICES["L40S"])) < len(candidates(LARGE, A100)) < len(candidates(LARGE, H200))
+
+
+def test_a_large_product_wants_large_tiles_and_a_small_one_many_blocks():
+    large = pipeline_of(rank(LARGE, A100)[0].scheme)
+    assert large.block_tile[0] * large.block_tile[1] >= 128 * 128
+    small = matmul(m=128, n=768, k=768, dtype="bf16")
+    best = rank(small, A100)[0]
+    fewest = min(pipeline_of(p.scheme).grid for p in rank(small, A100))
+    assert pipeline_of(best.scheme).grid > 2 * fewest
+
+
+def test_predictions_have_parts_that_explain_them():
+    prediction = rank(LARGE, A100)[0]
+    parts = dict(prediction.parts)
+    assert prediction.bottleneck == max(parts, key=parts.get) == "matrix"
+    assert prediction.seconds == parts["matrix"] + prediction.unhidden
+    assert 0.5 < LARGE.flops / prediction.seconds / (A100.clock * A100.multiprocessors * 2048) <= 1
+
+
+@pytest.mark.parametrize(("device", "sizes"), [(A100, (2038, 2039, 2040)), (H200, (2036, 2038, 2039))])
+def test_neighbouring_sizes_are_predicted_alike(device, sizes):
+    """Rows of 2040 elements are copied by 16 bytes, of 2038 by 4, of 2039 they are gathered. By tensor map only 2040
+    goes.
+    """
+    seconds = [rank(matmul(m=n, n=n, k=n, dtype="f16"), device)[0].seconds for n in sizes]
+    assert max(seconds) < 1.1 * min(seconds)
+
+
+def test_chunks_that_are_gathered_cost_more_than_copies():
+    def part(name, k):
+        problem = matmul(m=512, n=512, k=k, dtype="f16", transpose_b=True)
+        return dict(predict(product_scheme(problem, unrolled=(2, 4, 4)), A100).parts)[name]
+
+    assert part("copies", 512) < part("copies", 510) < part("copies", 511) and part("latency", 510) < part(
+        "latency", 511
+    )
+
+
+def test_fragments_that_are_loaded_a_part_ahead_are_waited_for_less():
+    """A step of two parts then waits no longer than one of a single part, which loads its fragments first."""
+
+    def latency(parts):
+        problem = matmul(m=512, n=512, k=1024, dtype="f16")
+        return dict(predict(product_scheme(problem, unrolled=(2, 4, parts)), A100).parts)["latency"]
+
+    assert latency(1) == pytest.approx(2 * latency(2))
+
+
+def test_a_nearly_empty_last_wave_costs_a_whole_one():
+    def seconds(rows):
+        problem = matmul(m=128 * rows, n=128, k=4096, dtype="f16")
+        return dict(predict(product_scheme(problem, unrolled=(4, 8, 2)), A100).parts)["matrix"]
+
+    assert seconds(108) == seconds(1) and seconds(109) == pytest.approx(2 * seconds(108))
+
+
+def test_a_scheme_that_does_not_fit_has_no_time():
+    with pytest.raises(ValueError, match="does not fit L40S"):
+        predict(product_scheme(LARGE, depth=6, unrolled=(4, 8, 4)), DEVICES["L40S"])
+
+
+def test_devices_by_name():
+    assert device_named("h200") is H200
+    with pytest.raises(KeyError, match="A100, L40S, H100, H200"):
+        device_named("GTX 1080")
+
+
+def test_what_an_epilogue_reads_is_priced():
+    """A residual of the output's size: as many bytes again from memory and from the L2."""
+    problem = conv2d(n=64, c=64, h=56, w=56, k=256, r=1, s=1, dtype="f16", filters="krsc")
+    bare = rank(problem, H200)[0]
+    with_residual = fused(problem, "relu(y + z)")
+    residual = next(p for p in rank(with_residual, H200) if p.scheme.text == bare.scheme.text)
+    more = 2 * problem.output.elements
+    for name, rate in (("memory", H200.memory_bandwidth), ("l2", H200.l2_bandwidth)):
+        extra = dict(residual.parts)[name] - dict(bare.parts)[name]
+        assert extra == pytest.approx(more / rate)

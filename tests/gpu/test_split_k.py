@@ -1,0 +1,243 @@
+"""Blocks that share a tile: exact, the same in every order, and wrong without any of their barriers and semaphores."""
+
+import re
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import pytest
+
+from gpu.codegen.emit import emit
+from gpu.codegen.reading import pipeline_of
+from gpu.model.devices import DEVICES
+from gpu.model.predict import rank
+from gpu.model.space import candidates, schedules, scheme_of
+from gpu.twin.launch import TwinError, run_on_twin
+from tests.support.gpu_cases import (
+    check_on_twin,
+    check_within_arrays,
+    integers,
+    product_scheme,
+    survives,
+    tma_scheme,
+    wgmma_scheme,
+)
+from tests.support.gpu_compiling import check_compiles, needs_nvrtc
+from tiling.epilogue import fused
+from tiling.operators import conv2d, matmul
+from tiling.scheme import SchemeError
+from tiling.text.notation import parse
+
+H200, A100 = DEVICES["H200"], DEVICES["A100"]
+PRODUCT = matmul(m=70, n=40, k=500, dtype="f16")
+CONV = conv2d(c=24, h=9, w=9, k=40, r=3, s=3, padding=1, dtype="bf16", filters="krsc")
+TALL = matmul(m=200, n=136, k=504, dtype="f16", transpose_b=True)
+WIDE = conv2d(c=136, h=9, w=9, k=40, r=3, s=3, padding=1, dtype="bf16", filters="krsc")
+LONG = matmul(m=256, n=256, k=8192, dtype="bf16")
+DEEP = conv2d(c=512, h=7, w=7, k=512, r=3, s=3, padding=1, dtype="f16", filters="krsc")
+
+
+def split(scheme, split_k):
+    """The same tiles with their reduction shared by so many blocks."""
+    axis = pipeline_of(scheme).axes[2]
+    steps = pipeline_of(scheme).steps
+    each = -(-steps // split_k)
+    text = scheme.text.replace(f" T({axis},{steps}) ", f" T({axis},{each}) ")
+    return parse(scheme.problem, f"T({axis},{-(-steps // each)})@block {text}")
+
+
+def split_tma(scheme, **parts):
+    """The same tiles, the reduction shared by so many clusters along each of its dims."""
+    text, shared = scheme.text, ""
+    for dim, split_k in parts.items():
+        loop = re.search(rf" T\({dim},(\d+)\) ", text)
+        each = -(-int(loop[1]) // split_k)
+        text = text.replace(loop[0], f" T({dim},{each}) ")
+        shared += f"T({dim},{-(-int(loop[1]) // each)})@cluster "
+    return parse(scheme.problem, shared + text)
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        split(product_scheme(PRODUCT), 4),
+        split(product_scheme(fused(PRODUCT, "relu(y + b) * 2"), group=2), 3),
+        split(product_scheme(matmul(m=33, n=41, k=300, dtype="tf32", batch=2, transpose_a=True)), 5),
+        split(product_scheme(fused(CONV, "max(y, z) + b")), 2),
+        split(wgmma_scheme(matmul(m=70, n=64, k=700, dtype="f16"), depth=3), 5),
+        split(wgmma_scheme(CONV, groups=(1, 1)), 2),
+        split_tma(tma_scheme(TALL, cluster=(2, 1), columns=128), k=3),
+        split_tma(tma_scheme(fused(TALL, "relu(y + b) * 2"), groups=(2, 1), group=2), k=8),
+        split_tma(tma_scheme(matmul(m=64, n=72, k=256, batch=2, transpose_a=True, dtype="bf16"), cluster=(1, 2)), k=4),
+        split_tma(tma_scheme(matmul(m=131, n=72, k=250, dtype="tf32"), cluster=(2, 1)), k=4),
+        split_tma(tma_scheme(fused(WIDE, "max(y, z) + b")), r=3, c=2),
+        split_tma(tma_scheme(WIDE, cluster=(2, 1)), r=3, s=3),
+    ],
+    ids=lambda scheme: scheme.text[:60],
+)
+def test_products_and_convolutions_are_exact(scheme):
+    pipeline = pipeline_of(scheme)
+    assert pipeline.split_k > 1 and pipeline.grid == pipeline.split_k * pipeline.tiles
+    check_on_twin(scheme, seeds=(1, 2, 3))
+
+
+def test_no_index_leaves_the_sums():
+    check_within_arrays(split(wgmma_scheme(CONV, groups=(1, 1)), 2))
+    check_within_arrays(split(product_scheme(PRODUCT), 4))
+
+
+def test_the_sums_are_added_in_one_order_whichever_block_comes_last():
+    rng = np.random.default_rng(7)
+    source = emit(split(product_scheme(matmul(m=70, n=40, k=500, dtype="f16", output_dtype="f32")), 7))
+    inputs = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((70, 500), (500, 40))]
+    first, *others = (run_on_twin(source, *inputs, seed=seed).output for seed in range(4))
+    assert all((output == first).all() for output in others)
+
+
+@pytest.mark.slow
+def test_no_barrier_can_be_left_out():
+    source = emit(split(product_scheme(PRODUCT), 4))
+    found = list(re.finditer(r"(?<!\w)(?:cp_async_wait\([^)]*\)|cp_async_commit\(\)|__syncthreads\(\));", source.text))
+    assert len(found) == 7
+    for statement in found:
+        broken = replace(source, text=source.text[: statement.start()] + ";" + source.text[statement.end() :])
+        assert not survives(broken), f"without {statement[0]} at {statement.start()} nothing went wrong"
+
+
+SHARING = re.compile(
+    r"(?<!\w)(?:__syncwarp\(\)|mbarrier_\w+\([^;]*|wgmma_(?:commit|fence)\(\)|wgmma_wait\(\d\)|release\(shared, stage "
+    r"\?[^;]*);"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", [(1, 1), (2, 1)], ids=str)
+def test_nothing_that_orders_a_tma_pipelines_parts_can_be_left_out(cluster, monkeypatch):
+    """Three tiles, so that a warp which stores all of them comes to its first buffer again."""
+    problem = matmul(m=190 * cluster[0], n=40, k=520, dtype="f16", transpose_b=True)
+    source = emit(split_tma(tma_scheme(problem, cluster=cluster), k=3))
+    found = list(SHARING.finditer(source.text))
+    assert [s[0] for s in found].count("__syncwarp();") == 4
+    numbers = count()
+    guarded = SHARING.sub(lambda s: f'if (atoi(getenv("LEFT_OUT")) != {next(numbers)}) {s[0]}', source.text)
+    monkeypatch.setenv("LEFT_OUT", "-1")
+    assert survives(replace(source, text=guarded), range(2))
+    for number, statement in enumerate(found):
+        monkeypatch.setenv("LEFT_OUT", str(number))
+        assert not survives(replace(source, text=guarded), range(8)), f"without {statement[0]} nothing went wrong"
+
+
+UNSEEN = "no block has stored|has not published|no split-K semaphore and barrier"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "any_thread(threadIdx.x == 0 && take_semaphore(semaphores + block, SPLIT_K) == SPLIT_K - 1)",
+            "split == 3",
+            UNSEEN,
+        ),
+        ("== SPLIT_K - 1)", "== SPLIT_K - 2)", UNSEEN),
+        (
+            "take_semaphore(semaphores + block, SPLIT_K)",
+            "take_semaphore(semaphores + block, SPLIT_K + 1)",
+            "is left at 4",
+        ),
+        ("take_semaphore(semaphores + block, SPLIT_K)", "split", UNSEEN),
+        ("take_semaphore(semaphores + block", "take_semaphore(semaphores + 4 + block", "outside the semaphores"),
+        ("threadIdx.x == 0 && take", "threadIdx.x % 32 == 0 && take", f"{UNSEEN}|never written"),
+        ("j * 512", "j * 256", "a second time|not four of them"),
+        ("other < SPLIT_K", "other < SPLIT_K - 1", ""),
+        ("split * 4 + step", "step", ""),
+        ("block = blockIdx.x % 4", "block = blockIdx.x / 4", ""),
+    ],
+)
+def test_other_mistakes_are_found(old, new, message):
+    source = emit(split(product_scheme(PRODUCT), 4))
+    assert old in source.text
+    broken = replace(source, text=source.text.replace(old, new))
+    assert not survives(broken)
+    if message:
+        with pytest.raises(TwinError, match=message):
+            run_on_twin(broken, *integers(PRODUCT))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("!any_lane(", "split != 2 || !any_lane("),
+        ("== SPLIT_K - 1)", "== SPLIT_K - 2)"),
+        ("* 4 + threadIdx.x / 32", "* 4"),
+        ("shared_tile = tile * 2 + rank", "shared_tile = tile"),
+        ("leader && take_semaphore", "lane == 0 && take_semaphore"),
+        ("part < SPLIT_K", "part < SPLIT_K - 1"),
+        ("(split * 3 + step)", "step"),
+        ("task % 4", "task / 3"),
+        ("SPLIT_K) == ", "SPLIT_K + 1) == "),
+    ],
+)
+def test_other_mistakes_of_a_tma_pipeline_are_found(old, new):
+    source = emit(split_tma(tma_scheme(TALL, cluster=(2, 1), columns=128), k=3))
+    assert old in source.text
+    assert not survives(replace(source, text=source.text.replace(old, new)))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "old", "new", "message"),
+    [
+        (split_tma(tma_scheme(TALL), k=4), "T(k,4)@cluster", "T(k,4)@block", "T.k,4.@block: clusters, not"),
+        (split_tma(tma_scheme(WIDE), r=3), "T(r,3)@cluster", "T(r,2)@cluster", "3 taps along r are not shared by 2"),
+        (split_tma(tma_scheme(TALL), k=4), "T(k", "T(n,1)@cluster T(k", "T.k,4.@cluster: out of place"),
+    ],
+)
+def test_reductions_that_clusters_cannot_share(scheme, old, new, message):
+    text = scheme.text.replace(old, new, 1).replace("T(r,1) ", "T(r,2) ")
+    with pytest.raises(SchemeError, match=message):
+        pipeline_of(parse(scheme.problem, text))
+
+
+def test_only_the_reduction_of_a_whole_tile_is_split():
+    scheme = product_scheme(PRODUCT)
+    with pytest.raises(SchemeError, match=r"T\(k,2\)@block: out of place"):
+        pipeline_of(
+            parse(PRODUCT, "T(m,2)@block T(k,2)@block " + split(scheme, 2).text.partition("@block T(m,2)@block ")[2])
+        )
+    with pytest.raises(SchemeError, match="only a GPU's blocks and clusters may share it"):
+        parse(PRODUCT, split(scheme, 2).text.replace("T(k,2)@block", "T(k,2)@warp"))
+
+
+def test_the_space_splits_where_tiles_are_fewer_than_multiprocessors():
+    best = pipeline_of(rank(LONG, H200)[0].scheme)
+    assert best.split_k > 1 and best.grid <= H200.multiprocessors
+    assert not any(pipeline_of(s).split_k > 1 for s in candidates(matmul(m=4096, n=4096, k=4096, dtype="bf16"), A100))
+    short = matmul(m=256, n=256, k=128, dtype="bf16")
+    assert not any(pipeline_of(s).split_k > 1 for s in candidates(short, H200))
+    assert pipeline_of(rank(DEEP, H200)[0].scheme).split_k > 1
+    best = pipeline_of(rank(matmul(m=512, n=768, k=3072, dtype="bf16"), H200)[0].scheme)
+    assert best.tma and best.split_k > 1
+
+
+def test_taps_are_dealt_out_where_channels_are_too_few():
+    found = [s for s in candidates(DEEP, H200) if "M(nhw64k64c16)" in s.text and "@cluster" in s.text]
+    assert found and found[0].text.startswith("T(r,3)@cluster T(c,4)@cluster T(nhw,1)@cluster ")
+    assert pipeline_of(found[0]).split_k == 12
+
+
+def test_every_number_of_splits_covers_the_reduction():
+    for k in (65, 1000, 2039):
+        problem = matmul(m=64, n=64, k=k, dtype="f16")
+        for split_k in range(2, 12):
+            pipeline = pipeline_of(scheme_of(problem, schedules("f16")[0], split_k))
+            assert (
+                1 < pipeline.split_k <= split_k and pipeline.covered("k") - pipeline.steps * pipeline.block_tile[2] < k
+            )
+
+
+@pytest.mark.slow
+@needs_nvrtc
+@pytest.mark.parametrize("problem", [LONG, DEEP], ids=str)
+def test_split_schedules_compile_without_spills(problem):
+    wide = [s for s in candidates(problem, H200) if pipeline_of(s).split_k > 1 and "n256" in s.text]
+    for scheme in [*(s for s in candidates(problem, H200) if pipeline_of(s).split_k > 1)][::37] + wide[:1]:
+        check_compiles(scheme, "H200")

@@ -1,0 +1,182 @@
+"""Each instruction means what the CPU does: its meaning in loops against its text, compiled, on random bits.
+
+Compared bit by bit: subnormal numbers, signed zeros, infinities, rounding, saturation, what masks leave alone, and
+every number of a store. A sum that is no number is only compared as such: which NaN it is depends on the compiler's
+order of operands. A NaN that is moved, or stored as a bf16, is compared by its bits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from string import Formatter
+
+import numpy as np
+import pytest
+
+from cpu.runtime.library import load
+from microkernels.tile.instructions import Instructions, instructions_of
+from microkernels.tile.isa import isa_named
+from microkernels.tile.lanes import lanes_definition, own_definitions
+from tiling.loops.functions import fma
+from tiling.loops.index import LANE, ZERO, constant
+from tiling.loops.interpret import NUMPY, interpret
+from tiling.loops.language import Address, Buffer, Do, Invoke, Kernel, Load, Mask, Store
+
+ROWS = [
+    pytest.param("portable"),
+    *(pytest.param(name, marks=pytest.mark.isa(name)) for name in ("avx2", "avx512f", "avx512bf16", "avx512vnni")),
+]
+ALIGNED, ROOM, TRIALS = 64, 256, 60
+# What a file defines for itself, and a fence, which has no result.
+WITHOUT_RESULT = {"own", "zeros", "stream_fence"}
+C_TYPES = {np.uint16: "uint16_t", np.uint8: "uint8_t", np.int8: "int8_t"}
+
+
+def forms(isa):
+    """(name, instruction) of every instruction of a row that has a result, by the fields of `Instructions`."""
+    row = instructions_of(isa)
+    found = {name: getattr(row, name) for name in Instructions.__dataclass_fields__ if name != "narrow"}
+    if isa.numbers is None:
+        del found["alone"], found["alone_tail"]
+    for function, stores in row.narrow.items():
+        found |= {f"{name}_{function}": getattr(stores, name) for name in ("store", "store_tail", "stream", "line")}
+    return {name: each for name, each in found.items() if name not in WITHOUT_RESULT}
+
+
+def operands_of(instruction):
+    return list(dict.fromkeys(name for _, name, _, _ in Formatter().parse(instruction.text) if name))
+
+
+def gives_value(name):
+    return not name.startswith(("store", "stream", "line"))
+
+
+def masks(name, lanes):
+    """How many lanes a masked instruction is tried with; 0 stands for one without a mask."""
+    return range(1, lanes + 1) if "tail" in name else (0,)
+
+
+def dtypes(name, isa):
+    """NumPy's dtype of what lies at p, of vectors of floats, and of x and w. What is moved is moved by its bits."""
+    memory = NUMPY[name.rpartition("_")[2]] if "_to_" in name else np.uint32
+    if name.startswith("alone"):
+        memory = {"uint16_t": np.uint16, "uint8_t": np.uint8}[isa.numbers.number]
+    sums = np.int32 if isa.dtype == "int8" else np.float32
+    if name == "floats":
+        return memory, sums, None
+    if name == "fma":
+        return memory, sums, np.float32 if isa.dtype == "f32" else np.uint32
+    return memory, np.float32 if "_to_" in name else np.uint32, None
+
+
+def file_of(isa):
+    """A C file with a function for each instruction and mask. It takes pointers to operands, then the result's."""
+    lines = [isa.prologue, "#include <stdint.h>", "#include <string.h>", *(narrow.definition for narrow in isa.narrow)]
+    for used in range(1, isa.lanes + 1):
+        lines.append(lanes_definition(isa, f"FIRST_{used}", used, "a vector"))
+    lines += own_definitions(isa, False, 1)
+    for name, instruction in forms(isa).items():
+        memory, _, _ = dtypes(name, isa)
+        element = C_TYPES.get(memory, isa.word)
+        for used in masks(name, isa.lanes):
+            text = {"p": "p", "lanes": f"FIRST_{used}"}
+            if name == "alone_tail":
+                lines += ["#undef TAIL", f"#define TAIL FIRST_{used}", f"#define words_at_tail words_at_tail_{used}"]
+                lines += [line.replace("words_at(", f"words_at_{used}(") for line in own_definitions(isa, True, 1)]
+            lines += [f"void {name}_{used}(void **given, void *out)", "{", "    (void)given; (void)out;"]
+            for place, operand in enumerate(operands_of(instruction)):
+                if operand == "p":
+                    lines.append(f"    {element} *p = ({element} *)given[{place}];")
+                elif operand != "lanes":
+                    text[operand] = operand
+                    lines += [
+                        f"    {isa.vector_type} {operand};",
+                        f"    memcpy(&{operand}, given[{place}], {4 * isa.lanes});",
+                    ]
+            done = instruction.text.format(**text)
+            if gives_value(name):
+                lines += [f"    {isa.vector_type} value = ({isa.vector_type})({done});"]
+                lines += [f"    memcpy(out, &value, {4 * isa.lanes});"]
+            else:
+                lines.append(f"    {done};")
+            lines.append("}")
+            if name == "alone_tail":
+                lines.append("#undef words_at_tail")
+    return "\n".join(lines) + "\n"
+
+
+def aligned(dtype, elements):
+    """Room at an address that every instruction takes."""
+    room = np.zeros(elements * np.dtype(dtype).itemsize + ALIGNED, np.uint8)
+    start = -room.ctypes.data % ALIGNED
+    return room[start : start + elements * np.dtype(dtype).itemsize].view(dtype)
+
+
+SPECIAL = np.array([0, 1 << 31, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0xFF800000,
+                    0x7FC00000, 0x7F800001, 0x437F8000, 0x3F7FFFFF, 0x80800000], np.uint32)  # fmt: skip
+
+
+def random_bits(rng, dtype, elements):
+    """Bits of all kinds: any, those of special floats, of floats near 1, and of pairs of small and special bf16."""
+    bits = rng.integers(0, 1 << 32, elements, dtype=np.uint32)
+    near = (bits & 0x80FFFFFF) | 0x3F000000
+    small = bits & 0x8FFF8FFF
+    pairs = rng.choice(SPECIAL, elements) >> 16 | rng.choice(SPECIAL, elements) & 0xFFFF0000
+    kinds = np.stack([bits, near, small, pairs, rng.choice(SPECIAL, elements)])
+    chosen = kinds[rng.integers(0, len(kinds), elements), np.arange(elements)]
+    found = aligned(dtype, elements)
+    found[...] = chosen.view(dtype) if np.dtype(dtype).itemsize == 4 else chosen.astype(dtype)
+    return found
+
+
+def interpreted(name, instruction, used, given, out):
+    """What the meaning makes of these arrays: it writes to `out`, or to p."""
+    arrays = {**given, "out": out} if gives_value(name) else given
+    operands = tuple(
+        (o, Address("p", (ZERO,)) if o == "p" else Mask(constant(used)) if o == "lanes" else Load(o, (LANE,)))
+        for o in dict.fromkeys((*operands_of(instruction), *(["lanes"] * (used > 0))))
+    )
+    invoke = Invoke(instruction, operands)
+    statement = Store("out", (LANE,), invoke) if gives_value(name) else Do(invoke)
+    buffers = tuple(Buffer(array, values.shape, ("at",)) for array, values in arrays.items())
+    interpret(Kernel(buffers, (statement,)), arrays)
+
+
+def same(got, expected):
+    """Bit by bit; of floats one NaN is like another."""
+    equal = got.view(np.uint8).reshape(len(got), -1) == expected.view(np.uint8).reshape(len(expected), -1)
+    both = np.isnan(got) & np.isnan(expected) if got.dtype == np.float32 else np.zeros(len(got), bool)
+    return np.all(equal, axis=1) | both
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_each_instruction_means_what_the_cpu_does(row):
+    isa, rng = isa_named(row), np.random.default_rng(1)
+    library = load(file_of(isa), isa.compiler_flags, ctypes.CDLL)
+    for name, instruction in forms(isa).items():
+        memory, vectors, factors = dtypes(name, isa)
+        for used in masks(name, isa.lanes):
+            for _ in range(-(-TRIALS // len(masks(name, isa.lanes)))):
+                given = {}
+                for operand in operands_of(instruction):
+                    dtype = memory if operand == "p" else factors if operand in ("x", "w") else vectors
+                    if operand != "lanes":
+                        given[operand] = random_bits(rng, dtype, ROOM if operand == "p" else isa.lanes)
+                if "p" in given or used:
+                    given.setdefault("p", aligned(memory, ROOM))
+                out = aligned(NUMPY[instruction.dtype] if instruction.dtype else memory, isa.lanes)
+                meant, real = ({key: value.copy() for key, value in given.items()} for _ in range(2))
+                real["p"] = aligned(memory, ROOM)
+                real["p"][...] = given.get("p", 0)
+                expected = out.copy()
+                interpreted(name, instruction, used, meant, expected)
+                pointers = [real[o].ctypes.data if o in real else None for o in operands_of(instruction)]
+                pointers = (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
+                getattr(library, f"{name}_{used}")(pointers, ctypes.c_void_p(out.ctypes.data))
+                if gives_value(name):
+                    right = same(out, expected)
+                    if row == "portable" and name == "fma":  # the compiler may make one instruction of both
+                        right |= same(out, fma(meant["x"], meant["w"], meant["acc"]))
+                    assert right.all(), (name, used, out, expected)
+                else:
+                    assert np.array_equal(real["p"].view(np.uint8), meant["p"].view(np.uint8)), (name, used, given)

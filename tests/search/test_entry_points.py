@@ -1,0 +1,66 @@
+"""What `search` shows of itself, and what hides it."""
+
+from __future__ import annotations
+
+import os
+import pydoc
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import search
+
+ROOT = Path(__file__).parents[2]
+# What README and docstrings say may be raised.
+CAUGHT = (
+    "ArgumentError CandidateError CompileError DeviceError ExportError MachineError OutOfMemory ProblemError "
+    "SchemeError StoreError TwinError WorkerError"
+)
+
+
+def test_dir_and_help_list_what_there_is():
+    assert {"generate_conv", "generate_matmul", "load_kernel", "fold_batch_norm"} <= set(dir(search))
+    text = pydoc.plain(pydoc.render_doc(search))
+    assert "generate_conv(*, n: 'int' = 1" in text and "class ProblemError" in text
+
+
+@pytest.mark.parametrize("name", CAUGHT.split())
+def test_exceptions_can_be_caught_by_their_name_in_search(name):
+    assert issubclass(getattr(search, name), Exception) and name in dir(search)
+
+
+def test_the_exceptions_are_those_that_are_raised():
+    with pytest.raises(search.ProblemError):
+        search.generate_conv(c=0, h=1, w=1, k=1, r=1, s=1)
+    kernel = search.generate_matmul(m=4, n=4, k=4, isa="portable")
+    with pytest.raises(search.ArgumentError):
+        kernel("a", "b")
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'search' has no attribute 'generate_pool'"):
+        _ = search.generate_pool
+
+
+def run(folder, *arguments):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_python_m_search_says_what_can_be_run(tmp_path):
+    ended = run(tmp_path, "-m", "search")
+    assert ended.returncode == 0 and not ended.stderr
+    assert "python -m search.conv" in ended.stdout and "generate_matmul" in ended.stdout
+
+
+@pytest.mark.parametrize("name", ["tiling.py", "cpu.py", "microkernels.py"])
+def test_a_file_in_the_place_of_one_of_our_packages_is_named_in_one_sentence(name, tmp_path):
+    (tmp_path / name).write_text("made = 'by somebody else'\n")
+    ended = run(tmp_path, "-m", "search.conv", "--shape", "c=4,h=4,w=4,k=4,r=1,s=1")
+    assert ended.returncode == 1 and ended.stdout == "" and ended.stderr.count("\n") == 1
+    package = name.removesuffix(".py")
+    assert f"{tmp_path / name} stands in the place of Tilewright's package '{package}'" in ended.stderr
+    ended = run(tmp_path, "-c", "from search import generate_conv")
+    assert ended.returncode == 1 and f"ImportError: {tmp_path / name} stands in the place" in ended.stderr

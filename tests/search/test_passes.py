@@ -1,0 +1,120 @@
+"""`--show-passes`: the loops of a kernel after each pass, in place of the report."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cpu.passes.order import names
+from search.matmul import main as matmul_command
+from tests.support.searching import SCHEME, SHAPE, conv
+
+GIVEN = ["--shape", SHAPE, "--scheme", SCHEME, "--isa", "portable", "--show-passes"]
+COMMAND = [sys.executable, "-m", "search.conv", *GIVEN]
+FULL = Path("/dev/full")
+
+
+def headings(printed: str) -> list[str]:
+    return [line.strip("- ") for line in printed.splitlines() if line.startswith("--- ")]
+
+
+def test_the_loops_after_each_pass(capsys):
+    assert conv(*GIVEN) == 0
+    printed = capsys.readouterr()
+    problem, scheme, *_ = printed.out.splitlines()
+    assert problem.startswith("# conv2d c=8,h=12,w=12,k=16,r=3,s=3,") and scheme == f"# {SCHEME}"
+    unneeded = {"load zero", "stream stores", "store lines"}
+    assert headings(printed.out) == [name for name in names() if name not in unneeded]
+    assert "      tile 4wx4k:\n" in printed.out and "acc_0_0 = fma(x: x_0, w: w_0, acc: acc_0_0)" in printed.out
+    assert "(as before)" in printed.out  # no core loops to bind
+    assert "GFLOP" not in printed.out and printed.err == ""
+
+
+@pytest.mark.parametrize("name", ["split cases", "split-cases", "lower"])
+def test_the_loops_after_one_pass(name, capsys):
+    assert conv(*GIVEN, name) == 0
+    assert headings(capsys.readouterr().out) == [name.replace("-", " ")]
+
+
+def test_a_pass_that_changes_nothing_still_shows_its_loops_where_it_is_asked_for(capsys):
+    assert conv(*GIVEN, "bind cores") == 0
+    printed = capsys.readouterr().out
+    assert "(as before)" not in printed and "tile0_4wx4k" in printed
+
+
+def test_the_models_choice(capsys, monkeypatch):
+    monkeypatch.setattr("search.command._rank_first", lambda *_: None)
+    monkeypatch.setattr("search.find._measured", None)  # nothing is measured
+    for options in (["--model-only"], []):
+        shape = ["--shape", "m=24,n=50,k=18", "--isa", "portable"]
+        assert matmul_command([*shape, *options, "--show-passes", "lower"]) == 0
+        assert "# matmul m=24,n=50,k=18\n" in capsys.readouterr().out
+
+
+def sentence(capsys) -> str:
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.count("\n") == 1 and "Traceback" not in printed.err
+    return printed.err
+
+
+def test_an_unknown_name_is_one_sentence_that_lists_the_names(capsys):
+    assert conv(*GIVEN, "split") == 2
+    said = sentence(capsys)
+    assert "--show-passes split: there is no such pass; there are lower, pack weights, " in said
+    assert all(name in said for name in names())
+
+
+def test_a_pass_that_a_kernel_does_not_need(capsys):
+    assert conv(*GIVEN, "load zero") == 2
+    assert "this kernel needs no pass 'load zero'" in sentence(capsys)
+
+
+@pytest.mark.parametrize(
+    "shape, more",
+    [
+        (SHAPE, ["--scheme", "F(2x2,3x3) B(6,16) T(n,4) S(c) T(k,8) U(m,6) V(n,4)"]),
+        (SHAPE, ["--target", "cuda-twin"]),
+        (SHAPE, ["--target", "cuda", "--device", "H200"]),
+    ],
+)
+def test_a_kernel_without_passes_is_one_sentence(shape, more, capsys):
+    isa = [] if "--target" in more else ["--isa", "portable"]
+    assert conv("--shape", shape, *more, *isa, "--show-passes") == 2
+    assert "not written by passes over loops yet" in sentence(capsys)
+
+
+@pytest.mark.parametrize("other", [["--json"], ["--explain"], ["--emit", "kernel"]])
+def test_it_prints_nothing_else(other, capsys):
+    assert conv(*GIVEN, *other) == 2
+    assert "leave out --json, --explain and --emit" in sentence(capsys)
+
+
+def test_a_bad_scheme_is_refused_as_ever(capsys):
+    assert conv(*GIVEN[:-1], "--scheme", SCHEME.replace("S(y) ", ""), "--show-passes") == 2
+    assert "S(y) is missing" in sentence(capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+def test_loops_that_cannot_be_written_are_one_sentence():
+    with FULL.open("w") as full:
+        ended = subprocess.run(COMMAND, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr == "the result cannot be written to standard output: No space left on device\n"
+
+
+@pytest.mark.slow
+def test_a_terminal_of_ascii_and_a_reader_that_has_enough():
+    """λ in the line on the scheme is no letter of ASCII."""
+    composed = "R(k) T(h,12) L(w, 1x5 + 1x7) S(y) T(r,3) T(s,3) T(c,8) U(w,λ) V(k,4)"
+    command = [composed if word == SCHEME else word for word in COMMAND]
+    ended = subprocess.run(command, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True)
+    assert ended.returncode == 0, ended.stderr
+    assert b"tile 5wx4k" in ended.stdout and ended.stdout.isascii() and ended.stderr == b""
+    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        running.stdout.close()
+        assert running.stderr.read() == b"" and running.wait() == 0

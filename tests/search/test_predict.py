@@ -1,0 +1,349 @@
+"""Predicted seconds, loop orders and tile sizes."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from microkernels.tile.estimate import estimate
+from microkernels.tile.microkernel import microkernel_of
+from microkernels.tile.microkernel import parse as kernel_named
+from search.cost.cache_conflicts import USABLE
+from search.cost.copies import after_copy
+from search.cost.costs import COSTS
+from search.cost.predict import predict, prefetched, seconds_of
+from search.cost.volume import Traffic
+from search.space.permutations import CLASSES, orders, parse_class
+from search.space.sizes import Block, Sizer
+from tests.support.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
+from tiling.footprint import footprint
+from tiling.operators import conv2d, in_layout, matmul
+from tiling.rewrite.dot_groups import in_dot_groups, matrix_dot_group
+from tiling.rewrite.pointwise import pointwise2d
+from tiling.text.notation import parse
+
+# --- predictions ---------------------------------------------------------------------------------------------------
+
+
+def test_microkernel_of_a_tile():
+    problem = layer("R1")
+    scheme = parse(problem, "T(h,112) T(w,8) T(k,2) S(y) T(r,7) U(c,3) U(s,7) U(w,14) U(k,2) V(k,16)")
+    kernel = microkernel_of(problem, scheme.tiles[0], "avx512f")
+    assert kernel == kernel_named("f32_conv2d_ukernel_14wx32kx3cx7s_s2__avx512f")
+
+
+def test_parts_of_a_prediction():
+    problem = layer("R3")
+    scheme = parse(problem, "T(h,56) T(w,4) T(k,2) S(y) T(c,64) U(w,14) U(k,2) V(k,16)")
+    found = predict(scheme, MACHINE, lambda kernel: 0.5)
+    assert found.compute == pytest.approx(problem.flops / (0.5 * MACHINE.peak))
+    assert found.seconds >= max(found.compute + found.overhead, *found.movement)
+    assert found.seconds <= found.compute + found.overhead + sum(found.movement)
+    assert sum(part.visits for part in found.parts) == 56 * 4 * 2
+    assert found.bottleneck == "compute"
+
+
+def test_a_copy_of_x_is_added_and_shared_by_threads():
+    sizes = dict(c=64, h=56, w=56, k=64, groups=64, r=3, s=3, padding=1)
+    text = "T(h,2)@core T(h,28) T(w,4) T(c,4) S(y) U(r,3) U(s,3) U(w,14) V(c,16)"
+    last, first = (parse(conv2d(**sizes, layout=layout), text) for layout in ("nhwc", "nchw"))
+    loops = predict(last, MACHINE, estimate)
+    assert after_copy(loops, last, MACHINE) == loops
+    copied = after_copy(loops, first, MACHINE)
+    assert copied.copy > 0 and copied.seconds == loops.seconds + copied.copy
+    assert after_copy(predict(last, MACHINE, estimate, threads=2), first, MACHINE).copy == copied.copy / 2
+    alone = parse(first.problem, "T(h,56) T(w,4) T(c,4) S(y) U(r,3) U(s,3) U(w,14) V(c,16)")
+    assert after_copy(predict(last, MACHINE, estimate, threads=2), alone, MACHINE).copy == copied.copy
+
+
+def test_a_faster_microkernel_a_second_core_and_fewer_passes_help():
+    problem = layer("Y8")
+    text = "T(h,68) T(k,8) L(w, 1x12 + 4x14) S(y) T(r,3) T(s,3) T(c,128) U(w,λ) U(k,2) V(k,16)"
+    shared = text.replace("T(h,68)", "T(h,2)@core T(h,34)")
+    cut = text.replace("T(h,68)", "T(c,8) T(h,68)").replace("T(c,128)", "T(c,16)")
+    base = predict(parse(problem, text), MACHINE, estimate)
+    assert predict(parse(problem, text), MACHINE, lambda kernel: estimate(kernel) / 2).seconds > 1.5 * base.seconds
+    two = predict(parse(problem, shared), MACHINE, estimate, threads=2)
+    assert 0.5 < two.seconds / base.seconds < 0.6
+    assert two.imbalance == 1.0
+    assert predict(parse(problem, cut), MACHINE, estimate).overhead > base.overhead
+
+
+def test_stores_that_transpose_cost_shuffles_and_a_store_for_each_point():
+    """14 rows cost less than twice their plain stores. Few rows cost more, as most lanes of a store are idle."""
+    last = conv2d(c=64, h=56, w=56, k=64, r=1, s=1)
+
+    def overheads(problem, rows, vectors):
+        text = f"T(h,56) T(w,{56 // rows}) T(k,{4 // vectors}) S(y) T(c,64) U(w,{rows}) U(k,{vectors}) V(k,16)"
+        return predict(parse(problem, text), MACHINE, estimate).overhead
+
+    for rows, vectors, most in ((14, 2, 2.5), (7, 4, 4)):
+        plain, turned = (overheads(in_layout(last, layout), rows, vectors) for layout in ("nhwc", "nchw"))
+        assert plain * 1.2 < turned < plain * most
+    assert overheads(in_layout(last, "nchw"), 14, 2) < overheads(in_layout(last, "nchw"), 7, 4)
+
+
+def test_stores_across_two_lines_cost_as_two():
+    """Rows of 24 floats begin in the middle of every other line, rows of 40 too, rows of an odd number
+    almost anywhere.
+    """
+
+    def visit(k, dtype="f32"):
+        problem = in_dot_groups(conv2d(c=64 if dtype == "f32" else 128, h=56, w=56, k=k, r=1, s=1, dtype=dtype))
+        text = f"T(h,56) T(w,4) T(k,{-(-k // 16)}) S(y) T(c,64) U(w,14) V(k,16)"
+        found = predict(parse(problem, text), MACHINE, estimate)
+        return found.overhead / sum(part.visits for part in found.parts)
+
+    aligned, halves, anywhere = visit(32), visit(40), visit(33)
+    assert visit(48) == pytest.approx(aligned)
+    assert visit(24) == pytest.approx(halves)
+    assert anywhere - aligned == pytest.approx(15 / 8 * (halves - aligned))
+    # A line holds twice as many bf16, so half as many of their stores lie across two.
+    assert visit(16, "bf16") == pytest.approx(aligned)
+    assert visit(24, "bf16") - aligned == pytest.approx((halves - aligned) / 2)
+
+
+def test_a_large_output_is_streamed_where_transposed_tiles_are_whole_vectors_of_it():
+    problem = conv2d(c=3, h=1024, w=1024, k=32, r=3, s=3, padding=1, layout="nchw")
+
+    def predicted(rows):
+        text = f"T(h,1024) T(w,{1024 // rows}) T(k,2) S(y) T(r,3) T(s,3) T(c,3) U(w,{rows}) V(k,16)"
+        return predict(parse(problem, text), MACHINE, estimate)
+
+    whole, half = predicted(16), predicted(8)
+    last = whole.traffic[-1]
+    assert last.written == last.of("y") < half.traffic[-1].of("y") == 2 * half.traffic[-1].written
+
+
+def test_an_uneven_share_costs_what_its_busiest_core_does():
+    problem = layer("Y18")
+    text = "T(h,17)@core T(k,64) S(y) T(r,3) T(s,3) T(c,512) U(w,17) V(k,16)"
+    assert predict(parse(problem, text), MACHINE, estimate, threads=2).imbalance == pytest.approx(18 / 17)
+
+
+# --- orders and sizes ----------------------------------------------------------------------------------------------
+
+
+def test_every_class_orders_every_dim_once():
+    for problem in (layer("R2"), DEPTHWISE, matmul(m=4, n=16, k=4)):
+        for text in CLASSES[problem.op]:
+            assert sorted("".join(parse_class(text))) == sorted(problem.extents)
+
+
+def test_orders_collapse_to_the_dims_that_loop():
+    problem = layer("R2")
+    assert len(orders(problem, problem.extents)) == 8
+    assert orders(problem, ()) == ((),)
+    assert orders(problem, ("h",)) == (("h",),)
+    assert set(orders(problem, ("k", "w"))) == {("k", "w"), ("w", "k")}
+    assert set(orders(matmul(m=4, n=16, k=4), ("m", "n"))) == {("n", "m"), ("m", "n")}
+
+
+def test_groups_loop_outermost_or_innermost():
+    problem = conv2d(c=64, h=56, w=56, k=64, r=3, s=3, padding=1, groups=8)
+    plain = orders(layer("R2"), layer("R2").extents)
+    found = orders(problem, problem.extents)
+    assert found[:-1] == tuple(("g", *order) for order in plain) and found[-1] == (*plain[0], "g")
+    assert set(orders(problem, ("g",))) == {("g",)}
+
+
+def test_sizes_respect_capacity_and_divide():
+    problem = layer("Y12")
+    blocks = (Block("h", 1, 34), Block("k", 32, 16), Block("w", 34, 1))
+    inside = {**dict.fromkeys(problem.extents, 1), "c": 256, "r": 3, "s": 3}
+    sizer = Sizer(problem, MACHINE, blocks, inside)
+    assert sizer.tiled == 1
+    for order in orders(problem, ("h", "k")):
+        for chain in sizer.choose((order,)):
+            assert len(chain) == 2 and chain[1] == (34, 16, 1)
+            tile = {**inside, **{b.dim: b.points * n for b, n in zip(blocks, chain[0])}}
+            assert all(b.count % n == 0 for b, n in zip(blocks, chain[0]))
+            assert sum(footprint(problem, t, tile) for t in problem.tensors) <= 1.02 * USABLE * L2.bytes
+
+
+def test_levels_of_sizes_follow_the_machine():
+    problem = layer("Y12")
+    blocks = (Block("h", 1, 34), Block("k", 32, 16))
+    inside = {**dict.fromkeys(problem.extents, 1), "c": 256, "r": 3, "s": 3, "w": 34}
+    for caches, tiled in (((L1,), 0), ((L1, L2), 1), ((L1, L2, replace(L3, bytes=2 << 20)), 2)):
+        sizer = Sizer(problem, replace(MACHINE, caches=caches), blocks, inside)
+        assert sizer.tiled == tiled
+        (first, *_) = sizer.choose((("k", "h"),) * tiled)
+        for inner, outer in pairwise(first):
+            assert all(b % a == 0 for a, b in zip(inner, outer))
+
+
+def test_an_output_takes_the_time_of_stores_where_that_is_known():
+    moved = (Traffic("L1", (("x", 100 * 10**9), ("y", 80 * 10**9)), 40 * 10**9),)
+    measured = replace(MACHINE, caches=(L1, replace(L2, write_bandwidth=50e9)))
+    assert seconds_of(moved, replace(MACHINE, caches=(L1, L2))) == pytest.approx((180 / 200,))
+    assert seconds_of(moved, measured) == pytest.approx((100 / 200 + 40 / 50,))
+    assert seconds_of(moved, measured, again=0.5) == pytest.approx((100 / 200 + 40 / 50 + 20 / 200,))
+
+
+def test_what_comes_from_far_and_nobody_asks_for_costs_more():
+    far = replace(MACHINE, caches=(L1, L2, replace(L3, bandwidth=60e9)))
+    problem = conv2d(c=512, h=14, w=14, k=512, r=3, s=3, padding=1)
+    body = "S(y) T(r,3) T(c,512) U(s,3) U(w,14) U(k,2) V(k,16)"
+    few, many = (parse(problem, f"{loops} {body}") for loops in ("T(k,16) T(h,14)", "T(k,2) T(h,14) T(k,8)"))
+    few_late, not_prefetched = (predict(scheme, far, lambda kernel: 0.9) for scheme in (few, many))
+    assert few_late.traffic[1].of("w") < not_prefetched.traffic[1].of("w")
+    for found, waited in ((not_prefetched, "xwy"), (few_late, "xy")):
+        late = sum(found.movement[1] * found.traffic[1].of(tensor) / found.traffic[1].total for tensor in waited)
+        rest = found.compute + found.overhead + sum(found.movement)
+        slowest = found.compute + found.overhead
+        assert slowest > max(found.movement)
+        shown = slowest + COSTS.exposed * (rest - slowest)
+        assert found.seconds == pytest.approx(shown + (COSTS.not_prefetched - COSTS.exposed) * late)
+
+
+def test_a_large_x_is_asked_for_where_only_rows_loop_around_it():
+    problem = conv2d(c=512, h=34, w=34, k=256, r=1, s=1)
+    body = "L(w, 1x10 + 2x12) S(y) T(c,512) U(w,λ) U(k,2) V(k,16)"
+    rows, panels = (parse(problem, f"{loops} {body}") for loops in ("T(h,34) T(k,8)", "T(k,8) T(h,34)"))
+    assert prefetched(rows) == {"x", "w"} and "x" not in prefetched(panels)
+    slow = replace(MACHINE, caches=(L1, L2, replace(L3, bandwidth=20e9)))
+    few_late, not_prefetched = (predict(scheme, slow, lambda kernel: 0.9) for scheme in (rows, panels))
+    x, y = (few_late.movement[1] * few_late.traffic[1].of(tensor) / few_late.traffic[1].total for tensor in "xy")
+    costs = replace(COSTS, not_prefetched=COSTS.not_prefetched + 1)
+    more = predict(rows, slow, lambda kernel: 0.9, costs=costs).seconds - few_late.seconds
+    assert more == pytest.approx(y)
+    assert predict(panels, slow, lambda kernel: 0.9, costs=costs).seconds - not_prefetched.seconds > 8 * x
+
+
+def test_pixels_and_outputs_that_lie_apart_are_asked_for():
+    sizes = dict(h=136, w=136, k=64, layout="nchw")
+    pixels = pointwise2d(conv2d(c=128, r=1, s=1, **sizes))
+    shared, alone = (
+        parse(pixels, f"{loops} S(y) T(c,128) U(k,8) U(w,4) V(w,16)")
+        for loops in ("T(w,289) T(k,8)", "T(k,8) T(w,289)")
+    )
+    assert prefetched(shared) == {"x"} and prefetched(alone) == set()
+    turned = conv2d(c=48, r=3, s=3, padding=1, **sizes)
+    text = "T(h,136) T(k,2) T(w,17) S(y) T(r,3) T(c,48) U(s,3) U(w,8) U(k,2) V(k,16)"
+    assert prefetched(parse(turned, text)) == {"y"} and prefetched(parse(in_layout(turned, "nhwc"), text)) == {"x"}
+
+
+SWEPT = {
+    "T(h,28) T(w,14) T(c,6)": 0,
+    "T(h,28) T(c,6) T(w,14)": 1,
+    "T(c,3) T(h,28) T(w,14) T(c,2)": 2,
+    "T(c,3)@core T(h,28) T(w,14) T(c,2)": 0,  # each core has channels of its own
+}
+
+
+@pytest.mark.parametrize("loops", SWEPT)
+def test_pixels_that_are_swept_in_parts_come_later_from_beyond_l2(loops):
+    """A depthwise convolution whose x, 4.8 MB, no L2 holds."""
+    problem = conv2d(c=96, k=96, groups=96, h=112, w=112, r=3, s=3, stride=2, padding=1)
+    scheme = parse(problem, f"{loops} S(y) U(r,3) U(s,3) U(h,2) U(w,4) V(c,16)")
+    costs = replace(COSTS, sweep=0.0)
+    whole, parts = (predict(scheme, MACHINE, lambda kernel: 0.9, costs=chosen) for chosen in (costs, COSTS))
+    assert parts.movement[0] == whole.movement[0]
+    assert parts.movement[1] == pytest.approx(whole.movement[1] * (1 + COSTS.sweep * SWEPT[loops]))
+
+
+def test_what_rules_is_not_waited_for_besides():
+    """All that moves and multiplies, end to end, is the longest that a scheme may take."""
+    problem = conv2d(c=4096, h=1, w=14, k=16384, r=1, s=1)  # 268 MB of weights, read once
+    found = predict(parse(problem, "T(k,512) S(y) T(c,4096) U(w,14) U(k,2) V(k,16)"), MACHINE, lambda kernel: 0.9)
+    assert found.movement[2] == max(found.compute + found.overhead, *found.movement)
+    assert found.seconds <= found.compute + found.overhead + sum(found.movement)
+
+
+def test_outputs_past_the_caches_are_not_waited_for():
+    problem = conv2d(c=16, h=600, w=600, k=64, r=1, s=1)  # 92 MB of outputs
+    scheme = parse(problem, "T(h,600) T(w,60) T(k,2) S(y) T(c,16) U(w,10) U(k,2) V(k,16)")
+    costs = replace(COSTS, not_prefetched=COSTS.not_prefetched + 1)
+    base, more = (predict(scheme, MACHINE, lambda kernel: 0.9, costs=chosen) for chosen in (COSTS, costs))
+    assert base.traffic[2].of("y") > 0 == base.traffic[1].of("y")
+    late = sum(
+        seconds * (moved.of("w") + moved.of("x") * ("x" not in prefetched(scheme))) / moved.total
+        for moved, seconds in zip(base.traffic[1:], base.movement[1:])
+        if moved.total and seconds < max(base.compute + base.overhead, *base.movement)
+    )
+    assert more.seconds - base.seconds == pytest.approx(late)
+
+
+def test_between_matrix_instructions_more_of_what_moves_shows():
+    problem = replace(layer("R2"), dtype="bf16")  # L2 holds all of it, so nobody waits for what is beyond
+    words = in_dot_groups(problem, matrix_dot_group(problem))
+    amx = replace(MACHINE, isa="amxbf16", caches=(L1, replace(L2, bytes=8 << 20)))
+    scheme = parse(words, "T(k,2) T(w,2) T(h,56) S(y) T(r,3) T(s,3) T(c,2) U(w,28) U(k,2) V(k,16)")
+    found, hidden = (
+        predict(scheme, amx, lambda kernel: 0.4, costs=replace(COSTS, in_tiles=share)) for share in (COSTS.in_tiles, 0)
+    )
+    parts = (found.compute + found.overhead, *found.movement)
+    assert found.movement[0] > 0.1 * found.compute
+    assert found.seconds - hidden.seconds == pytest.approx(COSTS.in_tiles * (sum(parts) - max(parts)))
+    assert COSTS.in_tiles > COSTS.exposed
+
+
+def overhead_of(problem, text: str, machine, **costs) -> float:
+    """Overhead of a scheme of the problem of words, in cycles for each vector of sums."""
+    words = in_dot_groups(problem, matrix_dot_group(problem) if machine.isa.startswith("amx") else None)
+    scheme = parse(words, text)
+    found = predict(scheme, machine, lambda kernel: 0.4, costs=replace(COSTS, **costs))
+    sums = words.output.elements / machine.lanes
+    return found.overhead / sums / (COSTS.pipes * machine.lanes * 2 / machine.peak)
+
+
+def test_single_vectors_of_sums_in_tile_registers_cost_more():
+    """Lines of y far apart; measured, int8 yolo9000:Y4 in the same loops: 1.11 and 0.80 ms at 3.8 GHz."""
+    problem, amx = replace(layer("Y4"), dtype="int8", output_dtype="s32"), replace(MACHINE, isa="amxint8")
+    one = "T(k,8) T(h,136) T(w,4) S(y) T(r,3) T(s,3) R(c) U(w,34) V(k,16)"
+    two = "T(k,4) T(h,136) T(w,4) S(y) T(r,3) T(s,3) R(c) U(w,34) U(k,2) V(k,16)"
+    alone, together = (overhead_of(problem, text, amx) for text in (one, two))
+    cycles = (1.11e-3 - 0.80e-3) * 3.8e9 / (136 * 136 * 128 / 16)
+    assert alone > together + cycles / 2
+    assert overhead_of(problem, two, amx, lone=0) == pytest.approx(together)
+
+
+def test_vectors_that_fill_no_line_of_narrow_outputs_cost_more():
+    """Four vectors of u8 are stored as one line; of three, each by itself."""
+    problem = replace(conv2d(c=64, h=56, w=56, k=192, r=1, s=1), dtype="int8", output_dtype="u8")
+    vnni = replace(MACHINE, isa="avx512vnni")
+    three, four = "T(k,4) T(h,56) T(w,14) S(y) R(c) U(w,4) U(k,3)", "T(k,3) T(h,56) T(w,14) S(y) R(c) U(w,4) U(k,4)"
+    narrow = [overhead_of(problem, f"{text} V(k,16)", vnni) for text in (three, four)]
+    free = [overhead_of(problem, f"{text} V(k,16)", vnni, narrow=0) for text in (three, four)]
+    assert narrow[0] > free[0] + 0.5 and narrow[1] == pytest.approx(free[1])
+
+
+def test_lines_of_an_output_that_are_written_in_parts_are_read_first():
+    """1000 floats of a pixel are no whole lines, 1008 are 63; tiles of 48 are whole lines of either."""
+    machine = replace(MACHINE, caches=(L1, replace(L2, write_bandwidth=50e9), replace(L3, write_bandwidth=40e9)))
+
+    def read(k: int) -> float:
+        """Seconds in which L1 waits, beyond those of x, the weights and what is written."""
+        problem = conv2d(c=64, h=14, w=14, k=k, r=1, s=1)
+        found = predict(parse(problem, "T(k,21) T(h,14) S(y) T(c,64) U(w,14) U(k,3) V(k,16)"), machine, estimate)
+        return found.movement[0] - seconds_of(found.traffic, machine)[0]
+
+    assert read(1008) == 0 and read(1000) > 0
+
+
+AMX = replace(MACHINE, isa="amxbf16")
+
+
+def blocked_seconds(name: str, text: str, machine=AMX) -> float:
+    """Of a layer in bf16 by matrix instructions, every tile as fast as the next."""
+    problem = replace(layer(name), dtype="bf16", output_dtype="bf16")
+    scheme = parse(in_dot_groups(problem, matrix_dot_group(problem)), f"{text} V(k,16)")
+    return predict(scheme, machine, lambda kernel: 0.35).seconds
+
+
+def test_matrix_instructions_wait_for_lines_of_x_that_l1_does_not_keep():
+    """Measured: 1.38 and 1.65 ms. All weights pass by a window of x in the first, and are read once each time."""
+    body = "S(y) T(r,3) T(s,3) R(c) U(h,2) U(w,λ)"
+    kept = blocked_seconds("Y8", f"T(h,34) L(w, 1x26 + 1x42) T(k,16) {body}")
+    brought = blocked_seconds("Y8", f"T(k,8) T(h,34) L(w, 1x26 + 1x42) T(k,2) {body}")
+    assert brought > 1.1 * kept
+
+
+def test_tile_registers_that_change_their_shapes_often_cost_more():
+    """Measured: 0.118 and 0.152 ms."""
+    body = "S(y) T(r,3) T(s,3) R(c) U(w,λ) U(k,2)"
+    seldom = blocked_seconds("R2", f"T(k,2) L(w, 1x26 + 1x30) T(h,56) {body}")
+    often = blocked_seconds("R2", f"T(k,2) T(h,56) L(w, 1x26 + 1x30) {body}")
+    assert often > 1.15 * seldom
+    assert blocked_seconds("R2", f"T(k,2) T(h,56) L(w, 2x28) {body}") < 1.05 * seldom

@@ -1,0 +1,33 @@
+"""The assembly of a kernel, and what in it is a spill."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+from cpu.runtime.toolchain import BASE_FLAGS, find_compiler
+from tiling.operators import conv2d
+
+
+def nearly_full(rows, vectors, taps):
+    """A problem and scheme with one register tile of avx512f, whose steps hold `taps` taps of s."""
+    problem = conv2d(c=16, h=3, w=rows, k=16 * vectors, r=3, s=3, padding=1)
+    loops = f"T(h,3) S(y) T(r,3) T(s,{3 // taps}) T(c,16)"
+    return problem, f"{loops} U(s,{taps}) U(w,{rows}) U(k,{vectors}) V(k,16)"
+
+
+def assembly_of(source, folder):
+    (folder / "k.c").write_text(source.text)
+    command = [*find_compiler().command, *BASE_FLAGS, *source.compiler_flags, "-S", "k.c", "-o", "k.s"]
+    subprocess.run([c for c in command if c != "-shared"], cwd=folder, check=True)
+    return (folder / "k.s").read_text()
+
+
+def spills_of(assembly):
+    """The instructions that move a zmm register to or from the stack, or add a product with one that lies there."""
+    # Without a frame pointer rbp is a register like any other, and may well point at the weights.
+    base = "r[sb]p" if re.search(r"movq\s+%rsp, %rbp", assembly) else "rsp"
+    slot = rf"-?\d*\(%{base}\)"
+    moved = rf"vmov\w+\s+(?:%zmm\d+, {slot}|{slot}, %zmm\d+)"
+    multiplied = rf"vfmadd\w+\s+{slot}, %zmm\d+, %zmm\d+"
+    return re.findall(rf"^\s*(?:{moved}|{multiplied})", assembly, re.M)

@@ -1,0 +1,49 @@
+"""Compiling CUDA text in a test, where NVRTC is installed."""
+
+import pytest
+
+from cpu.runtime.toolchain import CompileError
+from gpu.codegen.emit import copier, emit
+from gpu.codegen.pipeline import REGISTERS
+from gpu.codegen.reading import pipeline_of
+from gpu.model.devices import DEVICES
+from gpu.runtime import nvrtc
+from gpu.runtime.compile import compile_cubin
+
+
+def nvrtc_missing() -> str:
+    try:
+        nvrtc.version()
+    except CompileError as error:
+        return f"needs the extra nvrtc: {error}"
+    return ""
+
+
+needs_nvrtc = pytest.mark.skipif(bool(nvrtc_missing()), reason=nvrtc_missing() or "-")
+
+
+def check_compiles(scheme, device):
+    assert fault(scheme, device) == ""
+
+
+def fault(scheme, device) -> str:
+    """What is wrong with a schedule's machine code; empty where nothing is."""
+    source, pipeline = emit(scheme), pipeline_of(scheme)
+    try:
+        cubin = compile_cubin(source, DEVICES[device].architecture)
+    except CompileError as error:
+        return f"{scheme.text} on {device}: {error}"
+    if source.copied and compile_cubin(copier(source), DEVICES[device].architecture).spilled:
+        return f"{scheme.text} on {device}: what copies its inputs first spills"
+    if cubin.symbol != source.symbol or cubin.code[:4] != b"\x7fELF":
+        return f"{scheme.text} on {device} is no machine code"
+    if cubin.spilled:
+        return f"{scheme.text} on {device} spills {cubin.spilled} bytes"
+    if cubin.registers * source.threads * pipeline.blocks_at_once > REGISTERS:
+        blocks = f"{pipeline.blocks_at_once} blocks"
+        return f"{scheme.text} on {device} takes {cubin.registers} registers: too many for {blocks}"
+    # What some warpgroups take the other one gives: with fewer at the launch they would wait for ever.
+    if pipeline.consumer_registers and cubin.registers != pipeline.registers:
+        moves = f"moves as if with {pipeline.registers}"
+        return f"{scheme.text} on {device} is launched with {cubin.registers} registers, and {moves}"
+    return ""

@@ -1,0 +1,36 @@
+"""The fixture that puts `stand_in` where CuPy and NVIDIA's bindings would be, in this process and in its workers."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def stand_in(monkeypatch, tmp_path):
+    """A machine with an H200; gives a function that says which kernels fail, by a part of their text, and how."""
+    # Imported here, so that the tests of the language run where the GPU packages cannot be imported.
+    import gpu.runtime.timer
+    from gpu.runtime.kernel import Loaded
+
+    for name in _replaced():
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(Loaded, "launch", Loaded.launch)  # the stand-in replaces it
+    gpu.runtime.timer._head_start.cache_clear()
+    monkeypatch.syspath_prepend(str(Path(__file__).with_name("stand_in")))
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("STAND_IN_FAULTS", str(tmp_path / "faults"))
+
+    def fail(faults: dict[str, str]) -> None:
+        (tmp_path / "faults").write_text(json.dumps(faults))
+
+    fail({})
+    yield fail
+    for name in _replaced():
+        del sys.modules[name]
+    gpu.runtime.timer._head_start.cache_clear()
+
+
+def _replaced():
+    return [name for name in sys.modules if name.partition(".")[0] in ("cuda", "cupy")]

@@ -1,0 +1,32 @@
+"""Saved kernels: a C program that calls one, and an instruction set that no CPU has."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+
+from cpu.codegen.emit import emit
+from cpu.runtime.toolchain import BASE_FLAGS, find_compiler
+from microkernels.tile.isa import ISAS
+
+# What an instruction set looks like on a CPU that lacks it.
+LACKED = replace(ISAS["portable"], cpu_flags=("avx9",), supported="0")
+CALL = """
+void {symbol}_pack(const float *W, float *packed);
+void {symbol}(const float *X, const float *W, float *Y);
+static float x[{x}], w[{w}], packed[{packed}], y[{y}];
+int main(void) {{ {symbol}_pack(w, packed); {symbol}(x, packed, y); return 0; }}
+"""
+
+
+def calling_program(scheme, isa, folder, before=""):
+    """A C program that packs and calls a kernel, C text put before it, without asking whether the CPU runs it; its
+    path.
+    """
+    source, problem = emit(scheme, isa), scheme.problem
+    (folder / "kernel.c").write_text(before + source.text)
+    sizes = {"x": problem.broadcast.elements, "w": problem.vector.elements, "y": problem.output.elements}
+    (folder / "call.c").write_text(CALL.format(symbol=source.symbol, packed=source.packed, **sizes))
+    flags = [flag for flag in (*BASE_FLAGS, *isa.compiler_flags) if flag != "-shared"]
+    subprocess.run([*find_compiler().command, *flags, "kernel.c", "call.c", "-o", "call"], cwd=folder, check=True)
+    return folder / "call"

@@ -1,0 +1,64 @@
+"""The programs of examples/, run as a user runs them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def run(name: str, *words: str) -> str:
+    """What the example prints; it must end well."""
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
+    command = [sys.executable, str(EXAMPLES / f"{name}.py"), *words]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def test_every_example_is_run_here():
+    text = Path(__file__).read_text()
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(re.findall(r'run\("(\w+)"', text))
+
+
+@pytest.mark.slow
+def test_a_layer_from_python():
+    printed = run("layer")
+    assert printed.count("y (1, 56, 56, 64)") == 3
+    assert re.search(r"computed by .*V\(k,\d+\)\n[0-9.]+ ms a call, \d+% of peak", printed)
+
+
+def test_a_fused_block_on_pytorchs_tensors():
+    if not importlib.util.find_spec("torch"):
+        pytest.skip("PyTorch is not installed")
+    assert "y is a Tensor of (1, 32, 14, 14), channels last: True" in run("pytorch_block")
+
+
+@pytest.mark.slow
+def test_a_saved_kernel_called_from_threads_of_cpp(tmp_path):
+    if not shutil.which("c++"):
+        pytest.skip("there is no C++ compiler")
+    printed = run("cpp_threads", str(tmp_path))
+    assert printed.count("wrote ") == 5 and len(set(re.findall(r"image \d: sum (-?\d+)", printed))) > 1
+    assert (tmp_path / "layer.so").exists()
+
+
+@pytest.mark.slow
+def test_a_gpu_kernel_on_a_machine_without_one(tmp_path):
+    printed = run("gpu_kernel", str(tmp_path))
+    assert (cuda := list(tmp_path.glob("*.cu"))) and str(cuda[0]) in printed
+    assert "exact on small integers, on the twin" in printed
+
+
+def test_reading_a_scheme():
+    printed = run("read_scheme")
+    assert "for w in 2 steps of 4:" in printed and "for w in 1 steps of 6 from 8:" in printed
+    assert "f32_conv2d_ukernel_4wx32k_s1__avx512f, f32_conv2d_ukernel_6wx32k_s1__avx512f" in printed

@@ -1,0 +1,51 @@
+"""Results that cannot be written, and terminals that lack some letters."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.searching import SCHEME, SHAPE
+
+COMMAND = [sys.executable, "-m", "search.conv", "--shape", SHAPE, "--isa", "portable"]
+FULL = Path("/dev/full")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("options", [["--scheme", SCHEME], ["--scheme", SCHEME, "--json"]])
+def test_a_result_that_cannot_be_written_is_one_sentence(options):
+    with FULL.open("w") as full:
+        ended = subprocess.run([*COMMAND, *options], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr == "the result cannot be written to standard output: No space left on device\n"
+
+
+@pytest.mark.slow
+def test_a_terminal_of_ascii_gets_ascii():
+    """The table of an explanation has micro signs and arrows, the check's bound a dot."""
+    ended = subprocess.run(
+        [*COMMAND, "--scheme", SCHEME, "--explain"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+    )
+    assert ended.returncode == 0, ended.stderr
+    text = ended.stdout.decode("ascii")
+    assert (
+        "L2->L1" in text
+        and " us " in text
+        and "within K*eps" in text
+        and "?" not in text
+        and b"Error" not in ended.stderr
+    )
+
+
+@pytest.mark.slow
+def test_other_terminals_get_every_letter():
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    ended = subprocess.run([*COMMAND, "--scheme", SCHEME, "--explain"], env=environment, capture_output=True)
+    assert "L2→L1" in ended.stdout.decode() and "within K·eps" in ended.stdout.decode()

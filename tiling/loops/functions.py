@@ -1,0 +1,160 @@
+"""The functions of the loop language, on NumPy scalars and vectors: what `Apply` means.
+
+Names and definitions are those of epilogues (`tiling.epilogue`), which are PyTorch's. The others are of narrow numbers:
+a bf16 is the uint16 of its bits. A word is a uint32 that holds two bf16, or four bytes: u8 in words of x, s8 in those
+of the weights. Its first number has the lowest bits. What is computed of floats is rounded to nearest even.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import erf, sqrt
+from typing import Any
+
+import numpy as np
+
+Number = Any  # a NumPy scalar or vector
+
+_LEAST = np.finfo(np.float32).tiny  # a smaller float has fewer bits
+
+
+def _clamp(v: Number, low: Number, high: Number) -> Number:
+    return np.minimum(np.maximum(v, low), high)
+
+
+def _sigmoid(v: Number) -> Number:
+    return 1 / (1 + np.exp(-v))
+
+
+# --- narrow numbers ---------------------------------------------------------------------------------------------------
+
+
+def fma(x: Number, w: Number, acc: Number) -> Number:
+    """x * w + acc, rounded once."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        product = np.asarray(x, np.float64) * w  # exact: it has 48 bits
+        total = product + acc
+        of_acc = total - product
+        lost = (product - (total - of_acc)) + (acc - of_acc)
+        # A last bit of 1 says that more follows. With 53 bits that suffices to round to 24 as if all were there.
+        bits = total.view(np.int64)
+        towards = np.where((lost > 0) == (total > 0), 1, -1)
+        cut = np.isfinite(total) & (lost != 0) & (bits % 2 == 0)
+        return np.where(cut, (bits + towards).view(np.float64), total).astype(np.float32)[()]
+
+
+def mul_add(x: Number, w: Number, acc: Number) -> Number:
+    """x * w + acc, each rounded."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return x * w + acc
+
+
+def dot_bf16(x: Number, w: Number) -> Number:
+    """The products of the two bf16 of two words, added."""
+    return _first(x) * _first(w) + _second(x) * _second(w)
+
+
+def dot_bf16_add(x: Number, w: Number, acc: Number) -> Number:
+    """acc and the products of two bf16, the second pair first. Numbers of fewer bits count, and become, zero."""
+    for part in (_second, _first):
+        acc = _normal(fma(_normal(part(x)), _normal(part(w)), _normal(acc)))
+    return acc
+
+
+def dot_int8(x: Number, w: Number) -> Number:
+    """The products of the four u8 and s8 of two words, added. As s32, which holds every such sum."""
+    return (_bytes(x, np.uint8) * _bytes(w, np.int8)).sum(axis=-1, dtype=np.int32)
+
+
+def dot_int8_add(x: Number, w: Number, acc: Number) -> Number:
+    """acc and the products of four u8 and s8. What does not fit 32 bits is lost."""
+    return (np.asarray(acc) + np.asarray(dot_int8(x, w)))[()]
+
+
+def alone(v: Number) -> Number:
+    """The word that holds one number and zeros."""
+    return np.asarray(v).astype(np.uint32)[()]
+
+
+def to_f32(v: Number) -> Number:
+    """The float of an s32."""
+    return np.asarray(v).astype(np.float32)[()]
+
+
+def to_bf16(v: Number) -> Number:
+    """The bits of the nearest bf16. A float of fewer bits counts as zero; of no number the first bits stay."""
+    floats = np.asarray(_normal(v))
+    bits = floats.view(np.uint32).astype(np.uint64)
+    rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+    return np.where(np.isnan(floats), bits >> 16 | 0x40, rounded).astype(np.uint16)[()]
+
+
+def to_u8(v: Number) -> Number:
+    """The nearest whole number of 0 to 255; 0 for no number."""
+    return _whole(v, 0, 255).astype(np.uint8)[()]
+
+
+def to_s8(v: Number) -> Number:
+    """The nearest whole number of -128 to 127; -128 for no number."""
+    return _whole(v, -128, 127).astype(np.int8)[()]
+
+
+def _whole(v: Number, low: int, high: int) -> Number:
+    return np.rint(np.clip(np.where(np.isnan(v), np.float32(low), v), low, high))
+
+
+def _first(word: Number) -> Number:
+    return np.left_shift(np.asarray(word, np.uint32), 16, dtype=np.uint32).view(np.float32)[()]
+
+
+def _second(word: Number) -> Number:
+    return np.bitwise_and(np.asarray(word, np.uint32), np.uint32(0xFFFF0000)).view(np.float32)[()]
+
+
+def _bytes(word: Number, dtype: type) -> Number:
+    """The four bytes of each word, along a last axis, as s32."""
+    words = np.asarray(word, np.uint32)[..., np.newaxis] >> np.arange(0, 32, 8, dtype=np.uint32)
+    return words.astype(np.uint8).view(dtype).astype(np.int32)
+
+
+def _normal(v: Number) -> Number:
+    """A float of fewer bits than others as a zero of its sign."""
+    return np.where(np.abs(v) < _LEAST, np.copysign(np.float32(0), v), v).astype(np.float32)[()]
+
+
+FUNCTIONS: dict[str, Callable[..., Number]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "neg": lambda v: -v,
+    "min": np.minimum,
+    "max": np.maximum,
+    "abs": np.abs,
+    "relu": lambda v: np.maximum(v, np.float32(0)),
+    "relu6": lambda v: _clamp(v, np.float32(0), np.float32(6)),
+    "leaky_relu": lambda v, slope: np.where(v > 0, v, v * slope),
+    "hardsigmoid": lambda v: _clamp(v + 3, np.float32(0), np.float32(6)) / 6,
+    "hardswish": lambda v: v * _clamp(v + 3, np.float32(0), np.float32(6)) / 6,
+    "clamp": _clamp,
+    "exp": np.exp,
+    "tanh": np.tanh,
+    "sigmoid": _sigmoid,
+    "silu": lambda v: v * _sigmoid(v),
+    "gelu": lambda v: v / 2 * (1 + np.vectorize(erf)(v / sqrt(2))),
+    "gelu_tanh": lambda v: v * _sigmoid(2 * sqrt(2 / np.pi) * (v + 0.044715 * v**3)),
+    "fma": fma,
+    "mul_add": mul_add,
+    "dot_bf16": dot_bf16,
+    "dot_bf16_add": dot_bf16_add,
+    "dot_int8": dot_int8,
+    "dot_int8_add": dot_int8_add,
+    "alone": alone,
+    "to_f32": to_f32,
+    "to_bf16": to_bf16,
+    "to_u8": to_u8,
+    "to_s8": to_s8,
+}
+
+# What a step of a sum adds.
+PRODUCTS = frozenset({"mul", "dot_bf16", "dot_int8"})

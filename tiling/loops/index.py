@@ -1,0 +1,187 @@
+"""Index expressions: whole numbers over loop variables, such as `2*h + r - 1` or `worker / 4 % 2`.
+
+An index is a sum of terms and a number. A term is a variable or a `Part`: what is no sum, such as a quotient. Equal
+sums compare equal, whatever the order of their terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+Range = tuple[int, int]  # the least and the largest value, both included
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One operation on indices: "/" or "%" by a positive number (rounded down), "min", or "max"."""
+
+    operation: str
+    left: Index
+    right: Index
+
+    def __str__(self) -> str:
+        if self.operation in ("min", "max"):
+            return f"{self.operation}({self.left}, {self.right})"
+        # / and % of C associate to the left, so a quotient needs no brackets before %.
+        left = str(self.left)
+        if self.left.is_sum or left.startswith("-"):
+            left = f"({left})"
+        return f"{left} {self.operation} {self.right}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Index:
+    """Σ coefficient·term + offset. The terms keep the order in which they were added, for readers."""
+
+    terms: tuple[tuple[str | Part, int], ...]
+    offset: int = 0
+
+    def __add__(self, other: Index | int) -> Index:
+        if isinstance(other, int):
+            return Index(self.terms, self.offset + other) if other else self
+        if not other.terms:
+            return self + other.offset
+        if not self.terms:
+            return other + self.offset
+        sums = dict(self.terms)
+        for term, coefficient in other.terms:
+            sums[term] = sums.get(term, 0) + coefficient
+        return Index(tuple((term, c) for term, c in sums.items() if c), self.offset + other.offset)
+
+    def __sub__(self, other: Index | int) -> Index:
+        return self + other * -1
+
+    def __mul__(self, factor: int) -> Index:
+        if factor == 1:
+            return self
+        terms = tuple((term, c * factor) for term, c in self.terms) if factor else ()
+        return Index(terms, self.offset * factor)
+
+    def __floordiv__(self, by: int) -> Index:
+        if all(c % by == 0 for _, c in self.terms) and self.offset % by == 0:
+            return Index(tuple((term, c // by) for term, c in self.terms), self.offset // by)
+        return Index(((Part("/", self, constant(by)), 1),)) if self.terms else constant(self.offset // by)
+
+    def __mod__(self, by: int) -> Index:
+        if all(c % by == 0 for _, c in self.terms):
+            return constant(self.offset % by)
+        return Index(((Part("%", self, constant(by)), 1),))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Index):
+            return NotImplemented
+        return self.offset == other.offset and (self.terms == other.terms or dict(self.terms) == dict(other.terms))
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.terms), self.offset))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the index is a number."""
+        return not self.terms
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the index has more than one summand."""
+        return len(self.terms) + bool(self.offset) > 1
+
+    def coefficient(self, name: str) -> int:
+        """The coefficient of a variable, 0 where the index is no sum with it."""
+        return next((c for term, c in self.terms if term == name), 0)
+
+    def names(self) -> Iterator[str]:
+        """The variables that occur, also inside parts."""
+        for term, _ in self.terms:
+            if isinstance(term, str):
+                yield term
+            else:
+                yield from term.left.names()
+                yield from term.right.names()
+
+    def at(self, values: Mapping[str, int]) -> int:
+        """The value where variables have these values."""
+        return sum(c * (values[t] if isinstance(t, str) else _part_at(t, values)) for t, c in self.terms) + self.offset
+
+    def replaced(self, by: Mapping[str, Index]) -> Index:
+        """The index with other indices in place of variables."""
+        if not any(term in by if isinstance(term, str) else True for term, _ in self.terms):
+            return self
+        result = constant(self.offset)
+        for term, coefficient in self.terms:
+            if isinstance(term, str):
+                value = by[term] if term in by else Index(((term, 1),))
+            else:
+                value = applied(term.operation, term.left.replaced(by), term.right.replaced(by))
+            result = result + value * coefficient
+        return result
+
+    def within(self, ranges: Mapping[str, Range]) -> Range:
+        """The least and the largest value that the index may have. A variable that is not in `ranges` is KeyError."""
+        low = high = self.offset
+        for term, coefficient in self.terms:
+            least, most = ranges[term] if isinstance(term, str) else _part_within(term, ranges)
+            low += coefficient * (least if coefficient > 0 else most)
+            high += coefficient * (most if coefficient > 0 else least)
+        return low, high
+
+    def __str__(self) -> str:
+        text = ""
+        for term, c in self.terms:
+            sign, size = ("-" if c < 0 else "+"), abs(c)
+            # A sign binds more tightly than a quotient: -(h / 2), where -h / 2 would round -h.
+            apart = isinstance(term, Part) and (size != 1 or (c < 0 and not text and term.operation in ("/", "%")))
+            name = f"({term})" if apart else str(term)
+            one = name if size == 1 else f"{size}*{name}"
+            text += f" {sign} {one}" if text else (f"-{one}" if c < 0 else one)
+        if not text:
+            return str(self.offset)
+        if text.startswith("-") and self.offset > 0:  # 1 - h rather than -h + 1
+            return f"{self.offset} - {text[1:]}"
+        return f"{text} {'-' if self.offset < 0 else '+'} {abs(self.offset)}" if self.offset else text
+
+
+def constant(value: int) -> Index:
+    """The index that is a number."""
+    return Index((), value)
+
+
+def variable(name: str) -> Index:
+    """The index that is a variable."""
+    return Index(((name, 1),))
+
+
+ZERO, LANE = constant(0), variable("lane")  # `lane` counts the lanes of a vector
+
+_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "/": lambda left, right: left // right,
+    "%": lambda left, right: left % right,
+    "min": min,
+    "max": max,
+}
+
+
+def applied(operation: str, left: Index, right: Index) -> Index:
+    """The index of an operation of `Part`; a number where both sides are."""
+    if left.is_constant and right.is_constant:
+        return constant(_OPERATIONS[operation](left.offset, right.offset))
+    if operation == "/":
+        return left // right.offset
+    if operation == "%":
+        return left % right.offset
+    return Index(((Part(operation, left, right), 1),))
+
+
+def _part_at(part: Part, values: Mapping[str, int]) -> int:
+    return _OPERATIONS[part.operation](part.left.at(values), part.right.at(values))
+
+
+def _part_within(part: Part, ranges: Mapping[str, Range]) -> Range:
+    (low, high), (least, most) = part.left.within(ranges), part.right.within(ranges)
+    if part.operation == "/":
+        return low // least, high // least
+    if part.operation == "%":
+        inside = low // least == high // least
+        return (low % least, high % least) if inside else (0, least - 1)
+    operation = _OPERATIONS[part.operation]
+    return operation(low, least), operation(high, most)

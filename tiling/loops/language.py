@@ -1,0 +1,455 @@
+"""The loop language: what a kernel does, as small immutable nodes.
+
+A kernel begins as plain loops over scalars (`tiling.loops.lower`). Passes refine it, loops to loops; a back end prints
+the last form. `tiling.loops.interpret` runs any form, `tiling.loops.listing` prints any form for readers.
+"""
+
+#     for h in 0..56 by 14:                                  For
+#       acc[14, 2, 16] in registers                          Alloc
+#       for r in 0..3:
+#         if 0 <= h + r - 1 < 56:                            If, Inside
+#           for lane in 0..16, vector:                       For, of kind "vector"
+#             acc[0, 0, lane] = acc[0, 0, lane] + X[…] * W[…]      Store, Apply, Load
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from tiling.loops.index import Index
+
+# How the iterations of a loop are run. A core, block, warp … is a worker, and workers run side by side.
+KINDS = ("serial", "unrolled", "vector", "core", "cluster", "block", "warpgroup", "warp", "lane")
+# Where a buffer lies. What is in registers, or in a thread's own memory, belongs to one worker.
+MEMORIES = ("global", "shared", "own", "registers")
+
+PACKED = ("packed",)  # the axes of a buffer whose numbers lie in the order in which loops read them
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of the dtype that it is computed in."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The element of a buffer at an index for each axis. Where `lane` occurs: one element for each lane."""
+
+    buffer: str
+    at: tuple[Index, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """What `Let` or `Set` has given a name: a scalar or a vector."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A function of values, lane by lane: add sub mul div neg min max, a function of epilogues, or of words."""
+
+    function: str
+    arguments: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A place in a buffer, as an operand of an instruction, a view, or a prefetch."""
+
+    buffer: str
+    at: tuple[Index, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """The first `lanes` lanes of a vector, which is a number once loops are unrolled."""
+
+    lanes: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """An instruction of the machine, with its operands by name. It has a value where the instruction gives one."""
+
+    instruction: Instruction
+    operands: tuple[tuple[str, Operand], ...]
+
+
+Value = Number | Load | Register | Apply | Invoke
+Operand = Value | Address | Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """An instruction: its text in the printed language, and its meaning in loops.
+
+    text: C or PTX with a field `{name}` for each operand. meaning: statements over buffers of those names. They store a
+    value to the buffer `out`, which has as many elements as a vector has lanes; an operand that is a vector is a buffer
+    of so many elements, a mask is the number `{name}` of used lanes. dtype: that of `out`; "" for that of `p`.
+    """
+
+    name: str
+    text: str
+    meaning: tuple[Statement, ...] = field(compare=False)
+    dtype: str = field(default="f32", compare=False)
+
+
+# --- conditions -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """low <= index < high. None leaves a side open."""
+
+    index: Index
+    low: int | None
+    high: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """What `Decide` found out, or what is known only when the kernel runs, such as whether Y is aligned."""
+
+    name: str
+
+
+Condition = Inside | Flag
+
+# --- statements -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """An array: its shape, row-major, its dtype, and the memory that it lies in.
+
+    axes: a name for each axis, for readers. A parameter of the kernel is `given`.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    axes: tuple[str, ...]
+    dtype: str = "f32"
+    memory: str = "global"
+
+    @property
+    def packed(self) -> bool:
+        """Whether it holds whole vectors in the order in which loops read them, so that no axis is left."""
+        return self.axes == PACKED
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements between neighbours along each axis."""
+        strides, elements = [], 1
+        for extent in reversed(self.shape):
+            strides.append(elements)
+            elements *= extent
+        return tuple(reversed(strides))
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc:
+    """A buffer that lives until the end of the block that the statement stands in. Its elements begin undefined."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """`body` for start, start + step, … below stop. A loop of another kind than "serial" may run in any order.
+
+    dim: the dim of the problem that the loop walks, "" for none.
+    """
+
+    name: str
+    start: Index
+    stop: Index
+    step: int
+    body: Body
+    kind: str = "serial"
+    dim: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """`body` where every condition holds, else `otherwise`."""
+
+    conditions: tuple[Condition, ...]
+    body: Body
+    otherwise: Body = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements that belong together, with a name and notes for readers. A register tile is a block until it is a
+    function.
+    """
+
+    name: str
+    body: Body
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """The part of a buffer along a dim of the problem: where it begins, and how many points of the dim it covers."""
+
+    dim: str
+    start: Index
+    points: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """`body` reads this part of a buffer, and may work on a nearer copy of it. By itself a stage only runs `body`."""
+
+    buffer: str
+    part: tuple[Along, ...]
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """All workers of a kind run `body`, each with buffers and marks of its own. They share the iterations of the core
+    loop in it.
+    """
+
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """An element of a buffer becomes a value. Where `lane` occurs: one element for each lane."""
+
+    buffer: str
+    at: tuple[Index, ...]
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """A name for a value until the end of the block. Where `changes`, `Set` may give it another; None: the first."""
+
+    name: str
+    value: Value | None
+    changes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """A register gets another value."""
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Define:
+    """A name for an index until the end of the block: a variable of later indices."""
+
+    name: str
+    index: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """A flag until the end of the block: whether all the conditions hold here."""
+
+    name: str
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """A flag of this worker that holds from here on, until a `Lower`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lower:
+    """A flag that `Raise` has named holds no longer."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A name for a buffer seen from a place in it: name[i, j] is buffer[at0 + i, at1 + j]."""
+
+    name: str
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """An instruction without a value, such as a store."""
+
+    invoke: Invoke
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """The cache line at a place comes to the cache of this level, 1 or 2. write: it will be stored to."""
+
+    address: Address
+    level: int
+    write: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cursors:
+    """From here on this worker has cursors of its own. They begin at their end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """A cursor goes to a place in an array, with so many elements before its end."""
+
+    cursor: str
+    address: Address
+    elements: int
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """The cache line at a cursor comes to L2, and the cursor goes to the next line. At its end it stays."""
+
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The compiler moves no access to memory across it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """An asynchronous copy of `count` neighbouring elements. It is complete after a `Wait` for its `Commit`."""
+
+    target: Address
+    source: Address
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The copies since the last commit are a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """All but the last `pending` groups are complete."""
+
+    pending: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """Every worker of this kind waits here for the others of its group."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the kernel: a place for each of its views, then a value for each of its numbers and flags."""
+
+    function: str
+    views: tuple[Address, ...]
+    numbers: tuple[Index, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A line for readers of any form, printed text included."""
+
+    text: str
+
+
+Statement = (
+    Alloc | For | If | Block | Stage | Team | Store | Let | Set | Define | Decide | Raise | Lower | View | Do
+    | Prefetch | Cursors | Aim | Advance | Fence | Copy | Commit | Wait | Barrier | Call | Comment
+)  # fmt: skip
+Body = tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """Part of a kernel with a name. views: the name of each parameter inside, and the kernel's array that it shows.
+
+    cursors: those of the worker that calls it, which it advances.
+    """
+
+    name: str
+    views: tuple[tuple[str, str], ...]
+    numbers: tuple[str, ...]
+    flags: tuple[str, ...]
+    body: Body
+    cursors: tuple[str, ...] = ()
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel: its arrays in the order of the arguments, the functions that it calls, and what it does.
+
+    arrays: inputs and outputs. A pass may change what the caller hands over, as when weights are packed ahead.
+    """
+
+    arrays: tuple[Buffer, ...]
+    body: Body
+    functions: tuple[Function, ...] = ()
+
+
+# --- walking ----------------------------------------------------------------------------------------------------------
+
+
+def inside(statement: Statement) -> Iterator[Body]:
+    """The blocks directly inside a statement."""
+    if isinstance(statement, (For, Block, Stage, Team)):
+        yield statement.body
+    elif isinstance(statement, If):
+        yield statement.body
+        yield statement.otherwise
+
+
+def with_blocks(statement: Statement, change: Callable[[Body], Body]) -> Statement:
+    """The statement with `change` applied to the blocks directly inside it."""
+    # Written out: `dataclasses.replace` takes ten times as long, and passes do little else.
+    if isinstance(statement, For):
+        body = change(statement.body)
+        return For(statement.name, statement.start, statement.stop, statement.step, body, statement.kind, statement.dim)
+    if isinstance(statement, If):
+        return If(statement.conditions, change(statement.body), change(statement.otherwise))
+    if isinstance(statement, (Stage, Team)):
+        return replace(statement, body=change(statement.body))
+    return Block(statement.name, change(statement.body), statement.notes) if isinstance(statement, Block) else statement
+
+
+def walk(body: Body) -> Iterator[Statement]:
+    """Every statement of a block, those outside before those inside."""
+    for statement in body:
+        yield statement
+        for block in inside(statement):
+            yield from walk(block)
+
+
+def buffers(kernel: Kernel) -> tuple[Buffer, ...]:
+    """The arrays of a kernel, then the buffers that its workers have for themselves."""
+    own = (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.memory == "own")
+    return (*kernel.arrays, *own)
+
+
+def for_each_worker(body: Body, change: Callable[[Body], Body]) -> Body:
+    """The kernel's block with `change` applied to what each worker runs: the body of its core loops, or all of it."""
+    *before, last = body
+    if isinstance(last, Team) or (isinstance(last, For) and last.kind == "core"):
+        return (*before, with_blocks(last, lambda block: for_each_worker(block, change)))
+    return change(body)

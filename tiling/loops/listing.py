@@ -1,0 +1,291 @@
+"""A kernel of the loop language as pseudo-code, whatever its form: for readers of passes.
+
+    for m in 0..23 by 6:
+      tile 6mx16n:
+        acc[6, 1, 16] in registers
+        …
+
+The arrays come first, then what the kernel does, then the functions that it calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tiling.loops.index import Index
+from tiling.loops.language import (
+    Address,
+    Advance,
+    Aim,
+    Alloc,
+    Apply,
+    Barrier,
+    Block,
+    Body,
+    Buffer,
+    Call,
+    Comment,
+    Commit,
+    Condition,
+    Copy,
+    Cursors,
+    Decide,
+    Define,
+    Do,
+    Fence,
+    Flag,
+    For,
+    Function,
+    If,
+    Invoke,
+    Kernel,
+    Let,
+    Load,
+    Lower,
+    Mask,
+    Number,
+    Operand,
+    Prefetch,
+    Raise,
+    Register,
+    Set,
+    Stage,
+    Statement,
+    Store,
+    Team,
+    Value,
+    View,
+    Wait,
+)
+
+WIDTH = 100  # a block of simple statements is one line where it fits
+_MEMORIES = {"global": "global memory", "shared": "shared memory", "own": "its own memory"}
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+_SIMPLE = (Let, Set, Store, Do)
+
+
+def listing(kernel: Kernel) -> str:
+    """The kernel as text, two spaces a level."""
+    return "\n".join([*arrays_of(kernel), "", *_lines(kernel.body), *_functions(kernel)])
+
+
+def functions_of(kernel: Kernel) -> dict[str, str]:
+    """The text of each function by its name."""
+    return {function.name: "\n".join(_function(function)) for function in kernel.functions}
+
+
+def arrays_of(kernel: Kernel) -> list[str]:
+    """A line for each array that the caller hands over."""
+    return [f"{_buffer(buffer)}: {', '.join(buffer.axes) or 'one number'}" for buffer in kernel.arrays]
+
+
+def _functions(kernel: Kernel) -> Iterator[str]:
+    for text in functions_of(kernel).values():
+        yield ""
+        yield from text.splitlines()
+
+
+def _function(function: Function) -> Iterator[str]:
+    parameters = (*(view for view, _ in function.views), *function.numbers, *function.flags)
+    if function.comment:
+        yield f"# {function.comment}"
+    if function.cursors:
+        yield f"# advances the cursors {', '.join(function.cursors)} of its caller"
+    yield f"{function.name}({', '.join(parameters)}):"
+    yield from _deeper(function.body)
+
+
+def _buffer(buffer: Buffer) -> str:
+    dtype = "" if buffer.dtype == "f32" else f" of {buffer.dtype}"
+    shape = ", ".join(map(str, buffer.shape))
+    return f"{buffer.name}[{shape}]{dtype} in {_MEMORIES.get(buffer.memory, buffer.memory)}"
+
+
+def _deeper(body: Body) -> Iterator[str]:
+    for line in _lines(body):
+        yield f"  {line}"
+
+
+def _lines(body: Body) -> Iterator[str]:
+    for statement in body:
+        yield from _statement(statement)
+
+
+def _statement(statement: Statement) -> Iterator[str]:
+    match statement:
+        case For():
+            yield _loop(statement)
+            yield from _deeper(statement.body)
+        case If():
+            yield from _choice(statement, "if")
+        case Block():
+            yield from _block(statement)
+        case Stage(buffer, part, body):
+            yield f"stage {buffer}, {', '.join(f'{a.dim} from {a.start} for {a.points}' for a in part)}:"
+            yield from _deeper(body)
+        case Team(body):
+            yield "every worker:"
+            yield from _deeper(body)
+        case _:
+            yield _line(statement)
+
+
+def _loop(loop: For) -> str:
+    step = "" if loop.step == 1 else f" by {loop.step}"
+    kind = "" if loop.kind == "serial" else f", {loop.kind}"
+    return f"for {loop.name} in {_end(loop.start)}..{_end(loop.stop)}{step}{kind}:"
+
+
+def _end(index: Index) -> str:
+    """An end of a range: a sum gets brackets."""
+    return f"({index})" if index.is_sum else str(index)
+
+
+def _choice(choice: If, word: str) -> Iterator[str]:
+    yield f"{word} {_all(choice.conditions)}:"
+    yield from _deeper(choice.body)
+    if len(choice.otherwise) == 1 and isinstance(choice.otherwise[0], If):
+        yield from _choice(choice.otherwise[0], "else if")
+    elif choice.otherwise:
+        yield "else:"
+        yield from _deeper(choice.otherwise)
+
+
+def _block(block: Block) -> Iterator[str]:
+    if block.name:
+        yield f"tile {', '.join((block.name, *block.notes))}:"
+        yield from _deeper(block.body)
+        return
+    line = f"{{ {'; '.join(_lines(block.body))} }}"
+    if all(isinstance(statement, _SIMPLE) for statement in block.body) and len(line) <= WIDTH:
+        yield line
+        return
+    yield "{"
+    yield from _deeper(block.body)
+    yield "}"
+
+
+def _line(statement: Statement) -> str:
+    """A statement that is one line."""
+    match statement:
+        case Alloc(buffer):
+            return _buffer(buffer)
+        case Store(buffer, at, value):
+            return _assigned(_place(buffer, at), Load(buffer, at), value)
+        case Let(name, None):
+            return f"{name} in a register"
+        case Let(name, value) | Set(name, value):
+            assert value is not None
+            return _assigned(name, Register(name), value)
+        case Define(name, index):
+            return f"{name} = {index}"
+        case Raise(name):
+            return f"raise {name}"
+        case Lower(name):
+            return f"lower {name}"
+        case Decide(name, conditions):
+            return f"{name} = whether {_all(conditions)}"
+        case View(name, address):
+            return f"{name} = {_operand(address)}"
+        case Do(invoke):
+            return _operand(invoke)
+        case Call(function, views, numbers, flags):
+            return f"{function}({', '.join((*map(_operand, views), *map(str, numbers), *flags))})"
+        case Comment(text):
+            return f"# {text}"
+        case Fence():
+            return "fence"
+        case Barrier(kind):
+            return f"barrier of {kind}s"
+    return _of_memory(statement)
+
+
+def _of_memory(statement: Statement) -> str:
+    """A statement that moves data, or brings it near."""
+    match statement:
+        case Prefetch(address, level, write):
+            return f"prefetch {_place(address.buffer, address.at)} to L{level}" + (", to be written" if write else "")
+        case Cursors():
+            return "cursors of this worker"
+        case Aim(cursor, address, elements):
+            return f"aim {cursor} at {_place(address.buffer, address.at)}, {elements} elements"
+        case Advance(cursor):
+            return f"advance {cursor}"
+        case Copy(target, source, count):
+            places = (_place(address.buffer, address.at) for address in (target, source))
+            return f"copy {count} elements to {' from '.join(places)}"
+        case Commit():
+            return "commit"
+        case Wait(pending):
+            return f"wait until {pending} groups are pending" if pending else "wait"
+    raise TypeError(f"{type(statement).__name__} is no statement of the loop language")
+
+
+def _assigned(name: str, itself: Value, value: Value) -> str:
+    if isinstance(value, Apply) and value.function == "add" and value.arguments[0] == itself:
+        return f"{name} += {_operand(value.arguments[1])}"
+    return f"{name} = {_operand(value)}"
+
+
+def _place(buffer: str, at: tuple[Index, ...]) -> str:
+    return f"{buffer}[{', '.join(map(str, at))}]"
+
+
+def _all(conditions: tuple[Condition, ...]) -> str:
+    return " and ".join(map(_condition, conditions)) or "always"
+
+
+def _condition(condition: Condition) -> str:
+    if isinstance(condition, Flag):
+        return condition.name
+    index, low, high = condition.index, condition.low, condition.high
+    if low is not None and high == low + 1:
+        return f"{index} == {low}"
+    if high is None:
+        return f"{index} >= {low}"
+    return f"{index} < {high}" if low is None else f"{low} <= {index} < {high}"
+
+
+def _operand(operand: Operand) -> str:
+    match operand:
+        case Number(value):
+            return f"{value:g}"
+        case Register(name):
+            return name
+        case Load(buffer, at):
+            return _place(buffer, at)
+        case Address(buffer, at):
+            moved = any(index != Index(()) for index in at)
+            return f"{buffer} + [{', '.join(map(str, at))}]" if moved else buffer
+        case Mask(lanes):
+            return str(lanes)
+        case Invoke(instruction, operands):
+            named = len(operands) > 1
+            given = (f"{name}: {_operand(each)}" if named else _operand(each) for name, each in operands)
+            return f"{instruction.name}({', '.join(given)})"
+        case Apply():
+            return _apply(operand)
+    raise TypeError(f"{type(operand).__name__} is no operand of the loop language")
+
+
+def _apply(apply: Apply) -> str:
+    function, arguments = apply.function, apply.arguments
+    if function == "neg":
+        return f"-{_factor(arguments[0])}"
+    if function not in _SIGNS:
+        return f"{function}({', '.join(map(_operand, arguments))})"
+    left, right = arguments
+    if function == "add":
+        return f"{_operand(left)} + {_operand(right)}"
+    if function == "sub":
+        return f"{_operand(left)} - {_factor(right)}"
+    # What follows a division sign is one factor: a / (b * c).
+    divisor = isinstance(right, Apply) and right.function in ("mul", "div")
+    return f"{_factor(left)} {_SIGNS[function]} {f'({_operand(right)})' if divisor else _factor(right)}"
+
+
+def _factor(value: Value) -> str:
+    """A value before or after `*`: a sum gets brackets, and so does a sign."""
+    text = _operand(value)
+    loose = isinstance(value, Apply) and value.function in ("add", "sub", "neg")
+    return f"({text})" if loose or text.startswith("-") else text

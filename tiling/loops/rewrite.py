@@ -1,0 +1,179 @@
+"""Changing loops: the walks over indices and values that passes share. Every function returns new nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TypeVar, cast
+
+from tiling.loops.index import Index
+from tiling.loops.language import (
+    Address,
+    Aim,
+    Apply,
+    Body,
+    Call,
+    Condition,
+    Copy,
+    Decide,
+    Define,
+    Do,
+    For,
+    If,
+    Inside,
+    Invoke,
+    Let,
+    Load,
+    Mask,
+    Operand,
+    Prefetch,
+    Set,
+    Stage,
+    Statement,
+    Store,
+    Value,
+    View,
+    inside,
+    walk,
+    with_blocks,
+)
+
+Kind = TypeVar("Kind", bound=Operand)  # an address stays an address, a value becomes another value
+ChangeIndex = Callable[[Index], Index]
+ChangeOperand = Callable[[Operand], Operand | None]
+
+
+def with_operands(operand: Kind, change: ChangeOperand) -> Kind:
+    """A value with each part replaced by change(part); where that is None, the walk goes on inside the part."""
+    changed = change(operand)
+    if changed is None and isinstance(operand, Apply):
+        changed = replace(operand, arguments=tuple(with_operands(argument, change) for argument in operand.arguments))
+    elif changed is None and isinstance(operand, Invoke):
+        operands = tuple((name, with_operands(given, change)) for name, given in operand.operands)
+        changed = replace(operand, operands=operands)
+    return operand if changed is None else cast(Kind, changed)
+
+
+def with_values(statement: Statement, change: ChangeOperand) -> Statement:
+    """The statement with `change` applied to its values and addresses, and to those of the statements inside."""
+    if isinstance(statement, (Store, Let, Set)):
+        return (
+            statement if statement.value is None else replace(statement, value=with_operands(statement.value, change))
+        )
+    if isinstance(statement, Do):
+        return Do(with_operands(statement.invoke, change))
+    if isinstance(statement, (View, Prefetch, Aim)):
+        return replace(statement, address=with_operands(statement.address, change))
+    if isinstance(statement, Copy):
+        return Copy(with_operands(statement.target, change), with_operands(statement.source, change), statement.count)
+    if isinstance(statement, Call):
+        return replace(statement, views=tuple(with_operands(view, change) for view in statement.views))
+    return with_blocks(statement, lambda body: tuple(with_values(s, change) for s in body))
+
+
+def with_indices(statement: Statement, change: ChangeIndex) -> Statement:
+    """The statement with `change` applied to every index in it, those of the statements inside included."""
+    statement = with_values(statement, lambda operand: _place(operand, change))
+    return _own_indices(statement, change)
+
+
+def _place(operand: Operand, change: ChangeIndex) -> Operand | None:
+    if isinstance(operand, Load):
+        return Load(operand.buffer, tuple(change(index) for index in operand.at))
+    if isinstance(operand, Address):
+        return Address(operand.buffer, tuple(change(index) for index in operand.at))
+    return Mask(change(operand.lanes)) if isinstance(operand, Mask) else None
+
+
+def _own_indices(statement: Statement, change: ChangeIndex) -> Statement:
+    """The indices that are no part of a value."""
+    if isinstance(statement, Store):
+        return replace(statement, at=tuple(change(index) for index in statement.at))
+    if isinstance(statement, Define):
+        return replace(statement, index=change(statement.index))
+    if isinstance(statement, Call):
+        return replace(statement, numbers=tuple(change(number) for number in statement.numbers))
+    if isinstance(statement, Decide):
+        return replace(statement, conditions=_conditions(statement.conditions, change))
+    if isinstance(statement, If):
+        statement = replace(statement, conditions=_conditions(statement.conditions, change))
+    if isinstance(statement, Stage):
+        statement = replace(statement, part=tuple(replace(a, start=change(a.start)) for a in statement.part))
+    if isinstance(statement, For):
+        statement = replace(statement, start=change(statement.start), stop=change(statement.stop))
+    return with_blocks(statement, lambda body: tuple(_own_indices(s, change) for s in body))
+
+
+def _conditions(conditions: tuple[Condition, ...], change: ChangeIndex) -> tuple[Condition, ...]:
+    return tuple(replace(c, index=change(c.index)) if isinstance(c, Inside) else c for c in conditions)
+
+
+def substituted(body: Body, by: Mapping[str, Index]) -> Body:
+    """The block with indices in place of variables. No loop inside may have a variable of these names."""
+    return tuple(with_indices(statement, lambda index: index.replaced(by)) for statement in body)
+
+
+def with_conditions(body: Body, change: Callable[[Condition], Condition | bool]) -> Body:
+    """The block with each condition of an `If` replaced. An `If` whose conditions are known gives way to its branch."""
+    found: list[Statement] = []
+    for statement in body:
+        statement = with_blocks(statement, lambda block: with_conditions(block, change))
+        if not isinstance(statement, If):
+            # A loop or a block with nothing left to do goes too.
+            if not (any(True for _ in inside(statement)) and not any(inside(statement))):
+                found.append(statement)
+            continue
+        changed = tuple(change(condition) for condition in statement.conditions)
+        left = tuple(condition for condition in changed if not isinstance(condition, bool))
+        if not all(changed):
+            found += statement.otherwise
+        elif left:
+            found.append(replace(statement, conditions=left))
+        else:
+            found += statement.body
+    return tuple(found)
+
+
+def conditions_of(body: Body) -> Iterator[Inside]:
+    """Every condition on an index in a block, in the order of the text."""
+    for statement in body:
+        if isinstance(statement, If):
+            yield from (condition for condition in statement.conditions if isinstance(condition, Inside))
+        for block in inside(statement):
+            yield from conditions_of(block)
+
+
+def places(body: Body) -> Iterator[Load | Address | Store]:
+    """Every access to a buffer in a block."""
+    for statement in walk(body):
+        if isinstance(statement, Store):
+            yield statement
+        for operand in operands_of(statement):
+            yield from (part for part in parts_of(operand) if isinstance(part, (Load, Address)))
+
+
+def operands_of(statement: Statement) -> tuple[Operand, ...]:
+    """The values and addresses that a statement itself has, without those of the statements inside."""
+    if isinstance(statement, (Store, Let, Set)):
+        return () if statement.value is None else (statement.value,)
+    if isinstance(statement, Do):
+        return (statement.invoke,)
+    if isinstance(statement, (View, Prefetch, Aim)):
+        return (statement.address,)
+    if isinstance(statement, Copy):
+        return statement.target, statement.source
+    return statement.views if isinstance(statement, Call) else ()
+
+
+def parts_of(value: Value | Operand) -> Iterator[Operand]:
+    """The value and all values inside it."""
+    yield value
+    arguments = (
+        value.arguments
+        if isinstance(value, Apply)
+        else (operand for _, operand in value.operands)
+        if isinstance(value, Invoke)
+        else ()
+    )
+    for argument in arguments:
+        yield from parts_of(argument)

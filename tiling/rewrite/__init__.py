@@ -1,0 +1,11 @@
+"""Rewrites of a problem into an equal one: each file says when its rewrite applies, or why it does not.
+
+Read in this order:
+
+    dot_groups  a problem of narrow numbers as one of dot groups
+    flattened   a convolution with its pixels as one dim
+    grouped     convolutions of few channels per group: several groups in one vector
+    pointwise   pointwise convolutions of channels-first images as matrix products
+    strips      which strips of an image a scheme may copy, S(x)
+    winograd    Winograd's algorithm for 3 x 3 convolutions of stride 1
+"""

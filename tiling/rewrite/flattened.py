@@ -1,0 +1,39 @@
+"""A convolution with its pixels as one dim: its tensors are indexed by flattened pixels (`tiling.flat_pixels`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tiling.flat_pixels import PIXELS, flat_pixels_of
+from tiling.problem import Problem
+from tiling.tensor import Affine
+
+
+def flattened(problem: Problem, points: int, strip: int = 0) -> Problem:
+    """The problem with its pixels as the dim w, of so many `points` of the plane; h has one point.
+
+    The x of padded images is their copy, where channels come before pixels. With `strip` it is the copy of so many
+    points, and of those that their windows reach.
+    """
+    flat, (down, along) = flat_pixels_of(problem), (next(w for w in problem.windows if w.dim == dim) for dim in PIXELS)
+    taps = ((down.tap, down.dilation * flat.pitch), (along.tap, along.dilation))
+    pixel, x, y = Affine((("w", 1), *taps)), problem.broadcast, problem.output
+    image, *_, channels = x.indices
+    size, *_, numbers = x.shape
+    if strip:
+        flat, x = (
+            replace(flat, strip=strip),
+            replace(x, indices=(channels, pixel), shape=(numbers, strip + flat.reach)),
+        )
+    elif flat.padded:
+        x = replace(x, indices=(image, channels, pixel), shape=(size, numbers, points + flat.reach))
+    else:
+        x = replace(x, indices=(image, pixel, channels), shape=(size, flat.height * flat.width, numbers))
+    y = replace(
+        y, indices=(y.indices[0], Affine((("w", 1),)), y.indices[-1]), shape=(y.shape[0], flat.pixels, y.shape[-1])
+    )
+    tensors = tuple({"broadcast": x, "output": y}.get(tensor.role, tensor) for tensor in problem.tensors)
+    one = {"h": 1, "w": points}
+    return replace(
+        problem, dims=tuple((d, one.get(d, extent)) for d, extent in problem.dims), tensors=tensors, flat_pixels=flat
+    )

@@ -1,0 +1,129 @@
+"""Pointwise convolutions of channels-first images as products of the weights with each image: the operator pointwise2d.
+
+    y (N,K,H·W) = w (K,C) · x (N,C,H·W)           rows of a register tile: k        vectors: w, H·W pixels
+
+The weights are broadcast. They come packed, in micropanels of as many k as a register tile has rows. Vectors of x are
+read where they lie, unless S(x) packs them.
+"""
+
+# Where channels come before pixels, neighbours in memory are pixels. So a vector of pixels of one channel is a plain
+# load of x, and one of an output channel a plain store of y. A conv2d has vectors along k: it reads such an x a number
+# of each channel at a time, from as many lines as there are channels, and transposes every register tile it stores.
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from tiling.loops.nest import Loop, lower, tiles
+from tiling.problem import LARGEST_EXTENT, Problem, ProblemError
+from tiling.scheme import Lambda, Rest, Scheme, Specifier, Stage, Tile
+from tiling.tensor import Affine, Tensor
+
+# The fraction of the lanes of all vectors over an image that pixels must fill: 49 pixels fill 49 of 64. Smaller images
+# stay conv2d, which transposes its tiles. So do those of 1 x 1 pixels, where neighbours are channels anyway.
+FILLED = 3 / 4
+
+
+# Bytes. No core with AVX-512 has a larger L2, and a panel comes from further out no faster than x does.
+LARGEST_PANEL = 4 << 20
+
+
+def along_pixels(problem: Problem, lanes: int) -> Problem:
+    """The problem as pointwise2d, if it is such a convolution and its pixels fill vectors of `lanes`; else itself."""
+    if _unsupported_reason(problem):
+        return problem
+    pixels = prod(problem.output.shape[2:])
+    return pointwise2d(problem) if pixels >= FILLED * lanes * -(-pixels // lanes) else problem
+
+
+def pointwise2d(problem: Problem) -> Problem:
+    """The conv2d as pointwise2d, where w counts all pixels of an image and no h is left.
+
+    Raises ProblemError for other problems.
+    """
+    refused = _unsupported_reason(problem)
+    if refused:
+        raise ProblemError(f"pointwise2d: {refused}")
+    x, weights, y = problem.broadcast, problem.vector, problem.output
+    pixels = prod(y.shape[2:])
+    tensors = (_planes(x, "vector", pixels), _matrix(weights), _planes(y, "output", pixels))
+    extents = {"n": y.shape[0], "k": y.shape[1], "c": x.shape[1], "w": pixels}
+    return replace(
+        problem,
+        op="pointwise2d",
+        dims=tuple(extents.items()),
+        reductions=("c",),
+        tensors=tensors,
+        vector_dim="w",
+        origin=problem,
+    )
+
+
+def panel_extents(problem: Problem, lanes: int, around: tuple[Loop, ...]) -> dict[str, int]:
+    """Points per dim of a packed panel of x, S(x) inside the loops `around`. It holds whole vectors of pixels."""
+    pixels = problem.vector_dim
+    whole = problem.extents | {pixels: -(-problem.extents[pixels] // lanes) * lanes}
+    inside = whole | {loop.dim: loop.step for loop in around}
+    return {dim: points for dim, points in inside.items() if dim in problem.vector.dims}
+
+
+def panel_elements(scheme: Scheme) -> int:
+    """Elements of the largest panel that a scheme stages; 0 where it stages only its output."""
+    staged = [tile for tile in tiles(lower(scheme)) if tile.shared is not None]
+    panels = (panel_extents(scheme.problem, scheme.lanes, tile.outer[: tile.shared]) for tile in staged)
+    return max((prod(extents.values()) for extents in panels), default=0)
+
+
+def same_pixels(problem: Problem, around: Sequence[Loop | Specifier]) -> bool:
+    """Whether these are only core loops over rows, so that all their tasks read the same pixels."""
+    return all(isinstance(one, (Loop, Tile)) and one.worker and one.dim in problem.row_dims for one in around)
+
+
+def visits_of_panel(scheme: Scheme, threads: int) -> int:
+    """How many tiles of the busiest core read the same pixels of a panel, which the first of them packs; 0 without
+    a panel.
+    """
+    problem, stage = scheme.problem, Stage(scheme.problem.vector.name)
+    if stage not in scheme.specifiers:
+        return 0
+    place = scheme.specifiers.index(stage)
+    outside, inside = scheme.specifiers[:place], scheme.specifiers[place : scheme.accumulators_at]
+    tasks = prod(s.trips for s in outside if isinstance(s, Tile)) if same_pixels(problem, outside) else 1
+    loops = (s for s in inside if isinstance(s, (Rest, Tile, Lambda)) and is_row_loop(problem, s))
+    return prod(scheme.iterations(loop) for loop in loops) * -(-tasks // threads)
+
+
+def is_row_loop(problem: Problem, specifier: Specifier) -> bool:
+    """Whether the specifier is a loop over rows that one core runs."""
+    core = isinstance(specifier, Tile) and specifier.worker is not None
+    return isinstance(specifier, (Rest, Tile, Lambda)) and specifier.dim in problem.row_dims and not core
+
+
+def _planes(tensor: Tensor, role: str, pixels: int) -> Tensor:
+    """x or y with all pixels of an image as one axis."""
+    return Tensor(tensor.name, role, (*tensor.indices[:2], Affine((("w", 1),))), (*tensor.shape[:2], pixels))
+
+
+def _matrix(weights: Tensor) -> Tensor:
+    """The weights as a matrix, without the one tap."""
+    axes = [axis for axis, index in enumerate(weights.indices) if str(index) in ("k", "c")]
+    indices = tuple(weights.indices[axis] for axis in axes)
+    return Tensor(weights.name, "broadcast", indices, tuple(weights.shape[axis] for axis in axes))
+
+
+def _unsupported_reason(problem: Problem) -> str | None:
+    """Why pointwise2d cannot compute this problem, as a sentence; None where it can."""
+    if problem.op != "conv2d" or problem.looped_dims or problem.dtype != "f32":
+        return "only convolutions of f32 without groups have vectors along their pixels"
+    if problem.layout != "nchw" or problem.vector.elements != problem.extents["k"] * problem.extents["c"]:
+        return "only 1 x 1 convolutions, channels first, have vectors along their pixels"
+    moved = any(window.stride > 1 or window.before for window in problem.windows)
+    if moved or problem.broadcast.shape[2:] != problem.output.shape[2:]:
+        return "only convolutions of stride 1 without padding have vectors along their pixels"
+    if prod(problem.output.shape[2:]) > LARGEST_EXTENT:
+        return f"a plane has more than {LARGEST_EXTENT} pixels"
+    if any(len({"h", "w"} & set(array.axes)) == 1 for array in (problem.epilogue.arrays if problem.epilogue else ())):
+        return "an array of its epilogue is indexed by rows or columns alone"
+    return None
