@@ -19,14 +19,16 @@ from microkernels.tile.isa import isa_named
 from microkernels.tile.matrix import shapes_definition
 
 TURNS, TIMES = 5, 20000
-_PRODUCTS = "tile_dot(0, 4, 6); tile_dot(1, 4, 7); tile_dot(2, 5, 6); tile_dot(3, 5, 7);"
-_STORES = " ".join(f"tile_store({t}, Y + {1024 * t}, 64);" for t in range(4))
+_PRODUCTS = (
+    "tile_dot(tmm0, tmm4, tmm6); tile_dot(tmm1, tmm4, tmm7); tile_dot(tmm2, tmm5, tmm6); tile_dot(tmm3, tmm5, tmm7);"
+)
+_STORES = " ".join(f"tile_store(tmm{t}, Y + {1024 * t}, 64);" for t in range(4))
 
 
 def _step(offset: int = 0) -> str:
     """A step of 2 runs of 16 rows by 2 vectors, number `s` of 36; x so many bytes off a cache line."""
-    x = [f"tile_load({4 + run}, X + {7168 * run + offset} + s * 64, 448);" for run in range(2)]
-    w = [f"tile_load({6 + v}, W + s * 2048 + {1024 * v}, 64);" for v in range(2)]
+    x = [f"tile_load(tmm{4 + run}, X + {7168 * run + offset} + s * 64, 448);" for run in range(2)]
+    w = [f"tile_load(tmm{6 + v}, W + s * 2048 + {1024 * v}, 64);" for v in range(2)]
     return " ".join((*x, *w, _PRODUCTS))
 
 
@@ -36,8 +38,11 @@ def _steps(inside: str) -> str:
 
 def _runs() -> str:
     """A step of 4 runs by 1 vector, rows of x side by side."""
-    x = [f"tile_load({5 + r % 3}, X + s * 64 + {1024 * r}, 64); tile_dot({r}, {5 + r % 3}, 4);" for r in range(4)]
-    return " ".join(("tile_load(4, W + s * 1024, 64);", *x, "stay_awake();"))
+    x = [
+        f"tile_load(tmm{5 + r % 3}, X + s * 64 + {1024 * r}, 64); tile_dot(tmm{r}, tmm{5 + r % 3}, tmm4);"
+        for r in range(4)
+    ]
+    return " ".join(("tile_load(tmm4, W + s * 1024, 64);", *x, "stay_awake();"))
 
 
 # Each case, with the rows of the tile registers of sums and of x.

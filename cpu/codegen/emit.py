@@ -40,7 +40,7 @@ from tiling.loops.show import show
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.winograd import Winograd
-from tiling.scheme import Scheme, SchemeError, Tile
+from tiling.scheme import LANE_BYTES, Scheme, SchemeError, Tile
 from tiling.text.shapes import canonical
 from tiling.text.symbol import symbol_of as problem_symbol
 
@@ -107,7 +107,9 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     symbol = symbol_of(problem, isa, threads)
     kernels = microkernels_of(scheme, isa)
     dots = scheme_in_dot_groups(scheme)
-    definitions = isa.matrix.definition.format(bytes=dots.problem.bytes_per_element) if dots.problem.by_matrix else ""
+    # Loops count words of 32 bits, where nests count blocks.
+    block = LANE_BYTES if on_loops(dots, isa) else dots.problem.bytes_per_element
+    definitions = isa.matrix.definition.format(bytes=block) if dots.problem.by_matrix else ""
     stream = stream and _streamable(scheme)
     inside = (loops_of if on_loops(dots, isa) else nest_of)(dots, isa, threads, stream)
     transposed = transposed_copy_of(dots.problem, problem, isa)

@@ -21,7 +21,8 @@ from cpu.passes.prefetch import NEXT
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
 from tiling.bias import stored
-from tiling.loops.language import Cursors, buffers, walk
+from tiling.loops.language import Cursors, Kernel, Shape, buffers, walk
+from tiling.loops.lower import words_of
 from tiling.loops.nest import lower
 from tiling.scheme import LANE_BYTES, Scheme
 
@@ -53,14 +54,14 @@ def on_loops(scheme: Scheme, isa: Isa) -> bool:
     """Whether passes over loops write the kernel of a scheme of dot groups (`tiling.rewrite.dot_groups`)."""
     problem = scheme.problem
     plain = all(len(dim) == 1 for dim in scheme.extents) and not problem.flat_pixels
-    by_vectors = isa.matrix is None and not problem.transposed_output
-    return plain and by_vectors and problem.exchange_dim is None
+    return plain and not problem.transposed_output and problem.exchange_dim is None
 
 
 def facts_of(scheme: Scheme, isa: Isa, stream: bool) -> Facts:
     """What the passes need to know of a kernel."""
     left = stored(scheme.problem)
-    return Facts(scheme, isa, packed_lanes(scheme), stream, bool(left and compares_with_zero(left)))
+    words = words_of(scheme.problem, scheme.problem.packed) or 1
+    return Facts(scheme, isa, packed_lanes(scheme) * words, stream, bool(left and compares_with_zero(left)))
 
 
 def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
@@ -71,7 +72,7 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     types |= {"X": isa.x_type(scheme.problem), "W": isa.word, "Y": ELEMENTS[scheme.problem.output_dtype].c}
     printer = Printer(kernel, types, isa.vector_type, {used: "TAIL"}, threads)
     cursors = any(isinstance(statement, Cursors) for statement in walk(kernel.body))
-    inside = Inside(printer.functions(), printer.body(), used > 0, cursors, strides(kernel))
+    inside = Inside(printer.functions(), printer.body(), used > 0, cursors, strides(kernel), shapes=shapes_of(kernel))
     own = (buffer for buffer in buffers(kernel) if buffer.memory == "own")
     following = any(view == NEXT for function in kernel.functions for view, _ in function.views)
     inside = replace(inside, panel=sum(LANE_BYTES * prod(buffer.shape) for buffer in own), next_panel=following)
@@ -80,6 +81,12 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     pack = packing(plain, packed)
     packer = Printer(pack, types | {PACKED: "float"}, isa.vector_type, {}, 1)
     return replace(inside, axes=inside.axes + strides(pack), pack=packer.body())
+
+
+def shapes_of(kernel: Kernel) -> dict[tuple[tuple[int, int], ...], str]:
+    """The names of the sets of shapes that tile registers get: (rows, bytes of a row) of each."""
+    sets = (statement for statement in walk(kernel.body) if isinstance(statement, Shape))
+    return {tuple((rows, LANE_BYTES * width) for rows, width in (r.shape for r in s.registers)): s.name for s in sets}
 
 
 def nest_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from cpu.codegen.expression import indented
 from tiling.loops.index import Index, Part
@@ -40,15 +41,19 @@ from tiling.loops.language import (
     Load,
     Lower,
     Mask,
+    Move,
     Number,
     Operand,
     Prefetch,
     Raise,
     Register,
     Set,
+    Shape,
     Statement,
     Store,
+    Stride,
     Team,
+    Tiles,
     View,
     buffers,
 )
@@ -112,7 +117,7 @@ class Printer:
             if isinstance(statement, View):
                 here[statement.name] = here[statement.address.buffer]
             found += self.statement(statement, here)
-        return found + [f"free({s.buffer.name});" for s in body if isinstance(s, Alloc)]
+        return found + [f"free({s.buffer.name});" for s in body if isinstance(s, Alloc) and s.buffer.memory == "own"]
 
     def statement(self, statement: Statement, arrays: Mapping[str, str]) -> list[str]:
         """The lines of one statement."""
@@ -130,6 +135,10 @@ class Printer:
             case Team(body):
                 lines = ["{", *indented(replace(self, in_team=True).lines(body, arrays)), "}"]
                 return ["#pragma omp parallel num_threads(THREADS)"] * (self.threads > 1) + lines
+            case Alloc(Buffer(memory="tile")):
+                return []
+            case Alloc(Buffer(name=name, shape=shape, memory="stack")):
+                return [f"{self.vector} {name}{''.join(f'[{extent}]' for extent in shape[:-1])};"]
             case Alloc(Buffer(name=name)):
                 return [f"{self.types[name]} *const {name} = own_{name}();"]
             case Raise(name):
@@ -151,6 +160,8 @@ class Printer:
             case View(name, address):
                 pointer = self.pointer(arrays[address.buffer])
                 return [f"{pointer}{name} = {self.address(address, arrays)};"]
+            case Move(view, at):
+                return [f"{view} += {self.address(Address(view, at), arrays).removeprefix(f'{view} + ')};"]
             case Prefetch(address, level, write):
                 return [f"__builtin_prefetch({self.address(address, arrays)}, {int(write)}, {4 - level});"]
             case Cursors():
@@ -166,6 +177,10 @@ class Printer:
                     f"    coming->{cursor}_end = place({array}, ({first} + {elements}) * {size});",
                     "}",
                 ]
+            case Tiles():
+                return ["const struct shapes *shape = 0;"]
+            case Shape(name):
+                return [f"shape = shaped(&{name}, shape);"]
             case Advance(cursor):
                 return [f"{cursor}_next = to_l2({cursor}_next, {cursor}_end);"]
             case Call(function, views, numbers, flags):
@@ -210,20 +225,40 @@ class Printer:
                 return self.address(operand, arrays)
             case Mask(lanes):
                 return self.masks[lanes.offset]
+            case Stride(buffer, at):
+                return self.stride(buffer, at, arrays)
             case Invoke(instruction, operands):
                 return instruction.text.format(**{name: self.operand(given, arrays) for name, given in operands})
         raise TypeError(f"{type(operand).__name__} has no text in C: a pass has to lower it")
 
     def element(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:
-        """One element of an array."""
+        """One element of an array, or one vector of an array of the function itself."""
+        if buffer not in arrays:
+            return buffer + "".join(f"[{number(index)}]" for index in at[:-1])
         place = self.address(Address(buffer, at), arrays)
         return f"{buffer}[{'0' if place == buffer else place.removeprefix(f'{buffer} + ')}]"
 
     def address(self, address: Address, arrays: Mapping[str, str]) -> str:
-        """A pointer and the strides that it moves by."""
+        """A pointer and the strides that it moves by, or a tile register."""
+        if address.buffer not in arrays:
+            element = self.element(address.buffer, address.at, arrays)
+            return address.buffer if address.buffer in self.tile_registers else f"&{element}"
         buffer = next(b for b in buffers(self.kernel) if b.name == arrays[address.buffer])
         terms = [stepped(index, buffer, axis) for axis, index in enumerate(address.at)]
         return " + ".join([address.buffer, *(term for term in terms if term)])
+
+    def stride(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:
+        """The bytes between two places of an array. Of the function's own arrays it is a row."""
+        if buffer not in arrays:
+            return f"sizeof *{buffer}"
+        step = self.address(Address(buffer, at), arrays).removeprefix(f"{buffer} + ")
+        return "0" if step == buffer else f"{step} * sizeof *{buffer}"
+
+    @cached_property
+    def tile_registers(self) -> frozenset[str]:
+        """The names of all tile registers."""
+        found = (s.buffer for f in self.kernel.functions for s in f.body if isinstance(s, Alloc))
+        return frozenset(buffer.name for buffer in found if buffer.memory == "tile")
 
 
 def stepped(index: Index, buffer: Buffer, axis: int) -> str:

@@ -14,6 +14,7 @@ from cpu.passes.bind_cores import bind_cores
 from cpu.passes.bound_taps import bound_taps
 from cpu.passes.hoist_accumulators import hoist_accumulators
 from cpu.passes.load_zero import load_zero
+from cpu.passes.matrix_tiles import matrix_tiles
 from cpu.passes.order_step import order_step
 from cpu.passes.outline import outline
 from cpu.passes.own_registers import own_registers
@@ -28,6 +29,7 @@ from cpu.passes.vectorise import vectorise
 from cpu.passes.walk_pointers import walk_pointers
 from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import instructions_of
+from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tiling.loops.language import Kernel
 from tiling.loops.lower import lower
 from tiling.scheme import Scheme
@@ -47,6 +49,11 @@ class Facts:
     stream: bool
     zero: bool
 
+    @property
+    def by_matrix(self) -> bool:
+        """Whether sums lie in tile registers."""
+        return self.scheme.problem.by_matrix
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -60,16 +67,28 @@ class Pass:
 PASSES = (
     Pass("pack weights", lambda kernel, facts: pack_weights(kernel, facts.scheme.problem, facts.packed)),
     Pass("stage panels", lambda kernel, facts: stage_panels(kernel, facts.scheme.problem, plan_panels(facts.scheme))),
-    Pass("prefetch", lambda kernel, facts: prefetch(kernel, facts.scheme.problem, plan_prefetches(facts.scheme))),
+    Pass(
+        "prefetch",
+        lambda kernel, facts: prefetch(kernel, facts.scheme.problem, plan_prefetches(facts.scheme, facts.stream)),
+    ),
     Pass("bound taps", lambda kernel, facts: bound_taps(kernel)),
     Pass("split cases", lambda kernel, facts: split_cases(kernel)),
     Pass("outline", lambda kernel, facts: outline(kernel)),
     Pass("bind cores", lambda kernel, facts: bind_cores(kernel)),
+    Pass(
+        "matrix tiles",
+        lambda kernel, facts: matrix_tiles(kernel, facts.scheme.problem, matrix_instructions_of(facts.isa)),
+        lambda facts: facts.by_matrix,
+    ),
     Pass("vectorise", lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, facts.zero)),
     Pass("walk pointers", lambda kernel, facts: walk_pointers(kernel)),
-    Pass("order step", lambda kernel, facts: order_step(kernel, facts.isa.registers)),
+    Pass(
+        "order step",
+        lambda kernel, facts: order_step(kernel, facts.isa.registers),
+        lambda facts: not facts.by_matrix,
+    ),
     Pass("unroll", lambda kernel, facts: unroll(kernel)),
-    Pass("hoist accumulators", lambda kernel, facts: hoist_accumulators(kernel)),
+    Pass("hoist accumulators", lambda kernel, facts: hoist_accumulators(kernel), lambda facts: not facts.by_matrix),
     Pass("own registers", lambda kernel, facts: own_registers(kernel, instructions_of(facts.isa))),
     Pass("load zero", lambda kernel, facts: load_zero(kernel), lambda facts: facts.zero),
     Pass(

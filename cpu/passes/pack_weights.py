@@ -37,8 +37,11 @@ WEIGHTS = "W"
 def pack_weights(kernel: Kernel, problem: Problem, elements: int) -> Kernel:
     """The kernel with packed weights. elements: how many numbers the packed copy has."""
     packer = _Packer(problem, elements)
-    packed = Buffer(WEIGHTS, (elements,), PACKED, problem.dtype)
-    arrays = tuple(packed if buffer.name == WEIGHTS else buffer for buffer in kernel.arrays)
+
+    def of(weights: Buffer) -> Buffer:
+        return Buffer(WEIGHTS, (elements,), PACKED, weights.dtype)
+
+    arrays = tuple(of(buffer) if buffer.name == WEIGHTS else buffer for buffer in kernel.arrays)
     return replace(kernel, arrays=arrays, body=packer.body(kernel.body, ()))
 
 
@@ -80,11 +83,14 @@ class _Packer:
                 column = column - group * index.coefficient(dim)
                 groups = groups + group * (self.elements // problem.extents[dim])
         panel, column = _split(column, around)
-        width = prod(_trips(loop) for loop in around if column.coefficient(loop.name))
-        at = groups + panel * problem.reduction_length + column
-        summed = [loop for loop in around if loop.dim and all(dim in problem.reductions for dim in loop.dim)]
-        for number, loop in enumerate(summed):
-            walked = prod(_trips(inner) for inner in summed[number + 1 :]) * width
+        # Loops over summed dims, and over the words of a block, which has no dim of its own.
+        summed = [loop for loop in around if loop.kind != "vector" and set(loop.dim) <= set(problem.reductions)]
+        columns = [loop for loop in around if column.coefficient(loop.name)]
+        moving = [loop for loop in around if loop in summed or loop in columns]
+        words = prod(_trips(loop) for loop in summed if not loop.dim)
+        at = groups + panel * (problem.reduction_length * words)
+        for loop in (*columns, *summed):
+            walked = prod(_trips(inner) for inner in moving[moving.index(loop) + 1 :])
             at = at + (variable(loop.name) - loop.start) * (walked // loop.step)
         return Load(WEIGHTS, (at,))
 

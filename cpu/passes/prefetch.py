@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 from tiling.loops import nest
 from tiling.loops.index import ZERO, Index, constant, variable
@@ -27,6 +28,7 @@ from tiling.loops.language import (
     Inside,
     Kernel,
     Load,
+    Move,
     Prefetch,
     Statement,
     View,
@@ -36,14 +38,16 @@ from tiling.loops.language import (
     walk,
     with_blocks,
 )
-from tiling.loops.lower import position
+from tiling.loops.lower import in_words, position, shape_of, words_of
 from tiling.loops.prefetch import (
     LINE,
     PREFETCH_DISTANCE,
     Apart,
+    NextOutputs,
     NextPanel,
     Piece,
     apart,
+    next_outputs,
     next_panel,
     pieces,
     streams_past_l1,
@@ -55,6 +59,7 @@ from tiling.tensor import Tensor
 
 _IN_LINE = LINE // LANE_BYTES
 NEXT = "next"  # the pointer to the next panel
+NEXT_OUTPUTS = "y_next"  # the pointer to what the next tile stores to
 
 
 @dataclass(frozen=True)
@@ -66,13 +71,15 @@ class Plan:
     past_l1: bool
     apart: Apart | None
     next_panel: NextPanel | None
+    next_outputs: NextOutputs | None
 
 
-def plan_prefetches(scheme: Scheme) -> tuple[Plan, ...]:
-    """The plan of every register tile of a scheme, in the order of its text."""
+def plan_prefetches(scheme: Scheme, stream: bool) -> tuple[Plan, ...]:
+    """The plan of every register tile of a scheme, in the order of its text. stream: outputs bypass the caches."""
     problem = scheme.problem
-    decide = (pieces, streams_past_l1, apart, next_panel)
-    return tuple(Plan(tile, *(each(problem, tile) for each in decide)) for tile in nest.tiles(nest.lower(scheme)))
+    decide = (pieces, streams_past_l1, apart, next_panel, next_outputs)
+    plans = (Plan(tile, *(each(problem, tile) for each in decide)) for tile in nest.tiles(nest.lower(scheme)))
+    return tuple(replace(plan, next_outputs=None) if stream else plan for plan in plans)
 
 
 def prefetch(kernel: Kernel, problem: Problem, plans: tuple[Plan, ...]) -> Kernel:
@@ -129,6 +136,7 @@ class _Prefetcher:
             return tuple(with_blocks(statement, change) for statement in block)
 
         views = (self.next_pixels(plan, plan.next_panel),) if plan.next_panel else ()
+        views += (self.next_tile(plan, plan.next_outputs),) if plan.next_outputs else ()
         return replace(tile, body=(*views, *change(tile.body)))
 
     def lines(self, step: Body, plan: Plan) -> Body:
@@ -149,6 +157,8 @@ class _Prefetcher:
             ]
         if plan.next_panel:
             found += self.of_next_panel(plan, plan.next_panel)
+        if plan.next_outputs:
+            found += self.of_next_outputs(plan.next_outputs)
         for piece in plan.pieces:
             advance: Statement = Advance(piece.array)
             if piece.dim:
@@ -180,6 +190,22 @@ class _Prefetcher:
         lines = range(0, panel.lines * panel.tiles * _IN_LINE, panel.tiles * _IN_LINE)
         return tuple(Prefetch(Address(NEXT, (*channel, pixel + at)), 2) for at in lines)
 
+    def next_tile(self, plan: Plan, following: NextOutputs) -> View:
+        """Where the outputs of the next tile begin."""
+        here = _positions(plan.tile.outer)
+        here[following.loop.dim] = here[following.loop.dim] + following.loop.step
+        return View(NEXT_OUTPUTS, Address("Y", _element(self.problem.output, here)))
+
+    def of_next_outputs(self, following: NextOutputs) -> Body:
+        """The lines of the next tile's outputs that one step prefetches. The step after it goes on behind them."""
+        asked: list[Statement] = []
+        for start, at in following.places:
+            *outer, last = _element(self.problem.output, {dim: constant(offset) for dim, offset in start})
+            asked.append(Prefetch(Address(NEXT_OUTPUTS, (*outer, last + at)), 1, write=True))
+        further = Move(NEXT_OUTPUTS, (*(ZERO for _ in outer), constant(following.in_line)))
+        body = (*asked, further)
+        return (For("line", ZERO, constant(following.lines), 1, body),) if following.lines > 1 else body
+
     # --- the loops around tiles ---------------------------------------------------------------------------------------
 
     def aims(self, tiles: list[tuple[Plan, Body]], depth: int, looping: bool) -> Body:
@@ -193,7 +219,10 @@ class _Prefetcher:
             for plan, body in tiles:
                 piece = next((p for p in plan.pieces if (p.array, *_depth(plan, p)) == (array, depth, looping)), None)
                 if piece:
-                    found.append(Aim(array, Address(array.upper(), at(piece, plan, body)), piece.elements))
+                    name, tensor = array.upper(), self.problem.broadcast if array == "x" else self.problem.packed
+                    # The loops count the words of a block.
+                    words = prod(shape_of(self.problem, tensor)) // tensor.elements
+                    found.append(Aim(array, Address(name, at(piece, plan, body)), piece.elements * words))
                     break
         return tuple(found)
 
@@ -206,7 +235,8 @@ class _Prefetcher:
             outside = _positions(plan.tile.outer[: plan.tile.outer.index(inner)])
             at = at.replaced({position(inner): outside.get(inner.dim, ZERO) + inner.start})
         if not _is_written(piece.loop):  # its position is a number: a branch of a λ, which is over panels
-            return (at + piece.loop.step * self.problem.reduction_length,)
+            words = words_of(self.problem, self.problem.packed) or 1
+            return (at + piece.loop.step * self.problem.reduction_length * words,)
         name = position(piece.loop)
         return (at.replaced({name: variable(name) + piece.loop.step}),)
 
@@ -225,7 +255,7 @@ class _Prefetcher:
             axis = next(i for i, index in enumerate(x.indices) if index.coefficient(window.tap))
             if window.dim == loop.dim:
                 found[axis] = found[axis] + (taps - 1) * window.dilation - (window.stride - 1)
-        return tuple(found)
+        return in_words(self.problem, x, tuple(found), ZERO)
 
 
 def _is_written(loop: nest.Loop) -> bool:

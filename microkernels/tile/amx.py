@@ -28,14 +28,15 @@ static inline const struct shapes *shaped(const struct shapes *wanted, const str
     if (wanted != now) __asm__ volatile("ldtilecfg %0" : : "m"(*wanted));
     return wanted;
 }}
+/* Tile registers are tmm0 to tmm7. */
 #define tiles_end() __asm__ volatile("tilerelease")
-#define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t : :)
+#define tile_zero(t) __asm__ volatile("tilezero %%" #t : :)
 #define tile_load(t, p, step) \\
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t : : "r"(p), "r"((long)(step)) : "memory")
+    __asm__ volatile("tileloadd (%0,%1,1), %%" #t : : "r"(p), "r"((long)(step)) : "memory")
 #define tile_store(t, p, step) \\
-    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" : : "r"(p), "r"((long)(step)) : "memory")
+    __asm__ volatile("tilestored %%" #t ", (%0,%1,1)" : : "r"(p), "r"((long)(step)) : "memory")
 /* To each row i and lane j of tile acc, the products of row i of tile x and column j of tile w are added. */
-#define tile_dot(acc, x, w) __asm__ volatile("{instruction} %%tmm" #w ", %%tmm" #x ", %%tmm" #acc : :)
+#define tile_dot(acc, x, w) __asm__ volatile("{instruction} %%" #w ", %%" #x ", %%" #acc : :)
 
 /* A multiplication of vectors. After some 600 ns without any, the units that multiply them sleep, and the next
  * tile_store waits 250 ns until they are awake: 36 steps and their stores take 910 ns with it, 1173 without

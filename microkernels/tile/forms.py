@@ -48,7 +48,7 @@ class Lanes:
 class Matrix:
     """Tile registers, each of up to `rows` rows of up to `bytes` bytes, and the forms of their instructions.
 
-    In the forms `t`, `x`, `w`, `acc` are numbers of tile registers, `p` is a pointer to the first row, and `step` is
+    In the forms `t`, `x`, `w`, `acc` are tile registers, tmm0 …, `p` is a pointer to the first row, and `step` is
     the bytes from one row to the next.
     definition: the C text that the forms need before them; `{bytes}` is the length of a row of x.
     multiply: adds the products of a row of x with a column of w to each row and lane of acc.

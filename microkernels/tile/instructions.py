@@ -89,13 +89,13 @@ def instructions_of(isa: Isa) -> Instructions:
     alone, alone_tail = own_loads(isa)
     number = out(Apply("alone", (at("p"),)))
     return Instructions(
-        zero=Instruction("zero", _literal(isa.zero), lanes(out(Number(0))), sums),
+        zero=Instruction("zero", literal(isa.zero), lanes(out(Number(0))), sums),
         load=Instruction("load", isa.load, lanes(out(at("p"))), ""),
         load_tail=Instruction("load_tail", isa.load_tail, masked(out(at("p"))), ""),
         store=Instruction("store", isa.store, lanes(to_memory())),
         store_tail=Instruction("store_tail", isa.store_tail, lanes(If((_USED,), (to_memory(),)))),
         stream=Instruction("stream", isa.stream, lanes(to_memory())),
-        stream_fence=Instruction("stream_fence", _literal(isa.stream_fence), ()),
+        stream_fence=Instruction("stream_fence", literal(isa.stream_fence), ()),
         broadcast=Instruction("broadcast", isa.broadcast, lanes(out(at("p", ZERO))), ""),
         fma=Instruction("fma", isa.fma, lanes(out(Apply(isa.multiplies, (at("x"), at("w"), at("acc"))))), sums),
         own=Instruction("own", "OWN({acc})", ()),
@@ -131,7 +131,7 @@ def at(operand: str, index: Index = LANE) -> Load:
     return Load(operand, (index,))
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """A text without fields as a form."""
     return text.replace("{", "{{").replace("}", "}}")
 

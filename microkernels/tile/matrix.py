@@ -142,7 +142,7 @@ class MatrixEmitter(TileEmitter):
     def declare(self, from_zero: bool = True) -> list[str]:
         """The array of all sums, and their tile registers. They begin with zero, since no bias can be loaded there."""
         assert from_zero
-        zeros = [self.matrix.zero.format(t=register) + ";" for register in range(len(self.runs) * self.vectors)]
+        zeros = [self.matrix.zero.format(t=_name(register)) + ";" for register in range(len(self.runs) * self.vectors)]
         return [f"{self.isa.vector_type} sums[{self.rows}][{self.vectors}];", " ".join(zeros)]
 
     def taken_up(self) -> list[str]:
@@ -155,7 +155,8 @@ class MatrixEmitter(TileEmitter):
 
     def _moved(self, form: str) -> list[str]:
         return [
-            form.format(t=self.registers.sums(number, v), p=f"&sums[{run.first}][{v}]", step="sizeof sums[0]") + ";"
+            form.format(t=_name(self.registers.sums(number, v)), p=f"&sums[{run.first}][{v}]", step="sizeof sums[0]")
+            + ";"
             for number, run in enumerate(self.runs)
             for v in range(self.vectors)
         ]
@@ -171,15 +172,15 @@ class MatrixEmitter(TileEmitter):
         for number, address in rows.items():
             run, register = self.runs[number], self.registers.x_of[number]
             step = f"X_{run.dim}" if run.dim else str(run.step)
-            line = [self.matrix.load.format(t=register, p=address, step=f"{step} * sizeof *x")]
+            line = [self.matrix.load.format(t=_name(register), p=address, step=f"{step} * sizeof *x")]
             for v in range(self.vectors):
                 if v not in held or not kept:
                     held[v] = self.registers.weights[turn % len(self.registers.weights)]
                     turn += 1
                     place = self._vector_at(point, v)
-                    line.append(self.matrix.load.format(t=held[v], p=place, step=str(self.isa.lanes * _WORD)))
-                sums = self.registers.sums(number, v)
-                line.append(self.matrix.multiply.format(acc=sums, x=register, w=held[v]))
+                    line.append(self.matrix.load.format(t=_name(held[v]), p=place, step=str(self.isa.lanes * _WORD)))
+                sums = _name(self.registers.sums(number, v))
+                line.append(self.matrix.multiply.format(acc=sums, x=_name(register), w=_name(held[v])))
             lines.append("; ".join(line) + ";")
         return [*lines, f"{self.matrix.awake};"] if lines else []
 
@@ -198,6 +199,10 @@ class MatrixEmitter(TileEmitter):
 
 
 _WORD = 4  # bytes of a lane
+
+
+def _name(register: int) -> str:
+    return f"tmm{register}"
 
 
 def shapes_definition(name: str, shapes: tuple[tuple[int, int], ...]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tiling.loops.index import Index
-from tiling.loops.interpret import interpret
-from tiling.loops.language import Body, Function, Inside, Kernel, Statement, walk
+from tiling.loops.interpret import NUMPY, interpret
+from tiling.loops.language import Body, Buffer, Function, Inside, Kernel, Statement, walk
+from tiling.loops.lower import arrays as arrays_of
 from tiling.loops.rewrite import conditions_of
 from tiling.problem import Problem
 
@@ -14,11 +15,38 @@ Arrays = dict[str, np.ndarray]
 
 
 def inputs(problem: Problem, seed: int = 0) -> Arrays:
-    """Small whole numbers for every array that a kernel reads, as its problem's tensors lie."""
+    """Small whole numbers for every array that a kernel reads, as its plain loops see it."""
     rng = np.random.default_rng(seed)
-    tensors = {"X": problem.broadcast, "W": problem.vector}
-    tensors |= {f"E_{array.name}": array for array in problem.epilogue_arrays}
-    return {name: rng.integers(-4, 5, t.shape).astype(np.float32) for name, t in tensors.items()}
+    buffers = [buffer for buffer in arrays_of(problem) if buffer.name != "Y"]
+    return {
+        buffer.name: of_numbers(rng.integers(-4, 5, (*buffer.shape, numbers(buffer))), buffer) for buffer in buffers
+    }
+
+
+def numbers(buffer: Buffer) -> int:
+    """How many numbers an element holds."""
+    return int(buffer.dtype.partition("x")[2] or 1)
+
+
+def of_numbers(values: np.ndarray, buffer: Buffer) -> np.ndarray:
+    """Whole numbers, those of an element along a last axis, as elements of a buffer. x of int8 has no sign."""
+    if buffer.dtype.startswith("bf16"):
+        values = (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    elif buffer.dtype.startswith("int8"):
+        values = np.abs(values).astype(np.uint8) if buffer.name == "X" else values.astype(np.int8)
+    else:
+        values = values.astype(np.float32)
+    return values.view(NUMPY[buffer.dtype])[..., 0]
+
+
+def numbers_of(elements: np.ndarray, buffer: Buffer) -> np.ndarray:
+    """The inverse of `of_numbers`, as floats."""
+    if buffer.dtype.startswith("bf16"):
+        halves = elements[..., np.newaxis].view(np.uint16)
+        return (halves.astype(np.uint32) << 16).view(np.float32)
+    if buffer.dtype.startswith("int8"):
+        return elements[..., np.newaxis].view(np.uint8 if buffer.name == "X" else np.int8).astype(np.float32)
+    return elements[..., np.newaxis]
 
 
 def ones(kernel: Kernel) -> Arrays:
@@ -29,12 +57,12 @@ def ones(kernel: Kernel) -> Arrays:
 def result(kernel: Kernel, arrays: Arrays, **flags: bool) -> np.ndarray:
     """What the kernel computes. Y holds numbers that are no result before."""
     y = next(buffer for buffer in kernel.arrays if buffer.name == "Y")
-    given = arrays | {"Y": np.full(y.shape, np.nan, np.float32)}
+    given = arrays | {"Y": np.full(y.shape, np.nan if y.dtype == "f32" else 99, NUMPY[y.dtype])}
     interpret(kernel, given, flags)
     return given["Y"]
 
 
-def sums(problem: Problem, arrays: Arrays) -> np.ndarray:
+def sums(problem: Problem, given: Arrays) -> np.ndarray:
     """Y by the definition, without its epilogue: each point of all dims, straight from the problem's indices."""
     at = dict(zip(problem.extents, np.indices(tuple(problem.extents.values()))))
 
@@ -46,8 +74,12 @@ def sums(problem: Problem, arrays: Arrays) -> np.ndarray:
     x, w, y = (places(tensor) for tensor in problem.tensors)
     exists = np.logical_and.reduce([(p >= 0) & (p < n) for p, n in zip(x, problem.broadcast.shape)])
     found = np.zeros(problem.output.shape, np.float32)
-    products = arrays["X"][tuple(p[exists] for p in x)] * arrays["W"][tuple(p[exists] for p in w)]
-    np.add.at(found, tuple(p[exists] for p in y), products)
+    factors = []
+    for buffer, at in zip(arrays_of(problem), (x, w)):
+        elements = numbers_of(given[buffer.name], buffer)
+        # An element of the problem may be a block of words.
+        factors.append(elements[tuple(p[exists] for p in at)].reshape(int(exists.sum()), -1))
+    np.add.at(found, tuple(p[exists] for p in y), (factors[0] * factors[1]).sum(axis=-1))
     return found
 
 

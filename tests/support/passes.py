@@ -11,18 +11,20 @@ from unittest.mock import patch
 
 import numpy as np
 
+from cpu.codegen.check import is_blocked
 from cpu.codegen.inside import facts_of, on_loops
 from cpu.passes.order import stages
 from cpu.passes.packing import packing
-from microkernels.tile.isa import ISAS, Isa
+from microkernels.tile.isa import EVERY_ISA, ISAS, Isa
 from tests.support import random_cases
 from tests.support.loops import Arrays, result, statements
 from tiling.loops.functions import FUNCTIONS
 from tiling.loops.interpret import interpret
-from tiling.loops.language import Body, Do, For, If, Inside, Invoke, Kernel, Let, Load, Set, Store, inside
+from tiling.loops.language import Body, Buffer, Do, For, If, Inside, Invoke, Kernel, Let, Load, Set, Store, inside
 from tiling.loops.rewrite import parts_of
 from tiling.operators import conv2d
 from tiling.problem import Problem
+from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.scheme import Scheme
 from tiling.text.notation import parse
 
@@ -49,19 +51,40 @@ class Small:
 
 def small(random: Random) -> Small:
     """A random problem and scheme that passes write."""
+    if random.random() < 0.25:
+        return small_blocks(random)
     operator = random.choice(("matmul", "conv2d", "conv2d", "depthwise2d"))
     for _ in count():
         isa = random.choice([isa for isa in ISAS.values() if isa.dtype == "f32"])
         problem = random_cases.followed(random, random_cases.problem(random, isa, 2 * MOST_PRODUCTS))
-        vectors = -(-problem.extents[problem.vector_dim] // isa.lanes)
-        points = prod(problem.extents.values()) // problem.extents[problem.vector_dim]
-        if problem.op != operator or points * vectors * isa.lanes > MOST_PRODUCTS:
+        if problem.op != operator or products_of(problem, isa) > MOST_PRODUCTS:
             continue
         scheme = random_cases.scheme(random, problem, isa)
         # Where tiles read a copy of x, the loops see the copy: not what the definition takes.
         if problem.transposed_axis is None and on_loops(scheme, isa):
             return Small(scheme, isa, random.random() < 0.3)
     raise AssertionError
+
+
+def small_blocks(random: Random) -> Small:
+    """A random problem and scheme of blocks for matrix instructions, in dot groups."""
+    isa, operator = EVERY_ISA[random.choice(("amxbf16", "amxint8"))], random.choice(("matmul", "conv2d", "conv2d"))
+    for _ in count():
+        problem = random_cases.followed(random, random_cases.problem(random, isa, 40 * MOST_PRODUCTS))
+        if problem.op != operator or products_of(problem, isa) > 12 * MOST_PRODUCTS:
+            continue
+        scheme = random_cases.scheme(random, problem, isa)
+        dots = scheme_in_dot_groups(scheme)
+        words = dots.problem.bytes_per_element // 4
+        if is_blocked(scheme) and on_loops(dots, isa) and products_of(dots.problem, isa) * words <= 3 * MOST_PRODUCTS:
+            return Small(dots, isa, random.random() < 0.3)
+    raise AssertionError
+
+
+def products_of(problem: Problem, isa: Isa) -> int:
+    """How many products the loops of a problem make."""
+    vectors = -(-problem.extents[problem.vector_dim] // isa.lanes)
+    return prod(problem.extents.values()) // problem.extents[problem.vector_dim] * vectors * isa.lanes
 
 
 def stages_by_name(problem: Problem, text: str, isa: str = "portable", stream: bool = False) -> dict[str, Kernel]:
@@ -80,19 +103,24 @@ def packed(lowered: Kernel, packing: Kernel, w: np.ndarray) -> np.ndarray:
     number; what no product reads is NaN, and what only lanes beyond the last column read is 0.
     """
     (buffer,) = [b for b in packing.arrays if b.name == "W"]
-    found = np.full(buffer.shape, np.nan, np.float32)
+    found, known = unread(buffer, w.dtype), np.zeros(buffer.shape, bool)
     for edges, source, target, numbers in _pairs(lowered.body, packing.body, {}, ()):
         exists = all(edge.index.at(numbers) < edge.high for edge in edges)
-        value = w[tuple(i.at(numbers) for i in source.at)] if exists else np.float32(0)
+        value = w[tuple(i.at(numbers) for i in source.at)] if exists else w.dtype.type(0)
         (place,) = (i.at(numbers) for i in target.at)
-        assert np.isnan(found[place]) or found[place] == value, f"W[{place}] is two numbers"
-        found[place] = value
+        assert not known[place] or found[place] == value, f"W[{place}] is two numbers"
+        found[place], known[place] = value, True
     return found
+
+
+def unread(buffer: Buffer, dtype: np.dtype) -> np.ndarray:
+    """What packed weights hold where nobody has written, and nobody may read."""
+    return np.full(buffer.shape, np.nan if dtype == np.float32 else 0x7FC07FC0, dtype)
 
 
 def by_loops(plain: Kernel, after: Kernel, w: np.ndarray) -> np.ndarray:
     """The weights as the kernel's own packing leaves them."""
-    found = {"W": w, "packed": np.full(next(b.shape for b in after.arrays if b.name == "W"), np.nan, np.float32)}
+    found = {"W": w, "packed": unread(next(b for b in after.arrays if b.name == "W"), w.dtype)}
     interpret(packing(plain, after), found)
     return found["packed"]
 

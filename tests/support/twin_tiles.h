@@ -12,6 +12,7 @@ struct shapes {
     uint16_t bytes[16];
     uint8_t rows[16];
 };
+enum { tmm0, tmm1, tmm2, tmm3, tmm4, tmm5, tmm6, tmm7 };
 static __thread struct { int rows, bytes; uint8_t data[16][64]; } tiles[8];
 
 static void fault(const char *why)

@@ -56,9 +56,17 @@ def dot_bf16(x: Number, w: Number) -> Number:
 
 def dot_bf16_add(x: Number, w: Number, acc: Number) -> Number:
     """acc and the products of two bf16, the second pair first. Numbers of fewer bits count, and become, zero."""
-    for part in (_second, _first):
-        acc = _normal(fma(_normal(part(x)), _normal(part(w)), _normal(acc)))
-    return acc
+    return first_bf16_add(x, w, second_bf16_add(x, w, acc))
+
+
+def first_bf16_add(x: Number, w: Number, acc: Number) -> Number:
+    """acc and the product of the first bf16 of two words, rounded once; of fewer bits it counts, and becomes, zero."""
+    return _normal(fma(_normal(_first(x)), _normal(_first(w)), _normal(acc)))
+
+
+def second_bf16_add(x: Number, w: Number, acc: Number) -> Number:
+    """As `first_bf16_add`, of the second bf16."""
+    return _normal(fma(_normal(_second(x)), _normal(_second(w)), _normal(acc)))
 
 
 def dot_int8(x: Number, w: Number) -> Number:
@@ -147,6 +155,8 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "mul_add": mul_add,
     "dot_bf16": dot_bf16,
     "dot_bf16_add": dot_bf16_add,
+    "first_bf16_add": first_bf16_add,
+    "second_bf16_add": second_bf16_add,
     "dot_int8": dot_int8,
     "dot_int8_add": dot_int8_add,
     "alone": alone,

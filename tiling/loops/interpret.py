@@ -47,16 +47,20 @@ from tiling.loops.language import (
     Load,
     Lower,
     Mask,
+    Move,
     Number,
     Operand,
     Prefetch,
     Raise,
     Register,
     Set,
+    Shape,
     Stage,
     Statement,
     Store,
+    Stride,
     Team,
+    Tiles,
     Value,
     View,
     Wait,
@@ -107,11 +111,12 @@ class _Scope:
     numbers: dict[str, int] = field(default_factory=dict)
     waiting: list[list[tuple[Copy, _Scope]]] = field(default_factory=lambda: [[]])
     raised: set[str] = field(default_factory=set)
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
 
     def inner(self) -> _Scope:
         names = dict(self.arrays), dict(self.registers), dict(self.numbers)
-        return _Scope(self.functions, *names, self.waiting, self.raised)
+        return _Scope(self.functions, *names, self.waiting, self.raised, self.shapes)
 
 
 def interpret(kernel: Kernel, given: Mapping[str, np.ndarray], flags: Mapping[str, bool] | None = None) -> None:
@@ -139,6 +144,8 @@ def run(body: Body, scope: _Scope) -> None:
 
 def _alloc(statement: Alloc, scope: _Scope) -> None:
     buffer = statement.buffer
+    if buffer.memory == "tile" and scope.shapes.get(buffer.name) != buffer.shape:
+        raise Fault(f"tile register {buffer.name} has no shape of {' x '.join(map(str, buffer.shape))}")
     elements = np.zeros(buffer.shape, NUMPY[buffer.dtype])
     scope.arrays[buffer.name] = Array(buffer.name, elements, np.zeros(buffer.shape, bool), (0,) * len(buffer.shape))
 
@@ -199,6 +206,15 @@ def _decide(statement: Decide, scope: _Scope) -> None:
     scope.numbers[statement.name] = int(all(holds(condition, scope) for condition in statement.conditions))
 
 
+def _tiles(statement: Tiles, scope: _Scope) -> None:
+    scope.shapes.clear()
+
+
+def _shape(statement: Shape, scope: _Scope) -> None:
+    scope.shapes.clear()
+    scope.shapes.update((register.name, register.shape) for register in statement.registers)
+
+
 def _raise(statement: Raise, scope: _Scope) -> None:
     scope.raised.add(statement.name)
 
@@ -212,13 +228,19 @@ def _view(statement: View, scope: _Scope) -> None:
     scope.arrays[statement.name] = scope.arrays[address.buffer].moved(statement.name, _at(address.at, scope))
 
 
+def _move(statement: Move, scope: _Scope) -> None:
+    view = scope.arrays[statement.view]
+    # In place: the blocks outside see it too.
+    view.origin = tuple(start + step for start, step in zip(view.origin, _at(statement.at, scope), strict=True))
+
+
 def _do(statement: Do, scope: _Scope) -> None:
     invoked(statement.invoke, scope)
 
 
 def _call(statement: Call, scope: _Scope) -> None:
     function = scope.functions[statement.function]
-    inner = _Scope(scope.functions, waiting=scope.waiting)
+    inner = _Scope(scope.functions, waiting=scope.waiting, shapes=scope.shapes)
     for (name, _), address in zip(function.views, statement.views, strict=True):
         inner.arrays[name] = scope.arrays[address.buffer].moved(name, _at(address.at, scope))
     for name, number in zip(function.numbers, statement.numbers, strict=True):
@@ -265,9 +287,20 @@ _RUN: dict[type, Callable[..., None]] = {
         Set: _set,
         Define: _define,
         View: _view,
+        Move: _move,
         Do: _do,
     },
-    **{Decide: _decide, Raise: _raise, Lower: _lower, Call: _call, Copy: _copy, Commit: _commit, Wait: _wait},
+    **{
+        Decide: _decide,
+        Raise: _raise,
+        Lower: _lower,
+        Tiles: _tiles,
+        Shape: _shape,
+        Call: _call,
+        Copy: _copy,
+        Commit: _commit,
+        Wait: _wait,
+    },
     **dict.fromkeys((Prefetch, Cursors, Aim, Advance, Fence, Comment, Barrier), _nothing),
 }
 
@@ -323,6 +356,8 @@ def _hand_over(name: str, operand: Operand, scope: _Scope, inner: _Scope) -> Non
     elif isinstance(operand, Address):
         array = scope.arrays[operand.buffer].moved(name, _at(operand.at, scope))
         inner.arrays[name] = _flat(array)
+    elif isinstance(operand, Stride):
+        return  # the meaning counts elements: it is made for this stride
     else:
         vector = np.atleast_1d(value(operand, scope))
         inner.arrays[name] = Array(name, vector, np.ones(vector.shape, bool), (0,))

@@ -21,7 +21,8 @@ from tiling.loops.index import Index
 # How the iterations of a loop are run. A core, block, warp … is a worker, and workers run side by side.
 KINDS = ("serial", "unrolled", "vector", "core", "cluster", "block", "warpgroup", "warp", "lane")
 # Where a buffer lies. What is in registers, or in a thread's own memory, belongs to one worker.
-MEMORIES = ("global", "shared", "own", "registers")
+# "stack": memory of a function while it runs. "tile": a tile register, whose shape `Shape` has set.
+MEMORIES = ("global", "shared", "own", "stack", "registers", "tile")
 
 PACKED = ("packed",)  # the axes of a buffer whose numbers lie in the order in which loops read them
 
@@ -74,6 +75,14 @@ class Mask:
 
 
 @dataclass(frozen=True, slots=True)
+class Stride:
+    """How far two places of a buffer lie apart that differ by `at`: an operand in bytes."""
+
+    buffer: str
+    at: tuple[Index, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Invoke:
     """An instruction of the machine, with its operands by name. It has a value where the instruction gives one."""
 
@@ -82,7 +91,7 @@ class Invoke:
 
 
 Value = Number | Load | Register | Apply | Invoke
-Operand = Value | Address | Mask
+Operand = Value | Address | Mask | Stride
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +296,14 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """A view of this function begins so far from where it did."""
+
+    view: str
+    at: tuple[Index, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Do:
     """An instruction without a value, such as a store."""
 
@@ -321,6 +338,19 @@ class Advance:
     """The cache line at a cursor comes to L2, and the cursor goes to the next line. At its end it stays."""
 
     cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """From here on this worker has tile registers. They begin without shapes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """All tile registers of this worker get the shapes of these buffers. What they held is lost. `name`: of the set."""
+
+    name: str
+    registers: tuple[Buffer, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,8 +404,8 @@ class Comment:
 
 
 Statement = (
-    Alloc | For | If | Block | Stage | Team | Store | Let | Set | Define | Decide | Raise | Lower | View | Do
-    | Prefetch | Cursors | Aim | Advance | Fence | Copy | Commit | Wait | Barrier | Call | Comment
+    Alloc | For | If | Block | Stage | Team | Store | Let | Set | Define | Decide | Raise | Lower | View | Move | Do
+    | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy | Commit | Wait | Barrier | Call | Comment
 )  # fmt: skip
 Body = tuple[Statement, ...]
 

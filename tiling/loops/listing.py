@@ -43,23 +43,33 @@ from tiling.loops.language import (
     Load,
     Lower,
     Mask,
+    Move,
     Number,
     Operand,
     Prefetch,
     Raise,
     Register,
     Set,
+    Shape,
     Stage,
     Statement,
     Store,
+    Stride,
     Team,
+    Tiles,
     Value,
     View,
     Wait,
 )
 
 WIDTH = 100  # a block of simple statements is one line where it fits
-_MEMORIES = {"global": "global memory", "shared": "shared memory", "own": "its own memory"}
+_MEMORIES = {
+    "global": "global memory",
+    "shared": "shared memory",
+    "own": "its own memory",
+    "stack": "memory of the function",
+    "tile": "a tile register",
+}
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _SIMPLE = (Let, Set, Store, Do)
 
@@ -187,6 +197,8 @@ def _line(statement: Statement) -> str:
             return f"{name} = whether {_all(conditions)}"
         case View(name, address):
             return f"{name} = {_operand(address)}"
+        case Move(view, at):
+            return f"{view} += [{', '.join(map(str, at))}]"
         case Do(invoke):
             return _operand(invoke)
         case Call(function, views, numbers, flags):
@@ -211,6 +223,10 @@ def _of_memory(statement: Statement) -> str:
             return f"aim {cursor} at {_place(address.buffer, address.at)}, {elements} elements"
         case Advance(cursor):
             return f"advance {cursor}"
+        case Tiles():
+            return "tile registers of this worker"
+        case Shape(_, registers):
+            return f"shape tile registers {', '.join(f'{r.name}[{r.shape[0]}, {r.shape[1]}]' for r in registers)}"
         case Copy(target, source, count):
             places = (_place(address.buffer, address.at) for address in (target, source))
             return f"copy {count} elements to {' from '.join(places)}"
@@ -259,6 +275,8 @@ def _operand(operand: Operand) -> str:
             return f"{buffer} + [{', '.join(map(str, at))}]" if moved else buffer
         case Mask(lanes):
             return str(lanes)
+        case Stride(buffer, at):
+            return f"{buffer}: [{', '.join(map(str, at))}]"
         case Invoke(instruction, operands):
             named = len(operands) > 1
             given = (f"{name}: {_operand(each)}" if named else _operand(each) for name, each in operands)

@@ -48,7 +48,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.problem import Problem
-from tiling.scheme import DotGroup, Scheme
+from tiling.scheme import LANE_BYTES, DotGroup, Scheme
 from tiling.tensor import Tensor
 from tiling.value import Apply as Applied
 from tiling.value import Array, Sum
@@ -56,6 +56,7 @@ from tiling.value import Number as Constant
 from tiling.value import Value as EpilogueValue
 
 ACCUMULATORS = "acc"
+WORD = "word"  # counts the words of a block
 FIRST, LAST = "first", "last"  # flags: this pass over a tile's outputs is the first, the last
 
 
@@ -71,7 +72,29 @@ def arrays(problem: Problem) -> tuple[Buffer, ...]:
     """The arrays of a kernel by the names that they have in C, in the order of its arguments."""
     named = list(zip("XWY", problem.tensors))
     named += [(f"E_{array.name}", array) for array in problem.epilogue_arrays]
-    return tuple(Buffer(name, tensor.shape, axes_of(tensor), dtype_of(problem, tensor)) for name, tensor in named)
+    return tuple(
+        Buffer(name, shape_of(problem, tensor), axes_of(problem, tensor), dtype_of(problem, tensor))
+        for name, tensor in named
+    )
+
+
+def words_of(problem: Problem, tensor: Tensor) -> int:
+    """The words of 32 bits that an element of an input has, where an element is a block for matrix instructions; 0
+    where it is one number or word.
+    """
+    is_input = tensor.role in ("broadcast", "vector")
+    return problem.bytes_per_element // LANE_BYTES if is_input and problem.by_matrix else 0
+
+
+def shape_of(problem: Problem, tensor: Tensor) -> tuple[int, ...]:
+    """The extents of a tensor's axes in the loops. The words of a block are an axis of their own."""
+    if not words_of(problem, tensor):
+        return tensor.shape
+    if not tensor.reach:
+        return (*tensor.shape, words_of(problem, tensor))
+    # Blocks that overlap run on over the next columns, so a row is one axis.
+    *lines, columns, pixel = tensor.shape
+    return (*lines, columns * pixel)
 
 
 def covered(scheme: Scheme, dims: str) -> int:
@@ -84,13 +107,27 @@ def dtype_of(problem: Problem, tensor: Tensor) -> str:
     """The dtype of a tensor's elements."""
     # An x that is read by vectors keeps its narrow numbers in memory.
     number, _, words = problem.dtype.partition("x")
+    word = f"{number}x{problem.numbers_per_group // words_of(problem, tensor)}" if words_of(problem, tensor) else ""
     x = {"int8": "u8"}.get(number, number) if words and problem.lanewise else problem.dtype
-    return {"output": problem.output_dtype, "epilogue": "f32", "broadcast": x}.get(tensor.role, problem.dtype)
+    return word or {"output": problem.output_dtype, "epilogue": "f32", "broadcast": x}.get(tensor.role, problem.dtype)
 
 
-def axes_of(tensor: Tensor) -> tuple[str, ...]:
+def axes_of(problem: Problem, tensor: Tensor) -> tuple[str, ...]:
     """A name for each axis: the first dim that moves along it, such as h for `h + r - 1`."""
-    return tuple(index.terms[0][0] if index.terms else f"axis{axis}" for axis, index in enumerate(tensor.indices))
+    axes = [index.terms[0][0] if index.terms else f"axis{axis}" for axis, index in enumerate(tensor.indices)]
+    if words_of(problem, tensor):
+        axes = [*(axes[:-2] if tensor.reach else axes), WORD]
+    return tuple(axes)
+
+
+def in_words(problem: Problem, tensor: Tensor, at: tuple[Index, ...], word: Index) -> tuple[Index, ...]:
+    """The place of a word of the element `at` of a tensor; the element itself where it is no block."""
+    if not words_of(problem, tensor):
+        return at
+    if not tensor.reach:
+        return (*at, word)
+    *lines, column, first = at
+    return (*lines, column * tensor.shape[-1] + first + word)
 
 
 @dataclass(frozen=True)
@@ -246,7 +283,7 @@ class _Tile:
             inner = _Tile(self.scheme, {**self.at, node.dim: self.at[node.dim] + variable(name)}, self.sums, self.node)
             body = inner.reduce(node.body[0])
             return (For(name, ZERO, constant(node.points), node.step, body, "serial", node.dim),)
-        body = self._each_output(self.guarded(self.padding() + self.edges(), (self.product(),)))
+        body = self._each_output(self.guarded(self.padding() + self.edges(), (self.product(),)), self.words)
         for dim in reversed(self.points):
             body = _unrolled(dim, self.register.extents[dim], body)
         return body
@@ -255,10 +292,17 @@ class _Tile:
         """The statement for every output of the tile that exists."""
         return self._each_output(self.guarded(self.output_edges(), (statement,)))
 
-    def _each_output(self, body: Body) -> Body:
-        """Loops over the outputs of the tile: rows, vectors, lanes."""
+    @property
+    def words(self) -> int:
+        """The words of a block, 0 where products are not of blocks."""
+        return words_of(self.problem, self.problem.broadcast)
+
+    def _each_output(self, body: Body, words: int = 0) -> Body:
+        """Loops over the outputs of the tile: rows, vectors, lanes. words: a product of so many words each."""
         if self.register.lanes > 1:
             body = (For("lane", ZERO, constant(self.register.lanes), 1, body, "vector"),)
+        if words:
+            body = (For(WORD, ZERO, constant(words), 1, body, "unrolled"),)
         body = _unrolled(self.vector, self.register.extents[self.vector] // self.register.lanes, body)
         for dim in reversed(self.rows):
             body = _unrolled(dim, self.register.extents[dim], body)
@@ -362,10 +406,11 @@ class _Tile:
 
     def element(self, tensor: Tensor) -> tuple[Index, ...]:
         """The index of each axis of a tensor."""
-        return tuple(
+        at = tuple(
             sum((self.place[dim] * coefficient for dim, coefficient in index.terms), ZERO) + index.offset
             for index in tensor.indices
         )
+        return in_words(self.problem, tensor, at, variable(WORD))
 
     def padding(self) -> tuple[Condition, ...]:
         """The tests that a tap lies on X. Along a dim without padding there is none."""

@@ -59,6 +59,17 @@ GOLDENS = {
         "avx512bf16",
         {},
     ),
+    "conv2d_blocks_amxbf16": (
+        (
+            fused(
+                conv2d(c=64, h=4, w=20, k=40, r=3, s=1, padding=(1, 0), dtype="bf16", output_dtype="bf16"),
+                "relu(y + b)",
+            ),
+            "T(h,4) L(k, 1x2 + 1x1) S(y) T(r,3) T(c,2) U(w,20) U(k,λ) D(c,32) V(k,{v})",
+        ),
+        "amxbf16",
+        {},
+    ),
     "depthwise2d_bytes_avx512vnni": (
         (
             fused(

@@ -270,9 +270,9 @@ def test_a_step_reads_like_the_picture():
     scheme = scheme_of("two runs of 2 vectors", "bf16")
     text = emit(scheme, isa_named("amxbf16")).text
     for line in (
-        "tile_load(4, x_c, X_w * sizeof *x); tile_load(6, w_c, 64); tile_dot(0, 4, 6); tile_load(7, w_c + 16, 64); "
-        "tile_dot(1, 4, 7);",
-        "tile_load(5, x_c + X_h, X_w * sizeof *x); tile_dot(2, 5, 6); tile_dot(3, 5, 7);",
+        "tile_load(tmm4, x_c, X_w * sizeof *x); tile_load(tmm6, w_c, 16 * sizeof *w); tile_dot(tmm0, tmm4, tmm6); "
+        "tile_load(tmm7, w_c + 256, 16 * sizeof *w); tile_dot(tmm1, tmm4, tmm7);",
+        "tile_load(tmm5, x_c + X_h, X_w * sizeof *x); tile_dot(tmm2, tmm5, tmm6); tile_dot(tmm3, tmm5, tmm7);",
         "static const struct shapes SHAPES_0 = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {14, 14, 14, 14, 14, 14, "
         "16, 16}};",
     ):
@@ -281,8 +281,8 @@ def test_a_step_reads_like_the_picture():
 
 def test_the_next_weights_come_ahead_of_their_turn():
     text = emit(scheme_of("weights that come ahead", "bf16"), isa_named("amxbf16")).text
-    assert "const long next_w = (k + 16) * W_PANEL;" in text and text.count("w_next = to_l2(w_next, w_end);") == 8
-    assert "coming->w_end = place(W, (next_w + 512) * sizeof *W, W_BYTES);" in text
+    assert "const long next_w = 512 * k + 8192;" in text and text.count("w_next = to_l2(w_next, w_end);") == 8
+    assert "coming->w_end = place(W, (next_w + 8192) * sizeof *W, W_BYTES);" in text
     few = emit(scheme_of("padded", "bf16"), isa_named("amxbf16")).text
     assert "to_l2" not in few
 

@@ -1,0 +1,94 @@
+"""The instructions of tile registers: their text, from a row's `Matrix`, and what each means in loops.
+
+A tile register is a buffer of rows of words, or of rows of sums. In a meaning it lies row after row, as memory does:
+`t`, `x`, `w` and `acc` are tile registers, `p` is memory.
+"""
+
+#     tile_load   "tile_load({t}, {p}, {step})"     for row in 0..14:
+#                                                     for at in 0..16: t[16*row + at] = p[step*row + at]
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microkernels.tile.forms import Isa, Matrix
+from microkernels.tile.instructions import literal
+from tiling.loops.index import ZERO, Index, constant, variable
+from tiling.loops.language import Alloc, Apply, Body, Buffer, For, Instruction, Load, Number, Statement, Store, Value
+
+_ROW, _AT, _WORD = variable("row"), variable("at"), variable("word")
+# What a multiplication adds of each word, and in how many sums: the two numbers of all words are summed apart.
+_PARTS = {"bf16": ("first_bf16_add", "second_bf16_add"), "int8": ("dot_int8_add",)}
+
+
+@dataclass(frozen=True)
+class MatrixInstructions:
+    """The instructions of a row's tile registers. A shape is (rows, words of a row); a step counts words of memory.
+
+    lanes: sums of a row. dtype: of the inputs. sums: the dtype of sums.
+    """
+
+    forms: Matrix
+    lanes: int
+    dtype: str
+    sums: str
+
+    def zero(self, rows: int) -> Instruction:
+        """All sums of a tile register become 0."""
+        return Instruction(
+            "tile_zero", self.forms.zero, _each(rows, self.lanes, Store("t", _at(self.lanes), Number(0)))
+        )
+
+    def load(self, shape: tuple[int, int], step: int) -> Instruction:
+        """Rows from memory, which lie a step apart."""
+        rows, words = shape
+        return Instruction("tile_load", self.forms.load, _each(rows, words, _moved("t", words, "p", step)))
+
+    def store(self, shape: tuple[int, int], step: int) -> Instruction:
+        """The rows go to memory, a step apart."""
+        rows, words = shape
+        return Instruction("tile_store", self.forms.store, _each(rows, words, _moved("p", step, "t", words)))
+
+    def multiply(self, rows: int, words: int) -> Instruction:
+        """To each sum are added the products of its row of x with its column of w."""
+        parts = _PARTS[self.dtype]
+        x, w = Load("x", (_ROW * words + _WORD,)), Load("w", (_WORD * self.lanes + _AT,))
+        part = [Load("part", (constant(number),)) for number in range(len(parts))]
+        begun = [Store("part", load.at, Number(0)) for load in part]
+        added = [Store("part", load.at, Apply(name, (x, w, load))) for name, load in zip(parts, part)]
+        total: Value = part[0]
+        for further in part[1:]:
+            total = Apply("add", (total, further))
+        kept = Store("acc", _at(self.lanes), Apply("add", (Load("acc", _at(self.lanes)), total)))
+        sums = Alloc(Buffer("part", (len(parts),), ("part",), self.sums, "registers"))
+        body: Body = (sums, *begun, For("word", ZERO, constant(words), 1, tuple(added)), kept)
+        return Instruction("tile_dot", self.forms.multiply, _each(rows, self.lanes, *body))
+
+    @property
+    def awake(self) -> Instruction:
+        """Keeps those units awake that store the sums later."""
+        return Instruction("stay_awake", literal(self.forms.awake), ())
+
+    @property
+    def release(self) -> Instruction:
+        """This worker needs its tile registers no longer."""
+        return Instruction("tiles_end", literal(self.forms.release), ())
+
+
+def matrix_instructions_of(isa: Isa) -> MatrixInstructions:
+    """The matrix instructions of a row that has them."""
+    assert isa.matrix is not None, f"{isa.name} has no tile registers"
+    return MatrixInstructions(isa.matrix, isa.lanes, isa.dtype, "s32" if isa.dtype == "int8" else "f32")
+
+
+def _each(rows: int, elements: int, *body: Statement) -> Body:
+    """Loops over the rows, and over the elements of a row."""
+    return (For("row", ZERO, constant(rows), 1, (For("at", ZERO, constant(elements), 1, body),)),)
+
+
+def _at(step: int) -> tuple[Index]:
+    return (_ROW * step + _AT,)
+
+
+def _moved(target: str, step: int, source: str, by: int) -> Store:
+    return Store(target, _at(step), Load(source, _at(by)))

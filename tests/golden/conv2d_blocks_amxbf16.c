@@ -1,0 +1,259 @@
+/*
+ * conv2d c=64,h=4,w=20,k=40,r=3,s=1,pad_h=1,dtype=bf16,epilogue=relu(y+b[k])
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     T(h,4) L(k, 1x2 + 1x1) S(y) T(r,3) T(c,2) U(w,20) U(k,λ) D(c,32) V(k,16)
+ *
+ *     for h in 4 steps of 1:
+ *       for k in 1 steps of 32:
+ *         with the tile of y in registers:
+ *           for r in 3 steps of 1:
+ *             for c in 2 steps of 1:
+ *               register tile 32k × 20w
+ *       for k in 1 steps of 16 from 32:
+ *         with the tile of y in registers:
+ *           for r in 3 steps of 1:
+ *             for c in 2 steps of 1:
+ *               register tile 16k × 20w
+ *
+ * Microkernels:
+ *     bf16_conv2d_ukernel_20wx32k_s1__amxbf16: 20 rows x 2 vectors of sums in tile registers
+ *     bf16_conv2d_ukernel_20wx16k_s1__amxbf16: 20 rows x 1 vectors of sums in tile registers
+ *
+ * Operands, row-major bf16:
+ *     X: x[n, h + r - 1, w + s, c] of 1 x 4 x 20 x 64
+ *     W: w[k, c, r, s] of 40 x 64 x 3 x 1
+ *     Y: y[n, h, w, k] of 1 x 4 x 20 x 40
+ *     E_b: b[k] of 40
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+#include <immintrin.h>
+#include <stdint.h>
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The block of a row of x, or of one lane of the weights, that an instruction multiplies. */
+typedef struct { uint8_t bytes[4]; } word;
+
+/* What a tile register holds: ROWS[t] rows of BYTES[t] bytes. */
+struct shapes {
+    uint8_t palette, start, reserved[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+};
+static inline const struct shapes *shaped(const struct shapes *wanted, const struct shapes *now)
+{
+    if (wanted != now) __asm__ volatile("ldtilecfg %0" : : "m"(*wanted));
+    return wanted;
+}
+/* Tile registers are tmm0 to tmm7. */
+#define tiles_end() __asm__ volatile("tilerelease")
+#define tile_zero(t) __asm__ volatile("tilezero %%" #t : :)
+#define tile_load(t, p, step) \
+    __asm__ volatile("tileloadd (%0,%1,1), %%" #t : : "r"(p), "r"((long)(step)) : "memory")
+#define tile_store(t, p, step) \
+    __asm__ volatile("tilestored %%" #t ", (%0,%1,1)" : : "r"(p), "r"((long)(step)) : "memory")
+/* To each row i and lane j of tile acc, the products of row i of tile x and column j of tile w are added. */
+#define tile_dot(acc, x, w) __asm__ volatile("tdpbf16ps %%" #w ", %%" #x ", %%" #acc : :)
+
+/* A multiplication of vectors. After some 600 ns without any, the units that multiply them sleep, and the next
+ * tile_store waits 250 ns until they are awake: 36 steps and their stores take 910 ns with it, 1173 without
+ * (`python -m bench.tiles` on Sapphire Rapids). */
+#define stay_awake() __asm__ volatile("vpmaddwd %%xmm15, %%xmm15, %%xmm15" : : : "xmm15")
+
+/* Whether the CPU has tile registers and the system gives them to this process: once asked, for good, and signal stacks
+ * must then have room for them. */
+static __attribute__((target("no-avx"))) int tiles_given(void)
+{
+    static int known = -1;
+    unsigned a, b, c, d;
+    int given = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (given < 0) {
+        const int there = __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 24 & 1 && d >> 22 & 1;
+        given = there && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+        __atomic_store_n(&known, given, __ATOMIC_RELAXED);
+    }
+    return given;
+}
+#include <stdio.h>
+#include <stdlib.h>
+
+static inline __m256i to_bf16(__m512 v) { return (__m256i)_mm512_cvtneps_pbh(v); }
+static inline __m512i line_of_bf16(__m512 a, __m512 b) { return (__m512i)_mm512_cvtne2ps_pbh(b, a); }
+
+/* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in their order. */
+static const long X_n = 2560;
+static const long X_h = 640;
+static const long X_w = 32;
+static const long X_c = 16;
+static const long X_word = 1;
+static const long Y_n = 3200;
+static const long Y_h = 800;
+static const long Y_w = 40;
+static const long Y_k = 1;
+static const long STEP_b_k = 1;
+#define TAIL ((__mmask16)0x00ff) /* the 8 lanes used of the last vector */
+
+/* What the tile registers hold in each kind of register tile: rows of sums, of x, and of the weights. */
+static const struct shapes SHAPES_0 = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {10, 10, 10, 10, 10, 10, 16, 16}};
+static const struct shapes SHAPES_1 = {1, 0, {0}, {64, 64, 64, 64, 64}, {10, 10, 10, 10, 16}};
+
+/* The epilogue, applied to each vector as it is stored:
+ *
+ *     relu(y+b[k])
+ *
+ * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
+ * results that come of an exponential below e^-87, which counts as 0, are off by at most 2^-119. */
+typedef int bits __attribute__((vector_size(64)));
+static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
+static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
+/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero above
+ * all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums are done. */
+static const volatile __m512 zeros = {0};
+static inline __m512 relu_of(__m512 v, __m512 zero) { return _mm512_max_ps(zero, v); }
+
+static inline __m512 epilogue(__m512 y, __m512 e_b, __m512 zero)
+{
+    return relu_of(y + e_b, zero);
+}
+
+/* 20 rows x 2 vectors, summed over r by 1 to r_end, c by 1 to 2. */
+static void tile0_20wx32k(const word *x, const word *w, uint16_t *y, const float *e_b, long r_begin, long r_end)
+{
+    __m512 acc[20][2];
+    tile_zero(tmm0);
+    tile_zero(tmm1);
+    tile_zero(tmm2);
+    tile_zero(tmm3);
+    for (long r = r_begin; r < r_end; ++r) {
+        const word *x_r = x + r * X_h;
+        const word *w_r = w + 1024 * r;
+        for (long c = 0; c < 2; ++c) {
+            const word *x_c = x_r + c * X_c;
+            const word *w_c = w_r + 512 * c;
+            { tile_load(tmm4, x_c, X_w * sizeof *x); tile_load(tmm6, w_c, 16 * sizeof *w); tile_dot(tmm0, tmm4, tmm6); tile_load(tmm7, w_c + 256, 16 * sizeof *w); tile_dot(tmm1, tmm4, tmm7); }
+            { tile_load(tmm5, x_c + 10 * X_w, X_w * sizeof *x); tile_dot(tmm2, tmm5, tmm6); tile_dot(tmm3, tmm5, tmm7); }
+            stay_awake();
+        }
+    }
+    tile_store(tmm0, &acc[0][0], sizeof *acc);
+    tile_store(tmm1, &acc[0][1], sizeof *acc);
+    tile_store(tmm2, &acc[10][0], sizeof *acc);
+    tile_store(tmm3, &acc[10][1], sizeof *acc);
+    const __m512 zero = zeros;
+    _mm512_storeu_si512(y, line_of_bf16(epilogue(acc[0][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[0][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + Y_w, line_of_bf16(epilogue(acc[1][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[1][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 2 * Y_w, line_of_bf16(epilogue(acc[2][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[2][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 3 * Y_w, line_of_bf16(epilogue(acc[3][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[3][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 4 * Y_w, line_of_bf16(epilogue(acc[4][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[4][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 5 * Y_w, line_of_bf16(epilogue(acc[5][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[5][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 6 * Y_w, line_of_bf16(epilogue(acc[6][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[6][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 7 * Y_w, line_of_bf16(epilogue(acc[7][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[7][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 8 * Y_w, line_of_bf16(epilogue(acc[8][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[8][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 9 * Y_w, line_of_bf16(epilogue(acc[9][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[9][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 10 * Y_w, line_of_bf16(epilogue(acc[10][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[10][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 11 * Y_w, line_of_bf16(epilogue(acc[11][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[11][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 12 * Y_w, line_of_bf16(epilogue(acc[12][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[12][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 13 * Y_w, line_of_bf16(epilogue(acc[13][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[13][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 14 * Y_w, line_of_bf16(epilogue(acc[14][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[14][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 15 * Y_w, line_of_bf16(epilogue(acc[15][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[15][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 16 * Y_w, line_of_bf16(epilogue(acc[16][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[16][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 17 * Y_w, line_of_bf16(epilogue(acc[17][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[17][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 18 * Y_w, line_of_bf16(epilogue(acc[18][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[18][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+    _mm512_storeu_si512(y + 19 * Y_w, line_of_bf16(epilogue(acc[19][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[19][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
+}
+
+/* 20 rows x 1 vectors, summed over r by 1 to r_end, c by 1 to 2. */
+static void tile1_20wx16k(const word *x, const word *w, uint16_t *y, const float *e_b, long r_begin, long r_end)
+{
+    __m512 acc[20][1];
+    tile_zero(tmm0);
+    tile_zero(tmm1);
+    for (long r = r_begin; r < r_end; ++r) {
+        const word *x_r = x + r * X_h;
+        const word *w_r = w + 512 * r;
+        for (long c = 0; c < 2; ++c) {
+            const word *x_c = x_r + c * X_c;
+            const word *w_c = w_r + 256 * c;
+            { tile_load(tmm2, x_c, X_w * sizeof *x); tile_load(tmm4, w_c, 16 * sizeof *w); tile_dot(tmm0, tmm2, tmm4); }
+            { tile_load(tmm3, x_c + 10 * X_w, X_w * sizeof *x); tile_dot(tmm1, tmm3, tmm4); }
+            stay_awake();
+        }
+    }
+    tile_store(tmm0, &acc[0][0], sizeof *acc);
+    tile_store(tmm1, &acc[10][0], sizeof *acc);
+    const __m512 zero = zeros;
+    _mm256_mask_storeu_epi16(y, TAIL, to_bf16(epilogue(acc[0][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + Y_w, TAIL, to_bf16(epilogue(acc[1][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 2 * Y_w, TAIL, to_bf16(epilogue(acc[2][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 3 * Y_w, TAIL, to_bf16(epilogue(acc[3][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 4 * Y_w, TAIL, to_bf16(epilogue(acc[4][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 5 * Y_w, TAIL, to_bf16(epilogue(acc[5][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 6 * Y_w, TAIL, to_bf16(epilogue(acc[6][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 7 * Y_w, TAIL, to_bf16(epilogue(acc[7][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 8 * Y_w, TAIL, to_bf16(epilogue(acc[8][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 9 * Y_w, TAIL, to_bf16(epilogue(acc[9][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 10 * Y_w, TAIL, to_bf16(epilogue(acc[10][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 11 * Y_w, TAIL, to_bf16(epilogue(acc[11][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 12 * Y_w, TAIL, to_bf16(epilogue(acc[12][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 13 * Y_w, TAIL, to_bf16(epilogue(acc[13][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 14 * Y_w, TAIL, to_bf16(epilogue(acc[14][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 15 * Y_w, TAIL, to_bf16(epilogue(acc[15][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 16 * Y_w, TAIL, to_bf16(epilogue(acc[16][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 17 * Y_w, TAIL, to_bf16(epilogue(acc[17][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 18 * Y_w, TAIL, to_bf16(epilogue(acc[18][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+    _mm256_mask_storeu_epi16(y + 19 * Y_w, TAIL, to_bf16(epilogue(acc[19][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
+}
+
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_supported(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512bf16") && tiles_given();
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
+ * for a register that holds one meanwhile is taken from the accumulators. */
+void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16(const uint16_t *restrict input, const uint16_t *restrict packed, uint16_t *Y, const float *E_b)
+{
+    if (!conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_supported()) {
+        fputs("conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16: this CPU lacks avx512f or avx512vl or fma or avx512bw or avx512_bf16 or amx_tile or amx_bf16\n", stderr);
+        abort();
+    }
+    const word *const X = (const word *)input, *const W = (const word *)packed;
+    const struct shapes *shape = 0;
+    for (long h = 0; h < 4; ++h) {
+        const long r_begin = (0 > -h + 1 ? 0 : -h + 1);
+        const long r_end = (3 < -h + 5 ? 3 : -h + 5);
+        shape = shaped(&SHAPES_0, shape);
+        tile0_20wx32k(X + (h - 1) * X_h, W, Y + h * Y_h, E_b, r_begin, r_end);
+        shape = shaped(&SHAPES_1, shape);
+        tile1_20wx16k(X + (h - 1) * X_h, W + 3072, Y + h * Y_h + 32 * Y_k, E_b + 32 * STEP_b_k, r_begin, r_end);
+    }
+    tiles_end();
+}
+
+/* Packs weights that lie as w[k, c, r, s] of 40 x 64 x 3 x 1. */
+__attribute__((target("no-avx"))) void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_pack(const uint16_t *restrict W, uint16_t *restrict packed)
+{
+    for (long k = 0; k <= 0; k += 32)
+        for (long r = 0; r < 3; r += 1)
+            for (long c = 0; c < 2; c += 1)
+                for (long s = 0; s < 1; s += 1)
+                    for (long vector = 0; vector < 32; vector += 16)
+                        for (long word = 0; word < 32; word += 2)
+                            for (long lane = vector; lane < vector + 16; ++lane)
+                                for (long number = word; number < word + 2; ++number)
+                                    *packed++ = W[(k + lane) * 192 + (c * 32 + number) * 3 + r * 1 + s * 1];
+    for (long k = 32; k <= 32; k += 16)
+        for (long r = 0; r < 3; r += 1)
+            for (long c = 0; c < 2; c += 1)
+                for (long s = 0; s < 1; s += 1)
+                    for (long vector = 0; vector < 16; vector += 16)
+                        for (long word = 0; word < 32; word += 2)
+                            for (long lane = vector; lane < vector + 16; ++lane)
+                                for (long number = word; number < word + 2; ++number)
+                                    *packed++ = k + lane < 40 ? W[(k + lane) * 192 + (c * 32 + number) * 3 + r * 1 + s * 1] : 0;
+}
