@@ -21,8 +21,10 @@ dim w.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR, Problem
-from tiling.tensor import FlatPixels
+from tiling.tensor import Affine, FlatPixels
 
 PIXELS = "hw"
 # Rows of the four tile registers of x that one vector of weights is multiplied with. A scheme may compute so far beyond
@@ -45,6 +47,26 @@ def unsupported_reason(problem: Problem) -> str | None:
     if points > LARGEST_EXTENT or x.shape[0] * x.shape[-1] * (points + flat.reach + flat.lead) > LARGEST_TENSOR:
         return "the plane of an image has too many points for one dim"
     return None
+
+
+def passes_gaps(problem: Problem) -> bool:
+    """Whether w counts the points of a plane and some of these are no pixels of y."""
+    return problem.flat_pixels is not None and problem.extents["w"] > problem.flat_pixels.pixels
+
+
+def in_whole_planes(problem: Problem) -> Problem:
+    """The problem as if all of x were copied first, where it is copied strip by strip; else the problem itself."""
+    flat, x = problem.flat_pixels, problem.broadcast
+    if flat is None or not flat.strip:
+        return problem
+    extents, (blocks, _) = problem.extents, x.shape
+    planes = replace(
+        x,
+        indices=(Affine((("n", 1),)), *x.indices),
+        shape=(extents["n"], blocks, extents["w"] + flat.reach),
+    )
+    tensors = tuple(planes if tensor is x else tensor for tensor in problem.tensors)
+    return replace(problem, tensors=tensors, flat_pixels=replace(flat, strip=0))
 
 
 def flat_pixels_of(problem: Problem) -> FlatPixels:

@@ -18,7 +18,7 @@ import jinja2
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.check import check, is_blocked, single_pass
 from cpu.codegen.epilogue import epilogue_text, pointers
-from cpu.codegen.flat_pixels import copy_of, passes_gaps
+from cpu.codegen.flat_pixels import copy_of
 from cpu.codegen.im2col import im2col_of
 from cpu.codegen.inside import Inside, facts_of, loops_of, nest_of, on_loops
 from cpu.codegen.operands import operands, sizes_of, strides
@@ -34,6 +34,7 @@ from microkernels.tile.matrix import shapes_definition
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from microkernels.tile.transpose import definitions, whole_stores
 from tiling.bias import bias_of, stored
+from tiling.flat_pixels import passes_gaps
 from tiling.loops.language import Kernel
 from tiling.loops.prefetch import LINE
 from tiling.loops.show import show

@@ -53,7 +53,7 @@ class Inside:
 def on_loops(scheme: Scheme, isa: Isa) -> bool:
     """Whether passes over loops write the kernel of a scheme of dot groups (`tiling.rewrite.dot_groups`)."""
     problem = scheme.problem
-    plain = all(len(dim) == 1 for dim in scheme.extents) and not problem.flat_pixels
+    plain = all(len(dim) == 1 for dim in scheme.extents)
     return plain and not problem.transposed_output and problem.exchange_dim is None
 
 
@@ -69,13 +69,14 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     (_, plain), (_, packed), *_, (_, kernel) = stages(facts_of(scheme, isa, stream))
     used = scheme.problem.extents[scheme.problem.vector_dim] % isa.lanes
     types = {buffer.name: "float" for buffer in buffers(kernel)}
-    types |= {"X": isa.x_type(scheme.problem), "W": isa.word, "Y": ELEMENTS[scheme.problem.output_dtype].c}
+    own = {buffer.name: isa.x_type(scheme.problem) for buffer in buffers(kernel) if buffer.memory == "own"}
+    types |= own | {"X": isa.x_type(scheme.problem), "W": isa.word, "Y": ELEMENTS[scheme.problem.output_dtype].c}
     printer = Printer(kernel, types, isa.vector_type, {used: "TAIL"}, threads)
     cursors = any(isinstance(statement, Cursors) for statement in walk(kernel.body))
     inside = Inside(printer.functions(), printer.body(), used > 0, cursors, strides(kernel), shapes=shapes_of(kernel))
-    own = (buffer for buffer in buffers(kernel) if buffer.memory == "own")
     following = any(view == NEXT for function in kernel.functions for view, _ in function.views)
-    inside = replace(inside, panel=sum(LANE_BYTES * prod(buffer.shape) for buffer in own), next_panel=following)
+    elements = sum(prod(buffer.shape) for buffer in buffers(kernel) if buffer.name in own)
+    inside = replace(inside, panel=LANE_BYTES * elements, next_panel=following)
     if isa.word != "float":
         return inside  # to pack words from numbers is no matter of loops yet
     pack = packing(plain, packed)
@@ -102,7 +103,6 @@ def nest_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
         nest.masked,
         nest.has_prefetches,
         panels=sorted({site.vectors for site in nest.sites}),
-        panel=nest.panel,
         shapes=nest.shapes,
         transposed=frozenset(rows | whole if rows else rows),
         prefetch_distance=nest.prefetch_distance,

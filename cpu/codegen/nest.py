@@ -8,11 +8,9 @@ and masking (`cpu.codegen.site`), picked by position.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from cpu.codegen.dispatch import bounds, dispatch, label
 from cpu.codegen.expression import indented
-from cpu.codegen.flat_pixels import Strip, next_strip, passes_gaps
 from cpu.codegen.site import Site
 from cpu.codegen.tile import (
     TileFunction,
@@ -49,17 +47,6 @@ class Nest:
         """Whether a tile prefetches operands of later tiles."""
         return any(site.prefetches for site in self.sites)
 
-    @cached_property
-    def panel(self) -> int:
-        """Bytes of each thread's strip of x. 0 if the scheme stages none."""
-        x = self.scheme.problem.broadcast
-        return x.elements * self.scheme.problem.bytes_of(x) if self._strips else 0
-
-    @property
-    def _strips(self) -> bool:
-        """Whether x is copied strip by strip."""
-        return self.scheme.problem.flat_pixels is not None and self.scheme.problem.flat_pixels.strip > 0
-
     @property
     def prefetch_distance(self) -> int:
         """How many steps ahead weights or x are prefetched into L1. 0 if no tile does that."""
@@ -69,12 +56,7 @@ class Nest:
         """The lines of the whole nest. Streamed outputs are in memory at their end."""
         lines = self.body(nodes, (), {dim: "0" for dim in self.scheme.problem.extents})
         cores = isinstance(nodes[0], Loop) and nodes[0].worker == "core"
-        return lines if cores else self._with_panel(self._of_worker(lines))
-
-    def _with_panel(self, lines: list[str]) -> list[str]:
-        """The lines of one thread, with its strip of x if the scheme stages one."""
-        kind = self.isa.x_type(self.scheme.problem)
-        return [f"{kind} *const panel = own_panel();", *lines, "free(panel);"] if self.panel else lines
+        return lines if cores else self._of_worker(lines)
 
     def _of_worker(self, lines: list[str]) -> list[str]:
         """The lines of one worker, with its first and last statements.
@@ -88,29 +70,24 @@ class Nest:
             return lines
         return ["const struct shapes *shape = 0;", *lines, f"{self.isa.matrix.release};"]
 
-    def body(
-        self, nodes: tuple[Node, ...], path: tuple[Loop, ...], at: dict[str, str], panel: Strip | None = None
-    ) -> list[str]:
-        """The lines of `nodes`. at: the current position along each dim, as C text. panel: the strip in S(x)."""
+    def body(self, nodes: tuple[Node, ...], path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
+        """The lines of `nodes`. at: the current position along each dim, as C text."""
         lines = []
         for node in nodes:
-            if isinstance(node, Staged) and node.sums:
-                lines += self._site(node, path, at, panel)
-            elif isinstance(node, Staged):
-                shared = Strip(self.scheme.problem, path, at)
-                lines += shared.begin() + self.body(node.body, path, at, shared)
+            if isinstance(node, Staged):
+                lines += self._site(node, path, at)
             elif node.worker == "core":
                 lines += self._cores(node, path, at)
             else:
-                lines += self._loop(node, path, at, panel)
+                lines += self._loop(node, path, at)
         return lines
 
-    def _loop(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str], panel: Strip | None) -> list[str]:
+    def _loop(self, loop: Loop, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
         base = at[loop.dim]
         begin = added(base, loop.start)
         name = begin if loop.trips == 1 else self._variable(loop)
         first = len(self.sites)
-        inside = self.body(loop.body, (*path, loop), {**at, loop.dim: name}, panel)
+        inside = self.body(loop.body, (*path, loop), {**at, loop.dim: name})
         prefetches = self._prefetches(loop, self.sites[first:], {**at, loop.dim: name})
         inside = indented([*prefetches, *inside]) if prefetches or loop.trips > 1 else inside
         if loop.trips == 1:
@@ -125,9 +102,7 @@ class Nest:
         for name, array in (("x", "X"), ("w", "W")):
             found = ((site, piece) for site in sites for piece in site.prefetches)
             site, piece = next(((s, p) for s, p in found if p.array == name and p.loop is loop), (None, None))
-            if piece and name == "x" and self._strips:
-                lines += next_strip(self.scheme.problem, at)
-            elif piece:
+            if piece:
                 first, size = f"next_{name}", f"sizeof *{array}, {array}_BYTES"
                 lines += [
                     f"const long {first} = {self._weights(site, at, loop) if name == 'w' else self._rows(at, loop)};",
@@ -144,8 +119,6 @@ class Nest:
         then = {**at, loop.dim: added(at[loop.dim], loop.step)}
         terms = [times(then[d], f"X_{d}") for d in problem.row_dims if d in x.dims]
         less = " - X_PAD" if any(index.offset for index in x.indices) else ""
-        if problem.flat_pixels and problem.flat_pixels.reach and loop.dim == "w":
-            terms.append(f"{problem.flat_pixels.reach} * X_w")
         for window in problem.windows:
             if window.dim == loop.dim and problem.extents[window.tap] > 1:
                 terms.append(f"{problem.extents[window.tap] - 1} * X_{window.tap}")
@@ -186,30 +159,26 @@ class Nest:
         inside = bound[-1].body
         lines += self._of_worker(self.body(inside, (*path, *bound), here))
         loop = f"for (long worker = 0; worker < {tasks.workers}; ++worker) {{"
-        if not self.panel:
-            pragma = ["#pragma omp parallel for num_threads(THREADS) schedule(static)"] if self.threads > 1 else []
-            return [*pragma, loop, *indented(lines), "}"]
-        pragmas = ["#pragma omp parallel num_threads(THREADS)", "#pragma omp for schedule(static) nowait"]
-        team, share = ([pragma] if self.threads > 1 else [] for pragma in pragmas)
-        return [*team, "{", *indented(self._with_panel([*share, loop, *indented(lines), "}"])), "}"]
+        pragma = ["#pragma omp parallel for num_threads(THREADS) schedule(static)"] if self.threads > 1 else []
+        return [*pragma, loop, *indented(lines), "}"]
 
     def _variable(self, loop: Loop) -> str:
         """`h` for the innermost loop over h, `h_1`, `h_2`, … outwards."""
         depth = _depth(loop.body, loop.dim)
         return f"{loop.dim}_{depth}" if depth else loop.dim
 
-    def _site(self, staged: Staged, path: tuple[Loop, ...], at: dict[str, str], panel: Strip | None) -> list[str]:
-        site = Site(self.scheme.problem, around(staged, path, len(panel.loops) if panel else None))
+    def _site(self, staged: Staged, path: tuple[Loop, ...], at: dict[str, str]) -> list[str]:
+        site = Site(self.scheme.problem, around(staged, path))
         number = len(self.sites)
         self.sites.append(site)
         lines = [line for window in site.bounded for line in bounds(window, at, self.scheme.problem)]
-        calls = self._shaped(site) + self._calls(site, number, at, panel)
+        calls = self._shaped(site) + self._calls(site, number, at)
         # An iteration may hold several branches side by side, and each declares its own bounds.
         return ["{", *indented([*lines, *calls]), "}"] if lines else calls
 
-    def _calls(self, site: Site, number: int, at: dict[str, str], panel: Strip | None) -> list[str]:
+    def _calls(self, site: Site, number: int, at: dict[str, str]) -> list[str]:
         """Adds the functions of a site. Returns the lines that call one at `at`."""
-        call = self._arguments(site, at, panel)
+        call = self._arguments(site, at)
         last_vector, masks = self._masks(site)
         choices = [((), "")]
         for clipping in site.clipped:
@@ -244,7 +213,7 @@ class Nest:
         masks = ((False,) if len(places) > 1 or not reaches_end else ()) + ((True,) if reaches_end else ())
         return places[-1], masks
 
-    def _arguments(self, site: Site, at: dict[str, str], panel: Strip | None) -> str:
+    def _arguments(self, site: Site, at: dict[str, str]) -> str:
         problem = self.scheme.problem
 
         def address(base: str, prefix: str, dims) -> str:
@@ -253,15 +222,12 @@ class Nest:
         given = problem.tensors[0]
         x = address("X", "X", [d for d in problem.extents if d in given.dims])
         x = x + " - X_PAD" if any(index.offset for index in given.indices) else x
-        values = {"point": at["w"]} if problem.flat_pixels else {}
-        x = added("panel", panel.place(site.around, at)) if panel else x
+        values = {}
         w = added("W", self._weights(site, at))
-        # Tiles over points that are no pixels of y find their outputs themselves, from the point that they begin with.
-        own = [d for d in problem.extents if not (d == "w" and passes_gaps(problem))]
-        y = address("Y", "Y", [d for d in own if d in problem.output.dims])
+        y = address("Y", "Y", [d for d in problem.extents if d in problem.output.dims])
         passed = [x, w, y]
         for array in problem.epilogue_arrays:
-            dims = [d for d in own if d in array.dims]
+            dims = [d for d in problem.extents if d in array.dims]
             values[f"e_{array.name}"] = address(f"E_{array.name}", f"STEP_{array.name}", dims)
         if not site.single_pass:
             values |= {"first": self._pass(site, at, 0), "last": self._pass(site, at, -1)}

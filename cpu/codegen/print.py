@@ -26,6 +26,7 @@ from tiling.loops.language import (
     Call,
     Comment,
     Condition,
+    Count,
     Cursors,
     Decide,
     Define,
@@ -225,6 +226,8 @@ class Printer:
                 return self.address(operand, arrays)
             case Mask(lanes):
                 return self.masks[lanes.offset]
+            case Count(index):
+                return number(index)
             case Stride(buffer, at):
                 return self.stride(buffer, at, arrays)
             case Invoke(instruction, operands):
@@ -275,14 +278,20 @@ def stepped(index: Index, buffer: Buffer, axis: int) -> str:
 
 
 def strides(kernel: Kernel) -> list[tuple[str, int]]:
-    """(name, elements) of every stride that addresses name."""
-    named = [buffer for buffer in kernel.arrays if not buffer.packed]
+    """(name, elements) of every stride that addresses may name."""
+    # Planes that are copied strip by strip are nowhere in memory.
+    strips = any(buffer.memory == "own" and not buffer.packed for buffer in buffers(kernel))
+    named = [buffer for buffer in buffers(kernel) if not (buffer.packed or (strips and buffer.name == "X"))]
     return [(_stride(b, axis), stride) for b in named for axis, stride in enumerate(b.strides)]
 
 
 def _stride(buffer: Buffer, axis: int) -> str:
-    """`X_h`, and `STEP_b_k` for E_b. An epilogue's array may have any name, so that E_b_k could be an array."""
-    return f"{buffer.name.replace('E_', 'STEP_', 1)}_{buffer.axes[axis]}"
+    """`X_h`, and `STEP_b_k` for E_b. An epilogue's array may have any name, so that E_b_k could be an array.
+
+    `PANEL_w` for a worker's own panel, of which panel_w is a pointer.
+    """
+    name = buffer.name.upper() if buffer.memory == "own" else buffer.name.replace("E_", "STEP_", 1)
+    return f"{name}_{buffer.axes[axis]}"
 
 
 def number(index: Index) -> str:

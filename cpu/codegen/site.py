@@ -17,11 +17,9 @@ from tiling.footprint import inside_rows, unclipped
 from tiling.loops.nest import Around, Loop, Register, starts
 from tiling.loops.prefetch import (
     Apart,
-    NextOutputs,
     Piece,
     Places,
     apart,
-    next_outputs,
     outputs,
     pieces,
     streams_past_l1,
@@ -106,11 +104,6 @@ class Site:
     def prefetched_outputs(self) -> Places:
         """The lines of y that the tile prefetches before it sums, for each point of the vectorised dim."""
         return outputs(self.problem, self.around)
-
-    @cached_property
-    def next_outputs(self) -> NextOutputs | None:
-        """The outputs of the next tile that the tile prefetches into L1."""
-        return next_outputs(self.problem, self.around)
 
     @cached_property
     def extents(self) -> dict[str, int]:

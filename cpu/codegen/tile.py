@@ -7,17 +7,16 @@ from math import prod
 
 from cpu.codegen.epilogue import call, compares_with_zero, operand, pointers
 from cpu.codegen.expression import indented, terms
-from cpu.codegen.flat_pixels import ROW, each_pixel, passes_gaps, pixel_of
 from cpu.codegen.site import Clip, Site
 from cpu.codegen.transposed_store import TransposedStore
 from cpu.runtime.numbers import ELEMENTS
-from microkernels.tile.emit import Read, Row, TileEmitter, unchanged
+from microkernels.tile.emit import Read, TileEmitter, unchanged
 from microkernels.tile.isa import Isa
 from microkernels.tile.matrix import MatrixEmitter, runs_of
 from tiling.bias import bias_of, stored, stored_arrays
 from tiling.expression import added, times
 from tiling.loops.nest import Loop
-from tiling.loops.prefetch import LINE, NextOutputs
+from tiling.loops.prefetch import LINE
 from tiling.scheme import LANE_BYTES
 from tiling.tensor import Tensor
 
@@ -51,7 +50,7 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
         f"const char *{p.array}_next = coming->{p.array}, *{p.array}_end = coming->{p.array}_end;"
         for p in site.prefetches
     ]
-    body += writer.prefetch_outputs() + writer.next_outputs_from()
+    body += writer.prefetch_outputs()
     body += writer.begun()
     body += writer.loops(0, "x", "w", {}) + emitter.put_down()
     finished = stored(site.problem) is not None or not site.problem.keeps_sums
@@ -89,7 +88,6 @@ def emitter_of(site: Site, isa: Isa) -> TileEmitter:
 def parameters(site: Site, stream: bool) -> tuple[str, ...]:
     """The parameters of a tile function after x, w and y."""
     bounds = tuple(f"long {w.tap}_{end}" for w in site.bounded for end in ("begin", "end"))
-    bounds += ("long point",) if passes_gaps(site.problem) else ()
     passes = () if site.single_pass else ("int first", "int last") if stored(site.problem) else ("int first",)
     prefetches = ("struct coming *coming",) if site.prefetches else ()
     return pointers(site.problem, "e") + bounds + passes + (("int stream",) if stream else ()) + prefetches
@@ -156,19 +154,6 @@ class _Writer:
         ]
         return [head if self.site.single_pass else f"if (first) {head}", *indented(lines), "}"]
 
-    @property
-    def next_outputs(self) -> NextOutputs | None:
-        """The next tile's outputs to prefetch. None if stores stream past the caches."""
-        return None if self.stream else self.site.next_outputs
-
-    def next_outputs_from(self) -> list[str]:
-        """The line that declares where the next tile's outputs begin."""
-        if not self.next_outputs:
-            return []
-        loop, problem = self.next_outputs.loop, self.site.problem
-        there = added("y", *terms("Y", {loop.dim: loop.step}, problem.output))
-        return [f"const {ELEMENTS[problem.output_dtype].c} *y_next = {there};"]
-
     def begun(self) -> list[str]:
         """The accumulators, which begin with zero, a bias, or what an earlier pass stored."""
         # Only the first pass loads a bias: behind OWN the compiler would keep loads that `resume` makes useless.
@@ -184,7 +169,7 @@ class _Writer:
         """The lines that load what an earlier pass stored into the accumulators."""
         if self.site.problem.transposed_output:
             return TransposedStore(self.site, self.emitter, self.variant.tail).resume()
-        return self._of_pixels(self.emitter.resume(self._outputs(), self.variant.tail))
+        return self.emitter.resume(self._outputs(), self.variant.tail)
 
     def store(self, finished: bool, stream: bool = False) -> list[str]:
         """The lines that store the accumulators. finished: `finish` is applied to them."""
@@ -193,33 +178,25 @@ class _Writer:
         if self.site.problem.transposed_output:
             return zero + TransposedStore(self.site, self.emitter, self.variant.tail).store(finished, stream)
         finish = self.finish if finished else unchanged
-        return zero + self._of_pixels(self.emitter.store(self._outputs(), self.variant.tail, stream, finish))
+        return zero + self.emitter.store(self._outputs(), self.variant.tail, stream, finish)
 
-    def _outputs(self) -> dict[Row, str]:
-        rows = [ROW] if passes_gaps(self.site.problem) else range(len(self.site.rows))
-        return {row: added("y", *terms("Y", self._row(row), self.site.problem.output)) for row in rows}
-
-    def _row(self, row: Row) -> dict[str, int | str]:
-        """The offset of a row from the row that the pointers point at."""
-        return pixel_of(self.site.extents) if row == ROW else self.site.rows[row]
-
-    def _of_pixels(self, lines: list[str]) -> list[str]:
-        """Repeats the lines of a row for all rows that are pixels of y, if some are not."""
-        return each_pixel(self.site.extents, lines) if passes_gaps(self.site.problem) else lines
+    def _outputs(self) -> dict[int, str]:
+        output = self.site.problem.output
+        return {row: added("y", *terms("Y", at, output)) for row, at in enumerate(self.site.rows)}
 
     def bias(self, row: int, v: int) -> str:
         """The value that an accumulator begins with, as C text."""
         return self._operand(bias_of(self.site.problem), row, v)
 
-    def finish(self, acc: str, row: Row, v: int) -> str:
+    def finish(self, acc: str, row: int, v: int) -> str:
         """The vector to store for an accumulator, as C text. An array of the epilogue is read where it is used."""
         problem = self.site.problem
         arrays = [self._operand(array, row, v) for array in stored_arrays(problem)]
         return call(stored(problem), self.emitter.isa.floats.format(v=acc), arrays)
 
-    def _operand(self, array: Tensor, row: Row, v: int) -> str:
+    def _operand(self, array: Tensor, row: int, v: int) -> str:
         """Vector `v` of an array of the epilogue at a row of the tile."""
-        address = added(f"e_{array.name}", *terms(f"STEP_{array.name}", self._row(row), array))
+        address = added(f"e_{array.name}", *terms(f"STEP_{array.name}", self.site.rows[row], array))
         tail = self.variant.tail and v == self.site.vectors - 1
         return operand(self.emitter.isa, self.site.problem, array, address, v, tail)
 
@@ -243,11 +220,6 @@ class _Writer:
             steps, given = f"{x} + STEPS_AHEAD * X_{self.site.apart.dim}", self.site.problem.tensors[0]
             places = (added(steps, *terms("X", dict(start), given), at) for start, at in self.site.apart.lines)
             lines += [f"__builtin_prefetch({place}, 0, 3);" for place in places]
-        if following := self.next_outputs:
-            output = self.site.problem.output
-            places = [added("y_next", *terms("Y", dict(start), output), at) for start, at in following.places]
-            lines.append(f"for (long line = 0; line < {following.lines}; ++line, y_next += {following.in_line}) {{")
-            lines += [*indented([f"__builtin_prefetch({place}, 1, 3);" for place in places]), "}"]
         for piece in self.site.prefetches:
             often = f"if ({piece.dim} % {piece.every} == 0) " if piece.dim else ""
             lines += [f"{often}{piece.array}_next = to_l2({piece.array}_next, {piece.array}_end);"] * piece.lines

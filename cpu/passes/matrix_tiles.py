@@ -143,7 +143,8 @@ class _Tiler:
         tiles = tuple(Alloc(register) for register in self.shapes)
         in_memory = Alloc(replace(self.sums, memory="stack"))
         body = self.body(tuple(s for s in self.function.body if not isinstance(s, Alloc)))
-        stores = next(place for place, s in enumerate(body) if self.stores_outputs(s))
+        # A tile of which no point is an output stores nothing.
+        stores = next((place for place, s in enumerate(body) if self.stores_outputs(s)), len(body))
         body = (*body[:stores], *self.moved(self.instructions.store), *body[stores:])
         return replace(self.function, body=(in_memory, *tiles, *body))
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from cpu.passes.bind_cores import bind_cores
+from cpu.passes.bound_pixels import bound_pixels
 from cpu.passes.bound_taps import bound_taps
 from cpu.passes.hoist_accumulators import hoist_accumulators
 from cpu.passes.load_zero import load_zero
@@ -22,6 +23,7 @@ from cpu.passes.pack_weights import pack_weights
 from cpu.passes.prefetch import plan_prefetches, prefetch
 from cpu.passes.split_cases import split_cases
 from cpu.passes.stage_panels import plan_panels, stage_panels
+from cpu.passes.stage_strips import stage_strips
 from cpu.passes.store_lines import store_lines
 from cpu.passes.stream_stores import stream_stores
 from cpu.passes.unroll import unroll
@@ -30,6 +32,7 @@ from cpu.passes.walk_pointers import walk_pointers
 from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.matrix_instructions import matrix_instructions_of
+from tiling.flat_pixels import passes_gaps
 from tiling.loops.language import Kernel
 from tiling.loops.lower import lower
 from tiling.scheme import Scheme
@@ -54,6 +57,11 @@ class Facts:
         """Whether sums lie in tile registers."""
         return self.scheme.problem.by_matrix
 
+    @property
+    def strip(self) -> int:
+        """How many flattened pixels x is copied by at a time; 0 where it is not copied strip by strip."""
+        return self.scheme.problem.flat_pixels.strip if self.scheme.problem.flat_pixels else 0
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -66,10 +74,24 @@ class Pass:
 
 PASSES = (
     Pass("pack weights", lambda kernel, facts: pack_weights(kernel, facts.scheme.problem, facts.packed)),
-    Pass("stage panels", lambda kernel, facts: stage_panels(kernel, facts.scheme.problem, plan_panels(facts.scheme))),
+    Pass(
+        "stage panels",
+        lambda kernel, facts: stage_panels(kernel, facts.scheme.problem, plan_panels(facts.scheme)),
+        lambda facts: not facts.strip,
+    ),
+    Pass(
+        "stage strips",
+        lambda kernel, facts: stage_strips(kernel, facts.scheme.problem.broadcast.shape[-1]),
+        lambda facts: facts.strip > 0,
+    ),
     Pass(
         "prefetch",
         lambda kernel, facts: prefetch(kernel, facts.scheme.problem, plan_prefetches(facts.scheme, facts.stream)),
+    ),
+    Pass(
+        "bound pixels",
+        lambda kernel, facts: bound_pixels(kernel, facts.scheme.problem.flat_pixels),
+        lambda facts: passes_gaps(facts.scheme.problem),
     ),
     Pass("bound taps", lambda kernel, facts: bound_taps(kernel)),
     Pass("split cases", lambda kernel, facts: split_cases(kernel)),

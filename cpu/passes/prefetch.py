@@ -22,10 +22,14 @@ from tiling.loops.language import (
     Aim,
     Block,
     Body,
+    Count,
     Cursors,
+    Do,
     For,
     If,
     Inside,
+    Instruction,
+    Invoke,
     Kernel,
     Load,
     Move,
@@ -218,12 +222,30 @@ class _Prefetcher:
         for array, at in (("x", self.next_rows), ("w", self.next_weights)):
             for plan, body in tiles:
                 piece = next((p for p in plan.pieces if (p.array, *_depth(plan, p)) == (array, depth, looping)), None)
+                if piece and array == "x" and self.strip:
+                    found += self.next_strip(_positions(plan.tile.outer[: plan.tile.outer.index(piece.loop) + 1]))
+                    break
                 if piece:
                     name, tensor = array.upper(), self.problem.broadcast if array == "x" else self.problem.packed
                     # The loops count the words of a block.
                     words = prod(shape_of(self.problem, tensor)) // tensor.elements
                     found.append(Aim(array, Address(name, at(piece, plan, body)), piece.elements * words))
                     break
+        return tuple(found)
+
+    @property
+    def strip(self) -> int:
+        """How many flattened pixels x is copied by at a time; 0 where it is not copied strip by strip."""
+        return self.problem.flat_pixels.strip if self.problem.flat_pixels else 0
+
+    def next_strip(self, here: Mapping[str, Index]) -> Body:
+        """The cursor of x goes to the rows of the input that the strip after this one is the first to copy."""
+        image, found = here.get("n", ZERO), []
+        row = "row_at({w} + STRIP + {more})" if image == ZERO else "{n} * IMAGE + row_at({w} + STRIP + {more})"
+        for end, more in (("x", 0), ("x_end", self.strip)):
+            place = f"({row})".replace(" + {more}", f" + {more}" if more else "")
+            form = Instruction("aim_at_rows", f"coming->{end} = place(input, {place} * sizeof *input, X_BYTES)", ())
+            found.append(Do(Invoke(form, (("n", Count(image)), ("w", Count(here["w"]))))))
         return tuple(found)
 
     def next_weights(self, piece: Piece, plan: Plan, body: Body) -> tuple[Index, ...]:

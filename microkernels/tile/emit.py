@@ -24,11 +24,7 @@ from microkernels.tile.lanes import own_loads
 EMITTER_VERSION = 4
 
 
-# A row of a register tile: its number, or the variable of a loop over rows.
-Row = int | str
-
-
-def unchanged(accumulator: str, row: Row, v: int) -> str:
+def unchanged(accumulator: str, row: int, v: int) -> str:
     """The C text of the stored value where no epilogue follows the sum: the accumulator."""
     return accumulator
 
@@ -85,7 +81,7 @@ class TileEmitter:
         """The lines between the last step and `store`."""
         return []
 
-    def resume(self, addresses: Mapping[Row, str], tail: bool) -> list[str]:
+    def resume(self, addresses: Mapping[int, str], tail: bool) -> list[str]:
         """Accumulators go on from the sums of an earlier pass. `addresses` has the output pointer of each row."""
         lines = []
         for row, address in addresses.items():
@@ -98,10 +94,10 @@ class TileEmitter:
 
     def store(
         self,
-        addresses: Mapping[Row, str],
+        addresses: Mapping[int, str],
         tail: bool,
         stream: bool = False,
-        finish: Callable[[str, Row, int], str] = unchanged,
+        finish: Callable[[str, int, int], str] = unchanged,
     ) -> list[str]:
         """Accumulators go to the output. With `tail`, the last vector stores only the lanes in TAIL.
 
@@ -214,7 +210,7 @@ class TileEmitter:
         return address if v == 0 else f"{address} + {v * self.isa.lanes}"
 
     @staticmethod
-    def acc(row: Row, v: int) -> str:
+    def acc(row: int, v: int) -> str:
         return f"acc_{row}_{v}"
 
     def _vector(self, point: int, v: int, points: int) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, product
 
-from microkernels.tile.emit import Row, TileEmitter
+from microkernels.tile.emit import TileEmitter
 from microkernels.tile.forms import Matrix
 from tiling.problem import Problem
 
@@ -194,7 +194,7 @@ class MatrixEmitter(TileEmitter):
         return (*found, *((words, whole) for _ in self.registers.weights))
 
     @staticmethod
-    def acc(row: Row, v: int) -> str:
+    def acc(row: int, v: int) -> str:
         return f"sums[{row}][{v}]"
 
 

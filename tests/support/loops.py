@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
+from tiling.flat_pixels import in_whole_planes, passes_gaps
 from tiling.loops.index import Index
 from tiling.loops.interpret import NUMPY, interpret
 from tiling.loops.language import Body, Buffer, Function, Inside, Kernel, Statement, walk
@@ -64,6 +67,7 @@ def result(kernel: Kernel, arrays: Arrays, **flags: bool) -> np.ndarray:
 
 def sums(problem: Problem, given: Arrays) -> np.ndarray:
     """Y by the definition, without its epilogue: each point of all dims, straight from the problem's indices."""
+    problem = in_whole_planes(problem)
     at = dict(zip(problem.extents, np.indices(tuple(problem.extents.values()))))
 
     def places(tensor) -> list[np.ndarray]:
@@ -73,12 +77,17 @@ def sums(problem: Problem, given: Arrays) -> np.ndarray:
 
     x, w, y = (places(tensor) for tensor in problem.tensors)
     exists = np.logical_and.reduce([(p >= 0) & (p < n) for p, n in zip(x, problem.broadcast.shape)])
+    if (flat := problem.flat_pixels) and passes_gaps(problem):
+        line, column = np.divmod(at["w"], flat.pitch)
+        exists &= (line < flat.rows) & (column < flat.columns)
+        y[1] = line * flat.columns + column
     found = np.zeros(problem.output.shape, np.float32)
     factors = []
     for buffer, at in zip(arrays_of(problem), (x, w)):
         elements = numbers_of(given[buffer.name], buffer)
         # An element of the problem may be a block of words.
-        factors.append(elements[tuple(p[exists] for p in at)].reshape(int(exists.sum()), -1))
+        taken = elements[tuple(p[exists] for p in at)]
+        factors.append(taken.reshape(len(taken), prod(taken.shape[1:])))
     np.add.at(found, tuple(p[exists] for p in y), (factors[0] * factors[1]).sum(axis=-1))
     return found
 

@@ -18,6 +18,7 @@ from cpu.passes.packing import packing
 from microkernels.tile.isa import EVERY_ISA, ISAS, Isa
 from tests.support import random_cases
 from tests.support.loops import Arrays, result, statements
+from tiling.dtypes import OUTPUT_DTYPES
 from tiling.loops.functions import FUNCTIONS
 from tiling.loops.interpret import interpret
 from tiling.loops.language import Body, Buffer, Do, For, If, Inside, Invoke, Kernel, Let, Load, Set, Store, inside
@@ -67,18 +68,36 @@ def small(random: Random) -> Small:
 
 
 def small_blocks(random: Random) -> Small:
-    """A random problem and scheme of blocks for matrix instructions, in dot groups."""
-    isa, operator = EVERY_ISA[random.choice(("amxbf16", "amxint8"))], random.choice(("matmul", "conv2d", "conv2d"))
+    """A random problem and scheme of blocks for matrix instructions, in dot groups.
+
+    Two of three have flattened pixels, and half of these are copied strip by strip.
+    """
+    pixels, isa = random.choice(("rows", "points", "strips")), EVERY_ISA[random.choice(("amxbf16", "amxint8"))]
+    operator = random.choice(("matmul", "conv2d", "conv2d"))
     for _ in count():
-        problem = random_cases.followed(random, random_cases.problem(random, isa, 40 * MOST_PRODUCTS))
-        if problem.op != operator or products_of(problem, isa) > 12 * MOST_PRODUCTS:
-            continue
-        scheme = random_cases.scheme(random, problem, isa)
+        if pixels == "rows":
+            problem = random_cases.problem(random, isa, 40 * MOST_PRODUCTS)
+            if problem.op != operator or products_of(problem, isa) > 12 * MOST_PRODUCTS:
+                continue
+        else:
+            problem = small_image(random, isa)
+        scheme = random_cases.scheme(random, random_cases.followed(random, problem), isa)
         dots = scheme_in_dot_groups(scheme)
-        words = dots.problem.bytes_per_element // 4
-        if is_blocked(scheme) and on_loops(dots, isa) and products_of(dots.problem, isa) * words <= 3 * MOST_PRODUCTS:
+        words, flat = dots.problem.bytes_per_element // 4, dots.problem.flat_pixels
+        if (pixels == "points" and not flat) or (pixels == "strips" and not (flat and flat.strip)):
+            continue
+        if is_blocked(scheme) and on_loops(dots, isa) and products_of(dots.problem, isa) * words <= 4 * MOST_PRODUCTS:
             return Small(dots, isa, random.random() < 0.3)
     raise AssertionError
+
+
+def small_image(random: Random, isa: Isa) -> Problem:
+    """A convolution of few pixels, whose rows may be flattened."""
+    sizes = {dim: random.choice(found) for dim, found in dict(n=(1, 1, 2), c=(5, 8), h=(1, 2, 3), w=(1, 2, 3)).items()}
+    taps = {dim: random.choice((1, 2, 3)) for dim in "rs"}
+    padding = [(random.randrange(taps[tap]), taps[tap] - 1) for tap in "rs"]
+    output = random.choice(OUTPUT_DTYPES[isa.dtype])
+    return conv2d(**sizes, **taps, k=random.choice((5, 16, 17)), padding=padding, dtype=isa.dtype, output_dtype=output)
 
 
 def products_of(problem: Problem, isa: Isa) -> int:

@@ -31,6 +31,7 @@ from tiling.loops.language import (
     Commit,
     Condition,
     Copy,
+    Count,
     Cursors,
     Decide,
     Define,
@@ -353,6 +354,8 @@ def vector_lanes(instruction: Instruction) -> int:
 def _hand_over(name: str, operand: Operand, scope: _Scope, inner: _Scope) -> None:
     if isinstance(operand, Mask):
         inner.numbers[name] = operand.lanes.at(scope.numbers)
+    elif isinstance(operand, Count):
+        inner.numbers[name] = operand.index.at(scope.numbers)
     elif isinstance(operand, Address):
         array = scope.arrays[operand.buffer].moved(name, _at(operand.at, scope))
         inner.arrays[name] = _flat(array)

@@ -75,6 +75,13 @@ class Mask:
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """A whole number, as an operand."""
+
+    index: Index
+
+
+@dataclass(frozen=True, slots=True)
 class Stride:
     """How far two places of a buffer lie apart that differ by `at`: an operand in bytes."""
 
@@ -91,7 +98,7 @@ class Invoke:
 
 
 Value = Number | Load | Register | Apply | Invoke
-Operand = Value | Address | Mask | Stride
+Operand = Value | Address | Mask | Count | Stride
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from tiling.loops.language import (
     Commit,
     Condition,
     Copy,
+    Count,
     Cursors,
     Decide,
     Define,
@@ -275,6 +276,8 @@ def _operand(operand: Operand) -> str:
             return f"{buffer} + [{', '.join(map(str, at))}]" if moved else buffer
         case Mask(lanes):
             return str(lanes)
+        case Count(index):
+            return str(index)
         case Stride(buffer, at):
             return f"{buffer}: [{', '.join(map(str, at))}]"
         case Invoke(instruction, operands):

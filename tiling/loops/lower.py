@@ -24,6 +24,7 @@ from functools import cached_property
 from math import prod
 
 from tiling.bias import bias_of, stored
+from tiling.flat_pixels import in_whole_planes, passes_gaps
 from tiling.loops import nest
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
@@ -62,6 +63,7 @@ FIRST, LAST = "first", "last"  # flags: this pass over a tile's outputs is the f
 
 def lower(scheme: Scheme) -> Kernel:
     """The kernel of a scheme as plain loops. It says what is computed and in which order, for any machine."""
+    scheme = replace(scheme, problem=in_whole_planes(scheme.problem))
     problem = scheme.problem
     nodes = nest.lower(scheme)
     whole = {dim: Along(dim, ZERO, covered(scheme, dim)) for dim in scheme.extents}
@@ -70,6 +72,7 @@ def lower(scheme: Scheme) -> Kernel:
 
 def arrays(problem: Problem) -> tuple[Buffer, ...]:
     """The arrays of a kernel by the names that they have in C, in the order of its arguments."""
+    problem = in_whole_planes(problem)
     named = list(zip("XWY", problem.tensors))
     named += [(f"E_{array.name}", array) for array in problem.epilogue_arrays]
     return tuple(
@@ -406,11 +409,29 @@ class _Tile:
 
     def element(self, tensor: Tensor) -> tuple[Index, ...]:
         """The index of each axis of a tensor."""
+        place = self.place if tensor.role in ("broadcast", "vector") else self.place_of_output
         at = tuple(
-            sum((self.place[dim] * coefficient for dim, coefficient in index.terms), ZERO) + index.offset
+            sum((place[dim] * coefficient for dim, coefficient in index.terms), ZERO) + index.offset
             for index in tensor.indices
         )
         return in_words(self.problem, tensor, at, variable(WORD))
+
+    @cached_property
+    def place_of_output(self) -> dict[str, Index]:
+        """As `place`; where w counts the points of a plane, the pixel in place of the point."""
+        flat, point = self.problem.flat_pixels, self.place.get("w", ZERO)
+        if flat is None or not passes_gaps(self.problem):
+            return self.place
+        line, column = applied("/", point, constant(flat.pitch)), applied("%", point, constant(flat.pitch))
+        return {**self.place, "w": line * flat.columns + column}
+
+    def gaps(self) -> tuple[Condition, ...]:
+        """The tests that a point of a plane is a pixel of y: in a column and a line of y."""
+        flat, point = self.problem.flat_pixels, self.place.get("w", ZERO)
+        if flat is None or not passes_gaps(self.problem):
+            return ()
+        line, column = applied("/", point, constant(flat.pitch)), applied("%", point, constant(flat.pitch))
+        return Inside(column, None, flat.columns), Inside(line, None, flat.rows)
 
     def padding(self) -> tuple[Condition, ...]:
         """The tests that a tap lies on X. Along a dim without padding there is none."""
@@ -424,7 +445,7 @@ class _Tile:
 
     def output_edges(self) -> tuple[Condition, ...]:
         """The tests that an output exists."""
-        return self.edges(tuple(dims for dims in self.scheme.extents if not self._summed(dims)))
+        return self.edges(tuple(dims for dims in self.scheme.extents if not self._summed(dims))) + self.gaps()
 
     def edges(self, among: tuple[str, ...] | None = None) -> tuple[Condition, ...]:
         """The tests that a point exists, for dims whose last tile reaches beyond their end. among: these dims only."""

@@ -15,6 +15,7 @@ from tiling.loops.language import (
     Call,
     Condition,
     Copy,
+    Count,
     Decide,
     Define,
     Do,
@@ -82,6 +83,8 @@ def _place(operand: Operand, change: ChangeIndex) -> Operand | None:
         return Load(operand.buffer, tuple(change(index) for index in operand.at))
     if isinstance(operand, Address):
         return Address(operand.buffer, tuple(change(index) for index in operand.at))
+    if isinstance(operand, Count):
+        return Count(change(operand.index))
     return Mask(change(operand.lanes)) if isinstance(operand, Mask) else None
 
 

@@ -70,6 +70,14 @@ GOLDENS = {
         "amxbf16",
         {},
     ),
+    "conv2d_strips_amxint8": (
+        (
+            conv2d(n=2, c=64, h=5, w=5, k=16, r=3, s=3, padding=1, dtype="int8", output_dtype="s32"),
+            "T(n,2)@core T(hw,3) S(x) R(k) S(y) T(r,3) T(s,3) R(c) U(hw,10) D(c,64) V(k,{v})",
+        ),
+        "amxint8",
+        {"threads": 2},
+    ),
     "depthwise2d_bytes_avx512vnni": (
         (
             fused(

@@ -1,0 +1,221 @@
+/*
+ * conv2d n=2,c=64,h=5,w=5,k=16,r=3,s=3,pad=1,dtype=int8
+ *
+ * Written by Tilewright VERSION from the scheme
+ *
+ *     T(n,2)@core T(hw,3) S(x) R(k) S(y) T(r,3) T(s,3) R(c) U(hw,10) D(c,64) V(k,16)
+ *
+ *     for n in 2 steps of 1:  on cores
+ *       for w in 3 steps of 10:
+ *         with the tile of x in a packed panel:
+ *           for k in 1 steps of 16:
+ *             with the tile of y in registers:
+ *               for r in 3 steps of 1:
+ *                 for s in 3 steps of 1:
+ *                   for c in 1 steps of 1:
+ *                     register tile 16k × 10w
+ *
+ * Microkernels:
+ *     int8_conv2d_ukernel_10wx16k_s1__amxint8: 10 rows x 1 vectors of sums in tile registers
+ *
+ * Operands, row-major u8, s8, s32:
+ *     X: x[n, h + r - 1, w + s - 1, c] of 2 x 5 x 5 x 64
+ *     W: w[k, c, r, s] of 16 x 64 x 3 x 3
+ *     Y: y[n, h, w, k] of 2 x 5 x 5 x 16
+ *     X is copied strip by strip, to planes of points whose rows have zeros between them.
+ *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ */
+#include <immintrin.h>
+#include <stdint.h>
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The block of a row of x, or of one lane of the weights, that an instruction multiplies. */
+typedef struct { uint8_t bytes[4]; } word;
+
+/* What a tile register holds: ROWS[t] rows of BYTES[t] bytes. */
+struct shapes {
+    uint8_t palette, start, reserved[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+};
+static inline const struct shapes *shaped(const struct shapes *wanted, const struct shapes *now)
+{
+    if (wanted != now) __asm__ volatile("ldtilecfg %0" : : "m"(*wanted));
+    return wanted;
+}
+/* Tile registers are tmm0 to tmm7. */
+#define tiles_end() __asm__ volatile("tilerelease")
+#define tile_zero(t) __asm__ volatile("tilezero %%" #t : :)
+#define tile_load(t, p, step) \
+    __asm__ volatile("tileloadd (%0,%1,1), %%" #t : : "r"(p), "r"((long)(step)) : "memory")
+#define tile_store(t, p, step) \
+    __asm__ volatile("tilestored %%" #t ", (%0,%1,1)" : : "r"(p), "r"((long)(step)) : "memory")
+/* To each row i and lane j of tile acc, the products of row i of tile x and column j of tile w are added. */
+#define tile_dot(acc, x, w) __asm__ volatile("tdpbusd %%" #w ", %%" #x ", %%" #acc : :)
+
+/* A multiplication of vectors. After some 600 ns without any, the units that multiply them sleep, and the next
+ * tile_store waits 250 ns until they are awake: 36 steps and their stores take 910 ns with it, 1173 without
+ * (`python -m bench.tiles` on Sapphire Rapids). */
+#define stay_awake() __asm__ volatile("vpmaddwd %%xmm15, %%xmm15, %%xmm15" : : : "xmm15")
+
+/* Whether the CPU has tile registers and the system gives them to this process: once asked, for good, and signal stacks
+ * must then have room for them. */
+static __attribute__((target("no-avx"))) int tiles_given(void)
+{
+    static int known = -1;
+    unsigned a, b, c, d;
+    int given = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (given < 0) {
+        const int there = __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 24 & 1 && d >> 25 & 1;
+        given = there && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+        __atomic_store_n(&known, given, __ATOMIC_RELAXED);
+    }
+    return given;
+}
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in their order. */
+static const long Y_n = 400;
+static const long Y_w = 16;
+static const long Y_k = 1;
+static const long PANEL_c = 384;
+static const long PANEL_w = 16;
+static const long PANEL_word = 1;
+
+/* Tiles go over all points of an image, w, as if it were one row: of each 6 the first 5 are pixels of Y, on 5 lines. */
+enum { PITCH = 6 };
+enum { THREADS = 2 };
+
+#ifdef _OPENMP
+#include <omp.h>
+#if !defined(__clang__) && __GNUC__ >= 9
+#include <pthread.h>
+/* A forked child has one thread but gcc's OpenMP would wait for all of them: end them first, both sides start new ones. */
+static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
+__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
+#endif
+#else
+static int omp_get_dynamic(void) { return 0; }
+static void omp_set_dynamic(int dynamic) { (void)dynamic; }
+#endif
+
+/* What the tile registers hold in each kind of register tile: rows of sums, of x, and of the weights. */
+static const struct shapes SHAPES_0 = {1, 0, {0}, {64, 64, 64}, {10, 10, 16}};
+
+/* A strip of X, which the tiles inside share. Every thread of a call has its own. */
+static word *own_panel(void)
+{
+    word *const panel = aligned_alloc(64, 1536);
+    if (!panel) {
+        fputs("conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2: no memory for a panel of the input\n", stderr);
+        abort();
+    }
+    return panel;
+}
+
+/* 10 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3. */
+static void tile0_10wx16k(const word *w, int32_t *y, word *panel, long point)
+{
+    __m512 acc[10][1];
+    tile_zero(tmm0);
+    for (long r = 0; r < 3; ++r) {
+        word *panel_r = panel + 6 * r * PANEL_w;
+        const word *w_r = w + 768 * r;
+        for (long s = 0; s < 3; ++s) {
+            word *panel_s = panel_r + s * PANEL_w;
+            const word *w_s = w_r + 256 * s;
+            { tile_load(tmm1, panel_s, PANEL_w * sizeof *panel); tile_load(tmm2, w_s, 16 * sizeof *w); tile_dot(tmm0, tmm1, tmm2); }
+            stay_awake();
+        }
+    }
+    tile_store(tmm0, &acc[0][0], sizeof *acc);
+    for (long line = point / 6; line < (5 < (point + 9) / 6 + 1 ? 5 : (point + 9) / 6 + 1); ++line) {
+        int32_t *y_line = y + -line * Y_w;
+        for (long w_u = (0 > 6 * line - point ? 0 : 6 * line - point); w_u < (10 < 6 * line - point + 5 ? 10 : 6 * line - point + 5); ++w_u) {
+            int32_t *y_w_u = y_line + w_u * Y_w;
+            _mm512_storeu_ps(y_w_u, acc[w_u][0]);
+        }
+    }
+}
+
+/* X as planes, for each 64 channels of a pixel one: the pixels of an image row by row, PITCH points from one row to the next,
+ * and zeros in between and around. So the tap (r, s) of a point is as far from it wherever it is. */
+enum { WIDTH = 5, HEIGHT = 5, PIXEL = 64, BLOCK = 64, APART = 1536 };
+static const long IMAGE = 1600;
+enum { STRIP = 24 };
+
+/* Where, from its image, the row of X begins that a point is of. */
+static inline long row_at(long point) { return ((point + 5) / PITCH - 2) * WIDTH * PIXEL; }
+
+/* The points from `first` on of the planes of an image, which lie APART. */
+static void laid_out(const uint8_t *restrict image, void *planes, long first, long count)
+{
+    uint8_t *to = planes;
+    for (long points; count > 0; count -= points, first += points, to += points * BLOCK) {
+        const long at = first + 5, row = at / PITCH - 2, column = at % PITCH;
+        points = PITCH - column < count ? PITCH - column : count;
+        long pixels = row < 0 || row >= HEIGHT || column >= WIDTH ? 0 : WIDTH - column;
+        pixels = pixels < points ? pixels : points;
+        const uint8_t *x = image + (pixels ? (row * WIDTH + column) * PIXEL : 0);
+        for (long pixel = 0; pixel < pixels; ++pixel, x += PIXEL) {
+            uint8_t *const block = to + pixel * BLOCK;
+            for (long b = 0; b < 1; ++b) memcpy(block + b * APART, x + b * BLOCK, BLOCK * sizeof *to);
+        }
+        for (long b = 0; b < 1; ++b)
+            memset(to + b * APART + pixels * BLOCK, 0, (points - pixels) * BLOCK * sizeof *to);
+    }
+}
+
+/* Whether this CPU runs the kernel. This function and the packing run on any. */
+__attribute__((target("no-avx"))) int conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_supported(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni") && tiles_given();
+}
+
+/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2(const uint8_t *restrict input, const int8_t *restrict packed, int32_t *restrict Y)
+{
+    if (!conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_supported()) {
+        fputs("conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2: this CPU lacks avx512f or avx512vl or fma or avx512bw or avx512_vnni or amx_tile or amx_int8\n", stderr);
+        abort();
+    }
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    const word *const W = (const word *)packed;
+    #pragma omp parallel num_threads(THREADS)
+    {
+        word *const panel = own_panel();
+        #pragma omp for schedule(static) nowait
+        for (long worker = 0; worker < 2; ++worker) {
+            const struct shapes *shape = 0;
+            const long n = worker;
+            for (long w = 0; w < 30; w += 10) {
+                laid_out(input + n * IMAGE, panel, w, STRIP);
+                const long point = w;
+                shape = shaped(&SHAPES_0, shape);
+                tile0_10wx16k(W, Y + n * Y_n + w * Y_w, panel, point);
+            }
+            tiles_end();
+        }
+        free(panel);
+    }
+    omp_set_dynamic(dynamic);
+}
+
+/* Packs weights that lie as w[k, c, r, s] of 16 x 64 x 3 x 3. */
+__attribute__((target("no-avx"))) void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_pack(const int8_t *restrict W, int8_t *restrict packed)
+{
+    for (long k = 0; k <= 0; k += 16)
+        for (long r = 0; r < 3; r += 1)
+            for (long s = 0; s < 3; s += 1)
+                for (long c = 0; c < 1; c += 1)
+                    for (long vector = 0; vector < 16; vector += 16)
+                        for (long word = 0; word < 64; word += 4)
+                            for (long lane = vector; lane < vector + 16; ++lane)
+                                for (long number = word; number < word + 4; ++number)
+                                    *packed++ = W[(k + lane) * 576 + (c * 64 + number) * 9 + r * 3 + s * 1];
+}
