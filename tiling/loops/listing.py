@@ -279,7 +279,7 @@ def _operand(operand: Operand) -> str:
         case Count(index):
             return str(index)
         case Stride(buffer, at):
-            return f"{buffer}: [{', '.join(map(str, at))}]"
+            return f"{buffer} by [{', '.join(map(str, at))}]"
         case Invoke(instruction, operands):
             named = len(operands) > 1
             given = (f"{name}: {_operand(each)}" if named else _operand(each) for name, each in operands)

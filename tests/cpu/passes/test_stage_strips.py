@@ -82,7 +82,7 @@ def test_without_the_copy_tiles_read_what_nobody_wrote():
         kept = (s for s in body if not isinstance(s, Do))
         return tuple(replace(s, body=without(s.body)) if hasattr(s, "body") and s.body else s for s in kept)
 
-    with pytest.raises(Fault, match="panel.* is read before anything is written there"):
+    with pytest.raises(Fault, match=r"panel.* is read before anything is written there"):
         computed(problem, found, replace(found[NAME], body=without(found[NAME].body)))
 
 

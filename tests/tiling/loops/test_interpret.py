@@ -18,8 +18,10 @@ from tiling.loops.language import (
     Call,
     Commit,
     Copy,
+    Count,
     Decide,
     Define,
+    Do,
     Flag,
     For,
     Function,
@@ -30,10 +32,13 @@ from tiling.loops.language import (
     Kernel,
     Let,
     Load,
+    Move,
     Number,
     Register,
     Set,
+    Shape,
     Store,
+    Tiles,
     View,
     Wait,
 )
@@ -56,6 +61,10 @@ def put(value, at=ZERO):
 
 def get(buffer, at=ZERO):
     return Load(buffer, (at,))
+
+
+def get2(buffer, *at):
+    return Load(buffer, indices(*at))
 
 
 def each(*body, stop=4, kind="serial"):
@@ -93,6 +102,27 @@ def test_a_register_is_that_of_its_block():
 def test_a_view_begins_at_its_place_and_may_be_moved():
     body = (View("x", Address("X", indices(1))), View("x_i", Address("x", (AT,))), put(get("x_i", constant(-1)), AT))
     assert run(each(*body)) == [1, 2, 3, 4]
+
+
+def test_a_view_moves_for_the_blocks_outside_too():
+    body = (View("x", Address("X", indices(0))), each(put(get("x"), AT), Move("x", (constant(1),))))
+    assert run(*body) == [1, 2, 3, 4]
+
+
+def test_a_tile_register_has_the_shape_that_was_set_last():
+    register = Buffer("tmm0", (2, 2), ("row", "at"), memory="tile")
+    other = Buffer("tmm0", (1, 2), ("row", "at"), memory="tile")
+    use = (Alloc(register), Store("tmm0", indices(1, 0), Number(7)), put(get2("tmm0", 1, 0)))
+    assert run(Tiles(), Shape("A", (register,)), *use) == [7, -1, -1, -1]
+    for before in ((), (Tiles(),), (Shape("A", (register,)), Shape("B", (other,))), (Shape("A", (register,)), Tiles())):
+        with pytest.raises(Fault, match="tile register tmm0 has no shape of 2 x 2"):
+            run(*before, *use)
+
+
+def test_a_count_is_a_number_of_the_meaning():
+    meaning = (Store("p", (variable("at"),), Number(3)),)
+    count = Invoke(Instruction("put", "put({p}, {at})", meaning), (("p", Address("Y", (ZERO,))), ("at", Count(AT + 1))))
+    assert run(each(Do(count), stop=2)) == [-1, 3, 3, -1]
 
 
 def test_a_function_knows_its_parameters_only():

@@ -21,6 +21,7 @@ from tiling.loops.language import (
     Comment,
     Commit,
     Copy,
+    Count,
     Cursors,
     Decide,
     Define,
@@ -37,11 +38,15 @@ from tiling.loops.language import (
     Let,
     Load,
     Mask,
+    Move,
     Number,
     Prefetch,
     Register,
     Set,
+    Shape,
     Store,
+    Stride,
+    Tiles,
     View,
     Wait,
 )
@@ -53,6 +58,7 @@ from tiling.text.notation import parse
 K, M = variable("k"), variable("m")
 X = Load("X", (M, K * 2 - 1))
 ACC = Load("acc", (M, LANE))
+TILE = Buffer("tmm1", (14, 16), ("row", "at"), memory="tile")
 
 
 def text(*body) -> str:
@@ -94,6 +100,14 @@ def invoke(name, **operands):
         (Cursors(), "cursors of this worker"),
         (Aim("w", Address("W", (K + 1,)), 288), "aim w at W[k + 1], 288 elements"),
         (Advance("w"), "advance w"),
+        (Move("y_next", (ZERO, constant(16))), "y_next += [0, 16]"),
+        (Tiles(), "tile registers of this worker"),
+        (Shape("SHAPES_0", (TILE,)), "shape tile registers tmm1[14, 16]"),
+        (Alloc(TILE), "tmm1[14, 16] in a tile register"),
+        (
+            Do(invoke("tile_load", t=Address("tmm1", (ZERO, ZERO)), step=Stride("x", (M * 0 + 1, ZERO)), n=Count(K))),
+            "tile_load(t: tmm1, step: x by [1, 0], n: k)",
+        ),
         (Fence(), "fence"),
         (Copy(Address("S", (K % 2,)), Address("X", (K,)), 8), "copy 8 elements to S[k % 2] from X[k]"),
         (Commit(), "commit"),
