@@ -18,6 +18,7 @@ from cpu.codegen.tile import TileFunction
 from cpu.passes.order import Facts, stages
 from cpu.passes.packing import PACKED, packing
 from cpu.passes.prefetch import NEXT
+from cpu.passes.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
 from tiling.bias import stored
@@ -53,8 +54,7 @@ def on_loops(scheme: Scheme, isa: Isa) -> bool:
     """Whether passes over loops write the kernel of a scheme of dot groups (`tiling.rewrite.dot_groups`)."""
     problem = scheme.problem
     plain = all(len(dim) == 1 for dim in scheme.extents) and not problem.flat_pixels
-    by_vectors = isa.matrix is None and not problem.transposed_output
-    return plain and by_vectors and problem.exchange_dim is None
+    return plain and isa.matrix is None and problem.exchange_dim is None
 
 
 def facts_of(scheme: Scheme, isa: Isa, stream: bool) -> Facts:
@@ -67,11 +67,13 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     """A kernel written by passes over loops."""
     (_, plain), (_, packed), *_, (_, kernel) = stages(facts_of(scheme, isa, stream))
     used = scheme.problem.extents[scheme.problem.vector_dim] % isa.lanes
+    turned = transposed_rows(kernel)
     types = {buffer.name: "float" for buffer in buffers(kernel)}
     types |= {"X": isa.x_type(scheme.problem), "W": isa.word, "Y": ELEMENTS[scheme.problem.output_dtype].c}
-    printer = Printer(kernel, types, isa.vector_type, {used: "TAIL"}, threads)
+    printer = Printer(kernel, types, isa.vector_type, {used: "TAIL"} | {n: f"FIRST_{n}" for n in turned}, threads)
     cursors = any(isinstance(statement, Cursors) for statement in walk(kernel.body))
     inside = Inside(printer.functions(), printer.body(), used > 0, cursors, strides(kernel))
+    inside = replace(inside, transposed=turned)
     own = (buffer for buffer in buffers(kernel) if buffer.memory == "own")
     following = any(view == NEXT for function in kernel.functions for view, _ in function.views)
     inside = replace(inside, panel=sum(LANE_BYTES * prod(buffer.shape) for buffer in own), next_panel=following)

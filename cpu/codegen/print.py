@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from cpu.codegen.expression import indented
 from tiling.loops.index import Index, Part
@@ -51,6 +52,7 @@ from tiling.loops.language import (
     Team,
     View,
     buffers,
+    walk,
 )
 
 
@@ -78,6 +80,13 @@ class Printer:
     masks: Mapping[int, str]
     threads: int
     in_team: bool = False
+
+    @cached_property
+    def buffers(self) -> dict[str, Buffer]:
+        """Every buffer by its name, those in the registers of functions too."""
+        bodies = (self.kernel.body, *(function.body for function in self.kernel.functions))
+        own = (s.buffer for body in bodies for s in walk(body) if isinstance(s, Alloc))
+        return {buffer.name: buffer for buffer in (*self.kernel.arrays, *own)}
 
     def functions(self) -> list[PrintedFunction]:
         """The functions that the kernel calls."""
@@ -111,8 +120,11 @@ class Printer:
         for statement in body:
             if isinstance(statement, View):
                 here[statement.name] = here[statement.address.buffer]
+            if isinstance(statement, Alloc):
+                here[statement.buffer.name] = statement.buffer.name
             found += self.statement(statement, here)
-        return found + [f"free({s.buffer.name});" for s in body if isinstance(s, Alloc)]
+        own = (s.buffer for s in body if isinstance(s, Alloc) and s.buffer.memory == "own")
+        return found + [f"free({buffer.name});" for buffer in own]
 
     def statement(self, statement: Statement, arrays: Mapping[str, str]) -> list[str]:
         """The lines of one statement."""
@@ -130,6 +142,8 @@ class Printer:
             case Team(body):
                 lines = ["{", *indented(replace(self, in_team=True).lines(body, arrays)), "}"]
                 return ["#pragma omp parallel num_threads(THREADS)"] * (self.threads > 1) + lines
+            case Alloc(Buffer(name=name, shape=(vectors, _), memory="registers")):
+                return [f"{self.vector} {name}[{vectors}];"]
             case Alloc(Buffer(name=name)):
                 return [f"{self.types[name]} *const {name} = own_{name}();"]
             case Raise(name):
@@ -215,13 +229,15 @@ class Printer:
         raise TypeError(f"{type(operand).__name__} has no text in C: a pass has to lower it")
 
     def element(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:
-        """One element of an array."""
+        """One element of an array; of a buffer in registers, a vector."""
+        if self.buffers[arrays[buffer]].memory == "registers":
+            return f"{buffer}[{number(at[0])}]"
         place = self.address(Address(buffer, at), arrays)
         return f"{buffer}[{'0' if place == buffer else place.removeprefix(f'{buffer} + ')}]"
 
     def address(self, address: Address, arrays: Mapping[str, str]) -> str:
         """A pointer and the strides that it moves by."""
-        buffer = next(b for b in buffers(self.kernel) if b.name == arrays[address.buffer])
+        buffer = self.buffers[arrays[address.buffer]]
         terms = [stepped(index, buffer, axis) for axis, index in enumerate(address.at)]
         return " + ".join([address.buffer, *(term for term in terms if term)])
 

@@ -23,6 +23,7 @@ from cpu.passes.split_cases import split_cases
 from cpu.passes.stage_panels import plan_panels, stage_panels
 from cpu.passes.store_lines import store_lines
 from cpu.passes.stream_stores import stream_stores
+from cpu.passes.transpose_stores import transpose_stores
 from cpu.passes.unroll import unroll
 from cpu.passes.vectorise import vectorise
 from cpu.passes.walk_pointers import walk_pointers
@@ -60,11 +61,16 @@ class Pass:
 PASSES = (
     Pass("pack weights", lambda kernel, facts: pack_weights(kernel, facts.scheme.problem, facts.packed)),
     Pass("stage panels", lambda kernel, facts: stage_panels(kernel, facts.scheme.problem, plan_panels(facts.scheme))),
-    Pass("prefetch", lambda kernel, facts: prefetch(kernel, facts.scheme.problem, plan_prefetches(facts.scheme))),
+    Pass("prefetch", lambda kernel, facts: prefetch(kernel, facts.scheme.problem, plan_prefetches(facts.scheme, facts.stream))),
     Pass("bound taps", lambda kernel, facts: bound_taps(kernel)),
     Pass("split cases", lambda kernel, facts: split_cases(kernel)),
     Pass("outline", lambda kernel, facts: outline(kernel)),
     Pass("bind cores", lambda kernel, facts: bind_cores(kernel)),
+    Pass(
+        "transpose stores",
+        lambda kernel, facts: transpose_stores(kernel, facts.scheme.problem, facts.isa.lanes),
+        lambda facts: facts.scheme.problem.transposed_output,
+    ),
     Pass("vectorise", lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, facts.zero)),
     Pass("walk pointers", lambda kernel, facts: walk_pointers(kernel)),
     Pass("order step", lambda kernel, facts: order_step(kernel, facts.isa.registers)),

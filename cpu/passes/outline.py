@@ -96,7 +96,7 @@ class _Outliner:
 def _comment(tile: Block) -> str:
     """`14 rows x 2 vectors, summed over c to 64, s to 3; w >= 42`."""
     rows, vectors, _ = next(s.buffer.shape for s in tile.body if isinstance(s, Alloc))
-    loops = [s for s in walk(tile.body) if isinstance(s, For) and s.kind == "serial"]
+    loops = [s for s in walk(tile.body) if isinstance(s, For) and s.kind == "serial" and s.dim]
     steps = ", ".join(dict.fromkeys(f"{s.dim} by {s.step} to {s.stop}" for s in loops))
     return "; ".join([f"{rows} rows x {vectors} vectors, summed over {steps or 'one step'}", *tile.notes])
 

@@ -6,6 +6,7 @@
                                         acc += X[…] * W[32*k]
 
 A cursor walks the next panel, or the next rows of x, while the tiles multiply this one. The loop over panels aims it.
+Before its first sums a tile asks for the lines of y that it will store to in many places, as a transposed tile does.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tiling.loops.language import (
     Block,
     Body,
     Cursors,
+    Flag,
     For,
     If,
     Inside,
@@ -36,15 +38,17 @@ from tiling.loops.language import (
     walk,
     with_blocks,
 )
-from tiling.loops.lower import position
+from tiling.loops.lower import FIRST, position
 from tiling.loops.prefetch import (
     LINE,
     PREFETCH_DISTANCE,
     Apart,
     NextPanel,
     Piece,
+    Places,
     apart,
     next_panel,
+    outputs,
     pieces,
     streams_past_l1,
 )
@@ -55,6 +59,7 @@ from tiling.tensor import Tensor
 
 _IN_LINE = LINE // LANE_BYTES
 NEXT = "next"  # the pointer to the next panel
+POINT = "point"  # counts the points of the vectorised dim in a tile
 
 
 @dataclass(frozen=True)
@@ -66,12 +71,13 @@ class Plan:
     past_l1: bool
     apart: Apart | None
     next_panel: NextPanel | None
+    outputs: Places
 
 
-def plan_prefetches(scheme: Scheme) -> tuple[Plan, ...]:
-    """The plan of every register tile of a scheme, in the order of its text."""
+def plan_prefetches(scheme: Scheme, stream: bool) -> tuple[Plan, ...]:
+    """The plan of every register tile of a scheme, in the order of its text. stream: stores may bypass the caches."""
     problem = scheme.problem
-    decide = (pieces, streams_past_l1, apart, next_panel)
+    decide = (pieces, streams_past_l1, apart, next_panel, (lambda *tile: ()) if stream else outputs)
     return tuple(Plan(tile, *(each(problem, tile) for each in decide)) for tile in nest.tiles(nest.lower(scheme)))
 
 
@@ -129,7 +135,25 @@ class _Prefetcher:
             return tuple(with_blocks(statement, change) for statement in block)
 
         views = (self.next_pixels(plan, plan.next_panel),) if plan.next_panel else ()
-        return replace(tile, body=(*views, *change(tile.body)))
+        return replace(tile, body=(*views, *self.of_outputs(tile.body, plan), *change(tile.body)))
+
+    def of_outputs(self, body: Body, plan: Plan) -> Body:
+        """What a tile prefetches of y before its first sums, for each point of the vectorised dim."""
+        y, dim = self.problem.output, self.problem.vector_dim
+        here = _positions(plan.tile.outer)
+        point = here.get(dim, ZERO) + variable(POINT)
+        lines = []
+        for start, at in plan.outputs:
+            offsets = {d: here.get(d, ZERO) + offset for d, offset in start}
+            *outer, last = _element(y, {**here, **offsets, dim: point})
+            lines.append(Prefetch(Address("Y", (*outer, last + at)), 2, write=True))
+        if not lines:
+            return ()
+        exists = (If((Inside(point, None, self.problem.extents[dim]),), tuple(lines)),)
+        width = constant(plan.tile.register.extents[dim])
+        loop = For(POINT, ZERO, width, 1, exists)
+        again = any(isinstance(s, If) and Flag(FIRST) in s.conditions for s in body)
+        return (If((Flag(FIRST),), (loop,)),) if again else (loop,)
 
     def lines(self, step: Body, plan: Plan) -> Body:
         """What one step prefetches."""

@@ -17,6 +17,7 @@ from tiling.loops.functions import PRODUCTS
 from tiling.loops.index import ZERO, Index
 from tiling.loops.language import (
     Address,
+    Alloc,
     Apply,
     Body,
     Do,
@@ -34,9 +35,9 @@ from tiling.loops.language import (
     Store,
     Value,
     buffers,
+    walk,
     with_blocks,
 )
-from tiling.loops.lower import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, with_operands
 
 
@@ -49,7 +50,8 @@ def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool
 
     def whole(body: Body, views: dict[str, str]) -> Body:
         copies = frozenset(view for view, array in views.items() if array in packed)
-        return _Vectoriser(instructions, lanes, zero, copies).body(body)
+        registers = frozenset(s.buffer.name for s in walk(body) if isinstance(s, Alloc) and s.buffer.memory == "registers")
+        return _Vectoriser(instructions, lanes, zero, copies, registers).body(body)
 
     functions = tuple(replace(f, body=whole(f.body, dict(f.views))) for f in kernel.functions)
     return replace(kernel, body=whole(kernel.body, {name: name for name in packed}), functions=functions)
@@ -57,12 +59,16 @@ def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool
 
 @dataclass(frozen=True)
 class _Vectoriser:
-    """copies: what holds whole vectors, with zeros in lanes that nothing needs, so that no load of it is masked."""
+    """copies: what holds whole vectors, with zeros in lanes that nothing needs, so that no load of it is masked.
+
+    registers: the buffers that are vectors in registers, such as accumulators.
+    """
 
     instructions: Instructions
     lanes: int
     zero: bool
     copies: frozenset[str]
+    registers: frozenset[str]
 
     def body(self, body: Body) -> Body:
         found: list[Statement] = []
@@ -99,7 +105,7 @@ class _Vectoriser:
         others_too: the others get 0.
         """
         assert isinstance(statement, Store)
-        if statement.buffer == ACCUMULATORS:
+        if statement.buffer in self.registers:
             return replace(statement, value=self.value(statement.value, test))
         where = Address(statement.buffer, _first_lane(statement.at))
         stores: Instructions | NarrowStores = self.instructions
@@ -112,7 +118,7 @@ class _Vectoriser:
         return Do(_invoke(stores.store_tail, p=where, lanes=_mask(test), v=vector))
 
     def value(self, value: Value, test: Inside | None) -> Value:
-        """The vector of what accumulators get, for each lane: zero, what lies in an array, or a product more."""
+        """The vector of what registers get, for each lane: zero, what lies in an array, or a product more."""
         if isinstance(value, Number) and value.value == 0:
             return _invoke(self.instructions.zero)
         if isinstance(value, Load):
@@ -130,10 +136,10 @@ class _Vectoriser:
         """The vector of what Y gets: sums, or what an epilogue makes of them."""
         if isinstance(value, Load):
             return self.load(value, test)
-        return self.floats(value) if _is_sum(value) else self.epilogue(value, test)
+        return self.floats(value) if self.is_sum(value) else self.epilogue(value, test)
 
     def load(self, load: Load, test: Inside | None) -> Value:
-        if load.buffer == ACCUMULATORS:
+        if load.buffer in self.registers:
             return load
         where = Address(load.buffer, _first_lane(load.at))
         if not _moves_with_lane(load):
@@ -160,7 +166,7 @@ class _Vectoriser:
         operands: dict[str, Operand] = {}
 
         def inside(part: Operand) -> Operand | None:
-            if _is_sum(part):
+            if self.is_sum(part):
                 operands["y"] = self.floats(part)
                 return at("y")
             if isinstance(part, Load):
@@ -175,18 +181,17 @@ class _Vectoriser:
         arrays = tuple(name for name in operands if name != "y")
         return _invoke(epilogue_instruction(arrays, of_operands, self.lanes), **operands)
 
-
-def _is_sum(value: Operand) -> bool:
-    """Whether a value is an accumulator, or the float of one."""
-    if isinstance(value, Apply) and value.function == "to_f32":
-        (value,) = value.arguments
-    return isinstance(value, Load) and value.buffer == ACCUMULATORS
+    def is_sum(self, value: Operand) -> bool:
+        """Whether a value is a sum in a register, or the float of one."""
+        if isinstance(value, Apply) and value.function == "to_f32":
+            (value,) = value.arguments
+        return isinstance(value, Load) and value.buffer in self.registers
 
 
 def _moves_with_lane(value: Value) -> bool:
     """Whether each lane has a number of its own."""
     loads = (part for part in parts_of(value) if isinstance(part, Load))
-    return any(index.coefficient("lane") for load in loads for index in load.at)
+    return any("lane" in index.names() for load in loads for index in load.at)
 
 
 def _invoke(instruction: Instruction, **operands: Operand) -> Invoke:

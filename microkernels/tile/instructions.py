@@ -141,3 +141,17 @@ def epilogue_instruction(arrays: tuple[str, ...], value: Value, lanes: int) -> I
     names = ", ".join(f"{{{name}}}" for name in ("y", *arrays))
     each = For("lane", ZERO, constant(lanes), 1, (Store("out", (LANE,), value),), "vector")
     return Instruction("epilogue", f"epilogue({names})", (each,))
+
+
+@lru_cache(maxsize=64)
+def transpose_instruction(rows: int, lanes: int) -> Instruction:
+    """The file's own function that turns vectors r0, r1 … of points into the vectors of `t`, one for each point.
+
+    Lane l of t[place] is r_l[place]. What its other lanes hold nobody may use.
+    """
+    names = [f"r{row}" for row in range(rows)]
+    text = f"transpose_{rows}({', '.join(f'{{{name}}}' for name in ('t', *names))})"
+    place = variable("place")
+    stores = [Store("t", (place * lanes + row,), at(name, place)) for row, name in enumerate(names)]
+    stores += [Store("t", (place * lanes + row,), Number(0)) for row in range(rows, lanes)]
+    return Instruction(f"transpose_{rows}", text, (For("place", ZERO, constant(lanes), 1, tuple(stores)),))

@@ -23,6 +23,7 @@ from tiling.loops.language import Body, Do, For, If, Inside, Invoke, Kernel, Let
 from tiling.loops.rewrite import parts_of
 from tiling.operators import conv2d
 from tiling.problem import Problem
+from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.scheme import Scheme
 from tiling.text.notation import parse
 
@@ -36,8 +37,9 @@ PACKING = "pack weights"  # the pass after which W is packed
 
 @dataclass(frozen=True)
 class Small:
-    """A kernel that the interpreter runs in a moment, and how it is built."""
+    """A kernel that the interpreter runs in a moment, and how it is built. problem: as its caller sees it."""
 
+    problem: Problem
     scheme: Scheme
     isa: Isa
     stream: bool
@@ -45,6 +47,11 @@ class Small:
     def stages(self) -> list[tuple[str, Kernel]]:
         """Its loops after each pass."""
         return list(stages(facts_of(self.scheme, self.isa, self.stream)))
+
+    def copied(self, x: np.ndarray) -> np.ndarray:
+        """x as the loops read it: where they read a copy, its channels come last."""
+        axis = self.problem.transposed_axis
+        return x if axis is None else np.ascontiguousarray(np.moveaxis(x, axis, -1))
 
 
 def small(random: Random) -> Small:
@@ -57,10 +64,9 @@ def small(random: Random) -> Small:
         points = prod(problem.extents.values()) // problem.extents[problem.vector_dim]
         if problem.op != operator or points * vectors * isa.lanes > MOST_PRODUCTS:
             continue
-        scheme = random_cases.scheme(random, problem, isa)
-        # Where tiles read a copy of x, the loops see the copy: not what the definition takes.
-        if problem.transposed_axis is None and on_loops(scheme, isa):
-            return Small(scheme, isa, random.random() < 0.3)
+        scheme = scheme_in_dot_groups(random_cases.scheme(random, problem, isa))
+        if on_loops(scheme, isa):
+            return Small(problem, scheme, isa, random.random() < 0.3)
     raise AssertionError
 
 
