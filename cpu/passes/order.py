@@ -61,7 +61,10 @@ class Pass:
 PASSES = (
     Pass("pack weights", lambda kernel, facts: pack_weights(kernel, facts.scheme.problem, facts.packed)),
     Pass("stage panels", lambda kernel, facts: stage_panels(kernel, facts.scheme.problem, plan_panels(facts.scheme))),
-    Pass("prefetch", lambda kernel, facts: prefetch(kernel, facts.scheme.problem, plan_prefetches(facts.scheme, facts.stream))),
+    Pass(
+        "prefetch",
+        lambda kernel, facts: prefetch(kernel, facts.scheme.problem, plan_prefetches(facts.scheme, facts.stream)),
+    ),
     Pass("bound taps", lambda kernel, facts: bound_taps(kernel)),
     Pass("split cases", lambda kernel, facts: split_cases(kernel)),
     Pass("outline", lambda kernel, facts: outline(kernel)),

@@ -27,7 +27,6 @@ from tiling.loops.language import (
     Block,
     Body,
     Buffer,
-    Condition,
     Do,
     For,
     If,

@@ -50,7 +50,9 @@ def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool
 
     def whole(body: Body, views: dict[str, str]) -> Body:
         copies = frozenset(view for view, array in views.items() if array in packed)
-        registers = frozenset(s.buffer.name for s in walk(body) if isinstance(s, Alloc) and s.buffer.memory == "registers")
+        registers = frozenset(
+            s.buffer.name for s in walk(body) if isinstance(s, Alloc) and s.buffer.memory == "registers"
+        )
         return _Vectoriser(instructions, lanes, zero, copies, registers).body(body)
 
     functions = tuple(replace(f, body=whole(f.body, dict(f.views))) for f in kernel.functions)
