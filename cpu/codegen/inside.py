@@ -15,7 +15,7 @@ from cpu.codegen.nest import Nest
 from cpu.codegen.pack import packed_lanes
 from cpu.codegen.print import PrintedFunction, Printer, strides
 from cpu.codegen.tile import TileFunction
-from cpu.passes.order import Facts, stages
+from cpu.passes.order import Facts, packed_forms, stages
 from cpu.passes.packing import PACKED, packing
 from cpu.passes.prefetch import NEXT
 from cpu.passes.transpose_stores import transposed_rows
@@ -54,7 +54,7 @@ def on_loops(scheme: Scheme, isa: Isa) -> bool:
     """Whether passes over loops write the kernel of a scheme of dot groups (`tiling.rewrite.dot_groups`)."""
     problem = scheme.problem
     plain = all(len(dim) == 1 for dim in scheme.extents) and not problem.flat_pixels
-    return plain and isa.matrix is None and problem.exchange_dim is None
+    return plain and isa.matrix is None
 
 
 def facts_of(scheme: Scheme, isa: Isa, stream: bool) -> Facts:
@@ -65,7 +65,8 @@ def facts_of(scheme: Scheme, isa: Isa, stream: bool) -> Facts:
 
 def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     """A kernel written by passes over loops."""
-    (_, plain), (_, packed), *_, (_, kernel) = stages(facts_of(scheme, isa, stream))
+    forms = dict(stages(facts_of(scheme, isa, stream)))
+    *_, kernel = forms.values()
     used = scheme.problem.extents[scheme.problem.vector_dim] % isa.lanes
     turned = transposed_rows(kernel)
     types = {buffer.name: "float" for buffer in buffers(kernel)}
@@ -79,7 +80,7 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     inside = replace(inside, panel=sum(LANE_BYTES * prod(buffer.shape) for buffer in own), next_panel=following)
     if isa.word != "float":
         return inside  # to pack words from numbers is no matter of loops yet
-    pack = packing(plain, packed)
+    pack = packing(*packed_forms(forms))
     packer = Printer(pack, types | {PACKED: "float"}, isa.vector_type, {}, 1)
     return replace(inside, axes=inside.axes + strides(pack), pack=packer.body())
 

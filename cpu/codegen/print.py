@@ -35,6 +35,7 @@ from tiling.loops.language import (
     For,
     Function,
     If,
+    Immediate,
     Invoke,
     Kernel,
     Let,
@@ -224,6 +225,8 @@ class Printer:
                 return self.address(operand, arrays)
             case Mask(lanes):
                 return self.masks[lanes.offset]
+            case Immediate(index):
+                return number(index)
             case Invoke(instruction, operands):
                 return instruction.text.format(**{name: self.operand(given, arrays) for name, given in operands})
         raise TypeError(f"{type(operand).__name__} has no text in C: a pass has to lower it")
@@ -282,6 +285,8 @@ def number(index: Index) -> str:
 
 def _part(part: Part) -> str:
     left, right = number(part.left), number(part.right)
+    if part.operation == "^":
+        return f"({left} ^ {right})"
     if part.operation in ("min", "max"):
         return f"({left} {'<' if part.operation == 'min' else '>'} {right} ? {left} : {right})"
     return (

@@ -3,6 +3,7 @@
 Read in this order:
 
     order               the list of passes
+    exchange_lanes      groups of channels side by side in a vector
     pack_weights        weights in the order in which loops read them
     packing             the loops that pack
     stage_panels        a part of x that several tiles share, packed on the way

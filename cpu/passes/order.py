@@ -7,11 +7,12 @@ A new optimisation is a file of this room and a line of `PASSES`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cpu.passes.bind_cores import bind_cores
 from cpu.passes.bound_taps import bound_taps
+from cpu.passes.exchange_lanes import exchange_lanes
 from cpu.passes.hoist_accumulators import hoist_accumulators
 from cpu.passes.load_zero import load_zero
 from cpu.passes.order_step import order_step
@@ -58,8 +59,15 @@ class Pass:
     applies: Callable[[Facts], bool] = lambda facts: True
 
 
+PACK_WEIGHTS = "pack weights"  # the pass after which W is packed
+
 PASSES = (
-    Pass("pack weights", lambda kernel, facts: pack_weights(kernel, facts.scheme.problem, facts.packed)),
+    Pass(
+        "exchange lanes",
+        lambda kernel, facts: exchange_lanes(kernel, facts.scheme.problem.exchange_dim or ""),
+        lambda facts: facts.scheme.problem.exchange_dim is not None,
+    ),
+    Pass(PACK_WEIGHTS, lambda kernel, facts: pack_weights(kernel, facts.scheme.problem, facts.packed)),
     Pass("stage panels", lambda kernel, facts: stage_panels(kernel, facts.scheme.problem, plan_panels(facts.scheme))),
     Pass(
         "prefetch",
@@ -110,3 +118,9 @@ def stages(facts: Facts) -> Iterator[tuple[str, Kernel]]:
         if each.applies(facts):
             kernel = each.run(kernel, facts)
             yield each.name, kernel
+
+
+def packed_forms(forms: Mapping[str, Kernel]) -> tuple[Kernel, Kernel]:
+    """The kernel before W is packed, and after that. forms: all stages."""
+    names = list(forms)
+    return forms[names[names.index(PACK_WEIGHTS) - 1]], forms[PACK_WEIGHTS]

@@ -5,6 +5,7 @@
                                                                                  acc: acc[m_u, v])
 
 What all lanes share is broadcast, what lies side by side is loaded as a vector, and a test on the lane becomes a mask.
+Where lane l reads what lane l ^ c holds, lanes are exchanged.
 An epilogue becomes a call of the file's own vector function, and a rounding to fewer bits part of its store.
 """
 
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from microkernels.tile.instructions import Instructions, NarrowStores, at, epilogue_instruction
+from cpu.passes.exchange_lanes import exchange_of
+from microkernels.tile.instructions import Instructions, NarrowStores, at, epilogue_instruction, words_instruction
 from tiling.loops.functions import PRODUCTS
 from tiling.loops.index import ZERO, Index
 from tiling.loops.language import (
@@ -23,6 +25,7 @@ from tiling.loops.language import (
     Do,
     For,
     If,
+    Immediate,
     Inside,
     Instruction,
     Invoke,
@@ -108,7 +111,7 @@ class _Vectoriser:
         """
         assert isinstance(statement, Store)
         if statement.buffer in self.registers:
-            return replace(statement, value=self.value(statement.value, test))
+            return _exchanged(replace(statement, value=self.value(statement.value, test)))
         where = Address(statement.buffer, _first_lane(statement.at))
         stores: Instructions | NarrowStores = self.instructions
         value = statement.value
@@ -128,6 +131,8 @@ class _Vectoriser:
         assert isinstance(value, Apply)
         if value.function == "alone":
             return self.alone(value, test)
+        if value.function == "word":
+            return self.words(value, test)
         acc, product = value.arguments
         assert isinstance(product, Apply) and product.function in PRODUCTS
         # One factor is a vector. All lanes may share the other, and then it comes first.
@@ -143,6 +148,8 @@ class _Vectoriser:
     def load(self, load: Load, test: Inside | None) -> Value:
         if load.buffer in self.registers:
             return load
+        if exchange := exchange_of(load.at[-1]):
+            return _invoke(self.instructions.exchange, x=self.load(_still(load, exchange), test), c=Immediate(exchange))
         where = Address(load.buffer, _first_lane(load.at))
         if not _moves_with_lane(load):
             return _invoke(self.instructions.broadcast, p=where)
@@ -158,6 +165,19 @@ class _Vectoriser:
         if test is None:
             return _invoke(self.instructions.alone, p=where)
         return _invoke(self.instructions.alone_tail, lanes=_mask(test), p=where)
+
+    def words(self, value: Apply, test: Inside | None) -> Value:
+        """Words of narrow numbers, each for the lanes of its group."""
+        loads = [load for load in value.arguments if isinstance(load, Load)]
+        if exchange := exchange_of(loads[0].at[-1]):
+            still = Apply("word", tuple(_still(load, exchange) for load in loads))
+            return _invoke(self.instructions.exchange, x=self.words(still, test), c=Immediate(exchange))
+        first = _first_lane(loads[0].at)
+        numbers = tuple(load.at[-1] - first[-1] for load in loads)
+        alone = self.instructions.alone if test is None else self.instructions.alone_tail
+        words = words_instruction(alone.text, numbers, self.lanes, test is not None)
+        mask = {} if test is None else {"lanes": _mask(test)}
+        return _invoke(words, **mask, p=Address(loads[0].buffer, first))
 
     def floats(self, value: Value) -> Value:
         """The sums of a vector as floats."""
@@ -188,6 +208,26 @@ class _Vectoriser:
         if isinstance(value, Apply) and value.function == "to_f32":
             (value,) = value.arguments
         return isinstance(value, Load) and value.buffer in self.registers
+
+
+def _exchanged(store: Store) -> Statement:
+    """A store of a value for which lanes are exchanged; without any exchange where c is 0."""
+    number = next((part.number for part in parts_of(store.value) if isinstance(part, Immediate)), None)
+    if number is None:
+        return store
+
+    def still(part: Operand) -> Operand | None:
+        exchanged = isinstance(part, Invoke) and any(isinstance(given, Immediate) for _, given in part.operands)
+        return dict(part.operands)["x"] if isinstance(part, Invoke) and exchanged else None
+
+    plain = replace(store, value=with_operands(store.value, still))
+    return If((Inside(number, 0, 1),), (plain,), (store,))
+
+
+def _still(load: Load, exchange: Index) -> Load:
+    """The load of every lane's own element."""
+    none = dict.fromkeys(exchange.names(), ZERO)
+    return replace(load, at=tuple(index.replaced(none) for index in load.at))
 
 
 def _moves_with_lane(value: Value) -> bool:

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import numpy as np
 
 from cpu.codegen.inside import facts_of, on_loops
-from cpu.passes.order import stages
+from cpu.passes.order import PACK_WEIGHTS, stages
 from cpu.passes.packing import packing
 from microkernels.tile.isa import ISAS, Isa
 from tests.support import random_cases
@@ -29,7 +29,7 @@ from tiling.text.notation import parse
 
 # Enough for every pass to have its say; more only takes the interpreter longer.
 MOST_PRODUCTS = 600
-PACKING = "pack weights"  # the pass after which W is packed
+PACKING = PACK_WEIGHTS
 
 
 # ---- small random kernels
@@ -56,7 +56,7 @@ class Small:
 
 def small(random: Random) -> Small:
     """A random problem and scheme that passes write."""
-    operator = random.choice(("matmul", "conv2d", "conv2d", "depthwise2d"))
+    operator = random.choice(("matmul", "conv2d", "conv2d", "depthwise2d", "grouped2d"))
     for _ in count():
         isa = random.choice([isa for isa in ISAS.values() if isa.dtype == "f32"])
         problem = random_cases.followed(random, random_cases.problem(random, isa, 2 * MOST_PRODUCTS))
@@ -79,15 +79,15 @@ def stages_by_name(problem: Problem, text: str, isa: str = "portable", stream: b
 # ---- weights in packed order
 
 
-def packed(lowered: Kernel, packing: Kernel, w: np.ndarray) -> np.ndarray:
+def packed(plain: Kernel, packing: Kernel, w: np.ndarray) -> np.ndarray:
     """The weights as the kernel after "pack weights" reads them.
 
-    Both kernels have the same products: where the lowered one reads W[i], the other reads packed[j]. A place has one
+    Both kernels have the same products: where the plain one reads W[i], the other reads packed[j]. A place has one
     number; what no product reads is NaN, and what only lanes beyond the last column read is 0.
     """
     (buffer,) = [b for b in packing.arrays if b.name == "W"]
     found = np.full(buffer.shape, np.nan, np.float32)
-    for edges, source, target, numbers in _pairs(lowered.body, packing.body, {}, ()):
+    for edges, source, target, numbers in _pairs(plain.body, packing.body, {}, ()):
         exists = all(edge.index.at(numbers) < edge.high for edge in edges)
         value = w[tuple(i.at(numbers) for i in source.at)] if exists else np.float32(0)
         (place,) = (i.at(numbers) for i in target.at)

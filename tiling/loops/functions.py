@@ -76,6 +76,13 @@ def alone(v: Number) -> Number:
     return np.asarray(v).astype(np.uint32)[()]
 
 
+def word(*numbers: Number) -> Number:
+    """The word that holds numbers side by side."""
+    bits = 32 // len(numbers)
+    parts = (np.asarray(v).astype(np.uint32) << np.uint32(bits * n) for n, v in enumerate(numbers))
+    return sum(parts, np.uint32(0))
+
+
 def to_f32(v: Number) -> Number:
     """The float of an s32."""
     return np.asarray(v).astype(np.float32)[()]
@@ -150,6 +157,7 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "dot_int8": dot_int8,
     "dot_int8_add": dot_int8_add,
     "alone": alone,
+    "word": word,
     "to_f32": to_f32,
     "to_bf16": to_bf16,
     "to_u8": to_u8,

@@ -39,6 +39,7 @@ from tiling.loops.language import (
     For,
     Function,
     If,
+    Immediate,
     Inside,
     Instruction,
     Invoke,
@@ -320,6 +321,8 @@ def vector_lanes(instruction: Instruction) -> int:
 def _hand_over(name: str, operand: Operand, scope: _Scope, inner: _Scope) -> None:
     if isinstance(operand, Mask):
         inner.numbers[name] = operand.lanes.at(scope.numbers)
+    elif isinstance(operand, Immediate):
+        inner.numbers[name] = operand.number.at(scope.numbers)
     elif isinstance(operand, Address):
         array = scope.arrays[operand.buffer].moved(name, _at(operand.at, scope))
         inner.arrays[name] = _flat(array)

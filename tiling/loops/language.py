@@ -74,6 +74,13 @@ class Mask:
 
 
 @dataclass(frozen=True, slots=True)
+class Immediate:
+    """A number that is part of an instruction itself, which is known once loops are unrolled."""
+
+    number: Index
+
+
+@dataclass(frozen=True, slots=True)
 class Invoke:
     """An instruction of the machine, with its operands by name. It has a value where the instruction gives one."""
 
@@ -82,7 +89,7 @@ class Invoke:
 
 
 Value = Number | Load | Register | Apply | Invoke
-Operand = Value | Address | Mask
+Operand = Value | Address | Mask | Immediate
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +99,14 @@ class Instruction:
     text: C or PTX with a field `{name}` for each operand. meaning: statements over buffers of those names. They store a
     value to the buffer `out`, which has as many elements as a vector has lanes; an operand that is a vector is a buffer
     of so many elements, a mask is the number `{name}` of used lanes. dtype: that of `out`; "" for that of `p`.
+    registers: vector registers that it takes beside those of its operands and its value.
     """
 
     name: str
     text: str
     meaning: tuple[Statement, ...] = field(compare=False)
     dtype: str = field(default="f32", compare=False)
+    registers: int = field(default=0, compare=False)
 
 
 # --- conditions -------------------------------------------------------------------------------------------------------

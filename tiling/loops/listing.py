@@ -37,6 +37,7 @@ from tiling.loops.language import (
     For,
     Function,
     If,
+    Immediate,
     Invoke,
     Kernel,
     Let,
@@ -257,8 +258,8 @@ def _operand(operand: Operand) -> str:
         case Address(buffer, at):
             moved = any(index != Index(()) for index in at)
             return f"{buffer} + [{', '.join(map(str, at))}]" if moved else buffer
-        case Mask(lanes):
-            return str(lanes)
+        case Mask(index) | Immediate(index):
+            return str(index)
         case Invoke(instruction, operands):
             named = len(operands) > 1
             given = (f"{name}: {_operand(each)}" if named else _operand(each) for name, each in operands)

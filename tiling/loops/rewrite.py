@@ -20,6 +20,7 @@ from tiling.loops.language import (
     Do,
     For,
     If,
+    Immediate,
     Inside,
     Invoke,
     Let,
@@ -82,6 +83,8 @@ def _place(operand: Operand, change: ChangeIndex) -> Operand | None:
         return Load(operand.buffer, tuple(change(index) for index in operand.at))
     if isinstance(operand, Address):
         return Address(operand.buffer, tuple(change(index) for index in operand.at))
+    if isinstance(operand, Immediate):
+        return Immediate(change(operand.number))
     return Mask(change(operand.lanes)) if isinstance(operand, Mask) else None
 
 
