@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from cpu.codegen.expression import indented
 from tiling.loops.index import Index, Part
@@ -79,6 +80,16 @@ class Printer:
     threads: int
     in_team: bool = False
 
+    @cached_property
+    def buffers(self) -> dict[str, Buffer]:
+        """The arrays of the kernel and of its workers, by name."""
+        return {buffer.name: buffer for buffer in buffers(self.kernel)}
+
+    @cached_property
+    def written(self) -> set[str]:
+        """The arrays that the kernel writes to."""
+        return {"Y", *(name for name, buffer in self.buffers.items() if buffer.memory == "own")}
+
     def functions(self) -> list[PrintedFunction]:
         """The functions that the kernel calls."""
         return [self.function(function) for function in self.kernel.functions]
@@ -97,12 +108,11 @@ class Printer:
 
     def body(self) -> list[str]:
         """The lines of the kernel itself."""
-        return self.lines(self.kernel.body, {buffer.name: buffer.name for buffer in buffers(self.kernel)})
+        return self.lines(self.kernel.body, {name: name for name in self.buffers})
 
     def pointer(self, array: str) -> str:
         """The type of a pointer to an element of an array. Inputs are only read."""
-        written = {"Y", *(buffer.name for buffer in buffers(self.kernel) if buffer.memory == "own")}
-        return f"{self.types[array]} *" if array in written else f"const {self.types[array]} *"
+        return f"{self.types[array]} *" if array in self.written else f"const {self.types[array]} *"
 
     def lines(self, body: Body, arrays: Mapping[str, str]) -> list[str]:
         """The lines of a block. arrays: the array that each name shows."""
@@ -221,7 +231,7 @@ class Printer:
 
     def address(self, address: Address, arrays: Mapping[str, str]) -> str:
         """A pointer and the strides that it moves by."""
-        buffer = next(b for b in buffers(self.kernel) if b.name == arrays[address.buffer])
+        buffer = self.buffers[arrays[address.buffer]]
         terms = [stepped(index, buffer, axis) for axis, index in enumerate(address.at)]
         return " + ".join([address.buffer, *(term for term in terms if term)])
 

@@ -46,7 +46,9 @@ from tiling.loops.language import (
 )
 from tiling.loops.lower import ACCUMULATORS
 
-Placed = dict[tuple[Operand, tuple[int, ...]], Invoke]
+Placed = dict[
+    tuple[int, tuple[int, ...]], Invoke
+]  # by the operand's identity: to hash all of it takes ten times as long
 
 
 class _Product(NamedTuple):
@@ -220,7 +222,7 @@ def _place(operand: Operand, at: Mapping[str, int], placed: Placed) -> Invoke:
     assert isinstance(address, Address)
     indices = tuple(_at(index, at) for index in address.at)
     masks = tuple((name, Mask(_at(mask.lanes, at))) for name, mask in others if isinstance(mask, Mask))
-    key = operand, tuple(index.offset for index in indices)
+    key = id(operand), tuple(index.offset for index in indices)
     if key not in placed:
         placed[key] = Invoke(operand.instruction, ((name, Address(address.buffer, indices)), *masks))
     return placed[key]
