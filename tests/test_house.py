@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 ROOMS = {
     "tiling": set(),
     "tiling.loops": {"tiling"},
+    "tiling.program": {"tiling", "tiling.loops"},
     "tiling.rewrite": {"tiling", "tiling.loops"},
     "tiling.suites": set(),
     "tiling.text": {"tiling", "tiling.rewrite", "tiling.suites"},
