@@ -1,7 +1,7 @@
 """The reference of programs: each statement by its definition, with NumPy, over all its points at once.
 
 It shares nothing with what writes kernels. Floats are computed in float64 and not rounded in between, whole numbers
-exactly, so on small integers a kernel's result is `==` to this one.
+with 64 bits, so on small integers a kernel's result is `==` to this one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy.special import erf
 
 from cpu.runtime.numbers import from_bits, to_bits
 from tiling.program.dtypes import FLOATS
-from tiling.program.functions import FUNCTIONS, REAL
+from tiling.program.functions import FUNCTIONS, REAL, SAME
 from tiling.program.infer import Sized
 from tiling.program.language import Access, Dim, Expression, Number, Reduce, Statement
 
@@ -75,10 +75,15 @@ class _Points:
         arguments = [self.at(argument) for argument in value.arguments]
         if FUNCTIONS[value.function].gives == REAL:
             arguments = [argument.astype(np.float64) for argument in arguments]
+        elif FUNCTIONS[value.function].gives == SAME and value.function != "where":
+            # To arithmetic a truth is 0 or 1.
+            arguments = [argument * 1 for argument in arguments]
         return np.asarray(_MEANING[value.function](*arguments))
 
     def element(self, access: Access) -> Numbers:
         array = self.arrays[access.array]
+        if array.dtype.kind in "iu":
+            array = array.astype(np.int64)
         at = np.broadcast_arrays(*(self.at(index) for index in access.at)) if access.at else []
         inside = np.asarray(True)
         for index, extent in zip(at, array.shape):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar, cast
 
@@ -13,6 +13,7 @@ from tiling.loops.language import (
     Apply,
     Body,
     Call,
+    Choose,
     Condition,
     Copy,
     Decide,
@@ -26,7 +27,9 @@ from tiling.loops.language import (
     Load,
     Mask,
     Operand,
+    Position,
     Prefetch,
+    Read,
     Set,
     Stage,
     Statement,
@@ -51,6 +54,9 @@ def with_operands(operand: Kind, change: ChangeOperand) -> Kind:
     elif changed is None and isinstance(operand, Invoke):
         operands = tuple([(name, with_operands(given, change)) for name, given in operand.operands])
         changed = Invoke(operand.instruction, operands)
+    elif changed is None and isinstance(operand, Choose):
+        either = (with_operands(value, change) for value in (operand.value, operand.otherwise))
+        changed = Choose(operand.conditions, *either)
     return operand if changed is None else cast(Kind, changed)
 
 
@@ -64,6 +70,8 @@ def with_values(statement: Statement, change: ChangeOperand) -> Statement:
     if isinstance(statement, Let):
         value = None if statement.value is None else with_operands(statement.value, change)
         return Let(statement.name, value, statement.changes)
+    if isinstance(statement, Read):
+        return Read(statement.name, with_operands(statement.value, change))
     if isinstance(statement, Do):
         return Do(with_operands(statement.invoke, change))
     if isinstance(statement, (View, Prefetch, Aim)):
@@ -86,6 +94,13 @@ def _place(operand: Operand, change: ChangeIndex) -> Operand | None:
         return Load(operand.buffer, tuple([change(index) for index in operand.at]))
     if isinstance(operand, Address):
         return Address(operand.buffer, tuple([change(index) for index in operand.at]))
+    if isinstance(operand, Position):
+        return Position(change(operand.index))
+    if isinstance(operand, Choose):
+        either = (
+            with_operands(value, lambda part: _place(part, change)) for value in (operand.value, operand.otherwise)
+        )
+        return Choose(_conditions(operand.conditions, change), *either)
     return Mask(change(operand.lanes)) if isinstance(operand, Mask) else None
 
 
@@ -158,7 +173,7 @@ def places(body: Body) -> Iterator[Load | Address | Store]:
 
 def operands_of(statement: Statement) -> tuple[Operand, ...]:
     """The values and addresses that a statement itself has, without those of the statements inside."""
-    if isinstance(statement, (Store, Let, Set)):
+    if isinstance(statement, (Store, Let, Set, Read)):
         return () if statement.value is None else (statement.value,)
     if isinstance(statement, Do):
         return (statement.invoke,)
@@ -172,12 +187,12 @@ def operands_of(statement: Statement) -> tuple[Operand, ...]:
 def parts_of(value: Value | Operand) -> Iterator[Operand]:
     """The value and all values inside it."""
     yield value
-    arguments = (
-        value.arguments
-        if isinstance(value, Apply)
-        else (operand for _, operand in value.operands)
-        if isinstance(value, Invoke)
-        else ()
-    )
+    arguments: Iterable[Operand] = ()
+    if isinstance(value, Apply):
+        arguments = value.arguments
+    elif isinstance(value, Invoke):
+        arguments = (operand for _, operand in value.operands)
+    elif isinstance(value, Choose):
+        arguments = (value.value, value.otherwise)
     for argument in arguments:
         yield from parts_of(argument)

@@ -9,4 +9,5 @@ Read in this order:
     indices      index expressions as sums of dims
     dtypes       in which dtype values meet
     infer        extents, shapes and dtypes of a program; checks every index
+    lower        a program as plain loops
 """

@@ -1,6 +1,7 @@
 """The dtypes of programs: in which one values meet, and what a statement gives.
 
-f16 and bf16 are how numbers are stored: they are computed in f32. Whole numbers are s64 s32 s8 u8, a truth is bool.
+f16 and bf16, s8 and u8 are how numbers are stored: they are computed in f32, and in s32. A truth is bool; arithmetic
+takes it for 0 or 1.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def dtype_in(value: Expression, dtypes: Mapping[str, str]) -> str:
         met = promoted(met, dtype_in(argument, dtypes))
     if function.gives == REAL:
         return real(met)
+    if met == "bool" and not function.choice:
+        met = "s64"
     return {SAME: met, TRUTH: "bool"}.get(function.gives, function.gives)
 
 
@@ -67,7 +70,7 @@ def real(dtype: str) -> str:
 
 def computed_in(dtype: str) -> str:
     """The dtype in which a value of a stored dtype is computed."""
-    return {"f16": "f32", "bf16": "f32"}.get(dtype, dtype)
+    return {"f16": "f32", "bf16": "f32", "s8": "s32", "u8": "s32"}.get(dtype, dtype)
 
 
 def _reduced(kind: str, dtype: str) -> str:

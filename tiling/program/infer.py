@@ -16,7 +16,7 @@ from math import prod
 
 from tiling.loops.index import Index
 from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR
-from tiling.program.dtypes import INTEGERS, computed_in, given_by
+from tiling.program.dtypes import FLOATS, INTEGERS, computed_in, given_by
 from tiling.program.indices import affine, is_window
 from tiling.program.language import Access, Apply, Dim, Expression, Program, Reduce, Statement, parts
 from tiling.program.names import ProgramError
@@ -216,8 +216,12 @@ class _Sizing:
     def check(self, number: int, statement: Statement) -> None:
         """Every index of a statement is a whole number inside its array, or says what counts outside."""
         for access in statement.accesses:
+            where, dtype = f"statement {number + 1}, {access}", self.dtypes[access.array]
+            if dtype not in FLOATS and access.outside not in (None, 0, 1):
+                whole = isinstance(access.outside, int) and dtype != "bool"
+                if not whole:
+                    raise ProgramError(f"{where}: {access.outside} is no {dtype}, which {access.array} is made of")
             for axis, index in enumerate(access.at):
-                where = f"statement {number + 1}, {access}"
                 if self.indexed(index, where) is None or access.outside is not None:
                     continue
                 low, high = self.bounds(index)

@@ -120,6 +120,9 @@ def test_values_of_two_dtypes_meet_in_one_that_is_no_narrower(left, right):
         ("y[i] = x[i]", {"q": 3}, {}, "q=3: the program has no dim q; its dims are i"),
         ("y[i] = x[i]", {"i": 0}, {}, "i=0: an extent is a whole number"),
         ("y[i] = x[i]", {"i": 3}, {"z": (3,)}, "z is no input of the program; its inputs are x"),
+        ("x: s32; y[i] = x[i-1] else -inf", {"i": 4}, {}, "x[i - 1] else -inf: -inf is no s32, which x is made of"),
+        ("x: s32; y[i] = x[i-1] else 0.5", {"i": 4}, {}, "0.5 is no s32"),
+        ("x: bool; y[i] = x[i-1] else 2", {"i": 4}, {}, "2 is no bool"),
         ("y[i,j,k] = x[i,j,k]", dict.fromkeys("ijk", 1 << 20), {}, "more than any machine holds"),
     ],
 )
