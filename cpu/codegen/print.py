@@ -52,7 +52,6 @@ from tiling.loops.language import (
     Store,
     Team,
     View,
-    buffers,
     walk,
 )
 
@@ -89,6 +88,11 @@ class Printer:
         own = (s.buffer for body in bodies for s in walk(body) if isinstance(s, Alloc))
         return {buffer.name: buffer for buffer in (*self.kernel.arrays, *own)}
 
+    @cached_property
+    def written(self) -> set[str]:
+        """The arrays that the kernel writes to."""
+        return {"Y", *(name for name, buffer in self.buffers.items() if buffer.memory == "own")}
+
     def functions(self) -> list[PrintedFunction]:
         """The functions that the kernel calls."""
         return [self.function(function) for function in self.kernel.functions]
@@ -107,12 +111,11 @@ class Printer:
 
     def body(self) -> list[str]:
         """The lines of the kernel itself."""
-        return self.lines(self.kernel.body, {buffer.name: buffer.name for buffer in buffers(self.kernel)})
+        return self.lines(self.kernel.body, {name: name for name in self.buffers})
 
     def pointer(self, array: str) -> str:
         """The type of a pointer to an element of an array. Inputs are only read."""
-        written = {"Y", *(buffer.name for buffer in buffers(self.kernel) if buffer.memory == "own")}
-        return f"{self.types[array]} *" if array in written else f"const {self.types[array]} *"
+        return f"{self.types[array]} *" if array in self.written else f"const {self.types[array]} *"
 
     def lines(self, body: Body, arrays: Mapping[str, str]) -> list[str]:
         """The lines of a block. arrays: the array that each name shows."""

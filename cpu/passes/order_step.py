@@ -47,7 +47,9 @@ from tiling.loops.language import (
 from tiling.loops.lower import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, with_operands
 
-Placed = dict[tuple[Operand, tuple[int, ...]], Invoke]
+Placed = dict[
+    tuple[int, tuple[int, ...]], Invoke
+]  # by the operand's identity: to hash all of it takes ten times as long
 Point = tuple[int, ...]  # of the summed dims in a step
 
 
@@ -251,7 +253,7 @@ def _place(operand: Operand, at: Mapping[str, int], placed: Placed) -> Invoke:
     """An operand where unrolled loops have these values. placed: those that are there already."""
     assert isinstance(operand, Invoke)
     numbers = [_at(index, at).offset for part in parts_of(operand) for index in _indices(part)]
-    key = operand, tuple(numbers)
+    key = id(operand), tuple(numbers)
     if key not in placed:
         placed[key] = with_operands(operand, lambda part: _placed(part, at))
     return placed[key]

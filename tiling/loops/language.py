@@ -30,9 +30,10 @@ PACKED = ("packed",)  # the axes of a buffer whose numbers lie in the order in w
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of the dtype that it is computed in."""
+    """A number of a dtype: that in which it is computed with."""
 
     value: float
+    dtype: str = "f32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,22 @@ class Register:
     """What `Let` or `Set` has given a name: a scalar or a vector."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """An index as a number: a whole one of 64 bits."""
+
+    index: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """A value where all the conditions hold, else another one. The other of both is not computed."""
+
+    conditions: tuple[Condition, ...]
+    value: Value
+    otherwise: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +105,7 @@ class Invoke:
     operands: tuple[tuple[str, Operand], ...]
 
 
-Value = Number | Load | Register | Apply | Invoke
+Value = Number | Position | Load | Register | Choose | Apply | Invoke
 Operand = Value | Address | Mask | Immediate
 
 
@@ -266,6 +283,14 @@ class Define:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """A name for a whole number that a value gives, until the end of the block: a variable of later indices."""
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
 class Decide:
     """A flag until the end of the block: whether all the conditions hold here."""
 
@@ -383,7 +408,7 @@ class Comment:
 
 
 Statement = (
-    Alloc | For | If | Block | Stage | Team | Store | Let | Set | Define | Decide | Raise | Lower | View | Do
+    Alloc | For | If | Block | Stage | Team | Store | Let | Set | Define | Read | Decide | Raise | Lower | View | Do
     | Prefetch | Cursors | Aim | Advance | Fence | Copy | Commit | Wait | Barrier | Call | Comment
 )  # fmt: skip
 Body = tuple[Statement, ...]

@@ -24,6 +24,7 @@ from tiling.loops.language import (
     Body,
     Buffer,
     Call,
+    Choose,
     Comment,
     Commit,
     Condition,
@@ -46,8 +47,10 @@ from tiling.loops.language import (
     Mask,
     Number,
     Operand,
+    Position,
     Prefetch,
     Raise,
+    Read,
     Register,
     Set,
     Stage,
@@ -180,6 +183,8 @@ def _line(statement: Statement) -> str:
             return _assigned(name, Register(name), value)
         case Define(name, index):
             return f"{name} = {index}"
+        case Read(name, value):
+            return f"{name} = {_operand(value)}"
         case Raise(name):
             return f"raise {name}"
         case Lower(name):
@@ -253,6 +258,10 @@ def _operand(operand: Operand) -> str:
             return f"{value:g}"
         case Register(name):
             return name
+        case Position(index):
+            return str(index)
+        case Choose(conditions, value, otherwise):
+            return f"({_operand(value)} if {_all(conditions)} else {_operand(otherwise)})"
         case Load(buffer, at):
             return _place(buffer, at)
         case Address(buffer, at):
