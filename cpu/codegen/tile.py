@@ -11,10 +11,10 @@ from cpu.codegen.flat_pixels import ROW, each_pixel, passes_gaps, pixel_of
 from cpu.codegen.site import Clip, Site
 from cpu.codegen.transposed_store import TransposedStore
 from cpu.runtime.numbers import ELEMENTS
-from microkernels.tile.emit import Read, Row, TileEmitter, unchanged
+from microkernels.tile.emit import Row, unchanged
 from microkernels.tile.isa import Isa
 from microkernels.tile.matrix import MatrixEmitter, runs_of
-from tiling.bias import bias_of, stored, stored_arrays
+from tiling.bias import stored, stored_arrays
 from tiling.expression import added, times
 from tiling.loops.nest import Loop
 from tiling.loops.prefetch import LINE, NextOutputs
@@ -68,13 +68,9 @@ def tile_function(site: Site, isa: Isa, name: str, variant: Variant, comment: st
     return TileFunction(name, arrays + parameters(site, stream), tuple(body), comment)
 
 
-def emitter_of(site: Site, isa: Isa) -> TileEmitter:
+def emitter_of(site: Site, isa: Isa) -> MatrixEmitter:
     """The emitter that prints the statements of a site's register tile."""
     problem = site.problem
-    if not problem.by_matrix:
-        exchanged = problem.exchange_dim is not None
-        kind = (problem.lanewise, exchanged, problem.output_dtype)
-        return TileEmitter(isa, len(site.rows), site.vectors, *kind)
     runs = runs_of(problem, site.extents, isa.matrix.rows)
     return MatrixEmitter(
         isa,
@@ -100,7 +96,7 @@ class _Writer:
     """Prints the reduction loops of a site for one variant, by recursion, and the lines before and after them."""
 
     site: Site
-    emitter: TileEmitter
+    emitter: MatrixEmitter
     variant: Variant
     stream: bool
 
@@ -170,15 +166,9 @@ class _Writer:
         return [f"const {ELEMENTS[problem.output_dtype].c} *y_next = {there};"]
 
     def begun(self) -> list[str]:
-        """The accumulators, which begin with zero, a bias, or what an earlier pass stored."""
-        # Only the first pass loads a bias: behind OWN the compiler would keep loads that `resume` makes useless.
+        """The sums, which begin with zero, or with what an earlier pass stored."""
         later = [] if self.site.single_pass else indented(self.resume() + self.emitter.taken_up())
-        if not bias_of(self.site.problem):
-            return self.emitter.declare() + (["if (!first) {", *later, "}"] if later else [])
-        first = self.emitter.begin(self.bias)
-        if later:
-            first = ["if (first) {", *indented(first), "} else {", *later, "}"]
-        return self.emitter.declare(from_zero=False) + first
+        return self.emitter.declare() + (["if (!first) {", *later, "}"] if later else [])
 
     def resume(self) -> list[str]:
         """The lines that load what an earlier pass stored into the accumulators."""
@@ -206,10 +196,6 @@ class _Writer:
     def _of_pixels(self, lines: list[str]) -> list[str]:
         """Repeats the lines of a row for all rows that are pixels of y, if some are not."""
         return each_pixel(self.site.extents, lines) if passes_gaps(self.site.problem) else lines
-
-    def bias(self, row: int, v: int) -> str:
-        """The value that an accumulator begins with, as C text."""
-        return self._operand(bias_of(self.site.problem), row, v)
 
     def finish(self, acc: str, row: Row, v: int) -> str:
         """The vector to store for an accumulator, as C text. An array of the epilogue is read where it is used."""
@@ -254,41 +240,16 @@ class _Writer:
         return lines
 
     def _step(self, x: str, w: str, taps: dict[str, int]) -> list[str]:
-        """The register tile itself: each unrolled reduction point on each row that its taps reach."""
-        if isinstance(self.emitter, MatrixEmitter):
-            return self._matrix_step(self.emitter, x, w, taps)
-        broadcast = self.site.problem.broadcast
-        strides = {dim: broadcast.stride(dim) for dim in self.site.problem.extents}
-        exchange_dim = self.site.problem.exchange_dim
-        points, reads, texts = [], {}, {}
-        for number, point in enumerate(self.site.points):
-            rows = [row for row, at in enumerate(self.site.rows) if self._reached(at, point, taps)]
-            if not rows:
-                continue
-            points.append(w if number == 0 else f"{w} + {number} * PANEL_{self.site.vectors}")
-            for row in rows:
-                offsets = {**self.site.rows[row], **point}
-                address = sum(strides[dim] * at for dim, at in offsets.items())
-                if address not in texts:
-                    texts[address] = added(x, *terms("X", offsets, broadcast))
-                key = address, point[exchange_dim] if exchange_dim else 0
-                reads.setdefault(key, []).append((row, len(points) - 1))
-        ordered = [
-            Read(texts[address], tuple(reads[address, exchange]), exchange) for address, exchange in sorted(reads)
-        ]
-        return self.emitter.step(points, ordered, self.variant.tail) if points else []
-
-    def _matrix_step(self, emitter: MatrixEmitter, x: str, w: str, taps: dict[str, int]) -> list[str]:
-        """As `_step`, with matrix instructions. Taps reach a run of rows as a whole or not at all."""
+        """Each unrolled reduction point. Taps reach a run of rows as a whole or not at all."""
         lines, broadcast = [], self.site.problem.broadcast
         for number, point in enumerate(self.site.points):
             reached = {}
-            for place, run in enumerate(emitter.runs):
+            for place, run in enumerate(self.emitter.runs):
                 at = self.site.rows[run.first]
                 if self._reached(at, point, taps):
                     reached[place] = added(x, *terms("X", {**at, **point}, broadcast))
             panel = w if number == 0 else f"{w} + {number} * PANEL_{self.site.vectors}"
-            lines += emitter.multiply(panel, reached)
+            lines += self.emitter.multiply(panel, reached)
         return lines
 
     def _reached(self, row: dict[str, int], point: dict[str, int], taps: dict[str, int]) -> bool:

@@ -139,9 +139,8 @@ class MatrixEmitter(TileEmitter):
         assert found is not None, "a register tile has more sums than there are tile registers"
         return found
 
-    def declare(self, from_zero: bool = True) -> list[str]:
+    def declare(self) -> list[str]:
         """The array of all sums, and their tile registers. They begin with zero, since no bias can be loaded there."""
-        assert from_zero
         zeros = [self.matrix.zero.format(t=register) + ";" for register in range(len(self.runs) * self.vectors)]
         return [f"{self.isa.vector_type} sums[{self.rows}][{self.vectors}];", " ".join(zeros)]
 
