@@ -1,7 +1,7 @@
 """What stands inside the frame of a C file: the tile functions and the loops around them, written in one of two ways.
 
-Kernels whose vectors run along the last axis of y come from loops and passes (`cpu.passes`). The others come from the
-emitter of whole nests (`cpu.codegen.nest`).
+Kernels of vectors come from loops and passes (`cpu.passes`), those of matrix instructions from the emitter of whole
+nests (`cpu.codegen.nest`).
 """
 
 from __future__ import annotations
