@@ -25,13 +25,14 @@ from bench.run.journal import Journal, alone, journal
 from bench.run.layouts import laid_out
 from bench.run.suites import Visit, plan, run
 from cpu.runtime.host import host
+from cpu.runtime.output import INTERRUPTED
 from gpu.runtime.kernel import DeviceError
 from microkernels.ranking.offline import machine_catalog
 from microkernels.tile.isa import ISAS_OF, Isa
 from search.evaluator.cpu import CpuBackend, cpu_backend
 from search.evaluator.cuda import cuda_backend
 from search.find import DEFAULT_BUDGET
-from search.options import FAILURES, INTERRUPTED, check_target, seconds, whole
+from search.options import FAILURES, check_target, seconds, whole
 from search.tuner.dtypes import DEFAULT_GPU_DTYPE, GPU_DTYPES
 from search.tuner.target import ALGORITHMS
 from tiling.dtypes import dtype_of

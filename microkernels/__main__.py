@@ -1,5 +1,6 @@
 """`python -m microkernels`: starts the command line of `microkernels.ranking.command`, which first loads libraries."""
 
+import signal
 import sys
 
 try:
@@ -8,4 +9,4 @@ try:
     sys.exit(main())
 except KeyboardInterrupt:  # while the libraries load, which takes a moment
     print("interrupted before anything was done", file=sys.stderr)
-    sys.exit(130)
+    sys.exit(128 + signal.SIGINT)

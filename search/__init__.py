@@ -17,7 +17,6 @@ In this folder, and in its rooms:
     conv        the command `python -m search.conv`
     matmul      the command `python -m search.matmul`
     entry       starts programs and entry points, whose libraries take a moment to load and may be missing
-    output      prints results
     progress    shows a search under way on a terminal
     report      the result of one search, as text for people and as one JSON object for programs
     cost/       what a scheme costs: bytes into each cache, and time

@@ -1,7 +1,7 @@
 """The command `python -m search`: lists the commands and names of the package."""
 
 import search
-from search.output import write
+from cpu.runtime.output import write
 
 if __name__ == "__main__":
     write(

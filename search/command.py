@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
 from microkernels.ranking.offline import machine_catalog
 from microkernels.ranking.progress import shown as ranking_shown
 from microkernels.scores.database import readable
@@ -21,7 +22,6 @@ from search.evaluator.protocol import Backend, TargetError
 from search.find import DEFAULT_BUDGET, DEFAULT_TRIALS, OVERRUN, Found, find
 from search.options import (
     FAILURES,
-    INTERRUPTED,
     c_name,
     check_target,
     folder,
@@ -31,7 +31,6 @@ from search.options import (
     seconds,
     whole,
 )
-from search.output import OutputError, give_up, write
 from search.passes import known_pass, loops_text
 from search.progress import shown
 from search.report import Report
@@ -56,17 +55,16 @@ def main(
         with errors_of(options.target):
             problem = typed(problem, options.target, options.dtype, options.output_dtype)
             if options.show_passes is not None:
-                write(_loops(problem, options))
+                with readers_may_leave():
+                    write(_loops(problem, options))
                 return 0
             report = _run(program, problem, options)
-            write(json.dumps(report.as_json()) if options.json else report.as_text())
+            with readers_may_leave():
+                write(json.dumps(report.as_json()) if options.json else report.as_text())
         if report.unsaved:
             print(readable(report.unsaved), file=sys.stderr)
             return 1
         return INTERRUPTED if report.interrupted else 0
-    except BrokenPipeError:  # the reader, such as `head`, has enough
-        give_up()
-        return 0
     except KeyboardInterrupt:
         print(
             "interrupted before there was a result; what was measured is kept, the same command goes on",

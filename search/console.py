@@ -6,7 +6,7 @@ import runpy
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from search.output import OutputError, give_up, write
+from cpu.runtime.output import OutputError, readers_may_leave, write
 
 # For each word after `tilewright`: the module that it runs, and a line of help.
 COMMANDS = {
@@ -37,10 +37,8 @@ def main() -> int:
 
 def _told(text: str) -> int:
     try:
-        write(text)
-        return 0
-    except BrokenPipeError:  # the reader, such as `head`, has enough
-        give_up()
+        with readers_may_leave():
+            write(text)
         return 0
     except OutputError as error:
         print(error, file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ def run(main: Callable[[], int]) -> None:
         sys.exit(code)
     except KeyboardInterrupt:  # while the libraries load
         print("interrupted before anything was done", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(128 + signal.SIGINT)
     except ModuleNotFoundError as error:
         print(f"{error}: run `make setup`, then `. .venv/bin/activate`", file=sys.stderr)
         sys.exit(1)

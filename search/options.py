@@ -17,7 +17,6 @@ from search.tuner.target import check_meant
 
 __all__ = [
     "FAILURES",
-    "INTERRUPTED",
     "c_name",
     "check_target",
     "folder",
@@ -29,8 +28,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 def given(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> frozenset[str]:

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 ROOMS = {
     "tiling": set(),
     "tiling.loops": {"tiling"},
+    "tiling.program": {"tiling", "tiling.loops"},
     "tiling.rewrite": {"tiling", "tiling.loops"},
     "tiling.suites": set(),
     "tiling.text": {"tiling", "tiling.rewrite", "tiling.suites"},
@@ -38,8 +39,8 @@ ROOMS = {
     "search.space": {"tiling.*", "microkernels.tile", "microkernels.scores", "search.cost"},
     "search.tuner": {"tiling.*", "microkernels.tile", "microkernels.scores"},
     "search.evaluator": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.cost", "search.space", "search.tuner"},
-    "search": {"tiling.*", "microkernels.*", "search.*"},
-    "bench.report": {"tiling"},
+    "search": {"tiling.*", "microkernels.*", "cpu.runtime", "search.*"},
+    "bench.report": {"tiling", "cpu.runtime"},
     "bench.peers": {"tiling.*", "cpu.*", "gpu.*"},
     "bench.run": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.peers", "bench.report"},
     "bench.studies": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.run", "bench.report"},

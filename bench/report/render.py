@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from bench.report.files import ReportError
 from bench.report.formats import FormatError, from_json_lines
 from bench.report.sections import sections
 from bench.report.written import publish, show
+from cpu.runtime.output import readers_may_leave
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,13 +28,11 @@ def main(arguments: list[str] | None = None) -> int:
         for sentence in publish(run, options.report, options.file.stem, options.readme):
             print(sentence, file=sys.stderr)
         if not options.report and not options.readme:
-            show(sections(run.results), run.missing)
+            with readers_may_leave():
+                show(sections(run.results), run.missing)
     except ReportError as error:
         print(error, file=sys.stderr)
         return 1
-    except BrokenPipeError:
-        # The reader, such as `head`, has enough; Python must not try again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

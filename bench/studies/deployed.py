@@ -18,13 +18,14 @@ from pathlib import Path
 
 from bench.report.files import ReportError
 from bench.run.journal import alone
+from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.toolchain import CompileError, find_compiler
 from cpu.runtime.worker import CandidateError
 from microkernels.scores.database import readable
 from search.evaluator.cpu import CpuBackend, cpu_backend
 from search.find import DEFAULT_BUDGET
 from search.generate import kernel_for
-from search.options import FAILURES, INTERRUPTED, seconds, whole
+from search.options import FAILURES, seconds, whole
 from tiling.machine import Timing
 from tiling.problem import Problem, ProblemError
 from tiling.scheme import Scheme

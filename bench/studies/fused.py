@@ -21,6 +21,7 @@ from bench.run.journal import alone
 from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact
 from cpu.runtime.host import fingerprint, host
+from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.toolchain import find_compiler
 from cpu.runtime.worker import CandidateError, Worker
 from microkernels.scores.database import readable
@@ -28,7 +29,7 @@ from microkernels.tile.isa import isa_named
 from search.evaluator.cpu import CpuBackend, cpu_backend
 from search.find import DEFAULT_BUDGET
 from search.generate import kernel_for
-from search.options import FAILURES, INTERRUPTED, seconds, whole
+from search.options import FAILURES, seconds, whole
 from search.tuner.dtypes import on_cpu
 from tiling.epilogue import fused
 from tiling.machine import Timing

@@ -17,8 +17,9 @@ from pathlib import Path
 from bench.report.files import ReportError, check_writable, write
 from bench.run.journal import alone
 from cpu.runtime.host import fingerprint, host
+from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.toolchain import find_compiler
-from search.options import FAILURES, INTERRUPTED
+from search.options import FAILURES
 
 SHAPE = "resnet18:R2"
 _CALL = """

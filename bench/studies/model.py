@@ -26,10 +26,11 @@ from bench.report.sections import PAPER, on_threads
 from bench.run.journal import alone
 from bench.studies.counters import counted
 from bench.studies.traffic import Moved, compare
+from cpu.runtime.output import INTERRUPTED
 from microkernels.ranking.offline import machine_catalog
 from search.cost.predict import Predictor
 from search.evaluator.cpu import CpuBackend, cpu_backend
-from search.options import FAILURES, INTERRUPTED, natural, whole
+from search.options import FAILURES, natural, whole
 from search.space.sample import random_schemes
 from search.space.space import trusted
 from search.tuner import store

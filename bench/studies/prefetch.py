@@ -20,8 +20,9 @@ from cpu.kernel.arguments import aligned
 from cpu.kernel.callable import Kernel
 from cpu.reference.oracle import reals
 from cpu.runtime.neighbours import undisturbed
+from cpu.runtime.output import INTERRUPTED
 from search.evaluator.cpu import CpuBackend, cpu_backend
-from search.options import FAILURES, INTERRUPTED
+from search.options import FAILURES
 from tiling.machine import Timing
 from tiling.operators import LAYOUTS
 from tiling.problem import ProblemError

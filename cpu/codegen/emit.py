@@ -2,7 +2,7 @@
 
     emit(scheme, isa, threads) -> Source
 
-Arithmetic happens here and in `cpu.codegen.nest`. The template only lays out names.
+Arithmetic happens here and in passes. The template only lays out names.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from cpu.codegen.check import check, is_blocked, single_pass
 from cpu.codegen.epilogue import epilogue_text, pointers
 from cpu.codegen.flat_pixels import copy_of
 from cpu.codegen.im2col import im2col_of
-from cpu.codegen.inside import Inside, facts_of, loops_of, nest_of, on_loops
-from cpu.codegen.operands import operands, sizes_of, strides
+from cpu.codegen.inside import Inside, facts_of, loops_of
+from cpu.codegen.operands import operands, sizes_of
 from cpu.codegen.pack import pack_lines, packed_elements, packed_lanes
 from cpu.codegen.transposed_copy import transposed_copy_of
 from cpu.codegen.winograd import facts, packed_floats
@@ -41,7 +41,7 @@ from tiling.loops.show import show
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.winograd import Winograd
-from tiling.scheme import LANE_BYTES, Scheme, SchemeError, Tile
+from tiling.scheme import Scheme, SchemeError, Tile
 from tiling.text.shapes import canonical
 from tiling.text.symbol import symbol_of as problem_symbol
 
@@ -108,11 +108,9 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     symbol = symbol_of(problem, isa, threads)
     kernels = microkernels_of(scheme, isa)
     dots = scheme_in_dot_groups(scheme)
-    # Loops count words of 32 bits, where nests count blocks.
-    block = LANE_BYTES if on_loops(dots, isa) else dots.problem.bytes_per_element
-    definitions = isa.matrix.definition.format(bytes=block) if dots.problem.by_matrix else ""
+    definitions = isa.matrix.definition if isa.matrix else ""
     stream = stream and _streamable(scheme)
-    inside = (loops_of if on_loops(dots, isa) else nest_of)(dots, isa, threads, stream)
+    inside = loops_of(dots, isa, threads, stream)
     transposed = transposed_copy_of(dots.problem, problem, isa)
     left = stored(dots.problem)
     text = TEMPLATES.get_template("kernel.c.j2").render(
@@ -132,9 +130,8 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         transposed=transposed,
         x_type=isa.x_type(dots.problem),
         axes=inside.axes,
-        strides=inside.axes or strides(dots.problem, packed_lanes(scheme)),
+        strides=inside.axes,
         narrow=isa.narrow_to(problem.output_dtype),
-        panels=inside.panels,
         own_panel=inside.panel,
         strips=bool(dots.problem.flat_pixels and dots.problem.flat_pixels.strip),
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if inside.masked else "",
@@ -152,7 +149,6 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         arrays=pointers(problem, "E"),
         prefetches=sizes_of(problem, dots.problem, packed_lanes(scheme)) if inside.cursors else [],
         line=LINE,
-        prefetch_distance=inside.prefetch_distance,
         next_panel=inside.next_panel,
     )
     return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
@@ -166,7 +162,7 @@ def stages_of(scheme: Scheme | Winograd, isa: Isa, stream: bool = False) -> Iter
     isa = row_of(scheme, isa)
     if isinstance(scheme, Scheme):
         check(scheme, isa)
-    if isinstance(scheme, Winograd) or not on_loops(scheme_in_dot_groups(scheme), isa):
+    if isinstance(scheme, Winograd):
         raise SchemeError(f"{scheme.text}: this kernel is not written by passes over loops yet, so none can be shown")
     return stages(facts_of(scheme_in_dot_groups(scheme), isa, stream and _streamable(scheme)))
 

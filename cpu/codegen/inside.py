@@ -1,8 +1,4 @@
-"""What stands inside the frame of a C file: the tile functions and the loops around them, written in one of two ways.
-
-Kernels whose vectors run along the last axis of y come from loops and passes (`cpu.passes`). The others come from the
-emitter of whole nests (`cpu.codegen.nest`).
-"""
+"""What stands inside the frame of a C file: the tile functions and the loops around them, by passes over loops."""
 
 from __future__ import annotations
 
@@ -11,19 +7,17 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from cpu.codegen.epilogue import compares_with_zero
-from cpu.codegen.nest import Nest
 from cpu.codegen.pack import packed_lanes
 from cpu.codegen.print import PrintedFunction, Printer, strides
-from cpu.codegen.tile import TileFunction
-from cpu.passes.order import Facts, stages
+from cpu.passes.order import Facts, packed_forms, stages
 from cpu.passes.packing import PACKED, packing
 from cpu.passes.prefetch import NEXT
+from cpu.passes.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
 from tiling.bias import stored
 from tiling.loops.language import Cursors, Kernel, Shape, buffers, walk
 from tiling.loops.lower import words_of
-from tiling.loops.nest import lower
 from tiling.scheme import LANE_BYTES, Scheme
 
 
@@ -36,25 +30,16 @@ class Inside:
     by cursors. transposed: the numbers of rows that it transposes together.
     """
 
-    functions: Sequence[TileFunction | PrintedFunction]
+    functions: Sequence[PrintedFunction]
     body: list[str]
     masked: bool
     cursors: bool
     axes: list[tuple[str, int]] = field(default_factory=list)
     pack: list[str] = field(default_factory=list)
-    panels: list[int] = field(default_factory=list)
     panel: int = 0
     shapes: Mapping[tuple[tuple[int, int], ...], str] = field(default_factory=dict)
     transposed: frozenset[int] = frozenset()
-    prefetch_distance: int = 0
     next_panel: bool = False
-
-
-def on_loops(scheme: Scheme, isa: Isa) -> bool:
-    """Whether passes over loops write the kernel of a scheme of dot groups (`tiling.rewrite.dot_groups`)."""
-    problem = scheme.problem
-    plain = all(len(dim) == 1 for dim in scheme.extents)
-    return plain and not problem.transposed_output and problem.exchange_dim is None
 
 
 def facts_of(scheme: Scheme, isa: Isa, stream: bool) -> Facts:
@@ -66,20 +51,23 @@ def facts_of(scheme: Scheme, isa: Isa, stream: bool) -> Facts:
 
 def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     """A kernel written by passes over loops."""
-    (_, plain), (_, packed), *_, (_, kernel) = stages(facts_of(scheme, isa, stream))
+    forms = dict(stages(facts_of(scheme, isa, stream)))
+    *_, kernel = forms.values()
     used = scheme.problem.extents[scheme.problem.vector_dim] % isa.lanes
+    turned = transposed_rows(kernel)
     types = {buffer.name: "float" for buffer in buffers(kernel)}
     own = {buffer.name: isa.x_type(scheme.problem) for buffer in buffers(kernel) if buffer.memory == "own"}
     types |= own | {"X": isa.x_type(scheme.problem), "W": isa.word, "Y": ELEMENTS[scheme.problem.output_dtype].c}
-    printer = Printer(kernel, types, isa.vector_type, {used: "TAIL"}, threads)
+    printer = Printer(kernel, types, isa.vector_type, {used: "TAIL"} | {n: f"FIRST_{n}" for n in turned}, threads)
     cursors = any(isinstance(statement, Cursors) for statement in walk(kernel.body))
-    inside = Inside(printer.functions(), printer.body(), used > 0, cursors, strides(kernel), shapes=shapes_of(kernel))
+    inside = Inside(printer.functions(), printer.body(), used > 0, cursors, strides(kernel))
+    inside = replace(inside, shapes=shapes_of(kernel), transposed=turned)
     following = any(view == NEXT for function in kernel.functions for view, _ in function.views)
     elements = sum(prod(buffer.shape) for buffer in buffers(kernel) if buffer.name in own)
     inside = replace(inside, panel=LANE_BYTES * elements, next_panel=following)
     if isa.word != "float":
         return inside  # to pack words from numbers is no matter of loops yet
-    pack = packing(plain, packed)
+    pack = packing(*packed_forms(forms))
     packer = Printer(pack, types | {PACKED: "float"}, isa.vector_type, {}, 1)
     return replace(inside, axes=inside.axes + strides(pack), pack=packer.body())
 
@@ -88,22 +76,3 @@ def shapes_of(kernel: Kernel) -> dict[tuple[tuple[int, int], ...], str]:
     """The names of the sets of shapes that tile registers get: (rows, bytes of a row) of each."""
     sets = (statement for statement in walk(kernel.body) if isinstance(statement, Shape))
     return {tuple((rows, LANE_BYTES * width) for rows, width in (r.shape for r in s.registers)): s.name for s in sets}
-
-
-def nest_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
-    """A kernel written by the emitter of whole nests."""
-    nest = Nest(scheme, isa, threads, stream)
-    body, problem = nest.whole(lower(scheme)), scheme.problem
-    # A tile that continues stored sums transposes vectors of rows, one for each point of the vectorised dim.
-    rows = {block.count for site in nest.sites for block in site.blocks} if problem.transposed_output else set()
-    whole = set() if all(site.single_pass for site in nest.sites) else {isa.lanes}
-    return Inside(
-        nest.functions,
-        body,
-        nest.masked,
-        nest.has_prefetches,
-        panels=sorted({site.vectors for site in nest.sites}),
-        shapes=nest.shapes,
-        transposed=frozenset(rows | whole if rows else rows),
-        prefetch_distance=nest.prefetch_distance,
-    )

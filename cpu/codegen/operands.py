@@ -32,19 +32,6 @@ def _indices(problem: Problem, tensor: Tensor) -> list[str]:
     return texts
 
 
-def strides(problem: Problem, packed: int) -> list[tuple[str, int]]:
-    """(name, elements) of every named stride. X_PAD is the distance of the first tap before x."""
-    found = []
-    arrays = [(f"STEP_{array.name}", array) for array in problem.epilogue_arrays]
-    x, _, y = problem.tensors
-    for prefix, tensor in (("X", x), ("Y", y), *arrays):
-        found += [(f"{prefix}_{dim}", tensor.stride(dim)) for dim in problem.extents if dim in tensor.dims]
-    before = sum(-index.offset * s for index, s in zip(x.indices, x.strides))
-    found += [("X_PAD", before), ("W_PANEL", problem.reduction_length)]
-    grouped = [dim for dim in problem.looped_dims if dim in problem.packed.dims]
-    return found + [(f"W_{dim}", packed // problem.extents[dim]) for dim in grouped]
-
-
 def sizes_of(problem: Problem, dots: Problem, packed: int) -> list[tuple[str, int]]:
     """(name, bytes) of the arrays that tiles prefetch: x and the packed weights. If all of x is copied, it is the copy.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from itertools import groupby
 from math import prod
 
-from cpu.codegen.site import reduction_order
 from tiling.loops.nest import Loop, Node, Register, lower
 from tiling.rewrite.dot_groups import dot_group_of, numbers_per_lane, pixel_of_windows, scheme_in_dot_groups
 from tiling.scheme import Scheme
@@ -181,7 +180,7 @@ def _reduction_loops(scheme: Scheme) -> list[tuple[str, int, int]]:
         if isinstance(node, Loop) and node.dim in problem.reductions and node.trips > 1:
             found.append((node.dim, node.trips, node.step))
         nodes = node.body
-    for dim in reduction_order(problem):
+    for dim in sorted(problem.reductions, key=lambda dim: -problem.broadcast.stride(dim)):
         extent = nodes[0].extents[dim]
         if extent > 1 or all(dim != other for other, _, _ in found):
             found.append((dim, extent, 1))

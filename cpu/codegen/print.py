@@ -26,7 +26,6 @@ from tiling.loops.language import (
     Call,
     Comment,
     Condition,
-    Count,
     Cursors,
     Decide,
     Define,
@@ -36,6 +35,7 @@ from tiling.loops.language import (
     For,
     Function,
     If,
+    Immediate,
     Invoke,
     Kernel,
     Let,
@@ -57,6 +57,7 @@ from tiling.loops.language import (
     Tiles,
     View,
     buffers,
+    walk,
 )
 
 
@@ -85,6 +86,18 @@ class Printer:
     threads: int
     in_team: bool = False
 
+    @cached_property
+    def buffers(self) -> dict[str, Buffer]:
+        """Every buffer by its name, those in the registers of functions too."""
+        bodies = (self.kernel.body, *(function.body for function in self.kernel.functions))
+        own = (s.buffer for body in bodies for s in walk(body) if isinstance(s, Alloc))
+        return {buffer.name: buffer for buffer in (*self.kernel.arrays, *own)}
+
+    @cached_property
+    def written(self) -> set[str]:
+        """The arrays that the kernel writes to."""
+        return {"Y", *(name for name, buffer in self.buffers.items() if buffer.memory == "own")}
+
     def functions(self) -> list[PrintedFunction]:
         """The functions that the kernel calls."""
         return [self.function(function) for function in self.kernel.functions]
@@ -103,12 +116,11 @@ class Printer:
 
     def body(self) -> list[str]:
         """The lines of the kernel itself."""
-        return self.lines(self.kernel.body, {buffer.name: buffer.name for buffer in buffers(self.kernel)})
+        return self.lines(self.kernel.body, {name: name for name in self.buffers})
 
     def pointer(self, array: str) -> str:
         """The type of a pointer to an element of an array. Inputs are only read."""
-        written = {"Y", *(buffer.name for buffer in buffers(self.kernel) if buffer.memory == "own")}
-        return f"{self.types[array]} *" if array in written else f"const {self.types[array]} *"
+        return f"{self.types[array]} *" if array in self.written else f"const {self.types[array]} *"
 
     def lines(self, body: Body, arrays: Mapping[str, str]) -> list[str]:
         """The lines of a block. arrays: the array that each name shows."""
@@ -117,8 +129,11 @@ class Printer:
         for statement in body:
             if isinstance(statement, View):
                 here[statement.name] = here[statement.address.buffer]
+            if isinstance(statement, Alloc):
+                here[statement.buffer.name] = statement.buffer.name
             found += self.statement(statement, here)
-        return found + [f"free({s.buffer.name});" for s in body if isinstance(s, Alloc) and s.buffer.memory == "own"]
+        own = (s.buffer for s in body if isinstance(s, Alloc) and s.buffer.memory == "own")
+        return found + [f"free({buffer.name});" for buffer in own]
 
     def statement(self, statement: Statement, arrays: Mapping[str, str]) -> list[str]:
         """The lines of one statement."""
@@ -138,7 +153,7 @@ class Printer:
                 return ["#pragma omp parallel num_threads(THREADS)"] * (self.threads > 1) + lines
             case Alloc(Buffer(memory="tile")):
                 return []
-            case Alloc(Buffer(name=name, shape=shape, memory="stack")):
+            case Alloc(Buffer(name=name, shape=shape, memory="registers" | "stack")):
                 return [f"{self.vector} {name}{''.join(f'[{extent}]' for extent in shape[:-1])};"]
             case Alloc(Buffer(name=name)):
                 return [f"{self.types[name]} *const {name} = own_{name}();"]
@@ -226,7 +241,7 @@ class Printer:
                 return self.address(operand, arrays)
             case Mask(lanes):
                 return self.masks[lanes.offset]
-            case Count(index):
+            case Immediate(index):
                 return number(index)
             case Stride(buffer, at):
                 return self.stride(buffer, at, arrays)
@@ -235,33 +250,28 @@ class Printer:
         raise TypeError(f"{type(operand).__name__} has no text in C: a pass has to lower it")
 
     def element(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:
-        """One element of an array, or one vector of an array of the function itself."""
-        if buffer not in arrays:
+        """One element of an array; of a function's own array, a vector."""
+        if self.buffers[arrays[buffer]].memory in ("registers", "stack"):
             return buffer + "".join(f"[{number(index)}]" for index in at[:-1])
         place = self.address(Address(buffer, at), arrays)
         return f"{buffer}[{'0' if place == buffer else place.removeprefix(f'{buffer} + ')}]"
 
     def address(self, address: Address, arrays: Mapping[str, str]) -> str:
-        """A pointer and the strides that it moves by, or a tile register."""
-        if address.buffer not in arrays:
-            element = self.element(address.buffer, address.at, arrays)
-            return address.buffer if address.buffer in self.tile_registers else f"&{element}"
-        buffer = next(b for b in buffers(self.kernel) if b.name == arrays[address.buffer])
+        """A pointer and the strides that it moves by, or registers by their name."""
+        buffer = self.buffers[arrays[address.buffer]]
+        if buffer.memory in ("tile", "registers"):
+            return address.buffer
+        if buffer.memory == "stack":
+            return f"&{self.element(address.buffer, address.at, arrays)}"
         terms = [stepped(index, buffer, axis) for axis, index in enumerate(address.at)]
         return " + ".join([address.buffer, *(term for term in terms if term)])
 
     def stride(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:
         """The bytes between two places of an array. Of the function's own arrays it is a row."""
-        if buffer not in arrays:
+        if self.buffers[arrays[buffer]].memory == "stack":
             return f"sizeof *{buffer}"
         step = self.address(Address(buffer, at), arrays).removeprefix(f"{buffer} + ")
         return "0" if step == buffer else f"{step} * sizeof *{buffer}"
-
-    @cached_property
-    def tile_registers(self) -> frozenset[str]:
-        """The names of all tile registers."""
-        found = (s.buffer for f in self.kernel.functions for s in f.body if isinstance(s, Alloc))
-        return frozenset(buffer.name for buffer in found if buffer.memory == "tile")
 
 
 def stepped(index: Index, buffer: Buffer, axis: int) -> str:
@@ -310,6 +320,8 @@ def number(index: Index) -> str:
 
 def _part(part: Part) -> str:
     left, right = number(part.left), number(part.right)
+    if part.operation == "^":
+        return f"({left} ^ {right})"
     if part.operation in ("min", "max"):
         return f"({left} {'<' if part.operation == 'min' else '>'} {right} ? {left} : {right})"
     return (

@@ -3,6 +3,7 @@
 Read in this order:
 
     order               the list of passes
+    exchange_lanes      groups of channels side by side in a vector
     pack_weights        weights in the order in which loops read them
     packing             the loops that pack
     stage_panels        a part of x that several tiles share, packed on the way
@@ -11,6 +12,7 @@ Read in this order:
     split_cases         padding and the last vector, decided by position
     outline             a function for each kind of register tile
     bind_cores          core loops as one parallel loop
+    transpose_stores    outputs whose neighbours are rows of a tile
     vectorise           loops over lanes as vector instructions
     walk_pointers       pointers of each loop
     order_step          the multiplications of a step

@@ -45,7 +45,8 @@ def _of_tile(tile: Block, bounds: dict[str, Index]) -> Block:
             return with_blocks(statement, lambda block: tuple(map(change, block)))
         for condition in dict.fromkeys(conditions_of(statement.body)):
             alone = own.intersection(condition.index.names()) == {statement.name}
-            if alone and condition.index.coefficient(statement.name) and statement.step == 1:
+            of_window = condition.low is not None and condition.index.coefficient(statement.name)
+            if alone and of_window and statement.step == 1:
                 begin, end = _bounds(statement, condition)
                 begin = _named(f"{statement.name}_begin", begin, bounds)
                 end = _named(f"{statement.name}_end", end, bounds)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tiling.loops.language import Body, Do, Invoke, Kernel, Let, Operand, Register, Statement, with_blocks
+from tiling.loops.language import Block, Body, Do, Invoke, Kernel, Let, Operand, Register, Statement, with_blocks
 from tiling.loops.rewrite import with_operands
 
 ZEROS, NAME = "zeros", "zero"
 
 
 def load_zero(kernel: Kernel) -> Kernel:
-    """The kernel with one load of zero in each block that stores."""
+    """The kernel with one load of zero for all stores that follow one another."""
     return replace(kernel, functions=tuple(replace(f, body=_shared(f.body)) for f in kernel.functions))
 
 
@@ -24,20 +24,27 @@ def _shared(body: Body) -> Body:
     found: list[Statement] = []
     read = False
     for statement in body:
-        if not isinstance(statement, Do):
-            found.append(with_blocks(statement, _shared))
-            continue
-        values: list[Invoke] = []
-
-        def change(part: Operand, values: list[Invoke] = values) -> Operand | None:
-            if isinstance(part, Invoke) and part.instruction.name == ZEROS:
-                values.append(part)
-                return Register(NAME)
-            return None
-
-        changed = Do(with_operands(statement.invoke, change))
+        changed, values = _named(statement)
         if values and not read:
             found.append(Let(NAME, values[0]))
             read = True
         found.append(changed)
     return tuple(found)
+
+
+def _named(statement: Statement) -> tuple[Statement, list[Invoke]]:
+    """The statement with the register in place of each zero, and these zeros. A block runs once, like a store."""
+    values: list[Invoke] = []
+
+    def change(part: Operand) -> Operand | None:
+        if isinstance(part, Invoke) and part.instruction.name == ZEROS:
+            values.append(part)
+            return Register(NAME)
+        return None
+
+    def named(inner: Statement) -> Statement:
+        if isinstance(inner, Do):
+            return Do(with_operands(inner.invoke, change))
+        return with_blocks(inner, (lambda body: tuple(map(named, body))) if isinstance(inner, Block) else _shared)
+
+    return named(statement), values

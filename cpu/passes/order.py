@@ -7,12 +7,13 @@ A new optimisation is a file of this room and a line of `PASSES`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cpu.passes.bind_cores import bind_cores
 from cpu.passes.bound_pixels import bound_pixels
 from cpu.passes.bound_taps import bound_taps
+from cpu.passes.exchange_lanes import exchange_lanes
 from cpu.passes.hoist_accumulators import hoist_accumulators
 from cpu.passes.load_zero import load_zero
 from cpu.passes.matrix_tiles import matrix_tiles
@@ -26,6 +27,7 @@ from cpu.passes.stage_panels import plan_panels, stage_panels
 from cpu.passes.stage_strips import stage_strips
 from cpu.passes.store_lines import store_lines
 from cpu.passes.stream_stores import stream_stores
+from cpu.passes.transpose_stores import transpose_stores
 from cpu.passes.unroll import unroll
 from cpu.passes.vectorise import vectorise
 from cpu.passes.walk_pointers import walk_pointers
@@ -72,8 +74,15 @@ class Pass:
     applies: Callable[[Facts], bool] = lambda facts: True
 
 
+PACK_WEIGHTS = "pack weights"  # the pass after which W is packed
+
 PASSES = (
-    Pass("pack weights", lambda kernel, facts: pack_weights(kernel, facts.scheme.problem, facts.packed)),
+    Pass(
+        "exchange lanes",
+        lambda kernel, facts: exchange_lanes(kernel, facts.scheme.problem.exchange_dim or ""),
+        lambda facts: facts.scheme.problem.exchange_dim is not None,
+    ),
+    Pass(PACK_WEIGHTS, lambda kernel, facts: pack_weights(kernel, facts.scheme.problem, facts.packed)),
     Pass(
         "stage panels",
         lambda kernel, facts: stage_panels(kernel, facts.scheme.problem, plan_panels(facts.scheme)),
@@ -101,6 +110,11 @@ PASSES = (
         "matrix tiles",
         lambda kernel, facts: matrix_tiles(kernel, facts.scheme.problem, matrix_instructions_of(facts.isa)),
         lambda facts: facts.by_matrix,
+    ),
+    Pass(
+        "transpose stores",
+        lambda kernel, facts: transpose_stores(kernel, facts.scheme.problem, facts.isa.lanes),
+        lambda facts: facts.scheme.problem.transposed_output,
     ),
     Pass("vectorise", lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, facts.zero)),
     Pass("walk pointers", lambda kernel, facts: walk_pointers(kernel)),
@@ -142,3 +156,9 @@ def stages(facts: Facts) -> Iterator[tuple[str, Kernel]]:
         if each.applies(facts):
             kernel = each.run(kernel, facts)
             yield each.name, kernel
+
+
+def packed_forms(forms: Mapping[str, Kernel]) -> tuple[Kernel, Kernel]:
+    """The kernel before W is packed, and after that. forms: all stages."""
+    names = list(forms)
+    return forms[names[names.index(PACK_WEIGHTS) - 1]], forms[PACK_WEIGHTS]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import groupby
 from typing import NamedTuple
 
 from cpu.passes.unroll import decided
@@ -29,6 +28,7 @@ from tiling.loops.language import (
     For,
     Function,
     If,
+    Immediate,
     Inside,
     Invoke,
     Kernel,
@@ -45,14 +45,18 @@ from tiling.loops.language import (
     with_blocks,
 )
 from tiling.loops.lower import ACCUMULATORS
+from tiling.loops.rewrite import parts_of, with_operands
 
-Placed = dict[tuple[Operand, tuple[int, ...]], Invoke]
+Placed = dict[
+    tuple[int, tuple[int, ...]], Invoke
+]  # by the operand's identity: to hash all of it takes ten times as long
+Point = tuple[int, ...]  # of the summed dims in a step
 
 
 class _Product(NamedTuple):
     """One multiplication of a step: which accumulator, the vector that is held for it, and the other factor."""
 
-    point: tuple[int, ...]
+    point: Point
     row: int
     vector: int
     other: Invoke
@@ -78,7 +82,7 @@ class _Orderer:
 
     def whole(self) -> Function:
         (accumulators,) = [s.buffer for s in self.function.body if isinstance(s, Alloc)]
-        self.rows, self.vectors, _ = accumulators.shape
+        self.rows, self.vectors, self.lanes = accumulators.shape
         return replace(self.function, body=self.body(self.function.body))
 
     def body(self, body: Body) -> Body:
@@ -95,23 +99,46 @@ class _Orderer:
 
     def step(self, products: list[_Product], copies: list[Invoke]) -> Body:
         """The statements of a step. The products come point by point. copies: the stores of vectors to elsewhere."""
-        points = len({product.point for product in products})
-        if points <= 1 or (self.rows + points) * self.vectors + 1 < self.registers:
-            return self.run(products, points, copies)
+        runs = self.runs(products)
+        if len(runs) == 1:
+            return self.run(products, copies)
         found: list[Statement] = []
-        for _, group in groupby(products, key=lambda product: product.point):
+        for run in runs:
             found += [Fence()] if found else []
-            found.append(Block("", self.run(list(group), 1, copies)))
+            found.append(Block("", self.run([product for product in products if product.point in run], copies)))
         return tuple(found)
 
-    def run(self, products: list[_Product], points: int, copies: list[Invoke]) -> Body:
+    def runs(self, products: list[_Product]) -> list[tuple[Point, ...]]:
+        """The points of a step, in runs whose vectors are all in registers at once. Points that share an exchange of
+        lanes stay together where at least their vectors fit.
+        """
+        points = tuple(dict.fromkeys(product.point for product in products))
+        others = {part.instruction for p in products for part in parts_of(p.other) if isinstance(part, Invoke)}
+        taken = 1 + sum(instruction.registers for instruction in others)
+
+        def fits(run: tuple[Point, ...]) -> bool:
+            return (self.rows + len(run)) * self.vectors + taken < self.registers
+
+        if len(points) <= 1 or fits(points):
+            return [points]
+        alike: dict[int, dict[Point, None]] = {}
+        for product in sorted(products, key=lambda product: _exchange(product.other)):
+            alike.setdefault(_exchange(product.other), {})[product.point] = None
+        if len(alike) == 1 or not all(fits(tuple(run)) for run in alike.values()):
+            return [(point,) for point in points]
+        runs: list[tuple[Point, ...]] = [()]
+        for run in map(tuple, alike.values()):
+            runs[-1:] = [runs[-1] + run] if fits(runs[-1] + run) else [runs[-1], run]
+        return runs
+
+    def run(self, products: list[_Product], copies: list[Invoke]) -> Body:
         """Points whose vectors are all in registers at once."""
         found: list[Statement] = []
         names: dict[Invoke, str] = {}
         number = {point: n for n, point in enumerate(dict.fromkeys(product.point for product in products))}
         for product in products:
             if product.held not in names:
-                of_point = f"{number[product.point]}_" if points > 1 else ""
+                of_point = f"{number[product.point]}_" if len(number) > 1 else ""
                 names[product.held] = f"{self.source(product.held)}_{of_point}{product.vector}"
                 found.append(Let(names[product.held], product.held))
         for store in copies:
@@ -122,7 +149,7 @@ class _Orderer:
         uses: dict[Invoke, list[_Product]] = {}
         for product in products:
             uses.setdefault(product.other, []).append(product)
-        for n, other in enumerate(sorted(uses, key=self.linear)):
+        for n, other in enumerate(sorted(uses, key=lambda other: self.place(other, uses[other][0].vector))):
             name = f"{self.source(other)}_{n}"
             block: list[Statement] = [Let(name, other)]
             for product in uses[other]:
@@ -137,6 +164,10 @@ class _Orderer:
         """The array of a number, as the tile names it: `x`, also where a loop's pointer x_c is read."""
         return self.sources[_address(load).buffer]
 
+    def place(self, load: Invoke, vector: int) -> tuple[int, int, int]:
+        """Sorts the numbers that a step reads: as they lie, but each exchange of lanes for all vectors of a row."""
+        return self.linear(load) - vector * self.lanes, _exchange(load), vector
+
     def linear(self, load: Invoke) -> int:
         """How far from the beginning of its array a number lies. All of a step move with the loops alike."""
         address = _address(load)
@@ -144,8 +175,13 @@ class _Orderer:
 
 
 def _address(load: Invoke) -> Address:
-    """Where an instruction loads from."""
-    return next(operand for _, operand in load.operands if isinstance(operand, Address))
+    """Where an instruction loads from, or the one inside it."""
+    return next(part for part in parts_of(load) if isinstance(part, Address))
+
+
+def _exchange(load: Invoke) -> int:
+    """Which lanes are exchanged after a load: those of l and l ^ c, for this c."""
+    return next((part.number.offset for part in parts_of(load) if isinstance(part, Immediate)), 0)
 
 
 def _is(statement: Statement, kind: Callable[[Statement], bool]) -> bool:
@@ -216,11 +252,23 @@ def _at(index: Index, at: Mapping[str, int]) -> Index:
 def _place(operand: Operand, at: Mapping[str, int], placed: Placed) -> Invoke:
     """An operand where unrolled loops have these values. placed: those that are there already."""
     assert isinstance(operand, Invoke)
-    ((name, address), *others) = sorted(operand.operands, key=lambda pair: not isinstance(pair[1], Address))
-    assert isinstance(address, Address)
-    indices = tuple(_at(index, at) for index in address.at)
-    masks = tuple((name, Mask(_at(mask.lanes, at))) for name, mask in others if isinstance(mask, Mask))
-    key = operand, tuple(index.offset for index in indices)
+    numbers = [_at(index, at).offset for part in parts_of(operand) for index in _indices(part)]
+    key = id(operand), tuple(numbers)
     if key not in placed:
-        placed[key] = Invoke(operand.instruction, ((name, Address(address.buffer, indices)), *masks))
+        placed[key] = with_operands(operand, lambda part: _placed(part, at))
     return placed[key]
+
+
+def _indices(operand: Operand) -> tuple[Index, ...]:
+    """The indices of an operand that is no instruction."""
+    if isinstance(operand, Immediate):
+        return (operand.number,)
+    return operand.at if isinstance(operand, Address) else ()
+
+
+def _placed(operand: Operand, at: Mapping[str, int]) -> Operand | None:
+    if isinstance(operand, Address):
+        return Address(operand.buffer, tuple(_at(index, at) for index in operand.at))
+    if isinstance(operand, Immediate):
+        return Immediate(_at(operand.number, at))
+    return Mask(_at(operand.lanes, at)) if isinstance(operand, Mask) else None

@@ -136,7 +136,8 @@ def _moved(body: Body, own: set[str], views: dict[str, str]) -> tuple[Body, dict
 
 def _outer(index: Index, own: set[str]) -> Index:
     """The part of an index that does not change inside the tile."""
-    return Index(tuple((term, c) for term, c in index.terms if term not in own), index.offset)
+    terms = ((term, c) for term, c in index.terms if own.isdisjoint(Index(((term, c),)).names()))
+    return Index(tuple(terms), index.offset)
 
 
 def _defined(body: Body) -> set[str]:

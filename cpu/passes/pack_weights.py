@@ -67,7 +67,7 @@ class _Packer:
     def beyond(self, condition, body: Body) -> bool:
         """Whether the condition only leaves out lanes beyond the last column, where the packed copy has zeros."""
         loads = [part for s in body for part in parts_of(s.value) if isinstance(part, Load)]
-        vectors = {load.buffer for load in loads if any(index.coefficient("lane") for index in load.at)}
+        vectors = {load.buffer for load in loads if any("lane" in index.names() for index in load.at)}
         packed = vectors <= {WEIGHTS, ACCUMULATORS}
         return isinstance(condition, Inside) and condition.index.coefficient("lane") > 0 and packed
 

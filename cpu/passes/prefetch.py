@@ -6,6 +6,7 @@
                                         acc += X[…] * W[32*k]
 
 A cursor walks the next panel, or the next rows of x, while the tiles multiply this one. The loop over panels aims it.
+Before its first sums a tile asks for the lines of y that it will store to in many places, as a transposed tile does.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from tiling.loops.language import (
     Aim,
     Block,
     Body,
-    Count,
     Cursors,
     Do,
+    Flag,
     For,
     If,
+    Immediate,
     Inside,
     Instruction,
     Invoke,
@@ -42,7 +44,7 @@ from tiling.loops.language import (
     walk,
     with_blocks,
 )
-from tiling.loops.lower import in_words, position, shape_of, words_of
+from tiling.loops.lower import FIRST, in_words, position, shape_of, words_of
 from tiling.loops.prefetch import (
     LINE,
     PREFETCH_DISTANCE,
@@ -50,9 +52,11 @@ from tiling.loops.prefetch import (
     NextOutputs,
     NextPanel,
     Piece,
+    Places,
     apart,
     next_outputs,
     next_panel,
+    outputs,
     pieces,
     streams_past_l1,
 )
@@ -64,6 +68,7 @@ from tiling.tensor import Tensor
 _IN_LINE = LINE // LANE_BYTES
 NEXT = "next"  # the pointer to the next panel
 NEXT_OUTPUTS = "y_next"  # the pointer to what the next tile stores to
+POINT = "point"  # counts the points of the vectorised dim in a tile
 
 
 @dataclass(frozen=True)
@@ -76,14 +81,15 @@ class Plan:
     apart: Apart | None
     next_panel: NextPanel | None
     next_outputs: NextOutputs | None
+    outputs: Places
 
 
 def plan_prefetches(scheme: Scheme, stream: bool) -> tuple[Plan, ...]:
-    """The plan of every register tile of a scheme, in the order of its text. stream: outputs bypass the caches."""
+    """The plan of every register tile of a scheme, in the order of its text. stream: stores may bypass the caches."""
     problem = scheme.problem
-    decide = (pieces, streams_past_l1, apart, next_panel, next_outputs)
+    decide = (pieces, streams_past_l1, apart, next_panel, next_outputs, outputs)
     plans = (Plan(tile, *(each(problem, tile) for each in decide)) for tile in nest.tiles(nest.lower(scheme)))
-    return tuple(replace(plan, next_outputs=None) if stream else plan for plan in plans)
+    return tuple(replace(plan, next_outputs=None, outputs=()) if stream else plan for plan in plans)
 
 
 def prefetch(kernel: Kernel, problem: Problem, plans: tuple[Plan, ...]) -> Kernel:
@@ -141,7 +147,25 @@ class _Prefetcher:
 
         views = (self.next_pixels(plan, plan.next_panel),) if plan.next_panel else ()
         views += (self.next_tile(plan, plan.next_outputs),) if plan.next_outputs else ()
-        return replace(tile, body=(*views, *change(tile.body)))
+        return replace(tile, body=(*views, *self.of_outputs(tile.body, plan), *change(tile.body)))
+
+    def of_outputs(self, body: Body, plan: Plan) -> Body:
+        """What a tile prefetches of y before its first sums, for each point of the vectorised dim."""
+        y, dim = self.problem.output, self.problem.vector_dim
+        here = _positions(plan.tile.outer)
+        point = here.get(dim, ZERO) + variable(POINT)
+        lines = []
+        for start, at in plan.outputs:
+            offsets = {d: here.get(d, ZERO) + offset for d, offset in start}
+            *outer, last = _element(y, {**here, **offsets, dim: point})
+            lines.append(Prefetch(Address("Y", (*outer, last + at)), 2, write=True))
+        if not lines:
+            return ()
+        exists = (If((Inside(point, None, self.problem.extents[dim]),), tuple(lines)),)
+        width = constant(plan.tile.register.extents[dim])
+        loop = For(POINT, ZERO, width, 1, exists)
+        again = any(isinstance(s, If) and Flag(FIRST) in s.conditions for s in body)
+        return (If((Flag(FIRST),), (loop,)),) if again else (loop,)
 
     def lines(self, step: Body, plan: Plan) -> Body:
         """What one step prefetches."""
@@ -245,7 +269,7 @@ class _Prefetcher:
         for end, more in (("x", 0), ("x_end", self.strip)):
             place = f"({row})".replace(" + {more}", f" + {more}" if more else "")
             form = Instruction("aim_at_rows", f"coming->{end} = place(input, {place} * sizeof *input, X_BYTES)", ())
-            found.append(Do(Invoke(form, (("n", Count(image)), ("w", Count(here["w"]))))))
+            found.append(Do(Invoke(form, (("n", Immediate(image)), ("w", Immediate(here["w"]))))))
         return tuple(found)
 
     def next_weights(self, piece: Piece, plan: Plan, body: Body) -> tuple[Index, ...]:

@@ -136,7 +136,8 @@ def _chosen(name: str, kinds: list[tuple[Case, Block]], positions: Mapping[str, 
         low = case.first if number else None
         label = "" if case.test is True else "_tail" if _on_lane(case.test) else f"_{name}pad{number}"
         here = replace(tile, name=tile.name + label, notes=(*tile.notes, _note(name, low, high)))
-        found.append((case.test is True, (Inside(variable(name), low, high),), _tile(here, positions)))
+        among = {**positions, name: [at for at in positions[name] if case.first <= at <= case.last]}
+        found.append((case.test is True, (Inside(variable(name), low, high),), _tile(here, among)))
     *others, (_, _, otherwise) = sorted(found, key=lambda kind: not kind[0])
     for _, test, body in reversed(others):
         otherwise = (If(test, body, otherwise),)

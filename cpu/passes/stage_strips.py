@@ -18,9 +18,9 @@ from tiling.loops.language import (
     Alloc,
     Body,
     Buffer,
-    Count,
     Do,
     For,
+    Immediate,
     Instruction,
     Invoke,
     Kernel,
@@ -68,8 +68,8 @@ def _staged(stage: Stage, planes: Buffer, strip: Buffer) -> Body:
     lay_out = Invoke(
         _lay_out(planes, strip, image),
         (
-            ("n", Count(image)),
-            ("w", Count(first)),
+            ("n", Immediate(image)),
+            ("w", Immediate(first)),
             ("panel", Address(strip.name, (ZERO, ZERO, ZERO))),
             ("x", Address(planes.name, (image, ZERO, first, ZERO))),
         ),

@@ -8,20 +8,24 @@ The flag `stream` is found out when the kernel runs. At its end each worker wait
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from microkernels.tile.instructions import Instructions
 from tiling.loops.language import (
+    Block,
     Body,
     Call,
     Do,
     Flag,
     Function,
     If,
+    Instruction,
     Invoke,
     Kernel,
     Statement,
     for_each_worker,
+    walk,
     with_blocks,
 )
 
@@ -51,15 +55,24 @@ def _stores(body: Body, instructions: Instructions) -> Body:
     kinds = (instructions, *instructions.narrow.values())
     streams = {kind.store: kind.stream for kind in kinds}
     found: list[Statement] = []
-    run: list[Do] = []
+    run: list[Statement] = []
     for statement in (*body, None):
-        if isinstance(statement, Do) and statement.invoke.instruction in streams:
+        # A block runs once, and so a run goes on through the stores in it.
+        inner = walk((statement,)) if isinstance(statement, (Do, Block)) else ()
+        if any(isinstance(s, Do) and s.invoke.instruction in streams for s in inner):
             run.append(statement)
             continue
         if run:
-            streamed = (Do(replace(s.invoke, instruction=streams[s.invoke.instruction])) for s in run)
-            found.append(If((Flag(STREAM),), tuple(streamed), tuple(run)))
+            found.append(If((Flag(STREAM),), tuple(_streamed(s, streams) for s in run), tuple(run)))
             run = []
         if statement is not None:
             found.append(with_blocks(statement, lambda block: _stores(block, instructions)))
     return tuple(found)
+
+
+def _streamed(statement: Statement, streams: Mapping[Instruction, Instruction]) -> Statement:
+    """The statement with streaming stores."""
+    if isinstance(statement, Do):
+        kind = statement.invoke.instruction
+        return Do(replace(statement.invoke, instruction=streams.get(kind, kind)))
+    return with_blocks(statement, lambda block: tuple(_streamed(inner, streams) for inner in block))

@@ -5,6 +5,7 @@
                                                                                  acc: acc[m_u, v])
 
 What all lanes share is broadcast, what lies side by side is loaded as a vector, and a test on the lane becomes a mask.
+Where lane l reads what lane l ^ c holds, lanes are exchanged.
 An epilogue becomes a call of the file's own vector function, and a rounding to fewer bits part of its store.
 """
 
@@ -12,16 +13,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from microkernels.tile.instructions import Instructions, NarrowStores, at, epilogue_instruction
+from cpu.passes.exchange_lanes import exchange_of
+from microkernels.tile.instructions import Instructions, NarrowStores, at, epilogue_instruction, words_instruction
 from tiling.loops.functions import PRODUCTS
 from tiling.loops.index import ZERO, Index
 from tiling.loops.language import (
     Address,
+    Alloc,
     Apply,
     Body,
     Do,
     For,
     If,
+    Immediate,
     Inside,
     Instruction,
     Invoke,
@@ -34,9 +38,9 @@ from tiling.loops.language import (
     Store,
     Value,
     buffers,
+    walk,
     with_blocks,
 )
-from tiling.loops.lower import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, with_operands
 
 
@@ -49,7 +53,10 @@ def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool
 
     def whole(body: Body, views: dict[str, str]) -> Body:
         copies = frozenset(view for view, array in views.items() if array in packed)
-        return _Vectoriser(instructions, lanes, zero, copies).body(body)
+        registers = frozenset(
+            s.buffer.name for s in walk(body) if isinstance(s, Alloc) and s.buffer.memory in ("registers", "stack")
+        )
+        return _Vectoriser(instructions, lanes, zero, copies, registers).body(body)
 
     functions = tuple(replace(f, body=whole(f.body, dict(f.views))) for f in kernel.functions)
     return replace(kernel, body=whole(kernel.body, {name: name for name in packed}), functions=functions)
@@ -57,12 +64,16 @@ def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool
 
 @dataclass(frozen=True)
 class _Vectoriser:
-    """copies: what holds whole vectors, with zeros in lanes that nothing needs, so that no load of it is masked."""
+    """copies: what holds whole vectors, with zeros in lanes that nothing needs, so that no load of it is masked.
+
+    registers: the buffers that are vectors in registers, such as accumulators.
+    """
 
     instructions: Instructions
     lanes: int
     zero: bool
     copies: frozenset[str]
+    registers: frozenset[str]
 
     def body(self, body: Body) -> Body:
         found: list[Statement] = []
@@ -99,8 +110,8 @@ class _Vectoriser:
         others_too: the others get 0.
         """
         assert isinstance(statement, Store)
-        if statement.buffer == ACCUMULATORS:
-            return replace(statement, value=self.value(statement.value, test))
+        if statement.buffer in self.registers:
+            return _exchanged(replace(statement, value=self.value(statement.value, test)))
         where = Address(statement.buffer, _first_lane(statement.at))
         stores: Instructions | NarrowStores = self.instructions
         value = statement.value
@@ -112,7 +123,7 @@ class _Vectoriser:
         return Do(_invoke(stores.store_tail, p=where, lanes=_mask(test), v=vector))
 
     def value(self, value: Value, test: Inside | None) -> Value:
-        """The vector of what accumulators get, for each lane: zero, what lies in an array, or a product more."""
+        """The vector of what registers get, for each lane: zero, what lies in an array, or a product more."""
         if isinstance(value, Number) and value.value == 0:
             return _invoke(self.instructions.zero)
         if isinstance(value, Load):
@@ -120,6 +131,8 @@ class _Vectoriser:
         assert isinstance(value, Apply)
         if value.function == "alone":
             return self.alone(value, test)
+        if value.function == "word":
+            return self.words(value, test)
         acc, product = value.arguments
         assert isinstance(product, Apply) and product.function in PRODUCTS
         # One factor is a vector. All lanes may share the other, and then it comes first.
@@ -130,11 +143,13 @@ class _Vectoriser:
         """The vector of what Y gets: sums, or what an epilogue makes of them."""
         if isinstance(value, Load):
             return self.load(value, test)
-        return self.floats(value) if _is_sum(value) else self.epilogue(value, test)
+        return self.floats(value) if self.is_sum(value) else self.epilogue(value, test)
 
     def load(self, load: Load, test: Inside | None) -> Value:
-        if load.buffer == ACCUMULATORS:
+        if load.buffer in self.registers:
             return load
+        if exchange := exchange_of(load.at[-1]):
+            return _invoke(self.instructions.exchange, x=self.load(_still(load, exchange), test), c=Immediate(exchange))
         where = Address(load.buffer, _first_lane(load.at))
         if not _moves_with_lane(load):
             return _invoke(self.instructions.broadcast, p=where)
@@ -151,6 +166,19 @@ class _Vectoriser:
             return _invoke(self.instructions.alone, p=where)
         return _invoke(self.instructions.alone_tail, lanes=_mask(test), p=where)
 
+    def words(self, value: Apply, test: Inside | None) -> Value:
+        """Words of narrow numbers, each for the lanes of its group."""
+        loads = [load for load in value.arguments if isinstance(load, Load)]
+        if exchange := exchange_of(loads[0].at[-1]):
+            still = Apply("word", tuple(_still(load, exchange) for load in loads))
+            return _invoke(self.instructions.exchange, x=self.words(still, test), c=Immediate(exchange))
+        first = _first_lane(loads[0].at)
+        numbers = tuple(load.at[-1] - first[-1] for load in loads)
+        alone = self.instructions.alone if test is None else self.instructions.alone_tail
+        words = words_instruction(alone.text, numbers, self.lanes, test is not None)
+        mask = {} if test is None else {"lanes": _mask(test)}
+        return _invoke(words, **mask, p=Address(loads[0].buffer, first))
+
     def floats(self, value: Value) -> Value:
         """The sums of a vector as floats."""
         return _invoke(self.instructions.floats, v=value.arguments[0]) if isinstance(value, Apply) else value
@@ -160,7 +188,7 @@ class _Vectoriser:
         operands: dict[str, Operand] = {}
 
         def inside(part: Operand) -> Operand | None:
-            if _is_sum(part):
+            if self.is_sum(part):
                 operands["y"] = self.floats(part)
                 return at("y")
             if isinstance(part, Load):
@@ -175,18 +203,37 @@ class _Vectoriser:
         arrays = tuple(name for name in operands if name != "y")
         return _invoke(epilogue_instruction(arrays, of_operands, self.lanes), **operands)
 
+    def is_sum(self, value: Operand) -> bool:
+        """Whether a value is a sum in a register, or the float of one."""
+        if isinstance(value, Apply) and value.function == "to_f32":
+            (value,) = value.arguments
+        return isinstance(value, Load) and value.buffer in self.registers
 
-def _is_sum(value: Operand) -> bool:
-    """Whether a value is an accumulator, or the float of one."""
-    if isinstance(value, Apply) and value.function == "to_f32":
-        (value,) = value.arguments
-    return isinstance(value, Load) and value.buffer == ACCUMULATORS
+
+def _exchanged(store: Store) -> Statement:
+    """A store of a value for which lanes are exchanged; without any exchange where c is 0."""
+    number = next((part.number for part in parts_of(store.value) if isinstance(part, Immediate)), None)
+    if number is None:
+        return store
+
+    def still(part: Operand) -> Operand | None:
+        exchanged = isinstance(part, Invoke) and any(isinstance(given, Immediate) for _, given in part.operands)
+        return dict(part.operands)["x"] if isinstance(part, Invoke) and exchanged else None
+
+    plain = replace(store, value=with_operands(store.value, still))
+    return If((Inside(number, 0, 1),), (plain,), (store,))
+
+
+def _still(load: Load, exchange: Index) -> Load:
+    """The load of every lane's own element."""
+    none = dict.fromkeys(exchange.names(), ZERO)
+    return replace(load, at=tuple(index.replaced(none) for index in load.at))
 
 
 def _moves_with_lane(value: Value) -> bool:
     """Whether each lane has a number of its own."""
     loads = (part for part in parts_of(value) if isinstance(part, Load))
-    return any(index.coefficient("lane") for load in loads for index in load.at)
+    return any("lane" in index.names() for load in loads for index in load.at)
 
 
 def _invoke(instruction: Instruction, **operands: Operand) -> Invoke:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import re
 import sys
 import time
 
 from cpu.runtime.cache import CacheError, Entry, clear, entries, keep_limit, kernel_folder, limit_bytes
+from cpu.runtime.output import OutputError, readers_may_leave, write
 
 _FEW = 1 << 20  # a kernel and its source take some 50 KiB
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -30,15 +30,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command line. Returns the exit code: 1 if something went wrong."""
     options = _parser().parse_args(arguments)
     try:
-        print(options.run(options), flush=True)
+        with readers_may_leave():
+            write(options.run(options))
         return 0
-    except CacheError as error:
+    except (CacheError, OutputError) as error:
         print(error, file=sys.stderr)
         return 1
-    except BrokenPipeError:
-        # The reader, such as `head`, has enough; Python must not try again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 def _status(options: argparse.Namespace) -> str:

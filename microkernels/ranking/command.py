@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections import defaultdict
@@ -15,6 +14,7 @@ from rich.console import Console
 from cpu.runtime.cache import CacheError
 from cpu.runtime.cache_command import limited, size
 from cpu.runtime.host import fingerprint, host
+from cpu.runtime.output import INTERRUPTED, readers_may_leave
 from cpu.runtime.toolchain import ToolchainError
 from cpu.runtime.worker import WorkerError
 from microkernels.ranking import plot
@@ -26,8 +26,6 @@ from microkernels.scores.records import load
 from microkernels.tile.isa import ISAS, isa_named
 from microkernels.tile.microkernel import RANKED_AS, Microkernel
 from microkernels.tile.space import quick, space
-
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 def _rank(options: argparse.Namespace) -> int:
@@ -182,9 +180,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(given)
     options.given = given
     try:
-        code: int = options.run(options)
-        sys.stdout.flush()
-        return code
+        with readers_may_leave():
+            code: int = options.run(options)
+            return code
+        return 0
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
@@ -194,7 +193,3 @@ def main(arguments: list[str] | None = None) -> int:
     except (CacheError, StoreError, ToolchainError, WorkerError, plot.PlotError) as error:
         print(error, file=sys.stderr)
         return 1
-    except BrokenPipeError:
-        # The reader, such as `head`, has enough; Python must not try again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from microkernels.scores.catalog import Catalog, Entry, Failure
 from microkernels.scores.database import RecordError, connect, ignore, stored_timing
-from microkernels.tile.emit import EMITTER_VERSION
+from microkernels.tile.benchmark import EMITTER_VERSION
 from microkernels.tile.microkernel import RANKED_AS, Microkernel, parse
 from tiling.machine import is_rate
 

@@ -9,8 +9,7 @@ Read in this order:
     space        every tile that an instruction set's registers can hold
     estimate     the speed that a register tile's shape allows
     lanes        lanes of a vector in C
-    emit         a register tile in C: accumulators, one reduction step, the stores
-    matrix       a register tile of matrix instructions: runs of rows, tile registers, one step
+    matrix       a register tile of matrix instructions: runs of rows, tile registers
     transpose    a block of a register tile transposed in registers, for a transposed output
     benchmark    the loop that a register tile is measured in
 """

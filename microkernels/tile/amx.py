@@ -14,20 +14,20 @@ _TILES = """\
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The block of a row of x, or of one lane of the weights, that an instruction multiplies. */
-typedef struct {{ uint8_t bytes[{bytes}]; }} word;
+/* Neighbours that an instruction multiplies with each other: several numbers of x, or of one lane of the weights. */
+typedef uint32_t word;
 
 /* What a tile register holds: ROWS[t] rows of BYTES[t] bytes. */
-struct shapes {{
+struct shapes {
     uint8_t palette, start, reserved[14];
     uint16_t bytes[16];
     uint8_t rows[16];
-}};
+};
 static inline const struct shapes *shaped(const struct shapes *wanted, const struct shapes *now)
-{{
+{
     if (wanted != now) __asm__ volatile("ldtilecfg %0" : : "m"(*wanted));
     return wanted;
-}}
+}
 /* Tile registers are tmm0 to tmm7. */
 #define tiles_end() __asm__ volatile("tilerelease")
 #define tile_zero(t) __asm__ volatile("tilezero %%" #t : :)
@@ -46,17 +46,17 @@ static inline const struct shapes *shaped(const struct shapes *wanted, const str
 /* Whether the CPU has tile registers and the system gives them to this process: once asked, for good, and signal stacks
  * must then have room for them. */
 static __attribute__((target("no-avx"))) int tiles_given(void)
-{{
+{
     static int known = -1;
     unsigned a, b, c, d;
     int given = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (given < 0) {{
+    if (given < 0) {
         const int there = __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 24 & 1 && d >> {bit} & 1;
         given = there && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
         __atomic_store_n(&known, given, __ATOMIC_RELAXED);
-    }}
+    }
     return given;
-}}"""
+}"""
 
 
 def with_tiles(vectors: Isa, name: str, flag: str, bit: int, instruction: str) -> Isa:
@@ -82,7 +82,6 @@ def with_tiles(vectors: Isa, name: str, flag: str, bit: int, instruction: str) -
             store="tile_store({t}, {p}, {step})",
             multiply="tile_dot({acc}, {x}, {w})",
             awake="stay_awake()",
-            shaped="shape = shaped(&{p}, shape)",
             release="tiles_end()",
         ),
         vectors=vectors.name,

@@ -23,6 +23,9 @@ from tiling.rewrite.dot_groups import dot_group_of, in_dot_groups, is_narrow
 from tiling.rewrite.grouped import grouped2d
 from tiling.scheme import MATRIX_ROW_BYTES, DotGroup, Scheme, Stage, Tile, Unroll, Vector
 
+# Changes whenever emitted tiles, or their benchmark, change so much that old scores no longer describe them.
+EMITTER_VERSION = 4
+
 # TTile's 512, less a line of f32: then rows of x lie an odd number of lines apart, at stride 1, and use all sets of the
 # cache.
 LONGEST_TRIP = 512 - 16

@@ -50,9 +50,8 @@ class Matrix:
 
     In the forms `t`, `x`, `w`, `acc` are tile registers, tmm0 …, `p` is a pointer to the first row, and `step` is
     the bytes from one row to the next.
-    definition: the C text that the forms need before them; `{bytes}` is the length of a row of x.
+    definition: the C text that the forms need before them.
     multiply: adds the products of a row of x with a column of w to each row and lane of acc.
-    shaped: gives all tile registers the shapes at `p`, and zeroes them.
     awake: an instruction that keeps those units from sleeping that later store the sums.
     """
 
@@ -65,7 +64,6 @@ class Matrix:
     store: str
     multiply: str
     awake: str
-    shaped: str
     release: str
 
 

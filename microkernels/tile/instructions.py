@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from microkernels.tile.forms import Isa, Narrow
 from microkernels.tile.lanes import own_loads
-from tiling.loops.index import LANE, ZERO, Index, constant, variable
+from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Apply,
     Body,
@@ -48,8 +48,8 @@ class NarrowStores:
 class Instructions:
     """The vector instructions of an instruction set. Their operands have the names of the forms' fields.
 
-    alone: as `load`, of narrow numbers, each into a lane of its own. narrow: the stores of what a function such as
-    `to_bf16` rounds.
+    alone: as `load`, of narrow numbers, each into a lane of its own. exchange: lane l gets lane l ^ c. narrow: the
+    stores of what a function such as `to_bf16` rounds.
     """
 
     zero: Instruction
@@ -66,6 +66,7 @@ class Instructions:
     floats: Instruction
     alone: Instruction
     alone_tail: Instruction
+    exchange: Instruction
     narrow: Mapping[str, NarrowStores] = field(default_factory=dict)
 
 
@@ -88,6 +89,7 @@ def instructions_of(isa: Isa) -> Instructions:
     sums = "s32" if isa.dtype == "int8" else "f32"
     alone, alone_tail = own_loads(isa)
     number = out(Apply("alone", (at("p"),)))
+    exchanged, words = out(at("x", applied("^", LANE, variable("c")))), "f32" if isa.numbers is None else "bf16x1"
     return Instructions(
         zero=Instruction("zero", literal(isa.zero), lanes(out(Number(0))), sums),
         load=Instruction("load", isa.load, lanes(out(at("p"))), ""),
@@ -103,6 +105,7 @@ def instructions_of(isa: Isa) -> Instructions:
         floats=Instruction("floats", isa.floats, lanes(out(Apply("to_f32", (at("v"),))))),
         alone=Instruction("alone", alone, lanes(number), "bf16x1"),
         alone_tail=Instruction("alone_tail", alone_tail, masked(number), "bf16x1"),
+        exchange=Instruction("exchange", "exchange_{c}({x})", lanes(exchanged), words, registers=1),
         narrow={f"to_{row.dtype}": _narrow_stores(row, isa.lanes) for row in isa.narrow},
     )
 
@@ -141,3 +144,28 @@ def epilogue_instruction(arrays: tuple[str, ...], value: Value, lanes: int) -> I
     names = ", ".join(f"{{{name}}}" for name in ("y", *arrays))
     each = For("lane", ZERO, constant(lanes), 1, (Store("out", (LANE,), value),), "vector")
     return Instruction("epilogue", f"epilogue({names})", (each,))
+
+
+def words_instruction(text: str, numbers: tuple[Index, ...], lanes: int, masked: bool) -> Instruction:
+    """The file's own load of the words of all lanes. numbers: where the numbers of a lane's word lie.
+
+    masked: other lanes than the first get 0. One more register holds the places from which words go to lanes.
+    """
+    word: Store | If = Store("out", (LANE,), Apply("word", tuple(at("p", index) for index in numbers)))
+    word = If((_USED,), (word,), (Store("out", (LANE,), Number(0)),)) if masked else word
+    each = For("lane", ZERO, constant(lanes), 1, (word,), "vector")
+    return Instruction("words_tail" if masked else "words", text, (each,), "bf16x1", registers=1)
+
+
+@lru_cache(maxsize=64)
+def transpose_instruction(rows: int, lanes: int) -> Instruction:
+    """The file's own function that turns vectors r0, r1 … of points into the vectors of `t`, one for each point.
+
+    Lane l of t[place] is r_l[place]. What its other lanes hold nobody may use.
+    """
+    names = [f"r{row}" for row in range(rows)]
+    text = f"transpose_{rows}({', '.join(f'{{{name}}}' for name in ('t', *names))})"
+    place = variable("place")
+    stores = [Store("t", (place * lanes + row,), at(name, place)) for row, name in enumerate(names)]
+    stores += [Store("t", (place * lanes + row,), Number(0)) for row in range(rows, lanes)]
+    return Instruction(f"transpose_{rows}", text, (For("place", ZERO, constant(lanes), 1, tuple(stores)),))

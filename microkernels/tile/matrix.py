@@ -1,7 +1,6 @@
 """A register tile of matrix instructions: tile registers of up to 16 rows multiply dot groups of x and the weights.
 
-The sums are stored to an array of vectors in L1, and the ordinary stores read them there. So epilogues, narrow and
-transposed outputs are those of vectors.
+These functions say which rows of x share a tile register, and which register holds what.
 """
 
 # A tile of x is a *run*: rows that lie equally far apart in x.
@@ -18,7 +17,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, product
 
-from microkernels.tile.emit import TileEmitter
 from microkernels.tile.forms import Matrix
 from tiling.problem import Problem
 
@@ -116,93 +114,6 @@ def registers_of(matrix: Matrix, runs: tuple[int, ...], vectors: int) -> Registe
     rows = [length for length in runs for _ in range(vectors)]
     rows += [length for length, registers in of_x.items() for _ in registers]
     return Registers(vectors, tuple(x_of), tuple(range(first, first + weights)), tuple(rows))
-
-
-@dataclass(frozen=True)
-class MatrixEmitter(TileEmitter):
-    """Writes the statements of a register tile of matrix instructions.
-
-    `acc` names a vector of the array that the sums are stored to. block: the bytes of a dot group.
-    """
-
-    runs: tuple[Run, ...] = ()
-    block: int = 0
-
-    @property
-    def matrix(self) -> Matrix:
-        assert self.isa.matrix is not None, f"{self.isa.name} has no tile registers"
-        return self.isa.matrix
-
-    @property
-    def registers(self) -> Registers:
-        found = registers_of(self.matrix, tuple(run.count for run in self.runs), self.vectors)
-        assert found is not None, "a register tile has more sums than there are tile registers"
-        return found
-
-    def declare(self, from_zero: bool = True) -> list[str]:
-        """The array of all sums, and their tile registers. They begin with zero, since no bias can be loaded there."""
-        assert from_zero
-        zeros = [self.matrix.zero.format(t=_name(register)) + ";" for register in range(len(self.runs) * self.vectors)]
-        return [f"{self.isa.vector_type} sums[{self.rows}][{self.vectors}];", " ".join(zeros)]
-
-    def taken_up(self) -> list[str]:
-        """The lines that load the sums from the array to tile registers."""
-        return self._moved(self.matrix.load)
-
-    def put_down(self) -> list[str]:
-        """The lines that store the sums to the array."""
-        return self._moved(self.matrix.store)
-
-    def _moved(self, form: str) -> list[str]:
-        return [
-            form.format(t=_name(self.registers.sums(number, v)), p=f"&sums[{run.first}][{v}]", step="sizeof sums[0]")
-            + ";"
-            for number, run in enumerate(self.runs)
-            for v in range(self.vectors)
-        ]
-
-    def multiply(self, point: str, rows: Mapping[int, str]) -> list[str]:
-        """The lines that multiply one reduction block.
-
-        `point` is the pointer to its weights. `rows` has a pointer to the first row of each run, for runs that its tap
-        reaches.
-        """
-        lines, kept, turn = [], len(self.registers.weights) == self.vectors, 0
-        held: dict[int, int] = {}
-        for number, address in rows.items():
-            run, register = self.runs[number], self.registers.x_of[number]
-            step = f"X_{run.dim}" if run.dim else str(run.step)
-            line = [self.matrix.load.format(t=_name(register), p=address, step=f"{step} * sizeof *x")]
-            for v in range(self.vectors):
-                if v not in held or not kept:
-                    held[v] = self.registers.weights[turn % len(self.registers.weights)]
-                    turn += 1
-                    place = self._vector_at(point, v)
-                    line.append(self.matrix.load.format(t=_name(held[v]), p=place, step=str(self.isa.lanes * _WORD)))
-                sums = _name(self.registers.sums(number, v))
-                line.append(self.matrix.multiply.format(acc=sums, x=_name(register), w=_name(held[v])))
-            lines.append("; ".join(line) + ";")
-        return [*lines, f"{self.matrix.awake};"] if lines else []
-
-    def shapes(self) -> tuple[tuple[int, int], ...]:
-        """The (rows, bytes of a row) of every tile register in use."""
-        words = self.block // _WORD
-        sums = len(self.runs) * self.vectors
-        whole = self.isa.lanes * _WORD
-        rows = enumerate(self.registers.rows)
-        found = [(count, whole if register < sums else self.block) for register, count in rows]
-        return (*found, *((words, whole) for _ in self.registers.weights))
-
-    @staticmethod
-    def acc(row: int, v: int) -> str:
-        return f"sums[{row}][{v}]"
-
-
-_WORD = 4  # bytes of a lane
-
-
-def _name(register: int) -> str:
-    return f"tmm{register}"
 
 
 def shapes_definition(name: str, shapes: tuple[tuple[int, int], ...]) -> str:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any  # CuPy has no types
 
 from cpu.reference.oracle import reals
-from cpu.runtime.host import host
+from cpu.runtime.host import MachineError, host
 from cpu.runtime.toolchain import CompileError
 from gpu.codegen.emit import emit
 from gpu.runtime.arrays import from_device, poisoned, to_device
@@ -31,11 +31,15 @@ from tiling.text.shapes import problem_of
 def ready(*, op: str, shape: str, dtype: str) -> None:
     """Opens the device, computes the reference, and runs once what measuring runs beside a candidate's own kernel.
 
-    So no candidate waits for these. Raises RuntimeError where the device does not see that an output was never written.
+    So no candidate waits for these. Raises RuntimeError where the device does not see that an output was never written,
+    and MachineError where memory does not suffice.
     """
     problem = on_gpu(problem_of(op, shape), dtype)
-    with ending_on_a_fault():
-        _rehearse(problem)
+    try:
+        with ending_on_a_fault():
+            _rehearse(problem)
+    except MemoryError as error:  # CuPy's too
+        raise MachineError(f"memory does not suffice to check {problem} on the GPU: {error}") from error
 
 
 def compiler_ready(*, architecture: str) -> None:

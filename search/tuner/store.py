@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any  # facts are JSON
 
 from microkernels.scores.database import RecordError, connect, ignore, stored_json, stored_timing
-from microkernels.tile.emit import EMITTER_VERSION
+from microkernels.tile.benchmark import EMITTER_VERSION
 from tiling.machine import Timing, is_rate
 
 # The version of the model, of whole kernels and of this file's records. EMITTER_VERSION is the version of register

@@ -42,14 +42,11 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }
 
-/* Floats that the address of X, Y or E_NAME moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. STEP_NAME is of E_NAME. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 108;
 static const long X_c = 36;
 static const long X_h = 6;
 static const long X_w = 1;
-static const long X_r = 6;
-static const long X_s = 1;
 static const long Y_n = 684;
 static const long Y_k = 36;
 static const long Y_h = 6;
@@ -63,9 +60,10 @@ static const long STEP_z_h = 6;
 static const long STEP_z_w = 1;
 static const long STEP_s_n = 6;
 static const long STEP_s_h = 1;
-static const long X_PAD = 0;
-static const long W_PANEL = 3;
-static const long PANEL_1 = 4;
+static const long W_k = 3;
+static const long W_c = 1;
+static const long W_r = 1;
+static const long W_s = 1;
 #define TAIL 3 /* lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
@@ -119,25 +117,42 @@ static inline __attribute__((always_inline)) void transpose_4(vec *t, vec r0, ve
     t[0] = s2_4; t[1] = s2_5; t[2] = s2_6; t[3] = s2_7;
 }
 
-/* 12 rows x 1 vectors, summed over one step. */
+/* 12 rows x 1 vectors, summed over one step; k < 16. */
 static void tile0_2hx6wx4k(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
-    vec acc_0_0 = ((vec){0, 0, 0, 0});
-    vec acc_1_0 = ((vec){0, 0, 0, 0});
-    vec acc_2_0 = ((vec){0, 0, 0, 0});
-    vec acc_3_0 = ((vec){0, 0, 0, 0});
-    vec acc_4_0 = ((vec){0, 0, 0, 0});
-    vec acc_5_0 = ((vec){0, 0, 0, 0});
-    vec acc_6_0 = ((vec){0, 0, 0, 0});
-    vec acc_7_0 = ((vec){0, 0, 0, 0});
-    vec acc_8_0 = ((vec){0, 0, 0, 0});
-    vec acc_9_0 = ((vec){0, 0, 0, 0});
-    vec acc_10_0 = ((vec){0, 0, 0, 0});
-    vec acc_11_0 = ((vec){0, 0, 0, 0});
-    if (!first) {
+    vec acc_0_0;
+    vec acc_1_0;
+    vec acc_2_0;
+    vec acc_3_0;
+    vec acc_4_0;
+    vec acc_5_0;
+    vec acc_6_0;
+    vec acc_7_0;
+    vec acc_8_0;
+    vec acc_9_0;
+    vec acc_10_0;
+    vec acc_11_0;
+    if (first) {
+        acc_0_0 = ((vec){0, 0, 0, 0});
+        acc_1_0 = ((vec){0, 0, 0, 0});
+        acc_2_0 = ((vec){0, 0, 0, 0});
+        acc_3_0 = ((vec){0, 0, 0, 0});
+        acc_4_0 = ((vec){0, 0, 0, 0});
+        acc_5_0 = ((vec){0, 0, 0, 0});
+        acc_6_0 = ((vec){0, 0, 0, 0});
+        acc_7_0 = ((vec){0, 0, 0, 0});
+        acc_8_0 = ((vec){0, 0, 0, 0});
+        acc_9_0 = ((vec){0, 0, 0, 0});
+        acc_10_0 = ((vec){0, 0, 0, 0});
+        acc_11_0 = ((vec){0, 0, 0, 0});
+    } else {
         {
             vec t[4];
-            transpose_4(t, ((vec)*(const vec_at *)(y)), ((vec)*(const vec_at *)(y + Y_k)), ((vec)*(const vec_at *)(y + 2 * Y_k)), ((vec)*(const vec_at *)(y + 3 * Y_k)));
+            t[0] = ((vec)*(const vec_at *)(y));
+            t[1] = ((vec)*(const vec_at *)(y + Y_k));
+            t[2] = ((vec)*(const vec_at *)(y + 2 * Y_k));
+            t[3] = ((vec)*(const vec_at *)(y + 3 * Y_k));
+            transpose_4(t, t[0], t[1], t[2], t[3]);
             acc_0_0 = t[0];
             acc_1_0 = t[1];
             acc_2_0 = t[2];
@@ -145,13 +160,21 @@ static void tile0_2hx6wx4k(const float *x, const float *w, float *y, const float
         }
         {
             vec t[4];
-            transpose_4(t, load_lanes(y + 4 * Y_w, FIRST_2), load_lanes(y + 4 * Y_w + Y_k, FIRST_2), load_lanes(y + 4 * Y_w + 2 * Y_k, FIRST_2), load_lanes(y + 4 * Y_w + 3 * Y_k, FIRST_2));
+            t[0] = load_lanes(y + 4 * Y_w, FIRST_2);
+            t[1] = load_lanes(y + Y_k + 4 * Y_w, FIRST_2);
+            t[2] = load_lanes(y + 2 * Y_k + 4 * Y_w, FIRST_2);
+            t[3] = load_lanes(y + 3 * Y_k + 4 * Y_w, FIRST_2);
+            transpose_4(t, t[0], t[1], t[2], t[3]);
             acc_4_0 = t[0];
             acc_5_0 = t[1];
         }
         {
             vec t[4];
-            transpose_4(t, ((vec)*(const vec_at *)(y + Y_h)), ((vec)*(const vec_at *)(y + Y_h + Y_k)), ((vec)*(const vec_at *)(y + Y_h + 2 * Y_k)), ((vec)*(const vec_at *)(y + Y_h + 3 * Y_k)));
+            t[0] = ((vec)*(const vec_at *)(y + Y_h));
+            t[1] = ((vec)*(const vec_at *)(y + Y_k + Y_h));
+            t[2] = ((vec)*(const vec_at *)(y + 2 * Y_k + Y_h));
+            t[3] = ((vec)*(const vec_at *)(y + 3 * Y_k + Y_h));
+            transpose_4(t, t[0], t[1], t[2], t[3]);
             acc_6_0 = t[0];
             acc_7_0 = t[1];
             acc_8_0 = t[2];
@@ -159,7 +182,11 @@ static void tile0_2hx6wx4k(const float *x, const float *w, float *y, const float
         }
         {
             vec t[4];
-            transpose_4(t, load_lanes(y + Y_h + 4 * Y_w, FIRST_2), load_lanes(y + Y_h + 4 * Y_w + Y_k, FIRST_2), load_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, FIRST_2), load_lanes(y + Y_h + 4 * Y_w + 3 * Y_k, FIRST_2));
+            t[0] = load_lanes(y + Y_h + 4 * Y_w, FIRST_2);
+            t[1] = load_lanes(y + Y_k + Y_h + 4 * Y_w, FIRST_2);
+            t[2] = load_lanes(y + 2 * Y_k + Y_h + 4 * Y_w, FIRST_2);
+            t[3] = load_lanes(y + 3 * Y_k + Y_h + 4 * Y_w, FIRST_2);
+            transpose_4(t, t[0], t[1], t[2], t[3]);
             acc_10_0 = t[0];
             acc_11_0 = t[1];
         }
@@ -191,25 +218,25 @@ static void tile0_2hx6wx4k(const float *x, const float *w, float *y, const float
             vec t[4];
             transpose_2(t, acc_4_0, acc_5_0);
             store_lanes(y + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 4 * STEP_z_w, FIRST_2), spread(*(e_s)), zero), FIRST_2);
-            store_lanes(y + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s)), zero), FIRST_2);
-            store_lanes(y + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s)), zero), FIRST_2);
-            store_lanes(y + 4 * Y_w + 3 * Y_k, epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 3 * STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + 3 * STEP_z_k, FIRST_2), spread(*(e_s)), zero), FIRST_2);
+            store_lanes(y + Y_k + 4 * Y_w, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + STEP_t_k + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + STEP_z_k + 4 * STEP_z_w, FIRST_2), spread(*(e_s)), zero), FIRST_2);
+            store_lanes(y + 2 * Y_k + 4 * Y_w, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 2 * STEP_t_k + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 2 * STEP_z_k + 4 * STEP_z_w, FIRST_2), spread(*(e_s)), zero), FIRST_2);
+            store_lanes(y + 3 * Y_k + 4 * Y_w, epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), load_lanes(e_t + 3 * STEP_t_k + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 3 * STEP_z_k + 4 * STEP_z_w, FIRST_2), spread(*(e_s)), zero), FIRST_2);
         }
         {
             vec t[4];
             transpose_4(t, acc_6_0, acc_7_0, acc_8_0, acc_9_0);
             *(vec_at *)(y + Y_h) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z + STEP_z_h)), spread(*(e_s + STEP_s_h)), zero);
-            *(vec_at *)(y + Y_h + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + STEP_z_k)), spread(*(e_s + STEP_s_h)), zero);
-            *(vec_at *)(y + Y_h + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + 2 * STEP_z_k)), spread(*(e_s + STEP_s_h)), zero);
-            *(vec_at *)(y + Y_h + 3 * Y_k) = epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 3 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + 3 * STEP_z_k)), spread(*(e_s + STEP_s_h)), zero);
+            *(vec_at *)(y + Y_k + Y_h) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_k + STEP_z_h)), spread(*(e_s + STEP_s_h)), zero);
+            *(vec_at *)(y + 2 * Y_k + Y_h) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + 2 * STEP_z_k + STEP_z_h)), spread(*(e_s + STEP_s_h)), zero);
+            *(vec_at *)(y + 3 * Y_k + Y_h) = epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 3 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + 3 * STEP_z_k + STEP_z_h)), spread(*(e_s + STEP_s_h)), zero);
         }
         {
             vec t[4];
             transpose_2(t, acc_10_0, acc_11_0);
             store_lanes(y + Y_h + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + 3 * Y_k, epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 3 * STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + 3 * STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
+            store_lanes(y + Y_k + Y_h + 4 * Y_w, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + STEP_t_k + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + STEP_z_k + STEP_z_h + 4 * STEP_z_w, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
+            store_lanes(y + 2 * Y_k + Y_h + 4 * Y_w, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 2 * STEP_t_k + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 2 * STEP_z_k + STEP_z_h + 4 * STEP_z_w, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
+            store_lanes(y + 3 * Y_k + Y_h + 4 * Y_w, epilogue(t[3], spread(*(e_b + 3 * STEP_b_k)), load_lanes(e_t + 3 * STEP_t_k + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 3 * STEP_z_k + STEP_z_h + 4 * STEP_z_w, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
         }
     } else {
         {
@@ -224,48 +251,65 @@ static void tile0_2hx6wx4k(const float *x, const float *w, float *y, const float
             vec t[4];
             transpose_2(t, acc_4_0, acc_5_0);
             store_lanes(y + 4 * Y_w, t[0], FIRST_2);
-            store_lanes(y + 4 * Y_w + Y_k, t[1], FIRST_2);
-            store_lanes(y + 4 * Y_w + 2 * Y_k, t[2], FIRST_2);
-            store_lanes(y + 4 * Y_w + 3 * Y_k, t[3], FIRST_2);
+            store_lanes(y + Y_k + 4 * Y_w, t[1], FIRST_2);
+            store_lanes(y + 2 * Y_k + 4 * Y_w, t[2], FIRST_2);
+            store_lanes(y + 3 * Y_k + 4 * Y_w, t[3], FIRST_2);
         }
         {
             vec t[4];
             transpose_4(t, acc_6_0, acc_7_0, acc_8_0, acc_9_0);
             *(vec_at *)(y + Y_h) = t[0];
-            *(vec_at *)(y + Y_h + Y_k) = t[1];
-            *(vec_at *)(y + Y_h + 2 * Y_k) = t[2];
-            *(vec_at *)(y + Y_h + 3 * Y_k) = t[3];
+            *(vec_at *)(y + Y_k + Y_h) = t[1];
+            *(vec_at *)(y + 2 * Y_k + Y_h) = t[2];
+            *(vec_at *)(y + 3 * Y_k + Y_h) = t[3];
         }
         {
             vec t[4];
             transpose_2(t, acc_10_0, acc_11_0);
             store_lanes(y + Y_h + 4 * Y_w, t[0], FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + Y_k, t[1], FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, t[2], FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + 3 * Y_k, t[3], FIRST_2);
+            store_lanes(y + Y_k + Y_h + 4 * Y_w, t[1], FIRST_2);
+            store_lanes(y + 2 * Y_k + Y_h + 4 * Y_w, t[2], FIRST_2);
+            store_lanes(y + 3 * Y_k + Y_h + 4 * Y_w, t[3], FIRST_2);
         }
     }
 }
 
-/* 12 rows x 1 vectors, summed over one step; the last vector is masked. */
-static void tile0_2hx6wx4k_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
+/* 12 rows x 1 vectors, summed over one step; 16 <= k. */
+static void tile1_2hx6wx4k_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
-    vec acc_0_0 = ((vec){0, 0, 0, 0});
-    vec acc_1_0 = ((vec){0, 0, 0, 0});
-    vec acc_2_0 = ((vec){0, 0, 0, 0});
-    vec acc_3_0 = ((vec){0, 0, 0, 0});
-    vec acc_4_0 = ((vec){0, 0, 0, 0});
-    vec acc_5_0 = ((vec){0, 0, 0, 0});
-    vec acc_6_0 = ((vec){0, 0, 0, 0});
-    vec acc_7_0 = ((vec){0, 0, 0, 0});
-    vec acc_8_0 = ((vec){0, 0, 0, 0});
-    vec acc_9_0 = ((vec){0, 0, 0, 0});
-    vec acc_10_0 = ((vec){0, 0, 0, 0});
-    vec acc_11_0 = ((vec){0, 0, 0, 0});
-    if (!first) {
+    vec acc_0_0;
+    vec acc_1_0;
+    vec acc_2_0;
+    vec acc_3_0;
+    vec acc_4_0;
+    vec acc_5_0;
+    vec acc_6_0;
+    vec acc_7_0;
+    vec acc_8_0;
+    vec acc_9_0;
+    vec acc_10_0;
+    vec acc_11_0;
+    if (first) {
+        acc_0_0 = ((vec){0, 0, 0, 0});
+        acc_1_0 = ((vec){0, 0, 0, 0});
+        acc_2_0 = ((vec){0, 0, 0, 0});
+        acc_3_0 = ((vec){0, 0, 0, 0});
+        acc_4_0 = ((vec){0, 0, 0, 0});
+        acc_5_0 = ((vec){0, 0, 0, 0});
+        acc_6_0 = ((vec){0, 0, 0, 0});
+        acc_7_0 = ((vec){0, 0, 0, 0});
+        acc_8_0 = ((vec){0, 0, 0, 0});
+        acc_9_0 = ((vec){0, 0, 0, 0});
+        acc_10_0 = ((vec){0, 0, 0, 0});
+        acc_11_0 = ((vec){0, 0, 0, 0});
+    } else {
         {
             vec t[4];
-            transpose_4(t, ((vec)*(const vec_at *)(y)), ((vec)*(const vec_at *)(y + Y_k)), ((vec)*(const vec_at *)(y + 2 * Y_k)), ((vec){0, 0, 0, 0}));
+            t[0] = ((vec)*(const vec_at *)(y));
+            t[1] = ((vec)*(const vec_at *)(y + Y_k));
+            t[2] = ((vec)*(const vec_at *)(y + 2 * Y_k));
+            t[3] = ((vec){0, 0, 0, 0});
+            transpose_4(t, t[0], t[1], t[2], t[3]);
             acc_0_0 = t[0];
             acc_1_0 = t[1];
             acc_2_0 = t[2];
@@ -273,13 +317,21 @@ static void tile0_2hx6wx4k_tail(const float *x, const float *w, float *y, const 
         }
         {
             vec t[4];
-            transpose_4(t, load_lanes(y + 4 * Y_w, FIRST_2), load_lanes(y + 4 * Y_w + Y_k, FIRST_2), load_lanes(y + 4 * Y_w + 2 * Y_k, FIRST_2), ((vec){0, 0, 0, 0}));
+            t[0] = load_lanes(y + 4 * Y_w, FIRST_2);
+            t[1] = load_lanes(y + Y_k + 4 * Y_w, FIRST_2);
+            t[2] = load_lanes(y + 2 * Y_k + 4 * Y_w, FIRST_2);
+            t[3] = ((vec){0, 0, 0, 0});
+            transpose_4(t, t[0], t[1], t[2], t[3]);
             acc_4_0 = t[0];
             acc_5_0 = t[1];
         }
         {
             vec t[4];
-            transpose_4(t, ((vec)*(const vec_at *)(y + Y_h)), ((vec)*(const vec_at *)(y + Y_h + Y_k)), ((vec)*(const vec_at *)(y + Y_h + 2 * Y_k)), ((vec){0, 0, 0, 0}));
+            t[0] = ((vec)*(const vec_at *)(y + Y_h));
+            t[1] = ((vec)*(const vec_at *)(y + Y_k + Y_h));
+            t[2] = ((vec)*(const vec_at *)(y + 2 * Y_k + Y_h));
+            t[3] = ((vec){0, 0, 0, 0});
+            transpose_4(t, t[0], t[1], t[2], t[3]);
             acc_6_0 = t[0];
             acc_7_0 = t[1];
             acc_8_0 = t[2];
@@ -287,7 +339,11 @@ static void tile0_2hx6wx4k_tail(const float *x, const float *w, float *y, const 
         }
         {
             vec t[4];
-            transpose_4(t, load_lanes(y + Y_h + 4 * Y_w, FIRST_2), load_lanes(y + Y_h + 4 * Y_w + Y_k, FIRST_2), load_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, FIRST_2), ((vec){0, 0, 0, 0}));
+            t[0] = load_lanes(y + Y_h + 4 * Y_w, FIRST_2);
+            t[1] = load_lanes(y + Y_k + Y_h + 4 * Y_w, FIRST_2);
+            t[2] = load_lanes(y + 2 * Y_k + Y_h + 4 * Y_w, FIRST_2);
+            t[3] = ((vec){0, 0, 0, 0});
+            transpose_4(t, t[0], t[1], t[2], t[3]);
             acc_10_0 = t[0];
             acc_11_0 = t[1];
         }
@@ -318,22 +374,22 @@ static void tile0_2hx6wx4k_tail(const float *x, const float *w, float *y, const 
             vec t[4];
             transpose_2(t, acc_4_0, acc_5_0);
             store_lanes(y + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 4 * STEP_z_w, FIRST_2), spread(*(e_s)), zero), FIRST_2);
-            store_lanes(y + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s)), zero), FIRST_2);
-            store_lanes(y + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s)), zero), FIRST_2);
+            store_lanes(y + Y_k + 4 * Y_w, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + STEP_t_k + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + STEP_z_k + 4 * STEP_z_w, FIRST_2), spread(*(e_s)), zero), FIRST_2);
+            store_lanes(y + 2 * Y_k + 4 * Y_w, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 2 * STEP_t_k + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 2 * STEP_z_k + 4 * STEP_z_w, FIRST_2), spread(*(e_s)), zero), FIRST_2);
         }
         {
             vec t[4];
             transpose_4(t, acc_6_0, acc_7_0, acc_8_0, acc_9_0);
             *(vec_at *)(y + Y_h) = epilogue(t[0], spread(*(e_b)), ((vec)*(const vec_at *)(e_t)), ((vec)*(const vec_at *)(e_z + STEP_z_h)), spread(*(e_s + STEP_s_h)), zero);
-            *(vec_at *)(y + Y_h + Y_k) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + STEP_z_k)), spread(*(e_s + STEP_s_h)), zero);
-            *(vec_at *)(y + Y_h + 2 * Y_k) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_h + 2 * STEP_z_k)), spread(*(e_s + STEP_s_h)), zero);
+            *(vec_at *)(y + Y_k + Y_h) = epilogue(t[1], spread(*(e_b + STEP_b_k)), ((vec)*(const vec_at *)(e_t + STEP_t_k)), ((vec)*(const vec_at *)(e_z + STEP_z_k + STEP_z_h)), spread(*(e_s + STEP_s_h)), zero);
+            *(vec_at *)(y + 2 * Y_k + Y_h) = epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), ((vec)*(const vec_at *)(e_t + 2 * STEP_t_k)), ((vec)*(const vec_at *)(e_z + 2 * STEP_z_k + STEP_z_h)), spread(*(e_s + STEP_s_h)), zero);
         }
         {
             vec t[4];
             transpose_2(t, acc_10_0, acc_11_0);
             store_lanes(y + Y_h + 4 * Y_w, epilogue(t[0], spread(*(e_b)), load_lanes(e_t + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + Y_k, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 4 * STEP_t_w + 2 * STEP_t_k, FIRST_2), load_lanes(e_z + STEP_z_h + 4 * STEP_z_w + 2 * STEP_z_k, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
+            store_lanes(y + Y_k + Y_h + 4 * Y_w, epilogue(t[1], spread(*(e_b + STEP_b_k)), load_lanes(e_t + STEP_t_k + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + STEP_z_k + STEP_z_h + 4 * STEP_z_w, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
+            store_lanes(y + 2 * Y_k + Y_h + 4 * Y_w, epilogue(t[2], spread(*(e_b + 2 * STEP_b_k)), load_lanes(e_t + 2 * STEP_t_k + 4 * STEP_t_w, FIRST_2), load_lanes(e_z + 2 * STEP_z_k + STEP_z_h + 4 * STEP_z_w, FIRST_2), spread(*(e_s + STEP_s_h)), zero), FIRST_2);
         }
     } else {
         {
@@ -347,22 +403,22 @@ static void tile0_2hx6wx4k_tail(const float *x, const float *w, float *y, const 
             vec t[4];
             transpose_2(t, acc_4_0, acc_5_0);
             store_lanes(y + 4 * Y_w, t[0], FIRST_2);
-            store_lanes(y + 4 * Y_w + Y_k, t[1], FIRST_2);
-            store_lanes(y + 4 * Y_w + 2 * Y_k, t[2], FIRST_2);
+            store_lanes(y + Y_k + 4 * Y_w, t[1], FIRST_2);
+            store_lanes(y + 2 * Y_k + 4 * Y_w, t[2], FIRST_2);
         }
         {
             vec t[4];
             transpose_4(t, acc_6_0, acc_7_0, acc_8_0, acc_9_0);
             *(vec_at *)(y + Y_h) = t[0];
-            *(vec_at *)(y + Y_h + Y_k) = t[1];
-            *(vec_at *)(y + Y_h + 2 * Y_k) = t[2];
+            *(vec_at *)(y + Y_k + Y_h) = t[1];
+            *(vec_at *)(y + 2 * Y_k + Y_h) = t[2];
         }
         {
             vec t[4];
             transpose_2(t, acc_10_0, acc_11_0);
             store_lanes(y + Y_h + 4 * Y_w, t[0], FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + Y_k, t[1], FIRST_2);
-            store_lanes(y + Y_h + 4 * Y_w + 2 * Y_k, t[2], FIRST_2);
+            store_lanes(y + Y_k + Y_h + 4 * Y_w, t[1], FIRST_2);
+            store_lanes(y + 2 * Y_k + Y_h + 4 * Y_w, t[2], FIRST_2);
         }
     }
 }
@@ -382,10 +438,12 @@ void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_
         for (long n = 0; n < 2; ++n) {
             for (long k = 0; k < 20; k += 4) {
                 for (long h = 0; h < 6; h += 2) {
+                    const int first = c == 0;
+                    const int last = c == 2;
                     if (k < 16) {
-                        tile0_2hx6wx4k(X + n * X_n + c * X_c + h * X_h, W + k * W_PANEL + c * 1 * PANEL_1, Y + n * Y_n + k * Y_k + h * Y_h, E_b + k * STEP_b_k, E_t + k * STEP_t_k, E_z + n * STEP_z_n + k * STEP_z_k + h * STEP_z_h, E_s + n * STEP_s_n + h * STEP_s_h, c == 0, c == 2);
+                        tile0_2hx6wx4k(X + n * X_n + c * X_c + h * X_h, W + 3 * k + 4 * c, Y + n * Y_n + k * Y_k + h * Y_h, E_b + k * STEP_b_k, E_t + k * STEP_t_k, E_z + n * STEP_z_n + k * STEP_z_k + h * STEP_z_h, E_s + n * STEP_s_n + h * STEP_s_h, first, last);
                     } else {
-                        tile0_2hx6wx4k_tail(X + n * X_n + c * X_c + h * X_h, W + k * W_PANEL + c * 1 * PANEL_1, Y + n * Y_n + k * Y_k + h * Y_h, E_b + k * STEP_b_k, E_t + k * STEP_t_k, E_z + n * STEP_z_n + k * STEP_z_k + h * STEP_z_h, E_s + n * STEP_s_n + h * STEP_s_h, c == 0, c == 2);
+                        tile1_2hx6wx4k_tail(X + n * X_n + c * X_c + h * X_h, W + 3 * k + 4 * c, Y + n * Y_n + k * Y_k + h * Y_h, E_b + k * STEP_b_k, E_t + k * STEP_t_k, E_z + n * STEP_z_n + k * STEP_z_k + h * STEP_z_h, E_s + n * STEP_s_n + h * STEP_s_h, first, last);
                     }
                 }
             }
@@ -396,10 +454,15 @@ void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_
 /* Packs weights that lie as w[k, c, r, s] of 19 x 3 x 1 x 1. */
 void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 16; k += 4)
-        for (long c = 0; c < 3; c += 1)
-            for (long r = 0; r < 1; r += 1)
-                for (long s = 0; s < 1; s += 1)
-                    for (long lane = 0; lane < 4; ++lane)
-                        *packed++ = k + lane < 19 ? W[(k + lane) * 3 + c * 1 + r * 1 + s * 1] : 0;
+    for (long k = 0; k < 20; k += 4) {
+        for (long c = 0; c < 3; ++c) {
+            for (long lane = 0; lane < 4; ++lane) {
+                if (k + lane < 19) {
+                    packed[3 * k + lane + 4 * c] = W[(k + lane) * W_k + c * W_c];
+                } else {
+                    packed[3 * k + lane + 4 * c] = 0;
+                }
+            }
+        }
+    }
 }

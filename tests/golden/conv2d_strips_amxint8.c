@@ -31,8 +31,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The block of a row of x, or of one lane of the weights, that an instruction multiplies. */
-typedef struct { uint8_t bytes[4]; } word;
+/* Neighbours that an instruction multiplies with each other: several numbers of x, or of one lane of the weights. */
+typedef uint32_t word;
 
 /* What a tile register holds: ROWS[t] rows of BYTES[t] bytes. */
 struct shapes {

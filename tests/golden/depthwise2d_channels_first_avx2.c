@@ -27,21 +27,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 2664;
-static const long X_c = 1;
 static const long X_h = 296;
 static const long X_w = 37;
-static const long X_r = 296;
-static const long X_s = 37;
+static const long X_c = 1;
 static const long Y_n = 2664;
 static const long Y_c = 72;
 static const long Y_h = 8;
 static const long Y_w = 1;
-static const long X_PAD = 333;
-static const long W_PANEL = 9;
-static const long PANEL_1 = 8;
+static const long W_c = 9;
+static const long W_axis1 = 9;
+static const long W_r = 3;
+static const long W_s = 1;
 enum { THREADS = 2 };
 
 #ifdef _OPENMP
@@ -129,19 +127,19 @@ static inline __attribute__((always_inline)) void transpose_8(__m256 *t, __m256 
     t[4] = s3_17; t[5] = s3_19; t[6] = s3_21; t[7] = s3_23;
 }
 
-/* 1 rows x 1 vectors, summed over s by 1 to 3. */
+/* 1 rows x 1 vectors, summed over s by 1 to s_end; c < 32; 1 <= h < 8. */
 static void tile0_8cx3r(const float *x, const float *w, float *y, long s_begin, long s_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     for (long s = s_begin; s < s_end; ++s) {
-        const float *x_s = x + s * X_s;
-        const float *w_s = w + s * 3 * PANEL_1;
+        const float *x_s = x + s * X_w;
+        const float *w_s = w + 24 * s;
         const __m256 w_0_0 = _mm256_loadu_ps(w_s);
-        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 1 * PANEL_1);
-        const __m256 w_2_0 = _mm256_loadu_ps(w_s + 2 * PANEL_1);
+        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 8);
+        const __m256 w_2_0 = _mm256_loadu_ps(w_s + 16);
         { const __m256 x_0 = _mm256_loadu_ps(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
-        { const __m256 x_1 = _mm256_loadu_ps(x_s + X_r); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
-        { const __m256 x_2 = _mm256_loadu_ps(x_s + 2 * X_r); acc_0_0 = _mm256_fmadd_ps(x_2, w_2_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_loadu_ps(x_s + X_h); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+        { const __m256 x_2 = _mm256_loadu_ps(x_s + 2 * X_h); acc_0_0 = _mm256_fmadd_ps(x_2, w_2_0, acc_0_0); }
     }
     {
         __m256 t[8];
@@ -157,42 +155,17 @@ static void tile0_8cx3r(const float *x, const float *w, float *y, long s_begin, 
     }
 }
 
-/* 1 rows x 1 vectors, summed over s by 1 to 3; the last vector is masked. */
-static void tile0_8cx3r_tail(const float *x, const float *w, float *y, long s_begin, long s_end)
+/* 1 rows x 1 vectors, summed over s by 1 to s_end; c < 32; h < 1. */
+static void tile1_8cx3r_hpad0(const float *x, const float *w, float *y, long s_begin, long s_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     for (long s = s_begin; s < s_end; ++s) {
-        const float *x_s = x + s * X_s;
-        const float *w_s = w + s * 3 * PANEL_1;
-        const __m256 w_0_0 = _mm256_loadu_ps(w_s);
-        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 1 * PANEL_1);
-        const __m256 w_2_0 = _mm256_loadu_ps(w_s + 2 * PANEL_1);
-        { const __m256 x_0 = _mm256_maskload_ps(x_s, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
-        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_r, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
-        { const __m256 x_2 = _mm256_maskload_ps(x_s + 2 * X_r, TAIL); acc_0_0 = _mm256_fmadd_ps(x_2, w_2_0, acc_0_0); }
-    }
-    {
-        __m256 t[8];
-        transpose_1(t, acc_0_0);
-        _mm256_maskstore_ps(y, FIRST_1, t[0]);
-        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
-        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
-        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
-        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
-    }
-}
-
-/* 1 rows x 1 vectors, summed over s by 1 to 3; padding along h: rows on the image for each tap of r are 0:none 1:0-0 2:0-0. */
-static void tile0_8cx3r_hpad1(const float *x, const float *w, float *y, long s_begin, long s_end)
-{
-    __m256 acc_0_0 = _mm256_setzero_ps();
-    for (long s = s_begin; s < s_end; ++s) {
-        const float *x_s = x + s * X_s;
-        const float *w_s = w + s * 3 * PANEL_1;
-        const __m256 w_0_0 = _mm256_loadu_ps(w_s + 1 * PANEL_1);
-        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 2 * PANEL_1);
-        { const __m256 x_0 = _mm256_loadu_ps(x_s + X_r); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
-        { const __m256 x_1 = _mm256_loadu_ps(x_s + 2 * X_r); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+        const float *x_s = x + s * X_w;
+        const float *w_s = w + 24 * s;
+        const __m256 w_0_0 = _mm256_loadu_ps(w_s + 8);
+        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 16);
+        { const __m256 x_0 = _mm256_loadu_ps(x_s + X_h); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_loadu_ps(x_s + 2 * X_h); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
     }
     {
         __m256 t[8];
@@ -208,40 +181,17 @@ static void tile0_8cx3r_hpad1(const float *x, const float *w, float *y, long s_b
     }
 }
 
-/* 1 rows x 1 vectors, summed over s by 1 to 3; padding along h: rows on the image for each tap of r are 0:none 1:0-0 2:0-0; the last vector is masked. */
-static void tile0_8cx3r_hpad1_tail(const float *x, const float *w, float *y, long s_begin, long s_end)
+/* 1 rows x 1 vectors, summed over s by 1 to s_end; c < 32; 8 <= h. */
+static void tile2_8cx3r_hpad2(const float *x, const float *w, float *y, long s_begin, long s_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     for (long s = s_begin; s < s_end; ++s) {
-        const float *x_s = x + s * X_s;
-        const float *w_s = w + s * 3 * PANEL_1;
-        const __m256 w_0_0 = _mm256_loadu_ps(w_s + 1 * PANEL_1);
-        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 2 * PANEL_1);
-        { const __m256 x_0 = _mm256_maskload_ps(x_s + X_r, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
-        { const __m256 x_1 = _mm256_maskload_ps(x_s + 2 * X_r, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
-    }
-    {
-        __m256 t[8];
-        transpose_1(t, acc_0_0);
-        _mm256_maskstore_ps(y, FIRST_1, t[0]);
-        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
-        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
-        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
-        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
-    }
-}
-
-/* 1 rows x 1 vectors, summed over s by 1 to 3; padding along h: rows on the image for each tap of r are 0:0-0 1:0-0 2:none. */
-static void tile0_8cx3r_hpad2(const float *x, const float *w, float *y, long s_begin, long s_end)
-{
-    __m256 acc_0_0 = _mm256_setzero_ps();
-    for (long s = s_begin; s < s_end; ++s) {
-        const float *x_s = x + s * X_s;
-        const float *w_s = w + s * 3 * PANEL_1;
+        const float *x_s = x + s * X_w;
+        const float *w_s = w + 24 * s;
         const __m256 w_0_0 = _mm256_loadu_ps(w_s);
-        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 1 * PANEL_1);
+        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 8);
         { const __m256 x_0 = _mm256_loadu_ps(x_s); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
-        { const __m256 x_1 = _mm256_loadu_ps(x_s + X_r); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_loadu_ps(x_s + X_h); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
     }
     {
         __m256 t[8];
@@ -257,17 +207,65 @@ static void tile0_8cx3r_hpad2(const float *x, const float *w, float *y, long s_b
     }
 }
 
-/* 1 rows x 1 vectors, summed over s by 1 to 3; padding along h: rows on the image for each tap of r are 0:0-0 1:0-0 2:none; the last vector is masked. */
-static void tile0_8cx3r_hpad2_tail(const float *x, const float *w, float *y, long s_begin, long s_end)
+/* 1 rows x 1 vectors, summed over s by 1 to s_end; 32 <= c; 1 <= h < 8. */
+static void tile3_8cx3r_tail(const float *x, const float *w, float *y, long s_begin, long s_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     for (long s = s_begin; s < s_end; ++s) {
-        const float *x_s = x + s * X_s;
-        const float *w_s = w + s * 3 * PANEL_1;
+        const float *x_s = x + s * X_w;
+        const float *w_s = w + 24 * s;
         const __m256 w_0_0 = _mm256_loadu_ps(w_s);
-        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 1 * PANEL_1);
+        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 8);
+        const __m256 w_2_0 = _mm256_loadu_ps(w_s + 16);
         { const __m256 x_0 = _mm256_maskload_ps(x_s, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
-        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_r, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+        { const __m256 x_2 = _mm256_maskload_ps(x_s + 2 * X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_2, w_2_0, acc_0_0); }
+    }
+    {
+        __m256 t[8];
+        transpose_1(t, acc_0_0);
+        _mm256_maskstore_ps(y, FIRST_1, t[0]);
+        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
+        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
+        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
+        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
+    }
+}
+
+/* 1 rows x 1 vectors, summed over s by 1 to s_end; 32 <= c; h < 1. */
+static void tile4_8cx3r_tail_hpad0(const float *x, const float *w, float *y, long s_begin, long s_end)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    for (long s = s_begin; s < s_end; ++s) {
+        const float *x_s = x + s * X_w;
+        const float *w_s = w + 24 * s;
+        const __m256 w_0_0 = _mm256_loadu_ps(w_s + 8);
+        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 16);
+        { const __m256 x_0 = _mm256_maskload_ps(x_s + X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_maskload_ps(x_s + 2 * X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+    }
+    {
+        __m256 t[8];
+        transpose_1(t, acc_0_0);
+        _mm256_maskstore_ps(y, FIRST_1, t[0]);
+        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
+        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
+        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
+        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
+    }
+}
+
+/* 1 rows x 1 vectors, summed over s by 1 to s_end; 32 <= c; 8 <= h. */
+static void tile5_8cx3r_tail_hpad2(const float *x, const float *w, float *y, long s_begin, long s_end)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    for (long s = s_begin; s < s_end; ++s) {
+        const float *x_s = x + s * X_w;
+        const float *w_s = w + 24 * s;
+        const __m256 w_0_0 = _mm256_loadu_ps(w_s);
+        const __m256 w_1_0 = _mm256_loadu_ps(w_s + 8);
+        { const __m256 x_0 = _mm256_maskload_ps(x_s, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
     }
     {
         __m256 t[8];
@@ -374,31 +372,26 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(co
     #pragma omp parallel for num_threads(THREADS) schedule(static)
     for (long worker = 0; worker < 6; ++worker) {
         const long n = worker / 3;
-        const long h_1 = (worker % 3) * 3;
+        const long h_1 = 3 * (worker % 3);
         for (long h = h_1; h < h_1 + 3; ++h) {
             for (long w = 0; w < 8; ++w) {
                 for (long c = 0; c < 40; c += 8) {
-                    {
-                        const long w_in = w - 1;
-                        const long s_begin = w_in < 0 ? -w_in : 0;
-                        const long s_end = 8 - w_in < 3 ? 8 - w_in : 3;
-                        if (c < 32) {
-                            if (h >= 1 && h <= 7) {
-                                tile0_8cx3r(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
-                            } else if (h <= 0) {
-                                tile0_8cx3r_hpad1(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
-                            } else {
-                                tile0_8cx3r_hpad2(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
-                            }
+                    const long s_begin = (0 > -w + 1 ? 0 : -w + 1);
+                    const long s_end = (3 < -w + 9 ? 3 : -w + 9);
+                    if (c < 32) {
+                        if (h >= 1 && h < 8) {
+                            tile0_8cx3r(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + c * X_c, W + 9 * c, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
+                        } else if (h < 1) {
+                            tile1_8cx3r_hpad0(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + c * X_c, W + 9 * c, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
                         } else {
-                            if (h >= 1 && h <= 7) {
-                                tile0_8cx3r_tail(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
-                            } else if (h <= 0) {
-                                tile0_8cx3r_hpad1_tail(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
-                            } else {
-                                tile0_8cx3r_hpad2_tail(X + n * X_n + c * X_c + h * X_h + w * X_w - X_PAD, W + c * W_PANEL, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
-                            }
+                            tile2_8cx3r_hpad2(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + c * X_c, W + 9 * c, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
                         }
+                    } else if (h >= 1 && h < 8) {
+                        tile3_8cx3r_tail(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + c * X_c, W + 9 * c, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
+                    } else if (h < 1) {
+                        tile4_8cx3r_tail_hpad0(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + c * X_c, W + 9 * c, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
+                    } else {
+                        tile5_8cx3r_tail_hpad2(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + c * X_c, W + 9 * c, Y + n * Y_n + c * Y_c + h * Y_h + w * Y_w, s_begin, s_end);
                     }
                 }
             }
@@ -411,9 +404,17 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(co
 /* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
 __attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_pack(const float *restrict W, float *restrict packed)
 {
-    for (long c = 0; c <= 32; c += 8)
-        for (long s = 0; s < 3; s += 1)
-            for (long r = 0; r < 3; r += 1)
-                for (long lane = 0; lane < 8; ++lane)
-                    *packed++ = c + lane < 37 ? W[(c + lane) * 9 + r * 3 + s * 1] : 0;
+    for (long c = 0; c < 40; c += 8) {
+        for (long s = 0; s < 3; ++s) {
+            for (long r_u = 0; r_u < 3; ++r_u) {
+                for (long lane = 0; lane < 8; ++lane) {
+                    if (c + lane < 37) {
+                        packed[9 * c + lane + 24 * s + 8 * r_u] = W[(c + lane) * W_c + r_u * W_r + s * W_s];
+                    } else {
+                        packed[9 * c + lane + 24 * s + 8 * r_u] = 0;
+                    }
+                }
+            }
+        }
+    }
 }

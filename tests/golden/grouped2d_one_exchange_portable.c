@@ -38,21 +38,19 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }
 
-/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 3168;
-static const long X_k = 1;
 static const long X_h = 352;
 static const long X_w = 44;
-static const long X_r = 352;
-static const long X_s = 44;
+static const long X_k = 1;
 static const long Y_n = 3168;
-static const long Y_k = 1;
 static const long Y_h = 352;
 static const long Y_w = 44;
-static const long X_PAD = 396;
-static const long W_PANEL = 36;
-static const long PANEL_1 = 4;
+static const long Y_k = 1;
+static const long W_k = 36;
+static const long W_c = 9;
+static const long W_r = 3;
+static const long W_s = 1;
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
@@ -68,8 +66,8 @@ static inline vec exchange_1(vec x) { return PICK(x, x, 1, 0, 3, 2); }
 static inline vec exchange_2(vec x) { return PICK(x, x, 2, 3, 0, 1); }
 static inline vec exchange_3(vec x) { return PICK(x, x, 3, 2, 1, 0); }
 
-/* 8 rows x 1 vectors, summed over r by 1 to 3; padding along w: rows on the image for each tap of s are 0:1-7 1:0-7 2:0-6. */
-static void tile0_8wx4kx4cx3s_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 8 rows x 1 vectors, summed over r by 1 to r_end. */
+static void tile0_8wx4kx3sx4c(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     vec acc_0_0 = ((vec){0, 0, 0, 0});
     vec acc_1_0 = ((vec){0, 0, 0, 0});
@@ -80,12 +78,12 @@ static void tile0_8wx4kx4cx3s_wpad0(const float *x, const float *w, float *y, lo
     vec acc_6_0 = ((vec){0, 0, 0, 0});
     vec acc_7_0 = ((vec){0, 0, 0, 0});
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 12 * PANEL_1;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 48 * r;
         {
             const vec w_0_0 = ((vec)*(const vec_at *)(w_r));
-            const vec w_1_0 = ((vec)*(const vec_at *)(w_r + 4 * PANEL_1));
-            const vec w_2_0 = ((vec)*(const vec_at *)(w_r + 8 * PANEL_1));
+            const vec w_1_0 = ((vec)*(const vec_at *)(w_r + 16));
+            const vec w_2_0 = ((vec)*(const vec_at *)(w_r + 32));
             { const vec x_0 = ((vec)*(const vec_at *)(x_r + X_w)); acc_1_0 = x_0 * w_0_0 + acc_1_0; acc_0_0 = x_0 * w_1_0 + acc_0_0; }
             { const vec x_1 = ((vec)*(const vec_at *)(x_r + 2 * X_w)); acc_2_0 = x_1 * w_0_0 + acc_2_0; acc_1_0 = x_1 * w_1_0 + acc_1_0; acc_0_0 = x_1 * w_2_0 + acc_0_0; }
             { const vec x_2 = ((vec)*(const vec_at *)(x_r + 3 * X_w)); acc_3_0 = x_2 * w_0_0 + acc_3_0; acc_2_0 = x_2 * w_1_0 + acc_2_0; acc_1_0 = x_2 * w_2_0 + acc_1_0; }
@@ -93,13 +91,13 @@ static void tile0_8wx4kx4cx3s_wpad0(const float *x, const float *w, float *y, lo
             { const vec x_4 = ((vec)*(const vec_at *)(x_r + 5 * X_w)); acc_5_0 = x_4 * w_0_0 + acc_5_0; acc_4_0 = x_4 * w_1_0 + acc_4_0; acc_3_0 = x_4 * w_2_0 + acc_3_0; }
             { const vec x_5 = ((vec)*(const vec_at *)(x_r + 6 * X_w)); acc_6_0 = x_5 * w_0_0 + acc_6_0; acc_5_0 = x_5 * w_1_0 + acc_5_0; acc_4_0 = x_5 * w_2_0 + acc_4_0; }
             { const vec x_6 = ((vec)*(const vec_at *)(x_r + 7 * X_w)); acc_7_0 = x_6 * w_0_0 + acc_7_0; acc_6_0 = x_6 * w_1_0 + acc_6_0; acc_5_0 = x_6 * w_2_0 + acc_5_0; }
-            { const vec x_7 = ((vec)*(const vec_at *)(x_r + 7 * X_w + X_s)); acc_7_0 = x_7 * w_1_0 + acc_7_0; acc_6_0 = x_7 * w_2_0 + acc_6_0; }
+            { const vec x_7 = ((vec)*(const vec_at *)(x_r + 8 * X_w)); acc_7_0 = x_7 * w_1_0 + acc_7_0; acc_6_0 = x_7 * w_2_0 + acc_6_0; }
         }
         KEEP_APART;
         {
-            const vec w_0_0 = ((vec)*(const vec_at *)(w_r + 1 * PANEL_1));
-            const vec w_1_0 = ((vec)*(const vec_at *)(w_r + 5 * PANEL_1));
-            const vec w_2_0 = ((vec)*(const vec_at *)(w_r + 9 * PANEL_1));
+            const vec w_0_0 = ((vec)*(const vec_at *)(w_r + 4));
+            const vec w_1_0 = ((vec)*(const vec_at *)(w_r + 20));
+            const vec w_2_0 = ((vec)*(const vec_at *)(w_r + 36));
             { const vec x_0 = exchange_1(((vec)*(const vec_at *)(x_r + X_w))); acc_1_0 = x_0 * w_0_0 + acc_1_0; acc_0_0 = x_0 * w_1_0 + acc_0_0; }
             { const vec x_1 = exchange_1(((vec)*(const vec_at *)(x_r + 2 * X_w))); acc_2_0 = x_1 * w_0_0 + acc_2_0; acc_1_0 = x_1 * w_1_0 + acc_1_0; acc_0_0 = x_1 * w_2_0 + acc_0_0; }
             { const vec x_2 = exchange_1(((vec)*(const vec_at *)(x_r + 3 * X_w))); acc_3_0 = x_2 * w_0_0 + acc_3_0; acc_2_0 = x_2 * w_1_0 + acc_2_0; acc_1_0 = x_2 * w_2_0 + acc_1_0; }
@@ -107,13 +105,13 @@ static void tile0_8wx4kx4cx3s_wpad0(const float *x, const float *w, float *y, lo
             { const vec x_4 = exchange_1(((vec)*(const vec_at *)(x_r + 5 * X_w))); acc_5_0 = x_4 * w_0_0 + acc_5_0; acc_4_0 = x_4 * w_1_0 + acc_4_0; acc_3_0 = x_4 * w_2_0 + acc_3_0; }
             { const vec x_5 = exchange_1(((vec)*(const vec_at *)(x_r + 6 * X_w))); acc_6_0 = x_5 * w_0_0 + acc_6_0; acc_5_0 = x_5 * w_1_0 + acc_5_0; acc_4_0 = x_5 * w_2_0 + acc_4_0; }
             { const vec x_6 = exchange_1(((vec)*(const vec_at *)(x_r + 7 * X_w))); acc_7_0 = x_6 * w_0_0 + acc_7_0; acc_6_0 = x_6 * w_1_0 + acc_6_0; acc_5_0 = x_6 * w_2_0 + acc_5_0; }
-            { const vec x_7 = exchange_1(((vec)*(const vec_at *)(x_r + 7 * X_w + X_s))); acc_7_0 = x_7 * w_1_0 + acc_7_0; acc_6_0 = x_7 * w_2_0 + acc_6_0; }
+            { const vec x_7 = exchange_1(((vec)*(const vec_at *)(x_r + 8 * X_w))); acc_7_0 = x_7 * w_1_0 + acc_7_0; acc_6_0 = x_7 * w_2_0 + acc_6_0; }
         }
         KEEP_APART;
         {
-            const vec w_0_0 = ((vec)*(const vec_at *)(w_r + 2 * PANEL_1));
-            const vec w_1_0 = ((vec)*(const vec_at *)(w_r + 6 * PANEL_1));
-            const vec w_2_0 = ((vec)*(const vec_at *)(w_r + 10 * PANEL_1));
+            const vec w_0_0 = ((vec)*(const vec_at *)(w_r + 8));
+            const vec w_1_0 = ((vec)*(const vec_at *)(w_r + 24));
+            const vec w_2_0 = ((vec)*(const vec_at *)(w_r + 40));
             { const vec x_0 = exchange_2(((vec)*(const vec_at *)(x_r + X_w))); acc_1_0 = x_0 * w_0_0 + acc_1_0; acc_0_0 = x_0 * w_1_0 + acc_0_0; }
             { const vec x_1 = exchange_2(((vec)*(const vec_at *)(x_r + 2 * X_w))); acc_2_0 = x_1 * w_0_0 + acc_2_0; acc_1_0 = x_1 * w_1_0 + acc_1_0; acc_0_0 = x_1 * w_2_0 + acc_0_0; }
             { const vec x_2 = exchange_2(((vec)*(const vec_at *)(x_r + 3 * X_w))); acc_3_0 = x_2 * w_0_0 + acc_3_0; acc_2_0 = x_2 * w_1_0 + acc_2_0; acc_1_0 = x_2 * w_2_0 + acc_1_0; }
@@ -121,13 +119,13 @@ static void tile0_8wx4kx4cx3s_wpad0(const float *x, const float *w, float *y, lo
             { const vec x_4 = exchange_2(((vec)*(const vec_at *)(x_r + 5 * X_w))); acc_5_0 = x_4 * w_0_0 + acc_5_0; acc_4_0 = x_4 * w_1_0 + acc_4_0; acc_3_0 = x_4 * w_2_0 + acc_3_0; }
             { const vec x_5 = exchange_2(((vec)*(const vec_at *)(x_r + 6 * X_w))); acc_6_0 = x_5 * w_0_0 + acc_6_0; acc_5_0 = x_5 * w_1_0 + acc_5_0; acc_4_0 = x_5 * w_2_0 + acc_4_0; }
             { const vec x_6 = exchange_2(((vec)*(const vec_at *)(x_r + 7 * X_w))); acc_7_0 = x_6 * w_0_0 + acc_7_0; acc_6_0 = x_6 * w_1_0 + acc_6_0; acc_5_0 = x_6 * w_2_0 + acc_5_0; }
-            { const vec x_7 = exchange_2(((vec)*(const vec_at *)(x_r + 7 * X_w + X_s))); acc_7_0 = x_7 * w_1_0 + acc_7_0; acc_6_0 = x_7 * w_2_0 + acc_6_0; }
+            { const vec x_7 = exchange_2(((vec)*(const vec_at *)(x_r + 8 * X_w))); acc_7_0 = x_7 * w_1_0 + acc_7_0; acc_6_0 = x_7 * w_2_0 + acc_6_0; }
         }
         KEEP_APART;
         {
-            const vec w_0_0 = ((vec)*(const vec_at *)(w_r + 3 * PANEL_1));
-            const vec w_1_0 = ((vec)*(const vec_at *)(w_r + 7 * PANEL_1));
-            const vec w_2_0 = ((vec)*(const vec_at *)(w_r + 11 * PANEL_1));
+            const vec w_0_0 = ((vec)*(const vec_at *)(w_r + 12));
+            const vec w_1_0 = ((vec)*(const vec_at *)(w_r + 28));
+            const vec w_2_0 = ((vec)*(const vec_at *)(w_r + 44));
             { const vec x_0 = exchange_3(((vec)*(const vec_at *)(x_r + X_w))); acc_1_0 = x_0 * w_0_0 + acc_1_0; acc_0_0 = x_0 * w_1_0 + acc_0_0; }
             { const vec x_1 = exchange_3(((vec)*(const vec_at *)(x_r + 2 * X_w))); acc_2_0 = x_1 * w_0_0 + acc_2_0; acc_1_0 = x_1 * w_1_0 + acc_1_0; acc_0_0 = x_1 * w_2_0 + acc_0_0; }
             { const vec x_2 = exchange_3(((vec)*(const vec_at *)(x_r + 3 * X_w))); acc_3_0 = x_2 * w_0_0 + acc_3_0; acc_2_0 = x_2 * w_1_0 + acc_2_0; acc_1_0 = x_2 * w_2_0 + acc_1_0; }
@@ -135,7 +133,7 @@ static void tile0_8wx4kx4cx3s_wpad0(const float *x, const float *w, float *y, lo
             { const vec x_4 = exchange_3(((vec)*(const vec_at *)(x_r + 5 * X_w))); acc_5_0 = x_4 * w_0_0 + acc_5_0; acc_4_0 = x_4 * w_1_0 + acc_4_0; acc_3_0 = x_4 * w_2_0 + acc_3_0; }
             { const vec x_5 = exchange_3(((vec)*(const vec_at *)(x_r + 6 * X_w))); acc_6_0 = x_5 * w_0_0 + acc_6_0; acc_5_0 = x_5 * w_1_0 + acc_5_0; acc_4_0 = x_5 * w_2_0 + acc_4_0; }
             { const vec x_6 = exchange_3(((vec)*(const vec_at *)(x_r + 7 * X_w))); acc_7_0 = x_6 * w_0_0 + acc_7_0; acc_6_0 = x_6 * w_1_0 + acc_6_0; acc_5_0 = x_6 * w_2_0 + acc_5_0; }
-            { const vec x_7 = exchange_3(((vec)*(const vec_at *)(x_r + 7 * X_w + X_s))); acc_7_0 = x_7 * w_1_0 + acc_7_0; acc_6_0 = x_7 * w_2_0 + acc_6_0; }
+            { const vec x_7 = exchange_3(((vec)*(const vec_at *)(x_r + 8 * X_w))); acc_7_0 = x_7 * w_1_0 + acc_7_0; acc_6_0 = x_7 * w_2_0 + acc_6_0; }
         }
     }
     *(vec_at *)(y) = acc_0_0;
@@ -160,12 +158,9 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable(const float *r
     for (long k = 0; k < 44; k += 4) {
         for (long n = 0; n < 2; ++n) {
             for (long h = 0; h < 9; ++h) {
-                {
-                    const long h_in = h - 1;
-                    const long r_begin = h_in < 0 ? -h_in : 0;
-                    const long r_end = 9 - h_in < 3 ? 9 - h_in : 3;
-                    tile0_8wx4kx4cx3s_wpad0(X + n * X_n + k * X_k + h * X_h - X_PAD, W + k * W_PANEL, Y + n * Y_n + k * Y_k + h * Y_h, r_begin, r_end);
-                }
+                const long r_begin = (0 > -h + 1 ? 0 : -h + 1);
+                const long r_end = (3 < -h + 10 ? 3 : -h + 10);
+                tile0_8wx4kx3sx4c(X + n * X_n + (h - 1) * X_h + -1 * X_w + k * X_k, W + 36 * k, Y + n * Y_n + h * Y_h + k * Y_k, r_begin, r_end);
             }
         }
     }
@@ -174,10 +169,15 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable(const float *r
 /* Packs weights that lie as w[k, (k ^ c) % 4, r, s] of 44 x 4 x 3 x 3. */
 void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 40; k += 4)
-        for (long r = 0; r < 3; r += 1)
-            for (long s = 0; s < 3; s += 1)
-                for (long c = 0; c < 4; c += 1)
-                    for (long lane = 0; lane < 4; ++lane)
-                        *packed++ = W[(k + lane) * 36 + (c ^ (lane % 4)) * 9 + r * 3 + s * 1];
+    for (long k = 0; k < 44; k += 4) {
+        for (long r = 0; r < 3; ++r) {
+            for (long s_u = 0; s_u < 3; ++s_u) {
+                for (long c_u = 0; c_u < 4; ++c_u) {
+                    for (long lane = 0; lane < 4; ++lane) {
+                        packed[36 * k + lane + 48 * r + 16 * s_u + 4 * c_u] = W[(k + lane) * W_k + (lane % 4 ^ c_u) * W_c + r * W_r + s_u * W_s];
+                    }
+                }
+            }
+        }
+    }
 }

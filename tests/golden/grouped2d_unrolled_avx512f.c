@@ -26,21 +26,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats that the address of X or Y moves when a dim grows by one; X_PAD is how far the first tap stands before X,
- * W_PANEL the reduction points of a panel, PANEL_v the floats of v weight vectors side by side. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 3168;
-static const long X_k = 1;
 static const long X_h = 352;
 static const long X_w = 44;
-static const long X_r = 352;
-static const long X_s = 44;
+static const long X_k = 1;
 static const long Y_n = 3168;
-static const long Y_k = 1;
 static const long Y_h = 352;
 static const long Y_w = 44;
-static const long X_PAD = 396;
-static const long W_PANEL = 36;
-static const long PANEL_1 = 16;
+static const long Y_k = 1;
+static const long W_k = 36;
+static const long W_c = 9;
+static const long W_r = 3;
+static const long W_s = 1;
 #define TAIL ((__mmask16)0x0fff) /* the 12 lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
@@ -57,28 +55,28 @@ static inline __m512 exchange_1(__m512 x) { return PICK(x, x, 1, 0, 3, 2, 5, 4, 
 static inline __m512 exchange_2(__m512 x) { return PICK(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13); }
 static inline __m512 exchange_3(__m512 x) { return PICK(x, x, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12); }
 
-/* 4 rows x 1 vectors, summed over r by 1 to 3; padding along w: rows on the image for each tap of s are 0:1-3 1:0-3 2:0-3. */
-static void tile0_4wx16kx4cx3s_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 4 rows x 1 vectors, summed over r by 1 to r_end; k < 32; w < 4. */
+static void tile0_4wx16kx3sx4c_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
     __m512 acc_1_0 = _mm512_setzero_ps();
     __m512 acc_2_0 = _mm512_setzero_ps();
     __m512 acc_3_0 = _mm512_setzero_ps();
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 12 * PANEL_1;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 192 * r;
         const __m512 w_0_0 = _mm512_loadu_ps(w_r);
-        const __m512 w_1_0 = _mm512_loadu_ps(w_r + 1 * PANEL_1);
-        const __m512 w_2_0 = _mm512_loadu_ps(w_r + 2 * PANEL_1);
-        const __m512 w_3_0 = _mm512_loadu_ps(w_r + 3 * PANEL_1);
-        const __m512 w_4_0 = _mm512_loadu_ps(w_r + 4 * PANEL_1);
-        const __m512 w_5_0 = _mm512_loadu_ps(w_r + 5 * PANEL_1);
-        const __m512 w_6_0 = _mm512_loadu_ps(w_r + 6 * PANEL_1);
-        const __m512 w_7_0 = _mm512_loadu_ps(w_r + 7 * PANEL_1);
-        const __m512 w_8_0 = _mm512_loadu_ps(w_r + 8 * PANEL_1);
-        const __m512 w_9_0 = _mm512_loadu_ps(w_r + 9 * PANEL_1);
-        const __m512 w_10_0 = _mm512_loadu_ps(w_r + 10 * PANEL_1);
-        const __m512 w_11_0 = _mm512_loadu_ps(w_r + 11 * PANEL_1);
+        const __m512 w_1_0 = _mm512_loadu_ps(w_r + 16);
+        const __m512 w_2_0 = _mm512_loadu_ps(w_r + 32);
+        const __m512 w_3_0 = _mm512_loadu_ps(w_r + 48);
+        const __m512 w_4_0 = _mm512_loadu_ps(w_r + 64);
+        const __m512 w_5_0 = _mm512_loadu_ps(w_r + 80);
+        const __m512 w_6_0 = _mm512_loadu_ps(w_r + 96);
+        const __m512 w_7_0 = _mm512_loadu_ps(w_r + 112);
+        const __m512 w_8_0 = _mm512_loadu_ps(w_r + 128);
+        const __m512 w_9_0 = _mm512_loadu_ps(w_r + 144);
+        const __m512 w_10_0 = _mm512_loadu_ps(w_r + 160);
+        const __m512 w_11_0 = _mm512_loadu_ps(w_r + 176);
         { const __m512 x_0 = _mm512_loadu_ps(x_r + X_w); acc_1_0 = _mm512_fmadd_ps(x_0, w_0_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_0, w_4_0, acc_0_0); }
         { const __m512 x_1 = exchange_1(_mm512_loadu_ps(x_r + X_w)); acc_1_0 = _mm512_fmadd_ps(x_1, w_1_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_1, w_5_0, acc_0_0); }
         { const __m512 x_2 = exchange_2(_mm512_loadu_ps(x_r + X_w)); acc_1_0 = _mm512_fmadd_ps(x_2, w_2_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_2, w_6_0, acc_0_0); }
@@ -91,14 +89,14 @@ static void tile0_4wx16kx4cx3s_wpad0(const float *x, const float *w, float *y, l
         { const __m512 x_9 = exchange_1(_mm512_loadu_ps(x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_9, w_1_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_9, w_5_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_9, w_9_0, acc_1_0); }
         { const __m512 x_10 = exchange_2(_mm512_loadu_ps(x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_10, w_2_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_10, w_6_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_10, w_10_0, acc_1_0); }
         { const __m512 x_11 = exchange_3(_mm512_loadu_ps(x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_11, w_3_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_11, w_7_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_11, w_11_0, acc_1_0); }
-        { const __m512 x_12 = _mm512_loadu_ps(x_r + 3 * X_w + X_s); acc_3_0 = _mm512_fmadd_ps(x_12, w_4_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_12, w_8_0, acc_2_0); }
-        { const __m512 x_13 = exchange_1(_mm512_loadu_ps(x_r + 3 * X_w + X_s)); acc_3_0 = _mm512_fmadd_ps(x_13, w_5_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_13, w_9_0, acc_2_0); }
-        { const __m512 x_14 = exchange_2(_mm512_loadu_ps(x_r + 3 * X_w + X_s)); acc_3_0 = _mm512_fmadd_ps(x_14, w_6_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_14, w_10_0, acc_2_0); }
-        { const __m512 x_15 = exchange_3(_mm512_loadu_ps(x_r + 3 * X_w + X_s)); acc_3_0 = _mm512_fmadd_ps(x_15, w_7_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_15, w_11_0, acc_2_0); }
-        { const __m512 x_16 = _mm512_loadu_ps(x_r + 3 * X_w + 2 * X_s); acc_3_0 = _mm512_fmadd_ps(x_16, w_8_0, acc_3_0); }
-        { const __m512 x_17 = exchange_1(_mm512_loadu_ps(x_r + 3 * X_w + 2 * X_s)); acc_3_0 = _mm512_fmadd_ps(x_17, w_9_0, acc_3_0); }
-        { const __m512 x_18 = exchange_2(_mm512_loadu_ps(x_r + 3 * X_w + 2 * X_s)); acc_3_0 = _mm512_fmadd_ps(x_18, w_10_0, acc_3_0); }
-        { const __m512 x_19 = exchange_3(_mm512_loadu_ps(x_r + 3 * X_w + 2 * X_s)); acc_3_0 = _mm512_fmadd_ps(x_19, w_11_0, acc_3_0); }
+        { const __m512 x_12 = _mm512_loadu_ps(x_r + 4 * X_w); acc_3_0 = _mm512_fmadd_ps(x_12, w_4_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_12, w_8_0, acc_2_0); }
+        { const __m512 x_13 = exchange_1(_mm512_loadu_ps(x_r + 4 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_13, w_5_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_13, w_9_0, acc_2_0); }
+        { const __m512 x_14 = exchange_2(_mm512_loadu_ps(x_r + 4 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_14, w_6_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_14, w_10_0, acc_2_0); }
+        { const __m512 x_15 = exchange_3(_mm512_loadu_ps(x_r + 4 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_15, w_7_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_15, w_11_0, acc_2_0); }
+        { const __m512 x_16 = _mm512_loadu_ps(x_r + 5 * X_w); acc_3_0 = _mm512_fmadd_ps(x_16, w_8_0, acc_3_0); }
+        { const __m512 x_17 = exchange_1(_mm512_loadu_ps(x_r + 5 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_17, w_9_0, acc_3_0); }
+        { const __m512 x_18 = exchange_2(_mm512_loadu_ps(x_r + 5 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_18, w_10_0, acc_3_0); }
+        { const __m512 x_19 = exchange_3(_mm512_loadu_ps(x_r + 5 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_19, w_11_0, acc_3_0); }
     }
     _mm512_storeu_ps(y, acc_0_0);
     _mm512_storeu_ps(y + Y_w, acc_1_0);
@@ -106,77 +104,28 @@ static void tile0_4wx16kx4cx3s_wpad0(const float *x, const float *w, float *y, l
     _mm512_storeu_ps(y + 3 * Y_w, acc_3_0);
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to 3; padding along w: rows on the image for each tap of s are 0:1-3 1:0-3 2:0-3; the last vector is masked. */
-static void tile0_4wx16kx4cx3s_wpad0_tail(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 4 rows x 1 vectors, summed over r by 1 to r_end; k < 32; 4 <= w. */
+static void tile1_4wx16kx3sx4c_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
     __m512 acc_1_0 = _mm512_setzero_ps();
     __m512 acc_2_0 = _mm512_setzero_ps();
     __m512 acc_3_0 = _mm512_setzero_ps();
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 12 * PANEL_1;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 192 * r;
         const __m512 w_0_0 = _mm512_loadu_ps(w_r);
-        const __m512 w_1_0 = _mm512_loadu_ps(w_r + 1 * PANEL_1);
-        const __m512 w_2_0 = _mm512_loadu_ps(w_r + 2 * PANEL_1);
-        const __m512 w_3_0 = _mm512_loadu_ps(w_r + 3 * PANEL_1);
-        const __m512 w_4_0 = _mm512_loadu_ps(w_r + 4 * PANEL_1);
-        const __m512 w_5_0 = _mm512_loadu_ps(w_r + 5 * PANEL_1);
-        const __m512 w_6_0 = _mm512_loadu_ps(w_r + 6 * PANEL_1);
-        const __m512 w_7_0 = _mm512_loadu_ps(w_r + 7 * PANEL_1);
-        const __m512 w_8_0 = _mm512_loadu_ps(w_r + 8 * PANEL_1);
-        const __m512 w_9_0 = _mm512_loadu_ps(w_r + 9 * PANEL_1);
-        const __m512 w_10_0 = _mm512_loadu_ps(w_r + 10 * PANEL_1);
-        const __m512 w_11_0 = _mm512_loadu_ps(w_r + 11 * PANEL_1);
-        { const __m512 x_0 = _mm512_maskz_loadu_ps(TAIL, x_r + X_w); acc_1_0 = _mm512_fmadd_ps(x_0, w_0_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_0, w_4_0, acc_0_0); }
-        { const __m512 x_1 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r + X_w)); acc_1_0 = _mm512_fmadd_ps(x_1, w_1_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_1, w_5_0, acc_0_0); }
-        { const __m512 x_2 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r + X_w)); acc_1_0 = _mm512_fmadd_ps(x_2, w_2_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_2, w_6_0, acc_0_0); }
-        { const __m512 x_3 = exchange_3(_mm512_maskz_loadu_ps(TAIL, x_r + X_w)); acc_1_0 = _mm512_fmadd_ps(x_3, w_3_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_3, w_7_0, acc_0_0); }
-        { const __m512 x_4 = _mm512_maskz_loadu_ps(TAIL, x_r + 2 * X_w); acc_2_0 = _mm512_fmadd_ps(x_4, w_0_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_4, w_4_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_4, w_8_0, acc_0_0); }
-        { const __m512 x_5 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r + 2 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_5, w_1_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_5, w_5_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_5, w_9_0, acc_0_0); }
-        { const __m512 x_6 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r + 2 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_6, w_2_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_6, w_6_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_6, w_10_0, acc_0_0); }
-        { const __m512 x_7 = exchange_3(_mm512_maskz_loadu_ps(TAIL, x_r + 2 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_7, w_3_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_7, w_7_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_7, w_11_0, acc_0_0); }
-        { const __m512 x_8 = _mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w); acc_3_0 = _mm512_fmadd_ps(x_8, w_0_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_8, w_4_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_8, w_8_0, acc_1_0); }
-        { const __m512 x_9 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_9, w_1_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_9, w_5_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_9, w_9_0, acc_1_0); }
-        { const __m512 x_10 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_10, w_2_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_10, w_6_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_10, w_10_0, acc_1_0); }
-        { const __m512 x_11 = exchange_3(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_11, w_3_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_11, w_7_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_11, w_11_0, acc_1_0); }
-        { const __m512 x_12 = _mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w + X_s); acc_3_0 = _mm512_fmadd_ps(x_12, w_4_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_12, w_8_0, acc_2_0); }
-        { const __m512 x_13 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w + X_s)); acc_3_0 = _mm512_fmadd_ps(x_13, w_5_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_13, w_9_0, acc_2_0); }
-        { const __m512 x_14 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w + X_s)); acc_3_0 = _mm512_fmadd_ps(x_14, w_6_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_14, w_10_0, acc_2_0); }
-        { const __m512 x_15 = exchange_3(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w + X_s)); acc_3_0 = _mm512_fmadd_ps(x_15, w_7_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_15, w_11_0, acc_2_0); }
-        { const __m512 x_16 = _mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w + 2 * X_s); acc_3_0 = _mm512_fmadd_ps(x_16, w_8_0, acc_3_0); }
-        { const __m512 x_17 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w + 2 * X_s)); acc_3_0 = _mm512_fmadd_ps(x_17, w_9_0, acc_3_0); }
-        { const __m512 x_18 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w + 2 * X_s)); acc_3_0 = _mm512_fmadd_ps(x_18, w_10_0, acc_3_0); }
-        { const __m512 x_19 = exchange_3(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w + 2 * X_s)); acc_3_0 = _mm512_fmadd_ps(x_19, w_11_0, acc_3_0); }
-    }
-    _mm512_mask_storeu_ps(y, TAIL, acc_0_0);
-    _mm512_mask_storeu_ps(y + Y_w, TAIL, acc_1_0);
-    _mm512_mask_storeu_ps(y + 2 * Y_w, TAIL, acc_2_0);
-    _mm512_mask_storeu_ps(y + 3 * Y_w, TAIL, acc_3_0);
-}
-
-/* 4 rows x 1 vectors, summed over r by 1 to 3; padding along w: rows on the image for each tap of s are 0:0-3 1:0-3 2:0-2. */
-static void tile0_4wx16kx4cx3s_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
-{
-    __m512 acc_0_0 = _mm512_setzero_ps();
-    __m512 acc_1_0 = _mm512_setzero_ps();
-    __m512 acc_2_0 = _mm512_setzero_ps();
-    __m512 acc_3_0 = _mm512_setzero_ps();
-    for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 12 * PANEL_1;
-        const __m512 w_0_0 = _mm512_loadu_ps(w_r);
-        const __m512 w_1_0 = _mm512_loadu_ps(w_r + 1 * PANEL_1);
-        const __m512 w_2_0 = _mm512_loadu_ps(w_r + 2 * PANEL_1);
-        const __m512 w_3_0 = _mm512_loadu_ps(w_r + 3 * PANEL_1);
-        const __m512 w_4_0 = _mm512_loadu_ps(w_r + 4 * PANEL_1);
-        const __m512 w_5_0 = _mm512_loadu_ps(w_r + 5 * PANEL_1);
-        const __m512 w_6_0 = _mm512_loadu_ps(w_r + 6 * PANEL_1);
-        const __m512 w_7_0 = _mm512_loadu_ps(w_r + 7 * PANEL_1);
-        const __m512 w_8_0 = _mm512_loadu_ps(w_r + 8 * PANEL_1);
-        const __m512 w_9_0 = _mm512_loadu_ps(w_r + 9 * PANEL_1);
-        const __m512 w_10_0 = _mm512_loadu_ps(w_r + 10 * PANEL_1);
-        const __m512 w_11_0 = _mm512_loadu_ps(w_r + 11 * PANEL_1);
+        const __m512 w_1_0 = _mm512_loadu_ps(w_r + 16);
+        const __m512 w_2_0 = _mm512_loadu_ps(w_r + 32);
+        const __m512 w_3_0 = _mm512_loadu_ps(w_r + 48);
+        const __m512 w_4_0 = _mm512_loadu_ps(w_r + 64);
+        const __m512 w_5_0 = _mm512_loadu_ps(w_r + 80);
+        const __m512 w_6_0 = _mm512_loadu_ps(w_r + 96);
+        const __m512 w_7_0 = _mm512_loadu_ps(w_r + 112);
+        const __m512 w_8_0 = _mm512_loadu_ps(w_r + 128);
+        const __m512 w_9_0 = _mm512_loadu_ps(w_r + 144);
+        const __m512 w_10_0 = _mm512_loadu_ps(w_r + 160);
+        const __m512 w_11_0 = _mm512_loadu_ps(w_r + 176);
         { const __m512 x_0 = _mm512_loadu_ps(x_r); acc_0_0 = _mm512_fmadd_ps(x_0, w_0_0, acc_0_0); }
         { const __m512 x_1 = exchange_1(_mm512_loadu_ps(x_r)); acc_0_0 = _mm512_fmadd_ps(x_1, w_1_0, acc_0_0); }
         { const __m512 x_2 = exchange_2(_mm512_loadu_ps(x_r)); acc_0_0 = _mm512_fmadd_ps(x_2, w_2_0, acc_0_0); }
@@ -193,10 +142,10 @@ static void tile0_4wx16kx4cx3s_wpad1(const float *x, const float *w, float *y, l
         { const __m512 x_13 = exchange_1(_mm512_loadu_ps(x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_13, w_1_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_13, w_5_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_13, w_9_0, acc_1_0); }
         { const __m512 x_14 = exchange_2(_mm512_loadu_ps(x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_14, w_2_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_14, w_6_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_14, w_10_0, acc_1_0); }
         { const __m512 x_15 = exchange_3(_mm512_loadu_ps(x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_15, w_3_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_15, w_7_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_15, w_11_0, acc_1_0); }
-        { const __m512 x_16 = _mm512_loadu_ps(x_r + 3 * X_w + X_s); acc_3_0 = _mm512_fmadd_ps(x_16, w_4_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_16, w_8_0, acc_2_0); }
-        { const __m512 x_17 = exchange_1(_mm512_loadu_ps(x_r + 3 * X_w + X_s)); acc_3_0 = _mm512_fmadd_ps(x_17, w_5_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_17, w_9_0, acc_2_0); }
-        { const __m512 x_18 = exchange_2(_mm512_loadu_ps(x_r + 3 * X_w + X_s)); acc_3_0 = _mm512_fmadd_ps(x_18, w_6_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_18, w_10_0, acc_2_0); }
-        { const __m512 x_19 = exchange_3(_mm512_loadu_ps(x_r + 3 * X_w + X_s)); acc_3_0 = _mm512_fmadd_ps(x_19, w_7_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_19, w_11_0, acc_2_0); }
+        { const __m512 x_16 = _mm512_loadu_ps(x_r + 4 * X_w); acc_3_0 = _mm512_fmadd_ps(x_16, w_4_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_16, w_8_0, acc_2_0); }
+        { const __m512 x_17 = exchange_1(_mm512_loadu_ps(x_r + 4 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_17, w_5_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_17, w_9_0, acc_2_0); }
+        { const __m512 x_18 = exchange_2(_mm512_loadu_ps(x_r + 4 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_18, w_6_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_18, w_10_0, acc_2_0); }
+        { const __m512 x_19 = exchange_3(_mm512_loadu_ps(x_r + 4 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_19, w_7_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_19, w_11_0, acc_2_0); }
     }
     _mm512_storeu_ps(y, acc_0_0);
     _mm512_storeu_ps(y + Y_w, acc_1_0);
@@ -204,28 +153,77 @@ static void tile0_4wx16kx4cx3s_wpad1(const float *x, const float *w, float *y, l
     _mm512_storeu_ps(y + 3 * Y_w, acc_3_0);
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to 3; padding along w: rows on the image for each tap of s are 0:0-3 1:0-3 2:0-2; the last vector is masked. */
-static void tile0_4wx16kx4cx3s_wpad1_tail(const float *x, const float *w, float *y, long r_begin, long r_end)
+/* 4 rows x 1 vectors, summed over r by 1 to r_end; 32 <= k; w < 4. */
+static void tile2_4wx16kx3sx4c_tail_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
     __m512 acc_1_0 = _mm512_setzero_ps();
     __m512 acc_2_0 = _mm512_setzero_ps();
     __m512 acc_3_0 = _mm512_setzero_ps();
     for (long r = r_begin; r < r_end; ++r) {
-        const float *x_r = x + r * X_r;
-        const float *w_r = w + r * 12 * PANEL_1;
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 192 * r;
         const __m512 w_0_0 = _mm512_loadu_ps(w_r);
-        const __m512 w_1_0 = _mm512_loadu_ps(w_r + 1 * PANEL_1);
-        const __m512 w_2_0 = _mm512_loadu_ps(w_r + 2 * PANEL_1);
-        const __m512 w_3_0 = _mm512_loadu_ps(w_r + 3 * PANEL_1);
-        const __m512 w_4_0 = _mm512_loadu_ps(w_r + 4 * PANEL_1);
-        const __m512 w_5_0 = _mm512_loadu_ps(w_r + 5 * PANEL_1);
-        const __m512 w_6_0 = _mm512_loadu_ps(w_r + 6 * PANEL_1);
-        const __m512 w_7_0 = _mm512_loadu_ps(w_r + 7 * PANEL_1);
-        const __m512 w_8_0 = _mm512_loadu_ps(w_r + 8 * PANEL_1);
-        const __m512 w_9_0 = _mm512_loadu_ps(w_r + 9 * PANEL_1);
-        const __m512 w_10_0 = _mm512_loadu_ps(w_r + 10 * PANEL_1);
-        const __m512 w_11_0 = _mm512_loadu_ps(w_r + 11 * PANEL_1);
+        const __m512 w_1_0 = _mm512_loadu_ps(w_r + 16);
+        const __m512 w_2_0 = _mm512_loadu_ps(w_r + 32);
+        const __m512 w_3_0 = _mm512_loadu_ps(w_r + 48);
+        const __m512 w_4_0 = _mm512_loadu_ps(w_r + 64);
+        const __m512 w_5_0 = _mm512_loadu_ps(w_r + 80);
+        const __m512 w_6_0 = _mm512_loadu_ps(w_r + 96);
+        const __m512 w_7_0 = _mm512_loadu_ps(w_r + 112);
+        const __m512 w_8_0 = _mm512_loadu_ps(w_r + 128);
+        const __m512 w_9_0 = _mm512_loadu_ps(w_r + 144);
+        const __m512 w_10_0 = _mm512_loadu_ps(w_r + 160);
+        const __m512 w_11_0 = _mm512_loadu_ps(w_r + 176);
+        { const __m512 x_0 = _mm512_maskz_loadu_ps(TAIL, x_r + X_w); acc_1_0 = _mm512_fmadd_ps(x_0, w_0_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_0, w_4_0, acc_0_0); }
+        { const __m512 x_1 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r + X_w)); acc_1_0 = _mm512_fmadd_ps(x_1, w_1_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_1, w_5_0, acc_0_0); }
+        { const __m512 x_2 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r + X_w)); acc_1_0 = _mm512_fmadd_ps(x_2, w_2_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_2, w_6_0, acc_0_0); }
+        { const __m512 x_3 = exchange_3(_mm512_maskz_loadu_ps(TAIL, x_r + X_w)); acc_1_0 = _mm512_fmadd_ps(x_3, w_3_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_3, w_7_0, acc_0_0); }
+        { const __m512 x_4 = _mm512_maskz_loadu_ps(TAIL, x_r + 2 * X_w); acc_2_0 = _mm512_fmadd_ps(x_4, w_0_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_4, w_4_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_4, w_8_0, acc_0_0); }
+        { const __m512 x_5 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r + 2 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_5, w_1_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_5, w_5_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_5, w_9_0, acc_0_0); }
+        { const __m512 x_6 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r + 2 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_6, w_2_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_6, w_6_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_6, w_10_0, acc_0_0); }
+        { const __m512 x_7 = exchange_3(_mm512_maskz_loadu_ps(TAIL, x_r + 2 * X_w)); acc_2_0 = _mm512_fmadd_ps(x_7, w_3_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_7, w_7_0, acc_1_0); acc_0_0 = _mm512_fmadd_ps(x_7, w_11_0, acc_0_0); }
+        { const __m512 x_8 = _mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w); acc_3_0 = _mm512_fmadd_ps(x_8, w_0_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_8, w_4_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_8, w_8_0, acc_1_0); }
+        { const __m512 x_9 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_9, w_1_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_9, w_5_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_9, w_9_0, acc_1_0); }
+        { const __m512 x_10 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_10, w_2_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_10, w_6_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_10, w_10_0, acc_1_0); }
+        { const __m512 x_11 = exchange_3(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_11, w_3_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_11, w_7_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_11, w_11_0, acc_1_0); }
+        { const __m512 x_12 = _mm512_maskz_loadu_ps(TAIL, x_r + 4 * X_w); acc_3_0 = _mm512_fmadd_ps(x_12, w_4_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_12, w_8_0, acc_2_0); }
+        { const __m512 x_13 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r + 4 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_13, w_5_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_13, w_9_0, acc_2_0); }
+        { const __m512 x_14 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r + 4 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_14, w_6_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_14, w_10_0, acc_2_0); }
+        { const __m512 x_15 = exchange_3(_mm512_maskz_loadu_ps(TAIL, x_r + 4 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_15, w_7_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_15, w_11_0, acc_2_0); }
+        { const __m512 x_16 = _mm512_maskz_loadu_ps(TAIL, x_r + 5 * X_w); acc_3_0 = _mm512_fmadd_ps(x_16, w_8_0, acc_3_0); }
+        { const __m512 x_17 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r + 5 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_17, w_9_0, acc_3_0); }
+        { const __m512 x_18 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r + 5 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_18, w_10_0, acc_3_0); }
+        { const __m512 x_19 = exchange_3(_mm512_maskz_loadu_ps(TAIL, x_r + 5 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_19, w_11_0, acc_3_0); }
+    }
+    _mm512_mask_storeu_ps(y, TAIL, acc_0_0);
+    _mm512_mask_storeu_ps(y + Y_w, TAIL, acc_1_0);
+    _mm512_mask_storeu_ps(y + 2 * Y_w, TAIL, acc_2_0);
+    _mm512_mask_storeu_ps(y + 3 * Y_w, TAIL, acc_3_0);
+}
+
+/* 4 rows x 1 vectors, summed over r by 1 to r_end; 32 <= k; 4 <= w. */
+static void tile3_4wx16kx3sx4c_tail_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
+{
+    __m512 acc_0_0 = _mm512_setzero_ps();
+    __m512 acc_1_0 = _mm512_setzero_ps();
+    __m512 acc_2_0 = _mm512_setzero_ps();
+    __m512 acc_3_0 = _mm512_setzero_ps();
+    for (long r = r_begin; r < r_end; ++r) {
+        const float *x_r = x + r * X_h;
+        const float *w_r = w + 192 * r;
+        const __m512 w_0_0 = _mm512_loadu_ps(w_r);
+        const __m512 w_1_0 = _mm512_loadu_ps(w_r + 16);
+        const __m512 w_2_0 = _mm512_loadu_ps(w_r + 32);
+        const __m512 w_3_0 = _mm512_loadu_ps(w_r + 48);
+        const __m512 w_4_0 = _mm512_loadu_ps(w_r + 64);
+        const __m512 w_5_0 = _mm512_loadu_ps(w_r + 80);
+        const __m512 w_6_0 = _mm512_loadu_ps(w_r + 96);
+        const __m512 w_7_0 = _mm512_loadu_ps(w_r + 112);
+        const __m512 w_8_0 = _mm512_loadu_ps(w_r + 128);
+        const __m512 w_9_0 = _mm512_loadu_ps(w_r + 144);
+        const __m512 w_10_0 = _mm512_loadu_ps(w_r + 160);
+        const __m512 w_11_0 = _mm512_loadu_ps(w_r + 176);
         { const __m512 x_0 = _mm512_maskz_loadu_ps(TAIL, x_r); acc_0_0 = _mm512_fmadd_ps(x_0, w_0_0, acc_0_0); }
         { const __m512 x_1 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r)); acc_0_0 = _mm512_fmadd_ps(x_1, w_1_0, acc_0_0); }
         { const __m512 x_2 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r)); acc_0_0 = _mm512_fmadd_ps(x_2, w_2_0, acc_0_0); }
@@ -242,10 +240,10 @@ static void tile0_4wx16kx4cx3s_wpad1_tail(const float *x, const float *w, float 
         { const __m512 x_13 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_13, w_1_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_13, w_5_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_13, w_9_0, acc_1_0); }
         { const __m512 x_14 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_14, w_2_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_14, w_6_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_14, w_10_0, acc_1_0); }
         { const __m512 x_15 = exchange_3(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_15, w_3_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_15, w_7_0, acc_2_0); acc_1_0 = _mm512_fmadd_ps(x_15, w_11_0, acc_1_0); }
-        { const __m512 x_16 = _mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w + X_s); acc_3_0 = _mm512_fmadd_ps(x_16, w_4_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_16, w_8_0, acc_2_0); }
-        { const __m512 x_17 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w + X_s)); acc_3_0 = _mm512_fmadd_ps(x_17, w_5_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_17, w_9_0, acc_2_0); }
-        { const __m512 x_18 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w + X_s)); acc_3_0 = _mm512_fmadd_ps(x_18, w_6_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_18, w_10_0, acc_2_0); }
-        { const __m512 x_19 = exchange_3(_mm512_maskz_loadu_ps(TAIL, x_r + 3 * X_w + X_s)); acc_3_0 = _mm512_fmadd_ps(x_19, w_7_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_19, w_11_0, acc_2_0); }
+        { const __m512 x_16 = _mm512_maskz_loadu_ps(TAIL, x_r + 4 * X_w); acc_3_0 = _mm512_fmadd_ps(x_16, w_4_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_16, w_8_0, acc_2_0); }
+        { const __m512 x_17 = exchange_1(_mm512_maskz_loadu_ps(TAIL, x_r + 4 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_17, w_5_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_17, w_9_0, acc_2_0); }
+        { const __m512 x_18 = exchange_2(_mm512_maskz_loadu_ps(TAIL, x_r + 4 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_18, w_6_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_18, w_10_0, acc_2_0); }
+        { const __m512 x_19 = exchange_3(_mm512_maskz_loadu_ps(TAIL, x_r + 4 * X_w)); acc_3_0 = _mm512_fmadd_ps(x_19, w_7_0, acc_3_0); acc_2_0 = _mm512_fmadd_ps(x_19, w_11_0, acc_2_0); }
     }
     _mm512_mask_storeu_ps(y, TAIL, acc_0_0);
     _mm512_mask_storeu_ps(y + Y_w, TAIL, acc_1_0);
@@ -270,23 +268,18 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f(const float *re
         for (long k = 0; k < 48; k += 16) {
             for (long h = 0; h < 9; ++h) {
                 for (long w = 0; w < 8; w += 4) {
-                    {
-                        const long h_in = h - 1;
-                        const long r_begin = h_in < 0 ? -h_in : 0;
-                        const long r_end = 9 - h_in < 3 ? 9 - h_in : 3;
-                        if (k < 32) {
-                            if (w <= 0) {
-                                tile0_4wx16kx4cx3s_wpad0(X + n * X_n + k * X_k + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + n * Y_n + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
-                            } else {
-                                tile0_4wx16kx4cx3s_wpad1(X + n * X_n + k * X_k + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + n * Y_n + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
-                            }
+                    const long r_begin = (0 > -h + 1 ? 0 : -h + 1);
+                    const long r_end = (3 < -h + 10 ? 3 : -h + 10);
+                    if (k < 32) {
+                        if (w < 4) {
+                            tile0_4wx16kx3sx4c_wpad0(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + k * X_k, W + 36 * k, Y + n * Y_n + h * Y_h + w * Y_w + k * Y_k, r_begin, r_end);
                         } else {
-                            if (w <= 0) {
-                                tile0_4wx16kx4cx3s_wpad0_tail(X + n * X_n + k * X_k + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + n * Y_n + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
-                            } else {
-                                tile0_4wx16kx4cx3s_wpad1_tail(X + n * X_n + k * X_k + h * X_h + w * X_w - X_PAD, W + k * W_PANEL, Y + n * Y_n + k * Y_k + h * Y_h + w * Y_w, r_begin, r_end);
-                            }
+                            tile1_4wx16kx3sx4c_wpad1(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + k * X_k, W + 36 * k, Y + n * Y_n + h * Y_h + w * Y_w + k * Y_k, r_begin, r_end);
                         }
+                    } else if (w < 4) {
+                        tile2_4wx16kx3sx4c_tail_wpad0(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + k * X_k, W + 36 * k, Y + n * Y_n + h * Y_h + w * Y_w + k * Y_k, r_begin, r_end);
+                    } else {
+                        tile3_4wx16kx3sx4c_tail_wpad1(X + n * X_n + (h - 1) * X_h + (w - 1) * X_w + k * X_k, W + 36 * k, Y + n * Y_n + h * Y_h + w * Y_w + k * Y_k, r_begin, r_end);
                     }
                 }
             }
@@ -297,10 +290,19 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f(const float *re
 /* Packs weights that lie as w[k, (k ^ c) % 4, r, s] of 44 x 4 x 3 x 3. */
 __attribute__((target("no-avx"))) void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 32; k += 16)
-        for (long r = 0; r < 3; r += 1)
-            for (long s = 0; s < 3; s += 1)
-                for (long c = 0; c < 4; c += 1)
-                    for (long lane = 0; lane < 16; ++lane)
-                        *packed++ = k + lane < 44 ? W[(k + lane) * 36 + (c ^ (lane % 4)) * 9 + r * 3 + s * 1] : 0;
+    for (long k = 0; k < 48; k += 16) {
+        for (long r = 0; r < 3; ++r) {
+            for (long s_u = 0; s_u < 3; ++s_u) {
+                for (long c_u = 0; c_u < 4; ++c_u) {
+                    for (long lane = 0; lane < 16; ++lane) {
+                        if (k + lane < 44) {
+                            packed[36 * k + lane + 192 * r + 64 * s_u + 16 * c_u] = W[(k + lane) * W_k + (lane % 4 ^ c_u) * W_c + r * W_r + s_u * W_s];
+                        } else {
+                            packed[36 * k + lane + 192 * r + 64 * s_u + 16 * c_u] = 0;
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -16,16 +16,17 @@ import pytest
 from cpu.runtime.library import load
 from microkernels.tile.instructions import Instructions, instructions_of
 from microkernels.tile.isa import isa_named
-from microkernels.tile.lanes import lanes_definition, own_definitions
+from microkernels.tile.lanes import exchange_definitions, lanes_definition, own_definitions
 from tiling.loops.functions import fma
 from tiling.loops.index import LANE, ZERO, constant
 from tiling.loops.interpret import NUMPY, interpret
-from tiling.loops.language import Address, Buffer, Do, Invoke, Kernel, Load, Mask, Store
+from tiling.loops.language import Address, Buffer, Do, Immediate, Invoke, Kernel, Load, Mask, Store
 
 ROWS = [
     pytest.param("portable"),
     *(pytest.param(name, marks=pytest.mark.isa(name)) for name in ("avx2", "avx512f", "avx512bf16", "avx512vnni")),
 ]
+LARGEST_GROUP = {4: 4, 8: 8, 16: 8}  # channels in a group, by lanes
 ALIGNED, ROOM, TRIALS = 64, 256, 60
 # What a file defines for itself, and a fence, which has no result.
 WITHOUT_RESULT = {"own", "zeros", "stream_fence"}
@@ -52,7 +53,9 @@ def gives_value(name):
 
 
 def masks(name, lanes):
-    """How many lanes a masked instruction is tried with; 0 stands for one without a mask."""
+    """How many lanes a masked instruction is tried with; 0 stands for one without a mask. Of exchanges: which ones."""
+    if name == "exchange":
+        return range(1, LARGEST_GROUP[lanes])
     return range(1, lanes + 1) if "tail" in name else (0,)
 
 
@@ -64,6 +67,8 @@ def dtypes(name, isa):
     sums = np.int32 if isa.dtype == "int8" else np.float32
     if name == "floats":
         return memory, sums, None
+    if name == "exchange":
+        return memory, None, NUMPY[instructions_of(isa).exchange.dtype]
     if name == "fma":
         return memory, sums, np.float32 if isa.dtype == "f32" else np.uint32
     return memory, np.float32 if "_to_" in name else np.uint32, None
@@ -74,20 +79,20 @@ def file_of(isa):
     lines = [isa.prologue, "#include <stdint.h>", "#include <string.h>", *(narrow.definition for narrow in isa.narrow)]
     for used in range(1, isa.lanes + 1):
         lines.append(lanes_definition(isa, f"FIRST_{used}", used, "a vector"))
-    lines += own_definitions(isa, False, 1)
+    lines += own_definitions(isa, False, 1) + exchange_definitions(isa, LARGEST_GROUP[isa.lanes])
     for name, instruction in forms(isa).items():
         memory, _, _ = dtypes(name, isa)
         element = C_TYPES.get(memory, isa.word)
         for used in masks(name, isa.lanes):
-            text = {"p": "p", "lanes": f"FIRST_{used}"}
+            text = {"p": "p", "lanes": f"FIRST_{used}", "c": str(used)}
             if name == "alone_tail":
                 lines += ["#undef TAIL", f"#define TAIL FIRST_{used}", f"#define words_at_tail words_at_tail_{used}"]
                 lines += [line.replace("words_at(", f"words_at_{used}(") for line in own_definitions(isa, True, 1)]
-            lines += [f"void {name}_{used}(void **given, void *out)", "{", "    (void)given; (void)out;"]
+            lines += [f"void do_{name}_{used}(void **given, void *out)", "{", "    (void)given; (void)out;"]
             for place, operand in enumerate(operands_of(instruction)):
                 if operand == "p":
                     lines.append(f"    {element} *p = ({element} *)given[{place}];")
-                elif operand != "lanes":
+                elif operand not in ("lanes", "c"):
                     text[operand] = operand
                     lines += [
                         f"    {isa.vector_type} {operand};",
@@ -132,9 +137,10 @@ def random_bits(rng, dtype, elements):
 def interpreted(name, instruction, used, given, out):
     """What the meaning makes of these arrays: it writes to `out`, or to p."""
     arrays = {**given, "out": out} if gives_value(name) else given
+    fixed = {"p": Address("p", (ZERO,)), "lanes": Mask(constant(used)), "c": Immediate(constant(used))}
     operands = tuple(
-        (o, Address("p", (ZERO,)) if o == "p" else Mask(constant(used)) if o == "lanes" else Load(o, (LANE,)))
-        for o in dict.fromkeys((*operands_of(instruction), *(["lanes"] * (used > 0))))
+        (o, fixed.get(o, Load(o, (LANE,))))
+        for o in dict.fromkeys((*operands_of(instruction), *(["lanes"] * (used > 0 and "tail" in name))))
     )
     invoke = Invoke(instruction, operands)
     statement = Store("out", (LANE,), invoke) if gives_value(name) else Do(invoke)
@@ -160,7 +166,7 @@ def test_each_instruction_means_what_the_cpu_does(row):
                 given = {}
                 for operand in operands_of(instruction):
                     dtype = memory if operand == "p" else factors if operand in ("x", "w") else vectors
-                    if operand != "lanes":
+                    if operand not in ("lanes", "c"):
                         given[operand] = random_bits(rng, dtype, ROOM if operand == "p" else isa.lanes)
                 if "p" in given or used:
                     given.setdefault("p", aligned(memory, ROOM))
@@ -172,7 +178,7 @@ def test_each_instruction_means_what_the_cpu_does(row):
                 interpreted(name, instruction, used, meant, expected)
                 pointers = [real[o].ctypes.data if o in real else None for o in operands_of(instruction)]
                 pointers = (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
-                getattr(library, f"{name}_{used}")(pointers, ctypes.c_void_p(out.ctypes.data))
+                getattr(library, f"do_{name}_{used}")(pointers, ctypes.c_void_p(out.ctypes.data))
                 if gives_value(name):
                     right = same(out, expected)
                     if row == "portable" and name == "fma":  # the compiler may make one instruction of both

@@ -82,7 +82,7 @@ def words(rng, dtype, count):
 def test_they_mean_what_they_do(dtype, row):  # noqa: F811
     isa = row(dtype)
     shapes = shapes_definition("SHAPES", ((ROWS, 64), (ROWS, 4 * WORDS), (WORDS, 64)))
-    definition = isa.matrix.definition.format(bytes=4)
+    definition = isa.matrix.definition
     text = PROGRAM.format(prologue=isa.prologue, definition=definition, shapes=shapes, apart=4 * APART)
     library, rng = load(text, isa.compiler_flags, ctypes.CDLL), np.random.default_rng(3)
     for _ in range(5):

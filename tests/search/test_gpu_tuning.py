@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cpu.kernel.measure import WrongResult
+from cpu.runtime.host import MachineError
 from cpu.runtime.numbers import to_bits
 from cpu.runtime.worker import WorkerError
 from gpu.codegen.emit import emit
@@ -296,6 +297,15 @@ def test_a_device_that_cannot_be_used_is_no_candidates_fault(stand_in, monkeypat
     with pytest.raises(WorkerError, match="the device cannot be used: no answer within"):
         tune(backend, schemes, budget=5.0)
     assert store.measured(backend.key(PROBLEM)) == {}
+
+
+def test_too_little_memory_for_one_problem_leaves_the_device_usable_for_others(stand_in, monkeypatch):
+    def full(problem):
+        raise MemoryError("out of memory allocating 99 bytes")
+
+    monkeypatch.setattr(gpu_measure, "_rehearse", full)
+    with pytest.raises(MachineError, match=r"suffice to check .* on the GPU: out of memory allocating 99"):
+        gpu_measure.ready(op="matmul", shape=SHAPE, dtype="f16")
 
 
 @needs_nvrtc

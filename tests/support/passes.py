@@ -12,8 +12,8 @@ from unittest.mock import patch
 import numpy as np
 
 from cpu.codegen.check import is_blocked
-from cpu.codegen.inside import facts_of, on_loops
-from cpu.passes.order import stages
+from cpu.codegen.inside import facts_of
+from cpu.passes.order import PACK_WEIGHTS, stages
 from cpu.passes.packing import packing
 from microkernels.tile.isa import EVERY_ISA, ISAS, Isa
 from tests.support import random_cases
@@ -31,7 +31,7 @@ from tiling.text.notation import parse
 
 # Enough for every pass to have its say; more only takes the interpreter longer.
 MOST_PRODUCTS = 600
-PACKING = "pack weights"  # the pass after which W is packed
+PACKING = PACK_WEIGHTS
 
 
 # ---- small random kernels
@@ -39,8 +39,9 @@ PACKING = "pack weights"  # the pass after which W is packed
 
 @dataclass(frozen=True)
 class Small:
-    """A kernel that the interpreter runs in a moment, and how it is built."""
+    """A kernel that the interpreter runs in a moment, and how it is built. problem: as its caller sees it."""
 
+    problem: Problem
     scheme: Scheme
     isa: Isa
     stream: bool
@@ -49,21 +50,24 @@ class Small:
         """Its loops after each pass."""
         return list(stages(facts_of(self.scheme, self.isa, self.stream)))
 
+    def copied(self, x: np.ndarray) -> np.ndarray:
+        """x as the loops read it: where they read a copy, its channels come last."""
+        axis = self.problem.transposed_axis
+        return x if axis is None else np.ascontiguousarray(np.moveaxis(x, axis, -1))
+
 
 def small(random: Random) -> Small:
     """A random problem and scheme that passes write."""
     if random.random() < 0.25:
         return small_blocks(random)
-    operator = random.choice(("matmul", "conv2d", "conv2d", "depthwise2d"))
+    operator = random.choice(("matmul", "conv2d", "conv2d", "depthwise2d", "grouped2d"))
     for _ in count():
         isa = random.choice([isa for isa in ISAS.values() if isa.dtype == "f32"])
         problem = random_cases.followed(random, random_cases.problem(random, isa, 2 * MOST_PRODUCTS))
         if problem.op != operator or products_of(problem, isa) > MOST_PRODUCTS:
             continue
-        scheme = random_cases.scheme(random, problem, isa)
-        # Where tiles read a copy of x, the loops see the copy: not what the definition takes.
-        if problem.transposed_axis is None and on_loops(scheme, isa):
-            return Small(scheme, isa, random.random() < 0.3)
+        scheme = scheme_in_dot_groups(random_cases.scheme(random, problem, isa))
+        return Small(problem, scheme, isa, random.random() < 0.3)
     raise AssertionError
 
 
@@ -81,13 +85,14 @@ def small_blocks(random: Random) -> Small:
                 continue
         else:
             problem = small_image(random, isa)
-        scheme = random_cases.scheme(random, random_cases.followed(random, problem), isa)
+        problem = random_cases.followed(random, problem)
+        scheme = random_cases.scheme(random, problem, isa)
         dots = scheme_in_dot_groups(scheme)
         words, flat = dots.problem.bytes_per_element // 4, dots.problem.flat_pixels
         if (pixels == "points" and not flat) or (pixels == "strips" and not (flat and flat.strip)):
             continue
-        if is_blocked(scheme) and on_loops(dots, isa) and products_of(dots.problem, isa) * words <= 4 * MOST_PRODUCTS:
-            return Small(dots, isa, random.random() < 0.3)
+        if is_blocked(scheme) and products_of(dots.problem, isa) * words <= 4 * MOST_PRODUCTS:
+            return Small(dots.problem, dots, isa, random.random() < 0.3)
     raise AssertionError
 
 
@@ -115,15 +120,15 @@ def stages_by_name(problem: Problem, text: str, isa: str = "portable", stream: b
 # ---- weights in packed order
 
 
-def packed(lowered: Kernel, packing: Kernel, w: np.ndarray) -> np.ndarray:
+def packed(plain: Kernel, packing: Kernel, w: np.ndarray) -> np.ndarray:
     """The weights as the kernel after "pack weights" reads them.
 
-    Both kernels have the same products: where the lowered one reads W[i], the other reads packed[j]. A place has one
+    Both kernels have the same products: where the plain one reads W[i], the other reads packed[j]. A place has one
     number; what no product reads is NaN, and what only lanes beyond the last column read is 0.
     """
     (buffer,) = [b for b in packing.arrays if b.name == "W"]
     found, known = unread(buffer, w.dtype), np.zeros(buffer.shape, bool)
-    for edges, source, target, numbers in _pairs(lowered.body, packing.body, {}, ()):
+    for edges, source, target, numbers in _pairs(plain.body, packing.body, {}, ()):
         exists = all(edge.index.at(numbers) < edge.high for edge in edges)
         value = w[tuple(i.at(numbers) for i in source.at)] if exists else w.dtype.type(0)
         (place,) = (i.at(numbers) for i in target.at)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct { uint8_t bytes[{bytes}]; } word;
+typedef uint32_t word;
 
 struct shapes {
     uint8_t palette, start, reserved[14];

@@ -18,6 +18,11 @@ Number = Any  # a NumPy scalar or vector
 _LEAST = np.finfo(np.float32).tiny  # a smaller float has fewer bits
 
 
+def _as(v: Number, number: int) -> Number:
+    """A number of the dtype of v."""
+    return np.asarray(v).dtype.type(number)
+
+
 def _clamp(v: Number, low: Number, high: Number) -> Number:
     return np.minimum(np.maximum(v, low), high)
 
@@ -84,6 +89,13 @@ def alone(v: Number) -> Number:
     return np.asarray(v).astype(np.uint32)[()]
 
 
+def word(*numbers: Number) -> Number:
+    """The word that holds numbers side by side."""
+    bits = 32 // len(numbers)
+    parts = (np.asarray(v).astype(np.uint32) << np.uint32(bits * n) for n, v in enumerate(numbers))
+    return sum(parts, np.uint32(0))
+
+
 def to_f32(v: Number) -> Number:
     """The float of an s32."""
     return np.asarray(v).astype(np.float32)[()]
@@ -130,6 +142,13 @@ def _normal(v: Number) -> Number:
     return np.where(np.abs(v) < _LEAST, np.copysign(np.float32(0), v), v).astype(np.float32)[()]
 
 
+# A cast of a scalar. A float becomes a whole number towards zero.
+_CASTS: dict[str, Callable[[Number], Number]] = {
+    **{"f32": np.float32, "f64": np.float64, "f16": np.float16, "bool": np.bool_},
+    **{"s64": lambda v: np.asarray(v).astype(np.int64)[()], "s32": lambda v: np.asarray(v).astype(np.int32)[()]},
+    **{"s8": lambda v: np.asarray(v).astype(np.int8)[()], "u8": lambda v: np.asarray(v).astype(np.uint8)[()]},
+}
+
 FUNCTIONS: dict[str, Callable[..., Number]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -139,11 +158,11 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "min": np.minimum,
     "max": np.maximum,
     "abs": np.abs,
-    "relu": lambda v: np.maximum(v, np.float32(0)),
-    "relu6": lambda v: _clamp(v, np.float32(0), np.float32(6)),
+    "relu": lambda v: np.maximum(v, _as(v, 0)),
+    "relu6": lambda v: _clamp(v, _as(v, 0), _as(v, 6)),
     "leaky_relu": lambda v, slope: np.where(v > 0, v, v * slope),
-    "hardsigmoid": lambda v: _clamp(v + 3, np.float32(0), np.float32(6)) / 6,
-    "hardswish": lambda v: v * _clamp(v + 3, np.float32(0), np.float32(6)) / 6,
+    "hardsigmoid": lambda v: _clamp(v + 3, _as(v, 0), _as(v, 6)) / 6,
+    "hardswish": lambda v: v * _clamp(v + 3, _as(v, 0), _as(v, 6)) / 6,
     "clamp": _clamp,
     "exp": np.exp,
     "tanh": np.tanh,
@@ -151,6 +170,29 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "silu": lambda v: v * _sigmoid(v),
     "gelu": lambda v: v / 2 * (1 + np.vectorize(erf)(v / sqrt(2))),
     "gelu_tanh": lambda v: v * _sigmoid(2 * sqrt(2 / np.pi) * (v + 0.044715 * v**3)),
+    **{"floordiv": np.floor_divide, "mod": np.mod, "where": np.where, "sign": np.sign},
+    **{
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "lt": np.less,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "ge": np.greater_equal,
+    },
+    **{"and": np.logical_and, "or": np.logical_or, "not": np.logical_not},
+    **{
+        "floor": np.floor,
+        "ceil": np.ceil,
+        "round": np.rint,
+        "log": np.log,
+        "sqrt": np.sqrt,
+        "sin": np.sin,
+        "cos": np.cos,
+    },
+    **{"pow": np.power, "rsqrt": lambda v: 1 / np.sqrt(v), "erf": lambda v: v.dtype.type(erf(v))},
+    **{f"as_{dtype}": lambda v, kind=kind: kind(v) for dtype, kind in _CASTS.items()},
+    "as_bf16": to_bf16,
+    "from_bf16": lambda v: _second(np.uint32(v) << 16),
     "fma": fma,
     "mul_add": mul_add,
     "dot_bf16": dot_bf16,
@@ -160,6 +202,7 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "dot_int8": dot_int8,
     "dot_int8_add": dot_int8_add,
     "alone": alone,
+    "word": word,
     "to_f32": to_f32,
     "to_bf16": to_bf16,
     "to_u8": to_u8,

@@ -14,7 +14,7 @@ Range = tuple[int, int]  # the least and the largest value, both included
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One operation on indices: "/" or "%" by a positive number (rounded down), "min", or "max"."""
+    """One operation on indices: "/" or "%" by a positive number (rounded down), "^" bit by bit, "min", or "max"."""
 
     operation: str
     left: Index
@@ -23,6 +23,8 @@ class Part:
     def __str__(self) -> str:
         if self.operation in ("min", "max"):
             return f"{self.operation}({self.left}, {self.right})"
+        if self.operation == "^":
+            return f"({self.left} ^ {self.right})"
         # / and % of C associate to the left, so a quotient needs no brackets before %.
         left = str(self.left)
         if self.left.is_sum or left.startswith("-"):
@@ -156,6 +158,7 @@ ZERO, LANE = constant(0), variable("lane")  # `lane` counts the lanes of a vecto
 _OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "/": lambda left, right: left // right,
     "%": lambda left, right: left % right,
+    "^": lambda left, right: left ^ right,
     "min": min,
     "max": max,
 }
@@ -169,6 +172,8 @@ def applied(operation: str, left: Index, right: Index) -> Index:
         return left // right.offset
     if operation == "%":
         return left % right.offset
+    if operation == "^" and right == ZERO:
+        return left
     return Index(((Part(operation, left, right), 1),))
 
 
@@ -183,5 +188,7 @@ def _part_within(part: Part, ranges: Mapping[str, Range]) -> Range:
     if part.operation == "%":
         inside = low // least == high // least
         return (low % least, high % least) if inside else (0, least - 1)
+    if part.operation == "^":  # of numbers that are not negative
+        return 0, (1 << max(high, most).bit_length()) - 1
     operation = _OPERATIONS[part.operation]
     return operation(low, least), operation(high, most)

@@ -27,11 +27,11 @@ from tiling.loops.language import (
     Block,
     Body,
     Call,
+    Choose,
     Comment,
     Commit,
     Condition,
     Copy,
-    Count,
     Cursors,
     Decide,
     Define,
@@ -40,6 +40,7 @@ from tiling.loops.language import (
     For,
     Function,
     If,
+    Immediate,
     Inside,
     Instruction,
     Invoke,
@@ -51,8 +52,10 @@ from tiling.loops.language import (
     Move,
     Number,
     Operand,
+    Position,
     Prefetch,
     Raise,
+    Read,
     Register,
     Set,
     Shape,
@@ -70,7 +73,8 @@ from tiling.loops.language import (
 
 ALONE = ("serial", "unrolled", "vector")  # kinds of loops that one worker runs
 Given = Any  # a NumPy scalar, or a vector of them
-NUMPY = {"f32": np.float32, "f64": np.float64, "s32": np.int32, "u8": np.uint8, "s8": np.int8, "f16": np.float16}
+NUMPY: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bool": np.bool_}
+NUMPY |= {"s64": np.int64, "s32": np.int32, "u8": np.uint8, "s8": np.int8}
 # Of bf16 the bits. A word of several numbers, or of one and zeros.
 NUMPY |= {"bf16": np.uint16} | dict.fromkeys(("bf16x1", "bf16x2", "int8x1", "int8x4"), np.uint32)
 
@@ -203,6 +207,10 @@ def _define(statement: Define, scope: _Scope) -> None:
     scope.numbers[statement.name] = statement.index.at(scope.numbers)
 
 
+def _read_index(statement: Read, scope: _Scope) -> None:
+    scope.numbers[statement.name] = int(value(statement.value, scope))
+
+
 def _decide(statement: Decide, scope: _Scope) -> None:
     scope.numbers[statement.name] = int(all(holds(condition, scope) for condition in statement.conditions))
 
@@ -287,6 +295,7 @@ _RUN: dict[type, Callable[..., None]] = {
         Let: _let,
         Set: _set,
         Define: _define,
+        Read: _read_index,
         View: _view,
         Move: _move,
         Do: _do,
@@ -309,7 +318,12 @@ _RUN: dict[type, Callable[..., None]] = {
 def value(node: Value, scope: _Scope) -> Given:
     """The scalar or vector that a value has here."""
     if isinstance(node, Number):
-        return np.float32(node.value)
+        number: Given = NUMPY[node.dtype](node.value)
+        return number
+    if isinstance(node, Position):
+        return np.int64(node.index.at(scope.numbers))
+    if isinstance(node, Choose):
+        return value(node.value if all(holds(c, scope) for c in node.conditions) else node.otherwise, scope)
     if isinstance(node, Register):
         found = scope.registers.get(node.name)
         if found is None:
@@ -354,8 +368,8 @@ def vector_lanes(instruction: Instruction) -> int:
 def _hand_over(name: str, operand: Operand, scope: _Scope, inner: _Scope) -> None:
     if isinstance(operand, Mask):
         inner.numbers[name] = operand.lanes.at(scope.numbers)
-    elif isinstance(operand, Count):
-        inner.numbers[name] = operand.index.at(scope.numbers)
+    elif isinstance(operand, Immediate):
+        inner.numbers[name] = operand.number.at(scope.numbers)
     elif isinstance(operand, Address):
         array = scope.arrays[operand.buffer].moved(name, _at(operand.at, scope))
         inner.arrays[name] = _flat(array)

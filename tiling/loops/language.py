@@ -31,9 +31,10 @@ PACKED = ("packed",)  # the axes of a buffer whose numbers lie in the order in w
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of the dtype that it is computed in."""
+    """A number of a dtype: that in which it is computed with."""
 
     value: float
+    dtype: str = "f32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,22 @@ class Register:
     """What `Let` or `Set` has given a name: a scalar or a vector."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """An index as a number: a whole one of 64 bits."""
+
+    index: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """A value where all the conditions hold, else another one. The other of both is not computed."""
+
+    conditions: tuple[Condition, ...]
+    value: Value
+    otherwise: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +92,10 @@ class Mask:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
-    """A whole number, as an operand."""
+class Immediate:
+    """A whole number as an operand. What is part of an instruction itself is known once loops are unrolled."""
 
-    index: Index
+    number: Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +114,8 @@ class Invoke:
     operands: tuple[tuple[str, Operand], ...]
 
 
-Value = Number | Load | Register | Apply | Invoke
-Operand = Value | Address | Mask | Count | Stride
+Value = Number | Position | Load | Register | Choose | Apply | Invoke
+Operand = Value | Address | Mask | Immediate | Stride
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +125,14 @@ class Instruction:
     text: C or PTX with a field `{name}` for each operand. meaning: statements over buffers of those names. They store a
     value to the buffer `out`, which has as many elements as a vector has lanes; an operand that is a vector is a buffer
     of so many elements, a mask is the number `{name}` of used lanes. dtype: that of `out`; "" for that of `p`.
+    registers: vector registers that it takes beside those of its operands and its value.
     """
 
     name: str
     text: str
     meaning: tuple[Statement, ...] = field(compare=False)
     dtype: str = field(default="f32", compare=False)
+    registers: int = field(default=0, compare=False)
 
 
 # --- conditions -------------------------------------------------------------------------------------------------------
@@ -273,6 +292,14 @@ class Define:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """A name for a whole number that a value gives, until the end of the block: a variable of later indices."""
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
 class Decide:
     """A flag until the end of the block: whether all the conditions hold here."""
 
@@ -411,8 +438,8 @@ class Comment:
 
 
 Statement = (
-    Alloc | For | If | Block | Stage | Team | Store | Let | Set | Define | Decide | Raise | Lower | View | Move | Do
-    | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy | Commit | Wait | Barrier | Call | Comment
+    Alloc | For | If | Block | Stage | Team | Store | Let | Set | Define | Read | Decide | Raise | Lower | View | Move
+    | Do | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy | Commit | Wait | Barrier | Call | Comment
 )  # fmt: skip
 Body = tuple[Statement, ...]
 

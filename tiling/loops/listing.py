@@ -24,11 +24,11 @@ from tiling.loops.language import (
     Body,
     Buffer,
     Call,
+    Choose,
     Comment,
     Commit,
     Condition,
     Copy,
-    Count,
     Cursors,
     Decide,
     Define,
@@ -38,6 +38,7 @@ from tiling.loops.language import (
     For,
     Function,
     If,
+    Immediate,
     Invoke,
     Kernel,
     Let,
@@ -47,8 +48,10 @@ from tiling.loops.language import (
     Move,
     Number,
     Operand,
+    Position,
     Prefetch,
     Raise,
+    Read,
     Register,
     Set,
     Shape,
@@ -190,6 +193,8 @@ def _line(statement: Statement) -> str:
             return _assigned(name, Register(name), value)
         case Define(name, index):
             return f"{name} = {index}"
+        case Read(name, value):
+            return f"{name} = {_operand(value)}"
         case Raise(name):
             return f"raise {name}"
         case Lower(name):
@@ -269,14 +274,16 @@ def _operand(operand: Operand) -> str:
             return f"{value:g}"
         case Register(name):
             return name
+        case Position(index):
+            return str(index)
+        case Choose(conditions, value, otherwise):
+            return f"({_operand(value)} if {_all(conditions)} else {_operand(otherwise)})"
         case Load(buffer, at):
             return _place(buffer, at)
         case Address(buffer, at):
             moved = any(index != Index(()) for index in at)
             return f"{buffer} + [{', '.join(map(str, at))}]" if moved else buffer
-        case Mask(lanes):
-            return str(lanes)
-        case Count(index):
+        case Mask(index) | Immediate(index):
             return str(index)
         case Stride(buffer, at):
             return f"{buffer} by [{', '.join(map(str, at))}]"

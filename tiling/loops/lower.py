@@ -315,9 +315,22 @@ class _Tile:
         """One multiplication, added to its sum."""
         x, w = (Load(name, self.element(tensor)) for name, tensor in zip("XW", self.problem.tensors))
         number, _, words = self.problem.dtype.partition("x")
-        of_words: Value = Apply("alone", (x,)) if self.problem.lanewise else x
-        product = Apply(f"dot_{number}", (of_words, w)) if words else Apply("mul", (x, w))
+        of_words: Value = Apply("alone", (x,)) if words and self.problem.lanewise else x
+        if self.problem.exchange_dim:
+            of_words = self.of_group(self.problem.exchange_dim)
+        product = Apply(f"dot_{number}" if words else "mul", (of_words, w))
         return self.kept(Apply("add", (self.sum, product)))
+
+    def of_group(self, dim: str) -> Value:
+        """The x of a lane whose group stands beside others: the channel that `dim` counts in it, or the word of such
+        channels.
+        """
+        numbers, at = self.problem.numbers_per_group, self.place[self.problem.vector_dim]
+        block = self.problem.extents[dim] * numbers
+        first = at - LANE + LANE // block * block + self.place[dim] * numbers
+        channels = ({self.problem.vector_dim: first + number} for number in range(numbers))
+        loads = tuple(Load("X", self.element(self.problem.broadcast, channel)) for channel in channels)
+        return Apply("word", loads) if numbers > 1 else loads[0]
 
     def begin(self) -> Body:
         """What a sum begins with: 0, a bias, or what an earlier pass over the same outputs has stored."""
@@ -407,9 +420,10 @@ class _Tile:
                 found[dim] = applied("%", here, constant(self.problem.extents[dim])) if place else here
         return found
 
-    def element(self, tensor: Tensor) -> tuple[Index, ...]:
-        """The index of each axis of a tensor."""
-        place = self.place if tensor.role in ("broadcast", "vector") else self.place_of_output
+    def element(self, tensor: Tensor, instead: Mapping[str, Index] | None = None) -> tuple[Index, ...]:
+        """The index of each axis of a tensor. instead: indices along some dims in place of this point's."""
+        inputs = tensor.role in ("broadcast", "vector")
+        place = (self.place if inputs else self.place_of_output) | dict(instead or {})
         at = tuple(
             sum((place[dim] * coefficient for dim, coefficient in index.terms), ZERO) + index.offset
             for index in tensor.indices

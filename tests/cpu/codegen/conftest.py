@@ -28,15 +28,10 @@ def row(request, monkeypatch):
         vectors = isa_named(isa.vectors)
         if not supports(vectors.cpu_flags):
             pytest.skip(f"needs {vectors.name}")
-        twin = (
-            TWIN.replace("{", "{{")
-            .replace("}", "}}")
-            .replace("{{bytes}}", "{bytes}")
-            .replace("MULTIPLY", f"multiply_{dtype}")
-        )
+        definition = TWIN.replace("MULTIPLY", f"multiply_{dtype}")
         twin = replace(
             isa,
-            matrix=replace(isa.matrix, definition=twin),
+            matrix=replace(isa.matrix, definition=definition),
         )
         monkeypatch.setitem(EVERY_ISA, isa.name, twin)
         return twin

@@ -9,6 +9,7 @@ from search.passes import loops_text
 from tests.support.golden import GOLDEN, check_golden
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
+from tiling.rewrite.grouped import grouped2d
 from tiling.text.notation import parse
 
 DEPTHWISE = conv2d(c=8, k=8, groups=8, h=3, w=5, r=3, s=3, padding=1)
@@ -17,6 +18,14 @@ KERNELS = {
     "matmul_composed": (matmul(m=5, n=12, k=6), "L(m, 1x2 + 1x3) R(n) S(c) T(k,6) U(m,λ) U(n,1) V(n,4)"),
     "conv2d_masked_epilogue": (MASKED, "R(k) T(h,3) T(w,2) S(y) T(r,3) T(c,2) U(s,3) U(w,2) V(k,4)"),
     "conv2d_accumulated": (conv2d(c=2, h=2, w=2, k=4, r=1, s=1), "T(c,2) R(k) T(h,2) S(y) U(w,2) V(k,4)"),
+    "conv2d_channels_first": (
+        conv2d(c=2, h=2, w=3, k=6, r=1, s=1, layout="nchw"),
+        "T(c,2) R(k) S(y) U(h,2) U(w,3) V(k,4)",
+    ),
+    "grouped2d_masked": (
+        grouped2d(conv2d(c=6, k=6, groups=3, h=2, w=2, r=1, s=1)),
+        "R(k) T(h,2) S(y) U(c,2) U(w,2) V(k,4)",
+    ),
     "depthwise2d_cores": (DEPTHWISE, "T(h,3)@core R(c) S(y) T(r,3) U(s,3) U(w,5) V(c,4)"),
 }
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cpu.passes.order import LOWER, PASSES, names
+from cpu.passes.order import LOWER, PASSES, names, packed_forms
 from cpu.reference.oracle import reference
 from tests.exactness import FAR
-from tests.support.kernel_cases import BATCHED, DEPTHWISE, GROUPED, TAIL, kernel_of
+from tests.support.kernel_cases import BATCHED, DEPTHWISE, FOURS, GROUPED, TAIL, kernel_of
 from tests.support.loops import inputs, result, sums
 from tests.support.passes import PACKING, Small, by_loops, packed, small, stages_by_name
 from tiling.text.notation import parse
@@ -22,22 +22,27 @@ from tiling.text.notation import parse
 
 def check(drawn: Small, seed: int) -> None:
     """The plain loops give the definition, and each pass leaves that as it is."""
-    problem, arrays = drawn.scheme.problem, inputs(drawn.scheme.problem, seed)
+    problem, arrays = drawn.problem, inputs(drawn.problem, seed)
     stages = drawn.stages()
     (first, lowered), *passed = stages
     assert first == LOWER
-    wanted = result(lowered, arrays)
     epilogue = [arrays[f"E_{array.name}"] for array in problem.epilogue_arrays]
     if problem.dtype == "f32":
-        np.testing.assert_array_equal(wanted, reference(problem, arrays["X"], arrays["W"], *epilogue))
-    elif problem.keeps_sums and not problem.epilogue and not problem.broadcast.reach:
-        np.testing.assert_array_equal(wanted, sums(problem, arrays))
-    arrays = arrays | {"W": packed(lowered, dict(stages)[PACKING], arrays["W"])}
-    np.testing.assert_array_equal(by_loops(lowered, dict(stages)[PACKING], inputs(problem, seed)["W"]), arrays["W"])
+        wanted = reference(problem, arrays["X"], arrays["W"], *epilogue)
+        arrays = arrays | {"X": drawn.copied(arrays["X"])}
+        np.testing.assert_array_equal(result(lowered, arrays), wanted)
+    else:
+        wanted = result(lowered, arrays)
+        if problem.keeps_sums and not problem.epilogue and not problem.broadcast.reach:
+            np.testing.assert_array_equal(wanted, sums(problem, arrays))
+    forms = packed_forms(dict(stages))
+    unpacked, arrays = arrays, arrays | {"W": packed(*forms, arrays["W"])}
+    np.testing.assert_array_equal(by_loops(*forms, unpacked["W"]), arrays["W"])
     before = lowered
     for name, kernel in passed:
         if kernel != before:
-            found = result(kernel, arrays, stream=bool(seed % 2))
+            not_yet = kernel.arrays == lowered.arrays
+            found = result(kernel, unpacked if not_yet else arrays, stream=bool(seed % 2))
             np.testing.assert_array_equal(
                 found, wanted, err_msg=f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
             )
@@ -72,6 +77,7 @@ def test_passes_keep_the_meaning_of_500_kernels(seed):
     [
         (TAIL, "R(k) T(h,7) S(y) T(r,3) T(s,3) T(c,5) U(w,7) V(k,{v})"),
         (GROUPED, "T(c,2) R(k) T(g,3) R(n) T(h,7) S(y) T(c,2) T(r,3) U(s,3) U(w,6) V(k,{v})"),
+        (FOURS, "R(n) R(k) T(h,9) T(w,2) S(y) T(r,3) U(s,3) U(c,4) U(w,4) V(k,{v})"),
         (DEPTHWISE, "R(n) T(h,3) L(w, 1x3 + 1x5) R(c) S(y) T(r,3) U(s,3) U(h,3) U(w,λ) V(c,{v})"),
         (BATCHED, "T(l,3)@core T(k,2) T(m,2) R(n) S(c) T(k,5) U(m,4) V(n,{v})"),
     ],
@@ -80,8 +86,8 @@ def test_weights_are_packed_as_the_emitted_c_packs_them(problem, text):
     """These tests pack by the loops themselves: that order is the one of the kernel's own function."""
     w = inputs(problem)["W"]
     kernel = kernel_of(problem, text, "portable")
-    by_name = stages_by_name(problem, text)
-    np.testing.assert_array_equal(packed(by_name[LOWER], by_name[PACKING], w), np.asarray(kernel.pack(w).data))
+    forms = packed_forms(stages_by_name(problem, text))
+    np.testing.assert_array_equal(packed(*forms, w), np.asarray(kernel.pack(w).data))
     assert parse(problem, text.format(v=4)) == kernel.scheme
 
 

@@ -60,7 +60,7 @@ def test_a_copy_is_of_an_image_from_the_strip_on():
     _, found = stages_of()
     (copy,) = copies(found[NAME])
     operands = dict(copy.invoke.operands)
-    assert (str(operands["n"].index), str(operands["w"].index)) == ("n", "w_1")
+    assert (str(operands["n"].number), str(operands["w"].number)) == ("n", "w_1")
     assert isinstance(operands["x"], Address) and operands["x"].buffer == "X"
     assert copy.invoke.instruction.text == "laid_out(input + {n} * IMAGE, {panel}, {w}, STRIP)"
     (copy,) = copies(stages_of(n=1)[1][NAME])

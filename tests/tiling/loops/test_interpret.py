@@ -18,7 +18,6 @@ from tiling.loops.language import (
     Call,
     Commit,
     Copy,
-    Count,
     Decide,
     Define,
     Do,
@@ -26,6 +25,7 @@ from tiling.loops.language import (
     For,
     Function,
     If,
+    Immediate,
     Inside,
     Instruction,
     Invoke,
@@ -121,7 +121,9 @@ def test_a_tile_register_has_the_shape_that_was_set_last():
 
 def test_a_count_is_a_number_of_the_meaning():
     meaning = (Store("p", (variable("at"),), Number(3)),)
-    count = Invoke(Instruction("put", "put({p}, {at})", meaning), (("p", Address("Y", (ZERO,))), ("at", Count(AT + 1))))
+    count = Invoke(
+        Instruction("put", "put({p}, {at})", meaning), (("p", Address("Y", (ZERO,))), ("at", Immediate(AT + 1)))
+    )
     assert run(each(Do(count), stop=2)) == [-1, 3, 3, -1]
 
 

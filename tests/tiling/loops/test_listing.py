@@ -21,7 +21,6 @@ from tiling.loops.language import (
     Comment,
     Commit,
     Copy,
-    Count,
     Cursors,
     Decide,
     Define,
@@ -31,6 +30,7 @@ from tiling.loops.language import (
     For,
     Function,
     If,
+    Immediate,
     Inside,
     Instruction,
     Invoke,
@@ -105,7 +105,11 @@ def invoke(name, **operands):
         (Shape("SHAPES_0", (TILE,)), "shape tile registers tmm1[14, 16]"),
         (Alloc(TILE), "tmm1[14, 16] in a tile register"),
         (
-            Do(invoke("tile_load", t=Address("tmm1", (ZERO, ZERO)), step=Stride("x", (M * 0 + 1, ZERO)), n=Count(K))),
+            Do(
+                invoke(
+                    "tile_load", t=Address("tmm1", (ZERO, ZERO)), step=Stride("x", (M * 0 + 1, ZERO)), n=Immediate(K)
+                )
+            ),
             "tile_load(t: tmm1, step: x by [1, 0], n: k)",
         ),
         (Fence(), "fence"),

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import codecs
 import os
+import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TextIO
+
+INTERRUPTED = 128 + signal.SIGINT  # the exit code after a Ctrl-C, as shells have it
 
 # Replacements for terminals and files that cannot show our letters beyond ASCII.
 _PLAIN = {"µ": "u", "→": "->", "·": "*", "×": "x", "–": "-", "≤": "<=", "≥": ">=", "²": "^2", "³": "^3", "…": "..."}
@@ -36,12 +40,21 @@ def write(text: str, stream: TextIO | None = None) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        give_up(stream)
+        _drop(stream)
         raise OutputError(f"the result cannot be written to standard output: {error.strerror or error}") from error
 
 
-def give_up(stream: TextIO | None = None) -> None:
+@contextmanager
+def readers_may_leave() -> Iterator[None]:
+    """Ends the block without an error when whoever reads standard output, such as `head`, has enough."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop(sys.stdout)
+
+
+def _drop(stream: TextIO) -> None:
     """Drops unwritten text, so that Python does not try to write it on exit and fail again."""
-    stream = stream or sys.stdout
     with suppress(OSError, ValueError):  # a stream without a file, as tests have
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

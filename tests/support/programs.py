@@ -1,0 +1,123 @@
+"""Random programs with sizes, and inputs of small whole numbers, on which every function that they use is exact."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+
+from tiling.loops.interpret import NUMPY
+from tiling.program.infer import Sized, sized
+from tiling.program.language import Access, Apply, Declaration, Dim, Expression, Number, Program, Reduce, Statement
+
+EXACT = ("add", "sub", "mul", "min", "max", "neg", "abs", "sign", "floor", "ceil", "round", "relu", "clamp", "where")
+TRUTHS = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not")
+REDUCED = ("sum", "max", "min", "any", "all", "argmax", "argmin")
+DTYPES = ("f32", "f32", "f32", "f64", "f16", "bf16", "s64", "s32", "s8", "u8", "bool")
+
+
+def random_program(random: Random) -> Sized:
+    """Up to three statements over dims of a few points, with gathers, windows and elements outside."""
+    return _Drawing(random).program()
+
+
+def inputs_of(program: Sized, random: Random) -> dict[str, np.ndarray]:
+    """Small whole numbers; of `t`, which is an index, positions."""
+    drawn = np.random.default_rng(random.randrange(2**32))
+    arrays = {}
+    for array in program.inputs:
+        low, high = (0, 3) if array.name == "t" or array.dtype in ("u8", "bool") else (-2, 3)
+        arrays[array.name] = drawn.integers(low, 2 if array.dtype == "bool" else high, array.shape)
+    return arrays
+
+
+def stored(array: np.ndarray, dtype: str) -> np.ndarray:
+    """Numbers as an array of loops has them: of a bf16 its bits."""
+    if dtype == "bf16":
+        return np.asarray(np.asarray(array, np.float32).view(np.uint32) >> 16, np.uint16)
+    return array.astype(NUMPY[dtype])
+
+
+def numbers(array: np.ndarray, dtype: str) -> np.ndarray:
+    """The reverse of `stored`, of floats as float64."""
+    if dtype == "bf16":
+        return (array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return array.astype(np.float64) if dtype in ("f32", "f16") else array
+
+
+class _Drawing:
+    def __init__(self, random: Random):
+        self.random = random
+        self.extents = {dim: random.randint(1, 4) for dim in "ijkl"}
+        self.shapes = {name: tuple(random.randint(3, 5) for _ in range(axes)) for axes, name in enumerate("abc", 1)}
+        self.shapes |= {"t": (random.randint(1, 4),)}
+        self.outside = dict.fromkeys(self.shapes, True)
+
+    def program(self) -> Sized:
+        statements: list[Statement] = []
+        for name in ("y", "z", "u")[: self.random.randint(1, 3)]:
+            statements.append(self.statement(name))
+            self.shapes[name] = tuple(self.extents[dim] for dim in statements[-1].dims)
+        program = Program(tuple(statements))
+        declared = [Declaration("t", "s32", None)] * ("t" in program.inputs)
+        declared += [Declaration(n, self.random.choice(DTYPES), None) for n in "abc" if n in program.inputs]
+        names = [statement.array for statement in statements]
+        outputs = (*(name for name in names[:-1] if self.random.random() < 0.3), names[-1])
+        program = Program(program.statements, tuple(declared))
+        return sized(
+            program,
+            {dim: extent for dim, extent in self.extents.items() if dim in program.dims},
+            {name: self.shapes[name] for name in program.inputs},
+            outputs=outputs,
+        )
+
+    def statement(self, name: str) -> Statement:
+        dims = tuple(self.random.sample("ij", self.random.randint(0, 2)))
+        if self.random.random() < 0.4:
+            return Statement(name, dims, self.value(dims, 3))
+        kind = self.random.choice(REDUCED)
+        over = ("k", "l")[: 1 if kind.startswith("arg") else self.random.randint(1, 2)]
+        drawn = self.truth if kind in ("any", "all") else self.value
+        return Statement(name, dims, Reduce(kind, over, drawn((*dims, *over), 2)))
+
+    def value(self, dims: tuple[str, ...], depth: int) -> Expression:
+        """A value of small whole numbers: one product at most stands inside another."""
+        draw = self.random.random()
+        if depth == 0 or draw < 0.2:
+            return self.leaf(dims, depth)
+        if draw < 0.3:
+            return self.truth(dims, depth - 1)
+        function = self.random.choice(EXACT)
+        arguments = [self.value(dims, depth - 1) for _ in range({"clamp": 3, "where": 2}.get(function, 2))]
+        if function == "where":
+            return Apply("where", (self.truth(dims, depth - 1), *arguments))
+        if function in ("neg", "abs", "sign", "floor", "ceil", "round", "relu"):
+            arguments = arguments[:1]
+        return Apply(function, tuple(arguments))
+
+    def truth(self, dims: tuple[str, ...], depth: int) -> Expression:
+        function = self.random.choice(TRUTHS)
+        arguments = [self.value(dims, max(depth - 1, 0)) for _ in range(1 if function == "not" else 2)]
+        return Apply(function, tuple(arguments))
+
+    def leaf(self, dims: tuple[str, ...], depth: int) -> Expression:
+        draw = self.random.random()
+        if draw < 0.1:
+            return Number(self.random.choice((0, 1, 2, -1, 0.5)))
+        if draw < 0.2 and dims:
+            return Dim(self.random.choice(dims))
+        array = self.random.choice([name for name in self.shapes if name != "t"])
+        return Access(array, tuple(self.index(dims, depth) for _ in self.shapes[array]), self.random.choice((0, 1)))
+
+    def index(self, dims: tuple[str, ...], depth: int) -> Expression:
+        draw = self.random.random()
+        if not dims or draw < 0.1:
+            return Number(self.random.randint(0, 2))
+        if draw < 0.2:
+            return Access("t", (Apply("mod", (Dim(self.random.choice(dims)), Number(self.shapes["t"][0]))),))
+        one: Expression = Dim(self.random.choice(dims))
+        if draw < 0.4:
+            one = Apply(self.random.choice(("floordiv", "mod")), (one, Number(self.random.randint(1, 3))))
+        if draw < 0.6:
+            one = Apply("add", (Apply("mul", (Number(self.random.choice((-1, 1, 2))), one)), Dim(dims[-1])))
+        return Apply("sub", (one, Number(1))) if self.random.random() < 0.3 else one

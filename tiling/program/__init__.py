@@ -1,0 +1,13 @@
+"""Programs: statements of maps, reductions and products over named dims.
+
+Read in this order:
+
+    language     the values: a program, its statements and expressions; `str` writes their text
+    functions    the table of functions, with their operators
+    names        checks that each name stands for something
+    read         reads a text
+    indices      index expressions as sums of dims
+    dtypes       in which dtype values meet
+    infer        extents, shapes and dtypes of a program; checks every index
+    lower        a program as plain loops
+"""

@@ -1,0 +1,83 @@
+"""The dtypes of programs: in which one values meet, and what a statement gives.
+
+f16 and bf16, s8 and u8 are how numbers are stored: they are computed in f32, and in s32. A truth is bool; arithmetic
+takes it for 0 or 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tiling.program.functions import FUNCTIONS, REAL, SAME, TRUTH
+from tiling.program.language import Access, Dim, Expression, Number, Reduce, Statement
+
+WIDTH = {"bool": 1, "u8": 1, "s8": 1, "s32": 4, "s64": 8, "f16": 2, "bf16": 2, "f32": 4, "f64": 8}  # bytes
+FLOATS = ("f16", "bf16", "f32", "f64")
+INTEGERS = ("s64", "s32", "s8", "u8")
+WHOLE, FRACTION = "whole", "fraction"  # of numbers in the text, which take the dtype of what they meet
+
+
+def given_by(statement: Statement, dtypes: Mapping[str, str]) -> str:
+    """The dtype of the array that a statement assigns, if it declares none. dtypes: those of what it reads."""
+    found = dtype_in(statement.expression, dtypes)
+    if isinstance(statement.value, Reduce):
+        found = _reduced(statement.value.kind, found)
+    return {WHOLE: "s64", FRACTION: "f32"}.get(found, found)
+
+
+def dtype_in(value: Expression, dtypes: Mapping[str, str]) -> str:
+    """The dtype of a value; WHOLE or FRACTION for what is made of numbers alone."""
+    if isinstance(value, Number):
+        return WHOLE if isinstance(value.value, int) else FRACTION
+    if isinstance(value, Dim):
+        return WHOLE
+    if isinstance(value, Access):
+        return dtypes[value.array]
+    function = FUNCTIONS[value.function]
+    met = dtype_in(value.arguments[function.choice], dtypes)
+    for argument in value.arguments[function.choice + 1 :]:
+        met = promoted(met, dtype_in(argument, dtypes))
+    if function.gives == REAL:
+        return real(met)
+    if met == "bool" and not function.choice:
+        met = "s64"
+    return {SAME: met, TRUTH: "bool"}.get(function.gives, function.gives)
+
+
+def promoted(left: str, right: str) -> str:
+    """The dtype in which two values meet. A float wins over whole numbers, the wider over the narrower."""
+    for one, other in ((left, right), (right, left)):
+        if one == other:
+            return one
+        if one == WHOLE:
+            return "s64" if other == "bool" else other
+        if one == FRACTION:
+            return other if other in FLOATS else "f32"
+        if one == "bool":
+            return FRACTION if other == FRACTION else other
+    floats = [dtype for dtype in (left, right) if dtype in FLOATS]
+    if len(floats) == 1:
+        return floats[0]
+    if floats:
+        return "f32" if WIDTH[left] == WIDTH[right] else max(floats, key=WIDTH.__getitem__)
+    return "s32" if WIDTH[left] == WIDTH[right] else max(left, right, key=WIDTH.__getitem__)
+
+
+def real(dtype: str) -> str:
+    """The dtype of a function of real numbers."""
+    return dtype if dtype in FLOATS else "f32"
+
+
+def computed_in(dtype: str) -> str:
+    """The dtype in which a value of a stored dtype is computed."""
+    return {"f16": "f32", "bf16": "f32", "s8": "s32", "u8": "s32"}.get(dtype, dtype)
+
+
+def _reduced(kind: str, dtype: str) -> str:
+    if kind in ("any", "all"):
+        return "bool"
+    if kind in ("argmax", "argmin"):
+        return "s64"
+    if kind == "mean":
+        return real(dtype)
+    return "s64" if kind in ("sum", "prod") and dtype not in (*FLOATS, FRACTION) else dtype

@@ -1,0 +1,57 @@
+"""The functions of programs: a table with a row for each. A new function is a row here and its meaning where it is run.
+
+Names and definitions are PyTorch's. `//` and `%` round down, so a remainder has the sign of the divisor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# What a function gives. "same": the dtype in which its arguments meet. "real": a float, f32 for whole numbers. "truth":
+# bool. Any other text is the dtype itself.
+SAME, REAL, TRUTH = "same", "real", "truth"
+
+
+@dataclass(frozen=True)
+class Function:
+    """How many arguments a function takes, and what it gives. choice: the first argument is a condition."""
+
+    arguments: int
+    gives: str = SAME
+    choice: bool = False
+
+
+_UNARY = ("neg", "abs", "sign", "floor", "ceil", "round", "relu", "relu6")
+_REAL = (
+    *("exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf"),
+    *("sigmoid", "silu", "gelu", "gelu_tanh", "hardsigmoid", "hardswish"),
+)
+
+FUNCTIONS = {
+    **{name: Function(2) for name in ("add", "sub", "mul", "floordiv", "mod", "min", "max")},
+    **{name: Function(2, TRUTH) for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or")},
+    **{name: Function(1) for name in _UNARY},
+    **{name: Function(1, REAL) for name in _REAL},
+    **{name: Function(2, REAL) for name in ("div", "pow", "leaky_relu")},
+    "not": Function(1, TRUTH),
+    "clamp": Function(3),
+    "where": Function(3, choice=True),
+    # A cast rounds to the nearest number, and a float to a whole number towards zero. bool is whether it is not 0.
+    **{name: Function(1, name) for name in ("f32", "f64", "f16", "bf16", "s64", "s32", "s8", "u8", "bool")},
+}
+
+# Operators as they are written, and how tightly each binds.
+SYMBOLS = {
+    **{"or": "or", "and": "and", "not": "not "},
+    **{"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="},
+    **{"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "neg": "-"},
+}
+BINDING = {
+    **{"or": 1, "and": 2, "not": 3},
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), 4),
+    **dict.fromkeys(("add", "sub"), 5),
+    **dict.fromkeys(("mul", "div", "floordiv", "mod"), 6),
+    "neg": 7,
+}
+# Those that are called by name; the others have symbols alone.
+NAMED = tuple(name for name in FUNCTIONS if name not in SYMBOLS)

@@ -1,0 +1,45 @@
+"""Indices of programs: expressions over dims, seen as sums (`tiling.loops.index`)."""
+
+from __future__ import annotations
+
+from tiling.loops.index import Index, applied, constant, variable
+from tiling.program.language import Apply, Dim, Expression, Number, Statement, parts
+
+
+def is_window(index: Expression, statement: Statement) -> bool:
+    """Whether an index moves with a dim of the statement's array and with one that it reduces over."""
+    names = {part.name for part in parts(index) if isinstance(part, Dim)}
+    return (
+        affine(index) is not None and not names.isdisjoint(statement.dims) and not names.isdisjoint(statement.reduced)
+    )
+
+
+def affine(index: Expression) -> Index | None:
+    """An index expression over dims alone; None for any other value."""
+    if isinstance(index, Number):
+        return constant(index.value) if isinstance(index.value, int) else None
+    if isinstance(index, Dim):
+        return variable(index.name)
+    if not isinstance(index, Apply):
+        return None
+    found = [affine(argument) for argument in index.arguments]
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
+        return None
+    left, right = parts[0], parts[-1]
+    match index.function:
+        case "add":
+            return left + right
+        case "sub":
+            return left - right
+        case "neg":
+            return left * -1
+        case "mul" if right.is_constant:
+            return left * right.offset
+        case "mul" if left.is_constant:
+            return right * left.offset
+        case "floordiv" | "mod" if right.is_constant and right.offset > 0:
+            return applied({"floordiv": "/", "mod": "%"}[index.function], left, right)
+        case "min" | "max":
+            return applied(index.function, left, right)
+    return None

@@ -1,0 +1,234 @@
+"""A program as plain loops over scalars: the first form of its kernel, which says what is computed and nothing else.
+
+    y[i] = sum[j] x[i,j] else 0         ->      for i in 0..4:
+                                                  acc[1] in registers
+                                                  acc[0] = 0
+                                                  for j in 0..5:
+                                                    acc[0] += (x[i, j] if 0 <= j < 3 else 0)
+                                                  y[i] = acc[0]
+
+Every statement has loops of its own. What is no output lies in memory in between. Each value has the dtype in which it
+is computed (`tiling.program.dtypes`), and casts stand where two dtypes meet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import count
+from math import inf, prod
+
+from tiling.loops import language as loops
+from tiling.loops.index import ZERO, Index, constant, variable
+from tiling.loops.language import Alloc, Body, Buffer, Choose, For, Inside, Kernel, Load, Position, Read, Store, Value
+from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, promoted, real
+from tiling.program.functions import FUNCTIONS, REAL, SAME, TRUTH
+from tiling.program.indices import affine
+from tiling.program.infer import Array, Sized
+from tiling.program.language import Access, Dim, Expression, Number, Reduce, Statement
+
+# How a reduction takes one more value in.
+_COMBINE = {"sum": "add", "mean": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
+
+
+def lower(program: Sized) -> Kernel:
+    """The kernel of a program: its inputs, then its outputs, as arrays in the order of the arguments."""
+    outputs = [array for array in program.assigned if array.name in program.outputs]
+    between = [array for array in program.assigned if array.name not in program.outputs]
+    body: list[loops.Statement] = [Alloc(buffer(program, array)) for array in between]
+    for statement in program.program.statements:
+        body += _Statement(program, statement).loops()
+    return Kernel(tuple(buffer(program, array) for array in (*program.inputs, *outputs)), tuple(body))
+
+
+def buffer(program: Sized, array: Array) -> Buffer:
+    """An array in memory. Its axes are named after the dims that first move along them."""
+    uses = (access.at for s in program.program.statements for access in s.accesses if access.array == array.name)
+    at = next((tuple(Dim(d) for d in s.dims) for s in program.program.statements if s.array == array.name), None)
+    found = [affine(index) for index in (next(uses) if at is None else at)]
+    names = [next(iter(index.names()), "") if index else "" for index in found]
+    axes = tuple(name if name and names.index(name) == axis else f"axis{axis}" for axis, name in enumerate(names))
+    return Buffer(called(program, array.name), array.shape, axes, array.dtype)
+
+
+def called(program: Sized, array: str) -> str:
+    """The name of an array in loops, where a dim may have the same: `w_` beside the dim w."""
+    return f"{array}_" if array in program.extents else array
+
+
+@dataclass
+class _Statement:
+    """One statement on its way. read: the statements that read indices, before the value that uses them."""
+
+    program: Sized
+    statement: Statement
+
+    def __post_init__(self) -> None:
+        self.read: list[Read] = []
+        self.numbers = count()
+        self.dtypes = {array.name: array.dtype for array in (*self.program.inputs, *self.program.assigned)}
+
+    def loops(self) -> Body:
+        """The loops over the dims of the array, with the loops of a reduction inside."""
+        statement, at = self.statement, tuple(variable(dim) for dim in self.statement.dims)
+        if isinstance(statement.value, Reduce):
+            body = self.reduced(statement.value, at)
+        else:
+            value = self.value(statement.value, self.meeting(statement.value))
+            body = (*self.read, self.stored(at, value, self.meeting(statement.value)))
+        return self.over(statement.dims, body)
+
+    def over(self, dims: tuple[str, ...], body: Body) -> Body:
+        for dim in reversed(dims):
+            body = (For(dim, ZERO, constant(self.program.extents[dim]), 1, body, dim=dim),)
+        return body
+
+    def stored(self, at: tuple[Index, ...], value: Value, dtype: str) -> Store:
+        """The value of an element in the dtype of its array."""
+        wanted = self.dtypes[self.statement.array]
+        return Store(called(self.program, self.statement.array), at, _cast(value, dtype, wanted))
+
+    # --- reductions
+
+    def reduced(self, reduce: Reduce, at: tuple[Index, ...]) -> Body:
+        met = self.meeting(reduce.value)
+        if reduce.kind in ("argmax", "argmin"):
+            return self.position(reduce, at, met)
+        dtype = self.summed_in(reduce.kind, met)
+        accumulator = Buffer("acc", (1,), ("number",), dtype, "registers")
+        begun = loops.Number(_begin(reduce.kind, dtype), dtype)
+        value = _cast(self.value(reduce.value, met), met, dtype)
+        taken = loops.Apply(_COMBINE[reduce.kind], (Load("acc", (ZERO,)), value))
+        found: Value = Load("acc", (ZERO,))
+        if reduce.kind == "mean":
+            points = prod(self.program.extents[dim] for dim in reduce.dims)
+            found = loops.Apply("div", (found, loops.Number(points, dtype)))
+        inside = self.over(reduce.dims, (*self.read, Store("acc", (ZERO,), taken)))
+        return (Alloc(accumulator), Store("acc", (ZERO,), begun), *inside, self.stored(at, found, dtype))
+
+    def position(self, reduce: Reduce, at: tuple[Index, ...], met: str) -> Body:
+        """The first position of the largest or smallest value, which is kept beside it."""
+        (dim,) = reduce.dims
+        best, where = Load("best", (ZERO,)), Load("where", (ZERO,))
+        value = self.value(reduce.value, met)
+        better = loops.Apply("gt" if reduce.kind == "argmax" else "lt", (value, best))
+        found = Store("where", (ZERO,), loops.Apply("where", (better, Position(variable(dim)), where)))
+        kept = Store("best", (ZERO,), loops.Apply("where", (better, value, best)))
+        begin = _begin(reduce.kind.removeprefix("arg"), met)
+        return (
+            Alloc(Buffer("best", (1,), ("number",), met, "registers")),
+            Alloc(Buffer("where", (1,), ("number",), "s64", "registers")),
+            Store("best", (ZERO,), loops.Number(begin, met)),
+            Store("where", (ZERO,), loops.Number(0, "s64")),
+            *self.over(reduce.dims, (*self.read, found, kept)),
+            self.stored(at, where, "s64"),
+        )
+
+    def summed_in(self, kind: str, met: str) -> str:
+        if kind in ("any", "all"):
+            return "bool"
+        if kind == "mean":
+            return real(met)
+        return "s64" if kind in ("sum", "prod") and met not in FLOATS else met
+
+    # --- values
+
+    def meeting(self, value: Expression) -> str:
+        """The dtype in which a value is computed."""
+        found = dtype_in(value, self.dtypes)
+        return computed_in({WHOLE: "s64", FRACTION: "f32"}.get(found, found))
+
+    def value(self, value: Expression, dtype: str) -> Value:
+        """A value as one of loops, in this dtype."""
+        if isinstance(value, Number):
+            return loops.Number(value.value, dtype)
+        if isinstance(value, Dim):
+            return _cast(Position(variable(value.name)), "s64", dtype)
+        if isinstance(value, Access):
+            return self.element(value, dtype)
+        function = FUNCTIONS[value.function]
+        if function.gives not in (SAME, REAL, TRUTH):  # a cast
+            (argument,) = value.arguments
+            inner = self.meeting(argument)
+            cast = _cast(self.value(argument, inner), inner, function.gives)
+            return _cast(_loaded(cast, function.gives), computed_in(function.gives), dtype)
+        condition, rest = value.arguments[: function.choice], value.arguments[function.choice :]
+        met = self.meeting_of(rest)
+        if value.function in ("and", "or", "not"):
+            met = "bool"
+        elif function.gives == REAL:
+            met = real(met)
+        elif met == "bool" and function.gives == SAME and not function.choice:
+            met = "s64"
+        conditions = (_cast(self.value(c, self.meeting(c)), self.meeting(c), "bool") for c in condition)
+        arguments = (self.converted(argument, met) for argument in rest)
+        applied = loops.Apply(value.function, (*conditions, *arguments))
+        return _cast(applied, "bool" if function.gives == TRUTH else met, dtype)
+
+    def converted(self, argument: Expression, dtype: str) -> Value:
+        """An argument in the dtype in which all arguments meet."""
+        own = dtype_in(argument, self.dtypes)
+        if own in (WHOLE, FRACTION) and dtype != "bool":  # numbers alone are computed in the dtype of what they meet
+            return self.value(argument, dtype)
+        met = self.meeting(argument)
+        return _cast(self.value(argument, met), met, dtype)
+
+    def meeting_of(self, arguments: tuple[Expression, ...]) -> str:
+        met = dtype_in(arguments[0], self.dtypes)
+        for argument in arguments[1:]:
+            met = promoted(met, dtype_in(argument, self.dtypes))
+        return computed_in({WHOLE: "s64", FRACTION: "f32"}.get(met, met))
+
+    def element(self, access: Access, dtype: str) -> Value:
+        array = self.program.array(access.array)
+        at = tuple(self.index(index) for index in access.at)
+        found: Value = _loaded(Load(called(self.program, array.name), at), array.dtype)
+        if access.outside is not None:
+            tests = (self.inside(index, extent) for index, extent in zip(at, array.shape))
+            if bounds := tuple(test for test in tests if test):
+                found = Choose(bounds, found, loops.Number(access.outside, computed_in(array.dtype)))
+        return _cast(found, computed_in(array.dtype), dtype)
+
+    def inside(self, index: Index, extent: int) -> Inside | None:
+        """The test that an index lies inside an axis; None where it always does."""
+        ranges = {dim: (0, extent - 1) for dim, extent in self.program.dims}
+        if not set(index.names()) <= set(ranges):
+            return Inside(index, 0, extent)  # it depends on elements of arrays
+        low, high = index.within(ranges)
+        if low >= 0 and high < extent:
+            return None
+        return Inside(index, 0 if low < 0 else None, extent if high >= extent else None)
+
+    def index(self, index: Expression) -> Index:
+        """An index. What depends on elements of arrays is read before."""
+        found = affine(index)
+        if found is not None:
+            return found
+        name = f"at_{next(self.numbers)}"
+        self.read.append(Read(name, self.value(index, "s64")))
+        return variable(name)
+
+
+def _begin(kind: str, dtype: str) -> float:
+    """What a reduction of no value gives."""
+    if kind not in ("max", "min"):
+        return 1 if kind in ("prod", "all") else 0
+    least, most = {"bool": (0, 1), "s32": (-(1 << 31), (1 << 31) - 1), "s64": (-(1 << 63), (1 << 63) - 1)}.get(
+        dtype, (-inf, inf)
+    )
+    return least if kind == "max" else most
+
+
+def _cast(value: Value, dtype: str, wanted: str) -> Value:
+    """A value of a dtype in another one. A number simply has the other one."""
+    if dtype == wanted:
+        return value
+    if isinstance(value, loops.Number) and wanted in ("f32", "f64"):
+        return replace(value, dtype=wanted)
+    if wanted == "bf16" and dtype != "f32":  # which rounds from f32
+        value = loops.Apply("as_f32", (value,))
+    return loops.Apply(f"as_{wanted}", (value,))
+
+
+def _loaded(value: Value, dtype: str) -> Value:
+    """A stored number as one that is computed with."""
+    return loops.Apply("from_bf16", (value,)) if dtype == "bf16" else _cast(value, dtype, computed_in(dtype))
