@@ -56,11 +56,3 @@ def stored(problem: Problem) -> Epilogue | None:
         return problem.epilogue
     found = split(problem.epilogue)
     return found[1] if found and found[1].operations else None
-
-
-@lru_cache(maxsize=64)
-def stored_arrays(problem: Problem) -> tuple[Tensor, ...]:
-    """The arrays that stores read, in the order of first use."""
-    tensors = {tensor.name: tensor for tensor in problem.epilogue_arrays}
-    left = stored(problem)
-    return tuple(tensors[array.name] for array in (left.arrays if left else ()))

@@ -8,15 +8,6 @@ def added(*terms: str | int) -> str:
     return " + ".join(str(term) for term in terms if str(term) != "0") or "0"
 
 
-def subtracted(text: str, less: str) -> str:
-    """`a - b`, with brackets around a sum b; "0" where both texts are the same."""
-    if text == less:
-        return "0"
-    if less == "0":
-        return text
-    return f"{text} - ({less})" if " " in less else f"{text} - {less}"
-
-
 def times(text: str, factor: str | int) -> str:
     """`text * 3`, with brackets around a sum or a quotient; "0" for the text "0"."""
     if str(factor) == "1" or text == "0":

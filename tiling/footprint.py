@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from math import prod
 
 from tiling.problem import Problem
-from tiling.tensor import Tensor, Window
+from tiling.tensor import Tensor
 
 
 def axis_points(tensor: Tensor, axis: int, extents: Mapping[str, int]) -> int:
@@ -47,16 +47,3 @@ def footprint(problem: Problem, tensor: Tensor, extents: Mapping[str, int], line
 
 def _lines(count: int, line: int) -> int:
     return -(-count // line) * line
-
-
-def inside_rows(window: Window, first: int, count: int, taps: int) -> tuple[tuple[int, int], ...]:
-    """For each tap, which of the `count` outputs from `first` on read the tensor and not padding: a half-open range.
-
-    This is the *clip* of a register tile that starts at `first`. Tiles with equal clips share their code.
-    """
-    return tuple(window.rows_inside(first, count, tap) for tap in range(taps))
-
-
-def unclipped(count: int, taps: int) -> tuple[tuple[int, int], ...]:
-    """The clip of a tile that touches no padding."""
-    return ((0, count),) * taps

@@ -9,13 +9,12 @@ clash with the file's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from microkernels.tile.isa import Isa
-from microkernels.tile.transpose import Block
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 from tiling.value import Apply, Array, Epilogue, Number, Sum, Value
@@ -98,15 +97,6 @@ def operand(isa: Isa, problem: Problem, array: Tensor, address: str, v: int, tai
         return isa.broadcast.format(p=address)
     form = isa.load_tail if tail else isa.load
     return form.format(p=f"{address} + {v * isa.lanes}" if v else address, lanes="TAIL")
-
-
-def block_operand(isa: Isa, array: Tensor, address: str, rows: Sequence[Mapping[str, int]], block: Block) -> str:
-    """A vector of an array along the rows of a transposed block. If all rows share a value, it is broadcast."""
-    first, last = rows[block.first], rows[block.first + block.count - 1]
-    if all(array.stride(dim) * (last[dim] - first[dim]) == 0 for dim in first):
-        return isa.broadcast.format(p=address)
-    form = isa.load if block.count == isa.lanes else isa.load_tail
-    return form.format(p=address, lanes=f"FIRST_{block.count}")
 
 
 def may_be_output(problem: Problem, array: Tensor) -> bool:

@@ -7,11 +7,14 @@ Read in this order:
     pack_weights        weights in the order in which loops read them
     packing             the loops that pack
     stage_panels        a part of x that several tiles share, packed on the way
+    stage_strips        flattened images, copied strip by strip
     prefetch            cache lines, before they are needed
+    bound_pixels        flattened pixels, without the gaps between rows
     bound_taps          taps on padding, left out by the bounds of loops
     split_cases         padding and the last vector, decided by position
     outline             a function for each kind of register tile
     bind_cores          core loops as one parallel loop
+    matrix_tiles        steps as matrix instructions
     transpose_stores    outputs whose neighbours are rows of a tile
     vectorise           loops over lanes as vector instructions
     walk_pointers       pointers of each loop
