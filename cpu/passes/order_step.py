@@ -113,8 +113,9 @@ class _Orderer:
         lanes stay together where at least their vectors fit.
         """
         points = tuple(dict.fromkeys(product.point for product in products))
-        others = {part.instruction for p in products for part in parts_of(p.other) if isinstance(part, Invoke)}
-        taken = 1 + sum(instruction.registers for instruction in others)
+        others = {id(product.other): product.other for product in products}.values()
+        used = {part.instruction for other in others for part in parts_of(other) if isinstance(part, Invoke)}
+        taken = 1 + sum(instruction.registers for instruction in used)
 
         def fits(run: tuple[Point, ...]) -> bool:
             return (self.rows + len(run)) * self.vectors + taken < self.registers
@@ -252,18 +253,23 @@ def _at(index: Index, at: Mapping[str, int]) -> Index:
 def _place(operand: Operand, at: Mapping[str, int], placed: Placed) -> Invoke:
     """An operand where unrolled loops have these values. placed: those that are there already."""
     assert isinstance(operand, Invoke)
-    numbers = [_at(index, at).offset for part in parts_of(operand) for index in _indices(part)]
-    key = id(operand), tuple(numbers)
+    key = id(operand), tuple([_at(index, at).offset for index in _indices(operand)])
     if key not in placed:
         placed[key] = with_operands(operand, lambda part: _placed(part, at))
     return placed[key]
 
 
-def _indices(operand: Operand) -> tuple[Index, ...]:
-    """The indices of an operand that is no instruction."""
-    if isinstance(operand, Immediate):
-        return (operand.number,)
-    return operand.at if isinstance(operand, Address) else ()
+def _indices(invoke: Invoke) -> list[Index]:
+    """The indices that tell uses of an instruction apart, those of the instructions inside it included."""
+    found: list[Index] = []
+    for _, operand in invoke.operands:
+        if isinstance(operand, Address):
+            found += operand.at
+        elif isinstance(operand, Immediate):
+            found.append(operand.number)
+        elif isinstance(operand, Invoke):
+            found += _indices(operand)
+    return found
 
 
 def _placed(operand: Operand, at: Mapping[str, int]) -> Operand | None:
