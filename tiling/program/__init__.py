@@ -9,5 +9,7 @@ Read in this order:
     indices      index expressions as sums of dims
     dtypes       in which dtype values meet
     infer        extents, shapes and dtypes of a program; checks every index
+    inline       computes maps where they are read
+    group        which statements are computed row by row
     lower        a program as plain loops
 """

@@ -7,8 +7,8 @@
                                                     acc[0] += (x[i, j] if 0 <= j < 3 else 0)
                                                   y[i] = acc[0]
 
-Every statement has loops of its own. What is no output lies in memory in between. Each value has the dtype in which it
-is computed (`tiling.program.dtypes`), and casts stand where two dtypes meet.
+Statements of a group share loops (`tiling.program.group`), and have loops of their own inside. Each value has the dtype
+in which it is computed (`tiling.program.dtypes`), and casts stand where two dtypes meet.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, Choose, For, Inside, Kernel, Load, Position, Read, Store, Value
 from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, promoted, real
 from tiling.program.functions import FUNCTIONS, REAL, SAME, TRUTH
+from tiling.program.group import Group, groups
 from tiling.program.indices import affine
 from tiling.program.infer import Array, Sized
 from tiling.program.language import Access, Dim, Expression, Number, Reduce, Statement
@@ -32,12 +33,31 @@ _COMBINE = {"sum": "add", "mean": "add", "prod": "mul", "max": "max", "min": "mi
 
 def lower(program: Sized) -> Kernel:
     """The kernel of a program: its inputs, then its outputs, as arrays in the order of the arguments."""
-    outputs = [array for array in program.assigned if array.name in program.outputs]
-    between = [array for array in program.assigned if array.name not in program.outputs]
-    body: list[loops.Statement] = [Alloc(buffer(program, array)) for array in between]
-    for statement in program.program.statements:
-        body += _Statement(program, statement).loops()
+    found = groups(program)
+    near = {name for group in found for name in (*group.rows, *program.outputs)}
+    body: list[loops.Statement] = [Alloc(buffer(program, a)) for a in program.assigned if a.name not in near]
+    for group in found:
+        inside: list[loops.Statement] = [Alloc(_row(program, group, name)) for name in group.rows]
+        for statement in group.statements:
+            inside += _Statement(program, group, statement).loops()
+        body += _over(program, group.dims, tuple(inside))
+    outputs = (array for array in program.assigned if array.name in program.outputs)
     return Kernel(tuple(buffer(program, array) for array in (*program.inputs, *outputs)), tuple(body))
+
+
+def _row(program: Sized, group: Group, name: str) -> Buffer:
+    """The part of an array that one iteration of the loops of its group needs."""
+    whole = buffer(program, program.array(name))
+    kept = [axis for axis, dim in enumerate(whole.axes) if dim not in group.dims]
+    shape, axes = tuple(whole.shape[axis] for axis in kept), tuple(whole.axes[axis] for axis in kept)
+    return replace(whole, shape=shape, axes=axes, memory="own")
+
+
+def _over(program: Sized, dims: tuple[str, ...], body: Body) -> Body:
+    """Loops over dims around a block, the first outermost."""
+    for dim in reversed(dims):
+        body = (For(dim, ZERO, constant(program.extents[dim]), 1, body, dim=dim),)
+    return body
 
 
 def buffer(program: Sized, array: Array) -> Buffer:
@@ -60,6 +80,7 @@ class _Statement:
     """One statement on its way. read: the statements that read indices, before the value that uses them."""
 
     program: Sized
+    group: Group
     statement: Statement
 
     def __post_init__(self) -> None:
@@ -68,24 +89,27 @@ class _Statement:
         self.dtypes = {array.name: array.dtype for array in (*self.program.inputs, *self.program.assigned)}
 
     def loops(self) -> Body:
-        """The loops over the dims of the array, with the loops of a reduction inside."""
+        """The loops over the dims that the group has not, with the loops of a reduction inside."""
         statement, at = self.statement, tuple(variable(dim) for dim in self.statement.dims)
         if isinstance(statement.value, Reduce):
             body = self.reduced(statement.value, at)
         else:
             value = self.value(statement.value, self.meeting(statement.value))
             body = (*self.read, self.stored(at, value, self.meeting(statement.value)))
-        return self.over(statement.dims, body)
-
-    def over(self, dims: tuple[str, ...], body: Body) -> Body:
-        for dim in reversed(dims):
-            body = (For(dim, ZERO, constant(self.program.extents[dim]), 1, body, dim=dim),)
-        return body
+        return _over(self.program, tuple(dim for dim in statement.dims if dim not in self.group.dims), body)
 
     def stored(self, at: tuple[Index, ...], value: Value, dtype: str) -> Store:
         """The value of an element in the dtype of its array."""
         wanted = self.dtypes[self.statement.array]
-        return Store(called(self.program, self.statement.array), at, _cast(value, dtype, wanted))
+        name = self.statement.array
+        return Store(called(self.program, name), self.in_row(name, at), _cast(value, dtype, wanted))
+
+    def in_row(self, array: str, at: tuple[Index, ...]) -> tuple[Index, ...]:
+        """The place of an element, in the row of the group if there is no more of the array."""
+        if array not in self.group.rows:
+            return at
+        dims = next(s.dims for s in self.group.statements if s.array == array)
+        return tuple(index for dim, index in zip(dims, at) if dim not in self.group.dims)
 
     # --- reductions
 
@@ -102,7 +126,7 @@ class _Statement:
         if reduce.kind == "mean":
             points = prod(self.program.extents[dim] for dim in reduce.dims)
             found = loops.Apply("div", (found, loops.Number(points, dtype)))
-        inside = self.over(reduce.dims, (*self.read, Store("acc", (ZERO,), taken)))
+        inside = _over(self.program, reduce.dims, (*self.read, Store("acc", (ZERO,), taken)))
         return (Alloc(accumulator), Store("acc", (ZERO,), begun), *inside, self.stored(at, found, dtype))
 
     def position(self, reduce: Reduce, at: tuple[Index, ...], met: str) -> Body:
@@ -119,7 +143,7 @@ class _Statement:
             Alloc(Buffer("where", (1,), ("number",), "s64", "registers")),
             Store("best", (ZERO,), loops.Number(begin, met)),
             Store("where", (ZERO,), loops.Number(0, "s64")),
-            *self.over(reduce.dims, (*self.read, found, kept)),
+            *_over(self.program, reduce.dims, (*self.read, found, kept)),
             self.stored(at, where, "s64"),
         )
 
@@ -181,7 +205,8 @@ class _Statement:
     def element(self, access: Access, dtype: str) -> Value:
         array = self.program.array(access.array)
         at = tuple(self.index(index) for index in access.at)
-        found: Value = _loaded(Load(called(self.program, array.name), at), array.dtype)
+        place = self.in_row(array.name, at)
+        found: Value = _loaded(Load(called(self.program, array.name), place), array.dtype)
         if access.outside is not None:
             tests = (self.inside(index, extent) for index, extent in zip(at, array.shape))
             if bounds := tuple(test for test in tests if test):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cpu.reference.programs import evaluate, rounded
 from tests.support.programs import inputs_of, numbers, random_program, stored
 from tiling.loops.interpret import interpret
-from tiling.loops.language import Alloc, Choose, walk
+from tiling.loops.language import Alloc, Choose, For, walk
 from tiling.loops.listing import listing
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.program.infer import Sized, sized
@@ -79,10 +79,21 @@ def test_real_functions(text):
     np.testing.assert_allclose(run(program, {"x": x})["y"], wanted["y"], rtol=3e-6, atol=1e-6)
 
 
-def test_what_is_no_output_lies_in_memory_in_between():
+def test_statements_of_a_group_share_loops_and_need_a_row():
     kernel = lower(sized(read(SOFTMAX), {}, {"x": (4, 5)}))
-    between = [s.buffer.name for s in kernel.body if isinstance(s, Alloc)]
-    assert [buffer.name for buffer in kernel.arrays] == ["x", "y"] and between == ["m", "e", "d"]
+    (rows,) = kernel.body
+    assert isinstance(rows, For) and rows.name == "i"
+    between = {s.buffer.name: s.buffer.shape for s in rows.body if isinstance(s, Alloc)}
+    assert [buffer.name for buffer in kernel.arrays] == ["x", "y"] and {
+        "m": (),
+        "e": (5,),
+        "d": (),
+    }.items() <= between.items()
+
+
+def test_what_is_read_elsewhere_lies_in_memory_in_between():
+    kernel = lower(sized(read("e[i] = exp(x[i]); y[i] = e[3-i] * e[i]"), {"i": 4}))
+    assert [s.buffer.name for s in kernel.body if isinstance(s, Alloc)] == ["e"] and len(kernel.body) == 3
 
 
 def test_only_an_index_that_may_lie_outside_is_tested():

@@ -1,0 +1,121 @@
+"""Fusion by substitution: a map that nobody needs to keep is computed where it is read.
+
+    e[i] = c[99-i] * 2; y[i,j] = e[50*i+j] * 3      ->      y[i,j] = c[99 - (50 * i + j)] * 2 * 3
+
+A map is computed again for each time that it is read. So it is inlined where that is not more often than it has
+elements, or where its arithmetic is cheaper than memory. Reductions are never inlined. Source: Hidet's prologues and
+epilogues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import prod
+
+from tiling.program.dtypes import computed_in, dtype_in
+from tiling.program.functions import FUNCTIONS, REAL
+from tiling.program.infer import Sized
+from tiling.program.language import (
+    Access,
+    Apply,
+    Dim,
+    Expression,
+    Number,
+    Program,
+    Reduce,
+    Statement,
+    parts,
+)
+
+# Operations of a map that is computed again rather than stored, and elements that it reads. A load of a stored value
+# and its address cost about as much.
+CHEAP_OPERATIONS, CHEAP_READS = 4, 1
+
+
+def inlined(program: Sized) -> Sized:
+    """The program without maps that are better computed where they are read. Its outputs are the same."""
+    statements = list(program.program.statements)
+    for statement in program.program.statements:
+        here = replace(program, program=Program(tuple(statements), program.program.declarations))
+        current = next(s for s in statements if s.array == statement.array)
+        if worthwhile(here, current):
+            value = _typed(here, current)
+            statements = [substituted(s, current, value, here) for s in statements if s.array != statement.array]
+    left = {statement.array for statement in statements} | set(program.program.inputs)
+    declared = tuple(d for d in program.program.declarations if d.array in left)
+    assigned = tuple(array for array in program.assigned if array.name in left)
+    return replace(program, program=Program(tuple(statements), declared), assigned=assigned)
+
+
+def worthwhile(program: Sized, statement: Statement) -> bool:
+    """Whether a statement is a map that is better computed where it is read."""
+    if isinstance(statement.value, Reduce) or statement.array in program.outputs:
+        return False
+    reads = sum(_points(program, reader) for reader, _ in _readers(program, statement))
+    return reads <= _points(program, statement) or _is_cheap(statement.value)
+
+
+def _readers(program: Sized, statement: Statement) -> Iterator[tuple[Statement, Access]]:
+    for reader in program.program.statements:
+        yield from ((reader, access) for access in reader.accesses if access.array == statement.array)
+
+
+def _points(program: Sized, statement: Statement) -> int:
+    """How often the value of a statement is computed."""
+    return prod(program.extents[dim] for dim in (*statement.dims, *statement.reduced))
+
+
+def _is_cheap(value: Expression) -> bool:
+    inside = list(parts(value))
+    operations = [part for part in inside if isinstance(part, Apply)]
+    slow = any(FUNCTIONS[part.function].gives == REAL and part.function != "div" for part in operations)
+    reads = sum(isinstance(part, Access) for part in inside)
+    return not slow and len(operations) <= CHEAP_OPERATIONS and reads <= CHEAP_READS
+
+
+def _typed(program: Sized, statement: Statement) -> Expression:
+    """The value of a map in the dtype of its array, so that what it meets is computed as before."""
+    dtypes = {array.name: array.dtype for array in (*program.inputs, *program.assigned)}
+    assert not isinstance(statement.value, Reduce)
+    found, wanted = dtype_in(statement.value, dtypes), dtypes[statement.array]
+    return statement.value if found == wanted or computed_in(found) == wanted else Apply(wanted, (statement.value,))
+
+
+def substituted(reader: Statement, map_: Statement, value: Expression, program: Sized) -> Statement:
+    """The reader with the map's value in place of each of its elements."""
+    shape = program.array(map_.array).shape
+
+    def changed(part: Expression) -> Expression:
+        if isinstance(part, Apply):
+            return Apply(part.function, tuple(map(changed, part.arguments)))
+        if not isinstance(part, Access):
+            return part
+        at = tuple(map(changed, part.at))
+        if part.array != map_.array:
+            return Access(part.array, at, part.outside)
+        by = dict(zip(map_.dims, at))
+        if part.outside is None:
+            return _with_dims(value, by, guarded=False)
+        inside = [Apply("and", (Apply("ge", (i, Number(0))), Apply("lt", (i, Number(n))))) for i, n in zip(at, shape)]
+        test: Expression = inside[0] if inside else Apply("eq", (Number(0), Number(0)))
+        for other in inside[1:]:
+            test = Apply("and", (test, other))
+        # Outside, the elements that the map reads are not there either.
+        return Apply("where", (test, _with_dims(value, by, guarded=True), Number(part.outside)))
+
+    expression = changed(reader.expression)
+    kept = replace(reader.value, value=expression) if isinstance(reader.value, Reduce) else expression
+    return Statement(reader.array, reader.dims, kept)
+
+
+def _with_dims(value: Expression, by: Mapping[str, Expression], guarded: bool) -> Expression:
+    """A value with expressions in place of dims. guarded: no element need be inside its array."""
+    if isinstance(value, Dim):
+        return by[value.name]
+    if isinstance(value, Access):
+        outside = 0 if guarded and value.outside is None else value.outside
+        return Access(value.array, tuple(_with_dims(index, by, guarded) for index in value.at), outside)
+    if isinstance(value, Apply):
+        return Apply(value.function, tuple(_with_dims(argument, by, guarded) for argument in value.arguments))
+    return value
