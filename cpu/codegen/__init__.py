@@ -13,7 +13,7 @@ Read in this order:
     panel             `S(x)`: the packed panel of x that register tiles share
     flat_pixels       the copy of x as flattened pixels, with zeros between the rows
     nest              the loops around the register tiles
-    pack              the weights in the order in which the scheme reads them
+    pack              the function that packs the weights
     transposed_copy   the transposed copy of x, where tiles need the channels of a pixel side by side
     im2col            the copies of x that a kernel makes first: im2col, zeros beside rows, alignment
     transform         a small constant matrix times a vector of vectors, as C that shares sums

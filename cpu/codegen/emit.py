@@ -22,7 +22,7 @@ from cpu.codegen.flat_pixels import copy_of, passes_gaps
 from cpu.codegen.im2col import im2col_of
 from cpu.codegen.inside import Inside, facts_of, loops_of, nest_of, on_loops
 from cpu.codegen.operands import operands, sizes_of, strides
-from cpu.codegen.pack import pack_lines, packed_elements, packed_lanes
+from cpu.codegen.pack import pack_lines
 from cpu.codegen.transposed_copy import transposed_copy_of
 from cpu.codegen.winograd import facts, packed_floats
 from cpu.passes.order import stages
@@ -40,6 +40,7 @@ from tiling.loops.show import show
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.winograd import Winograd
+from tiling.rewrite.words import packed_elements, packed_lanes
 from tiling.scheme import Scheme, SchemeError, Tile
 from tiling.text.shapes import canonical
 from tiling.text.symbol import symbol_of as problem_symbol
@@ -140,7 +141,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         shapes=[shapes_definition(name, shapes) for shapes, name in inside.shapes.items()],
         functions=inside.functions,
         body=inside.body,
-        pack=inside.pack or pack_lines(scheme),
+        pack=pack_lines(scheme),
         stream=stream,
         flat_pixels=dots.problem.flat_pixels,
         gaps=passes_gaps(dots.problem),

@@ -12,17 +12,16 @@ from math import prod
 
 from cpu.codegen.epilogue import compares_with_zero
 from cpu.codegen.nest import Nest
-from cpu.codegen.pack import packed_lanes
 from cpu.codegen.print import PrintedFunction, Printer, strides
 from cpu.codegen.tile import TileFunction
 from cpu.passes.order import Facts, stages
-from cpu.passes.packing import PACKED, packing
 from cpu.passes.prefetch import NEXT
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
 from tiling.bias import stored
 from tiling.loops.language import Cursors, buffers, walk
 from tiling.loops.nest import lower
+from tiling.rewrite.words import packed_lanes
 from tiling.scheme import LANE_BYTES, Scheme
 
 
@@ -30,8 +29,7 @@ from tiling.scheme import LANE_BYTES, Scheme
 class Inside:
     """The functions and the body of a kernel, and what they need of the file around them.
 
-    axes: (name, elements) of the strides that its addresses name. pack: the body of the function that packs the
-    weights, where passes write it. masked: it uses the mask TAIL. cursors: it prefetches
+    axes: (name, elements) of the strides that its addresses name. masked: it uses the mask TAIL. cursors: it prefetches
     by cursors. transposed: the numbers of rows that it transposes together.
     """
 
@@ -40,7 +38,6 @@ class Inside:
     masked: bool
     cursors: bool
     axes: list[tuple[str, int]] = field(default_factory=list)
-    pack: list[str] = field(default_factory=list)
     panels: list[int] = field(default_factory=list)
     panel: int = 0
     shapes: Mapping[tuple[tuple[int, int], ...], str] = field(default_factory=dict)
@@ -65,7 +62,7 @@ def facts_of(scheme: Scheme, isa: Isa, stream: bool) -> Facts:
 
 def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     """A kernel written by passes over loops."""
-    (_, plain), (_, packed), *_, (_, kernel) = stages(facts_of(scheme, isa, stream))
+    *_, (_, kernel) = stages(facts_of(scheme, isa, stream))
     used = scheme.problem.extents[scheme.problem.vector_dim] % isa.lanes
     types = {buffer.name: "float" for buffer in buffers(kernel)}
     types |= {"X": isa.x_type(scheme.problem), "W": isa.word, "Y": ELEMENTS[scheme.problem.output_dtype].c}
@@ -74,12 +71,7 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     inside = Inside(printer.functions(), printer.body(), used > 0, cursors, strides(kernel))
     own = (buffer for buffer in buffers(kernel) if buffer.memory == "own")
     following = any(view == NEXT for function in kernel.functions for view, _ in function.views)
-    inside = replace(inside, panel=sum(LANE_BYTES * prod(buffer.shape) for buffer in own), next_panel=following)
-    if isa.word != "float":
-        return inside  # to pack words from numbers is no matter of loops yet
-    pack = packing(plain, packed)
-    packer = Printer(pack, types | {PACKED: "float"}, isa.vector_type, {}, 1)
-    return replace(inside, axes=inside.axes + strides(pack), pack=packer.body())
+    return replace(inside, panel=sum(LANE_BYTES * prod(buffer.shape) for buffer in own), next_panel=following)
 
 
 def nest_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:

@@ -266,6 +266,8 @@ def number(index: Index) -> str:
 
 def _part(part: Part) -> str:
     left, right = number(part.left), number(part.right)
+    if part.operation == "^":
+        return f"({' ^ '.join(f'({side})' if ' ' in side else side for side in (left, right))})"
     if part.operation in ("min", "max"):
         return f"({left} {'<' if part.operation == 'min' else '>'} {right} ? {left} : {right})"
     return (

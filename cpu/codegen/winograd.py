@@ -9,12 +9,13 @@ from __future__ import annotations
 from cpu.codegen.epilogue import call, compares_with_zero, epilogue_text, operand, pointers
 from cpu.codegen.inside import loops_of
 from cpu.codegen.operands import sizes_of
-from cpu.codegen.pack import packed_elements, packed_lanes
+from cpu.codegen.pack import pack_lines
 from cpu.codegen.transform import transform_lines
 from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition
 from tiling.loops.show import show
 from tiling.rewrite.winograd import LINE_FLOATS, Matrix, Winograd, odd_lines, transforms
+from tiling.rewrite.words import packed_elements, packed_lanes
 from tiling.scheme import SchemeError, Tile
 
 
@@ -74,7 +75,7 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
         "passed_arrays": "".join(f", E_{array.name}" for array in problem.epilogue_arrays),
         "weights": [", ".join(_double(value) for value in row) for row in matrices.weights],
         "weight_index": _weight_index(winograd),
-        "pack_product": inside.pack,
+        "pack_product": pack_lines(product),
     }
 
 

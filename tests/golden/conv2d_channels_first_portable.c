@@ -396,10 +396,16 @@ void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_
 /* Packs weights that lie as w[k, c, r, s] of 19 x 3 x 1 x 1. */
 void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 16; k += 4)
-        for (long c = 0; c < 3; c += 1)
-            for (long r = 0; r < 1; r += 1)
-                for (long s = 0; s < 1; s += 1)
-                    for (long lane = 0; lane < 4; ++lane)
-                        *packed++ = k + lane < 19 ? W[(k + lane) * 3 + c * 1 + r * 1 + s * 1] : 0;
+    const long W_k = 3, W_c = 1;
+    for (long k = 0; k < 20; k += 4) {
+        for (long c = 0; c < 3; ++c) {
+            for (long lane = 0; lane < 4; ++lane) {
+                if (k + lane < 19) {
+                    packed[3 * k + lane + 4 * c] = W[(k + lane) * W_k + c * W_c];
+                } else {
+                    packed[3 * k + lane + 4 * c] = 0;
+                }
+            }
+        }
+    }
 }

@@ -37,8 +37,6 @@ static const long X_m = 16;
 static const long X_k = 1;
 static const long Y_m = 48;
 static const long Y_n = 1;
-static const long W_k = 24;
-static const long W_n = 1;
 enum { THREADS = 2 };
 
 #ifdef _OPENMP
@@ -340,6 +338,7 @@ void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(co
 /* Packs U of one point and part, C x BLOCK_K, in the order the products read it. */
 __attribute__((target("no-avx"))) static void pack_product(const float *restrict W, float *restrict packed)
 {
+    const long W_k = 24, W_n = 1;
     for (long n = 0; n < 24; n += 8) {
         for (long k = 0; k < 5; ++k) {
             for (long lane = 0; lane < 8; ++lane) {

@@ -411,9 +411,18 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(co
 /* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
 __attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_pack(const float *restrict W, float *restrict packed)
 {
-    for (long c = 0; c <= 32; c += 8)
-        for (long s = 0; s < 3; s += 1)
-            for (long r = 0; r < 3; r += 1)
-                for (long lane = 0; lane < 8; ++lane)
-                    *packed++ = c + lane < 37 ? W[(c + lane) * 9 + r * 3 + s * 1] : 0;
+    const long W_c = 9, W_r = 3, W_s = 1;
+    for (long c = 0; c < 40; c += 8) {
+        for (long s = 0; s < 3; ++s) {
+            for (long r_u = 0; r_u < 3; ++r_u) {
+                for (long lane = 0; lane < 8; ++lane) {
+                    if (c + lane < 37) {
+                        packed[9 * c + lane + 24 * s + 8 * r_u] = W[(c + lane) * W_c + r_u * W_r + s * W_s];
+                    } else {
+                        packed[9 * c + lane + 24 * s + 8 * r_u] = 0;
+                    }
+                }
+            }
+        }
+    }
 }

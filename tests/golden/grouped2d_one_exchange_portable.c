@@ -174,10 +174,16 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable(const float *r
 /* Packs weights that lie as w[k, (k ^ c) % 4, r, s] of 44 x 4 x 3 x 3. */
 void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_pack(const float *restrict W, float *restrict packed)
 {
-    for (long k = 0; k <= 40; k += 4)
-        for (long r = 0; r < 3; r += 1)
-            for (long s = 0; s < 3; s += 1)
-                for (long c = 0; c < 4; c += 1)
-                    for (long lane = 0; lane < 4; ++lane)
-                        *packed++ = W[(k + lane) * 36 + (c ^ (lane % 4)) * 9 + r * 3 + s * 1];
+    const long W_k = 36, W_c = 9, W_r = 3, W_s = 1;
+    for (long k = 0; k < 44; k += 4) {
+        for (long r = 0; r < 3; ++r) {
+            for (long s_u = 0; s_u < 3; ++s_u) {
+                for (long c_u = 0; c_u < 4; ++c_u) {
+                    for (long lane = 0; lane < 4; ++lane) {
+                        packed[36 * k + lane + 48 * r + 16 * s_u + 4 * c_u] = W[(k + lane) * W_k + (c_u ^ (lane % 4)) * W_c + r * W_r + s_u * W_s];
+                    }
+                }
+            }
+        }
+    }
 }

@@ -12,8 +12,8 @@ from unittest.mock import patch
 import numpy as np
 
 from cpu.codegen.inside import facts_of, on_loops
+from cpu.codegen.pack import pack_loops
 from cpu.passes.order import stages
-from cpu.passes.packing import packing
 from microkernels.tile.isa import ISAS, Isa
 from tests.support import random_cases
 from tests.support.loops import Arrays, result, statements
@@ -23,6 +23,7 @@ from tiling.loops.language import Body, Do, For, If, Inside, Invoke, Kernel, Let
 from tiling.loops.rewrite import parts_of
 from tiling.operators import conv2d
 from tiling.problem import Problem
+from tiling.rewrite.words import packed_elements
 from tiling.scheme import Scheme
 from tiling.text.notation import parse
 
@@ -90,10 +91,10 @@ def packed(lowered: Kernel, packing: Kernel, w: np.ndarray) -> np.ndarray:
     return found
 
 
-def by_loops(plain: Kernel, after: Kernel, w: np.ndarray) -> np.ndarray:
-    """The weights as the kernel's own packing leaves them."""
-    found = {"W": w, "packed": np.full(next(b.shape for b in after.arrays if b.name == "W"), np.nan, np.float32)}
-    interpret(packing(plain, after), found)
+def by_loops(scheme: Scheme, w: np.ndarray) -> np.ndarray:
+    """The weights as the kernel's own packing leaves them. Numbers that it left out would be -1."""
+    found = {"W": w, "packed": np.full(packed_elements(scheme), -1).astype(w.dtype)}
+    interpret(pack_loops(scheme), found)
     return found["packed"]
 
 
