@@ -24,7 +24,7 @@ from cpu.codegen.inside import Inside, facts_of, loops_of, nest_of, on_loops
 from cpu.codegen.operands import operands, sizes_of, strides
 from cpu.codegen.pack import pack_lines
 from cpu.codegen.transposed_copy import transposed_copy_of
-from cpu.codegen.winograd import facts, packed_floats
+from cpu.codegen.winograd import facts, packed_floats, winograd_stages
 from cpu.passes.order import stages
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.estimate import loads_per_step
@@ -162,9 +162,11 @@ def stages_of(scheme: Scheme | Winograd, isa: Isa, stream: bool = False) -> Iter
     Raises SchemeError for a valid scheme that no passes write, or none at all.
     """
     isa = row_of(scheme, isa)
-    if isinstance(scheme, Scheme):
-        check(scheme, isa)
-    if isinstance(scheme, Winograd) or not on_loops(scheme_in_dot_groups(scheme), isa):
+    if isinstance(scheme, Winograd):
+        check(scheme.product, isa)
+        return winograd_stages(scheme, isa)
+    check(scheme, isa)
+    if not on_loops(scheme_in_dot_groups(scheme), isa):
         raise SchemeError(f"{scheme.text}: this kernel is not written by passes over loops yet, so none can be shown")
     return stages(facts_of(scheme_in_dot_groups(scheme), isa, stream and _streamable(scheme)))
 

@@ -241,7 +241,7 @@ def stepped(index: Index, buffer: Buffer, axis: int) -> str:
 
 def strides(kernel: Kernel) -> list[tuple[str, int]]:
     """(name, elements) of every stride that addresses name."""
-    named = [buffer for buffer in kernel.arrays if not buffer.packed]
+    named = [buffer for buffer in buffers(kernel) if not buffer.packed]
     return [(_stride(b, axis), stride) for b in named for axis, stride in enumerate(b.strides)]
 
 

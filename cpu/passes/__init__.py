@@ -11,6 +11,7 @@ Read in this order:
     split_cases         padding and the last vector, decided by position
     outline             a function for each kind of register tile
     bind_cores          core loops as one parallel loop
+    share_sums          what sums of Winograd's transforms have in common
     vectorise           loops over lanes as vector instructions
     walk_pointers       pointers of each loop
     order_step          the multiplications of a step

@@ -8,7 +8,7 @@ A new optimisation is a file of this room and a line of `PASSES`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cpu.passes.bind_cores import bind_cores
 from cpu.passes.bound_taps import bound_taps
@@ -19,6 +19,7 @@ from cpu.passes.outline import outline
 from cpu.passes.own_registers import own_registers
 from cpu.passes.pack_weights import pack_weights
 from cpu.passes.prefetch import plan_prefetches, prefetch
+from cpu.passes.share_sums import share_sums
 from cpu.passes.split_cases import split_cases
 from cpu.passes.stage_panels import plan_panels, stage_panels
 from cpu.passes.store_lines import store_lines
@@ -30,6 +31,8 @@ from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import instructions_of
 from tiling.loops.language import Kernel
 from tiling.loops.lower import lower
+from tiling.rewrite.winograd import Winograd
+from tiling.rewrite.winograd_loops import lower_around, product_function
 from tiling.scheme import Scheme
 
 
@@ -38,7 +41,7 @@ class Facts:
     """What passes need to know of a kernel beside its loops.
 
     packed: how many lanes the packed weights fill. stream: whether stores may bypass the caches. zero: whether the
-    epilogue compares with zero.
+    epilogue compares with zero. around: these are the loops around the products of Winograd's algorithm.
     """
 
     scheme: Scheme
@@ -46,15 +49,17 @@ class Facts:
     packed: int
     stream: bool
     zero: bool
+    around: bool = False
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass, and whether a kernel needs it."""
+    """One pass, and whether a kernel needs it. around: the loops around Winograd's products may need it too."""
 
     name: str
     run: Callable[[Kernel, Facts], Kernel]
     applies: Callable[[Facts], bool] = lambda facts: True
+    around: bool = False
 
 
 PASSES = (
@@ -65,13 +70,18 @@ PASSES = (
     Pass("split cases", lambda kernel, facts: split_cases(kernel)),
     Pass("outline", lambda kernel, facts: outline(kernel)),
     Pass("bind cores", lambda kernel, facts: bind_cores(kernel)),
-    Pass("vectorise", lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, facts.zero)),
-    Pass("walk pointers", lambda kernel, facts: walk_pointers(kernel)),
+    Pass("share sums", lambda kernel, facts: share_sums(kernel), lambda facts: facts.around, around=True),
+    Pass(
+        "vectorise",
+        lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, facts.zero),
+        around=True,
+    ),
+    Pass("walk pointers", lambda kernel, facts: walk_pointers(kernel), around=True),
     Pass("order step", lambda kernel, facts: order_step(kernel, facts.isa.registers)),
-    Pass("unroll", lambda kernel, facts: unroll(kernel)),
+    Pass("unroll", lambda kernel, facts: unroll(kernel), around=True),
     Pass("hoist accumulators", lambda kernel, facts: hoist_accumulators(kernel)),
     Pass("own registers", lambda kernel, facts: own_registers(kernel, instructions_of(facts.isa))),
-    Pass("load zero", lambda kernel, facts: load_zero(kernel), lambda facts: facts.zero),
+    Pass("load zero", lambda kernel, facts: load_zero(kernel), lambda facts: facts.zero, around=True),
     Pass(
         "stream stores",
         lambda kernel, facts: stream_stores(kernel, instructions_of(facts.isa)),
@@ -101,3 +111,24 @@ def stages(facts: Facts) -> Iterator[tuple[str, Kernel]]:
         if each.applies(facts):
             kernel = each.run(kernel, facts)
             yield each.name, kernel
+
+
+def stages_around(winograd: Winograd, facts: Facts, workers: int) -> Iterator[tuple[str, Kernel]]:
+    """The loops around the products of Winograd's algorithm, which are kernels of their own, after each pass."""
+    kernel = lower_around(winograd, workers)
+    yield LOWER, kernel
+    for each in PASSES:
+        if each.around and each.applies(facts):
+            kernel = each.run(kernel, facts)
+            yield each.name, kernel
+
+
+def stages_of_winograd(winograd: Winograd, around: Facts, product: Facts, workers: int) -> Iterator[tuple[str, Kernel]]:
+    """Both: `product` is a function then, whose views are those of one product."""
+    outer, inner = dict(stages_around(winograd, around, workers)), dict(stages(product))
+    whole, one = outer[LOWER], inner[LOWER]
+    for name in names():
+        if name in outer or name in inner:
+            whole, one = outer.get(name, whole), inner.get(name, one)
+            called = (*one.functions, product_function(one.body))
+            yield name, replace(whole, functions=(*whole.functions, *called))

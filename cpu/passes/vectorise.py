@@ -26,10 +26,12 @@ from tiling.loops.language import (
     Instruction,
     Invoke,
     Kernel,
+    Let,
     Load,
     Mask,
     Number,
     Operand,
+    Register,
     Statement,
     Store,
     Value,
@@ -38,6 +40,7 @@ from tiling.loops.language import (
 )
 from tiling.loops.lower import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, with_operands
+from tiling.loops.sums import terms_of
 
 
 def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool) -> Kernel:
@@ -45,7 +48,7 @@ def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool
 
     zero: the epilogue compares with zero, so it takes a vector of zeros.
     """
-    packed = {buffer.name for buffer in buffers(kernel) if buffer.packed}
+    packed = {buffer.name for buffer in buffers(kernel) if buffer.packed or buffer.memory == "own"}
 
     def whole(body: Body, views: dict[str, str]) -> Body:
         copies = frozenset(view for view, array in views.items() if array in packed)
@@ -57,7 +60,7 @@ def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool
 
 @dataclass(frozen=True)
 class _Vectoriser:
-    """copies: what holds whole vectors, with zeros in lanes that nothing needs, so that no load of it is masked."""
+    """copies: what has room for whole vectors, in lanes that nothing needs too, so that no access to it is masked."""
 
     instructions: Instructions
     lanes: int
@@ -74,13 +77,25 @@ class _Vectoriser:
         return tuple(found)
 
     def lane_loop(self, body: Body) -> Body:
-        """The statement inside a loop over lanes, for all lanes at once."""
-        (statement,) = body
+        """The statements inside a loop over lanes, for all lanes at once."""
+        if len(body) == 1 and isinstance(body[0], If) and len(body[0].body) > 1 and (test := _on_lane(body[0])):
+            return tuple(found for statement in body[0].body for found in self.of_lanes(statement, *test))
+        return tuple(found for statement in body for found in self.of_lanes(statement, None))
+
+    def of_lanes(self, statement: Statement, test: Inside | None) -> Body:
+        """One of these statements. test: only lanes that pass it exist."""
+        if isinstance(statement, Let):
+            assert statement.value is not None
+            return (replace(statement, value=self.value(statement.value, test)),)
+        if isinstance(statement, Store):
+            return (self.store(statement, test),)
         if not isinstance(statement, If):
-            return (self.store(statement, None),)
+            return (statement,)
         # A test of the lane becomes a mask once the loops around it are unrolled; any other test stays.
-        on_lane = tuple(c for c in statement.conditions if isinstance(c, Inside) and c.index.coefficient("lane"))
+        on_lane = _on_lane(statement)
         others = tuple(c for c in statement.conditions if c not in on_lane)
+        if not on_lane and (test or len(statement.body) > 1 or not isinstance(statement.body[0], Store)):
+            return (If(others, tuple(s for inner in statement.body for s in self.of_lanes(inner, test))),)
         (store,) = statement.body
         if not on_lane:
             return (If(others, (self.store(store, None),)),)
@@ -107,7 +122,7 @@ class _Vectoriser:
         if isinstance(value, Apply) and value.function in self.instructions.narrow:
             stores, (value,) = self.instructions.narrow[value.function], value.arguments
         vector = self.output(value, test)
-        if test is None or others_too:
+        if test is None or others_too or statement.buffer in self.copies:
             return Do(_invoke(stores.store, p=where, v=vector))
         return Do(_invoke(stores.store_tail, p=where, lanes=_mask(test), v=vector))
 
@@ -117,6 +132,8 @@ class _Vectoriser:
             return _invoke(self.instructions.zero)
         if isinstance(value, Load):
             return self.load(value, test)
+        if terms_of(value) is not None:
+            return self.sum(value)
         assert isinstance(value, Apply)
         if value.function == "alone":
             return self.alone(value, test)
@@ -126,8 +143,19 @@ class _Vectoriser:
         x, w = (self.value(factor, test) for factor in sorted(product.arguments, key=_moves_with_lane))
         return _invoke(self.instructions.fma, x=x, w=w, acc=self.value(acc, test))
 
+    def sum(self, value: Value) -> Value:
+        """The vector of a sum of registers by numbers."""
+        if isinstance(value, (Register, Number)):
+            return value
+        assert isinstance(value, Apply)
+        names = {"mul": ("s", "v"), "neg": ("v",)}.get(value.function, ("a", "b"))
+        operands = dict(zip(names, map(self.sum, value.arguments), strict=True))
+        return _invoke(self.instructions.arithmetic[value.function], **operands)
+
     def output(self, value: Value, test: Inside | None) -> Value:
-        """The vector of what Y gets: sums, or what an epilogue makes of them."""
+        """The vector of what an array gets: sums, or what an epilogue makes of them; a copy, or zeros."""
+        if isinstance(value, Number):
+            return _invoke(self.instructions.zero)
         if isinstance(value, Load):
             return self.load(value, test)
         return self.floats(value) if _is_sum(value) else self.epilogue(value, test)
@@ -177,10 +205,15 @@ class _Vectoriser:
 
 
 def _is_sum(value: Operand) -> bool:
-    """Whether a value is an accumulator, or the float of one."""
+    """Whether a value is an accumulator, the float of one, or a sum in a register."""
     if isinstance(value, Apply) and value.function == "to_f32":
         (value,) = value.arguments
-    return isinstance(value, Load) and value.buffer == ACCUMULATORS
+    return isinstance(value, Register) or (isinstance(value, Load) and value.buffer == ACCUMULATORS)
+
+
+def _on_lane(choice: If) -> tuple[Inside, ...]:
+    """The tests of the lane."""
+    return tuple(c for c in choice.conditions if isinstance(c, Inside) and c.index.coefficient("lane"))
 
 
 def _moves_with_lane(value: Value) -> bool:

@@ -48,7 +48,8 @@ class NarrowStores:
 class Instructions:
     """The vector instructions of an instruction set. Their operands have the names of the forms' fields.
 
-    alone: as `load`, of narrow numbers, each into a lane of its own. narrow: the stores of what a function such as
+    alone: as `load`, of narrow numbers, each into a lane of its own. arithmetic: of two vectors, or of a number and a
+    vector, by the names of functions. narrow: the stores of what a function such as
     `to_bf16` rounds.
     """
 
@@ -66,6 +67,7 @@ class Instructions:
     floats: Instruction
     alone: Instruction
     alone_tail: Instruction
+    arithmetic: Mapping[str, Instruction] = field(default_factory=dict)
     narrow: Mapping[str, NarrowStores] = field(default_factory=dict)
 
 
@@ -88,6 +90,7 @@ def instructions_of(isa: Isa) -> Instructions:
     sums = "s32" if isa.dtype == "int8" else "f32"
     alone, alone_tail = own_loads(isa)
     number = out(Apply("alone", (at("p"),)))
+    times = isa.constant.replace("{s}", "{s}f") + " * {v}"
     return Instructions(
         zero=Instruction("zero", _literal(isa.zero), lanes(out(Number(0))), sums),
         load=Instruction("load", isa.load, lanes(out(at("p"))), ""),
@@ -103,6 +106,12 @@ def instructions_of(isa: Isa) -> Instructions:
         floats=Instruction("floats", isa.floats, lanes(out(Apply("to_f32", (at("v"),))))),
         alone=Instruction("alone", alone, lanes(number), "bf16x1"),
         alone_tail=Instruction("alone_tail", alone_tail, masked(number), "bf16x1"),
+        arithmetic={
+            "add": Instruction("add", "{a} + {b}", lanes(out(Apply("add", (at("a"), at("b")))))),
+            "sub": Instruction("sub", "{a} - {b}", lanes(out(Apply("sub", (at("a"), at("b")))))),
+            "neg": Instruction("neg", "-{v}", lanes(out(Apply("neg", (at("v"),))))),
+            "mul": Instruction("times", times, lanes(out(Apply("mul", (at("s", ZERO), at("v")))))),
+        },
         narrow={f"to_{row.dtype}": _narrow_stores(row, isa.lanes) for row in isa.narrow},
     )
 

@@ -310,16 +310,10 @@ class _Tile:
 
     def epilogue(self, value: EpilogueValue) -> Value:
         """An epilogue's expression over the sum of this output."""
-        if isinstance(value, Sum):
-            floats = self.problem.sum_dtype == "s32" and not self.problem.keeps_sums
-            return Apply("to_f32", (self.sum,)) if floats else self.sum
-        if isinstance(value, Constant):
-            return Number(value.value)
-        if isinstance(value, Array):
-            array = next(array for array in self.problem.epilogue_arrays if array.name == value.name)
-            return Load(f"E_{value.name}", self.element(array))
-        assert isinstance(value, Applied)
-        return Apply(value.operation, tuple(self.epilogue(argument) for argument in value.arguments))
+        floats = self.problem.sum_dtype == "s32" and not self.problem.keeps_sums
+        found = Apply("to_f32", (self.sum,)) if floats else self.sum
+        arrays = {a.name: Load(f"E_{a.name}", self.element(a)) for a in self.problem.epilogue_arrays}
+        return epilogue_of(value, found, arrays)
 
     def rounded(self, value: Value) -> Value:
         """The value as a number of the output, where that has fewer bits."""
@@ -394,6 +388,18 @@ class _Tile:
     @staticmethod
     def guarded(tests: tuple[Condition, ...], body: Body) -> Body:
         return (If(tests, body),) if tests else body
+
+
+def epilogue_of(value: EpilogueValue, found: Value, arrays: Mapping[str, Load]) -> Value:
+    """An epilogue's expression over the sum `found` and elements of its arrays."""
+    if isinstance(value, Sum):
+        return found
+    if isinstance(value, Constant):
+        return Number(value.value)
+    if isinstance(value, Array):
+        return arrays[value.name]
+    assert isinstance(value, Applied)
+    return Apply(value.operation, tuple(epilogue_of(argument, found, arrays) for argument in value.arguments))
 
 
 def _unrolled(dim: str, extent: int, body: Body) -> Body:

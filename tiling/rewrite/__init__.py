@@ -8,5 +8,7 @@ Read in this order:
     pointwise   pointwise convolutions of channels-first images as matrix products
     strips      which strips of an image a scheme may copy, S(x)
     winograd    Winograd's algorithm for 3 x 3 convolutions of stride 1
+    winograd_tiles  its transforms of tiles, as functions of loops
+    winograd_loops  its loops around the products
     words       what a word of the weights holds, and how many numbers a packed copy has
 """
