@@ -19,6 +19,7 @@ from tiling.loops.language import (
     Advance,
     Aim,
     Alloc,
+    Apply,
     Block,
     Body,
     Buffer,
@@ -68,7 +69,7 @@ class PrintedFunction:
 class Printer:
     """Prints statements.
 
-    types: the C type of an element of each array. vector: that of a vector. masks: the macro of each mask, by its
+    types: the C type of an element of each array. vector: that of a register. masks: the macro of each mask, by its
     lanes. threads: OpenMP threads; with 1 there is no pragma. in_team: these are the statements of a team.
     """
 
@@ -210,6 +211,9 @@ class Printer:
                 return self.address(operand, arrays)
             case Mask(lanes):
                 return self.masks[lanes.offset]
+            case Apply("add" | "mul" as function, (left, right)):  # sums of products, of scalars
+                sign = "+" if function == "add" else "*"
+                return f"{self.operand(left, arrays)} {sign} {self.operand(right, arrays)}"
             case Invoke(instruction, operands):
                 return instruction.text.format(**{name: self.operand(given, arrays) for name, given in operands})
         raise TypeError(f"{type(operand).__name__} has no text in C: a pass has to lower it")

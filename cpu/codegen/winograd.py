@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from cpu.codegen.epilogue import compares_with_zero, epilogue_text, pointers
 from cpu.codegen.inside import facts_of, loops_of
 from cpu.codegen.operands import sizes_of
-from cpu.codegen.pack import pack_lines
+from cpu.codegen.pack import pack_loops
 from cpu.codegen.print import Printer, strides
 from cpu.passes.order import Facts, stages_around, stages_of_winograd
 from microkernels.tile.isa import Isa
@@ -20,14 +20,16 @@ from tiling.loops.language import Kernel, buffers
 from tiling.loops.show import show
 from tiling.rewrite.winograd import LINE_FLOATS, Matrix, Winograd, transforms
 from tiling.rewrite.winograd_loops import product_function
+from tiling.rewrite.winograd_weights import lower_weights
 from tiling.rewrite.words import packed_elements, packed_lanes
 from tiling.scheme import SchemeError, Tile
 
-# What the buffers of a call hold, every worker's after those of the worker before.
+# What the buffers of a call hold.
 _BUFFERS = {
-    "V": "V of a block, point after point, the tiles of a point in rows",
+    "V": "V of a block, point after point, the tiles of a point in rows; one of every worker",
     "M": "The products of a block, likewise",
-    "P": "A tile of x that reaches beyond the image, with zeros there",
+    "P": "A tile of x that reaches beyond the image, with zeros there; one of every worker",
+    "U": "U of one point and part of the output channels",
 }
 
 
@@ -46,7 +48,10 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
         {c: "C_TAIL", k: "TAIL"},
         threads,
     )
-    axes = inside.axes + strides(kernel)
+    weights = lower_weights(winograd, pack_loops(product))
+    types = {buffer.name: "double" if buffer.dtype == "f64" else "float" for buffer in buffers(weights)}
+    packer = Printer(weights, types, "double", {}, 1)
+    axes = inside.axes + strides(kernel) + strides(weights)
     return {
         "loops": _loops(winograd),
         "functions": inside.functions,
@@ -55,7 +60,7 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
         "body": printer.body(),
         "buffers": [
             (b.name, -(-b.shape[0] * b.shape[1] // LINE_FLOATS) * LINE_FLOATS, _BUFFERS[b.name])
-            for b in buffers(kernel)
+            for b in (*buffers(kernel), *buffers(weights))
             if b.memory == "own"
         ],
         "axes": axes,
@@ -67,15 +72,11 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
         "epilogue": epilogue_text(problem.epilogue, isa) if problem.epilogue else None,
         "arrays": pointers(problem, "E"),
         "winograd": winograd,
-        "sizes": [
-            *(("PARTS", winograd.parts), ("BLOCK_K", winograd.channels)),
-            *(("C", problem.extents["c"]), ("K", problem.extents["k"]), ("PLANE_U", packed_elements(product))),
-        ],
         "alpha": alpha,
         "matrices": [("B^T", _text(matrices.input)), ("A^T", _text(matrices.output))],
         "weights": [", ".join(_double(value) for value in row) for row in matrices.weights],
-        "weight_index": _weight_index(winograd),
-        "pack_product": pack_lines(product),
+        "packers": packer.functions(),
+        "pack": packer.body(),
     }
 
 
@@ -121,14 +122,6 @@ def _tails(isa: Isa, c: int, k: int) -> str:
     found = [tail_definition(isa, k)] if k else []
     found += [lanes_definition(isa, "C_TAIL", c, "the last vector of x's channels")] if c not in (0, k) else []
     return "\n".join(found)
-
-
-def _weight_index(winograd: Winograd) -> str:
-    w = winograd.problem.vector
-    return " + ".join(
-        f"{index} * {w.stride(dim)}"
-        for dim, index in (("k", "(part * BLOCK_K + k)"), ("c", "c"), ("r", "r"), ("s", "s"))
-    )
 
 
 def _text(matrix: Matrix) -> list[str]:

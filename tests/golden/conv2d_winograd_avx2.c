@@ -30,7 +30,7 @@
 #include <stdlib.h>
 
 /* Floats between neighbours along each axis: of one product of a block first, X being rows of V and Y rows of M, then of
- * the convolution's arrays, of V, M and of a padded tile P. W holds panels. */
+ * the convolution's arrays, of V, M and a padded tile P, and of what packs: W as given, G, U. */
 static const long X_m = 16;
 static const long X_k = 1;
 static const long Y_m = 48;
@@ -52,6 +52,16 @@ static const long M_point = 304;
 static const long M_float = 1;
 static const long P_pixel = 8;
 static const long P_channel = 1;
+static const long W_k = 45;
+static const long W_c = 9;
+static const long W_r = 3;
+static const long W_s = 1;
+static const long G_point = 3;
+static const long G_tap = 1;
+static const long packed_point = 120;
+static const long packed_number = 1;
+static const long U_c = 24;
+static const long U_k = 1;
 enum { THREADS = 2 };
 
 #ifdef _OPENMP
@@ -135,12 +145,6 @@ static void tile0_6mx8n(const float *x, const float *w, float *y)
  *     A^T =  1  1  1  0
  *            0  1 -1  1
  */
-enum { ALPHA = 4 };
-static const long PARTS = 2;
-static const long BLOCK_K = 24;
-static const long C = 5;
-static const long K = 37;
-static const long PLANE_U = 120;
 
 /* Transforms stay functions: inlined into loops, some would have too few registers. */
 #define OF_ITS_OWN static __attribute__((noinline)) void
@@ -578,24 +582,28 @@ static void product(const float *restrict X, const float *restrict W, float *res
     }
 }
 
-static float *own(long floats)
+/* Memory of a call's own, for which the C library hands out that of the last call again, its pages in place. */
+__attribute__((target("no-avx"))) static float *own(long floats)
 {
     float *const found = aligned_alloc(64, floats * sizeof *found);
     if (!found) {
-        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2: no memory for the transformed tiles\n", stderr);
+        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2: no memory for transformed numbers\n", stderr);
         abort();
     }
     return found;
 }
 
-/* V of a block, point after point, the tiles of a point in rows; those of every worker. */
-static float *own_V(void) { return own(3584); }
+/* V of a block, point after point, the tiles of a point in rows; one of every worker. */
+__attribute__((target("no-avx"))) static float *own_V(void) { return own(3584); }
 
-/* The products of a block, likewise; those of every worker. */
-static float *own_M(void) { return own(9728); }
+/* The products of a block, likewise. */
+__attribute__((target("no-avx"))) static float *own_M(void) { return own(9728); }
 
-/* A tile of x that reaches beyond the image, with zeros there; those of every worker. */
-static float *own_P(void) { return own(256); }
+/* A tile of x that reaches beyond the image, with zeros there; one of every worker. */
+__attribute__((target("no-avx"))) static float *own_P(void) { return own(256); }
+
+/* U of one point and part of the output channels. */
+__attribute__((target("no-avx"))) static float *own_U(void) { return own(128); }
 
 /* Whether this CPU runs the kernel. This function and the packing run on any. */
 __attribute__((target("no-avx"))) int conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_supported(void)
@@ -603,9 +611,8 @@ __attribute__((target("no-avx"))) int conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* Every worker takes a run of tasks, the parts of a block one after the other, so that V of a block is made once. The
- * scratch arrays are a call's own: it may be made from several threads at once, or after a fork, and the C library hands
- * out the memory of the last call again, its pages in place. */
+/* Every worker takes a run of tasks, the parts of a block one after the other, so that V of a block is made once. V, M
+ * and P are a call's own: it may be made from several threads at once, or after a fork. */
 /* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
  * for a register that holds one meanwhile is taken from the accumulators. */
 void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(const float *restrict X, const float *restrict W, float *Y, const float *E_b)
@@ -623,8 +630,8 @@ void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(co
     for (long worker = 0; worker < 2; ++worker) {
         const long begin = 3 * worker;
         const long end = 3 * worker + 3;
-        /* the parts of a block one after the other, so that V of a block is made once */
         for (long block = begin / 2; block < (end + 1) / 2; ++block) {
+            /* V = B^T x B of the block's tiles, for all parts of the output channels */
             for (long tile = 0; tile < 6; ++tile) {
                 if (6 * block + tile < 16) {
                     const long image = (6 * block + tile) / 16;
@@ -646,9 +653,11 @@ void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(co
                 }
             }
             for (long part = (begin - 2 * block > 0 ? begin - 2 * block : 0); part < (end - 2 * block < 2 ? end - 2 * block : 2); ++part) {
+                /* M = V U, point by point */
                 for (long point = 0; point < 16; ++point) {
                     product(V + (16 * worker + point) * V_point, W + (16 * part + point) * W_point, M + (16 * worker + point) * M_point);
                 }
+                /* y = A^T M A of the block's tiles */
                 for (long tile = 0; tile < 6; ++tile) {
                     if (6 * block + tile < 16) {
                         const long image = (6 * block + tile) / 16;
@@ -670,14 +679,13 @@ void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(co
     omp_set_dynamic(dynamic);
 }
 
-/* Packs U of one point and part, C x BLOCK_K, in the order the products read it. */
+/* Packs U of one point and part in the order in which the products read it. */
 __attribute__((target("no-avx"))) static void pack_product(const float *restrict W, float *restrict packed)
 {
-    const long W_k = 24, W_n = 1;
     for (long n = 0; n < 24; n += 8) {
         for (long k = 0; k < 5; ++k) {
             for (long lane = 0; lane < 8; ++lane) {
-                packed[5 * n + lane + 8 * k] = W[k * W_k + (n + lane) * W_n];
+                packed[(5 * n + lane + 8 * k) * packed_number] = W[k * U_c + (n + lane) * U_k];
             }
         }
     }
@@ -686,32 +694,35 @@ __attribute__((target("no-avx"))) static void pack_product(const float *restrict
 /* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack(const float *restrict W, float *restrict packed)
 {
-    /* G, and U of one point; computed in double, rounded once. */
-    static const double G[ALPHA][3] = {
-        { -1, 0, 0 },
-        { 1.0 / 2, 1.0 / 2, 1.0 / 2 },
-        { 1.0 / 2, -1.0 / 2, 1.0 / 2 },
-        { 0, 0, 1 },
+    /* U = G w G^T of each point; computed in double, rounded once. */
+    static const double G[] = {
+        -1, 0, 0,
+        1.0 / 2, 1.0 / 2, 1.0 / 2,
+        1.0 / 2, -1.0 / 2, 1.0 / 2,
+        0, 0, 1,
     };
-    float *u = malloc(C * BLOCK_K * sizeof(float));
-    if (!u) {
-        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack: no memory for the transformed weights\n", stderr);
-        abort();
-    }
-    for (long part = 0; part < PARTS; ++part)
-        for (long i = 0; i < ALPHA; ++i)
-            for (long j = 0; j < ALPHA; ++j) {
-                for (long k = 0; k < BLOCK_K; ++k)
-                    for (long c = 0; c < C; ++c) {
-                        double sum = 0;
-                        if (part * BLOCK_K + k < K)
-                            for (long r = 0; r < 3; ++r)
-                                for (long s = 0; s < 3; ++s)
-                                    sum += G[i][r] * G[j][s] * W[(part * BLOCK_K + k) * 45 + c * 9 + r * 3 + s * 1];
-                        u[c * BLOCK_K + k] = sum;
+    float *const U = own_U();
+    for (long part = 0; part < 2; ++part) {
+        for (long i = 0; i < 4; ++i) {
+            for (long j = 0; j < 4; ++j) {
+                for (long k = 0; k < 24; ++k) {
+                    for (long c = 0; c < 5; ++c) {
+                        if (24 * part + k < 37) {
+                            double sum = 0;
+                            for (long r = 0; r < 3; ++r) {
+                                for (long s = 0; s < 3; ++s) {
+                                    sum = sum + G[i * G_point + r * G_tap] * G[j * G_point + s * G_tap] * W[(24 * part + k) * W_k + c * W_c + r * W_r + s * W_s];
+                                }
+                            }
+                            U[c * U_c + k * U_k] = sum;
+                        } else {
+                            U[c * U_c + k * U_k] = 0;
+                        }
                     }
-                pack_product(u, packed);
-                packed += PLANE_U;
+                }
+                pack_product(U, packed + (16 * part + 4 * i + j) * packed_point);
             }
-    free(u);
+        }
+    }
+    free(U);
 }

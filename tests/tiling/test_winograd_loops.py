@@ -7,19 +7,22 @@ from random import Random
 import numpy as np
 import pytest
 
+from cpu.codegen.pack import pack_loops
 from cpu.codegen.winograd import around_facts
 from cpu.kernel.measure import exact_case
 from cpu.passes.order import LOWER, stages_around
 from microkernels.tile.isa import ISAS
 from tests.support import random_cases
 from tests.support.winograd_cases import text_of
-from tests.support.winograd_loops import run
+from tests.support.winograd_loops import run, transformed
 from tiling.epilogue import fused
+from tiling.loops.interpret import interpret
 from tiling.loops.language import Call, For
 from tiling.loops.language import walk as walked
 from tiling.operators import conv2d
-from tiling.rewrite.winograd import Winograd
+from tiling.rewrite.winograd import Winograd, transforms
 from tiling.rewrite.winograd_loops import lower_around, planes
+from tiling.rewrite.winograd_weights import lower_weights
 from tiling.text.notation import parse
 
 SMALL = conv2d(n=2, c=3, h=5, w=4, k=6, r=3, s=3, padding=1)
@@ -65,10 +68,24 @@ def test_the_parts_of_a_block_follow_one_another_so_v_is_made_once():
     kernel = lower_around(winograd, 1)
     (workers,) = [s for s in kernel.body if isinstance(s, For)]
     (blocks,) = [s for s in workers.body if isinstance(s, For)]
-    tiles, parts = blocks.body
+    tiles, parts = (s for s in blocks.body if isinstance(s, For))
     assert tiles.name == "tile" and parts.name == "part" and winograd.parts == 2
     called = {s.function for s in walked(tiles.body) if isinstance(s, Call)}
     assert called == {"input_tile", "padded", "input_patch"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_loops_that_pack_make_u_of_each_point_and_part(name):
+    problem, *sizes, _ = CASES[name]
+    winograd = parse(problem, text_of(problem, *sizes, 4))
+    w = np.random.default_rng(0).standard_normal(problem.vector.shape).astype(np.float32)
+    kernel = lower_weights(winograd, pack_loops(winograd.product))
+    packed = next(buffer for buffer in kernel.arrays if buffer.name == "packed")
+    given = {"W": w, "packed": np.full(packed.shape, np.nan, np.float32)}
+    interpret(kernel, given | {"G": np.array(transforms(winograd.m).weights, np.float64)})
+    expected = transformed(winograd, w)
+    np.testing.assert_allclose(given["packed"], expected, rtol=2e-7, atol=1e-12)
+    assert np.array_equal(given["packed"] == 0, expected == 0)  # channels that fill the last part
 
 
 def test_only_tiles_beyond_the_image_have_functions_of_their_own():

@@ -10,5 +10,6 @@ Read in this order:
     winograd    Winograd's algorithm for 3 x 3 convolutions of stride 1
     winograd_tiles  its transforms of tiles, as functions of loops
     winograd_loops  its loops around the products
+    winograd_weights  its packing: the transform of the weights
     words       what a word of the weights holds, and how many numbers a packed copy has
 """

@@ -110,20 +110,25 @@ class _Around:
         worker, block, begin, end = map(variable, ("worker", "block", "begin", "end"))
         first, last = begin - block * parts, end - block * parts
         inside = (
+            Comment("V = B^T x B of the block's tiles, for all parts of the output channels"),
             *self.tiles(self.input()),
             For(
                 "part",
                 applied("max", first, ZERO),
                 applied("min", last, constant(parts)),
                 1,
-                (self.products(), *self.tiles(self.output())),
+                (
+                    Comment("M = V U, point by point"),
+                    self.products(),
+                    Comment("y = A^T M A of the block's tiles"),
+                    *self.tiles(self.output()),
+                ),
             ),
         )
         loop = For("block", begin // parts, (end + (parts - 1)) // parts, 1, inside)
         tasks_of = (
             Define("begin", worker * tasks // self.workers),
             Define("end", (worker + 1) * tasks // self.workers),
-            Comment("the parts of a block one after the other, so that V of a block is made once"),
         )
         workers = For("worker", ZERO, constant(self.workers), 1, (*tasks_of, loop), "core")
         return (*map(Alloc, own if self.of_tile.padded else own[:2]), workers)
