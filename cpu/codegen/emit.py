@@ -125,7 +125,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         dtype=", ".join(dict.fromkeys(elements_of(problem))),
         operands=operands(problem),
         types=[ELEMENTS[name].c for name in elements_of(problem)],
-        im2col=im2col_of(scheme, dots.problem),
+        im2col=im2col_of(scheme, dots.problem, threads),
         copy=copy_of(problem, dots.problem),
         transposed=transposed,
         x_type=isa.x_type(dots.problem),

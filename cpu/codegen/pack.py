@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from cpu.codegen.arrays import elements_of
-from cpu.codegen.print import Printer, strides
+from cpu.codegen.print import Printer, local_strides
 from cpu.passes.pack_weights import WEIGHTS, pack_weights
 from cpu.passes.packing import PACKED, packing
 from cpu.runtime.numbers import ELEMENTS
-from tiling.loops.index import ZERO, Index
 from tiling.loops.language import Kernel
 from tiling.loops.lower import lower
-from tiling.loops.rewrite import places
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.words import packed_lanes, words_of
 from tiling.scheme import Scheme
@@ -31,12 +27,4 @@ def pack_lines(scheme: Scheme) -> list[str]:
     """
     loops, (_, element, _) = pack_loops(scheme), elements_of(scheme.problem)
     printer = Printer(loops, dict.fromkeys((WEIGHTS, PACKED), ELEMENTS[element].c), "", {}, 1)
-    # Nothing else moves along W's own axes, so their strides stand in the function. Unused ones would be warned of.
-    moved = {axis for at in _weights(loops) for axis, index in enumerate(at) if index != ZERO}
-    used = ", ".join(f"{name} = {elements}" for axis, (name, elements) in enumerate(strides(loops)) if axis in moved)
-    return [*([f"const long {used};"] if used else []), *printer.body()]
-
-
-def _weights(loops: Kernel) -> Iterator[tuple[Index, ...]]:
-    """Where weights are read."""
-    return (place.at for place in places(loops.body) if place.buffer == WEIGHTS)
+    return [*local_strides(loops), *printer.body()]

@@ -53,6 +53,7 @@ from tiling.loops.language import (
     View,
     buffers,
 )
+from tiling.loops.rewrite import places
 
 
 @dataclass(frozen=True)
@@ -247,6 +248,20 @@ def strides(kernel: Kernel) -> list[tuple[str, int]]:
     """(name, elements) of every stride that addresses name."""
     named = [buffer for buffer in buffers(kernel) if not buffer.packed]
     return [(_stride(b, axis), stride) for b in named for axis, stride in enumerate(b.strides)]
+
+
+def local_strides(kernel: Kernel) -> list[str]:
+    """The declaration of the strides that addresses of a kernel name, for loops in a function of their own."""
+    named = {buffer.name: buffer for buffer in buffers(kernel) if not buffer.packed}
+    # A compiler warns of a local that nobody uses.
+    used = dict.fromkeys(
+        (_stride(named[place.buffer], axis), named[place.buffer].strides[axis])
+        for place in places(kernel.body)
+        if place.buffer in named
+        for axis, index in enumerate(place.at)
+        if index != Index(())
+    )
+    return [f"const long {', '.join(f'{name} = {elements}' for name, elements in used)};"] if used else []
 
 
 def _stride(buffer: Buffer, axis: int) -> str:

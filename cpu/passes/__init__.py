@@ -5,6 +5,7 @@ Read in this order:
     order               the list of passes
     pack_weights        weights in the order in which loops read them
     packing             the loops that pack
+    copy_runs           copies of x as moves of memory
     stage_panels        a part of x that several tiles share, packed on the way
     prefetch            cache lines, before they are needed
     bound_taps          taps on padding, left out by the bounds of loops

@@ -155,9 +155,10 @@ static uint16_t *copied(const uint16_t *restrict X)
         fputs("conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16: no memory for a copy of the input\n", stderr);
         abort();
     }
+    const long words_row = 6, X_row = 5, words_number = 1;
     for (long run = 0; run < 24; ++run) {
-        memcpy(words + run * 6, X + run * 5, 5 * sizeof *words);
-        memset(words + run * 6 + 5, 0, 1 * sizeof *words);
+        memcpy(words + run * words_row, X + run * X_row, 5 * sizeof *words);
+        memset(words + run * words_row + 5 * words_number, 0, 1 * sizeof *words);
     }
     return words;
 }
