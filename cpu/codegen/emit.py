@@ -22,9 +22,9 @@ from cpu.codegen.flat_pixels import copy_of
 from cpu.codegen.im2col import im2col_of
 from cpu.codegen.inside import Inside, facts_of, loops_of
 from cpu.codegen.operands import operands, sizes_of
-from cpu.codegen.pack import pack_lines, packed_elements, packed_lanes
+from cpu.codegen.pack import pack_lines
 from cpu.codegen.transposed_copy import transposed_copy_of
-from cpu.codegen.winograd import facts, packed_floats
+from cpu.codegen.winograd import facts, packed_floats, winograd_stages
 from cpu.passes.order import stages
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.estimate import loads_per_step
@@ -41,7 +41,8 @@ from tiling.loops.show import show
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.winograd import Winograd
-from tiling.scheme import Scheme, SchemeError, Tile
+from tiling.rewrite.words import packed_elements, packed_lanes
+from tiling.scheme import Scheme, Tile
 from tiling.text.shapes import canonical
 from tiling.text.symbol import symbol_of as problem_symbol
 
@@ -125,7 +126,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         dtype=", ".join(dict.fromkeys(elements_of(problem))),
         operands=operands(problem),
         types=[ELEMENTS[name].c for name in elements_of(problem)],
-        im2col=im2col_of(scheme, dots.problem),
+        im2col=im2col_of(scheme, dots.problem, threads),
         copy=copy_of(problem, dots.problem),
         transposed=transposed,
         x_type=isa.x_type(dots.problem),
@@ -140,7 +141,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         shapes=[shapes_definition(name, shapes) for shapes, name in inside.shapes.items()],
         functions=inside.functions,
         body=inside.body,
-        pack=inside.pack or pack_lines(scheme),
+        pack=pack_lines(scheme),
         stream=stream,
         flat_pixels=dots.problem.flat_pixels,
         gaps=passes_gaps(dots.problem),
@@ -160,10 +161,10 @@ def stages_of(scheme: Scheme | Winograd, isa: Isa, stream: bool = False) -> Iter
     Raises SchemeError for a valid scheme that no passes write, or none at all.
     """
     isa = row_of(scheme, isa)
-    if isinstance(scheme, Scheme):
-        check(scheme, isa)
     if isinstance(scheme, Winograd):
-        raise SchemeError(f"{scheme.text}: this kernel is not written by passes over loops yet, so none can be shown")
+        check(scheme.product, isa)
+        return winograd_stages(scheme, isa)
+    check(scheme, isa)
     return stages(facts_of(scheme_in_dot_groups(scheme), isa, stream and _streamable(scheme)))
 
 

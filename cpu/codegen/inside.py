@@ -7,17 +7,15 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from cpu.codegen.epilogue import compares_with_zero
-from cpu.codegen.pack import packed_lanes
 from cpu.codegen.print import PrintedFunction, Printer, strides
-from cpu.passes.order import Facts, packed_forms, stages
-from cpu.passes.packing import PACKED, packing
+from cpu.passes.order import Facts, stages
 from cpu.passes.prefetch import NEXT
 from cpu.passes.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
 from tiling.bias import stored
 from tiling.loops.language import Cursors, Kernel, Shape, buffers, walk
-from tiling.loops.lower import words_of
+from tiling.rewrite.words import packed_words
 from tiling.scheme import LANE_BYTES, Scheme
 
 
@@ -25,8 +23,7 @@ from tiling.scheme import LANE_BYTES, Scheme
 class Inside:
     """The functions and the body of a kernel, and what they need of the file around them.
 
-    axes: (name, elements) of the strides that its addresses name. pack: the body of the function that packs the
-    weights, where passes write it. masked: it uses the mask TAIL. cursors: it prefetches
+    axes: (name, elements) of the strides that its addresses name. masked: it uses the mask TAIL. cursors: it prefetches
     by cursors. transposed: the numbers of rows that it transposes together.
     """
 
@@ -35,7 +32,6 @@ class Inside:
     masked: bool
     cursors: bool
     axes: list[tuple[str, int]] = field(default_factory=list)
-    pack: list[str] = field(default_factory=list)
     panel: int = 0
     shapes: Mapping[tuple[tuple[int, int], ...], str] = field(default_factory=dict)
     transposed: frozenset[int] = frozenset()
@@ -45,14 +41,12 @@ class Inside:
 def facts_of(scheme: Scheme, isa: Isa, stream: bool) -> Facts:
     """What the passes need to know of a kernel."""
     left = stored(scheme.problem)
-    words = words_of(scheme.problem, scheme.problem.packed) or 1
-    return Facts(scheme, isa, packed_lanes(scheme) * words, stream, bool(left and compares_with_zero(left)))
+    return Facts(scheme, isa, packed_words(scheme), stream, bool(left and compares_with_zero(left)))
 
 
 def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     """A kernel written by passes over loops."""
-    forms = dict(stages(facts_of(scheme, isa, stream)))
-    *_, kernel = forms.values()
+    *_, (_, kernel) = stages(facts_of(scheme, isa, stream))
     used = scheme.problem.extents[scheme.problem.vector_dim] % isa.lanes
     turned = transposed_rows(kernel)
     types = {buffer.name: "float" for buffer in buffers(kernel)}
@@ -64,12 +58,7 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     inside = replace(inside, shapes=shapes_of(kernel), transposed=turned)
     following = any(view == NEXT for function in kernel.functions for view, _ in function.views)
     elements = sum(prod(buffer.shape) for buffer in buffers(kernel) if buffer.name in own)
-    inside = replace(inside, panel=LANE_BYTES * elements, next_panel=following)
-    if isa.word != "float":
-        return inside  # to pack words from numbers is no matter of loops yet
-    pack = packing(*packed_forms(forms))
-    packer = Printer(pack, types | {PACKED: "float"}, isa.vector_type, {}, 1)
-    return replace(inside, axes=inside.axes + strides(pack), pack=packer.body())
+    return replace(inside, panel=LANE_BYTES * elements, next_panel=following)
 
 
 def shapes_of(kernel: Kernel) -> dict[tuple[tuple[int, int], ...], str]:

@@ -20,6 +20,7 @@ from tiling.loops.language import (
     Advance,
     Aim,
     Alloc,
+    Apply,
     Block,
     Body,
     Buffer,
@@ -59,6 +60,7 @@ from tiling.loops.language import (
     buffers,
     walk,
 )
+from tiling.loops.rewrite import places
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class PrintedFunction:
 class Printer:
     """Prints statements.
 
-    types: the C type of an element of each array. vector: that of a vector. masks: the macro of each mask, by its
+    types: the C type of an element of each array. vector: that of a register. masks: the macro of each mask, by its
     lanes. threads: OpenMP threads; with 1 there is no pragma. in_team: these are the statements of a team.
     """
 
@@ -245,6 +247,9 @@ class Printer:
                 return number(index)
             case Stride(buffer, at):
                 return self.stride(buffer, at, arrays)
+            case Apply("add" | "mul" as function, (left, right)):  # sums of products, of scalars
+                sign = "+" if function == "add" else "*"
+                return f"{self.operand(left, arrays)} {sign} {self.operand(right, arrays)}"
             case Invoke(instruction, operands):
                 return instruction.text.format(**{name: self.operand(given, arrays) for name, given in operands})
         raise TypeError(f"{type(operand).__name__} has no text in C: a pass has to lower it")
@@ -295,6 +300,20 @@ def strides(kernel: Kernel) -> list[tuple[str, int]]:
     return [(_stride(b, axis), stride) for b in named for axis, stride in enumerate(b.strides)]
 
 
+def local_strides(kernel: Kernel) -> list[str]:
+    """The declaration of the strides that addresses of a kernel name, for loops in a function of their own."""
+    named = {buffer.name: buffer for buffer in buffers(kernel) if not buffer.packed}
+    # A compiler warns of a local that nobody uses.
+    used = dict.fromkeys(
+        (_stride(named[place.buffer], axis), named[place.buffer].strides[axis])
+        for place in places(kernel.body)
+        if place.buffer in named
+        for axis, index in enumerate(place.at)
+        if index != Index(())
+    )
+    return [f"const long {', '.join(f'{name} = {elements}' for name, elements in used)};"] if used else []
+
+
 def _stride(buffer: Buffer, axis: int) -> str:
     """`X_h`, and `STEP_b_k` for E_b. An epilogue's array may have any name, so that E_b_k could be an array.
 
@@ -321,7 +340,7 @@ def number(index: Index) -> str:
 def _part(part: Part) -> str:
     left, right = number(part.left), number(part.right)
     if part.operation == "^":
-        return f"({left} ^ {right})"
+        return f"({' ^ '.join(f'({side})' if ' ' in side else side for side in (left, right))})"
     if part.operation in ("min", "max"):
         return f"({left} {'<' if part.operation == 'min' else '>'} {right} ? {left} : {right})"
     return (

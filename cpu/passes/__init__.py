@@ -6,6 +6,7 @@ Read in this order:
     exchange_lanes      groups of channels side by side in a vector
     pack_weights        weights in the order in which loops read them
     packing             the loops that pack
+    copy_runs           copies of x as moves of memory
     stage_panels        a part of x that several tiles share, packed on the way
     stage_strips        flattened images, copied strip by strip
     prefetch            cache lines, before they are needed
@@ -14,6 +15,7 @@ Read in this order:
     split_cases         padding and the last vector, decided by position
     outline             a function for each kind of register tile
     bind_cores          core loops as one parallel loop
+    share_sums          what sums of Winograd's transforms have in common
     matrix_tiles        steps as matrix instructions
     transpose_stores    outputs whose neighbours are rows of a tile
     vectorise           loops over lanes as vector instructions

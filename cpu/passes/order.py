@@ -7,8 +7,8 @@ A new optimisation is a file of this room and a line of `PASSES`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from cpu.passes.bind_cores import bind_cores
 from cpu.passes.bound_pixels import bound_pixels
@@ -22,6 +22,7 @@ from cpu.passes.outline import outline
 from cpu.passes.own_registers import own_registers
 from cpu.passes.pack_weights import pack_weights
 from cpu.passes.prefetch import plan_prefetches, prefetch
+from cpu.passes.share_sums import share_sums
 from cpu.passes.split_cases import split_cases
 from cpu.passes.stage_panels import plan_panels, stage_panels
 from cpu.passes.stage_strips import stage_strips
@@ -37,6 +38,8 @@ from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tiling.flat_pixels import passes_gaps
 from tiling.loops.language import Kernel
 from tiling.loops.lower import lower
+from tiling.rewrite.winograd import Winograd
+from tiling.rewrite.winograd_loops import lower_around, product_function
 from tiling.scheme import Scheme
 
 
@@ -45,7 +48,7 @@ class Facts:
     """What passes need to know of a kernel beside its loops.
 
     packed: how many lanes the packed weights fill. stream: whether stores may bypass the caches. zero: whether the
-    epilogue compares with zero.
+    epilogue compares with zero. around: these are the loops around the products of Winograd's algorithm.
     """
 
     scheme: Scheme
@@ -53,6 +56,7 @@ class Facts:
     packed: int
     stream: bool
     zero: bool
+    around: bool = False
 
     @property
     def by_matrix(self) -> bool:
@@ -67,11 +71,12 @@ class Facts:
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass, and whether a kernel needs it."""
+    """One pass, and whether a kernel needs it. around: the loops around Winograd's products may need it too."""
 
     name: str
     run: Callable[[Kernel, Facts], Kernel]
     applies: Callable[[Facts], bool] = lambda facts: True
+    around: bool = False
 
 
 PACK_WEIGHTS = "pack weights"  # the pass after which W is packed
@@ -106,6 +111,7 @@ PASSES = (
     Pass("split cases", lambda kernel, facts: split_cases(kernel)),
     Pass("outline", lambda kernel, facts: outline(kernel)),
     Pass("bind cores", lambda kernel, facts: bind_cores(kernel)),
+    Pass("share sums", lambda kernel, facts: share_sums(kernel), lambda facts: facts.around, around=True),
     Pass(
         "matrix tiles",
         lambda kernel, facts: matrix_tiles(kernel, facts.scheme.problem, matrix_instructions_of(facts.isa)),
@@ -116,17 +122,21 @@ PASSES = (
         lambda kernel, facts: transpose_stores(kernel, facts.scheme.problem, facts.isa.lanes),
         lambda facts: facts.scheme.problem.transposed_output,
     ),
-    Pass("vectorise", lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, facts.zero)),
-    Pass("walk pointers", lambda kernel, facts: walk_pointers(kernel)),
+    Pass(
+        "vectorise",
+        lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, facts.zero),
+        around=True,
+    ),
+    Pass("walk pointers", lambda kernel, facts: walk_pointers(kernel), around=True),
     Pass(
         "order step",
         lambda kernel, facts: order_step(kernel, facts.isa.registers),
         lambda facts: not facts.by_matrix,
     ),
-    Pass("unroll", lambda kernel, facts: unroll(kernel)),
+    Pass("unroll", lambda kernel, facts: unroll(kernel), around=True),
     Pass("hoist accumulators", lambda kernel, facts: hoist_accumulators(kernel), lambda facts: not facts.by_matrix),
     Pass("own registers", lambda kernel, facts: own_registers(kernel, instructions_of(facts.isa))),
-    Pass("load zero", lambda kernel, facts: load_zero(kernel), lambda facts: facts.zero),
+    Pass("load zero", lambda kernel, facts: load_zero(kernel), lambda facts: facts.zero, around=True),
     Pass(
         "stream stores",
         lambda kernel, facts: stream_stores(kernel, instructions_of(facts.isa)),
@@ -158,7 +168,22 @@ def stages(facts: Facts) -> Iterator[tuple[str, Kernel]]:
             yield each.name, kernel
 
 
-def packed_forms(forms: Mapping[str, Kernel]) -> tuple[Kernel, Kernel]:
-    """The kernel before W is packed, and after that. forms: all stages."""
-    names = list(forms)
-    return forms[names[names.index(PACK_WEIGHTS) - 1]], forms[PACK_WEIGHTS]
+def stages_around(winograd: Winograd, facts: Facts, workers: int) -> Iterator[tuple[str, Kernel]]:
+    """The loops around the products of Winograd's algorithm, which are kernels of their own, after each pass."""
+    kernel = lower_around(winograd, workers)
+    yield LOWER, kernel
+    for each in PASSES:
+        if each.around and each.applies(facts):
+            kernel = each.run(kernel, facts)
+            yield each.name, kernel
+
+
+def stages_of_winograd(winograd: Winograd, around: Facts, product: Facts, workers: int) -> Iterator[tuple[str, Kernel]]:
+    """Both: `product` is a function then, whose views are those of one product."""
+    outer, inner = dict(stages_around(winograd, around, workers)), dict(stages(product))
+    whole, one = outer[LOWER], inner[LOWER]
+    for name in names():
+        if name in outer or name in inner:
+            whole, one = outer.get(name, whole), inner.get(name, one)
+            called = (*one.functions, product_function(one.body))
+            yield name, replace(whole, functions=(*whole.functions, *called))

@@ -8,6 +8,13 @@
 
 Every product reads a weight at one place before the pass and at another after it. So the same loops, without those
 that move neither place, copy every weight to its place. Loops over panels stand outside, so memory is written in order.
+
+Where a weight is a word of narrow numbers, each of its numbers is copied, and zeros fill the words
+(`tiling.rewrite.words`):
+
+    packed[16*k + lane] = W[n + lane, k]         for number in 0..2:
+                                         ->        if 2*k + number < 59: packed[32*k + 2*lane + number] = W[…]
+                                                   else:                 packed[32*k + 2*lane + number] = 0
 """
 
 from __future__ import annotations
@@ -16,8 +23,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cpu.passes.pack_weights import WEIGHTS
+from tiling.loops.index import ZERO, constant, variable
+from tiling.loops.language import PACKED as PACKED_AXES
 from tiling.loops.language import Body, Buffer, For, If, Inside, Kernel, Load, Number, Statement, Store, inside
 from tiling.loops.rewrite import parts_of
+from tiling.rewrite.words import Words
 
 PACKED = "packed"
 
@@ -31,13 +41,17 @@ class _Read:
     tests: tuple[Inside, ...]
 
 
-def packing(before: Kernel, after: Kernel) -> Kernel:
-    """The kernel that packs: arrays W and `packed`. before, after: a kernel without and with packed weights."""
-    summed = _summed(before)
-    nests = (_nest(read, there, summed) for read, there in zip(_reads(before.body), _reads(after.body), strict=True))
-    weights, packed = (next(b for b in kernel.arrays if b.name == WEIGHTS) for kernel in (before, after))
+def packing(before: Kernel, after: Kernel, words: Words) -> Kernel:
+    """The kernel that packs: arrays W and `packed`, both of numbers.
+
+    before, after: a kernel without and with packed weights. words: what each of its weights holds.
+    """
+    summed, reads = _summed(before), zip(_reads(before.body), _reads(after.body), strict=True)
+    nests = (_nest(read, there, summed, words) for read, there in reads)
+    (lanes,) = next(b.shape for b in after.arrays if b.name == WEIGHTS)
+    packed = Buffer(PACKED, (lanes * words.numbers,), PACKED_AXES, words.weights.dtype)
     # The branches of a λ over rows read the same panels.
-    return Kernel((weights, Buffer(PACKED, packed.shape, packed.axes, packed.dtype)), tuple(dict.fromkeys(nests)))
+    return Kernel((words.weights, packed), tuple(dict.fromkeys(nests)))
 
 
 def _reads(body: Body, loops: tuple[For, ...] = (), tests: tuple[Inside, ...] = ()) -> Iterator[_Read]:
@@ -70,7 +84,7 @@ def _stores(body: Body) -> Iterator[Store]:
             yield from _stores(block)
 
 
-def _nest(read: _Read, there: _Read, summed: frozenset[str]) -> Statement:
+def _nest(read: _Read, there: _Read, summed: frozenset[str], words: Words) -> Statement:
     """The loops that copy the weights of one product."""
     names = {name for index in (*read.load.at, *there.load.at) for name in index.names()}
     loops: list[For] = []
@@ -81,15 +95,21 @@ def _nest(read: _Read, there: _Read, summed: frozenset[str]) -> Statement:
     # Of a product's tests, one may say whether the column of its lane exists. The others are about its x.
     moving = {name for index in read.load.at for name in index.names()}
     on_lane = (test for test in read.tests if test.index.coefficient("lane"))
-    tests = tuple(test for test in on_lane if moving.issuperset(test.index.names()))
-    copied = Store(PACKED, there.load.at, read.load)
-    body: Body = (If(tests, (copied,), (Store(PACKED, there.load.at, Number(0)),)) if tests else copied,)
+    beyond = tuple(test for test in on_lane if moving.issuperset(test.index.names()))
+    numbers = [For("number", ZERO, constant(words.numbers), 1, ())] if words.numbers > 1 else []
+    number = variable("number") if numbers else ZERO
+    (lane,) = there.load.at
+    place = (lane * words.numbers + number,)
+    source, held = words.element(read.load.at, number)
+    tests = beyond + held
+    copied = Store(PACKED, place, Load(WEIGHTS, source))
+    body: Body = (If(tests, (copied,), (Store(PACKED, place, Number(0)),)) if tests else copied,)
     serial = [loop for loop in loops if loop.kind not in ("unrolled", "vector")]
     inner = [loop for loop in loops if loop.kind in ("unrolled", "vector")]
     points = [loop for loop in inner if loop.name in summed]
-    columns = [loop for loop in inner if loop.name not in summed]
+    columns = sorted((s for s in inner if s.name not in summed), key=lambda loop: -lane.coefficient(loop.name))
     panels = [loop for loop in serial if loop.name not in summed]
     steps = [loop for loop in serial if loop.name in summed]
-    for loop in reversed([*panels, *steps, *points, *columns]):
+    for loop in reversed([*panels, *steps, *points, *columns, *numbers]):
         body = (replace(loop, body=body, kind="serial"),)
     return body[0]

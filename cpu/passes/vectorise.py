@@ -30,10 +30,12 @@ from tiling.loops.language import (
     Instruction,
     Invoke,
     Kernel,
+    Let,
     Load,
     Mask,
     Number,
     Operand,
+    Register,
     Statement,
     Store,
     Value,
@@ -42,6 +44,7 @@ from tiling.loops.language import (
     with_blocks,
 )
 from tiling.loops.rewrite import parts_of, with_operands
+from tiling.loops.sums import terms_of
 
 
 def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool) -> Kernel:
@@ -49,7 +52,7 @@ def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool
 
     zero: the epilogue compares with zero, so it takes a vector of zeros.
     """
-    packed = {buffer.name for buffer in buffers(kernel) if buffer.packed}
+    packed = {buffer.name for buffer in buffers(kernel) if buffer.packed or buffer.memory == "own"}
 
     def whole(body: Body, views: dict[str, str]) -> Body:
         copies = frozenset(view for view, array in views.items() if array in packed)
@@ -64,7 +67,7 @@ def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool
 
 @dataclass(frozen=True)
 class _Vectoriser:
-    """copies: what holds whole vectors, with zeros in lanes that nothing needs, so that no load of it is masked.
+    """copies: what has room for whole vectors, in lanes that nothing needs too, so that no access to it is masked.
 
     registers: the buffers that are vectors in registers, such as accumulators.
     """
@@ -85,13 +88,25 @@ class _Vectoriser:
         return tuple(found)
 
     def lane_loop(self, body: Body) -> Body:
-        """The statement inside a loop over lanes, for all lanes at once."""
-        (statement,) = body
+        """The statements inside a loop over lanes, for all lanes at once."""
+        if len(body) == 1 and isinstance(body[0], If) and len(body[0].body) > 1 and (test := _on_lane(body[0])):
+            return tuple(found for statement in body[0].body for found in self.of_lanes(statement, *test))
+        return tuple(found for statement in body for found in self.of_lanes(statement, None))
+
+    def of_lanes(self, statement: Statement, test: Inside | None) -> Body:
+        """One of these statements. test: only lanes that pass it exist."""
+        if isinstance(statement, Let):
+            assert statement.value is not None
+            return (replace(statement, value=self.value(statement.value, test)),)
+        if isinstance(statement, Store):
+            return (self.store(statement, test),)
         if not isinstance(statement, If):
-            return (self.store(statement, None),)
+            return (statement,)
         # A test of the lane becomes a mask once the loops around it are unrolled; any other test stays.
-        on_lane = tuple(c for c in statement.conditions if isinstance(c, Inside) and c.index.coefficient("lane"))
+        on_lane = _on_lane(statement)
         others = tuple(c for c in statement.conditions if c not in on_lane)
+        if not on_lane and (test or len(statement.body) > 1 or not isinstance(statement.body[0], Store)):
+            return (If(others, tuple(s for inner in statement.body for s in self.of_lanes(inner, test))),)
         (store,) = statement.body
         if not on_lane:
             return (If(others, (self.store(store, None),)),)
@@ -118,7 +133,7 @@ class _Vectoriser:
         if isinstance(value, Apply) and value.function in self.instructions.narrow:
             stores, (value,) = self.instructions.narrow[value.function], value.arguments
         vector = self.output(value, test)
-        if test is None or others_too:
+        if test is None or others_too or statement.buffer in self.copies:
             return Do(_invoke(stores.store, p=where, v=vector))
         return Do(_invoke(stores.store_tail, p=where, lanes=_mask(test), v=vector))
 
@@ -128,6 +143,8 @@ class _Vectoriser:
             return _invoke(self.instructions.zero)
         if isinstance(value, Load):
             return self.load(value, test)
+        if terms_of(value) is not None:
+            return self.sum(value)
         assert isinstance(value, Apply)
         if value.function == "alone":
             return self.alone(value, test)
@@ -139,8 +156,19 @@ class _Vectoriser:
         x, w = (self.value(factor, test) for factor in sorted(product.arguments, key=_moves_with_lane))
         return _invoke(self.instructions.fma, x=x, w=w, acc=self.value(acc, test))
 
+    def sum(self, value: Value) -> Value:
+        """The vector of a sum of registers by numbers."""
+        if isinstance(value, (Register, Number)):
+            return value
+        assert isinstance(value, Apply)
+        names = {"mul": ("s", "v"), "neg": ("v",)}.get(value.function, ("a", "b"))
+        operands = dict(zip(names, map(self.sum, value.arguments), strict=True))
+        return _invoke(self.instructions.arithmetic[value.function], **operands)
+
     def output(self, value: Value, test: Inside | None) -> Value:
-        """The vector of what Y gets: sums, or what an epilogue makes of them."""
+        """The vector of what an array gets: sums, or what an epilogue makes of them; a copy, or zeros."""
+        if isinstance(value, Number):
+            return _invoke(self.instructions.zero)
         if isinstance(value, Load):
             return self.load(value, test)
         return self.floats(value) if self.is_sum(value) else self.epilogue(value, test)
@@ -209,6 +237,8 @@ class _Vectoriser:
             (value,) = value.arguments
         return isinstance(value, Load) and value.buffer in self.registers
 
+        return isinstance(value, Register) or (isinstance(value, Load) and value.buffer in self.registers)
+
 
 def _exchanged(store: Store) -> Statement:
     """A store of a value for which lanes are exchanged; without any exchange where c is 0."""
@@ -228,6 +258,11 @@ def _still(load: Load, exchange: Index) -> Load:
     """The load of every lane's own element."""
     none = dict.fromkeys(exchange.names(), ZERO)
     return replace(load, at=tuple(index.replaced(none) for index in load.at))
+
+
+def _on_lane(choice: If) -> tuple[Inside, ...]:
+    """The tests of the lane."""
+    return tuple(c for c in choice.conditions if isinstance(c, Inside) and c.index.coefficient("lane"))
 
 
 def _moves_with_lane(value: Value) -> bool:

@@ -48,8 +48,9 @@ class NarrowStores:
 class Instructions:
     """The vector instructions of an instruction set. Their operands have the names of the forms' fields.
 
-    alone: as `load`, of narrow numbers, each into a lane of its own. exchange: lane l gets lane l ^ c. narrow: the
-    stores of what a function such as `to_bf16` rounds.
+    alone: as `load`, of narrow numbers, each into a lane of its own. exchange: lane l gets lane l ^ c. arithmetic: of
+    two vectors, or of a number and a vector, by the names of functions. narrow: the stores of what a function such as
+    `to_bf16` rounds.
     """
 
     zero: Instruction
@@ -67,6 +68,7 @@ class Instructions:
     alone: Instruction
     alone_tail: Instruction
     exchange: Instruction
+    arithmetic: Mapping[str, Instruction] = field(default_factory=dict)
     narrow: Mapping[str, NarrowStores] = field(default_factory=dict)
 
 
@@ -90,6 +92,7 @@ def instructions_of(isa: Isa) -> Instructions:
     alone, alone_tail = own_loads(isa)
     number = out(Apply("alone", (at("p"),)))
     exchanged, words = out(at("x", applied("^", LANE, variable("c")))), "f32" if isa.numbers is None else "bf16x1"
+    times = isa.constant.replace("{s}", "{s}f") + " * {v}"
     return Instructions(
         zero=Instruction("zero", literal(isa.zero), lanes(out(Number(0))), sums),
         load=Instruction("load", isa.load, lanes(out(at("p"))), ""),
@@ -106,6 +109,12 @@ def instructions_of(isa: Isa) -> Instructions:
         alone=Instruction("alone", alone, lanes(number), "bf16x1"),
         alone_tail=Instruction("alone_tail", alone_tail, masked(number), "bf16x1"),
         exchange=Instruction("exchange", "exchange_{c}({x})", lanes(exchanged), words, registers=1),
+        arithmetic={
+            "add": Instruction("add", "{a} + {b}", lanes(out(Apply("add", (at("a"), at("b")))))),
+            "sub": Instruction("sub", "{a} - {b}", lanes(out(Apply("sub", (at("a"), at("b")))))),
+            "neg": Instruction("neg", "-{v}", lanes(out(Apply("neg", (at("v"),))))),
+            "mul": Instruction("times", times, lanes(out(Apply("mul", (at("s", ZERO), at("v")))))),
+        },
         narrow={f"to_{row.dtype}": _narrow_stores(row, isa.lanes) for row in isa.narrow},
     )
 

@@ -43,10 +43,6 @@ static const long Y_n = 6912;
 static const long Y_h = 576;
 static const long Y_w = 48;
 static const long Y_k = 1;
-static const long W_k = 72;
-static const long W_c = 9;
-static const long W_r = 3;
-static const long W_s = 1;
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
@@ -177,6 +173,7 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f(const float *restrict X, cons
 /* Packs weights that lie as w[k, c, r, s] of 48 x 8 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_k = 72, W_c = 9, W_r = 3, W_s = 1;
     for (long k = 0; k < 48; k += 16) {
         for (long r = 0; r < 3; ++r) {
             for (long s = 0; s < 3; ++s) {

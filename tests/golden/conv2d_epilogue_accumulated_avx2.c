@@ -39,10 +39,6 @@ static const long Y_w = 37;
 static const long Y_k = 1;
 static const long STEP_scale_k = 1;
 static const long STEP_b_k = 1;
-static const long W_k = 45;
-static const long W_c = 9;
-static const long W_r = 3;
-static const long W_s = 1;
 /* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
@@ -331,6 +327,7 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2(const 
 /* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_k = 45, W_c = 9, W_r = 3, W_s = 1;
     for (long k = 0; k < 40; k += 8) {
         for (long c = 0; c < 5; ++c) {
             for (long r = 0; r < 3; ++r) {

@@ -41,10 +41,6 @@ static const long STEP_z_n = 800;
 static const long STEP_z_h = 160;
 static const long STEP_z_w = 32;
 static const long STEP_z_k = 1;
-static const long W_k = 24;
-static const long W_c = 1;
-static const long W_r = 1;
-static const long W_s = 1;
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
@@ -139,6 +135,7 @@ void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc_
 /* Packs weights that lie as w[k, c, r, s] of 32 x 24 x 1 x 1. */
 __attribute__((target("no-avx"))) void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_k = 24, W_c = 1;
     for (long k = 0; k < 32; k += 16) {
         for (long c = 0; c < 24; ++c) {
             for (long lane = 0; lane < 16; ++lane) {

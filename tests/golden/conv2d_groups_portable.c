@@ -50,10 +50,6 @@ static const long Y_n = 4662;
 static const long Y_h = 666;
 static const long Y_w = 111;
 static const long Y_g = 1;
-static const long W_g = 36;
-static const long W_c = 9;
-static const long W_r = 3;
-static const long W_s = 1;
 #define TAIL 1 /* lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
@@ -189,6 +185,7 @@ void conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable(const float *rest
 /* Packs weights that lie as w[37*g + k, c, r, s] of 111 x 4 x 3 x 3. */
 void conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_g = 36, W_c = 9, W_r = 3, W_s = 1;
     for (long k = 0; k < 40; k += 4) {
         for (long g = 0; g < 3; ++g) {
             for (long c_1 = 0; c_1 < 4; c_1 += 2) {

@@ -48,10 +48,6 @@ static const long Y_n = 1813;
 static const long Y_h = 259;
 static const long Y_w = 37;
 static const long Y_k = 1;
-static const long W_k = 45;
-static const long W_c = 9;
-static const long W_r = 3;
-static const long W_s = 1;
 #define TAIL 1 /* lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
@@ -220,6 +216,7 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable(const float *restrict X, const
 /* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */
 void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_k = 45, W_c = 9, W_r = 3, W_s = 1;
     for (long k = 0; k < 40; k += 4) {
         for (long r = 0; r < 3; ++r) {
             for (long s = 0; s < 3; ++s) {

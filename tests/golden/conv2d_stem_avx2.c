@@ -34,10 +34,6 @@ static const long Y_n = 1600;
 static const long Y_h = 160;
 static const long Y_w = 16;
 static const long Y_k = 1;
-static const long W_k = 147;
-static const long W_c = 49;
-static const long W_r = 7;
-static const long W_s = 1;
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
@@ -469,6 +465,7 @@ void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2(const float *restrict X,
 /* Packs weights that lie as w[k, c, r, s] of 16 x 3 x 7 x 7. */
 __attribute__((target("no-avx"))) void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_k = 147, W_c = 49, W_r = 7, W_s = 1;
     for (long k = 0; k < 16; k += 8) {
         for (long r = 0; r < 7; ++r) {
             for (long s_u = 0; s_u < 7; ++s_u) {

@@ -34,10 +34,6 @@ static const long Y_n = 1344;
 static const long Y_h = 448;
 static const long Y_w = 32;
 static const long Y_k = 1;
-static const long W_k = 144;
-static const long W_c = 9;
-static const long W_r = 3;
-static const long W_s = 1;
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
@@ -188,6 +184,7 @@ void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f(const float *restrict X, cons
 /* Packs weights that lie as w[k, c, r, s] of 32 x 16 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_k = 144, W_c = 9, W_r = 3, W_s = 1;
     for (long r = 0; r < 3; ++r) {
         for (long c = 0; c < 16; ++c) {
             for (long s_u = 0; s_u < 3; ++s_u) {

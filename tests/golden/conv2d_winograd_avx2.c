@@ -28,17 +28,40 @@
 #include <immintrin.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* One product of a block: floats between neighbours along each axis of X (rows of V) and of Y (rows of M). W is packed.
- * STEP_NAME, further down, is of E_NAME.
- */
+/* Floats between neighbours along each axis: of one product of a block first, X being rows of V and Y rows of M, then of
+ * the convolution's arrays, of V, M and a padded tile P, and of what packs: W as given, G, U. */
 static const long X_m = 16;
 static const long X_k = 1;
 static const long Y_m = 48;
 static const long Y_n = 1;
-static const long W_k = 24;
-static const long W_n = 1;
+static const long X_image = 245;
+static const long X_h = 35;
+static const long X_w = 5;
+static const long X_c = 1;
+static const long W_point = 120;
+static const long W_number = 1;
+static const long Y_image = 1813;
+static const long Y_h = 259;
+static const long Y_w = 37;
+static const long Y_k = 1;
+static const long STEP_b_k = 1;
+static const long V_point = 112;
+static const long V_float = 1;
+static const long M_point = 304;
+static const long M_float = 1;
+static const long P_pixel = 8;
+static const long P_channel = 1;
+static const long W_k = 45;
+static const long W_c = 9;
+static const long W_r = 3;
+static const long W_s = 1;
+static const long G_point = 3;
+static const long G_tap = 1;
+static const long packed_point = 120;
+static const long packed_number = 1;
+static const long U_c = 24;
+static const long U_k = 1;
 enum { THREADS = 2 };
 
 #ifdef _OPENMP
@@ -56,9 +79,6 @@ static void omp_set_dynamic(int dynamic) { (void)dynamic; }
 /* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
-/* The 5 lanes used of the last vector of x's channels: a lane counts where its sign bit is set. */
-static const int c_tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
-#define C_TAIL _mm256_loadu_si256((const __m256i *)c_tail_lanes)
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
@@ -110,110 +130,447 @@ static void tile0_6mx8n(const float *x, const float *w, float *y)
     _mm256_storeu_ps(y + 5 * Y_m, acc_5_0);
 }
 
-/* Winograd's algorithm: SIDE x SIDE outputs, a tile, from ALPHA x ALPHA inputs x and 3 x 3 weights w by ALPHA^2 products,
+/* Winograd's algorithm: a tile, 2 x 2 outputs, from 4 x 4 inputs x and 3 x 3 weights w by 16 products,
  *
  *     y = A^T [ (G w G^T) . (B^T x B) ] A  =  A^T [ U . V ] A
  *
  * summed over the channels under A: so for each of the points a matrix product (tiles x C) by (C x K). A task is a block
- * of TILES tiles by BLOCK_K output channels; V and M of one block stay in a core's cache. */
-enum { SIDE = 2, ALPHA = 4 };
-static const long TILES = 6;
-static const long BLOCK_K = 24;
-static const long TILES_H = 4;
-static const long TILES_W = 4;
-static const long ALL_TILES = 16;
-static const long PARTS = 2;
-static const long TASKS = 6;
-static const long C = 5;
-static const long K = 37;
-static const long IN_H = 7;
-static const long IN_W = 7;
-static const long PAD_TOP = 1;
-static const long PAD_LEFT = 1;
-static const long OUT_H = 7;
-static const long OUT_W = 7;
-static const long ROW_V = 16;
-static const long ROW_M = 48;
-static const long PLANE_V = 112;
-static const long PLANE_U = 120;
-static const long PLANE_M = 304;
-static const long SCRATCH = 6736;
-static const long STEP_b_k = 1;
-
-/* B^T times d along one axis of a tile, lane by lane; the results stand `step` vectors apart. The matrix:
- *     -1  0  1  0
- *      0  1  1  0
- *      0 -1  1  0
- *      0 -1  0  1
+ * of 6 tiles by 24 output channels; V and M of one block stay in a core's cache.
+ *
+ *     B^T = -1  0  1  0
+ *            0  1  1  0
+ *            0 -1  1  0
+ *            0 -1  0  1
+ *
+ *     A^T =  1  1  1  0
+ *            0  1 -1  1
  */
-static inline void input_points(__m256 d0, __m256 d1, __m256 d2, __m256 d3, __m256 *v, int step)
+
+/* Transforms stay functions: inlined into loops, some would have too few registers. */
+#define OF_ITS_OWN static __attribute__((noinline)) void
+
+/* V = B^T x B of a tile's input, point by point. */
+OF_ITS_OWN input_tile(const float *x, float *v)
 {
-    v[0 * step] = d2 - d0;
-    v[1 * step] = d2 + d1;
-    v[2 * step] = d2 - d1;
-    v[3 * step] = d3 - d1;
+    /* B^T times column 0 of x */
+    const __m256 x_0_0 = _mm256_maskload_ps(x, TAIL);
+    const __m256 x_1_0 = _mm256_maskload_ps(x + X_h, TAIL);
+    const __m256 x_2_0 = _mm256_maskload_ps(x + 2 * X_h, TAIL);
+    const __m256 x_3_0 = _mm256_maskload_ps(x + 3 * X_h, TAIL);
+    const __m256 t_0_0 = x_2_0 - x_0_0;
+    const __m256 t_1_0 = x_2_0 + x_1_0;
+    const __m256 t_2_0 = x_2_0 - x_1_0;
+    const __m256 t_3_0 = x_3_0 - x_1_0;
+    /* B^T times column 1 of x */
+    const __m256 x_0_1 = _mm256_maskload_ps(x + X_w, TAIL);
+    const __m256 x_1_1 = _mm256_maskload_ps(x + X_h + X_w, TAIL);
+    const __m256 x_2_1 = _mm256_maskload_ps(x + 2 * X_h + X_w, TAIL);
+    const __m256 x_3_1 = _mm256_maskload_ps(x + 3 * X_h + X_w, TAIL);
+    const __m256 t_0_1 = x_2_1 - x_0_1;
+    const __m256 t_1_1 = x_2_1 + x_1_1;
+    const __m256 t_2_1 = x_2_1 - x_1_1;
+    const __m256 t_3_1 = x_3_1 - x_1_1;
+    /* B^T times column 2 of x */
+    const __m256 x_0_2 = _mm256_maskload_ps(x + 2 * X_w, TAIL);
+    const __m256 x_1_2 = _mm256_maskload_ps(x + X_h + 2 * X_w, TAIL);
+    const __m256 x_2_2 = _mm256_maskload_ps(x + 2 * X_h + 2 * X_w, TAIL);
+    const __m256 x_3_2 = _mm256_maskload_ps(x + 3 * X_h + 2 * X_w, TAIL);
+    const __m256 t_0_2 = x_2_2 - x_0_2;
+    const __m256 t_1_2 = x_2_2 + x_1_2;
+    const __m256 t_2_2 = x_2_2 - x_1_2;
+    const __m256 t_3_2 = x_3_2 - x_1_2;
+    /* B^T times column 3 of x */
+    const __m256 x_0_3 = _mm256_maskload_ps(x + 3 * X_w, TAIL);
+    const __m256 x_1_3 = _mm256_maskload_ps(x + X_h + 3 * X_w, TAIL);
+    const __m256 x_2_3 = _mm256_maskload_ps(x + 2 * X_h + 3 * X_w, TAIL);
+    const __m256 x_3_3 = _mm256_maskload_ps(x + 3 * X_h + 3 * X_w, TAIL);
+    const __m256 t_0_3 = x_2_3 - x_0_3;
+    const __m256 t_1_3 = x_2_3 + x_1_3;
+    const __m256 t_2_3 = x_2_3 - x_1_3;
+    const __m256 t_3_3 = x_3_3 - x_1_3;
+    /* row 0 of that times B */
+    const __m256 v_0_0 = t_0_2 - t_0_0;
+    const __m256 v_0_1 = t_0_2 + t_0_1;
+    const __m256 v_0_2 = t_0_2 - t_0_1;
+    const __m256 v_0_3 = t_0_3 - t_0_1;
+    _mm256_storeu_ps(v, v_0_0);
+    _mm256_storeu_ps(v + V_point, v_0_1);
+    _mm256_storeu_ps(v + 2 * V_point, v_0_2);
+    _mm256_storeu_ps(v + 3 * V_point, v_0_3);
+    /* row 1 of that times B */
+    const __m256 v_1_0 = t_1_2 - t_1_0;
+    const __m256 v_1_1 = t_1_2 + t_1_1;
+    const __m256 v_1_2 = t_1_2 - t_1_1;
+    const __m256 v_1_3 = t_1_3 - t_1_1;
+    _mm256_storeu_ps(v + 4 * V_point, v_1_0);
+    _mm256_storeu_ps(v + 5 * V_point, v_1_1);
+    _mm256_storeu_ps(v + 6 * V_point, v_1_2);
+    _mm256_storeu_ps(v + 7 * V_point, v_1_3);
+    /* row 2 of that times B */
+    const __m256 v_2_0 = t_2_2 - t_2_0;
+    const __m256 v_2_1 = t_2_2 + t_2_1;
+    const __m256 v_2_2 = t_2_2 - t_2_1;
+    const __m256 v_2_3 = t_2_3 - t_2_1;
+    _mm256_storeu_ps(v + 8 * V_point, v_2_0);
+    _mm256_storeu_ps(v + 9 * V_point, v_2_1);
+    _mm256_storeu_ps(v + 10 * V_point, v_2_2);
+    _mm256_storeu_ps(v + 11 * V_point, v_2_3);
+    /* row 3 of that times B */
+    const __m256 v_3_0 = t_3_2 - t_3_0;
+    const __m256 v_3_1 = t_3_2 + t_3_1;
+    const __m256 v_3_2 = t_3_2 - t_3_1;
+    const __m256 v_3_3 = t_3_3 - t_3_1;
+    _mm256_storeu_ps(v + 12 * V_point, v_3_0);
+    _mm256_storeu_ps(v + 13 * V_point, v_3_1);
+    _mm256_storeu_ps(v + 14 * V_point, v_3_2);
+    _mm256_storeu_ps(v + 15 * V_point, v_3_3);
 }
 
-/* A tile's input, the last channels: V = B^T x B, a point each PLANE_V floats. Rows of x lie `row` floats apart. */
-static inline void input_vector_tail(const float *x, long row, float *v)
+/* A copy of a tile's input that reaches beyond the image, 0 there; x is one image of the batch. */
+OF_ITS_OWN padded(const float *x, float *p, long h, long w)
 {
-    __m256 t[ALPHA * ALPHA], r[ALPHA];
-    input_points(_mm256_maskload_ps(x, C_TAIL), _mm256_maskload_ps(x + row, C_TAIL), _mm256_maskload_ps(x + 2 * row, C_TAIL), _mm256_maskload_ps(x + 3 * row, C_TAIL), t, ALPHA);
-    input_points(_mm256_maskload_ps(x + C, C_TAIL), _mm256_maskload_ps(x + row + C, C_TAIL), _mm256_maskload_ps(x + 2 * row + C, C_TAIL), _mm256_maskload_ps(x + 3 * row + C, C_TAIL), t + 1, ALPHA);
-    input_points(_mm256_maskload_ps(x + 2 * C, C_TAIL), _mm256_maskload_ps(x + row + 2 * C, C_TAIL), _mm256_maskload_ps(x + 2 * row + 2 * C, C_TAIL), _mm256_maskload_ps(x + 3 * row + 2 * C, C_TAIL), t + 2, ALPHA);
-    input_points(_mm256_maskload_ps(x + 3 * C, C_TAIL), _mm256_maskload_ps(x + row + 3 * C, C_TAIL), _mm256_maskload_ps(x + 2 * row + 3 * C, C_TAIL), _mm256_maskload_ps(x + 3 * row + 3 * C, C_TAIL), t + 3, ALPHA);
-    input_points(t[0], t[1], t[2], t[3], r, 1);
-    _mm256_storeu_ps(v, r[0]);
-    _mm256_storeu_ps(v + PLANE_V, r[1]);
-    _mm256_storeu_ps(v + 2 * PLANE_V, r[2]);
-    _mm256_storeu_ps(v + 3 * PLANE_V, r[3]);
-    input_points(t[4], t[5], t[6], t[7], r, 1);
-    _mm256_storeu_ps(v + 4 * PLANE_V, r[0]);
-    _mm256_storeu_ps(v + 5 * PLANE_V, r[1]);
-    _mm256_storeu_ps(v + 6 * PLANE_V, r[2]);
-    _mm256_storeu_ps(v + 7 * PLANE_V, r[3]);
-    input_points(t[8], t[9], t[10], t[11], r, 1);
-    _mm256_storeu_ps(v + 8 * PLANE_V, r[0]);
-    _mm256_storeu_ps(v + 9 * PLANE_V, r[1]);
-    _mm256_storeu_ps(v + 10 * PLANE_V, r[2]);
-    _mm256_storeu_ps(v + 11 * PLANE_V, r[3]);
-    input_points(t[12], t[13], t[14], t[15], r, 1);
-    _mm256_storeu_ps(v + 12 * PLANE_V, r[0]);
-    _mm256_storeu_ps(v + 13 * PLANE_V, r[1]);
-    _mm256_storeu_ps(v + 14 * PLANE_V, r[2]);
-    _mm256_storeu_ps(v + 15 * PLANE_V, r[3]);
-}
-
-static void input_tile(const float *x, long row, float *v)
-{
-    input_vector_tail(x, row, v);
-}
-
-/* A copy of a tile's input that reaches beyond the image, 0 there; `image` is one of the batch. */
-static const float *padded(const float *image, long h, long w, float *patch)
-{
-    const long left = w < 0 ? -w : 0, right = IN_W - w < ALPHA ? IN_W - w : ALPHA;
-    memset(patch, 0, ALPHA * ALPHA * C * sizeof(float));
-    for (long r = 0; r < ALPHA; ++r)
-        if (h + r >= 0 && h + r < IN_H && left < right)
-            memcpy(patch + (r * ALPHA + left) * C, image + ((h + r) * IN_W + w + left) * C, (right - left) * C * sizeof(float));
-    return patch;
-}
-
-/* V of a block. Tiles beyond the last one are 0: what a product makes of them is never looked at. */
-static void input_block(const float *X, long block, float *v, float *patch)
-{
-    for (long tile = block * TILES; tile < (block + 1) * TILES; ++tile, v += ROW_V) {
-        if (tile >= ALL_TILES) {
-            for (long point = 0; point < ALPHA * ALPHA; ++point) memset(v + point * PLANE_V, 0, C * sizeof(float));
-            continue;
+    for (long i = 0; i < 4; ++i) {
+        float *p_i = p + 4 * i * P_pixel;
+        const float *x_i = x + i * X_h;
+        for (long j = 0; j < 4; ++j) {
+            float *p_j = p_i + j * P_pixel;
+            const float *x_j = x_i + j * X_w;
+            if (h + i >= 0 && h + i < 7 && w + j >= 0 && w + j < 7) {
+                _mm256_storeu_ps(p_j, _mm256_maskload_ps(x_j + h * X_h + w * X_w, TAIL));
+            } else {
+                for (long c = 0; c < 8; c += 8) {
+                    float *p_c = p_j + c * P_channel;
+                    _mm256_storeu_ps(p_c, _mm256_setzero_ps());
+                }
+            }
         }
-        const long h = tile / TILES_W % TILES_H * SIDE - PAD_TOP, w = tile % TILES_W * SIDE - PAD_LEFT;
-        const float *image = X + tile / (TILES_H * TILES_W) * IN_H * IN_W * C;
-        if (h >= 0 && h + ALPHA <= IN_H && w >= 0 && w + ALPHA <= IN_W)
-            input_tile(image + (h * IN_W + w) * C, IN_W * C, v);
-        else
-            input_tile(padded(image, h, w, patch), ALPHA * C, v);
+    }
+}
+
+/* V = B^T x B of a padded tile's input, point by point. */
+OF_ITS_OWN input_patch(float *p, float *v)
+{
+    for (long c = 0; c < 8; c += 8) {
+        float *p_c = p + c * P_channel;
+        float *v_c = v + c * V_float;
+        /* B^T times column 0 of x */
+        const __m256 x_0_0 = _mm256_loadu_ps(p_c);
+        const __m256 x_1_0 = _mm256_loadu_ps(p_c + 4 * P_pixel);
+        const __m256 x_2_0 = _mm256_loadu_ps(p_c + 8 * P_pixel);
+        const __m256 x_3_0 = _mm256_loadu_ps(p_c + 12 * P_pixel);
+        const __m256 t_0_0 = x_2_0 - x_0_0;
+        const __m256 t_1_0 = x_2_0 + x_1_0;
+        const __m256 t_2_0 = x_2_0 - x_1_0;
+        const __m256 t_3_0 = x_3_0 - x_1_0;
+        /* B^T times column 1 of x */
+        const __m256 x_0_1 = _mm256_loadu_ps(p_c + P_pixel);
+        const __m256 x_1_1 = _mm256_loadu_ps(p_c + 5 * P_pixel);
+        const __m256 x_2_1 = _mm256_loadu_ps(p_c + 9 * P_pixel);
+        const __m256 x_3_1 = _mm256_loadu_ps(p_c + 13 * P_pixel);
+        const __m256 t_0_1 = x_2_1 - x_0_1;
+        const __m256 t_1_1 = x_2_1 + x_1_1;
+        const __m256 t_2_1 = x_2_1 - x_1_1;
+        const __m256 t_3_1 = x_3_1 - x_1_1;
+        /* B^T times column 2 of x */
+        const __m256 x_0_2 = _mm256_loadu_ps(p_c + 2 * P_pixel);
+        const __m256 x_1_2 = _mm256_loadu_ps(p_c + 6 * P_pixel);
+        const __m256 x_2_2 = _mm256_loadu_ps(p_c + 10 * P_pixel);
+        const __m256 x_3_2 = _mm256_loadu_ps(p_c + 14 * P_pixel);
+        const __m256 t_0_2 = x_2_2 - x_0_2;
+        const __m256 t_1_2 = x_2_2 + x_1_2;
+        const __m256 t_2_2 = x_2_2 - x_1_2;
+        const __m256 t_3_2 = x_3_2 - x_1_2;
+        /* B^T times column 3 of x */
+        const __m256 x_0_3 = _mm256_loadu_ps(p_c + 3 * P_pixel);
+        const __m256 x_1_3 = _mm256_loadu_ps(p_c + 7 * P_pixel);
+        const __m256 x_2_3 = _mm256_loadu_ps(p_c + 11 * P_pixel);
+        const __m256 x_3_3 = _mm256_loadu_ps(p_c + 15 * P_pixel);
+        const __m256 t_0_3 = x_2_3 - x_0_3;
+        const __m256 t_1_3 = x_2_3 + x_1_3;
+        const __m256 t_2_3 = x_2_3 - x_1_3;
+        const __m256 t_3_3 = x_3_3 - x_1_3;
+        /* row 0 of that times B */
+        const __m256 v_0_0 = t_0_2 - t_0_0;
+        const __m256 v_0_1 = t_0_2 + t_0_1;
+        const __m256 v_0_2 = t_0_2 - t_0_1;
+        const __m256 v_0_3 = t_0_3 - t_0_1;
+        _mm256_storeu_ps(v_c, v_0_0);
+        _mm256_storeu_ps(v_c + V_point, v_0_1);
+        _mm256_storeu_ps(v_c + 2 * V_point, v_0_2);
+        _mm256_storeu_ps(v_c + 3 * V_point, v_0_3);
+        /* row 1 of that times B */
+        const __m256 v_1_0 = t_1_2 - t_1_0;
+        const __m256 v_1_1 = t_1_2 + t_1_1;
+        const __m256 v_1_2 = t_1_2 - t_1_1;
+        const __m256 v_1_3 = t_1_3 - t_1_1;
+        _mm256_storeu_ps(v_c + 4 * V_point, v_1_0);
+        _mm256_storeu_ps(v_c + 5 * V_point, v_1_1);
+        _mm256_storeu_ps(v_c + 6 * V_point, v_1_2);
+        _mm256_storeu_ps(v_c + 7 * V_point, v_1_3);
+        /* row 2 of that times B */
+        const __m256 v_2_0 = t_2_2 - t_2_0;
+        const __m256 v_2_1 = t_2_2 + t_2_1;
+        const __m256 v_2_2 = t_2_2 - t_2_1;
+        const __m256 v_2_3 = t_2_3 - t_2_1;
+        _mm256_storeu_ps(v_c + 8 * V_point, v_2_0);
+        _mm256_storeu_ps(v_c + 9 * V_point, v_2_1);
+        _mm256_storeu_ps(v_c + 10 * V_point, v_2_2);
+        _mm256_storeu_ps(v_c + 11 * V_point, v_2_3);
+        /* row 3 of that times B */
+        const __m256 v_3_0 = t_3_2 - t_3_0;
+        const __m256 v_3_1 = t_3_2 + t_3_1;
+        const __m256 v_3_2 = t_3_2 - t_3_1;
+        const __m256 v_3_3 = t_3_3 - t_3_1;
+        _mm256_storeu_ps(v_c + 12 * V_point, v_3_0);
+        _mm256_storeu_ps(v_c + 13 * V_point, v_3_1);
+        _mm256_storeu_ps(v_c + 14 * V_point, v_3_2);
+        _mm256_storeu_ps(v_c + 15 * V_point, v_3_3);
+    }
+}
+
+/* A tile's output, for `channels` output channels: y = A^T m A. */
+OF_ITS_OWN output_tile(float *m, float *y, const float *e_b, long channels)
+{
+    for (long k = 0; k < 8 * (channels / 8); k += 8) {
+        float *m_k = m + k * M_float;
+        float *y_k = y + k * Y_k;
+        const float *e_b_k = e_b + k * STEP_b_k;
+        /* A^T times column 0 of m */
+        const __m256 m_0_0 = _mm256_loadu_ps(m_k);
+        const __m256 m_1_0 = _mm256_loadu_ps(m_k + 4 * M_point);
+        const __m256 m_2_0 = _mm256_loadu_ps(m_k + 8 * M_point);
+        const __m256 m_3_0 = _mm256_loadu_ps(m_k + 12 * M_point);
+        const __m256 m_1_0_plus_m_2_0 = m_1_0 + m_2_0;
+        const __m256 m_1_0_minus_m_2_0 = m_1_0 - m_2_0;
+        const __m256 t_0_0 = m_0_0 + m_1_0_plus_m_2_0;
+        const __m256 t_1_0 = m_1_0_minus_m_2_0 + m_3_0;
+        /* A^T times column 1 of m */
+        const __m256 m_0_1 = _mm256_loadu_ps(m_k + M_point);
+        const __m256 m_1_1 = _mm256_loadu_ps(m_k + 5 * M_point);
+        const __m256 m_2_1 = _mm256_loadu_ps(m_k + 9 * M_point);
+        const __m256 m_3_1 = _mm256_loadu_ps(m_k + 13 * M_point);
+        const __m256 m_1_1_plus_m_2_1 = m_1_1 + m_2_1;
+        const __m256 m_1_1_minus_m_2_1 = m_1_1 - m_2_1;
+        const __m256 t_0_1 = m_0_1 + m_1_1_plus_m_2_1;
+        const __m256 t_1_1 = m_1_1_minus_m_2_1 + m_3_1;
+        /* A^T times column 2 of m */
+        const __m256 m_0_2 = _mm256_loadu_ps(m_k + 2 * M_point);
+        const __m256 m_1_2 = _mm256_loadu_ps(m_k + 6 * M_point);
+        const __m256 m_2_2 = _mm256_loadu_ps(m_k + 10 * M_point);
+        const __m256 m_3_2 = _mm256_loadu_ps(m_k + 14 * M_point);
+        const __m256 m_1_2_plus_m_2_2 = m_1_2 + m_2_2;
+        const __m256 m_1_2_minus_m_2_2 = m_1_2 - m_2_2;
+        const __m256 t_0_2 = m_0_2 + m_1_2_plus_m_2_2;
+        const __m256 t_1_2 = m_1_2_minus_m_2_2 + m_3_2;
+        /* A^T times column 3 of m */
+        const __m256 m_0_3 = _mm256_loadu_ps(m_k + 3 * M_point);
+        const __m256 m_1_3 = _mm256_loadu_ps(m_k + 7 * M_point);
+        const __m256 m_2_3 = _mm256_loadu_ps(m_k + 11 * M_point);
+        const __m256 m_3_3 = _mm256_loadu_ps(m_k + 15 * M_point);
+        const __m256 m_1_3_plus_m_2_3 = m_1_3 + m_2_3;
+        const __m256 m_1_3_minus_m_2_3 = m_1_3 - m_2_3;
+        const __m256 t_0_3 = m_0_3 + m_1_3_plus_m_2_3;
+        const __m256 t_1_3 = m_1_3_minus_m_2_3 + m_3_3;
+        /* row 0 of that times A */
+        const __m256 t_0_1_plus_t_0_2 = t_0_1 + t_0_2;
+        const __m256 t_0_1_minus_t_0_2 = t_0_1 - t_0_2;
+        const __m256 y_0_0 = t_0_0 + t_0_1_plus_t_0_2;
+        const __m256 y_0_1 = t_0_1_minus_t_0_2 + t_0_3;
+        const __m256 zero = zeros;
+        _mm256_storeu_ps(y_k, epilogue(y_0_0, _mm256_loadu_ps(e_b_k), zero));
+        _mm256_storeu_ps(y_k + Y_w, epilogue(y_0_1, _mm256_loadu_ps(e_b_k), zero));
+        /* row 1 of that times A */
+        const __m256 t_1_1_plus_t_1_2 = t_1_1 + t_1_2;
+        const __m256 t_1_1_minus_t_1_2 = t_1_1 - t_1_2;
+        const __m256 y_1_0 = t_1_0 + t_1_1_plus_t_1_2;
+        const __m256 y_1_1 = t_1_1_minus_t_1_2 + t_1_3;
+        _mm256_storeu_ps(y_k + Y_h, epilogue(y_1_0, _mm256_loadu_ps(e_b_k), zero));
+        _mm256_storeu_ps(y_k + Y_h + Y_w, epilogue(y_1_1, _mm256_loadu_ps(e_b_k), zero));
+    }
+    if (channels % 8 >= 1) {
+        /* A^T times column 0 of m */
+        const __m256 m_0_0 = _mm256_loadu_ps(m + 8 * (channels / 8) * M_float);
+        const __m256 m_1_0 = _mm256_loadu_ps(m + 4 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_2_0 = _mm256_loadu_ps(m + 8 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_3_0 = _mm256_loadu_ps(m + 12 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_0_plus_m_2_0 = m_1_0 + m_2_0;
+        const __m256 m_1_0_minus_m_2_0 = m_1_0 - m_2_0;
+        const __m256 t_0_0 = m_0_0 + m_1_0_plus_m_2_0;
+        const __m256 t_1_0 = m_1_0_minus_m_2_0 + m_3_0;
+        /* A^T times column 1 of m */
+        const __m256 m_0_1 = _mm256_loadu_ps(m + M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_1 = _mm256_loadu_ps(m + 5 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_2_1 = _mm256_loadu_ps(m + 9 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_3_1 = _mm256_loadu_ps(m + 13 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_1_plus_m_2_1 = m_1_1 + m_2_1;
+        const __m256 m_1_1_minus_m_2_1 = m_1_1 - m_2_1;
+        const __m256 t_0_1 = m_0_1 + m_1_1_plus_m_2_1;
+        const __m256 t_1_1 = m_1_1_minus_m_2_1 + m_3_1;
+        /* A^T times column 2 of m */
+        const __m256 m_0_2 = _mm256_loadu_ps(m + 2 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_2 = _mm256_loadu_ps(m + 6 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_2_2 = _mm256_loadu_ps(m + 10 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_3_2 = _mm256_loadu_ps(m + 14 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_2_plus_m_2_2 = m_1_2 + m_2_2;
+        const __m256 m_1_2_minus_m_2_2 = m_1_2 - m_2_2;
+        const __m256 t_0_2 = m_0_2 + m_1_2_plus_m_2_2;
+        const __m256 t_1_2 = m_1_2_minus_m_2_2 + m_3_2;
+        /* A^T times column 3 of m */
+        const __m256 m_0_3 = _mm256_loadu_ps(m + 3 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_3 = _mm256_loadu_ps(m + 7 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_2_3 = _mm256_loadu_ps(m + 11 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_3_3 = _mm256_loadu_ps(m + 15 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_3_plus_m_2_3 = m_1_3 + m_2_3;
+        const __m256 m_1_3_minus_m_2_3 = m_1_3 - m_2_3;
+        const __m256 t_0_3 = m_0_3 + m_1_3_plus_m_2_3;
+        const __m256 t_1_3 = m_1_3_minus_m_2_3 + m_3_3;
+        /* row 0 of that times A */
+        const __m256 t_0_1_plus_t_0_2 = t_0_1 + t_0_2;
+        const __m256 t_0_1_minus_t_0_2 = t_0_1 - t_0_2;
+        const __m256 y_0_0 = t_0_0 + t_0_1_plus_t_0_2;
+        const __m256 y_0_1 = t_0_1_minus_t_0_2 + t_0_3;
+        const __m256 zero = zeros;
+        _mm256_maskstore_ps(y + 8 * (channels / 8) * Y_k, TAIL, epilogue(y_0_0, _mm256_maskload_ps(e_b + 8 * (channels / 8) * STEP_b_k, TAIL), zero));
+        _mm256_maskstore_ps(y + Y_w + 8 * (channels / 8) * Y_k, TAIL, epilogue(y_0_1, _mm256_maskload_ps(e_b + 8 * (channels / 8) * STEP_b_k, TAIL), zero));
+        /* row 1 of that times A */
+        const __m256 t_1_1_plus_t_1_2 = t_1_1 + t_1_2;
+        const __m256 t_1_1_minus_t_1_2 = t_1_1 - t_1_2;
+        const __m256 y_1_0 = t_1_0 + t_1_1_plus_t_1_2;
+        const __m256 y_1_1 = t_1_1_minus_t_1_2 + t_1_3;
+        _mm256_maskstore_ps(y + Y_h + 8 * (channels / 8) * Y_k, TAIL, epilogue(y_1_0, _mm256_maskload_ps(e_b + 8 * (channels / 8) * STEP_b_k, TAIL), zero));
+        _mm256_maskstore_ps(y + Y_h + Y_w + 8 * (channels / 8) * Y_k, TAIL, epilogue(y_1_1, _mm256_maskload_ps(e_b + 8 * (channels / 8) * STEP_b_k, TAIL), zero));
+    }
+}
+
+/* A tile's output at the end of the image, `rows` x `columns` of 2 x 2, for `channels` output channels: y = A^T m A. */
+OF_ITS_OWN output_edge(float *m, float *y, const float *e_b, long channels, long rows, long columns)
+{
+    for (long k = 0; k < 8 * (channels / 8); k += 8) {
+        float *m_k = m + k * M_float;
+        float *y_k = y + k * Y_k;
+        const float *e_b_k = e_b + k * STEP_b_k;
+        /* A^T times column 0 of m */
+        const __m256 m_0_0 = _mm256_loadu_ps(m_k);
+        const __m256 m_1_0 = _mm256_loadu_ps(m_k + 4 * M_point);
+        const __m256 m_2_0 = _mm256_loadu_ps(m_k + 8 * M_point);
+        const __m256 m_3_0 = _mm256_loadu_ps(m_k + 12 * M_point);
+        const __m256 m_1_0_plus_m_2_0 = m_1_0 + m_2_0;
+        const __m256 m_1_0_minus_m_2_0 = m_1_0 - m_2_0;
+        const __m256 t_0_0 = m_0_0 + m_1_0_plus_m_2_0;
+        const __m256 t_1_0 = m_1_0_minus_m_2_0 + m_3_0;
+        /* A^T times column 1 of m */
+        const __m256 m_0_1 = _mm256_loadu_ps(m_k + M_point);
+        const __m256 m_1_1 = _mm256_loadu_ps(m_k + 5 * M_point);
+        const __m256 m_2_1 = _mm256_loadu_ps(m_k + 9 * M_point);
+        const __m256 m_3_1 = _mm256_loadu_ps(m_k + 13 * M_point);
+        const __m256 m_1_1_plus_m_2_1 = m_1_1 + m_2_1;
+        const __m256 m_1_1_minus_m_2_1 = m_1_1 - m_2_1;
+        const __m256 t_0_1 = m_0_1 + m_1_1_plus_m_2_1;
+        const __m256 t_1_1 = m_1_1_minus_m_2_1 + m_3_1;
+        /* A^T times column 2 of m */
+        const __m256 m_0_2 = _mm256_loadu_ps(m_k + 2 * M_point);
+        const __m256 m_1_2 = _mm256_loadu_ps(m_k + 6 * M_point);
+        const __m256 m_2_2 = _mm256_loadu_ps(m_k + 10 * M_point);
+        const __m256 m_3_2 = _mm256_loadu_ps(m_k + 14 * M_point);
+        const __m256 m_1_2_plus_m_2_2 = m_1_2 + m_2_2;
+        const __m256 m_1_2_minus_m_2_2 = m_1_2 - m_2_2;
+        const __m256 t_0_2 = m_0_2 + m_1_2_plus_m_2_2;
+        const __m256 t_1_2 = m_1_2_minus_m_2_2 + m_3_2;
+        /* A^T times column 3 of m */
+        const __m256 m_0_3 = _mm256_loadu_ps(m_k + 3 * M_point);
+        const __m256 m_1_3 = _mm256_loadu_ps(m_k + 7 * M_point);
+        const __m256 m_2_3 = _mm256_loadu_ps(m_k + 11 * M_point);
+        const __m256 m_3_3 = _mm256_loadu_ps(m_k + 15 * M_point);
+        const __m256 m_1_3_plus_m_2_3 = m_1_3 + m_2_3;
+        const __m256 m_1_3_minus_m_2_3 = m_1_3 - m_2_3;
+        const __m256 t_0_3 = m_0_3 + m_1_3_plus_m_2_3;
+        const __m256 t_1_3 = m_1_3_minus_m_2_3 + m_3_3;
+        /* row 0 of that times A */
+        const __m256 t_0_1_plus_t_0_2 = t_0_1 + t_0_2;
+        const __m256 t_0_1_minus_t_0_2 = t_0_1 - t_0_2;
+        const __m256 y_0_0 = t_0_0 + t_0_1_plus_t_0_2;
+        const __m256 y_0_1 = t_0_1_minus_t_0_2 + t_0_3;
+        const __m256 zero = zeros;
+        _mm256_storeu_ps(y_k, epilogue(y_0_0, _mm256_loadu_ps(e_b_k), zero));
+        if (columns >= 2) {
+            const __m256 zero = zeros;
+            _mm256_storeu_ps(y_k + Y_w, epilogue(y_0_1, _mm256_loadu_ps(e_b_k), zero));
+        }
+        if (rows >= 2) {
+            /* row 1 of that times A */
+            const __m256 t_1_1_plus_t_1_2 = t_1_1 + t_1_2;
+            const __m256 t_1_1_minus_t_1_2 = t_1_1 - t_1_2;
+            const __m256 y_1_0 = t_1_0 + t_1_1_plus_t_1_2;
+            const __m256 y_1_1 = t_1_1_minus_t_1_2 + t_1_3;
+            const __m256 zero = zeros;
+            _mm256_storeu_ps(y_k + Y_h, epilogue(y_1_0, _mm256_loadu_ps(e_b_k), zero));
+            if (columns >= 2) {
+                const __m256 zero = zeros;
+                _mm256_storeu_ps(y_k + Y_h + Y_w, epilogue(y_1_1, _mm256_loadu_ps(e_b_k), zero));
+            }
+        }
+    }
+    if (channels % 8 >= 1) {
+        /* A^T times column 0 of m */
+        const __m256 m_0_0 = _mm256_loadu_ps(m + 8 * (channels / 8) * M_float);
+        const __m256 m_1_0 = _mm256_loadu_ps(m + 4 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_2_0 = _mm256_loadu_ps(m + 8 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_3_0 = _mm256_loadu_ps(m + 12 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_0_plus_m_2_0 = m_1_0 + m_2_0;
+        const __m256 m_1_0_minus_m_2_0 = m_1_0 - m_2_0;
+        const __m256 t_0_0 = m_0_0 + m_1_0_plus_m_2_0;
+        const __m256 t_1_0 = m_1_0_minus_m_2_0 + m_3_0;
+        /* A^T times column 1 of m */
+        const __m256 m_0_1 = _mm256_loadu_ps(m + M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_1 = _mm256_loadu_ps(m + 5 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_2_1 = _mm256_loadu_ps(m + 9 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_3_1 = _mm256_loadu_ps(m + 13 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_1_plus_m_2_1 = m_1_1 + m_2_1;
+        const __m256 m_1_1_minus_m_2_1 = m_1_1 - m_2_1;
+        const __m256 t_0_1 = m_0_1 + m_1_1_plus_m_2_1;
+        const __m256 t_1_1 = m_1_1_minus_m_2_1 + m_3_1;
+        /* A^T times column 2 of m */
+        const __m256 m_0_2 = _mm256_loadu_ps(m + 2 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_2 = _mm256_loadu_ps(m + 6 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_2_2 = _mm256_loadu_ps(m + 10 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_3_2 = _mm256_loadu_ps(m + 14 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_2_plus_m_2_2 = m_1_2 + m_2_2;
+        const __m256 m_1_2_minus_m_2_2 = m_1_2 - m_2_2;
+        const __m256 t_0_2 = m_0_2 + m_1_2_plus_m_2_2;
+        const __m256 t_1_2 = m_1_2_minus_m_2_2 + m_3_2;
+        /* A^T times column 3 of m */
+        const __m256 m_0_3 = _mm256_loadu_ps(m + 3 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_3 = _mm256_loadu_ps(m + 7 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_2_3 = _mm256_loadu_ps(m + 11 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_3_3 = _mm256_loadu_ps(m + 15 * M_point + 8 * (channels / 8) * M_float);
+        const __m256 m_1_3_plus_m_2_3 = m_1_3 + m_2_3;
+        const __m256 m_1_3_minus_m_2_3 = m_1_3 - m_2_3;
+        const __m256 t_0_3 = m_0_3 + m_1_3_plus_m_2_3;
+        const __m256 t_1_3 = m_1_3_minus_m_2_3 + m_3_3;
+        /* row 0 of that times A */
+        const __m256 t_0_1_plus_t_0_2 = t_0_1 + t_0_2;
+        const __m256 t_0_1_minus_t_0_2 = t_0_1 - t_0_2;
+        const __m256 y_0_0 = t_0_0 + t_0_1_plus_t_0_2;
+        const __m256 y_0_1 = t_0_1_minus_t_0_2 + t_0_3;
+        const __m256 zero = zeros;
+        _mm256_maskstore_ps(y + 8 * (channels / 8) * Y_k, TAIL, epilogue(y_0_0, _mm256_maskload_ps(e_b + 8 * (channels / 8) * STEP_b_k, TAIL), zero));
+        if (columns >= 2) {
+            const __m256 zero = zeros;
+            _mm256_maskstore_ps(y + Y_w + 8 * (channels / 8) * Y_k, TAIL, epilogue(y_0_1, _mm256_maskload_ps(e_b + 8 * (channels / 8) * STEP_b_k, TAIL), zero));
+        }
+        if (rows >= 2) {
+            /* row 1 of that times A */
+            const __m256 t_1_1_plus_t_1_2 = t_1_1 + t_1_2;
+            const __m256 t_1_1_minus_t_1_2 = t_1_1 - t_1_2;
+            const __m256 y_1_0 = t_1_0 + t_1_1_plus_t_1_2;
+            const __m256 y_1_1 = t_1_1_minus_t_1_2 + t_1_3;
+            const __m256 zero = zeros;
+            _mm256_maskstore_ps(y + Y_h + 8 * (channels / 8) * Y_k, TAIL, epilogue(y_1_0, _mm256_maskload_ps(e_b + 8 * (channels / 8) * STEP_b_k, TAIL), zero));
+            if (columns >= 2) {
+                const __m256 zero = zeros;
+                _mm256_maskstore_ps(y + Y_h + Y_w + 8 * (channels / 8) * Y_k, TAIL, epilogue(y_1_1, _mm256_maskload_ps(e_b + 8 * (channels / 8) * STEP_b_k, TAIL), zero));
+            }
+        }
     }
 }
 
@@ -225,76 +582,28 @@ static void product(const float *restrict X, const float *restrict W, float *res
     }
 }
 
-/* A^T times m along one axis of a tile, lane by lane; the results stand `step` vectors apart. The matrix:
- *      1  1  1  0
- *      0  1 -1  1
- */
-static inline void output_points(__m256 d0, __m256 d1, __m256 d2, __m256 d3, __m256 *v, int step)
+/* Memory of a call's own, for which the C library hands out that of the last call again, its pages in place. */
+__attribute__((target("no-avx"))) static float *own(long floats)
 {
-    const __m256 d1_plus_d2 = d1 + d2;
-    const __m256 d1_minus_d2 = d1 - d2;
-    v[0 * step] = d0 + d1_plus_d2;
-    v[1 * step] = d1_minus_d2 + d3;
+    float *const found = aligned_alloc(64, floats * sizeof *found);
+    if (!found) {
+        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2: no memory for transformed numbers\n", stderr);
+        abort();
+    }
+    return found;
 }
 
-/* A tile's output, one vector of output channels: A^T m A, of which `rows` x `columns` are on the image. */
-static inline __attribute__((always_inline)) void output_vector(const float *m, float *y, const float *e_b, long rows, long columns)
-{
-    __m256 t[SIDE * ALPHA], r[SIDE];
-    output_points(_mm256_loadu_ps(m), _mm256_loadu_ps(m + 4 * PLANE_M), _mm256_loadu_ps(m + 8 * PLANE_M), _mm256_loadu_ps(m + 12 * PLANE_M), t, ALPHA);
-    output_points(_mm256_loadu_ps(m + PLANE_M), _mm256_loadu_ps(m + 5 * PLANE_M), _mm256_loadu_ps(m + 9 * PLANE_M), _mm256_loadu_ps(m + 13 * PLANE_M), t + 1, ALPHA);
-    output_points(_mm256_loadu_ps(m + 2 * PLANE_M), _mm256_loadu_ps(m + 6 * PLANE_M), _mm256_loadu_ps(m + 10 * PLANE_M), _mm256_loadu_ps(m + 14 * PLANE_M), t + 2, ALPHA);
-    output_points(_mm256_loadu_ps(m + 3 * PLANE_M), _mm256_loadu_ps(m + 7 * PLANE_M), _mm256_loadu_ps(m + 11 * PLANE_M), _mm256_loadu_ps(m + 15 * PLANE_M), t + 3, ALPHA);
-    const __m256 zero = zeros;
-    if (rows > 0) {
-        output_points(t[0], t[1], t[2], t[3], r, 1);
-        if (columns > 0) _mm256_storeu_ps(y, epilogue(r[0], _mm256_loadu_ps(e_b), zero));
-        if (columns > 1) _mm256_storeu_ps(y + K, epilogue(r[1], _mm256_loadu_ps(e_b), zero));
-    }
-    if (rows > 1) {
-        output_points(t[4], t[5], t[6], t[7], r, 1);
-        if (columns > 0) _mm256_storeu_ps(y + OUT_W * K, epilogue(r[0], _mm256_loadu_ps(e_b), zero));
-        if (columns > 1) _mm256_storeu_ps(y + OUT_W * K + K, epilogue(r[1], _mm256_loadu_ps(e_b), zero));
-    }
-}
+/* V of a block, point after point, the tiles of a point in rows; one of every worker. */
+__attribute__((target("no-avx"))) static float *own_V(void) { return own(3584); }
 
-/* A tile's output, the last output channels: A^T m A, of which `rows` x `columns` are on the image. */
-static inline __attribute__((always_inline)) void output_vector_tail(const float *m, float *y, const float *e_b, long rows, long columns)
-{
-    __m256 t[SIDE * ALPHA], r[SIDE];
-    output_points(_mm256_loadu_ps(m), _mm256_loadu_ps(m + 4 * PLANE_M), _mm256_loadu_ps(m + 8 * PLANE_M), _mm256_loadu_ps(m + 12 * PLANE_M), t, ALPHA);
-    output_points(_mm256_loadu_ps(m + PLANE_M), _mm256_loadu_ps(m + 5 * PLANE_M), _mm256_loadu_ps(m + 9 * PLANE_M), _mm256_loadu_ps(m + 13 * PLANE_M), t + 1, ALPHA);
-    output_points(_mm256_loadu_ps(m + 2 * PLANE_M), _mm256_loadu_ps(m + 6 * PLANE_M), _mm256_loadu_ps(m + 10 * PLANE_M), _mm256_loadu_ps(m + 14 * PLANE_M), t + 2, ALPHA);
-    output_points(_mm256_loadu_ps(m + 3 * PLANE_M), _mm256_loadu_ps(m + 7 * PLANE_M), _mm256_loadu_ps(m + 11 * PLANE_M), _mm256_loadu_ps(m + 15 * PLANE_M), t + 3, ALPHA);
-    const __m256 zero = zeros;
-    if (rows > 0) {
-        output_points(t[0], t[1], t[2], t[3], r, 1);
-        if (columns > 0) _mm256_maskstore_ps(y, TAIL, epilogue(r[0], _mm256_maskload_ps(e_b, TAIL), zero));
-        if (columns > 1) _mm256_maskstore_ps(y + K, TAIL, epilogue(r[1], _mm256_maskload_ps(e_b, TAIL), zero));
-    }
-    if (rows > 1) {
-        output_points(t[4], t[5], t[6], t[7], r, 1);
-        if (columns > 0) _mm256_maskstore_ps(y + OUT_W * K, TAIL, epilogue(r[0], _mm256_maskload_ps(e_b, TAIL), zero));
-        if (columns > 1) _mm256_maskstore_ps(y + OUT_W * K + K, TAIL, epilogue(r[1], _mm256_maskload_ps(e_b, TAIL), zero));
-    }
-}
+/* The products of a block, likewise. */
+__attribute__((target("no-avx"))) static float *own_M(void) { return own(9728); }
 
-/* y of a block's tiles, output channels `part` * BLOCK_K and following. */
-static void output_block(const float *m, float *Y, const float *E_b, long block, long part)
-{
-    const long begin = part * BLOCK_K, end = K - begin < BLOCK_K ? K : begin + BLOCK_K;
-    for (long tile = block * TILES; tile < (block + 1) * TILES && tile < ALL_TILES; ++tile, m += ROW_M) {
-        const long n = tile / (TILES_H * TILES_W), h = tile / TILES_W % TILES_H * SIDE, w = tile % TILES_W * SIDE;
-        const long rows = OUT_H - h, columns = OUT_W - w;
-        float *y = Y + ((n * OUT_H + h) * OUT_W + w) * K;
-        long k = begin;
-        if (rows >= SIDE && columns >= SIDE)
-            for (; k + 8 <= end; k += 8) output_vector(m + k - begin, y + k, E_b + k * STEP_b_k, SIDE, SIDE);
-        else
-            for (; k + 8 <= end; k += 8) output_vector(m + k - begin, y + k, E_b + k * STEP_b_k, rows, columns);
-        if (k < end) output_vector_tail(m + k - begin, y + k, E_b + k * STEP_b_k, rows, columns);
-    }
-}
+/* A tile of x that reaches beyond the image, with zeros there; one of every worker. */
+__attribute__((target("no-avx"))) static float *own_P(void) { return own(256); }
+
+/* U of one point and part of the output channels. */
+__attribute__((target("no-avx"))) static float *own_U(void) { return own(128); }
 
 /* Whether this CPU runs the kernel. This function and the packing run on any. */
 __attribute__((target("no-avx"))) int conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_supported(void)
@@ -302,9 +611,8 @@ __attribute__((target("no-avx"))) int conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* Every worker takes a run of tasks, the parts of a block one after the other, so that V of a block is made once. The
- * scratch arrays are a call's own: it may be made from several threads at once, or after a fork, and the C library hands
- * out the memory of the last call again, its pages in place. */
+/* Every worker takes a run of tasks, the parts of a block one after the other, so that V of a block is made once. V, M
+ * and P are a call's own: it may be made from several threads at once, or after a fork. */
 /* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
  * for a register that holds one meanwhile is taken from the accumulators. */
 void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(const float *restrict X, const float *restrict W, float *Y, const float *E_b)
@@ -315,35 +623,69 @@ void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(co
     }
     const int dynamic = omp_get_dynamic();
     omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
-    float *scratch = aligned_alloc(64, 2 * SCRATCH * sizeof(float));
-    if (!scratch) {
-        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2: no memory for the transformed tiles\n", stderr);
-        abort();
-    }
-#pragma omp parallel for num_threads(THREADS) schedule(static)
+    float *const V = own_V();
+    float *const M = own_M();
+    float *const P = own_P();
+    #pragma omp parallel for num_threads(THREADS) schedule(static)
     for (long worker = 0; worker < 2; ++worker) {
-        float *v = scratch + worker * SCRATCH, *m = v + ALPHA * ALPHA * PLANE_V, *patch = m + ALPHA * ALPHA * PLANE_M;
-        long held = -1;
-        for (long task = worker * TASKS / 2; task < (worker + 1) * TASKS / 2; ++task) {
-            const long block = task / PARTS, part = task % PARTS;
-            if (block != held) input_block(X, block, v, patch);
-            held = block;
-            for (long point = 0; point < ALPHA * ALPHA; ++point)
-                product(v + point * PLANE_V, W + (part * ALPHA * ALPHA + point) * PLANE_U, m + point * PLANE_M);
-            output_block(m, Y, E_b, block, part);
+        const long begin = 3 * worker;
+        const long end = 3 * worker + 3;
+        for (long block = begin / 2; block < (end + 1) / 2; ++block) {
+            /* V = B^T x B of the block's tiles, for all parts of the output channels */
+            for (long tile = 0; tile < 6; ++tile) {
+                if (6 * block + tile < 16) {
+                    const long image = (6 * block + tile) / 16;
+                    const long h = 2 * (((6 * block + tile) / 4) % 4);
+                    const long w = 2 * ((6 * block + tile) % 4);
+                    if (h - 1 >= 0 && h - 1 < 4 && w - 1 >= 0 && w - 1 < 4) {
+                        input_tile(X + image * X_image + (h - 1) * X_h + (w - 1) * X_w, V + 16 * worker * V_point + 16 * tile * V_float);
+                    } else {
+                        padded(X + image * X_image, P + 16 * worker * P_pixel, h - 1, w - 1);
+                        input_patch(P + 16 * worker * P_pixel, V + 16 * worker * V_point + 16 * tile * V_float);
+                    }
+                } else {
+                    /* what a product makes of tiles beyond the last one is never looked at */
+                    for (long point = 0; point < 16; ++point) {
+                        for (long c = 0; c < 8; c += 8) {
+                            _mm256_storeu_ps(V + (16 * worker + point) * V_point + (16 * tile + c) * V_float, _mm256_setzero_ps());
+                        }
+                    }
+                }
+            }
+            for (long part = (begin - 2 * block > 0 ? begin - 2 * block : 0); part < (end - 2 * block < 2 ? end - 2 * block : 2); ++part) {
+                /* M = V U, point by point */
+                for (long point = 0; point < 16; ++point) {
+                    product(V + (16 * worker + point) * V_point, W + (16 * part + point) * W_point, M + (16 * worker + point) * M_point);
+                }
+                /* y = A^T M A of the block's tiles */
+                for (long tile = 0; tile < 6; ++tile) {
+                    if (6 * block + tile < 16) {
+                        const long image = (6 * block + tile) / 16;
+                        const long h = 2 * (((6 * block + tile) / 4) % 4);
+                        const long w = 2 * ((6 * block + tile) % 4);
+                        if (h < 6 && w < 6) {
+                            output_tile(M + 16 * worker * M_point + 48 * tile * M_float, Y + image * Y_image + h * Y_h + w * Y_w + 24 * part * Y_k, E_b + 24 * part * STEP_b_k, (-24 * part + 37 < 24 ? -24 * part + 37 : 24));
+                        } else {
+                            output_edge(M + 16 * worker * M_point + 48 * tile * M_float, Y + image * Y_image + h * Y_h + w * Y_w + 24 * part * Y_k, E_b + 24 * part * STEP_b_k, (-24 * part + 37 < 24 ? -24 * part + 37 : 24), -h + 7, -w + 7);
+                        }
+                    }
+                }
+            }
         }
     }
-    free(scratch);
+    free(V);
+    free(M);
+    free(P);
     omp_set_dynamic(dynamic);
 }
 
-/* Packs U of one point and part, C x BLOCK_K, in the order the products read it. */
+/* Packs U of one point and part in the order in which the products read it. */
 __attribute__((target("no-avx"))) static void pack_product(const float *restrict W, float *restrict packed)
 {
     for (long n = 0; n < 24; n += 8) {
         for (long k = 0; k < 5; ++k) {
             for (long lane = 0; lane < 8; ++lane) {
-                packed[5 * n + lane + 8 * k] = W[k * W_k + (n + lane) * W_n];
+                packed[(5 * n + lane + 8 * k) * packed_number] = W[k * U_c + (n + lane) * U_k];
             }
         }
     }
@@ -352,32 +694,35 @@ __attribute__((target("no-avx"))) static void pack_product(const float *restrict
 /* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack(const float *restrict W, float *restrict packed)
 {
-    /* G, and U of one point; computed in double, rounded once. */
-    static const double G[ALPHA][3] = {
-        { -1, 0, 0 },
-        { 1.0 / 2, 1.0 / 2, 1.0 / 2 },
-        { 1.0 / 2, -1.0 / 2, 1.0 / 2 },
-        { 0, 0, 1 },
+    /* U = G w G^T of each point; computed in double, rounded once. */
+    static const double G[] = {
+        -1, 0, 0,
+        1.0 / 2, 1.0 / 2, 1.0 / 2,
+        1.0 / 2, -1.0 / 2, 1.0 / 2,
+        0, 0, 1,
     };
-    float *u = malloc(C * BLOCK_K * sizeof(float));
-    if (!u) {
-        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack: no memory for the transformed weights\n", stderr);
-        abort();
-    }
-    for (long part = 0; part < PARTS; ++part)
-        for (long i = 0; i < ALPHA; ++i)
-            for (long j = 0; j < ALPHA; ++j) {
-                for (long k = 0; k < BLOCK_K; ++k)
-                    for (long c = 0; c < C; ++c) {
-                        double sum = 0;
-                        if (part * BLOCK_K + k < K)
-                            for (long r = 0; r < 3; ++r)
-                                for (long s = 0; s < 3; ++s)
-                                    sum += G[i][r] * G[j][s] * W[(part * BLOCK_K + k) * 45 + c * 9 + r * 3 + s * 1];
-                        u[c * BLOCK_K + k] = sum;
+    float *const U = own_U();
+    for (long part = 0; part < 2; ++part) {
+        for (long i = 0; i < 4; ++i) {
+            for (long j = 0; j < 4; ++j) {
+                for (long k = 0; k < 24; ++k) {
+                    for (long c = 0; c < 5; ++c) {
+                        if (24 * part + k < 37) {
+                            double sum = 0;
+                            for (long r = 0; r < 3; ++r) {
+                                for (long s = 0; s < 3; ++s) {
+                                    sum = sum + G[i * G_point + r * G_tap] * G[j * G_point + s * G_tap] * W[(24 * part + k) * W_k + c * W_c + r * W_r + s * W_s];
+                                }
+                            }
+                            U[c * U_c + k * U_k] = sum;
+                        } else {
+                            U[c * U_c + k * U_k] = 0;
+                        }
                     }
-                pack_product(u, packed);
-                packed += PLANE_U;
+                }
+                pack_product(U, packed + (16 * part + 4 * i + j) * packed_point);
             }
-    free(u);
+        }
+    }
+    free(U);
 }

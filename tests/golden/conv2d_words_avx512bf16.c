@@ -155,9 +155,10 @@ static uint16_t *copied(const uint16_t *restrict X)
         fputs("conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16: no memory for a copy of the input\n", stderr);
         abort();
     }
+    const long words_row = 6, X_row = 5, words_number = 1;
     for (long run = 0; run < 24; ++run) {
-        memcpy(words + run * 6, X + run * 5, 5 * sizeof *words);
-        memset(words + run * 6 + 5, 0, 1 * sizeof *words);
+        memcpy(words + run * words_row, X + run * X_row, 5 * sizeof *words);
+        memset(words + run * words_row + 5 * words_number, 0, 1 * sizeof *words);
     }
     return words;
 }
@@ -188,11 +189,20 @@ void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16(const
 /* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 1 x 3. */
 __attribute__((target("no-avx"))) void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_pack(const uint16_t *restrict W, uint16_t *restrict packed)
 {
-    for (long k = 0; k <= 0; k += 48)
-        for (long c = 0; c < 3; c += 1)
-            for (long r = 0; r < 1; r += 1)
-                for (long s = 0; s < 3; s += 1)
-                    for (long lane = 0; lane < 48; ++lane)
-                        for (long number = 0; number < 2; ++number)
-                            *packed++ = k + lane < 37 && c * 2 + number < 5 ? W[(k + lane) * 15 + (c * 2 + number) * 3 + r * 3 + s * 1] : 0;
+    const long W_k = 15, W_c = 3, W_s = 1;
+    for (long c = 0; c < 3; ++c) {
+        for (long s_u = 0; s_u < 3; ++s_u) {
+            for (long k_u = 0; k_u < 3; ++k_u) {
+                for (long lane = 0; lane < 16; ++lane) {
+                    for (long number = 0; number < 2; ++number) {
+                        if (16 * k_u + lane < 37 && 2 * c + number < 5) {
+                            packed[32 * k_u + 2 * lane + 288 * c + 96 * s_u + number] = W[(16 * k_u + lane) * W_k + (2 * c + number) * W_c + s_u * W_s];
+                        } else {
+                            packed[32 * k_u + 2 * lane + 288 * c + 96 * s_u + number] = 0;
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

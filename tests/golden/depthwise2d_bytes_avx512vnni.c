@@ -176,10 +176,20 @@ void depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a
 /* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
 __attribute__((target("no-avx"))) void depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_pack(const int8_t *restrict W, int8_t *restrict packed)
 {
-    for (long c = 0; c <= 32; c += 16)
-        for (long r = 0; r < 3; r += 1)
-            for (long s = 0; s < 3; s += 1)
-                for (long lane = 0; lane < 16; ++lane)
-                    for (long number = 0; number < 4; ++number)
-                        *packed++ = c + lane < 37 && number == 0 ? W[(c + lane) * 9 + r * 3 + s * 1] : 0;
+    const long W_c = 9, W_r = 3, W_s = 1;
+    for (long c = 0; c < 48; c += 16) {
+        for (long r = 0; r < 3; ++r) {
+            for (long s_u = 0; s_u < 3; ++s_u) {
+                for (long lane = 0; lane < 16; ++lane) {
+                    for (long number = 0; number < 4; ++number) {
+                        if (c + lane < 37 && number == 0) {
+                            packed[36 * c + 4 * lane + 192 * r + 64 * s_u + number] = W[(c + lane) * W_c + r * W_r + s_u * W_s];
+                        } else {
+                            packed[36 * c + 4 * lane + 192 * r + 64 * s_u + number] = 0;
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

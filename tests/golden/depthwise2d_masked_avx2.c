@@ -36,10 +36,6 @@ static const long Y_n = 2664;
 static const long Y_h = 296;
 static const long Y_w = 37;
 static const long Y_c = 1;
-static const long W_c = 9;
-static const long W_axis1 = 9;
-static const long W_r = 3;
-static const long W_s = 1;
 /* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
@@ -222,6 +218,7 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2(const float *res
 /* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
 __attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_c = 9, W_r = 3, W_s = 1;
     for (long c = 0; c < 40; c += 8) {
         for (long r = 0; r < 3; ++r) {
             for (long s = 0; s < 3; ++s) {

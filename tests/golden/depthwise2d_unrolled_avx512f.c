@@ -34,10 +34,6 @@ static const long Y_n = 2664;
 static const long Y_h = 296;
 static const long Y_w = 37;
 static const long Y_c = 1;
-static const long W_c = 9;
-static const long W_axis1 = 9;
-static const long W_r = 3;
-static const long W_s = 1;
 #define TAIL ((__mmask16)0x001f) /* the 5 lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
@@ -484,6 +480,7 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx512f(const float *
 /* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
 __attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_c = 9, W_r = 3, W_s = 1;
     for (long c = 0; c < 48; c += 16) {
         for (long r_u = 0; r_u < 3; ++r_u) {
             for (long s_u = 0; s_u < 3; ++s_u) {

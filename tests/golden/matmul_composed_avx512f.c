@@ -35,8 +35,6 @@ static const long X_m = 19;
 static const long X_k = 1;
 static const long Y_m = 50;
 static const long Y_n = 1;
-static const long W_k = 50;
-static const long W_n = 1;
 #define TAIL ((__mmask16)0x0003) /* the 2 lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
@@ -182,6 +180,7 @@ void matmul_f32_m23_n50_k19__avx512f(const float *restrict X, const float *restr
 /* Packs weights that lie as b[k, n] of 19 x 50. */
 __attribute__((target("no-avx"))) void matmul_f32_m23_n50_k19__avx512f_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_k = 50, W_n = 1;
     for (long n = 0; n < 64; n += 16) {
         for (long k = 0; k < 19; ++k) {
             for (long lane = 0; lane < 16; ++lane) {

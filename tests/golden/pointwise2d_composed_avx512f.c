@@ -38,8 +38,6 @@ static const long X_w = 1;
 static const long Y_n = 1782;
 static const long Y_k = 99;
 static const long Y_w = 1;
-static const long W_k = 12;
-static const long W_c = 1;
 #define TAIL ((__mmask16)0x0007) /* the 3 lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
@@ -199,6 +197,7 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f(const float *re
 /* Packs weights that lie as w[k, c] of 18 x 12. */
 __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_k = 12, W_c = 1;
     for (long c = 0; c < 12; ++c) {
         for (long k_u = 0; k_u < 8; ++k_u) {
             packed[k_u + 8 * c] = W[k_u * W_k + c * W_c];

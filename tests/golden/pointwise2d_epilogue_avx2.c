@@ -53,8 +53,6 @@ static const long STEP_z_k = 99;
 static const long STEP_z_w = 1;
 static const long STEP_s_n = 99;
 static const long STEP_s_w = 1;
-static const long W_k = 12;
-static const long W_c = 1;
 /* The 3 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
@@ -385,6 +383,7 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h
 /* Packs weights that lie as w[k, c] of 18 x 12. */
 __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_k = 12, W_c = 1;
     for (long c_2 = 0; c_2 < 12; c_2 += 6) {
         for (long c_1 = c_2; c_1 < c_2 + 6; c_1 += 2) {
             for (long c = 0; c < 2; ++c) {

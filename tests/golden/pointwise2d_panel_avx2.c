@@ -34,8 +34,6 @@ static const long X_w = 1;
 static const long Y_n = 1782;
 static const long Y_k = 99;
 static const long Y_w = 1;
-static const long W_k = 12;
-static const long W_c = 1;
 enum { THREADS = 2 };
 
 #ifdef _OPENMP
@@ -199,6 +197,7 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2(const float *re
 /* Packs weights that lie as w[k, c] of 18 x 12. */
 __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_k = 12, W_c = 1;
     for (long k_1 = 0; k_1 < 18; k_1 += 6) {
         for (long k = k_1; k < k_1 + 6; k += 3) {
             for (long c = 0; c < 12; ++c) {

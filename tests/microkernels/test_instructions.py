@@ -20,7 +20,7 @@ from microkernels.tile.lanes import exchange_definitions, lanes_definition, own_
 from tiling.loops.functions import fma
 from tiling.loops.index import LANE, ZERO, constant
 from tiling.loops.interpret import NUMPY, interpret
-from tiling.loops.language import Address, Buffer, Do, Immediate, Invoke, Kernel, Load, Mask, Store
+from tiling.loops.language import Address, Buffer, Do, Immediate, Invoke, Kernel, Load, Mask, Number, Store
 
 ROWS = [
     pytest.param("portable"),
@@ -30,13 +30,18 @@ LARGEST_GROUP = {4: 4, 8: 8, 16: 8}  # channels in a group, by lanes
 ALIGNED, ROOM, TRIALS = 64, 256, 60
 # What a file defines for itself, and a fence, which has no result.
 WITHOUT_RESULT = {"own", "zeros", "stream_fence"}
+# Instructions by the names of functions: of vectors, and the narrow stores. One of them takes a number as it stands.
+OF_FUNCTIONS = ("arithmetic", "narrow")
+OPERATIONS = ("add", "sub", "neg", "mul")
+FACTOR = Number(-5.5)
 C_TYPES = {np.uint16: "uint16_t", np.uint8: "uint8_t", np.int8: "int8_t"}
 
 
 def forms(isa):
     """(name, instruction) of every instruction of a row that has a result, by the fields of `Instructions`."""
     row = instructions_of(isa)
-    found = {name: getattr(row, name) for name in Instructions.__dataclass_fields__ if name != "narrow"}
+    found = {name: getattr(row, name) for name in Instructions.__dataclass_fields__ if name not in OF_FUNCTIONS}
+    found |= row.arithmetic
     if isa.numbers is None:
         del found["alone"], found["alone_tail"]
     for function, stores in row.narrow.items():
@@ -45,7 +50,7 @@ def forms(isa):
 
 
 def operands_of(instruction):
-    return list(dict.fromkeys(name for _, name, _, _ in Formatter().parse(instruction.text) if name))
+    return list(dict.fromkeys(name for _, name, _, _ in Formatter().parse(instruction.text) if name not in ("s", None)))
 
 
 def gives_value(name):
@@ -65,6 +70,8 @@ def dtypes(name, isa):
     if name.startswith("alone"):
         memory = {"uint16_t": np.uint16, "uint8_t": np.uint8}[isa.numbers.number]
     sums = np.int32 if isa.dtype == "int8" else np.float32
+    if name in OPERATIONS:
+        return memory, np.float32, None
     if name == "floats":
         return memory, sums, None
     if name == "exchange":
@@ -84,7 +91,7 @@ def file_of(isa):
         memory, _, _ = dtypes(name, isa)
         element = C_TYPES.get(memory, isa.word)
         for used in masks(name, isa.lanes):
-            text = {"p": "p", "lanes": f"FIRST_{used}", "c": str(used)}
+            text = {"p": "p", "s": str(FACTOR.value), "lanes": f"FIRST_{used}", "c": str(used)}
             if name == "alone_tail":
                 lines += ["#undef TAIL", f"#define TAIL FIRST_{used}", f"#define words_at_tail words_at_tail_{used}"]
                 lines += [line.replace("words_at(", f"words_at_{used}(") for line in own_definitions(isa, True, 1)]
@@ -142,7 +149,7 @@ def interpreted(name, instruction, used, given, out):
         (o, fixed.get(o, Load(o, (LANE,))))
         for o in dict.fromkeys((*operands_of(instruction), *(["lanes"] * (used > 0 and "tail" in name))))
     )
-    invoke = Invoke(instruction, operands)
+    invoke = Invoke(instruction, (*operands, ("s", FACTOR)) if name == "mul" else operands)
     statement = Store("out", (LANE,), invoke) if gives_value(name) else Do(invoke)
     buffers = tuple(Buffer(array, values.shape, ("at",)) for array, values in arrays.items())
     interpret(Kernel(buffers, (statement,)), arrays)
@@ -175,7 +182,8 @@ def test_each_instruction_means_what_the_cpu_does(row):
                 real["p"] = aligned(memory, ROOM)
                 real["p"][...] = given.get("p", 0)
                 expected = out.copy()
-                interpreted(name, instruction, used, meant, expected)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    interpreted(name, instruction, used, meant, expected)
                 pointers = [real[o].ctypes.data if o in real else None for o in operands_of(instruction)]
                 pointers = (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
                 getattr(library, f"do_{name}_{used}")(pointers, ctypes.c_void_p(out.ctypes.data))

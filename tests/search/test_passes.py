@@ -27,11 +27,21 @@ def test_the_loops_after_each_pass(capsys):
     printed = capsys.readouterr()
     problem, scheme, *_ = printed.out.splitlines()
     assert problem.startswith("# conv2d c=8,h=12,w=12,k=16,r=3,s=3,") and scheme == f"# {SCHEME}"
-    unneeded = {"load zero", "stream stores", "store lines"}
+    unneeded = {"share sums", "load zero", "stream stores", "store lines"}
     assert headings(printed.out) == [name for name in names() if name not in unneeded]
     assert "      tile 4wx4k:\n" in printed.out and "acc_0_0 = fma(x: x_0, w: w_0, acc: acc_0_0)" in printed.out
     assert "(as before)" in printed.out  # no core loops to bind
     assert "GFLOP" not in printed.out and printed.err == ""
+
+
+def test_winograds_loops_are_those_around_a_product_and_its_own(capsys):
+    winograd = [*GIVEN[:3], "F(2x2,3x3) B(6,16) T(n,4) S(c) T(k,8) U(m,6) V(n,4)", *GIVEN[4:]]
+    assert conv(*winograd) == 0
+    printed = capsys.readouterr().out
+    assert headings(printed)[0] == "lower" and "share sums" in headings(printed)
+    assert "\ninput_tile(x, v):\n" in printed and "\nproduct(X, W, Y):\n" in printed
+    assert conv(*winograd, "share sums") == 0
+    assert "m_1_0_plus_m_2_0 = m_1_0 + m_2_0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["split cases", "split-cases", "lower"])
@@ -76,7 +86,6 @@ def test_a_pass_that_a_kernel_does_not_need(capsys):
 @pytest.mark.parametrize(
     "shape, more",
     [
-        (SHAPE, ["--scheme", "F(2x2,3x3) B(6,16) T(n,4) S(c) T(k,8) U(m,6) V(n,4)"]),
         (SHAPE, ["--target", "cuda-twin"]),
         (SHAPE, ["--target", "cuda", "--device", "H200"]),
     ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from math import prod
@@ -13,8 +13,8 @@ import numpy as np
 
 from cpu.codegen.check import is_blocked
 from cpu.codegen.inside import facts_of
+from cpu.codegen.pack import pack_loops
 from cpu.passes.order import PACK_WEIGHTS, stages
-from cpu.passes.packing import packing
 from microkernels.tile.isa import EVERY_ISA, ISAS, Isa
 from tests.support import random_cases
 from tests.support.loops import Arrays, result, statements
@@ -26,6 +26,7 @@ from tiling.loops.rewrite import parts_of
 from tiling.operators import conv2d
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
+from tiling.rewrite.words import packed_elements
 from tiling.scheme import Scheme
 from tiling.text.notation import parse
 
@@ -142,10 +143,16 @@ def unread(buffer: Buffer, dtype: np.dtype) -> np.ndarray:
     return np.full(buffer.shape, np.nan if dtype == np.float32 else 0x7FC07FC0, dtype)
 
 
-def by_loops(plain: Kernel, after: Kernel, w: np.ndarray) -> np.ndarray:
-    """The weights as the kernel's own packing leaves them."""
-    found = {"W": w, "packed": unread(next(b for b in after.arrays if b.name == "W"), w.dtype)}
-    interpret(packing(plain, after), found)
+def packed_forms(forms: Mapping[str, Kernel]) -> tuple[Kernel, Kernel]:
+    """The kernel before W is packed, and after that. forms: all stages."""
+    names = list(forms)
+    return forms[names[names.index(PACKING) - 1]], forms[PACKING]
+
+
+def by_loops(scheme: Scheme, w: np.ndarray) -> np.ndarray:
+    """The weights as the kernel's own packing leaves them. Numbers that it left out would be -1."""
+    found = {"W": w, "packed": np.full(packed_elements(scheme), -1).astype(w.dtype)}
+    interpret(pack_loops(scheme), found)
     return found["packed"]
 
 

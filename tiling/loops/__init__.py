@@ -10,6 +10,7 @@ Read in this order:
     lower       a scheme as plain loops of the language
     interpret   runs loops of any form
     functions   what the functions of values mean
+    sums        sums of registers by numbers, as values
     rewrite     the walks that passes share
     listing     a kernel of any form as pseudo-code
 """

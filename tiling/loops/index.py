@@ -14,7 +14,10 @@ Range = tuple[int, int]  # the least and the largest value, both included
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One operation on indices: "/" or "%" by a positive number (rounded down), "^" bit by bit, "min", or "max"."""
+    """One operation on indices: "/" or "%" by a positive number (rounded down), "min", "max", or "^".
+
+    "^", exclusive or of the bits, is of two numbers that are not negative.
+    """
 
     operation: str
     left: Index
@@ -132,7 +135,8 @@ class Index:
         for term, c in self.terms:
             sign, size = ("-" if c < 0 else "+"), abs(c)
             # A sign binds more tightly than a quotient: -(h / 2), where -h / 2 would round -h.
-            apart = isinstance(term, Part) and (size != 1 or (c < 0 and not text and term.operation in ("/", "%")))
+            quotient = isinstance(term, Part) and term.operation in ("/", "%")
+            apart = quotient and (size != 1 or (c < 0 and not text))
             name = f"({term})" if apart else str(term)
             one = name if size == 1 else f"{size}*{name}"
             text += f" {sign} {one}" if text else (f"-{one}" if c < 0 else one)
@@ -172,8 +176,8 @@ def applied(operation: str, left: Index, right: Index) -> Index:
         return left // right.offset
     if operation == "%":
         return left % right.offset
-    if operation == "^" and right == ZERO:
-        return left
+    if operation == "^" and ZERO in (left, right):
+        return left if right == ZERO else right
     return Index(((Part(operation, left, right), 1),))
 
 
@@ -188,7 +192,7 @@ def _part_within(part: Part, ranges: Mapping[str, Range]) -> Range:
     if part.operation == "%":
         inside = low // least == high // least
         return (low % least, high % least) if inside else (0, least - 1)
-    if part.operation == "^":  # of numbers that are not negative
+    if part.operation == "^":
         return 0, (1 << max(high, most).bit_length()) - 1
     operation = _OPERATIONS[part.operation]
     return operation(low, least), operation(high, most)

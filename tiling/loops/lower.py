@@ -81,7 +81,7 @@ def arrays(problem: Problem) -> tuple[Buffer, ...]:
     )
 
 
-def words_of(problem: Problem, tensor: Tensor) -> int:
+def words_per_block(problem: Problem, tensor: Tensor) -> int:
     """The words of 32 bits that an element of an input has, where an element is a block for matrix instructions; 0
     where it is one number or word.
     """
@@ -91,10 +91,10 @@ def words_of(problem: Problem, tensor: Tensor) -> int:
 
 def shape_of(problem: Problem, tensor: Tensor) -> tuple[int, ...]:
     """The extents of a tensor's axes in the loops. The words of a block are an axis of their own."""
-    if not words_of(problem, tensor):
+    if not words_per_block(problem, tensor):
         return tensor.shape
     if not tensor.reach:
-        return (*tensor.shape, words_of(problem, tensor))
+        return (*tensor.shape, words_per_block(problem, tensor))
     # Blocks that overlap run on over the next columns, so a row is one axis.
     *lines, columns, pixel = tensor.shape
     return (*lines, columns * pixel)
@@ -110,7 +110,8 @@ def dtype_of(problem: Problem, tensor: Tensor) -> str:
     """The dtype of a tensor's elements."""
     # An x that is read by vectors keeps its narrow numbers in memory.
     number, _, words = problem.dtype.partition("x")
-    word = f"{number}x{problem.numbers_per_group // words_of(problem, tensor)}" if words_of(problem, tensor) else ""
+    in_block = words_per_block(problem, tensor)
+    word = f"{number}x{problem.numbers_per_group // in_block}" if in_block else ""
     x = {"int8": "u8"}.get(number, number) if words and problem.lanewise else problem.dtype
     return word or {"output": problem.output_dtype, "epilogue": "f32", "broadcast": x}.get(tensor.role, problem.dtype)
 
@@ -118,14 +119,14 @@ def dtype_of(problem: Problem, tensor: Tensor) -> str:
 def axes_of(problem: Problem, tensor: Tensor) -> tuple[str, ...]:
     """A name for each axis: the first dim that moves along it, such as h for `h + r - 1`."""
     axes = [index.terms[0][0] if index.terms else f"axis{axis}" for axis, index in enumerate(tensor.indices)]
-    if words_of(problem, tensor):
+    if words_per_block(problem, tensor):
         axes = [*(axes[:-2] if tensor.reach else axes), WORD]
     return tuple(axes)
 
 
 def in_words(problem: Problem, tensor: Tensor, at: tuple[Index, ...], word: Index) -> tuple[Index, ...]:
     """The place of a word of the element `at` of a tensor; the element itself where it is no block."""
-    if not words_of(problem, tensor):
+    if not words_per_block(problem, tensor):
         return at
     if not tensor.reach:
         return (*at, word)
@@ -298,7 +299,7 @@ class _Tile:
     @property
     def words(self) -> int:
         """The words of a block, 0 where products are not of blocks."""
-        return words_of(self.problem, self.problem.broadcast)
+        return words_per_block(self.problem, self.problem.broadcast)
 
     def _each_output(self, body: Body, words: int = 0) -> Body:
         """Loops over the outputs of the tile: rows, vectors, lanes. words: a product of so many words each."""
@@ -370,16 +371,10 @@ class _Tile:
 
     def epilogue(self, value: EpilogueValue) -> Value:
         """An epilogue's expression over the sum of this output."""
-        if isinstance(value, Sum):
-            floats = self.problem.sum_dtype == "s32" and not self.problem.keeps_sums
-            return Apply("to_f32", (self.sum,)) if floats else self.sum
-        if isinstance(value, Constant):
-            return Number(value.value)
-        if isinstance(value, Array):
-            array = next(array for array in self.problem.epilogue_arrays if array.name == value.name)
-            return Load(f"E_{value.name}", self.element(array))
-        assert isinstance(value, Applied)
-        return Apply(value.operation, tuple(self.epilogue(argument) for argument in value.arguments))
+        floats = self.problem.sum_dtype == "s32" and not self.problem.keeps_sums
+        found = Apply("to_f32", (self.sum,)) if floats else self.sum
+        arrays = {a.name: Load(f"E_{a.name}", self.element(a)) for a in self.problem.epilogue_arrays}
+        return epilogue_of(value, found, arrays)
 
     def rounded(self, value: Value) -> Value:
         """The value as a number of the output, where that has fewer bits."""
@@ -474,6 +469,18 @@ class _Tile:
     @staticmethod
     def guarded(tests: tuple[Condition, ...], body: Body) -> Body:
         return (If(tests, body),) if tests else body
+
+
+def epilogue_of(value: EpilogueValue, found: Value, arrays: Mapping[str, Load]) -> Value:
+    """An epilogue's expression over the sum `found` and elements of its arrays."""
+    if isinstance(value, Sum):
+        return found
+    if isinstance(value, Constant):
+        return Number(value.value)
+    if isinstance(value, Array):
+        return arrays[value.name]
+    assert isinstance(value, Applied)
+    return Apply(value.operation, tuple(epilogue_of(argument, found, arrays) for argument in value.arguments))
 
 
 def _unrolled(dim: str, extent: int, body: Body) -> Body:

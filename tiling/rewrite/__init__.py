@@ -5,7 +5,12 @@ Read in this order:
     dot_groups  a problem of narrow numbers as one of dot groups
     flattened   a convolution with its pixels as one dim
     grouped     convolutions of few channels per group: several groups in one vector
+    im2col      the copies of x that dot groups need
     pointwise   pointwise convolutions of channels-first images as matrix products
     strips      which strips of an image a scheme may copy, S(x)
     winograd    Winograd's algorithm for 3 x 3 convolutions of stride 1
+    winograd_tiles  its transforms of tiles, as functions of loops
+    winograd_loops  its loops around the products
+    winograd_weights  its packing: the transform of the weights
+    words       what a word of the weights holds, and how many numbers a packed copy has
 """

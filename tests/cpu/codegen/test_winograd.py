@@ -13,7 +13,6 @@ import pytest
 from bench.run.algorithms import computed_by
 from bench.run.contest import contest
 from cpu.codegen.emit import emit
-from cpu.codegen.transform import transform_lines
 from cpu.kernel.callable import build
 from cpu.kernel.measure import WrongResult, bound_of, check_exact, exact_case
 from cpu.kernel.saved import load
@@ -61,24 +60,6 @@ def test_the_transforms_compute_a_convolution(m):
     assert times(matrices.output, points) == [sum(x[i + j] * w[j] for j in range(3)) for i in range(m)]
 
 
-@pytest.mark.parametrize("m", SIZES)
-@pytest.mark.parametrize("name", ["input", "output"])
-def test_emitted_transforms_are_their_matrices(m, name):
-    """The C text read as Python, on fractions; and shared sums leave fewer terms."""
-    matrix, names = getattr(transforms(m), name), [f"d{i}" for i in range(m + 2)]
-    lines, results = transform_lines(matrix, names, ISAS["portable"])
-    values = {name: Fraction(i * i + 1, 7) for i, name in enumerate(names)}
-    scope = dict(values, spread=lambda value: Fraction(value))
-    python = [line.removeprefix("const vec ").rstrip(";").replace("f)", ")") for line in lines]
-    for line in python:
-        exec(line, scope)
-    computed = [eval(result.replace("f)", ")"), scope) for result in results]
-    assert computed == [sum(a * values[n] for a, n in zip(row, names)) for row in matrix]
-    assert sum(text.count(" + ") + text.count(" - ") for text in (*lines, *results)) <= sum(
-        sum(value != 0 for value in row) - 1 for row in matrix
-    )
-
-
 @pytest.mark.parametrize(
     "name, isa",
     [(name, "portable") for name in CASES]
@@ -93,8 +74,9 @@ def test_kernels_are_exact_on_whole_numbers(name, isa):
 def test_every_function_that_is_called_is_defined(name, isa):
     """A compiler may drop the call and take the text all the same: another one, or another option, would not."""
     text = emit(parse(CASES[name][0], text_of(*CASES[name], ISAS[isa].lanes)), ISAS[isa]).text
-    defined = re.findall(r"^static inline .*?void (\w+)\(", text, re.MULTILINE)
-    assert set(re.findall(r"\b((?:input|output)_(?:vector\w*|points))\(", text)) <= set(defined)
+    defined = re.findall(r"^OF_ITS_OWN (\w+)\(", text, re.MULTILINE)
+    called = set(re.findall(r"^ +((?:input|output)_\w+|padded)\(", text, re.MULTILINE))
+    assert called == set(defined) and {"input_tile", "output_tile"} <= called
 
 
 @pytest.mark.parametrize("name", EPILOGUES)

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from cpu.codegen.inside import facts_of
+from cpu.codegen.pack import pack_loops
 from cpu.passes.exchange_lanes import exchange_of
-from cpu.passes.order import LOWER, packed_forms, stages
-from cpu.passes.packing import packing
+from cpu.passes.order import LOWER, stages
 from cpu.reference.oracle import reference
 from cpu.runtime.numbers import to_bits
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa import ISAS, isa_named
 from tests.support.loops import inputs, result
-from tests.support.passes import around, instructions, packed, stages_by_name
+from tests.support.passes import around, instructions, packed, packed_forms, stages_by_name
 from tiling.loops.index import LANE, ZERO, applied, constant, variable
 from tiling.loops.interpret import Fault, interpret
 from tiling.loops.language import (
@@ -37,6 +37,7 @@ from tiling.loops.rewrite import places
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.grouped import grouped2d
+from tiling.rewrite.words import packed_elements
 from tiling.text.notation import parse
 
 NAME = "exchange lanes"
@@ -149,17 +150,17 @@ def test_words_of_narrow_numbers_go_to_the_lanes_of_their_group(size):
     """bf16: a word holds two channels, and c counts words."""
     problem = grouped2d(conv2d(c=24, k=24, groups=24 // size, h=2, w=3, r=1, s=1, dtype="bf16", output_dtype="f32"))
     text = f"R(k) R(h) S(y) U(c,{size // 2}) U(w,3) D(c,2) V(k,16)"
-    forms = dict(stages(facts_of(scheme_in_dot_groups(parse(problem, text)), isa_named("avx512bf16"), False)))
+    scheme = parse(problem, text)
+    forms = dict(stages(facts_of(scheme_in_dot_groups(scheme), isa_named("avx512bf16"), False)))
     rng = np.random.default_rng(size)
     x, w = (rng.integers(-4, 5, shape).astype(np.float32) for shape in (problem.broadcast.shape, problem.vector.shape))
     words = np.ascontiguousarray(to_bits(np.moveaxis(w, 1, -1), "bf16")).view(np.uint32)  # k, r, s, words of c
     given = {"X": to_bits(x, "bf16"), "W": np.moveaxis(words, -1, 1).astype(np.float64)}
-    pack = packing(*packed_forms(forms))
-    copied = {"W": given["W"], "packed": np.full(pack.arrays[1].shape, np.nan)}
-    interpret(pack, copied)
+    numbers = {"W": to_bits(w, "bf16"), "packed": np.zeros(packed_elements(scheme), np.uint16)}
+    interpret(pack_loops(scheme), numbers)
     for name, kernel in forms.items():
         before = kernel.arrays == forms[LOWER].arrays
-        weights = given["W"] if before else copied["packed"]
+        weights = given["W"] if before else numbers["packed"].view(np.uint32)
         found = result(kernel, given | {"W": weights.astype(np.uint32)})
         np.testing.assert_array_equal(found, reference(problem, x, w), err_msg=name)
     assert bool(instructions(forms["unroll"], "exchange")) == (size > 2)

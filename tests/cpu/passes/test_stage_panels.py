@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cpu.codegen.inside import facts_of
+from cpu.codegen.pack import pack_loops
 from cpu.passes.order import stages
-from cpu.passes.packing import packing
 from cpu.passes.stage_panels import Plan, plan_panels, stage_panels
 from microkernels.tile.isa import ISAS
 from tests.support.kernel_cases import CASES
@@ -78,7 +78,7 @@ def tiles(kernel: Kernel) -> list[Block]:
 def test_every_form_of_a_kernel_along_pixels_computes_the_same(name):
     x, w, y = numbers()
     found = kernels(scheme_of(name))
-    packs = packing(found["lower"], found["pack weights"])
+    packs = pack_loops(scheme_of(name))
     assert list(found)[:3] == ["lower", "pack weights", "stage panels"]
     for stage in ("pack weights", "stage panels", "vectorise", list(found)[-1]):
         np.testing.assert_array_equal(computed(found[stage], x, w, packs), y, stage)

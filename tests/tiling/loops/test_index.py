@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiling.loops.index import Index, Part, applied, constant, variable
+from tiling.loops.index import LANE, Index, Part, applied, constant, variable
 
 NAMES = "hrs"
 RANGES = {"h": (-2, 4), "r": (0, 2), "s": (1, 3)}
@@ -48,6 +48,14 @@ def test_operations_mean_what_they_do_to_numbers(a, b, number, by):
     assert values(applied("min", a, b)) == list(map(min, pairs)) and values(applied("max", a, b)) == list(
         map(max, pairs)
     )
+
+
+def test_exclusive_or_is_that_of_the_bits():
+    met = applied("^", variable("c"), variable("lane") % 4)
+    points = [{"c": c, "lane": lane} for c in range(4) for lane in range(16)]
+    assert all(met.at(point) == point["c"] ^ (point["lane"] % 4) for point in points)
+    assert met.within({"c": (0, 3), "lane": (0, 15)}) == (0, 3) and str(met * 2 + 1) == "2*(c ^ lane % 4) + 1"
+    assert applied("^", constant(0), variable("c")) == variable("c") and met.replaced({"c": constant(0)}) == LANE % 4
 
 
 @given(indices, indices, indices)
