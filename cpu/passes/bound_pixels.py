@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cpu.passes.unroll import decided
 from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
 from tiling.loops.language import (
     Block,
@@ -26,7 +27,7 @@ from tiling.loops.language import (
     Store,
     with_blocks,
 )
-from tiling.loops.rewrite import conditions_of, with_indices
+from tiling.loops.rewrite import conditions_of, with_conditions, with_indices
 from tiling.tensor import FlatPixels
 
 LINE, ROW = "line", "w_u"  # the row of y, and the row of a tile
@@ -46,7 +47,7 @@ def _tiles(body: Body, flat: FlatPixels) -> Body:
             continue
         asked = next(filter(None, (_point(test, flat) for test in conditions_of(statement.body))), None)
         if asked is None:  # the only point of a tile whose place is a number
-            found.append(statement)
+            found.append(replace(statement, body=with_conditions(statement.body, decided)))
             continue
         first = asked.replaced({ROW: ZERO})
         if not first.is_constant:

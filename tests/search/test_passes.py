@@ -27,7 +27,8 @@ def test_the_loops_after_each_pass(capsys):
     printed = capsys.readouterr()
     problem, scheme, *_ = printed.out.splitlines()
     assert problem.startswith("# conv2d c=8,h=12,w=12,k=16,r=3,s=3,") and scheme == f"# {SCHEME}"
-    unneeded = {"share sums", "load zero", "stream stores", "store lines"}
+    unneeded = {"exchange lanes", "stage strips", "bound pixels", "share sums", "matrix tiles", "transpose stores"}
+    unneeded |= {"load zero", "stream stores", "store lines"}
     assert headings(printed.out) == [name for name in names() if name not in unneeded]
     assert "      tile 4wx4k:\n" in printed.out and "acc_0_0 = fma(x: x_0, w: w_0, acc: acc_0_0)" in printed.out
     assert "(as before)" in printed.out  # no core loops to bind
@@ -74,7 +75,7 @@ def sentence(capsys) -> str:
 def test_an_unknown_name_is_one_sentence_that_lists_the_names(capsys):
     assert conv(*GIVEN, "split") == 2
     said = sentence(capsys)
-    assert "--show-passes split: there is no such pass; there are lower, pack weights, " in said
+    assert "--show-passes split: there is no such pass; there are lower, exchange lanes, pack weights, " in said
     assert all(name in said for name in names())
 
 

@@ -140,7 +140,8 @@ def packed(plain: Kernel, packing: Kernel, w: np.ndarray) -> np.ndarray:
 
 def unread(buffer: Buffer, dtype: np.dtype) -> np.ndarray:
     """What packed weights hold where nobody has written, and nobody may read."""
-    return np.full(buffer.shape, np.nan if dtype == np.float32 else 0x7FC07FC0, dtype)
+    number = 0x7FC07FC0 if dtype.itemsize == 4 else 0x5A
+    return np.full(buffer.shape, np.nan if dtype == np.float32 else number, dtype)
 
 
 def packed_forms(forms: Mapping[str, Kernel]) -> tuple[Kernel, Kernel]:

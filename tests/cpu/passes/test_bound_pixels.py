@@ -82,6 +82,14 @@ def test_a_point_at_a_number_needs_no_loop():
     check(problem, found, "matrix tiles")
 
 
+def test_a_point_at_a_number_that_is_no_output_still_begins():
+    """A later pass over a point in a gap: nothing is taken up, and the sums begin with 0."""
+    image = dict(c=8, h=2, w=1, r=2, s=2, padding=((1, 0), (1, 0)))
+    problem, found = stages_of("T(c,2) L(hw, 1x1 + 1x1 + 1x1) S(y) T(r,2) T(s,2) U(hw,λ)", **image)
+    for name in (NAME, "matrix tiles", "vectorise", "store lines"):
+        check(problem, found, name)
+
+
 def test_what_is_no_output_begins_with_zero():
     """A later pass takes up the pixels. Gaps have no place in y to wait in."""
     problem, found = stages_of("T(c,2) T(hw,2) S(y) T(r,3) T(s,3) U(hw,6)", c=8)

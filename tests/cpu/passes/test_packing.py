@@ -17,7 +17,7 @@ from tiling.loops.lower import lower
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import numbers_per_lane, scheme_in_dot_groups
 from tiling.rewrite.grouped import grouped2d
-from tiling.rewrite.words import packed_lanes
+from tiling.rewrite.words import packed_words
 from tiling.text.notation import parse
 
 KERNELS = [
@@ -104,15 +104,14 @@ def test_words_hold_their_numbers_and_zeros(name):
     problem, text, words_of = WORDS[name]
     scheme = parse(problem, text)
     dots, plain = scheme_in_dot_groups(scheme), lower(scheme_in_dot_groups(scheme))
-    after = pack_weights(plain, dots.problem, packed_lanes(scheme))
+    after = pack_weights(plain, dots.problem, packed_words(scheme))
     dtype = {"bf16": np.uint16, "int8": np.int8}[problem.dtype]
     w = np.random.default_rng(0).integers(1, 100, problem.packed.shape).astype(dtype)
     words = words_of(w)
     assert words.shape[:-1] == dots.problem.packed.shape
+    if dots.problem.by_matrix:  # a block is words
+        words = words.reshape(*words.shape[:-1], -1, numbers_per_lane(problem))
     lanes = np.stack([packed(plain, after, words[..., n]) for n in range(words.shape[-1])], axis=-1)
-    if dots.problem.by_matrix:  # word after word, each for all lanes of a vector
-        of_word = numbers_per_lane(problem)
-        lanes = np.moveaxis(lanes.reshape(-1, scheme.lanes, words.shape[-1] // of_word, of_word), 2, 1)
     np.testing.assert_array_equal(by_loops(scheme, w), lanes.reshape(-1))
 
 
