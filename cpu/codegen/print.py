@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cpu.codegen.expression import indented
+from cpu.passes.stage_strips import STRIP
 from tiling.loops.index import Index, Part
 from tiling.loops.language import (
     Address,
@@ -295,7 +296,7 @@ def stepped(index: Index, buffer: Buffer, axis: int) -> str:
 def strides(kernel: Kernel) -> list[tuple[str, int]]:
     """(name, elements) of every stride that addresses may name."""
     # Planes that are copied strip by strip are nowhere in memory.
-    strips = any(buffer.memory == "own" and not buffer.packed for buffer in buffers(kernel))
+    strips = any(buffer.name == STRIP and not buffer.packed for buffer in buffers(kernel))
     named = [buffer for buffer in buffers(kernel) if not (buffer.packed or (strips and buffer.name == "X"))]
     return [(_stride(b, axis), stride) for b in named for axis, stride in enumerate(b.strides)]
 

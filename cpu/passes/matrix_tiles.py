@@ -152,7 +152,7 @@ class _Tiler:
         found: list[Statement] = []
         for statement in body:
             store = _innermost(statement)
-            if isinstance(statement, If) and statement.conditions == (Flag(FIRST),):
+            if isinstance(statement, If) and statement.conditions == (Flag(FIRST),) and statement.otherwise:
                 # What an earlier pass has stored is loaded by vectors, and goes to tile registers from memory.
                 resumed = (*statement.otherwise, *self.moved(self.instructions.load))
                 found.append(replace(statement, body=self.body(statement.body), otherwise=resumed))

@@ -235,8 +235,6 @@ class _Vectoriser:
         """Whether a value is a sum in a register, or the float of one."""
         if isinstance(value, Apply) and value.function == "to_f32":
             (value,) = value.arguments
-        return isinstance(value, Load) and value.buffer in self.registers
-
         return isinstance(value, Register) or (isinstance(value, Load) and value.buffer in self.registers)
 
 

@@ -238,22 +238,37 @@ void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16(const 
 /* Packs weights that lie as w[k, c, r, s] of 40 x 64 x 3 x 1. */
 __attribute__((target("no-avx"))) void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_pack(const uint16_t *restrict W, uint16_t *restrict packed)
 {
-    for (long k = 0; k <= 0; k += 32)
-        for (long r = 0; r < 3; r += 1)
-            for (long c = 0; c < 2; c += 1)
-                for (long s = 0; s < 1; s += 1)
-                    for (long vector = 0; vector < 32; vector += 16)
-                        for (long word = 0; word < 32; word += 2)
-                            for (long lane = vector; lane < vector + 16; ++lane)
-                                for (long number = word; number < word + 2; ++number)
-                                    *packed++ = W[(k + lane) * 192 + (c * 32 + number) * 3 + r * 1 + s * 1];
-    for (long k = 32; k <= 32; k += 16)
-        for (long r = 0; r < 3; r += 1)
-            for (long c = 0; c < 2; c += 1)
-                for (long s = 0; s < 1; s += 1)
-                    for (long vector = 0; vector < 16; vector += 16)
-                        for (long word = 0; word < 32; word += 2)
-                            for (long lane = vector; lane < vector + 16; ++lane)
-                                for (long number = word; number < word + 2; ++number)
-                                    *packed++ = k + lane < 40 ? W[(k + lane) * 192 + (c * 32 + number) * 3 + r * 1 + s * 1] : 0;
+    const long W_k = 192, W_c = 3, W_r = 1;
+    for (long r = 0; r < 3; ++r) {
+        for (long c = 0; c < 2; ++c) {
+            for (long k_u = 0; k_u < 2; ++k_u) {
+                for (long word = 0; word < 16; ++word) {
+                    for (long lane = 0; lane < 16; ++lane) {
+                        for (long number = 0; number < 2; ++number) {
+                            if (16 * k_u + lane < 40) {
+                                packed[512 * k_u + 2 * lane + 2048 * r + 1024 * c + 32 * word + number] = W[(16 * k_u + lane) * W_k + (32 * c + 2 * word + number) * W_c + r * W_r];
+                            } else {
+                                packed[512 * k_u + 2 * lane + 2048 * r + 1024 * c + 32 * word + number] = 0;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    for (long r = 0; r < 3; ++r) {
+        for (long c = 0; c < 2; ++c) {
+            for (long word = 0; word < 16; ++word) {
+                for (long lane = 0; lane < 16; ++lane) {
+                    for (long number = 0; number < 2; ++number) {
+                        if (lane + 32 < 40) {
+                            packed[2 * lane + 1024 * r + 512 * c + 32 * word + number + 6144] = W[(lane + 32) * W_k + (32 * c + 2 * word + number) * W_c + r * W_r];
+                        } else {
+                            packed[2 * lane + 1024 * r + 512 * c + 32 * word + number + 6144] = 0;
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

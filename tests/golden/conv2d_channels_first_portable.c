@@ -60,10 +60,6 @@ static const long STEP_z_h = 6;
 static const long STEP_z_w = 1;
 static const long STEP_s_n = 6;
 static const long STEP_s_h = 1;
-static const long W_k = 3;
-static const long W_c = 1;
-static const long W_r = 1;
-static const long W_s = 1;
 #define TAIL 3 /* lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
@@ -454,6 +450,7 @@ void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_
 /* Packs weights that lie as w[k, c, r, s] of 19 x 3 x 1 x 1. */
 void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_k = 3, W_c = 1;
     for (long k = 0; k < 20; k += 4) {
         for (long c = 0; c < 3; ++c) {
             for (long lane = 0; lane < 4; ++lane) {

@@ -209,13 +209,16 @@ void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2(const uint8_t *restrict
 /* Packs weights that lie as w[k, c, r, s] of 16 x 64 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_pack(const int8_t *restrict W, int8_t *restrict packed)
 {
-    for (long k = 0; k <= 0; k += 16)
-        for (long r = 0; r < 3; r += 1)
-            for (long s = 0; s < 3; s += 1)
-                for (long c = 0; c < 1; c += 1)
-                    for (long vector = 0; vector < 16; vector += 16)
-                        for (long word = 0; word < 64; word += 4)
-                            for (long lane = vector; lane < vector + 16; ++lane)
-                                for (long number = word; number < word + 4; ++number)
-                                    *packed++ = W[(k + lane) * 576 + (c * 64 + number) * 9 + r * 3 + s * 1];
+    const long W_k = 576, W_c = 9, W_r = 3, W_s = 1;
+    for (long r = 0; r < 3; ++r) {
+        for (long s = 0; s < 3; ++s) {
+            for (long word = 0; word < 16; ++word) {
+                for (long lane = 0; lane < 16; ++lane) {
+                    for (long number = 0; number < 4; ++number) {
+                        packed[4 * lane + 3072 * r + 1024 * s + 64 * word + number] = W[lane * W_k + (4 * word + number) * W_c + r * W_r + s * W_s];
+                    }
+                }
+            }
+        }
+    }
 }

@@ -36,10 +36,6 @@ static const long Y_n = 2664;
 static const long Y_c = 72;
 static const long Y_h = 8;
 static const long Y_w = 1;
-static const long W_c = 9;
-static const long W_axis1 = 9;
-static const long W_r = 3;
-static const long W_s = 1;
 enum { THREADS = 2 };
 
 #ifdef _OPENMP
@@ -404,6 +400,7 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(co
 /* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
 __attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_c = 9, W_r = 3, W_s = 1;
     for (long c = 0; c < 40; c += 8) {
         for (long s = 0; s < 3; ++s) {
             for (long r_u = 0; r_u < 3; ++r_u) {

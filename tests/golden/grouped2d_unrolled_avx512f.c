@@ -35,10 +35,6 @@ static const long Y_n = 3168;
 static const long Y_h = 352;
 static const long Y_w = 44;
 static const long Y_k = 1;
-static const long W_k = 36;
-static const long W_c = 9;
-static const long W_r = 3;
-static const long W_s = 1;
 #define TAIL ((__mmask16)0x0fff) /* the 12 lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
@@ -290,13 +286,14 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f(const float *re
 /* Packs weights that lie as w[k, (k ^ c) % 4, r, s] of 44 x 4 x 3 x 3. */
 __attribute__((target("no-avx"))) void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
 {
+    const long W_k = 36, W_c = 9, W_r = 3, W_s = 1;
     for (long k = 0; k < 48; k += 16) {
         for (long r = 0; r < 3; ++r) {
             for (long s_u = 0; s_u < 3; ++s_u) {
                 for (long c_u = 0; c_u < 4; ++c_u) {
                     for (long lane = 0; lane < 16; ++lane) {
                         if (k + lane < 44) {
-                            packed[36 * k + lane + 192 * r + 64 * s_u + 16 * c_u] = W[(k + lane) * W_k + (lane % 4 ^ c_u) * W_c + r * W_r + s_u * W_s];
+                            packed[36 * k + lane + 192 * r + 64 * s_u + 16 * c_u] = W[(k + lane) * W_k + ((lane % 4) ^ c_u) * W_c + r * W_r + s_u * W_s];
                         } else {
                             packed[36 * k + lane + 192 * r + 64 * s_u + 16 * c_u] = 0;
                         }
