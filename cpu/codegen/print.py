@@ -110,10 +110,10 @@ class Printer:
         names = dict(function.views)
         parameters = [f"{self.pointer(array)}{view}" for view, array in function.views]
         parameters += [f"long {name}" for name in function.numbers] + [f"int {name}" for name in function.flags]
-        parameters += ["struct coming *coming"] if function.cursors else []
+        parameters += ["struct cursors *cursors"] if function.cursors else []
         # While a tile runs, its cursors are in registers.
-        taken = [f"const char *{c}_next = coming->{c}, *{c}_end = coming->{c}_end;" for c in function.cursors]
-        left = [f"coming->{c} = {c}_next;" for c in function.cursors]
+        taken = [f"const char *{c}_next = cursors->{c}, *{c}_end = cursors->{c}_end;" for c in function.cursors]
+        left = [f"cursors->{c} = {c}_next;" for c in function.cursors]
         body = (*taken, *self.lines(function.body, names), *left)
         return PrintedFunction(function.name, tuple(parameters), body, function.comment)
 
@@ -184,7 +184,7 @@ class Printer:
             case Prefetch(address, level, write):
                 return [f"__builtin_prefetch({self.address(address, arrays)}, {int(write)}, {4 - level});"]
             case Cursors():
-                return ["struct coming all = {0, 0, 0, 0}, *const coming = &all;"]
+                return ["struct cursors all = {0, 0, 0, 0}, *const cursors = &all;"]
             case Aim(cursor, address, elements):
                 array, first = arrays[address.buffer], f"next_{cursor}"
                 place = self.address(address, arrays).removeprefix(f"{array} + ")
@@ -192,8 +192,8 @@ class Printer:
                 return [
                     "{",
                     f"    const long {first} = {'0' if place == array else place};",
-                    f"    coming->{cursor} = place({array}, {first} * {size});",
-                    f"    coming->{cursor}_end = place({array}, ({first} + {elements}) * {size});",
+                    f"    cursors->{cursor} = place({array}, {first} * {size});",
+                    f"    cursors->{cursor}_end = place({array}, ({first} + {elements}) * {size});",
                     "}",
                 ]
             case Tiles():
@@ -201,11 +201,11 @@ class Printer:
             case Shape(name):
                 return [f"shape = shaped(&{name}, shape);"]
             case Advance(cursor):
-                return [f"{cursor}_next = to_l2({cursor}_next, {cursor}_end);"]
+                return [f"{cursor}_next = prefetch_l2({cursor}_next, {cursor}_end);"]
             case Call(function, views, numbers, flags):
                 given = [self.address(view, arrays) for view in views] + [*map(number, numbers), *flags]
                 cursors = next(f.cursors for f in self.kernel.functions if f.name == function)
-                return [f"{function}({', '.join(given + ['coming'] * bool(cursors))});"]
+                return [f"{function}({', '.join(given + ['cursors'] * bool(cursors))});"]
             case Fence():
                 return ["KEEP_APART;"]
             case Comment(text):

@@ -268,7 +268,7 @@ class _Prefetcher:
         row = "row_at({w} + STRIP + {more})" if image == ZERO else "{n} * IMAGE + row_at({w} + STRIP + {more})"
         for end, more in (("x", 0), ("x_end", self.strip)):
             place = f"({row})".replace(" + {more}", f" + {more}" if more else "")
-            form = Instruction("aim_at_rows", f"coming->{end} = place(input, {place} * sizeof *input, X_BYTES)", ())
+            form = Instruction("aim_at_rows", f"cursors->{end} = place(input, {place} * sizeof *input, X_BYTES)", ())
             found.append(Do(Invoke(form, (("n", Immediate(image)), ("w", Immediate(here["w"]))))))
         return tuple(found)
 

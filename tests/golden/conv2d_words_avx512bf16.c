@@ -148,19 +148,19 @@ static void tile0_6wx48kx3s(const word *x, const word *w, uint16_t *y, const flo
 }
 
 /* X with zeros after every 5 neighbours, so that a word holds nothing of the next pixel or group; to be freed. */
-static uint16_t *copied(const uint16_t *restrict X)
+static uint16_t *copy_of_x(const uint16_t *restrict X)
 {
-    uint16_t *const words = aligned_alloc(64, (144 * sizeof *words + 63) / 64 * 64);
-    if (!words) {
+    uint16_t *const x_copy = aligned_alloc(64, (144 * sizeof *x_copy + 63) / 64 * 64);
+    if (!x_copy) {
         fputs("conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16: no memory for a copy of the input\n", stderr);
         abort();
     }
-    const long words_row = 6, X_row = 5, words_number = 1;
+    const long x_copy_row = 6, X_row = 5, x_copy_number = 1;
     for (long run = 0; run < 24; ++run) {
-        memcpy(words + run * words_row, X + run * X_row, 5 * sizeof *words);
-        memset(words + run * words_row + 5 * words_number, 0, 1 * sizeof *words);
+        memcpy(x_copy + run * x_copy_row, X + run * X_row, 5 * sizeof *x_copy);
+        memset(x_copy + run * x_copy_row + 5 * x_copy_number, 0, 1 * sizeof *x_copy);
     }
-    return words;
+    return x_copy;
 }
 
 /* Whether this CPU runs the kernel. This function and the packing run on any. */
@@ -178,12 +178,12 @@ void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16(const
         fputs("conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16: this CPU lacks avx512f or avx512vl or fma or avx512bw or avx512_bf16\n", stderr);
         abort();
     }
-    uint16_t *const words = copied(input);
-    const word *const X = (const word *)words, *const W = (const word *)packed;
+    uint16_t *const x_copy = copy_of_x(input);
+    const word *const X = (const word *)x_copy, *const W = (const word *)packed;
     for (long h = 0; h < 4; ++h) {
         tile0_6wx48kx3s(X + h * X_h + -1 * X_w, W, Y + h * Y_h, E_b);
     }
-    free(words);
+    free(x_copy);
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 1 x 3. */

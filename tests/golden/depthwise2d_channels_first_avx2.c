@@ -277,7 +277,7 @@ static void tile5_8cx3r_tail_hpad2(const float *x, const float *w, float *y, lon
 /* Of X: so many channels and pixels of each; of its copy so many words from one pixel to the next, and APART from
  * one block of channels to the next. */
 static const long IMAGES = 2, CHANNELS = 37, PLANE = 72, WORDS = 37, APART = 8;
-/* RUN pixels of some channels are turned before the next channels, in blocks of channels by pixels. */
+/* RUN pixels of some channels are transposed before the next channels, in blocks of channels by pixels. */
 static const long PIXELS = PLANE, RUN = 128;
 
 static void turn_8x8(const float *restrict x, float *restrict copy)
@@ -323,7 +323,7 @@ static void turn_5x8(const float *restrict x, float *restrict copy)
 
 /* X with the channels of each pixel side by side, to be freed. It is a call's own: another thread may be making one at once, and
  * the C library hands out the memory of the last call again, its pages in place. */
-static float *turned(const float *restrict X)
+static float *transposed_x(const float *restrict X)
 {
     float *const whole = aligned_alloc(64, (5328 * sizeof *whole + 63) / 64 * 64);
     if (!whole) {
@@ -364,7 +364,7 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(co
     }
     const int dynamic = omp_get_dynamic();
     omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
-    float *const X = turned(input);
+    float *const X = transposed_x(input);
     #pragma omp parallel for num_threads(THREADS) schedule(static)
     for (long worker = 0; worker < 6; ++worker) {
         const long n = worker / 3;

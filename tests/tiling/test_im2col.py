@@ -25,9 +25,9 @@ def copy_of(problem, text: str, aligned: bool = False) -> Im2col:
 def copied(loops: Kernel, x: np.ndarray) -> np.ndarray:
     """What the loops leave in the copy. Numbers that they left out would be 99."""
     x_buffer, words = loops.arrays
-    given = {"X": x.reshape(x_buffer.shape), "words": np.full(words.shape, 99, x.dtype)}
+    given = {"X": x.reshape(x_buffer.shape), "x_copy": np.full(words.shape, 99, x.dtype)}
     interpret(loops, given)
-    return given["words"].reshape(-1)
+    return given["x_copy"].reshape(-1)
 
 
 def beside(x: np.ndarray, left: int, right: int) -> np.ndarray:

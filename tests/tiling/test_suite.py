@@ -9,7 +9,7 @@ from tiling.operators import conv2d, matmul
 from tiling.text.shapes import ShapeError, canonical, chosen, parse_matmul_shape, parse_shape, suite
 from tiling.text.suite import Layer, layers, suites
 
-PAPER = ("mobilenet", "neighbours", "gemm_square", "hidet_gemm", "triton_gemm", "triton_conv")  # no network's layers
+PAPER = ("mobilenet", "neighbours", "gemm_square", "triton_gemm", "triton_conv")  # no network's layers
 NETWORKS = [name for name in suites() if name not in PAPER]
 # One layer's output is the next one's input, pooled or added to another at most: every c is an earlier k.
 CHAINS = ("resnet18", "yolo9000", "resnet50", "resnext50", "vgg16", "mobilenet_v2", "efficientnet_b0", "convnext_t")

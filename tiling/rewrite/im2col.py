@@ -21,7 +21,7 @@ from tiling.rewrite.dot_groups import copies, dot_group_of, is_narrow, padded_wi
 from tiling.scheme import Scheme
 from tiling.tensor import Window
 
-COPY = "words"
+COPY = "x_copy"
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,7 @@ def test_channels_first(case, dtype, row):
     isa = row(dtype)
     output = OUTPUT_DTYPES[dtype][1 if case == "several passes" and dtype == "bf16" else 0]
     kernel = build(scheme_of(case, dtype, "nchw", output_dtype=output), isa)
-    assert kernel.emitted.isa == isa.name and "tile_dot(" in kernel.source and "turned(input)" in kernel.source
+    assert kernel.emitted.isa == isa.name and "tile_dot(" in kernel.source and "transposed_x(input)" in kernel.source
     for place in PLACES:
         check_guarded(kernel, place)
 
@@ -281,10 +281,10 @@ def test_a_step_reads_like_the_picture():
 
 def test_the_next_weights_come_ahead_of_their_turn():
     text = emit(scheme_of("weights that come ahead", "bf16"), isa_named("amxbf16")).text
-    assert "const long next_w = 512 * k + 8192;" in text and text.count("w_next = to_l2(w_next, w_end);") == 8
-    assert "coming->w_end = place(W, (next_w + 8192) * sizeof *W, W_BYTES);" in text
+    assert "const long next_w = 512 * k + 8192;" in text and text.count("w_next = prefetch_l2(w_next, w_end);") == 8
+    assert "cursors->w_end = place(W, (next_w + 8192) * sizeof *W, W_BYTES);" in text
     few = emit(scheme_of("padded", "bf16"), isa_named("amxbf16")).text
-    assert "to_l2" not in few
+    assert "prefetch_l2" not in few
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,8 @@ def test_exact_on_integers_beside_guard_pages(case, dtype, far, row):
     output = {"bf16": "f32", "int8": "s32"}[dtype]
     with patch.multiple("tiling.loops.prefetch", **FAR) if far else nullcontext():
         kernel = build(scheme_of(text, words, dtype, None, output, **SAME | more), row(dtype), threads)
-    assert "copied(" not in kernel.source and "laid_out(" in kernel.source
-    assert ("coming->x = place(input, " in kernel.source) == (far and case not in SILENT)
+    assert "copy_of_x(" not in kernel.source and "laid_out(" in kernel.source
+    assert ("cursors->x = place(input, " in kernel.source) == (far and case not in SILENT)
     for place in PLACES:
         check_guarded(kernel, place)
 

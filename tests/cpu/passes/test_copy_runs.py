@@ -10,7 +10,7 @@ from tiling.loops.language import Buffer, For, Kernel, Load, Number, Store
 from tiling.loops.listing import listing
 
 N, ROW = variable("n"), variable("row")
-ARRAYS = (Buffer("X", (4, 20), ("row", "number")), Buffer("words", (4, 20), ("row", "number")))
+ARRAYS = (Buffer("X", (4, 20), ("row", "number")), Buffer("x_copy", (4, 20), ("row", "number")))
 
 
 def after(store: Store, start: int = 0, step: int = 1, kind: str = "serial") -> str:
@@ -20,23 +20,23 @@ def after(store: Store, start: int = 0, step: int = 1, kind: str = "serial") -> 
 
 
 def test_a_loop_over_neighbours_is_one_copy():
-    text = after(Store("words", (ROW, N + 3), Load("X", (ROW, N + ROW * 2))))
-    assert text == "for row in 0..4, core:\n  copy_6(to: words + [row, 3], given: X + [row, 2*row])"
+    text = after(Store("x_copy", (ROW, N + 3), Load("X", (ROW, N + ROW * 2))))
+    assert text == "for row in 0..4, core:\n  copy_6(to: x_copy + [row, 3], given: X + [row, 2*row])"
 
 
 def test_a_loop_of_zeros_is_one_too_and_may_begin_later():
-    assert "zeros_4(words + [row, 2])" in after(Store("words", (ROW, N), Number(0)), start=2)
+    assert "zeros_4(x_copy + [row, 2])" in after(Store("x_copy", (ROW, N), Number(0)), start=2)
 
 
 @pytest.mark.parametrize(
     "store, more",
     [
-        (Store("words", (ROW, N * 2), Load("X", (ROW, N))), {}),  # no neighbours
-        (Store("words", (N, N), Load("X", (ROW, N))), {}),
-        (Store("words", (ROW, N), Load("X", (N, ROW))), {}),
-        (Store("words", (ROW, N), Load("X", (ROW, N))), {"step": 2}),
-        (Store("words", (ROW, N), Load("X", (ROW, N))), {"kind": "core"}),
-        (Store("words", (ROW, N), Number(1)), {}),
+        (Store("x_copy", (ROW, N * 2), Load("X", (ROW, N))), {}),  # no neighbours
+        (Store("x_copy", (N, N), Load("X", (ROW, N))), {}),
+        (Store("x_copy", (ROW, N), Load("X", (N, ROW))), {}),
+        (Store("x_copy", (ROW, N), Load("X", (ROW, N))), {"step": 2}),
+        (Store("x_copy", (ROW, N), Load("X", (ROW, N))), {"kind": "core"}),
+        (Store("x_copy", (ROW, N), Number(1)), {}),
     ],
 )
 def test_other_loops_stay(store, more):

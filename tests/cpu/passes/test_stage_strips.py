@@ -92,6 +92,6 @@ def test_tiles_ask_for_the_rows_that_the_next_strip_copies():
     asked = [s.invoke for s in statements(found["prefetch"]) if isinstance(s, Do)]
     texts = [invoke.instruction.text for invoke in asked if invoke.instruction.name == "aim_at_rows"]
     assert texts == [
-        "coming->x = place(input, ({n} * IMAGE + row_at({w} + STRIP)) * sizeof *input, X_BYTES)",
-        "coming->x_end = place(input, ({n} * IMAGE + row_at({w} + STRIP + 6)) * sizeof *input, X_BYTES)",
+        "cursors->x = place(input, ({n} * IMAGE + row_at({w} + STRIP)) * sizeof *input, X_BYTES)",
+        "cursors->x_end = place(input, ({n} * IMAGE + row_at({w} + STRIP + 6)) * sizeof *input, X_BYTES)",
     ]
