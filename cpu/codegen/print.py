@@ -201,7 +201,7 @@ class Printer:
             case Shape(name):
                 return [f"shape = shaped(&{name}, shape);"]
             case Advance(cursor):
-                return [f"{cursor}_next = prefetch_l2({cursor}_next, {cursor}_end);"]
+                return [f"{cursor}_next = l2_prefetch({cursor}_next, {cursor}_end);"]
             case Call(function, views, numbers, flags):
                 given = [self.address(view, arrays) for view in views] + [*map(number, numbers), *flags]
                 cursors = next(f.cursors for f in self.kernel.functions if f.name == function)

@@ -90,7 +90,7 @@ def test_streamed_and_as_if_far(output, row):
     scheme = scheme_of(text, 16, "bf16", None, output, **SAME | dict(n=1, k=64))
     with patch.multiple("tiling.loops.prefetch", **FAR):
         kernel = build(scheme, row("bf16"), stream=True)
-    assert "if (stream) {" in kernel.source and "prefetch_l2(w_next, w_end)" in kernel.source
+    assert "if (stream) {" in kernel.source and "l2_prefetch(w_next, w_end)" in kernel.source
     for place in PLACES:
         check_guarded(kernel, place)
 

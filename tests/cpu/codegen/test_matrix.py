@@ -242,12 +242,12 @@ def test_threads_and_epilogues(dtype, threads, row):
 @pytest.mark.parametrize("dtype", ISA)
 def test_random_schemes(dtype, row):
     isa, random, blocked = row(dtype), Random(f"{dtype} 1"), 0
-    for _ in range(60):
+    for _ in range(30):
         found = case(random, (isa.name,), (1, 2))
         kernel = build(found.scheme, isa, found.threads, found.stream)
         blocked += kernel.emitted.isa == isa.name
         check_guarded(kernel, random.choice(PLACES))
-    assert blocked > 15  # the others are read by vectors
+    assert blocked > 7  # the others are read by vectors
 
 
 def test_vectors_take_over_where_the_system_withholds_tile_registers(monkeypatch):
@@ -281,10 +281,10 @@ def test_a_step_reads_like_the_picture():
 
 def test_the_next_weights_come_ahead_of_their_turn():
     text = emit(scheme_of("weights that come ahead", "bf16"), isa_named("amxbf16")).text
-    assert "const long next_w = 512 * k + 8192;" in text and text.count("w_next = prefetch_l2(w_next, w_end);") == 8
+    assert "const long next_w = 512 * k + 8192;" in text and text.count("w_next = l2_prefetch(w_next, w_end);") == 8
     assert "cursors->w_end = place(W, (next_w + 8192) * sizeof *W, W_BYTES);" in text
     few = emit(scheme_of("padded", "bf16"), isa_named("amxbf16")).text
-    assert "prefetch_l2" not in few
+    assert "l2_prefetch" not in few
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tiling.program.functions import BINDING, FUNCTIONS
@@ -61,6 +61,7 @@ def programs(draw):
     return Program(tuple(statements), tuple(declared))
 
 
+@settings(max_examples=40)
 @given(programs())
 def test_the_text_reads_back_the_same(program):
     assert read(str(program)) == program
