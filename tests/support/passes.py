@@ -31,7 +31,7 @@ from tiling.scheme import Scheme
 from tiling.text.notation import parse
 
 # Enough for every pass to have its say; more only takes the interpreter longer.
-MOST_PRODUCTS = 600
+MOST_PRODUCTS = 400
 PACKING = PACK_WEIGHTS
 
 
