@@ -93,7 +93,7 @@ class _Shaper:
 class _Step:
     """The products of one point of the summed dims: where its weights begin, and the runs that its tap reaches.
 
-    Of a run: where its first row begins, and how far the next one is.
+    runs: for each, where its first row begins, and how far the next one is.
     """
 
     weights: Load

@@ -92,7 +92,7 @@ def _nest(read: _Read, there: _Read, summed: frozenset[str], words: Words) -> St
         if loop.name in names:
             names |= {*loop.start.names()}
             loops.insert(0, loop)
-    # Of a product's tests, one may say whether the column of its lane exists. The others are about its x.
+    # One test of a product may say whether the column of its lane exists. The others are about its x.
     moving = {name for index in read.load.at for name in index.names()}
     on_lane = (test for test in read.tests if test.index.coefficient("lane"))
     beyond = tuple(test for test in on_lane if moving.issuperset(test.index.names()))

@@ -25,7 +25,7 @@ EXTENTS = {"i": 4, "j": 5}
             [("i", "medy", "med")],
         ),
         ("v[i] = sum[j] x[i,j] * x[i,j]; y[i,j] = x[i,j] * rsqrt(v[i]) * g[j]", [("i", "vy", "v")]),
-        # Of the same elements: no loop inside is left.
+        # Both walk the same elements, so no loop inside is left.
         ("e[i,j] = exp(x[i,j]); y[i,j] = e[i,j] * e[i,j]", [("ij", "ey", "e")]),
         # A row is read at another place, or as a whole by every other row.
         ("e[i,j] = exp(x[i,j]); y[i,j] = e[3-i,j]", [("ij", "e", ""), ("ij", "y", "")]),
