@@ -8,7 +8,7 @@ of the weights. Its first number has the lowest bits. What is computed of floats
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import erf, sqrt
+from math import erf, inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -211,3 +211,12 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
 
 # What a step of a sum adds.
 PRODUCTS = frozenset({"mul", "dot_bf16", "dot_int8"})
+
+
+def neutral(function: str, dtype: str) -> float:
+    """The number that changes no other one: what `add`, `mul`, `max`, `min`, `or` and `and` begin with."""
+    if function not in ("max", "min"):
+        return 1 if function in ("mul", "and") else 0
+    ends = {"bool": (0, 1), "s32": (-(1 << 31), (1 << 31) - 1), "s64": (-(1 << 63), (1 << 63) - 1)}
+    least, most = ends.get(dtype, (-inf, inf))
+    return least if function == "max" else most

@@ -268,11 +268,15 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """A name for a value until the end of the block. Where `changes`, `Set` may give it another; None: the first."""
+    """A name for a value until the end of the block. Where `changes`, `Set` may give it another; None: the first.
+
+    dtype: that of the value, "" where all registers of the kernel have one.
+    """
 
     name: str
     value: Value | None
     changes: bool = False
+    dtype: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def with_values(statement: Statement, change: ChangeOperand) -> Statement:
         return Set(statement.name, with_operands(statement.value, change))
     if isinstance(statement, Let):
         value = None if statement.value is None else with_operands(statement.value, change)
-        return Let(statement.name, value, statement.changes)
+        return Let(statement.name, value, statement.changes, statement.dtype)
     if isinstance(statement, Read):
         return Read(statement.name, with_operands(statement.value, change))
     if isinstance(statement, Do):

@@ -1,11 +1,11 @@
 """A program as plain loops over scalars: the first form of its kernel, which says what is computed and nothing else.
 
     y[i] = sum[j] x[i,j] else 0         ->      for i in 0..4:
-                                                  acc[1] in registers
-                                                  acc[0] = 0
+                                                  acc_y[1] in registers
+                                                  acc_y[0] = 0
                                                   for j in 0..5:
-                                                    acc[0] += (x[i, j] if 0 <= j < 3 else 0)
-                                                  y[i] = acc[0]
+                                                    acc_y[0] += (x[i, j] if 0 <= j < 3 else 0)
+                                                  y[i] = acc_y[0]
 
 Statements of a group share loops (`tiling.program.group`), and have loops of their own inside. Each value has the dtype
 in which it is computed (`tiling.program.dtypes`), and casts stand where two dtypes meet.
@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import count
-from math import inf, prod
+from math import prod
 
 from tiling.loops import language as loops
+from tiling.loops.functions import neutral
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, Choose, For, Inside, Kernel, Load, Position, Read, Store, Value
 from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, promoted, real
@@ -49,8 +50,15 @@ def _row(program: Sized, group: Group, name: str) -> Buffer:
     """The part of an array that one iteration of the loops of its group needs."""
     whole = buffer(program, program.array(name))
     kept = [axis for axis, dim in enumerate(whole.axes) if dim not in group.dims]
+    if not kept:
+        return register(whole.name, whole.dtype)
     shape, axes = tuple(whole.shape[axis] for axis in kept), tuple(whole.axes[axis] for axis in kept)
     return replace(whole, shape=shape, axes=axes, memory="own")
+
+
+def register(name: str, dtype: str) -> Buffer:
+    """One number in a register."""
+    return Buffer(name, (1,), ("number",), dtype, "registers")
 
 
 def _over(program: Sized, dims: tuple[str, ...], body: Body) -> Body:
@@ -109,7 +117,7 @@ class _Statement:
         if array not in self.group.rows:
             return at
         dims = next(s.dims for s in self.group.statements if s.array == array)
-        return tuple(index for dim, index in zip(dims, at) if dim not in self.group.dims)
+        return tuple(index for dim, index in zip(dims, at) if dim not in self.group.dims) or (ZERO,)
 
     # --- reductions
 
@@ -118,31 +126,32 @@ class _Statement:
         if reduce.kind in ("argmax", "argmin"):
             return self.position(reduce, at, met)
         dtype = self.summed_in(reduce.kind, met)
-        accumulator = Buffer("acc", (1,), ("number",), dtype, "registers")
-        begun = loops.Number(_begin(reduce.kind, dtype), dtype)
+        combine, acc = _COMBINE[reduce.kind], f"acc_{self.statement.array}"
+        begun = loops.Number(neutral(combine, dtype), dtype)
         value = _cast(self.value(reduce.value, met), met, dtype)
-        taken = loops.Apply(_COMBINE[reduce.kind], (Load("acc", (ZERO,)), value))
-        found: Value = Load("acc", (ZERO,))
+        taken = loops.Apply(combine, (Load(acc, (ZERO,)), value))
+        found: Value = Load(acc, (ZERO,))
         if reduce.kind == "mean":
             points = prod(self.program.extents[dim] for dim in reduce.dims)
             found = loops.Apply("div", (found, loops.Number(points, dtype)))
-        inside = _over(self.program, reduce.dims, (*self.read, Store("acc", (ZERO,), taken)))
-        return (Alloc(accumulator), Store("acc", (ZERO,), begun), *inside, self.stored(at, found, dtype))
+        inside = _over(self.program, reduce.dims, (*self.read, Store(acc, (ZERO,), taken)))
+        return (Alloc(register(acc, dtype)), Store(acc, (ZERO,), begun), *inside, self.stored(at, found, dtype))
 
     def position(self, reduce: Reduce, at: tuple[Index, ...], met: str) -> Body:
         """The first position of the largest or smallest value, which is kept beside it."""
         (dim,) = reduce.dims
-        best, where = Load("best", (ZERO,)), Load("where", (ZERO,))
+        best_name, where_name = f"best_{self.statement.array}", f"where_{self.statement.array}"
+        best, where = Load(best_name, (ZERO,)), Load(where_name, (ZERO,))
         value = self.value(reduce.value, met)
         better = loops.Apply("gt" if reduce.kind == "argmax" else "lt", (value, best))
-        found = Store("where", (ZERO,), loops.Apply("where", (better, Position(variable(dim)), where)))
-        kept = Store("best", (ZERO,), loops.Apply("where", (better, value, best)))
-        begin = _begin(reduce.kind.removeprefix("arg"), met)
+        found = Store(where_name, (ZERO,), loops.Apply("where", (better, Position(variable(dim)), where)))
+        kept = Store(best_name, (ZERO,), loops.Apply("where", (better, value, best)))
+        begin = neutral(reduce.kind.removeprefix("arg"), met)
         return (
-            Alloc(Buffer("best", (1,), ("number",), met, "registers")),
-            Alloc(Buffer("where", (1,), ("number",), "s64", "registers")),
-            Store("best", (ZERO,), loops.Number(begin, met)),
-            Store("where", (ZERO,), loops.Number(0, "s64")),
+            Alloc(register(best_name, met)),
+            Alloc(register(where_name, "s64")),
+            Store(best_name, (ZERO,), loops.Number(begin, met)),
+            Store(where_name, (ZERO,), loops.Number(0, "s64")),
             *_over(self.program, reduce.dims, (*self.read, found, kept)),
             self.stored(at, where, "s64"),
         )
@@ -231,16 +240,6 @@ class _Statement:
         name = f"at_{next(self.numbers)}"
         self.read.append(Read(name, self.value(index, "s64")))
         return variable(name)
-
-
-def _begin(kind: str, dtype: str) -> float:
-    """What a reduction of no value gives."""
-    if kind not in ("max", "min"):
-        return 1 if kind in ("prod", "all") else 0
-    least, most = {"bool": (0, 1), "s32": (-(1 << 31), (1 << 31) - 1), "s64": (-(1 << 63), (1 << 63) - 1)}.get(
-        dtype, (-inf, inf)
-    )
-    return least if kind == "max" else most
 
 
 def _cast(value: Value, dtype: str, wanted: str) -> Value:

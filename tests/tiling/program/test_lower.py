@@ -85,9 +85,9 @@ def test_statements_of_a_group_share_loops_and_need_a_row():
     assert isinstance(rows, For) and rows.name == "i"
     between = {s.buffer.name: s.buffer.shape for s in rows.body if isinstance(s, Alloc)}
     assert [buffer.name for buffer in kernel.arrays] == ["x", "y"] and {
-        "m": (),
+        "m": (1,),
         "e": (5,),
-        "d": (),
+        "d": (1,),
     }.items() <= between.items()
 
 
@@ -106,12 +106,12 @@ def test_a_listing_reads_as_the_program():
     kernel = lower(sized(read("t: s32; y[i] = max[j] x[t[i], j-1] else 0.5"), {"i": 2, "j": 3}, {"x": (4, 3)}))
     assert listing(kernel).splitlines()[4:] == [
         "for i in 0..2:",
-        "  acc[1] in registers",
-        "  acc[0] = -inf",
+        "  acc_y[1] in registers",
+        "  acc_y[0] = -inf",
         "  for j in 0..3:",
         "    at_0 = as_s64(t[i])",
-        "    acc[0] = max(acc[0], (x[at_0, j - 1] if 0 <= at_0 < 4 and j - 1 >= 0 else 0.5))",
-        "  y[i] = acc[0]",
+        "    acc_y[0] = max(acc_y[0], (x[at_0, j - 1] if 0 <= at_0 < 4 and j - 1 >= 0 else 0.5))",
+        "  y[i] = acc_y[0]",
     ]
 
 
