@@ -5,6 +5,7 @@ Read in this order:
     callable     compiles and loads a kernel; checks arguments; calls it
     arguments    takes the arrays of a call from any library, checks them, and gives y back in the same library
     dlpack       reads bfloat16 tensors of other libraries as NumPy arrays of their bits
+    program      the same for the kernel of a program
     batch_norm   folds a batch normalisation into weights and bias
     export       saves a kernel for programs without Python
     taken_names  the names that no exported function may have

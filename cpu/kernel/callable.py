@@ -339,9 +339,15 @@ def build(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = 
     stream: as in `cpu.codegen.emit.emit`. Raises SchemeError, ToolchainError, CacheError or CpuError.
     """
     source = emit(scheme, isa, threads, stream)
-    if source.openmp and not find_compiler().openmp:
+    if source.openmp:
+        check_openmp(threads)
+    return Kernel(scheme, source)
+
+
+def check_openmp(threads: int) -> None:
+    """Raises ToolchainError where the compiler makes no kernels of several threads."""
+    if not find_compiler().openmp:
         raise ToolchainError(
             f"{find_compiler().path} has no OpenMP, so threads={threads} cannot be had: use gcc, install clang's "
             "OpenMP (Debian/Ubuntu: apt install libomp-dev), or ask for threads=1"
         )
-    return Kernel(scheme, source)

@@ -27,4 +27,5 @@ Read in this order:
     load_zero           the zero of an epilogue
     stream_stores       stores past the caches
     store_lines         narrow vectors that fill a line
+    program/            the passes of programs that are no product
 """

@@ -28,6 +28,10 @@ ELEMENTS = {
     "s32": Element("int32_t", np.dtype(np.int32)),
     "u8": Element("uint8_t", np.dtype(np.uint8)),
     "s8": Element("int8_t", np.dtype(np.int8)),
+    "f16": Element("_Float16", np.dtype(np.float16)),
+    "f64": Element("double", np.dtype(np.float64)),
+    "s64": Element("int64_t", np.dtype(np.int64)),
+    "bool": Element("uint8_t", np.dtype(np.bool_)),
 }
 
 

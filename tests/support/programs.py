@@ -10,6 +10,8 @@ from tiling.loops.interpret import NUMPY
 from tiling.program.infer import Sized, sized
 from tiling.program.language import Access, Apply, Declaration, Dim, Expression, Number, Program, Reduce, Statement
 
+SOFTMAX = "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / d[i]"
+
 EXACT = ("add", "sub", "mul", "min", "max", "neg", "abs", "sign", "floor", "ceil", "round", "relu", "clamp", "where")
 TRUTHS = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not")
 REDUCED = ("sum", "max", "min", "any", "all", "argmax", "argmin")
@@ -49,7 +51,10 @@ class _Drawing:
     def __init__(self, random: Random):
         self.random = random
         self.extents = {dim: random.randint(1, 4) for dim in "ijkl"}
-        self.shapes = {name: tuple(random.randint(3, 5) for _ in range(axes)) for axes, name in enumerate("abc", 1)}
+        long = random.choice("ijkl")  # one dim may have more points than a vector has lanes
+        self.extents[long] = random.choice((self.extents[long], random.randint(5, 19)))
+        most = max(5, self.extents[long] + 1)
+        self.shapes = {name: tuple(random.randint(3, most) for _ in range(axes)) for axes, name in enumerate("abc", 1)}
         self.shapes |= {"t": (random.randint(1, 4),)}
         self.outside = dict.fromkeys(self.shapes, True)
 

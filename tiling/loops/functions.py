@@ -189,7 +189,7 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
         "sin": np.sin,
         "cos": np.cos,
     },
-    **{"pow": np.power, "rsqrt": lambda v: 1 / np.sqrt(v), "erf": lambda v: v.dtype.type(erf(v))},
+    **{"pow": np.power, "rsqrt": lambda v: 1 / np.sqrt(v), "erf": lambda v: np.vectorize(erf, otypes=[v.dtype])(v)[()]},
     **{f"as_{dtype}": lambda v, kind=kind: kind(v) for dtype, kind in _CASTS.items()},
     "as_bf16": to_bf16,
     "from_bf16": lambda v: _second(np.uint32(v) << 16),

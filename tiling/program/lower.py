@@ -24,7 +24,7 @@ from tiling.loops.language import Alloc, Body, Buffer, Choose, For, Inside, Kern
 from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, promoted, real
 from tiling.program.functions import FUNCTIONS, REAL, SAME, TRUTH
 from tiling.program.group import Group, groups
-from tiling.program.indices import affine
+from tiling.program.indices import affine, from_zero
 from tiling.program.infer import Array, Sized
 from tiling.program.language import Access, Dim, Expression, Number, Reduce, Statement
 
@@ -71,8 +71,11 @@ def _over(program: Sized, dims: tuple[str, ...], body: Body) -> Body:
 def buffer(program: Sized, array: Array) -> Buffer:
     """An array in memory. Its axes are named after the dims that first move along them."""
     uses = (access.at for s in program.program.statements for access in s.accesses if access.array == array.name)
-    at = next((tuple(Dim(d) for d in s.dims) for s in program.program.statements if s.array == array.name), None)
-    found = [affine(index) for index in (next(uses) if at is None else at)]
+    assigned = (s.dims for s in program.program.statements if s.array == array.name)
+    at: tuple[Expression, ...] | None = next((tuple(map(Dim, dims)) for dims in assigned), None)
+    if at is None:  # an input; after inlining nobody may read it
+        at = next(uses, tuple(Number(0) for _ in array.shape))
+    found = [affine(index) for index in at]
     names = [next(iter(index.names()), "") if index else "" for index in found]
     axes = tuple(name if name and names.index(name) == axis else f"axis{axis}" for axis, name in enumerate(names))
     return Buffer(called(program, array.name), array.shape, axes, array.dtype)
@@ -127,6 +130,8 @@ class _Statement:
             return self.position(reduce, at, met)
         dtype = self.summed_in(reduce.kind, met)
         combine, acc = _COMBINE[reduce.kind], f"acc_{self.statement.array}"
+        if dtype == "bool":  # the larger of two truths
+            combine = {"max": "or", "min": "and"}.get(combine, combine)
         begun = loops.Number(neutral(combine, dtype), dtype)
         value = _cast(self.value(reduce.value, met), met, dtype)
         taken = loops.Apply(combine, (Load(acc, (ZERO,)), value))
@@ -236,10 +241,13 @@ class _Statement:
         """An index. What depends on elements of arrays is read before."""
         found = affine(index)
         if found is not None:
-            return found
-        name = f"at_{next(self.numbers)}"
-        self.read.append(Read(name, self.value(index, "s64")))
-        return variable(name)
+            return from_zero(found, {dim: (0, extent - 1) for dim, extent in self.program.dims})
+        value = self.value(index, "s64")
+        known = next((read for read in self.read if read.value == value), None)
+        if known is None:
+            known = Read(f"at_{next(self.numbers)}", value)
+            self.read.append(known)
+        return variable(known.name)
 
 
 def _cast(value: Value, dtype: str, wanted: str) -> Value:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cpu.reference.programs import evaluate, rounded
-from tests.support.programs import inputs_of, numbers, random_program, stored
+from tests.support.programs import SOFTMAX, inputs_of, numbers, random_program, stored
 from tiling.loops.interpret import interpret
 from tiling.loops.language import Alloc, Choose, For, walk
 from tiling.loops.listing import listing
@@ -55,9 +55,6 @@ def test_loops_give_the_definition(seed):
 @given(st.integers(0, 2**32))
 def test_many_loops_give_the_definition(seed):
     check(seed)
-
-
-SOFTMAX = "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / d[i]"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,8 @@
+"""The C text of a program's kernel.
+
+Read in this order:
+
+    functions    the C functions of vectors, by function and dtype
+    print        the statements as C
+    emit         the whole file
+"""

@@ -1,0 +1,118 @@
+"""The C file of a program's kernel.
+
+    emit(program, isa, threads) -> ProgramSource
+
+The template only lays out names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cpu.codegen.emit import TEMPLATES, VERSION
+from cpu.codegen.program.functions import Definitions
+from cpu.codegen.program.print import ProgramPrinter, is_masked
+from cpu.passes.program.order import stages
+from cpu.runtime.numbers import ELEMENTS
+from microkernels.tile.forms import Isa
+from microkernels.tile.isa import isa_named
+from microkernels.tile.lanes import lanes_definition
+from tiling.loops.language import Alloc, Buffer, For, Invoke, Kernel, Let, Mask, walk
+from tiling.loops.listing import listing
+from tiling.loops.rewrite import operands_of, parts_of
+from tiling.program.infer import Sized
+
+# Arithmetic of whole numbers wraps around, as in NumPy.
+FLAGS = ("-fwrapv", "-Wno-psabi")
+
+
+@dataclass(frozen=True)
+class ProgramSource:
+    """An emitted kernel: C text that defines
+
+        int SYMBOL(const T *input, …, T *output, …)      0, or 1 where an index that it read lies outside an array
+        int SYMBOL_supported(void)
+
+    names: the C names of the arrays, inputs first.
+    """
+
+    symbol: str
+    text: str
+    isa: str
+    threads: int
+    names: tuple[str, ...]
+
+    @property
+    def compiler_flags(self) -> tuple[str, ...]:
+        return (*isa_named(self.isa).compiler_flags, *FLAGS)
+
+    @property
+    def openmp(self) -> bool:
+        return self.threads > 1
+
+
+def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
+    """The C source of a program on `isa`, for at most so many OpenMP threads: few points get fewer."""
+    forms = dict(stages(program, isa, threads))
+    plain, last = next(iter(forms.values())), list(forms.values())[-1]
+    workers = max((s.stop.offset for s in walk(last.body) if isinstance(s, For) and s.kind == "core"), default=1)
+    symbol = symbol_of(program, isa, workers)
+    masks = _masks(last)
+    definitions = Definitions(isa)
+    types = {buffer.name: ELEMENTS[buffer.dtype].c for buffer in _arrays(last)}
+    printer = ProgramPrinter(last, types, isa.vector_type, masks, workers, definitions=definitions)
+    body = printer.lines(last.body, {name: name for name in printer.buffers})
+    reports = any(invoke.instruction.name == "outside" for invoke in _invokes(last))
+    text = TEMPLATES.get_template("program.c.j2").render(
+        program=str(program.program).split("; "),
+        version=VERSION,
+        isa=isa,
+        arrays=[f"{b.name}: {b.dtype}[{', '.join(map(str, b.shape))}]" for b in last.arrays],
+        loops=_loops_of(plain),
+        uses=definitions.shared,
+        definitions=definitions.lines,
+        masks=[lanes_definition(isa, name, lanes, "a last vector").splitlines() for lanes, name in masks.items()],
+        strides=printer.strides(),
+        threads=workers,
+        reports=reports,
+        allocates=any(isinstance(s, Alloc) and s.buffer.memory in ("own", "global") for s in walk(last.body)),
+        symbol=symbol,
+        parameters=[f"{printer.pointer(b.name).replace('*', '*restrict ')}{b.name}" for b in last.arrays],
+        body=body,
+    )
+    return ProgramSource(symbol, text, isa.name, workers, tuple(buffer.name for buffer in last.arrays))
+
+
+def symbol_of(program: Sized, isa: Isa, threads: int) -> str:
+    """The C name of a program's kernel: the arrays that it gives, and a hash of all that it is made for."""
+    what = f"{program.program} {program.dims} {program.inputs} {program.outputs} {isa.name} {threads}"
+    outputs = "_".join(program.outputs)
+    return f"program_{outputs}_{hashlib.sha256(what.encode()).hexdigest()[:12]}"
+
+
+def _loops_of(plain: Kernel) -> list[str]:
+    """The loops that say what is computed, without the list of arrays before them."""
+    lines = listing(plain).splitlines()
+    return lines[lines.index("") + 1 :]
+
+
+def _arrays(kernel: Kernel) -> Iterator[Buffer]:
+    yield from kernel.arrays
+    yield from (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc))
+
+
+def _invokes(kernel: Kernel) -> Iterator[Invoke]:
+    for statement in walk(kernel.body):
+        for operand in operands_of(statement):
+            yield from (part for part in parts_of(operand) if isinstance(part, Invoke))
+
+
+def _masks(kernel: Kernel) -> dict[int, str]:
+    """The name of the first lanes of a vector of floats, for each number of them that a load or store takes."""
+    dtypes = {buffer.name: buffer.dtype for buffer in _arrays(kernel)}
+    dtypes |= {s.name: s.dtype for s in walk(kernel.body) if isinstance(s, Let)}
+    masked = (invoke for invoke in _invokes(kernel) if is_masked(invoke, dtypes))
+    lanes = {given.lanes.offset for invoke in masked for _, given in invoke.operands if isinstance(given, Mask)}
+    return {number: f"FIRST_{number}" for number in sorted(lanes)}

@@ -1,0 +1,294 @@
+"""The C functions that a program's kernel calls: one for each function of the language and dtype of its arguments.
+
+    exp of f32       exp_of           vectors, as in epilogues (`functions.c.j2`)
+    sqrt of f64      sqrt_f64         lane by lane, from the C library
+    max of s32       max_s32          an expression of vectors
+    as_f32 of s64    f32_of_s64       a conversion
+
+A new function is a row in one of the tables here, unless `cpu.passes.program.definitions` makes it of others.
+"""
+
+from __future__ import annotations
+
+from microkernels.tile.forms import Isa
+from microkernels.tile.lanes import shuffle_definition
+
+# Elements of arrays, and of vectors, in C. A truth is an int of a lane: 0, or all bits.
+ELEMENT = {"f32": "float", "f64": "double", "f16": "_Float16", "bf16": "uint16_t", "bool": "int"}
+ELEMENT |= {"s64": "int64_t", "s32": "int", "s8": "int8_t", "u8": "uint8_t"}
+WIDTH = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "bool": 4, "s64": 8, "s32": 4, "s8": 1, "u8": 1}  # bytes of a lane
+
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|"}
+COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+BEFORE = {"neg": "-", "not": "~"}
+# What `functions.c.j2` defines of f32, and what each of these calls.
+SHARED = {"max": (), "min": (), "abs": (), "exp": ("exp_of_sum",), "exp_of_sum": ("expm1_near_0", "min", "max")}
+SHARED |= {"expm1_near_0": (), "tanh": ("expm1_near_0", "max", "min", "abs"), "sigmoid": ("exp", "abs")}
+SHARED |= {"silu": ("sigmoid",), "gelu": ("exp_of_sum", "abs", "min"), "gelu_tanh": ("sigmoid",)}
+
+# Lane by lane: the expression of a lane a, or of two, a and b. {f} is the suffix of the C library for floats.
+LANE_BY_LANE = {name: f"__builtin_{name}{{f}}(a)" for name in ("sqrt", "floor", "ceil")}
+LANE_BY_LANE |= {"round": "__builtin_rint{f}(a)", "pow": "pow{f}(a, b)"}
+LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("exp", "log", "sin", "cos", "tanh", "erf")}
+LANE_BY_LANE |= {"floordiv": "quotient_{dtype}(a, b)", "mod": "remainder_{dtype}(a, b)"}
+# Expressions of vectors a and b. What is not a number stays. A comparison is named, as one of 64 bits is a function.
+EXPRESSION = {
+    "max": "{where}({gt}, a, b)",
+    "min": "{where}({lt}, a, b)",
+    "abs": "{where}({negative}, -a, a)",
+}
+FLOAT_EXPRESSION = {"max": "{where}({gt} | {none}, a, b)", "min": "{where}({lt} | {none}, a, b)"}
+
+_SCALARS = {
+    "quotient": """\
+/* a / b rounded down; 0 where b is 0. */
+static inline {e} quotient_{dtype}({e} a, {e} b)
+{{
+    if (b == 0 || b == -1)
+        return b * a; /* a / -1 may not fit: it wraps around, as other sums do */
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}}""",
+    "remainder": """\
+/* What a / b rounded down leaves, of the sign of b; 0 where b is 0. */
+static inline {e} remainder_{dtype}({e} a, {e} b)
+{{
+    if (b == 0 || b == -1)
+        return 0;
+    const {e} rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}}""",
+}
+_FLOAT_SCALARS = {
+    "quotient": """\
+/* a / b rounded down. The remainder is exact, so the quotient is a whole number but for its own rounding. */
+static inline {e} quotient_{dtype}({e} a, {e} b)
+{{
+    if (b == 0)
+        return a / b;
+    const {e} rest = fmod{f}(a, b), whole = (a - rest) / b - (rest != 0 && (rest < 0) != (b < 0));
+    return rint{f}(whole);
+}}""",
+    "remainder": """\
+/* What a / b rounded down leaves, of the sign of b. */
+static inline {e} remainder_{dtype}({e} a, {e} b)
+{{
+    const {e} rest = fmod{f}(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}}""",
+}
+
+
+def c_name(function: str, dtype: str) -> str:
+    """The C function of a function of the language, for arguments of this dtype."""
+    if function.startswith("as_") or function == "from_bf16":
+        wanted = "f32" if function == "from_bf16" else function.removeprefix("as_")
+        return f"{wanted}_of_{'bf16' if function == 'from_bf16' else dtype}"
+    if dtype == "f32" and function == "where":
+        return "choose"
+    if dtype == "f32" and (function in SHARED or function in LANE_BY_LANE):
+        return f"{function}_of"
+    return f"{function}_{dtype}"
+
+
+class Definitions:
+    """The C definitions that a file needs. Each stands behind those that it needs itself.
+
+    shared: the functions that `functions.c.j2` is to define.
+    """
+
+    def __init__(self, isa: Isa):
+        self.isa = isa
+        self.shared: set[str] = set()
+        self.found: dict[tuple[str, str], str] = {}
+
+    @property
+    def lines(self) -> list[str]:
+        """All definitions."""
+        return [line for text in self.found.values() for line in text.splitlines()]
+
+    def vector(self, dtype: str) -> str:
+        """The C type of a vector of a dtype."""
+        if dtype == "f32":
+            return self.isa.vector_type
+        name = "truths" if dtype == "bool" else f"{dtype}s"
+        size = self.isa.lanes * WIDTH[dtype]
+        self.add(("type", dtype), f"typedef {ELEMENT[dtype]} {name} __attribute__((vector_size({size})));")
+        return name
+
+    def constant(self, dtype: str) -> str:
+        """The function that gives all lanes a number."""
+        if dtype == "f32":
+            return "constant"
+        body = f"return {'-' * (dtype == 'bool')}value - ({{T}}){{{{0}}}};"  # all bits are the truth
+        if dtype == "f16":  # C computes it as floats, of which it makes no vectors of _Float16
+            loop = f"for (int lane = 0; lane < {self.isa.lanes}; ++lane)\n    all[lane] = value;"
+            body = f"{{T}} all;\n{loop}\nreturn all;"
+        return self.function("constant", dtype, f"{ELEMENT[dtype]} value", body)
+
+    def need(self, function: str, dtype: str) -> str:
+        """The C name of a function for arguments of this dtype. Its definition is there from now on."""
+        name = c_name(function, dtype)
+        if function.startswith("as_") or function == "from_bf16":
+            self.conversion(name)
+        elif dtype == "f32" and function in SHARED:
+            self.share(function)
+        elif function == "where":
+            self.choice(dtype)
+        elif function in COMPARED:
+            self.compared(function, dtype)
+        elif function in LANE_BY_LANE:
+            self.lane_by_lane(function, dtype)
+        else:
+            table = EXPRESSION | (FLOAT_EXPRESSION if dtype == "f64" else {})
+            tests = {"gt": ("gt", "b"), "lt": ("lt", "b"), "none": ("ne", "a"), "negative": ("lt", "")}
+            named = {
+                test: self.comparison(which, "a", other or f"{self.constant(dtype)}(0)", dtype)
+                for test, (which, other) in tests.items()
+                if f"{{{test}}}" in table[function]
+            }
+            text = table[function].format(where=self.choice(dtype), **named)
+            self.function(function, dtype, "{T} a, {T} b" if ", b)" in text else "{T} a", f"return {text};")
+        return name
+
+    def comparison(self, function: str, left: str, right: str, dtype: str) -> str:
+        """The truths of a comparison."""
+        if WIDTH[dtype] == 4:
+            return f"({left} {COMPARED[function]} {right})"
+        return f"{self.need(function, dtype)}({left}, {right})"
+
+    def share(self, function: str) -> None:
+        if function not in self.shared:
+            self.shared.add(function)
+            for called in SHARED[function]:
+                self.share(called)
+
+    def choice(self, dtype: str) -> str:
+        """The function that chooses lane by lane."""
+        if dtype == "f32":
+            return "choose"
+        wide = WIDTH[dtype] == 8
+        mask = self.vector("s64" if wide else "bool")
+        lanes = f"__builtin_convertvector(lanes, {mask})" if wide else "lanes"
+        body = f"const {mask} all = {lanes};\nreturn ({{T}})((all & ({mask})a) | (~all & ({mask})b));"
+        return self.function("where", dtype, f"{self.vector('bool')} lanes, {{T}} a, {{T}} b", body)
+
+    def compared(self, function: str, dtype: str) -> None:
+        truths = self.vector("bool")
+        value = f"a {COMPARED[function]} b"
+        value = f"__builtin_convertvector({value}, {truths})" if WIDTH[dtype] == 8 else f"({truths})({value})"
+        self.function(function, dtype, "{T} a, {T} b", f"return {value};", gives=truths)
+
+    def lane_by_lane(self, function: str, dtype: str) -> None:
+        suffix = "f" if dtype == "f32" else ""
+        text = LANE_BY_LANE[function].format(f=suffix, dtype=dtype)
+        scalar = text.partition("_")[0]
+        if scalar in _SCALARS:
+            table = _FLOAT_SCALARS if dtype in ("f32", "f64") else _SCALARS
+            filled = table[scalar].format(e=ELEMENT[dtype], dtype=dtype, f=suffix)
+            self.add((scalar, dtype), filled)
+        element, two = ELEMENT[dtype], "b)" in text
+        given = "a", "b"
+        arrays = ", ".join(f"{name}s[{self.isa.lanes}]" for name in given[: 1 + two])
+        body = [f"{element} {arrays};"]
+        body += [f"__builtin_memcpy({name}s, &{name}, sizeof {name});" for name in given[: 1 + two]]
+        inner = text.replace("(a", "(as[lane]").replace(" b)", " bs[lane])")
+        body += [f"for (int lane = 0; lane < {self.isa.lanes}; ++lane)", f"    as[lane] = {inner};"]
+        body += ["__builtin_memcpy(&a, as, sizeof a);", "return a;"]
+        self.function(function, dtype, "{T} a, {T} b" if two else "{T} a", "\n".join(body))
+
+    def conversion(self, name: str) -> None:
+        """A conversion, such as s32_of_f32."""
+        wanted, _, dtype = name.split("_")
+        source, target, floats = self.vector(dtype), self.vector(wanted), self.vector("f32")
+        if wanted == "bf16":  # rounded to nearest even; what is no number stays none
+            words = self.vector("s32")
+            body = (
+                (
+                    f"const {words} all = ({words})v;\n"
+                    f"const {words} rounded = (all + 0x7fff + ((all >> 16) & 1)) >> 16, odd = (all >> 16) | 0x40;\n"
+                    f"return __builtin_convertvector((v == v & rounded) | (v != v & odd), {target});"
+                )
+                .replace("v == v & rounded", "(v == v) & rounded")
+                .replace("v != v & odd", "(v != v) & odd")
+            )
+        elif dtype == "bf16":
+            words = self.vector("s32")
+            body = f"return ({floats})(__builtin_convertvector(v, {words}) << 16);"
+        else:
+            minus = "-" if dtype == "bool" else ""
+            body = f"return {minus}__builtin_convertvector(v, {target});"
+        self.add(("as", name), _function(target, name, f"{source} v", body))
+
+    def across(self, function: str, dtype: str) -> str:
+        """The function that combines all lanes, half with half."""
+        if function in ("max", "min", "mul", "add", "and", "or") and function not in INFIX:
+            combined = f"{self.need(function, dtype)}(v, other)"
+        else:
+            combined = f"v {INFIX[function]} other"
+        vector, lanes = self.vector(dtype), self.isa.lanes
+        halves = [lanes >> step for step in range(1, lanes.bit_length())]
+        if WIDTH[dtype] == 4:
+            self.add(("pick", ""), "\n".join(shuffle_definition(self.isa)))
+            body = [f"{vector} other;"]
+            for half in halves:
+                places = ", ".join(str(lane ^ half) for lane in range(lanes))
+                body += [f"other = PICK(v, v, {places});", f"v = {combined};"]
+        else:
+            body = [f"for (int half = {lanes // 2}; half; half /= 2) {{", f"    {vector} other;"]
+            body += [f"    for (int lane = 0; lane < {lanes}; ++lane)", "        other[lane] = v[lane ^ half];"]
+            body += [f"    v = {combined};", "}"]
+        name = f"across_{function}_{dtype}"
+        text = "\n".join([*body, "return v;"])
+        self.add((f"across_{function}", dtype), _function(vector, name, f"{vector} v", text))
+        return name
+
+    def access(self, access: str, dtype: str) -> None:
+        """An access to an array that the instruction set has no form for."""
+        element, tail = ELEMENT[dtype], ", int lanes" * access.endswith("tail")
+        text = {
+            "load": "{T} v;\n__builtin_memcpy(&v, p, sizeof v);\nreturn v;",
+            "load_tail": "{T} v = {{0}};\n__builtin_memcpy(&v, p, lanes * sizeof *p);\nreturn v;",
+            "broadcast": "return {constant}(*p);",
+            "store": "__builtin_memcpy(p, &v, sizeof v);",
+            "store_tail": "__builtin_memcpy(p, &v, lanes * sizeof *p);",
+            "store_first": "*p = v[0];",
+        }[access].replace("{constant}", self.constant(dtype) if access == "broadcast" else "")
+        if access.startswith("store"):
+            self.function(access, dtype, f"{element} *p, {{T}} v{tail}", text, gives="void")
+        else:
+            self.function(access, dtype, f"const {element} *p{tail}", text)
+
+    def positions(self) -> None:
+        """The numbers from one on, so many apart."""
+        each = ", ".join(map(str, range(self.isa.lanes)))
+        self.function(
+            "positions",
+            "s64",
+            "long first, long step",
+            f"return first + step * ({{T}}){{{{{each}}}}};",
+            name="positions",
+        )
+
+    def first_lanes(self) -> None:
+        """The truths of the first lanes."""
+        each = ", ".join(map(str, range(self.isa.lanes)))
+        self.function("first_lanes", "bool", "int lanes", f"return ({{T}}){{{{{each}}}}} < lanes;", name="first_lanes")
+
+    def function(
+        self, function: str, dtype: str, parameters: str, body: str, gives: str = "{T}", name: str = ""
+    ) -> str:
+        vector, name = self.vector(dtype), name or c_name(function, dtype)
+        filled = [text.format(T=vector) for text in (gives, parameters, body)]
+        self.add((function, dtype), _function(filled[0], name, *filled[1:]))
+        return name
+
+    def add(self, key: tuple[str, str], text: str) -> None:
+        self.found.setdefault(key, text)
+
+
+def _function(gives: str, name: str, parameters: str, body: str) -> str:
+    """A function of C. A body of one line stands beside its head."""
+    head = f"static inline {gives} {name}({parameters})"
+    if "\n" not in body and len(head) + len(body) < 110:
+        return f"{head} {{ {body} }}"
+    return "\n".join([head, "{", *(f"    {line}" for line in body.splitlines()), "}"])

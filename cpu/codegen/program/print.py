@@ -1,0 +1,229 @@
+"""Prints the last form of a program's kernel as C: one line a statement.
+
+    x_0 = load(p: x + [i, j])          const __m512 x_0 = _mm512_loadu_ps(x + i * x_i + j);
+    acc_y[lane] = acc_y[lane] + x_0    acc_y = acc_y + x_0;
+
+A buffer in registers is a vector with its name. `[each]` is one of its lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from cpu.codegen.print import Printer, number
+from cpu.codegen.program.functions import BEFORE, COMPARED, INFIX, Definitions, c_name
+from cpu.passes.program.instructions import literal
+from cpu.runtime.numbers import ELEMENTS
+from tiling.loops.index import LANE, Index
+from tiling.loops.language import (
+    Address,
+    Alloc,
+    Apply,
+    Body,
+    Buffer,
+    Do,
+    Invoke,
+    Let,
+    Load,
+    Mask,
+    Number,
+    Operand,
+    Position,
+    Read,
+    Register,
+    Statement,
+    Store,
+    walk,
+)
+from tiling.loops.values import dtype_of
+
+_TIGHT = {"*": 3, "/": 3, "+": 2, "-": 2, "&": 1, "|": 1}
+_LINE = 64  # bytes of a cache line, where arrays begin
+
+
+@dataclass(frozen=True)
+class ProgramPrinter(Printer):
+    """Prints the statements of a program's kernel. definitions: gets what the text needs."""
+
+    definitions: Definitions = None  # type: ignore[assignment]
+
+    @cached_property
+    def dtypes(self) -> dict[str, str]:
+        """The dtype of every buffer and register."""
+        found = {name: buffer.dtype for name, buffer in self.buffers.items()}
+        return found | {s.name: s.dtype for s in walk(self.kernel.body) if isinstance(s, Let)}
+
+    @cached_property
+    def written(self) -> set[str]:
+        """The arrays that the kernel writes to."""
+        invokes = (s.invoke for s in walk(self.kernel.body) if isinstance(s, Do))
+        places = {given.buffer for i in invokes for name, given in i.operands if isinstance(given, Address)}
+        return places | {s.buffer for s in walk(self.kernel.body) if isinstance(s, Store)}
+
+    def lines(self, body: Body, arrays: Mapping[str, str]) -> list[str]:
+        """The lines of a block. A register and its first value are one line."""
+        found: list[str] = []
+        here, statements = dict(arrays), list(body)
+        while statements:
+            statement = statements.pop(0)
+            if isinstance(statement, Alloc):
+                here[statement.buffer.name] = statement.buffer.name
+                begun = statements[0] if statements else None
+                if _begins(statement.buffer, begun):
+                    (line,) = self.statement(statements.pop(0), here)
+                    found.append(f"{self.definitions.vector(statement.buffer.dtype)} {line}")
+                    continue
+            found += self.statement(statement, here)
+        kept = (s.buffer for s in body if isinstance(s, Alloc) and s.buffer.memory in ("own", "global"))
+        return found + [f"free({buffer.name});" for buffer in kept]
+
+    def statement(self, statement: Statement, arrays: Mapping[str, str]) -> list[str]:
+        """The lines of one statement."""
+        match statement:
+            case Alloc(buffer):
+                return [self.array(buffer)]
+            case Let(name, value, changes, dtype) if value is not None:
+                before = "" if changes else "const "
+                return [f"{before}{self.definitions.vector(dtype)} {name} = {self.operand(value, arrays)};"]
+            case Store(buffer, at, Number(1, "bool")):  # one lane's truth: all bits
+                return [f"{self.element(buffer, at, arrays)} = -1;"]
+            case Read(name, value):
+                return [f"const long {name} = {self.operand(value, arrays)};"]
+        return super().statement(statement, arrays)
+
+    def array(self, buffer: Buffer) -> str:
+        """The declaration of a buffer."""
+        if buffer.memory == "registers":
+            return f"{self.definitions.vector(buffer.dtype)} {buffer.name};"
+        element = ELEMENTS[buffer.dtype].c
+        if buffer.memory == "stack":
+            return f"{element} {buffer.name}[{prod(buffer.shape)}] __attribute__((aligned({_LINE})));"
+        size = prod(buffer.shape) * buffer_width(buffer)
+        return f"{element} *const {buffer.name} = array_of({-(-size // _LINE) * _LINE});"
+
+    def operand(self, operand: Operand, arrays: Mapping[str, str]) -> str:
+        """A value, or another operand of an instruction."""
+        match operand:
+            case Number():
+                return literal(operand)
+            case Position(index):
+                return number(index)
+            case Mask(lanes):
+                return number(lanes)
+            case Apply(function, arguments):
+                return self.applied(function, arguments, arrays)
+            case Invoke(instruction, operands):
+                self.define(operand)
+                given = {name: self.operand(value, arrays) for name, value in operands}
+                if is_masked(operand, self.dtypes):
+                    given["lanes"] = self.masks[int(given["lanes"])]
+                return instruction.text.format(**given)
+        return super().operand(operand, arrays)
+
+    def define(self, invoke: Invoke) -> None:
+        """Sees to it that what the text of an instruction calls is defined."""
+        name = invoke.instruction.name
+        if name == "constant":
+            self.definitions.constant(invoke.instruction.dtype)
+        elif name == "positions":
+            self.definitions.positions()
+            self.definitions.constant("s64")
+        elif name == "first_lanes":
+            self.definitions.first_lanes()
+        elif name.startswith("across_"):
+            self.definitions.across(name.removeprefix("across_"), invoke.instruction.dtype)
+        elif name != "outside":
+            dtype = dtype_accessed(invoke, self.dtypes)
+            if dtype != "f32" or name == "store_first":
+                self.definitions.access(name, dtype)
+
+    def applied(self, function: str, arguments: tuple[Operand, ...], arrays: Mapping[str, str]) -> str:
+        """A function of vectors: an operator of C, or a call."""
+        dtype = dtype_of(arguments[1 if function == "where" else 0], self.dtypes)
+        given = [self.operand(argument, arrays) for argument in arguments]
+        if function in BEFORE:
+            return f"{BEFORE[function]}{given[0] if _is_one(arguments[0]) else f'({given[0]})'}"
+        if function in COMPARED:
+            return self.definitions.comparison(function, *given, dtype)
+        if function in INFIX:
+            symbol = INFIX[function]
+            left = given[0] if _binds(arguments[0]) >= _TIGHT[symbol] else f"({given[0]})"
+            right = given[1] if _binds(arguments[1]) > _TIGHT[symbol] else f"({given[1]})"
+            return f"{left} {symbol} {right}"
+        self.definitions.need(function, dtype)
+        return f"{c_name(function, dtype)}({', '.join(given)})"
+
+    def element(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:
+        """A vector, one of its lanes, or an element of an array."""
+        if self.buffers[buffer].memory == "registers":
+            return buffer if at == (LANE,) else f"{buffer}[{number(at[0])}]"
+        place = self.address(Address(buffer, at), arrays)
+        return f"{buffer}[{'0' if place == buffer else place.removeprefix(f'{buffer} + ')}]"
+
+    def address(self, address: Address, arrays: Mapping[str, str]) -> str:
+        """A pointer and the elements that it moves by."""
+        buffer = self.buffers[address.buffer]
+        terms = []
+        for index, name, stride in zip(address.at, buffer.axes, buffer.strides):
+            text = number(index)
+            if index == Index(()):
+                continue
+            if stride != 1:
+                text = f"({text})" if " + " in text or " - " in text else text
+                text = stride_name(buffer, name) if text == "1" else f"{text} * {stride_name(buffer, name)}"
+            terms.append(text)
+        return " + ".join([address.buffer, *terms])
+
+    def strides(self) -> list[tuple[str, int]]:
+        """(name, elements) of the strides that addresses name."""
+        arrays = [buffer for buffer in self.buffers.values() if buffer.memory != "registers"]
+        named = ((stride_name(b, axis), stride) for b in arrays for axis, stride in zip(b.axes, b.strides))
+        return [(name, stride) for name, stride in named if stride != 1]
+
+
+def dtype_accessed(invoke: Invoke, dtypes: Mapping[str, str]) -> str:
+    """The dtype as which an access takes an array: of a bool its byte."""
+    place = next(given for _, given in invoke.operands if isinstance(given, Address))
+    return "u8" if dtypes[place.buffer] == "bool" else dtypes[place.buffer]
+
+
+def is_masked(invoke: Invoke, dtypes: Mapping[str, str]) -> bool:
+    """Whether an instruction takes a mask, where functions of ours take how many lanes."""
+    return invoke.instruction.name.endswith("_tail") and dtype_accessed(invoke, dtypes) == "f32"
+
+
+def stride_name(buffer: Buffer, axis: str) -> str:
+    """The C name of the stride of an axis."""
+    return f"{buffer.name}_{axis}"
+
+
+def buffer_width(buffer: Buffer) -> int:
+    """Bytes of an element in memory."""
+    return ELEMENTS[buffer.dtype].numpy.itemsize
+
+
+def _begins(buffer: Buffer, statement: Statement | None) -> bool:
+    """Whether a statement gives a register its first value."""
+    return (
+        buffer.memory == "registers"
+        and isinstance(statement, Store)
+        and statement.buffer == buffer.name
+        and statement.at == (LANE,)
+    )
+
+
+def _is_one(operand: Operand) -> bool:
+    """Whether a text needs no brackets anywhere."""
+    return isinstance(operand, (Register, Load, Number, Invoke)) or (
+        isinstance(operand, Apply) and operand.function not in (*INFIX, *BEFORE)
+    )
+
+
+def _binds(operand: Operand) -> int:
+    """How tightly the outermost operator of a text binds."""
+    if isinstance(operand, Apply) and operand.function in INFIX:
+        return _TIGHT[INFIX[operand.function]]
+    return 4

@@ -1,0 +1,16 @@
+"""The passes of programs without a product: each says by a rule how loops become fast ones.
+
+Read in this order:
+
+    order         the list of passes
+    share_loops   neighbouring loops over one row as one
+    split_lanes   which loops become lanes; sums in two steps
+    bind_tasks    the outer loops on several cores
+    peel_tails    last vectors that are not whole
+    place_rows    where the arrays of a worker lie
+    vectors       lanes as vector instructions
+    lanes         one statement as vectors
+    guarded       elements of which some may lie outside
+    definitions   functions by others
+    instructions  the vector instructions, with their meaning
+"""

@@ -1,0 +1,134 @@
+"""The vector instructions of programs: loads and stores of every dtype, positions, and sums across lanes.
+
+A vector has as many lanes as one of floats, whatever its dtype, so one of f64 may fill two registers. Of floats the
+forms are those of the instruction set; of other dtypes they are functions that the printed file defines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isinf, isnan
+
+import numpy as np
+
+from microkernels.tile.forms import Isa
+from microkernels.tile.instructions import at
+from tiling.loops.index import LANE, ZERO, applied, constant, variable
+from tiling.loops.language import (
+    Alloc,
+    Apply,
+    Body,
+    Buffer,
+    For,
+    If,
+    Inside,
+    Instruction,
+    Load,
+    Number,
+    Position,
+    Store,
+    Value,
+)
+
+_USED = Inside(variable("lanes") - LANE, 1, None)  # this lane is one of the first `lanes`
+_FLOATS = ("load", "load_tail", "store", "store_tail", "broadcast")  # the forms of a row of the table `isa`
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The accesses to arrays of one dtype. A tail has fewer lanes than a vector; store_first stores lane 0 alone."""
+
+    load: Instruction
+    load_tail: Instruction
+    store: Instruction
+    store_tail: Instruction
+    store_first: Instruction
+    broadcast: Instruction
+
+
+@lru_cache(maxsize=64)
+def memory_of(isa: Isa, dtype: str) -> Memory:
+    """The accesses to arrays of a dtype with the lanes of an instruction set."""
+    form = {name: f"{name}_{dtype}({{p}})" for name in ("load", "broadcast")}
+    form |= {"load_tail": f"load_tail_{dtype}({{p}}, {{lanes}})", "store": f"store_{dtype}({{p}}, {{v}})"}
+    form |= {name: f"{name}_{dtype}({{p}}, {{v}}{more})" for name, more in _STORES.items()}
+    if dtype == "f32":
+        form |= {name: getattr(isa, name) for name in _FLOATS}
+
+    def each(statement: Store | If) -> Body:
+        return (_over_lanes(isa.lanes, statement),)
+
+    from_memory, to_memory = Store("out", (LANE,), at("p")), Store("p", (LANE,), at("v"))
+    nothing = Store("out", (LANE,), Number(0, dtype))
+    return Memory(
+        load=Instruction("load", form["load"], each(from_memory), dtype),
+        load_tail=Instruction("load_tail", form["load_tail"], each(If((_USED,), (from_memory,), (nothing,))), dtype),
+        store=Instruction("store", form["store"], each(to_memory)),
+        store_tail=Instruction("store_tail", form["store_tail"], each(If((_USED,), (to_memory,)))),
+        store_first=Instruction("store_first", form["store_first"], (Store("p", (ZERO,), at("v", ZERO)),)),
+        broadcast=Instruction("broadcast", form["broadcast"], each(Store("out", (LANE,), at("p", ZERO))), dtype),
+    )
+
+
+_STORES = {"store": "", "store_tail": ", {lanes}", "store_first": ""}
+
+
+@lru_cache(maxsize=64)
+def across(function: str, dtype: str, lanes: int) -> Instruction:
+    """All lanes of `v` in one: the halves of a vector combined lane by lane, then quarters, and so on.
+
+    Every lane of the value has the result. The order is fixed, so the bits are too.
+    """
+    body: list[Alloc | For] = []
+    source, half = "v", lanes // 2
+    while half:
+        target = f"by_{half}" if half > 1 else "out"
+        pair: tuple[Value, ...] = (at(source), Load(source, (applied("^", LANE, constant(half)),)))
+        body += [Alloc(Buffer(target, (lanes,), ("lane",), dtype, "registers"))] * (target != "out")
+        body.append(_over_lanes(lanes, Store(target, (LANE,), Apply(function, pair))))
+        source, half = target, half // 2
+    return Instruction(f"across_{function}", f"across_{function}_{dtype}({{v}})", tuple(body), dtype)
+
+
+@lru_cache(maxsize=64)
+def first_lanes(lanes: int) -> Instruction:
+    """Which lanes are used: the first of them."""
+    body = If((_USED,), (Store("out", (LANE,), Number(1, "bool")),), (Store("out", (LANE,), Number(0, "bool")),))
+    return Instruction("first_lanes", "first_lanes({lanes})", (_over_lanes(lanes, body),), "bool")
+
+
+@lru_cache(maxsize=256)
+def positions(step: int, lanes: int) -> Instruction:
+    """The numbers `first`, first + step, … of the lanes."""
+    each = Store("out", (LANE,), Position(variable("first") + LANE * step))
+    text = f"positions({{first}}, {step})" if step else "constant_s64({first})"
+    return Instruction("positions", text, (_over_lanes(lanes, each),), "s64")
+
+
+@lru_cache(maxsize=64)
+def spread(dtype: str, lanes: int) -> Instruction:
+    """A number in all lanes."""
+    text = "constant({value})" if dtype == "f32" else f"constant_{dtype}({{value}})"
+    loop = _over_lanes(lanes, Store("out", (LANE,), at("value", ZERO)))
+    return Instruction("constant", text, (loop,), dtype)
+
+
+def literal(number: Number) -> str:
+    """A number as C text."""
+    value = number.value
+    if number.dtype not in ("f32", "f64"):
+        whole = int(value)  # the least whole number of 64 bits has no text of its own
+        return f"{whole + 1} - 1" if whole == -(1 << 63) else str(whole)
+    if isnan(value) or isinf(value):
+        return "NAN" if isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
+    # The shortest text of an f32. C would round the text of the double once more, sometimes to another f32.
+    return f"{np.float32(value)!s}f" if number.dtype == "f32" else repr(float(value))
+
+
+# Notes that an index read from an array lies outside of another: the kernel's result then says so.
+OUTSIDE = Instruction("outside", "note(&outside)", ())
+
+
+def _over_lanes(lanes: int, statement: Store | If) -> For:
+    return For("lane", ZERO, constant(lanes), 1, (statement,), "vector")

@@ -1,0 +1,42 @@
+"""The passes of a program's kernel, in order: from plain loops to the statements that are printed.
+
+    stages(program, isa, threads) -> (name, kernel), …          the kernel after each pass
+
+A new optimisation is a file of this room and a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from cpu.passes.program.bind_tasks import bind_tasks
+from cpu.passes.program.peel_tails import peel_tails
+from cpu.passes.program.place_rows import place_rows
+from cpu.passes.program.share_loops import share_loops
+from cpu.passes.program.split_lanes import split_lanes
+from cpu.passes.program.vectors import vectors
+from microkernels.tile.forms import Isa
+from tiling.loops.language import Kernel
+from tiling.program.infer import Sized
+from tiling.program.inline import inlined
+from tiling.program.lower import lower
+
+PASSES: tuple[tuple[str, Callable[[Kernel, Isa, int], Kernel]], ...] = (
+    ("share loops", lambda kernel, isa, threads: share_loops(kernel)),
+    ("split lanes", lambda kernel, isa, threads: split_lanes(kernel, isa.lanes)),
+    ("bind tasks", lambda kernel, isa, threads: bind_tasks(kernel, threads)),
+    ("peel tails", lambda kernel, isa, threads: peel_tails(kernel)),
+    ("place rows", lambda kernel, isa, threads: place_rows(kernel)),
+    ("vectors", lambda kernel, isa, threads: vectors(kernel, isa)),
+)
+LOWER = "lower"
+PASS_NAMES = (LOWER, *(name for name, _ in PASSES))
+
+
+def stages(program: Sized, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
+    """The plain loops of a program whose cheap maps are computed where they are read, then what each pass makes."""
+    kernel = lower(inlined(program))
+    yield LOWER, kernel
+    for name, run in PASSES:
+        kernel = run(kernel, isa, threads)
+        yield name, kernel

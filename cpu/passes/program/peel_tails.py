@@ -1,0 +1,56 @@
+"""Takes the last vector, which has fewer lanes, out of its loop.
+
+    for j in 0..100 by 16:                  for j in 0..96 by 16:
+      if j < 85: …16 lanes…       ->          …16 lanes…
+      else: …4 lanes…                       j = 96
+                                            …4 lanes…
+
+Where a worker's part of the loop may end before the last vector, a test of its end stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tiling.loops.index import applied, constant
+from tiling.loops.language import Body, For, If, Inside, Kernel, Statement, with_blocks
+from tiling.loops.rewrite import substituted
+
+
+def peel_tails(kernel: Kernel) -> Kernel:
+    """The kernel whose loops over vectors have whole vectors alone."""
+    return replace(kernel, body=_peeled(kernel.body))
+
+
+def _peeled(body: Body) -> Body:
+    return tuple(found for statement in body for found in _loops(with_blocks(statement, _peeled)))
+
+
+def _loops(statement: Statement) -> Iterator[Statement]:
+    choice = statement.body[0] if isinstance(statement, For) and len(statement.body) == 1 else None
+    if not isinstance(statement, For) or not isinstance(choice, If) or not _whole(choice, statement):
+        yield statement
+        return
+    (test,) = choice.conditions
+    assert isinstance(test, Inside) and test.high is not None
+    last = -(-test.high // statement.step) * statement.step  # where the last vector begins
+    tail = substituted(choice.otherwise, {statement.name: constant(last)})
+    stop = constant(last) if statement.stop.is_constant else applied("min", statement.stop, constant(last))
+    yield replace(statement, stop=stop, body=choice.body)
+    if statement.stop.is_constant:
+        yield from tail
+    else:
+        yield If((Inside(statement.stop, last + 1, None),), tail)
+
+
+def _whole(choice: If, loop: For) -> bool:
+    """Whether a test asks for a whole vector of the loop."""
+    test = choice.conditions[0]
+    return (
+        len(choice.conditions) == 1
+        and isinstance(test, Inside)
+        and test.low is None
+        and bool(choice.otherwise)
+        and dict(test.index.terms) == {loop.name: 1}
+    )

@@ -1,0 +1,297 @@
+"""Chooses the loops whose neighbouring points become the lanes of vectors, and splits them.
+
+    for j in 0..100:                        for j in 0..100 by 16:
+      acc[0] += x[i, j]          ->           if j < 85:
+                                                for lane in 0..16, vector: sums[lane] += x[i, j + lane]
+                                              else:
+                                                for lane in 0..4, vector: sums[lane] += x[i, j + lane]
+                                            acc[0] += across(sums)
+
+A sum over the lanes' own dim takes two steps: each lane has a sum, and these are added at the end, in a fixed order.
+The choice is the one with the fewest vector operations, where numbers that do not lie side by side count one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from math import inf
+
+from cpu.passes.program.instructions import across
+from tiling.loops.functions import neutral
+from tiling.loops.index import LANE, ZERO, Index, Part, constant, variable
+from tiling.loops.language import (
+    Alloc,
+    Apply,
+    Body,
+    Buffer,
+    Choose,
+    For,
+    If,
+    Inside,
+    Invoke,
+    Kernel,
+    Let,
+    Load,
+    Number,
+    Operand,
+    Position,
+    Read,
+    Statement,
+    Store,
+    walk,
+    with_blocks,
+)
+from tiling.loops.rewrite import operands_of, parts_of, substituted, with_values
+
+# What things cost, in vector operations. An exponential takes some fifteen, and most functions have one.
+FUNCTION = 15.0
+SIMPLE = frozenset({"add", "sub", "mul", "min", "max", "neg", "abs", "and", "or", "not", "where", "from_bf16"})
+ONE_BY_ONE = 2.0  # an element that is loaded into its lane by itself
+ACROSS = 12.0  # the lanes of a vector added up
+REDUCTIONS = frozenset({"add", "mul", "max", "min", "and", "or"})
+
+
+def split_lanes(kernel: Kernel, lanes: int) -> Kernel:
+    """The kernel with loops over lanes. Loops begin at 0, as `tiling.program.lower` writes them."""
+    buffers = {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
+    splitting = _Splitting(lanes, {array.name: array for array in kernel.arrays} | buffers)
+    return replace(kernel, body=splitting.body(kernel.body))
+
+
+@dataclass(frozen=True)
+class _Splitting:
+    lanes: int
+    buffers: Mapping[str, Buffer]
+
+    def body(self, body: Body) -> Body:
+        """The block with the best loops split."""
+        found: list[Statement] = []
+        for statement in body:
+            if isinstance(statement, For) and self.split_is_best(statement):
+                found += _Split(statement, self.lanes, self.buffers).loops()
+            else:
+                found.append(with_blocks(statement, self.body))
+        return tuple(found)
+
+    def split_is_best(self, loop: For) -> bool:
+        return self.as_lanes(loop) < self.as_loop(loop)
+
+    def best(self, statement: Statement) -> float:
+        """The vector operations of a statement with the best lanes in it."""
+        if isinstance(statement, For):
+            return min(self.as_lanes(statement), self.as_loop(statement))
+        return _Cost(self, None).of((statement,))
+
+    def as_loop(self, loop: For) -> float:
+        return _trips(loop) * sum(self.best(inner) for inner in loop.body)
+
+    def as_lanes(self, loop: For) -> float:
+        split = _Split(loop, self.lanes, self.buffers)
+        if not split.legal:
+            return inf
+        vectors = -(-_trips(loop) // self.lanes)
+        return vectors * _Cost(self, split).of(loop.body) + ACROSS * len(split.reduced)
+
+
+def _trips(loop: For) -> int:
+    return (loop.stop - loop.start).offset // loop.step
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """Counts the vector operations of statements. split: the loop that becomes lanes; None: all lanes do the same."""
+
+    splitting: _Splitting
+    split: _Split | None
+
+    def of(self, body: Body) -> float:
+        return sum(map(self.statement, body))
+
+    def statement(self, statement: Statement) -> float:
+        if isinstance(statement, For):
+            return _trips(statement) * self.of(statement.body)
+        cost = sum(map(self.value, operands_of(statement)))
+        if isinstance(statement, Store):
+            cost += self.access(statement.buffer, statement.at)
+        if isinstance(statement, Read) and self.split:
+            cost += ONE_BY_ONE * self.splitting.lanes
+        return cost
+
+    def value(self, value: Operand) -> float:
+        if isinstance(value, Load):
+            return self.access(value.buffer, value.at)
+        if isinstance(value, Choose):
+            tests = (c.index for c in value.conditions if isinstance(c, Inside))
+            moves = self.split is not None and any(map(self.split.moves, tests))
+            return self.value(value.value) + self.value(value.otherwise) + 2 * moves
+        if isinstance(value, Apply):
+            own = 1.0 if value.function in SIMPLE or value.function.startswith("as_") else FUNCTION
+            return own + sum(map(self.value, value.arguments))
+        return 0.0
+
+    def access(self, buffer: str, at: tuple[Index, ...]) -> float:
+        found = self.splitting.buffers[buffer]
+        if found.memory == "registers":
+            return 0.0
+        if self.split is None or buffer in self.split.own or not any(map(self.split.moves, at)):
+            return 1.0
+        step = step_of(found, at, self.split.loop.name, self.split.moving)
+        return 1.0 if step == 1 else ONE_BY_ONE * self.splitting.lanes
+
+
+def step_of(buffer: Buffer, at: tuple[Index, ...], name: str, moving: frozenset[str]) -> int | None:
+    """How many elements further the next point of a loop is; None where that is not always the same."""
+    step = 0
+    for index, stride in zip(at, buffer.strides, strict=True):
+        inside_parts = {n for term, _ in index.terms if isinstance(term, Part) for n in Index(((term, 1),)).names()}
+        if not moving.isdisjoint(inside_parts | (set(index.names()) - {name})):
+            return None
+        step += index.coefficient(name) * stride
+    return step
+
+
+@dataclass(frozen=True)
+class _Split:
+    """One loop as lanes."""
+
+    loop: For
+    lanes: int
+    buffers: Mapping[str, Buffer]
+
+    @cached_property
+    def moving(self) -> frozenset[str]:
+        """The variables that differ from lane to lane."""
+        found = {self.loop.name}
+        own = self.own
+        for statement in walk(self.loop.body):
+            if isinstance(statement, Read) and any(_moves(part, own, found) for part in parts_of(statement.value)):
+                found.add(statement.name)
+        return frozenset(found)
+
+    def moves(self, index: Index) -> bool:
+        """Whether an index differs from lane to lane."""
+        return not self.moving.isdisjoint(index.names())
+
+    @cached_property
+    def own(self) -> frozenset[str]:
+        """The buffers that live inside the loop, so that each lane has its own."""
+        return frozenset(s.buffer.name for s in walk(self.loop.body) if isinstance(s, Alloc))
+
+    @cached_property
+    def reduced(self) -> dict[str, str]:
+        """The registers outside the loop that its points are summed to, and the function that sums."""
+        found = {}
+        for statement in walk(self.loop.body):
+            if isinstance(statement, Store) and _sums(statement):
+                assert isinstance(statement.value, Apply)
+                if statement.buffer not in self.own:
+                    found[statement.buffer] = statement.value.function
+        return found
+
+    @property
+    def legal(self) -> bool:
+        """Whether lanes need nothing of each other but a sum at the end."""
+        if self.loop.kind != "serial" or self.loop.start != ZERO or not self.loop.stop.is_constant:
+            return False
+        for statement in walk(self.loop.body):
+            if not isinstance(statement, Store) or statement.buffer in self.own:
+                continue
+            if statement.buffer in self.reduced:
+                if not _sums(statement):
+                    return False
+            elif not any(index == variable(self.loop.name) for index in statement.at):
+                return False
+        # What is summed is not read before the end.
+        loads = (p for s in walk(self.loop.body) for o in operands_of(s) for p in parts_of(o) if isinstance(p, Load))
+        return sum(load.buffer in self.reduced for load in loads) == sum(
+            isinstance(s, Store) and s.buffer in self.reduced for s in walk(self.loop.body)
+        )
+
+    def loops(self) -> Body:
+        """The loop over vectors, with what each of its sums needs before and after."""
+        extent, lanes = self.loop.stop.offset, self.lanes
+        sums = [
+            Buffer(f"{name}_lanes", (lanes,), ("lane",), self.buffers[name].dtype, "registers") for name in self.reduced
+        ]
+        before: list[Statement] = []
+        after: list[Statement] = []
+        for buffer, (name, function) in zip(sums, self.reduced.items()):
+            begin = Store(buffer.name, (LANE,), Number(neutral(function, buffer.dtype), buffer.dtype))
+            before += [Alloc(buffer), _over_lanes(lanes, (begin,))]
+            every = Load(buffer.name, (LANE,))
+            total = Invoke(across(function, buffer.dtype, lanes), (("v", every),))
+            whole = Apply(function, (Load(name, (ZERO,)), Load(buffer.name, (ZERO,))))
+            after += [Store(buffer.name, (LANE,), total), Store(name, (ZERO,), whole)]
+        whole_vector, rest = self.vectors(lanes), extent % lanes
+        if extent < lanes:
+            start = {self.loop.name: self.loop.start}
+            return (*before, *substituted(self.vectors(extent), start), *after)
+        if rest:
+            inside = Inside(variable(self.loop.name), None, extent - lanes + 1)
+            whole_vector = (If((inside,), whole_vector, self.vectors(rest)),)
+        return (*before, replace(self.loop, step=lanes, body=whole_vector), *after)
+
+    def vectors(self, lanes: int) -> Body:
+        """The loop's body for so many lanes at once."""
+        return self.block(self.loop.body, lanes)
+
+    def block(self, body: Body, lanes: int) -> Body:
+        found: list[Statement] = []
+        for alike, run in groupby(body, lambda statement: isinstance(statement, (Store, Let, Read))):
+            if alike:  # one loop over lanes, as a name lives until the end of its block
+                found.append(_over_lanes(lanes, tuple(map(self.laned, run))))
+                continue
+            for statement in run:
+                if isinstance(statement, Alloc):
+                    found.append(Alloc(self.with_lanes(statement.buffer)))
+                else:
+                    found.append(with_blocks(statement, lambda block: self.block(block, lanes)))
+        return tuple(found)
+
+    def with_lanes(self, buffer: Buffer) -> Buffer:
+        """A buffer of this loop with room for every lane."""
+        if buffer.memory == "registers":
+            return replace(buffer, shape=(self.lanes,), axes=("lane",))
+        return replace(buffer, shape=(*buffer.shape, self.lanes), axes=(*buffer.axes, "lane"))
+
+    def laned(self, statement: Statement) -> Statement:
+        """A statement for one lane."""
+        by = {self.loop.name: variable(self.loop.name) + LANE}
+        statement = with_values(statement, self.place)
+        (statement,) = substituted((statement,), by)
+        if isinstance(statement, Store):
+            return Store(*self.at(statement.buffer, statement.at), statement.value)
+        return statement
+
+    def place(self, part: Operand) -> Operand | None:
+        return Load(*self.at(part.buffer, part.at)) if isinstance(part, Load) else None
+
+    def at(self, buffer: str, at: tuple[Index, ...]) -> tuple[str, tuple[Index, ...]]:
+        """Where a lane's own element lies."""
+        if buffer in self.reduced:
+            return f"{buffer}_lanes", (LANE,)
+        if buffer not in self.own:
+            return buffer, at
+        return buffer, (LANE,) if self.buffers[buffer].memory == "registers" else (*at, LANE)
+
+
+def _moves(part: Operand, own: frozenset[str], moving: set[str]) -> bool:
+    """Whether a part of a value differs from lane to lane."""
+    if isinstance(part, Load):
+        return part.buffer in own or any(not moving.isdisjoint(index.names()) for index in part.at)
+    return isinstance(part, Position) and not moving.isdisjoint(part.index.names())
+
+
+def _sums(store: Store) -> bool:
+    """Whether a store adds to what its place holds: acc[0] = acc[0] + …"""
+    value = store.value
+    return (
+        isinstance(value, Apply) and value.function in REDUCTIONS and value.arguments[0] == Load(store.buffer, store.at)
+    )
+
+
+def _over_lanes(lanes: int, body: Body) -> For:
+    return For("lane", ZERO, constant(lanes), 1, body, "vector")

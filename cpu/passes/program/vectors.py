@@ -1,0 +1,74 @@
+"""Turns what lanes do one by one into vector instructions. Every value becomes a vector.
+
+    for lane in 0..16, vector:                       x_0 = load(&x[i, j])
+      y[i, j + lane] = x[i, j + lane] * g[i]   ->    g_1 = broadcast(&g[i])
+                                                     store(&y[i, j], x_0 * g_1)
+
+Where all lanes would do the same, as outside of loops over lanes, they do. Numbers that do not lie side by side are
+taken one by one, and so are those of which some may lie outside (`guarded`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cpu.passes.program.guarded import guarded
+from cpu.passes.program.lanes import Lanes, Names
+from microkernels.tile.forms import Isa
+from tiling.loops.language import (
+    Alloc,
+    Body,
+    Condition,
+    For,
+    Inside,
+    Invoke,
+    Kernel,
+    Let,
+    Load,
+    Read,
+    Statement,
+    Store,
+    walk,
+    with_blocks,
+)
+from tiling.loops.rewrite import operands_of, parts_of, with_conditions
+
+
+def vectors(kernel: Kernel, isa: Isa) -> Kernel:
+    """The kernel in vector instructions of an instruction set."""
+    own = (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc))
+    named = {buffer.name: buffer for buffer in (*kernel.arrays, *own)}
+    dtypes = {name: buffer.dtype for name, buffer in named.items()}
+    dtypes |= {s.name: s.dtype for s in walk(kernel.body) if isinstance(s, Let)}
+    body = _body(kernel.body, Names(isa, guarded, named, dtypes, _summed(kernel)))
+    return replace(kernel, body=with_conditions(body, _known))
+
+
+def _known(condition: Condition) -> Condition | bool:
+    """What is known of a condition: whether a number lies inside."""
+    if not isinstance(condition, Inside) or not condition.index.is_constant:
+        return condition
+    at = condition.index.offset
+    return (condition.low is None or condition.low <= at) and (condition.high is None or at < condition.high)
+
+
+def _summed(kernel: Kernel) -> frozenset[str]:
+    """The registers whose lanes are combined in the end, so that unused ones must stay as they began."""
+    parts = (part for s in walk(kernel.body) for operand in operands_of(s) for part in parts_of(operand))
+    across = (p for p in parts if isinstance(p, Invoke) and p.instruction.name.startswith("across_"))
+    return frozenset(given.buffer for invoke in across for _, given in invoke.operands if isinstance(given, Load))
+
+
+def _body(body: Body, names: Names) -> Body:
+    found: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, For) and statement.kind == "vector":
+            for inner in statement.body:
+                found += Lanes(names, statement.stop.offset).statement(inner)
+        elif isinstance(statement, Alloc) and statement.buffer.memory == "registers":
+            found.append(Alloc(replace(statement.buffer, shape=(names.isa.lanes,), axes=("lane",))))
+        elif isinstance(statement, (Store, Let, Read)):
+            found += Lanes(names, 0).statement(statement)
+        else:
+            found.append(with_blocks(statement, lambda block: _body(block, names)))
+    return tuple(found)

@@ -1,0 +1,153 @@
+"""Compiled kernels of programs: exactly the definition on whole numbers, and near it on real ones."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+
+import numpy as np
+import pytest
+
+from cpu.codegen.program.emit import VERSION, emit
+from cpu.kernel.program import build_program
+from cpu.passes.program import bind_tasks
+from cpu.reference.programs import evaluate, rounded
+from cpu.runtime.host import supports
+from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
+from tests.support.golden import check_golden
+from tests.support.programs import SOFTMAX, inputs_of, numbers, random_program, stored
+from tiling.program.infer import sized
+from tiling.program.read import read
+
+ISAS = [pytest.param(isa.name, marks=pytest.mark.isa(isa.name)) for isa in (PORTABLE, AVX2, AVX512F)]
+
+
+def outputs(program, isa: str, arrays: dict[str, np.ndarray], threads: int = 1) -> dict[str, np.ndarray]:
+    """What the compiled kernel gives."""
+    kernel = build_program(program, isa_named(isa), threads)
+    found = kernel(*(stored(arrays[array.name], array.dtype) for array in program.inputs))
+    named = zip(kernel.outputs, found if isinstance(found, tuple) else (found,))
+    return {array.name: numbers(y, array.dtype) for array, y in named}
+
+
+def check(seed: int, isa: str, threads: int) -> None:
+    random = Random(seed)
+    program = random_program(random)
+    arrays = inputs_of(program, random)
+    wanted = evaluate(program, arrays)
+    for name, found in outputs(program, isa, arrays, threads).items():
+        expected = rounded(wanted[name], program.array(name).dtype)
+        np.testing.assert_array_equal(found, expected, err_msg=f"seed {seed}: {program.program}")
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_are_exact(isa, seed):
+    check(1000 * len(isa) + seed, isa, 1)
+
+
+@pytest.mark.soak
+def test_many_random_programs_are_exact(soak_seconds, soak_seed, monkeypatch):
+    monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
+    end, random = time.monotonic() + soak_seconds, Random(soak_seed)
+    isas = [isa.name for isa in (PORTABLE, AVX2, AVX512F) if supports(isa.cpu_flags)]
+    check(random.randrange(2**32), random.choice(isas), 2)
+    while time.monotonic() < end:
+        check(random.randrange(2**32), random.choice(isas), random.randint(1, 3))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_threads_change_no_bit(isa):
+    program = sized(read(SOFTMAX), {}, {"x": (100, 1003)})
+    x = np.random.default_rng(0).standard_normal((100, 1003)).astype(np.float32)
+    alone, together = (outputs(program, isa, {"x": x}, threads)["y"] for threads in (1, 3))
+    np.testing.assert_array_equal(alone, together)
+
+
+# Every function that has real numbers as its value, and what it is tried on. The error is counted in units of the last
+# place of the largest value of the function there, as sums of a polynomial are.
+REAL = {
+    **dict.fromkeys(("exp", "tanh", "sigmoid", "silu", "gelu", "gelu_tanh", "erf"), (-20, 20)),
+    **dict.fromkeys(("hardsigmoid", "hardswish", "relu", "relu6", "sin", "cos", "floor", "ceil", "round"), (-9, 9)),
+    **dict.fromkeys(("log", "sqrt", "rsqrt"), (0.01, 1e6)),
+    **dict.fromkeys(("abs", "sign", "neg"), (-3, 3)),
+}
+
+
+@pytest.mark.parametrize("dtype, bits", [("f32", 24), ("f64", 53)])
+@pytest.mark.parametrize("isa", ISAS)
+def test_functions_of_real_numbers(isa, dtype, bits):
+    text = [f"y_{f}[i] = {'-' if f == 'neg' else f}(x_{f}[i])" for f in REAL]
+    text += [f"y_{f}[i] = {f}(x_exp[i], x_cos[i])" for f in ("leaky_relu", "min", "max")]
+    text += ["y_pow[i] = pow(x_sqrt[i], x_abs[i])", "y_clamp[i] = clamp(x_exp[i], x_abs[i], 4)"]
+    text += ["y_floordiv[i] = x_exp[i] // x_abs[i]", "y_mod[i] = x_exp[i] % x_abs[i]"]
+    program = read("; ".join(text))
+    kernel = sized(program, {}, {f"x_{f}": (1000,) for f in REAL}, dtype, tuple(s.array for s in program.statements))
+    random = np.random.default_rng(1)
+    given = {f"x_{f}": random.uniform(*ends, 1000).astype(dtype.replace("f", "float")) for f, ends in REAL.items()}
+    wanted = evaluate(kernel, given)
+    for name, found in outputs(kernel, isa, given).items():
+        if name == "y_pow":  # the C library's own, whose error grows with the result
+            np.testing.assert_allclose(found, wanted[name], rtol=16 * 2.0**-bits)
+            continue
+        # 2 + 5 |u| ulp of `gelu_tanh`, |u| < 20 where its value is not lost below 1, is the largest bound.
+        np.testing.assert_allclose(found, wanted[name], rtol=100 * 2.0**-bits, atol=8 * 2.0**-bits, err_msg=name)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_what_is_no_number_stays_none(isa):
+    text = "y[i] = max(x[i], 0) + min(x[i], 2); m[] = max[i] x[i]; s[] = sum[i] relu6(x[i]); t[i] = x[i] != x[i]"
+    program = sized(read(text), {}, {"x": (20,)}, outputs=("y", "m", "s", "t"))
+    x = np.ones(20, np.float32)
+    x[17] = np.nan
+    found = outputs(program, isa, {"x": x})
+    assert np.isnan(found["m"]) and np.isnan(found["s"]) and np.isnan(found["y"]).nonzero()[0].tolist() == [17]
+    assert found["t"].nonzero()[0].tolist() == [17]
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("columns", [1, 5, 16, 40, 1003])
+def test_rows_of_any_length(isa, columns):
+    text = "m[i] = mean[j] x[i,j]; v[i] = mean[j] (x[i,j] - m[i]) * (x[i,j] - m[i]); "
+    text += "y[i,j] = (x[i,j] - m[i]) * rsqrt(v[i] + 1e-5) * g[j] + b[j]"
+    program = sized(read(text), {}, {"x": (3, columns), "g": (columns,), "b": (columns,)})
+    random = np.random.default_rng(2)
+    given = {a.name: random.standard_normal(a.shape).astype(np.float32) for a in program.inputs}
+    found, wanted = outputs(program, isa, given)["y"], evaluate(program, given)["y"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_a_chain_of_maps_is_one_loop():
+    """Three maps around a reversal: nothing between them is stored."""
+    text = "c[p] = a[p] + 1; e[p] = c[99-p] * 2; y[i,j] = e[50*i+j] * 3"
+    program = sized(read(text), {"i": 2, "j": 50}, {"a": (100,)})
+    a = np.arange(100, dtype=np.float32)
+    np.testing.assert_array_equal(outputs(program, "portable", {"a": a})["y"], ((a + 1)[::-1] * 6).reshape(2, 50))
+    kernel = build_program(program, PORTABLE)
+    assert "array_of" not in kernel.source and "c[" not in kernel.source.partition("_supported(void)")[2]
+
+
+GOLDENS = {
+    "softmax_avx512f": (SOFTMAX, {"x": (100, 1000)}, {}, AVX512F, 2),
+    "lookup_portable": (
+        "t: s32; y[i,j] = x[t[i],j] * 0.5 + (x[t[i],j-1] else 1)",
+        {"t": (6,), "x": (9, 10)},
+        {},
+        PORTABLE,
+        1,
+    ),
+    "pooling_avx2": (
+        "y[h,w,c] = max[r,s] x[2*h+r-1,2*w+s-1,c] else -1e9",
+        {"x": (8, 8, 20)},
+        {"h": 4, "w": 4, "r": 3, "s": 3, "c": 20},
+        AVX2,
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_golden(name, update_golden):
+    text, shapes, extents, isa, threads = GOLDENS[name]
+    emitted = emit(sized(read(text), extents, shapes), isa, threads).text
+    check_golden(f"programs/{name}.c", emitted.replace(f"Tilewright {VERSION}.", "Tilewright."), update_golden)

@@ -1,0 +1,74 @@
+"""The calls of a program's kernel: its arrays, by place and by name, and what it says of wrong ones."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from cpu.kernel.program import ProgramKernel, build_program
+from microkernels.tile.isa import PORTABLE
+from tiling.arguments import ArgumentError
+from tiling.program.infer import sized
+from tiling.program.read import read
+
+
+@pytest.fixture(scope="module")
+def add() -> ProgramKernel:
+    return build_program(sized(read("y[i] = a[i] + b[i]"), {}, {"a": (3,), "b": (3,)}), PORTABLE)
+
+
+@pytest.fixture(scope="module")
+def look_up() -> ProgramKernel:
+    text = "t: s32; s[] = sum[i] x[t[i]]; y[i] = x[t[i]]"
+    return build_program(sized(read(text), {}, {"t": (3,), "x": (5,)}, outputs=("s", "y")), PORTABLE)
+
+
+A, B = np.arange(3, dtype=np.float32), np.full(3, 10, np.float32)
+
+
+def test_arrays_by_place_and_by_name(add):
+    assert add(A, B).tolist() == add(b=B, a=A).tolist() == add(A, b=B).tolist() == [10, 11, 12]
+
+
+def test_out_is_written_and_returned(add):
+    out = np.empty(3, np.float32)
+    assert add(A, B, out=out) is out and out.tolist() == [10, 11, 12]
+
+
+def test_several_outputs_are_a_tuple(look_up):
+    total, y = look_up(t=np.array([4, 0, 1], np.int32), x=np.arange(5, dtype=np.float32))
+    assert total.shape == () and total == 5 and y.tolist() == [4, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "arrays, named, message",
+    [
+        ((A,), {}, "b is missing: the program takes a, b"),
+        ((A, B, A), {}, "3 arrays are given, but the program takes a, b; outputs go into out=…"),
+        ((A, B), {"a": A}, "a is given twice"),
+        ((A, B), {"c": A}, "there is no input c: the program takes a, b"),
+        ((A, B.astype(np.float64)), {}, "b is float64, but this kernel takes float32: convert it first"),
+        ((A, B[:2]), {}, "b has shape (2,), but this kernel was made for (3,)"),
+        ((A, [1, 2, 3]), {}, "b is list, not an array: pass a float32 array on the CPU"),
+        ((A, B), {"out": A}, "out overlaps another array: pass memory of its own"),
+        ((A, B), {"out": (A, B)}, "out has 2 arrays, but the program gives y"),
+        ((A, np.arange(6, dtype=np.float32)[::2]), {}, "b is not C-contiguous"),
+    ],
+)
+def test_what_is_wrong_with_a_call(add, arrays, named, message):
+    with pytest.raises(ArgumentError) as caught:
+        add(*arrays, **named)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("index", [-1, 5, 2**31 - 1, -(2**31)])
+def test_an_index_outside_is_an_error_and_reads_nothing(look_up, index):
+    with pytest.raises(ArgumentError, match="an index that the program reads from an array lies outside"):
+        look_up(t=np.array([0, index, 1], np.int32), x=np.ones(5, np.float32))
+
+
+def test_a_kernel_may_travel(add):
+    again = pickle.loads(pickle.dumps(add))
+    assert again(A, B).tolist() == [10, 11, 12]

@@ -1,0 +1,129 @@
+"""The passes of programs: each keeps what the loops compute, and does what its docstring shows."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cpu.passes.program.bind_tasks as bind_tasks
+from cpu.passes.program.order import PASS_NAMES, stages
+from cpu.reference.programs import evaluate, rounded
+from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
+from tests.support.programs import SOFTMAX, inputs_of, numbers, random_program, stored
+from tiling.loops.interpret import interpret
+from tiling.loops.language import Alloc, For, Kernel, walk
+from tiling.loops.listing import listing
+from tiling.program.infer import Sized, sized
+from tiling.program.read import read
+
+
+def run(program: Sized, kernel: Kernel, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The outputs by the interpreter."""
+    outputs = tuple(array for array in program.assigned if array.name in program.outputs)
+    buffers = dict(zip((*program.inputs, *outputs), kernel.arrays))
+    given = {b.name: stored(arrays.get(a.name, np.zeros(a.shape)), a.dtype) for a, b in buffers.items()}
+    with np.errstate(all="ignore"):
+        interpret(kernel, given)
+    return {array.name: numbers(given[buffers[array].name], array.dtype) for array in outputs}
+
+
+def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(seed)
+    program = random_program(random)
+    arrays = inputs_of(program, random)
+    isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
+    monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
+    wanted = evaluate(program, arrays)
+    for name, kernel in stages(program, isa, threads):
+        for output, found in run(program, kernel, arrays).items():
+            expected = rounded(wanted[output], program.array(output).dtype)
+            np.testing.assert_array_equal(found, expected, err_msg=f"after {name}: {program.program}")
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32))
+def test_every_pass_keeps_the_definition(seed):
+    with pytest.MonkeyPatch.context() as patch:
+        check(seed, patch)
+
+
+@pytest.mark.soak
+def test_every_pass_keeps_many_definitions(soak_seconds, soak_seed, monkeypatch):
+    end, seeds = time.monotonic() + soak_seconds, Random(soak_seed)
+    check(seeds.randrange(2**32), monkeypatch)
+    while time.monotonic() < end:
+        check(seeds.randrange(2**32), monkeypatch)
+
+
+def after(name: str, text: str, threads: int = 1, **sizes: tuple[int, ...] | int) -> Kernel:
+    """The loops of a program after a pass, for vectors of 16 lanes. sizes: the shapes of inputs and extents of dims."""
+    shapes = {name: size for name, size in sizes.items() if isinstance(size, tuple)}
+    extents = {name: size for name, size in sizes.items() if isinstance(size, int)}
+    return dict(stages(sized(read(text), extents, shapes), AVX512F, threads))[name]
+
+
+def lines(kernel: Kernel) -> list[str]:
+    return [line.strip() for line in listing(kernel).splitlines()]
+
+
+def test_the_passes_have_names_and_an_order():
+    program = sized(read("y[i] = x[i]"), {}, {"x": (3,)})
+    assert tuple(name for name, _ in stages(program, PORTABLE, 1)) == PASS_NAMES
+
+
+def test_a_row_that_two_loops_walk_is_walked_once():
+    shared = after("share loops", SOFTMAX, x=(4, 100))
+    loops = [s for s in walk(shared.body) if isinstance(s, For)]
+    assert [loop.name for loop in loops] == ["i", "j", "j", "j"]  # four before: exponentials and their sum are one
+    assert "acc_d[0] = acc_d[0] + e_here" in lines(shared) or "acc_d[0] += e_here" in lines(shared)
+
+
+def test_lanes_walk_what_lies_side_by_side():
+    split = after("split lanes", "y[i,j] = x[j,i] + 1", x=(64, 64))
+    assert "y[i, j + lane] = x[j + lane, i] + 1" in lines(split)
+    split = after("split lanes", "y[i] = sum[j] x[i,j]", x=(64, 4))
+    assert any(line.startswith("for i in 0..64 by 16") for line in lines(split))  # few points to sum: rows as lanes
+
+
+def test_a_tail_stands_behind_its_loop():
+    text = lines(after("vectors", "y[i] = sum[j] x[i,j]", x=(2, 100)))
+    assert "for j in 0..96 by 16:" in text and not any("if " in line for line in text)
+    assert any("load_tail(p: x + [i, 96], lanes: 4)" in line for line in text)
+    # The lanes of the sum that the tail does not use keep what they have.
+    assert any(line.startswith("acc_y_lanes[lane] = where(first_lanes(4), ") for line in text)
+
+
+@pytest.mark.parametrize("rows, threads, workers", [(100, 4, 4), (3, 2, 2), (1, 3, 3), (1, 1, 1)])
+def test_every_worker_gets_about_as_much(rows, threads, workers):
+    bound = after("bind tasks", "y[i,j] = x[i,j] * 2", threads, x=(rows, 120_000))
+    (loop,) = bound.body
+    found = loop.stop.offset if isinstance(loop, For) and loop.kind == "core" else 1
+    assert found == workers
+
+
+def test_few_points_stay_on_one_core():
+    assert all(s.kind != "core" for s in after("vectors", SOFTMAX, 8, x=(4, 100)).body if isinstance(s, For))
+
+
+def test_rows_lie_on_the_stack_where_they_are_short():
+    for columns, memory in ((16_384, "stack"), (16_400, "own")):
+        placed = after("place rows", SOFTMAX, x=(4, columns))
+        assert {s.buffer.memory for s in walk(placed.body) if isinstance(s, Alloc)} == {memory, "registers"}
+
+
+def test_a_guarded_vector_that_lies_inside_is_loaded_at_once():
+    text = lines(after("vectors", "y[i] = x[i-1] else 2", x=(99,), i=100))
+    at = text.index("if i - 1 >= 0:")
+    assert text[at + 1].endswith("= load(x + [i - 1])") and text[at + 3] == "else:"
+    assert text[at + 4] == "for each in 0..16:" and text[at + 5] == "if i + each - 1 >= 0:"
+
+
+def test_an_index_that_is_read_is_tested_before_it_is_used():
+    text = lines(after("vectors", "t: s32; y[i,j] = x[t[i],j]", t=(40,), x=(5, 40)))
+    at = next(number for number, line in enumerate(text) if line.startswith("if 0 <= at_0 < 5"))
+    assert "x + [at_0, j]" in text[at + 1] and "outside" in text[at + 3]

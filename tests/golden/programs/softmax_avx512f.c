@@ -1,0 +1,198 @@
+/*
+ * m[i] = max[j] x[i, j]
+ * e[i,j] = exp(x[i, j] - m[i])
+ * d[i] = sum[j] e[i, j]
+ * y[i,j] = e[i, j] / d[i]
+ *
+ * Written by Tilewright. What it computes, as plain loops:
+ *
+ *     for i in 0..100:
+ *       m[1] in registers
+ *       e[1000] in its own memory
+ *       d[1] in registers
+ *       acc_m[1] in registers
+ *       acc_m[0] = -inf
+ *       for j in 0..1000:
+ *         acc_m[0] = max(acc_m[0], x[i, j])
+ *       m[0] = acc_m[0]
+ *       for j in 0..1000:
+ *         e[j] = exp(x[i, j] - m[0])
+ *       acc_d[1] in registers
+ *       acc_d[0] = 0
+ *       for j in 0..1000:
+ *         acc_d[0] += e[j]
+ *       d[0] = acc_d[0]
+ *       for j in 0..1000:
+ *         y[i, j] = e[j] / d[0]
+ *
+ * Arrays, row-major:
+ *     x: f32[100, 1000]
+ *     y: f32[100, 1000]
+ */
+#include <immintrin.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Elements between neighbours along each axis that is not the last. */
+static const long x_i = 1000;
+static const long y_i = 1000;
+enum { THREADS = 2 };
+
+#ifdef _OPENMP
+#include <omp.h>
+#if !defined(__clang__) && __GNUC__ >= 9
+#include <pthread.h>
+/* A forked child has one thread but gcc's OpenMP would wait for all of them: end them first, both sides start new ones. */
+static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
+__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
+#endif
+#else
+static int omp_get_dynamic(void) { return 0; }
+static void omp_set_dynamic(int dynamic) { (void)dynamic; }
+#endif
+#define FIRST_8 ((__mmask16)0x00ff) /* the 8 lanes used of a last vector */
+
+/* Functions of vectors of 16 lanes. */
+typedef int bits __attribute__((vector_size(64)));
+static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
+static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
+static inline __m512 max_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_max_ps(a, b)); }
+static inline __m512 min_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_min_ps(a, b)); }
+
+/* Of a sum v + low with |low| <= 2^-10 |v|: the whole number n nearest to (v + low) / ln 2, and what is left of the
+ * sum. Beside 1.5 * 2^23 an f32 has no place for a fraction, so adding that number rounds, and its last bits are n.
+ * ln 2 is split in two: n times the first part, 355 / 512, is exact. */
+static inline __m512 rest_of(__m512 v, __m512 low, bits *n)
+{
+    const __m512 shift = constant(12582912.0f), shifted = (v + low) * constant(1.44269504f) + shift;
+    const __m512 whole = shifted - shift;
+    *n = (bits)shifted - (bits)shift;
+    return ((v - whole * constant(0.693359375f)) + whole * constant(2.12194440e-4f)) + low;
+}
+
+/* 2^n for -127 < n < 128: n is the exponent itself. */
+static inline __m512 power_of_2(bits n) { return (__m512)((n + 127) << 23); }
+
+/* e^r - 1 for |r| <= ln 2 / 2: r + r^2 times a polynomial, fitted minimax to a relative error of 2^-31. */
+static inline __m512 expm1_near_0(__m512 r)
+{
+    __m512 p = constant(1.98458998e-4f);
+    p = p * r + constant(1.39408259e-3f);
+    p = p * r + constant(8.33338980e-3f);
+    p = p * r + constant(4.16663586e-2f);
+    p = p * r + constant(1.66666664e-1f);
+    p = p * r + constant(5.00000004e-1f);
+    return (r * r) * p + r;
+}
+
+/* e^(v + low) = 2^n e^r; 2^n is applied in two halves, since 2^128 is no f32. From v = 89 on the result is infinite;
+ * below -87 it is 0, for subnormal numbers begin soon after and many CPUs are slow to make them. Error: below 1.1 ulp. */
+static inline __m512 exp_of_sum(__m512 v, __m512 low)
+{
+    const __m512 least = constant(-87.0f);
+    bits n;
+    const __m512 r = rest_of(min_of(constant(89.0f), max_of(least, v)), low, &n);
+    const bits half = n >> 1;
+    const __m512 power = (expm1_near_0(r) + constant(1.0f)) * power_of_2(half) * power_of_2(n - half);
+    return choose(v < least, constant(0.0f), power);
+}
+static inline __m512 exp_of(__m512 v) { return exp_of_sum(v, constant(0.0f)); }
+
+typedef int truths __attribute__((vector_size(64)));
+static inline truths first_lanes(int lanes)
+{
+    return (truths){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} < lanes;
+}
+#ifdef __clang__
+#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+typedef int places __attribute__((vector_size(64)));
+#define PICK(a, b, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})
+#endif
+static inline __m512 across_max_f32(__m512 v)
+{
+    __m512 other;
+    other = PICK(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    v = max_of(v, other);
+    other = PICK(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    v = max_of(v, other);
+    other = PICK(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    v = max_of(v, other);
+    other = PICK(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    v = max_of(v, other);
+    return v;
+}
+static inline __m512 across_add_f32(__m512 v)
+{
+    __m512 other;
+    other = PICK(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    v = v + other;
+    other = PICK(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    v = v + other;
+    other = PICK(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    v = v + other;
+    other = PICK(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    v = v + other;
+    return v;
+}
+
+/* Whether this CPU runs the kernel. */
+__attribute__((target("no-avx"))) int program_y_8f5a7ae146e0_supported(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+}
+
+/* Returns 0. */
+int program_y_8f5a7ae146e0(const float *restrict x, float *restrict y)
+{
+    if (!program_y_8f5a7ae146e0_supported()) {
+        fputs("program_y_8f5a7ae146e0: this CPU lacks avx512f or avx512vl or fma\n", stderr);
+        abort();
+    }
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    #pragma omp parallel for num_threads(THREADS) schedule(static)
+    for (long worker = 0; worker < 2; ++worker) {
+        float e[1000] __attribute__((aligned(64)));
+        for (long i = 50 * worker; i < 50 * worker + 50; ++i) {
+            __m512 m;
+            __m512 d;
+            __m512 acc_m = constant(-INFINITY);
+            __m512 acc_m_lanes = constant(-INFINITY);
+            for (long j = 0; j < 992; j += 16) {
+                const __m512 x_0 = _mm512_loadu_ps(x + i * x_i + j);
+                acc_m_lanes = max_of(acc_m_lanes, x_0);
+            }
+            const __m512 x_1 = _mm512_maskz_loadu_ps(FIRST_8, x + i * x_i + 992);
+            acc_m_lanes = choose(first_lanes(8), max_of(acc_m_lanes, x_1), acc_m_lanes);
+            acc_m_lanes = across_max_f32(acc_m_lanes);
+            acc_m = max_of(acc_m, acc_m_lanes);
+            m = acc_m;
+            __m512 acc_d = constant(0.0f);
+            __m512 acc_d_lanes = constant(0.0f);
+            for (long j = 0; j < 992; j += 16) {
+                const __m512 x_2 = _mm512_loadu_ps(x + i * x_i + j);
+                const __m512 e_here = exp_of(x_2 - m);
+                _mm512_storeu_ps(e + j, e_here);
+                acc_d_lanes = acc_d_lanes + e_here;
+            }
+            const __m512 x_3 = _mm512_maskz_loadu_ps(FIRST_8, x + i * x_i + 992);
+            const __m512 e_here = exp_of(x_3 - m);
+            _mm512_mask_storeu_ps(e + 992, FIRST_8, e_here);
+            acc_d_lanes = choose(first_lanes(8), acc_d_lanes + e_here, acc_d_lanes);
+            acc_d_lanes = across_add_f32(acc_d_lanes);
+            acc_d = acc_d + acc_d_lanes;
+            d = acc_d;
+            for (long j = 0; j < 992; j += 16) {
+                const __m512 e_4 = _mm512_loadu_ps(e + j);
+                _mm512_storeu_ps(y + i * y_i + j, e_4 / d);
+            }
+            const __m512 e_5 = _mm512_maskz_loadu_ps(FIRST_8, e + 992);
+            _mm512_mask_storeu_ps(y + i * y_i + 992, FIRST_8, e_5 / d);
+        }
+    }
+    omp_set_dynamic(dynamic);
+    return 0;
+}
