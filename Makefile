@@ -48,8 +48,9 @@ format: setup ## mend what `make lint` finds where that needs no thought
 	$(VENV)/bin/ruff check --fix
 	$(VENV)/bin/ruff format
 
+# A process that a test crashes is not started again: pytest-xdist would then wait for ever at the end.
 test: setup ## run the tests, files side by side
-	$(VENV_PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST_FLAGS)
+	$(VENV_PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(PYTEST_FLAGS)
 
 test-fast: setup ## run a quick sample of the tests, in at most two minutes on two cores
 	$(VENV_PYTHON) -m pytest -n auto --maxprocesses 4 --fast -q --durations 5 $(PYTEST_FLAGS)
