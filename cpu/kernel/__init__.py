@@ -8,7 +8,6 @@ Read in this order:
     program      the same for the kernel of a program
     batch_norm   folds a batch normalisation into weights and bias
     export       saves a kernel for programs without Python
-    taken_names  the names that no exported function may have
     saved        loads a saved kernel again
     measure      builds, checks and times a candidate in a worker process
 """

@@ -171,16 +171,11 @@ class Kernel:
         seconds: the time of all samples together. arrays: those of the epilogue, in the order of the problem's
         `epilogue_arrays`.
         """
-        flags, lanes = self.emitted.compiler_flags, self.scheme.lanes
-        before = peak_gflops(flags, lanes, _PEAK_SECONDS)
-        call = time_calls(self.address, x, packed, y, *arrays, seconds=0, samples=1)[0]
-        count = round(seconds / max(call, _SAMPLE_SECONDS))
-        count = max(_LEAST_SAMPLES, min(_MOST_SAMPLES, count))
-        samples = time_calls(self.address, x, packed, y, *arrays, seconds=seconds, samples=count, warmup=0)
-        after = peak_gflops(flags, lanes, _PEAK_SECONDS)
-        if min(before, after) < _STEADY * max(before, after):
-            after = max(after, peak_gflops(flags, lanes, 4 * _PEAK_SECONDS))
-        return Timing(samples, max(before, after))
+
+        def called(**how: Any) -> tuple[float, ...]:
+            return time_calls(self.address, x, packed, y, *arrays, **how)
+
+        return timed(called, self.emitted.compiler_flags, self.scheme.lanes, seconds)
 
     @property
     def address(self) -> int:
@@ -321,6 +316,18 @@ class Kernel:
         of the files.
         """
         return save(self, folder, name)
+
+
+def timed(called: Callable[..., tuple[float, ...]], flags: tuple[str, ...], lanes: int, seconds: float) -> Timing:
+    """Times calls between two measurements of the peak. called: `time_calls` for a kernel and its arrays."""
+    before = peak_gflops(flags, lanes, _PEAK_SECONDS)
+    count = round(seconds / max(called(seconds=0, samples=1)[0], _SAMPLE_SECONDS))
+    count = max(_LEAST_SAMPLES, min(_MOST_SAMPLES, count))
+    samples = called(seconds=seconds, samples=count, warmup=0)
+    after = peak_gflops(flags, lanes, _PEAK_SECONDS)
+    if min(before, after) < _STEADY * max(before, after):
+        after = max(after, peak_gflops(flags, lanes, 4 * _PEAK_SECONDS))
+    return Timing(samples, max(before, after))
 
 
 def _packed_again(data: np.ndarray, scheme: Scheme | Winograd) -> Packed:

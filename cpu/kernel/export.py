@@ -23,7 +23,7 @@ from cpu.codegen.check import single_pass
 from cpu.codegen.emit import TEMPLATES, VERSION, Source, symbol_of
 from cpu.codegen.epilogue import may_be_output
 from cpu.codegen.im2col import aligns
-from cpu.kernel.taken_names import is_taken
+from cpu.codegen.taken_names import is_taken
 from cpu.runtime.library import compiled
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.toolchain import BASE_FLAGS
@@ -155,6 +155,11 @@ def save(kernel: Saveable, folder: str | os.PathLike[str], name: str | None = No
             json.dumps(_record(kernel.scheme, source, library), indent=1, ensure_ascii=False) + "\n"
         ).encode(),
     }
+    return placed(folder, files)
+
+
+def placed(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
+    """Writes files by name into a folder, the last one last. Returns their paths. Raises ExportError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # Files are written in a folder beside and put in place whole: a program may have the older library loaded, and
@@ -173,12 +178,16 @@ def _renamed(source: Source, name: str) -> Source:
     """The same C text with another name for its functions. Raises ExportError if the text uses that name already."""
     if name == source.symbol:
         return source
+    return replace(source, symbol=name, text=renamed_text(source.text, source.symbol, name))
+
+
+def renamed_text(text: str, symbol: str, name: str) -> str:
+    """C text where the functions that begin with a symbol begin with another name. Raises ExportError."""
     # A name in capitals may be a macro's or a constant's, any other a function's. A local variable or a comment may use
     # any name.
-    if re.search(rf"\b{name}(_pack|_supported)?\(" if name.upper() != name else rf"\b{name}\b", source.text):
+    if re.search(rf"\b{name}(_pack|_supported|_at)?\(" if name.upper() != name else rf"\b{name}\b", text):
         raise ExportError(f"name={name!r} stands for something else in the kernel's C text: take another")
-    text = re.sub(rf"\b{source.symbol}(?=(_pack|_supported)?\b)", name, source.text)
-    return replace(source, symbol=name, text=text)
+    return re.sub(rf"\b{symbol}(?=(_pack|_supported|_at)?\b)", name, text)
 
 
 def _record(scheme: Scheme | Winograd, source: Source, library: bytes) -> dict[str, object]:

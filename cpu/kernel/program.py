@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import cffi
 import numpy as np
 
+from cpu.codegen.emit import TEMPLATES
 from cpu.codegen.program.emit import ProgramSource, emit
-from cpu.kernel.arguments import adopted, aligned_empty, checked, like, overlap, pointer
-from cpu.kernel.callable import CpuError, check_openmp
-from cpu.runtime.library import load
-from cpu.runtime.numbers import ELEMENTS
+from cpu.kernel.arguments import adopted, aligned, aligned_empty, checked, like, overlap, pointer
+from cpu.kernel.callable import CpuError, check_openmp, timed
+from cpu.kernel.export import checked_name, folder_of, placed, renamed_text
+from cpu.runtime.library import compiled, load
+from cpu.runtime.numbers import ELEMENTS, to_bits
 from cpu.runtime.timer import time_calls
 from microkernels.tile.forms import Isa
+from microkernels.tile.isa import isa_named
 from tiling.arguments import ArgumentError
+from tiling.machine import Timing
+from tiling.program.dtypes import FLOATS
 from tiling.program.infer import Array, Sized
+from tiling.program.language import Access, parts
 from tiling.tensor import Tensor
 
 
 class ProgramKernel:
-    """A compiled program. `kernel(x, …)` gives its output, or a tuple of them; see `__call__`."""
+    """A compiled program. `kernel(x, …)` gives its output, or a dict of them; see `__call__`."""
 
     def __init__(self, program: Sized, source: ProgramSource):
         """Loads the kernel from the compile cache, which compiles it if it has to.
@@ -35,7 +43,11 @@ class ProgramKernel:
         self.outputs = tuple(array for name, array in outputs.items() if name in program.outputs)
         ffi = cffi.FFI()
         parameters = ["const void *"] * len(self.inputs) + ["void *"] * len(self.outputs)
-        ffi.cdef(f"int {source.symbol}({', '.join(parameters)}); int {source.symbol}_supported(void);")
+        ffi.cdef(
+            f"int {source.symbol}({', '.join(parameters)});"
+            f"int {source.symbol}_at(void *const *arrays);"
+            f"int {source.symbol}_supported(void);"
+        )
         self._ffi = ffi
         # OpenMP's threads keep running code of the library: unloading it with the last kernel would crash them.
         how = os.RTLD_NOW | (os.RTLD_NODELETE if source.openmp else 0)
@@ -47,6 +59,7 @@ class ProgramKernel:
         if not getattr(self._loaded, source.symbol + "_supported")():
             raise CpuError(f"this CPU does not run {source.isa}, which {source.symbol} was compiled for")
         self._run = getattr(self._loaded, source.symbol)
+        self._timing: Timing | None = None
 
     def __repr__(self) -> str:
         return f"<ProgramKernel of {self.program.program}>"
@@ -66,17 +79,39 @@ class ProgramKernel:
         return self.emitted.threads
 
     @property
-    def address(self) -> int:
-        """The address of the C function, for timing without a Python call around it."""
-        return int(self._ffi.cast("uintptr_t", self._run))
+    def timing(self) -> Timing:
+        """Seconds per call of the kernel alone, with warm caches, timed in C, with the FMA peak beside.
+
+        Measured once, on random data. Raises ToolchainError without a C compiler.
+        """
+        if self._timing is None:
+            self._timing = self.measure(random_inputs(self.program, 0), 0.1)
+        return self._timing
+
+    def measure(self, inputs: Sequence[np.ndarray], seconds: float) -> Timing:
+        """Times the kernel alone, warm, into memory that is used again, between two measurements of the peak.
+
+        seconds: the time of all samples together.
+        """
+        outputs = [aligned_empty(array.shape, ELEMENTS[array.dtype].numpy) for array in self.outputs]
+        arrays = [aligned(array) for array in inputs] + outputs
+        places = np.array([array.ctypes.data for array in arrays], np.uintp)
+        unused = np.empty(1, np.float32)  # the timer hands over three arrays
+        at = int(self._ffi.cast("uintptr_t", getattr(self._loaded, self.emitted.symbol + "_at")))
+        return timed(
+            lambda **how: time_calls(at, places, unused, unused, **how),
+            self.emitted.compiler_flags,
+            isa_named(self.emitted.isa).lanes,
+            seconds,
+        )
 
     def __call__(self, /, *arrays: object, out: object = None, **named: object) -> Any:
-        """The outputs: an array, or a tuple of them in the order of the statements. Raises ArgumentError.
+        """The output, or a dict of the outputs by name where there are several. Raises ArgumentError.
 
         arrays, named: the inputs, in the order in which the program first reads them or by name. They are C-contiguous,
         on the CPU, of the program's shapes and dtypes, and none is copied. bf16 are uint16 (the bits),
         ml_dtypes.bfloat16, or DLPack tensors; for tensors of another library the outputs are of that library too.
-        out: an array for the output, or a tuple of them. It is returned.
+        out: an array for the output, or a dict of arrays by name. It is returned.
         An index that is read from an array and lies outside another one is an ArgumentError too.
         """
         given = self._inputs(arrays, named)
@@ -94,13 +129,29 @@ class ProgramKernel:
         if out is not None:
             return out
         library = given[0] if given else None
-        found = tuple(like(library, y, ELEMENTS[array.dtype]) for y, array in zip(written, self.outputs))
-        return found if len(found) > 1 else found[0]
+        found = {a.name: like(library, y, ELEMENTS[a.dtype]) for y, a in zip(written, self.outputs)}
+        return found if len(found) > 1 else next(iter(found.values()))
 
-    def measure(self, inputs: list[np.ndarray], seconds: float, samples: int = 20) -> tuple[float, ...]:
-        """Seconds of each of `samples` calls of the kernel alone, warm, into memory that is used again."""
-        outputs = [aligned_empty(array.shape, ELEMENTS[array.dtype].numpy) for array in self.outputs]
-        return time_calls(self.address, *inputs, *outputs, seconds=seconds, samples=samples)
+    def save(self, folder: str | os.PathLike[str], name: str | None = None) -> tuple[Path, ...]:
+        """Writes the kernel as C that needs no Python: .c, .h and .so. Returns their paths.
+
+        name: the name of the C function. Raises ExportError, and then also ToolchainError and CacheError.
+        """
+        path, source = folder_of(folder), self.emitted
+        if name is not None and checked_name(name) != source.symbol:
+            source = replace(source, symbol=name, text=renamed_text(source.text, source.symbol, name))
+        facts = {
+            "symbol": source.symbol,
+            "program": str(self.program.program).split("; "),
+            "arrays": [f"{a.name}: {a.dtype}[{', '.join(map(str, a.shape))}]" for a in (*self.inputs, *self.outputs)],
+            "parameters": [parameter.replace("restrict ", "") for parameter in source.parameters],
+            "isa": isa_named(source.isa),
+            "threads": source.threads,
+        }
+        header: str = TEMPLATES.get_template("program.h.j2").render(**facts)
+        library = compiled(source.text, source.compiler_flags, source.openmp)
+        files = {f"{source.symbol}.c": source.text.encode(), f"{source.symbol}.h": header.encode()}
+        return placed(path, files | {f"{source.symbol}.so": library})
 
     def _inputs(self, arrays: tuple[object, ...], named: Mapping[str, object]) -> list[object]:
         """The inputs in order."""
@@ -123,11 +174,13 @@ class ProgramKernel:
     def _outputs(self, out: object) -> list[object]:
         if out is None:
             return [aligned_empty(array.shape, ELEMENTS[array.dtype].numpy) for array in self.outputs]
-        given = list(out) if isinstance(out, tuple) else [out]
-        if len(given) != len(self.outputs):
-            names = ", ".join(array.name for array in self.outputs)
-            raise ArgumentError(f"out has {len(given)} arrays, but the program gives {names}")
-        return given
+        names = [array.name for array in self.outputs]
+        given = out if isinstance(out, dict) else {names[0]: out} if len(names) == 1 else {}
+        if set(given) != set(names):
+            raise ArgumentError(
+                f"out must be {'an array' if len(names) == 1 else 'a dict of arrays'} for {', '.join(names)}"
+            )
+        return [given[name] for name in names]
 
     def _apart(self, inputs: list[Any], outputs: list[Any], written: list[np.ndarray]) -> None:
         if not all(array.flags.writeable for array in written):
@@ -142,6 +195,33 @@ def _checked(given: object, array: Array, name: str = "") -> np.ndarray:
     element = ELEMENTS[array.dtype]
     name = name or array.name
     return checked(adopted(given, name, element), Tensor(array.name, "", (), array.shape), element, name)
+
+
+def random_inputs(program: Sized, seed: int) -> list[np.ndarray]:
+    """Arrays to measure and check with. Floats are normal; whole numbers are small, and inside where they index."""
+    random = np.random.default_rng(seed)
+    found = []
+    for array in program.inputs:
+        if array.dtype in FLOATS:
+            values = random.standard_normal(array.shape, np.float32)
+            bits = to_bits(values, "bf16") if array.dtype == "bf16" else values.astype(ELEMENTS[array.dtype].numpy)
+            found.append(bits)
+            continue
+        most = min(2 if array.dtype == "bool" else 100, _indexed(program, array.name))
+        found.append(random.integers(0, most, array.shape).astype(ELEMENTS[array.dtype].numpy))
+    return found
+
+
+def _indexed(program: Sized, name: str) -> int:
+    """How many positions the axes have that an array is an index of, at least."""
+    extents = [
+        extent
+        for statement in program.program.statements
+        for access in statement.accesses
+        for index, extent in zip(access.at, program.array(access.array).shape)
+        if any(isinstance(part, Access) and part.array == name for part in parts(index))
+    ]
+    return min(extents, default=1 << 30)
 
 
 def build_program(program: Sized, isa: Isa, threads: int = 1) -> ProgramKernel:

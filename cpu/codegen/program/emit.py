@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from cpu.codegen.emit import TEMPLATES, VERSION
 from cpu.codegen.program.functions import Definitions
+from cpu.codegen.program.names import with_c_names
 from cpu.codegen.program.print import ProgramPrinter, is_masked
 from cpu.passes.program.order import stages
 from cpu.runtime.numbers import ELEMENTS
@@ -33,16 +34,17 @@ class ProgramSource:
     """An emitted kernel: C text that defines
 
         int SYMBOL(const T *input, …, T *output, …)      0, or 1 where an index that it read lies outside an array
+        int SYMBOL_at(void *const *arrays)               the same for a list of the arrays
         int SYMBOL_supported(void)
 
-    names: the C names of the arrays, inputs first.
+    parameters: the C text of each, inputs first.
     """
 
     symbol: str
     text: str
     isa: str
     threads: int
-    names: tuple[str, ...]
+    parameters: tuple[str, ...]
 
     @property
     def compiler_flags(self) -> tuple[str, ...]:
@@ -55,7 +57,7 @@ class ProgramSource:
 
 def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     """The C source of a program on `isa`, for at most so many OpenMP threads: few points get fewer."""
-    forms = dict(stages(program, isa, threads))
+    forms = dict(stages(with_c_names(program), isa, threads))
     plain, last = next(iter(forms.values())), list(forms.values())[-1]
     workers = max((s.stop.offset for s in walk(last.body) if isinstance(s, For) and s.kind == "core"), default=1)
     symbol = symbol_of(program, isa, workers)
@@ -64,6 +66,7 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     types = {buffer.name: ELEMENTS[buffer.dtype].c for buffer in _arrays(last)}
     printer = ProgramPrinter(last, types, isa.vector_type, masks, workers, definitions=definitions)
     body = printer.lines(last.body, {name: name for name in printer.buffers})
+    parameters = tuple(f"{printer.pointer(b.name).replace('*', '*restrict ')}{b.name}" for b in last.arrays)
     reports = any(invoke.instruction.name == "outside" for invoke in _invokes(last))
     text = TEMPLATES.get_template("program.c.j2").render(
         program=str(program.program).split("; "),
@@ -79,16 +82,16 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
         reports=reports,
         allocates=any(isinstance(s, Alloc) and s.buffer.memory in ("own", "global") for s in walk(last.body)),
         symbol=symbol,
-        parameters=[f"{printer.pointer(b.name).replace('*', '*restrict ')}{b.name}" for b in last.arrays],
+        parameters=parameters,
         body=body,
     )
-    return ProgramSource(symbol, text, isa.name, workers, tuple(buffer.name for buffer in last.arrays))
+    return ProgramSource(symbol, text, isa.name, workers, parameters)
 
 
 def symbol_of(program: Sized, isa: Isa, threads: int) -> str:
     """The C name of a program's kernel: the arrays that it gives, and a hash of all that it is made for."""
     what = f"{program.program} {program.dims} {program.inputs} {program.outputs} {isa.name} {threads}"
-    outputs = "_".join(program.outputs)
+    outputs = "_".join(program.outputs)[:40]
     return f"program_{outputs}_{hashlib.sha256(what.encode()).hexdigest()[:12]}"
 
 

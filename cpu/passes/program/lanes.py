@@ -271,7 +271,8 @@ class Lanes:
         return None if "lane" in rest.names() else step
 
     def fresh(self, name: str) -> str:
-        return f"{name}_{next(self.names.numbers)}"
+        """A name that nothing has yet."""
+        return next(new for n in self.names.numbers if (new := f"{name}_{n}") not in self.names.dtypes)
 
     def register(self, name: str, dtype: str) -> Alloc:
         self.names.dtypes[name] = dtype

@@ -118,3 +118,9 @@ int program_y_a30b1d6070f9(const float *restrict x, const int32_t *restrict t, f
     }
     return outside;
 }
+
+/* The same for a list of the arrays, in the order above. */
+int program_y_a30b1d6070f9_at(void *const *arrays)
+{
+    return program_y_a30b1d6070f9(arrays[0], arrays[1], arrays[2]);
+}

@@ -88,3 +88,9 @@ int program_y_fb3374e5ffea(const float *restrict x, float *restrict y)
     }
     return 0;
 }
+
+/* The same for a list of the arrays, in the order above. */
+int program_y_fb3374e5ffea_at(void *const *arrays)
+{
+    return program_y_fb3374e5ffea(arrays[0], arrays[1]);
+}

@@ -196,3 +196,9 @@ int program_y_8f5a7ae146e0(const float *restrict x, float *restrict y)
     omp_set_dynamic(dynamic);
     return 0;
 }
+
+/* The same for a list of the arrays, in the order above. */
+int program_y_8f5a7ae146e0_at(void *const *arrays)
+{
+    return program_y_8f5a7ae146e0(arrays[0], arrays[1]);
+}

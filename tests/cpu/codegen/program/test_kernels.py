@@ -26,8 +26,8 @@ def outputs(program, isa: str, arrays: dict[str, np.ndarray], threads: int = 1) 
     """What the compiled kernel gives."""
     kernel = build_program(program, isa_named(isa), threads)
     found = kernel(*(stored(arrays[array.name], array.dtype) for array in program.inputs))
-    named = zip(kernel.outputs, found if isinstance(found, tuple) else (found,))
-    return {array.name: numbers(y, array.dtype) for array, y in named}
+    named = found if isinstance(found, dict) else {kernel.outputs[0].name: found}
+    return {array.name: numbers(named[array.name], array.dtype) for array in kernel.outputs}
 
 
 def check(seed: int, isa: str, threads: int) -> None:
@@ -151,3 +151,17 @@ def test_golden(name, update_golden):
     text, shapes, extents, isa, threads = GOLDENS[name]
     emitted = emit(sized(read(text), extents, shapes), isa, threads).text
     check_golden(f"programs/{name}.c", emitted.replace(f"Tilewright {VERSION}.", "Tilewright."), update_golden)
+
+
+@pytest.mark.parametrize("isa", ISAS[:1])
+def test_any_name_may_be_used(isa):
+    """Of C, of the C library, of loops and of the file; a dim and an array of one name."""
+    text = "acc_y[i] = sum[int] main[i,int] * x_0[int]; y[task,i] = acc_y[i] + task; "
+    text += "x_0_here[each] = max[i] y[each,i]; X[each] = x_0_here[each] * each[each] + j0[each] + y_i[each]"
+    shapes = {"main": (20, 3), "x_0": (3,), "each": (4,), "j0": (4,), "y_i": (4,)}
+    program = sized(read(text), {"task": 4, "each": 4}, shapes, outputs=("y", "X"))
+    random = np.random.default_rng(1)
+    given = {name: random.integers(-3, 4, shape).astype(np.float32) for name, shape in shapes.items()}
+    wanted = evaluate(program, given)
+    for name, found in outputs(program, isa, given).items():
+        np.testing.assert_array_equal(found, wanted[name])

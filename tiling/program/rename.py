@@ -1,0 +1,45 @@
+"""A program with other names of arrays and dims. What it computes stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tiling.program.infer import Sized
+from tiling.program.language import Access, Apply, Declaration, Dim, Expression, Program, Reduce, Statement
+
+
+def renamed(program: Sized, arrays: Mapping[str, str], dims: Mapping[str, str]) -> Sized:
+    """The program with these names in place of its own, wherever one is given."""
+
+    def array(name: str) -> str:
+        return arrays.get(name, name)
+
+    def dim(name: str) -> str:
+        return dims.get(name, name)
+
+    def value(part: Expression) -> Expression:
+        if isinstance(part, Dim):
+            return Dim(dim(part.name))
+        if isinstance(part, Access):
+            return Access(array(part.array), tuple(map(value, part.at)), part.outside)
+        return Apply(part.function, tuple(map(value, part.arguments))) if isinstance(part, Apply) else part
+
+    def statement(one: Statement) -> Statement:
+        found: Expression | Reduce = value(one.expression)
+        if isinstance(one.value, Reduce):
+            found = Reduce(one.value.kind, tuple(map(dim, one.value.dims)), value(one.value.value))
+        return Statement(array(one.array), tuple(map(dim, one.dims)), found)
+
+    def declaration(one: Declaration) -> Declaration:
+        extents = one.extents and tuple(dim(e) if isinstance(e, str) else e for e in one.extents)
+        return Declaration(array(one.array), one.dtype, extents)
+
+    text = program.program
+    return Sized(
+        Program(tuple(map(statement, text.statements)), tuple(map(declaration, text.declarations))),
+        tuple((dim(name), extent) for name, extent in program.dims),
+        tuple(replace(one, name=array(one.name)) for one in program.inputs),
+        tuple(replace(one, name=array(one.name)) for one in program.assigned),
+        tuple(map(array, program.outputs)),
+    )
