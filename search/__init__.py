@@ -1,9 +1,10 @@
 """Finds a scheme for a problem: a model of data movement proposes, measurement decides.
 
     generate_conv, generate_matmul    a problem in, a kernel out
+    generate_program                  a program of maps, reductions and products in, a kernel out
     load_kernel, fold_batch_norm      loads a saved kernel; folds a batch normalisation into weights
 
-    python -m search.conv, search.matmul    the same from the command line
+    python -m search.conv, search.matmul, search.program    the same from the command line
 
 In this folder, and in its rooms:
 
@@ -13,9 +14,10 @@ In this folder, and in its rooms:
     command     the command lines of conv and matmul
     options     the options that the command lines of all packages share
     debug       TILEWRIGHT_DEBUG
-    console     `tilewright conv | matmul | microkernels | bench | cache | calibrate …`
+    console     `tilewright conv | matmul | program | microkernels | bench | cache | calibrate …`
     conv        the command `python -m search.conv`
     matmul      the command `python -m search.matmul`
+    program     the command `python -m search.program`
     entry       starts programs and entry points, whose libraries take a moment to load and may be missing
     progress    shows a search under way on a terminal
     report      the result of one search, as text for people and as one JSON object for programs
@@ -28,7 +30,7 @@ In this folder, and in its rooms:
 from typing import Any
 
 # The names that can be imported from `search`. Each is loaded when it is first used, so that `import search` is fast.
-_ENTRY_POINTS = ("fold_batch_norm", "generate_conv", "generate_matmul", "load_kernel")
+_ENTRY_POINTS = ("fold_batch_norm", "generate_conv", "generate_matmul", "generate_program", "load_kernel")
 _ERRORS = (
     *("ArgumentError", "CacheError", "CandidateError", "CompileError", "CpuError", "ExportError", "MachineError"),
     *("OutOfMemory", "ProblemError", "RankingError", "SchemeError", "StoreError", "TargetError", "ToolchainError"),

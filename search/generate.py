@@ -1,13 +1,14 @@
-"""The Python entry points: `generate_conv` and `generate_matmul` make kernels, `load_kernel` loads a saved one."""
+"""The Python entry points: `generate_conv`, `generate_matmul` and `generate_program` make kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from search.evaluator import errors_of, target_of
 from search.evaluator.files import fold_batch_norm, load
+from search.evaluator.programs import ProgramKernel, build
 from search.evaluator.protocol import TargetError
 from search.find import DEFAULT_BUDGET, find
 from search.tuner.dtypes import typed
@@ -15,12 +16,14 @@ from search.tuner.target import TARGETS, Target, check_meant
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem, ProblemError
+from tiling.program.infer import sized
+from tiling.program.read import read
 from tiling.scheme import SchemeError
 
 if TYPE_CHECKING:
     from search.evaluator.kernels import CpuKernel, GpuKernel, TwinKernel
 
-__all__ = ["fold_batch_norm", "generate_conv", "generate_matmul", "kernel_for", "load_kernel"]
+__all__ = ["fold_batch_norm", "generate_conv", "generate_matmul", "generate_program", "kernel_for", "load_kernel"]
 
 
 def generate_conv(
@@ -149,6 +152,33 @@ def generate_matmul(
     of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa, "output_dtype": output_dtype}
     problem = matmul(m=m, n=n, k=k, batch=batch, transpose_a=transpose_a, transpose_b=transpose_b)
     return _generated(fused(problem, epilogue), target, dtype, of_the_cpu)
+
+
+def generate_program(
+    text: str,
+    *,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    outputs: Sequence[str] = (),
+    dtype: str = "f32",
+    threads: int = 1,
+    isa: str | None = None,
+    **extents: int,
+) -> ProgramKernel:
+    """A kernel for a program on this machine (`docs/programs.md`): y = kernel(x, …).
+
+    text: statements, separated by `;` or new lines. extents: of its dims, i=100; a dim that walks an axis of an array
+    of known shape needs none. shapes: of inputs, {"x": (100, 50)}; one that is not given is as long as its indices
+    reach. dtype: that of inputs that declare none. outputs: the arrays that are wanted, by default the last; of several
+    the kernel gives a dict. threads: at most so many; a kernel with little to do takes fewer.
+
+    The loops follow from rules, so there is nothing to tune. Raises ProblemError for a text that cannot be read or
+    computed, ToolchainError without a C compiler, and CacheError where files cannot be kept.
+    """
+    if not isinstance(text, str):
+        raise ProblemError(f"a program is a text, such as 'y[i] = sum[j] x[i,j]', not {type(text).__name__}")
+    wanted = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    program = sized(read(text), extents, {name: tuple(shape) for name, shape in (shapes or {}).items()}, dtype, wanted)
+    return build(program, target_of("cpu", "f32", isa=isa, threads=threads))
 
 
 def load_kernel(path: str | Path) -> CpuKernel:

@@ -93,7 +93,7 @@ class ProgramKernel:
 
         seconds: the time of all samples together.
         """
-        outputs = [aligned_empty(array.shape, ELEMENTS[array.dtype].numpy) for array in self.outputs]
+        outputs = self.empty()
         arrays = [aligned(array) for array in inputs] + outputs
         places = np.array([array.ctypes.data for array in arrays], np.uintp)
         unused = np.empty(1, np.float32)  # the timer hands over three arrays
@@ -131,6 +131,10 @@ class ProgramKernel:
         library = given[0] if given else None
         found = {a.name: like(library, y, ELEMENTS[a.dtype]) for y, a in zip(written, self.outputs)}
         return found if len(found) > 1 else next(iter(found.values()))
+
+    def empty(self) -> list[np.ndarray]:
+        """Uninitialised outputs."""
+        return [aligned_empty(array.shape, ELEMENTS[array.dtype].numpy) for array in self.outputs]
 
     def save(self, folder: str | os.PathLike[str], name: str | None = None) -> tuple[Path, ...]:
         """Writes the kernel as C that needs no Python: .c, .h and .so. Returns their paths.
@@ -173,7 +177,7 @@ class ProgramKernel:
 
     def _outputs(self, out: object) -> list[object]:
         if out is None:
-            return [aligned_empty(array.shape, ELEMENTS[array.dtype].numpy) for array in self.outputs]
+            return list(self.empty())
         names = [array.name for array in self.outputs]
         given = out if isinstance(out, dict) else {names[0]: out} if len(names) == 1 else {}
         if set(given) != set(names):

@@ -18,7 +18,7 @@ from tiling.loops.index import Index
 from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR
 from tiling.program.dtypes import FLOATS, INTEGERS, computed_in, given_by
 from tiling.program.indices import affine, is_window
-from tiling.program.language import Access, Apply, Dim, Expression, Program, Reduce, Statement, parts
+from tiling.program.language import DTYPES, Access, Apply, Dim, Expression, Program, Reduce, Statement, parts
 from tiling.program.names import ProgramError
 
 # Bounds of // and % by their parts alone are too wide. Up to so many points they are found by trying all.
@@ -69,6 +69,8 @@ def sized(
     dtype: that of inputs that do not declare one. outputs: the arrays that are wanted; by default the last. An array in
     between has the dtype that it is computed in. Raises ProgramError.
     """
+    if dtype not in DTYPES:
+        raise ProgramError(f"dtype={dtype!r} must be one of {', '.join(DTYPES)}")
     return _Sizing(program, dict(extents), dict(shapes or {}), dtype, outputs).whole()
 
 

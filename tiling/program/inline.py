@@ -56,6 +56,17 @@ def worthwhile(program: Sized, statement: Statement) -> bool:
     return reads <= _points(program, statement) or _is_cheap(statement.value)
 
 
+def kept_because(program: Sized) -> Iterator[tuple[str, str]]:
+    """The maps that are stored although they are no output, and why."""
+    for statement in program.program.statements:
+        if statement.array in program.outputs or isinstance(statement.value, Reduce):
+            continue
+        reads = sum(_points(program, reader) for reader, _ in _readers(program, statement))
+        if reads:
+            times = reads / _points(program, statement)
+            yield statement.array, f"it is read {times:g} times for each of its points, and costs more than a load"
+
+
 def _readers(program: Sized, statement: Statement) -> Iterator[tuple[Statement, Access]]:
     for reader in program.program.statements:
         yield from ((reader, access) for access in reader.accesses if access.array == statement.array)

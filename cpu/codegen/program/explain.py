@@ -1,0 +1,64 @@
+"""Why a program's kernel has its loops: what was fused, what runs where. One sentence a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cpu.passes.program.order import stages
+from microkernels.tile.forms import Isa
+from tiling.loops.language import Alloc, For, Kernel, walk
+from tiling.program.dtypes import WIDTH
+from tiling.program.group import Group, groups
+from tiling.program.infer import Sized
+from tiling.program.inline import inlined, kept_because
+
+
+def explained(program: Sized, isa: Isa, threads: int) -> list[str]:
+    """The sentences, in the order of the program."""
+    short = inlined(program)
+    left = {statement.array for statement in short.program.statements}
+    gone = [s.array for s in program.program.statements if s.array not in left]
+    found = [f"{name} is computed where it is read, and stored nowhere" for name in gone]
+    for group in groups(short):
+        found += _of_group(short, group)
+    found += [f"{name} stays a statement of its own: {why}" for name, why in kept_because(short)]
+    forms = dict(stages(program, isa, threads))
+    return [*found, *_of_lanes(forms["split lanes"]), *_of_cores(forms["vectors"], threads)]
+
+
+def _of_group(program: Sized, group: Group) -> Iterator[str]:
+    if len(group.statements) < 2:
+        return
+    names = " ".join(s.array for s in group.statements)
+    rows = [array for array in program.assigned if array.name in group.rows]
+    dims = {statement.array: statement.dims for statement in group.statements}
+    size = sum(WIDTH[array.dtype] * _points(array.shape, dims[array.name], group) for array in rows)
+    kept = f"; of {' '.join(array.name for array in rows)} one row of {size} bytes is kept" if rows else ""
+    yield f"{names} share the loops over {' '.join(group.dims)}{kept}"
+
+
+def _points(shape: tuple[int, ...], dims: tuple[str, ...], group: Group) -> int:
+    points = 1
+    for extent, dim in zip(shape, dims):
+        points *= 1 if dim in group.dims else extent
+    return points
+
+
+def _of_lanes(kernel: Kernel) -> Iterator[str]:
+    lanes = dict.fromkeys(
+        s.dim for s in walk(kernel.body) if isinstance(s, For) and s.dim and s.kind == "serial" and s.step > 1
+    )
+    if lanes:
+        yield f"lanes of vectors walk {' '.join(lanes)}"
+
+
+def _of_cores(kernel: Kernel, threads: int) -> Iterator[str]:
+    bound = [s for s in kernel.body if isinstance(s, For)]
+    cores = [s.stop.offset for s in bound if s.kind == "core"]
+    for loop in (s for s in bound if s.kind != "core" and threads > 1):
+        yield f"the loop over {loop.dim or loop.name} runs on one core: there is too little to do for more"
+    if cores:
+        yield f"{max(cores)} cores share the outer loops"
+    own = [s.buffer for s in kernel.body if isinstance(s, Alloc) and s.buffer.memory == "global"]
+    for buffer in own:
+        yield f"{buffer.name} lies in memory between two loops"

@@ -1,0 +1,83 @@
+"""Kernels of programs for this CPU: how they are built, checked against the definition, and measured."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from cpu.codegen.program.explain import explained
+from cpu.codegen.program.names import with_c_names
+from cpu.kernel.program import ProgramKernel, build_program, random_inputs
+from cpu.passes.program.order import PASS_NAMES, stages
+from cpu.reference.programs import evaluate
+from cpu.runtime.numbers import from_bits
+from microkernels.tile.isa import isa_named
+from search.tuner.target import Target
+from tiling.loops.listing import listing
+from tiling.program.dtypes import FLOATS
+from tiling.program.infer import Sized
+
+__all__ = [
+    "PASS_NAMES",
+    "ProgramKernel",
+    "build",
+    "definition_error",
+    "explanation",
+    "loops_after",
+    "random_inputs",
+]
+
+# The definition holds all points of a statement at once, of each array and each operation: more do not fit the memory.
+MOST_POINTS = 1 << 24
+
+
+def build(program: Sized, target: Target) -> ProgramKernel:
+    """The kernel of a program. Raises ToolchainError, CacheError or CpuError."""
+    return build_program(program, isa_named(target.isa), target.threads)
+
+
+def loops_after(program: Sized, target: Target) -> list[tuple[str, str]]:
+    """The loops after each pass, as text."""
+    forms = stages(with_c_names(program), isa_named(target.isa), target.threads)
+    return [(name, listing(kernel)) for name, kernel in forms]
+
+
+def explanation(program: Sized, target: Target) -> list[str]:
+    """Why the kernel has its loops."""
+    return explained(program, isa_named(target.isa), target.threads)
+
+
+def definition_error(kernel: ProgramKernel, seed: int) -> dict[str, float] | None:
+    """The largest difference of each output from the definition in float64, divided by the largest magnitude there.
+
+    None where the definition has too many points at once. Inputs are random.
+    """
+    program = kernel.program
+    points = (prod(program.extents[d] for d in (*s.dims, *s.reduced)) for s in program.program.statements)
+    if max(points) > MOST_POINTS:
+        return None
+    inputs = random_inputs(program, seed)
+    given = {
+        array.name: from_bits(x, "bf16") if array.dtype == "bf16" else x for array, x in zip(kernel.inputs, inputs)
+    }
+    wanted, found = evaluate(program, given), kernel(*inputs)
+    named = found if isinstance(found, dict) else {kernel.outputs[0].name: found}
+    errors = {}
+    for array in kernel.outputs:
+        y = from_bits(named[array.name], "bf16") if array.dtype == "bf16" else named[array.name]
+        expected = wanted[array.name]
+        if array.dtype not in FLOATS:
+            errors[array.name] = float(np.count_nonzero(y != expected)) / max(y.size, 1)
+            continue
+        same = (y == expected) | (np.isnan(y) & np.isnan(expected))
+        with np.errstate(invalid="ignore"):
+            apart = np.where(same, 0.0, np.abs(y - expected))
+        most = np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected))
+        errors[array.name] = float(np.max(apart, initial=0.0)) / float(most or 1.0)
+    return errors
+
+
+def _numbers(stored: np.ndarray, dtype: str) -> np.ndarray:
+    """The numbers of an array, of bf16 too."""
+    return from_bits(stored, dtype) if dtype == "bf16" else stored

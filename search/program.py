@@ -1,0 +1,192 @@
+"""The command `python -m search.program TEXT`: a fast kernel for a program of maps, reductions and products."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from search.entry import run
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
+    from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+    from microkernels.scores.database import readable
+    from search.options import FAILURES
+    from tiling.problem import ProblemError
+
+    options = _parser().parse_args(arguments)
+    try:
+        text = told(options)
+        with readers_may_leave():
+            write(text)
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted before there was a result", file=sys.stderr)
+        return INTERRUPTED
+    except ProblemError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (OutputError, *FAILURES) as error:
+        print(readable(str(error)), file=sys.stderr)
+        return 1
+
+
+def told(options: argparse.Namespace) -> str:
+    """What the command prints. Raises ProblemError, and what building and saving raise."""
+    from search.evaluator import target_of
+    from search.evaluator.files import writable
+    from search.evaluator.programs import build, definition_error, explanation, random_inputs
+    from tiling.problem import ProblemError
+    from tiling.program.infer import sized
+    from tiling.program.read import read
+
+    outputs = tuple(filter(None, options.outputs.split(",")))
+    program = sized(read(_text_of(options.text)), _sizes(options.shape), dtype=options.dtype, outputs=outputs)
+    target = target_of("cpu", "f32", isa=options.isa, threads=options.threads)
+    if options.show_passes is not None:
+        if options.json or options.explain or options.emit:
+            raise ProblemError(
+                "--show-passes prints the loops and nothing else: leave out --json, --explain and --emit"
+            )
+        return _loops(program, target, options.show_passes)
+    if options.name and not options.emit:
+        raise ProblemError("--name is the name of what --emit writes: give --emit DIR too")
+    if options.emit:
+        writable(options.emit)
+    kernel = build(program, target)
+    errors = definition_error(kernel, options.seed)
+    timing = kernel.measure(random_inputs(program, options.seed), options.budget)
+    emitted: tuple[Path, ...] = kernel.save(options.emit, options.name) if options.emit else ()
+    sentences = explanation(program, target) if options.explain else []
+    moved = sum(array.nbytes for array in random_inputs(program, options.seed))
+    moved += sum(array.nbytes for array in kernel.empty())
+    facts = {
+        "program": str(program.program),
+        "dims": dict(program.dims),
+        "inputs": {array.name: [array.dtype, *array.shape] for array in kernel.inputs},
+        "outputs": {array.name: [array.dtype, *array.shape] for array in kernel.outputs},
+        "isa": target.isa,
+        "threads": kernel.threads,
+        "error": errors,
+        "seconds": timing.seconds,
+        "bytes": moved,
+        "bytes_per_second": moved / timing.seconds,
+        "explanation": sentences,
+        "emitted": [str(path) for path in emitted],
+    }
+    return json.dumps(facts) if options.json else _report(facts, options.threads)
+
+
+def _report(facts: dict[str, object], threads: int) -> str:
+    """The facts for people."""
+    arrays = {
+        side: ", ".join(f"{name}: {dtype}[{', '.join(map(str, shape))}]" for name, (dtype, *shape) in each.items())
+        for side in ("inputs", "outputs")
+        if isinstance(each := facts[side], dict)
+    }
+    seconds, rate, moved, errors = facts["seconds"], facts["bytes_per_second"], facts["bytes"], facts["error"]
+    assert isinstance(seconds, float) and isinstance(rate, float) and isinstance(moved, int)
+    lines = [
+        *str(facts["program"]).split("; "),
+        f"inputs   {arrays['inputs'] or 'none'}",
+        f"outputs  {arrays['outputs']}",
+    ]
+    on = f"{facts['threads']} thread{'s' if facts['threads'] != 1 else ''}"
+    few = f", of {threads} asked for: there is too little to do for more" if facts["threads"] != threads else ""
+    lines.append(f"machine  {facts['isa']}, {on}{few}")
+    if isinstance(errors, dict):
+        text = ", ".join(f"{name} {error:.1e}" for name, error in errors.items())
+        lines.append(f"error    against the definition in float64, of the largest value: {text}")
+    else:
+        lines.append("error    not checked: the definition of so many points does not fit the memory")
+    lines.append(f"time     {1e6 * seconds:.1f} µs, warm: {rate / 1e9:.1f} GB/s of the {moved:,} bytes of its arrays")
+    explanation, emitted = facts["explanation"], facts["emitted"]
+    assert isinstance(explanation, list) and isinstance(emitted, list)
+    lines += [f"why      {sentence}" for sentence in explanation]
+    return "\n".join([*lines, *(f"wrote    {path}" for path in emitted)])
+
+
+def _loops(program: object, target: object, wanted: str) -> str:
+    """What `--show-passes` prints: the loops after each pass, or after one."""
+    from search.evaluator.programs import PASS_NAMES, loops_after
+    from search.passes import AS_BEFORE
+    from search.tuner.target import Target
+    from tiling.problem import ProblemError
+    from tiling.program.infer import Sized
+
+    assert isinstance(program, Sized) and isinstance(target, Target)
+    name = wanted.replace("-", " ").replace("_", " ")
+    if name and name not in PASS_NAMES:
+        raise ProblemError(f"--show-passes {wanted}: there is no such pass; there are {', '.join(PASS_NAMES)}")
+    parts, before = [f"# {program.program}"], ""
+    for each, text in loops_after(program, target):
+        if name in ("", each):
+            parts.append(f"--- {each} ---\n{AS_BEFORE if text == before and not name else text}")
+        before = text
+    return "\n\n".join(parts)
+
+
+def _text_of(text: str) -> str:
+    """The program; of `-` standard input, of `@FILE` the file."""
+    from tiling.problem import ProblemError
+
+    if text == "-":
+        return sys.stdin.read()
+    if not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ProblemError(f"{text[1:]} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _sizes(text: str) -> dict[str, int]:
+    """The extents that `i=2,j=50` gives. Raises ProblemError."""
+    from tiling.problem import ProblemError
+
+    sizes: dict[str, int] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, number = part.partition("=")
+        if not name.strip().isidentifier() or not number.strip().isdecimal():
+            raise ProblemError(f"--shape {part!r}: write DIM=EXTENT, such as i=2,j=50")
+        if name.strip() in sizes:
+            raise ProblemError(f"--shape gives {name.strip()} twice")
+        sizes[name.strip()] = int(number)
+    return sizes
+
+
+def _parser() -> argparse.ArgumentParser:
+    from search.options import c_name, folder, natural, seconds, whole
+
+    parser = argparse.ArgumentParser(
+        "python -m search.program", description="Makes, checks, times and explains a kernel for a program."
+    )
+    parser.add_argument(
+        "text", metavar="TEXT", help="statements, such as 'y[i] = sum[j] x[i,j]'; @FILE reads a file, - standard input"
+    )
+    parser.add_argument("--shape", default="", metavar="DIM=EXTENT,…", help="the extents of dims, such as i=2,j=50")
+    parser.add_argument("--outputs", default="", metavar="NAMES", help="the arrays that are wanted; default: the last")
+    parser.add_argument("--dtype", default="f32", metavar="NAME", help="dtype of inputs that declare none; default f32")
+    parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads at most; default 1")
+    parser.add_argument("--isa", metavar="NAME", help="avx512f, avx2 or portable; default: the widest of this CPU")
+    parser.add_argument("--budget", type=seconds, default=0.2, metavar="SECONDS", help="time to measure; default 0.2")
+    parser.add_argument("--explain", action="store_true", help="print what was fused, and what stopped the rest")
+    parser.add_argument(
+        "--show-passes",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="print the kernel's loops after each pass, or after NAME alone, in place of the report; measure nothing",
+    )
+    parser.add_argument("--emit", type=folder, metavar="DIR", help="write the kernel to DIR: .c, .h, .so")
+    parser.add_argument("--name", type=c_name, metavar="NAME", help="name of the C function that --emit writes")
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="seed of the random data")
+    parser.add_argument("--json", action="store_true", help="print exactly one JSON object")
+    return parser
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,128 @@
+"""Programs from the command line and from Python: results, messages, and the examples of docs/programs.md."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import search
+from cpu.reference.programs import evaluate
+from search.program import main
+from tests.support.programs import SOFTMAX
+from tiling.problem import ProblemError
+from tiling.program.infer import sized
+from tiling.program.read import read
+
+PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text(encoding="utf-8")
+EXAMPLES = dict(re.split("  +", line, maxsplit=1) for line in PAGE.split("```\n")[3].splitlines() if line)
+SHAPES = {
+    "x": (7, 40),
+    "z": (7, 20),
+    "g": (40,),
+    "b": (40,),
+    "t": (7,),
+    "scale": (40,),
+    "a": (100,),
+    "w_": (5, 20, 3, 3),
+}
+IMAGE = {"x": (8, 9, 20)}  # of the examples over h and w
+EXTENTS = {
+    **{"max pooling": {"h": 4, "w": 5, "r": 3, "s": 3, "c": 20}, "concatenation": {"i": 7, "j": 60}},
+    **{"nearest resize": {"h": 16, "w": 18, "c": 20}, "reversal": {"i": 2, "j": 50}, "one-hot": {"j": 11}},
+    **{"convolution": {"h": 8, "w": 9}},
+}
+
+
+def test_the_page_has_a_dozen_examples():
+    assert len(EXAMPLES) >= 12
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_examples_of_the_page(name):
+    text, extents = EXAMPLES[name], EXTENTS.get(name, {})
+    shapes = SHAPES | (IMAGE if "h," in text else {})
+    shapes = {array: shape for array, shape in shapes.items() if array in read(text).inputs}
+    kernel = search.generate_program(text, shapes=shapes, isa="portable", **extents)
+    random = np.random.default_rng(0)
+    given = {}
+    for array in kernel.inputs:
+        whole = random.integers(0, 7, array.shape).astype(np.int32)
+        given[array.name] = whole if array.dtype == "s32" else random.standard_normal(array.shape).astype(np.float32)
+    y = kernel(**given)
+    wanted = evaluate(sized(read(text), extents, shapes), given)[kernel.outputs[0].name]
+    np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_the_command_reports(capsys):
+    assert main([f"x: f32[64,1000]; {SOFTMAX}", "--explain", "--isa", "portable", "--budget", "0.01"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "" and printed.out.startswith("x: f32[64,1000]\nm[i] = max[j] x[i, j]\n")
+    lines = dict(re.split("  +", line, maxsplit=1) for line in printed.out.splitlines()[5:])
+    assert lines["outputs"] == "y: f32[64, 1000]" and lines["machine"] == "portable, 1 thread"
+    assert float(lines["error"].split()[-1]) < 1e-6 and lines["time"].endswith("of the 512,000 bytes of its arrays")
+    assert "m e d y share the loops over i; of m e d one row of 4008 bytes is kept" in printed.out
+
+
+def test_json_and_files(capsys, tmp_path):
+    command = ["y[i] = x[i] + 1", "--shape", "i=10", "--json", "--emit", str(tmp_path), "--name", "add_one", "--isa"]
+    assert main([*command, "portable", "--budget", "0.01"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["outputs"] == {"y": ["f32", 10]} and found["error"]["y"] < 1e-7 and found["bytes"] == 80
+    assert [Path(path).name for path in found["emitted"]] == ["add_one.c", "add_one.h", "add_one.so"]
+    x, y = np.arange(10, dtype=np.float32), np.zeros(10, np.float32)
+    library = ctypes.CDLL(str(tmp_path / "add_one.so"))
+    assert library.add_one(ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data)) == 0
+    assert y.tolist() == (x + 1).tolist() and "int add_one(" in (tmp_path / "add_one.h").read_text()
+
+
+def test_passes_are_shown(capsys, tmp_path):
+    (tmp_path / "text").write_text("y[i] = x[i] * 2\n")
+    assert main([f"@{tmp_path / 'text'}", "--shape", "i=100", "--show-passes"]) == 0
+    printed = capsys.readouterr().out
+    names = [line.strip("- ") for line in printed.splitlines() if line.startswith("--- ")]
+    assert names == ["lower", "share loops", "split lanes", "bind tasks", "peel tails", "place rows", "vectors"]
+    assert main(["y[i] = x[i] * 2", "--shape", "i=100", "--show-passes", "lower"]) == 0
+    assert capsys.readouterr().out.endswith("for i in 0..100:\n  y[i] = x[i] * 2\n")
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["y[i] = x[i"], "program: the end stands where"),
+        (["y[i] = x[i]"], "statement 1, y: dim i has no extent: give i=…"),
+        (["y[i] = x[i]", "--shape", "i=0"], "i=0: an extent is a whole number from 1 to"),
+        (["y[i] = x[i]", "--shape", "i=2,i=3"], "--shape gives i twice"),
+        (["y[i] = x[i]", "--shape", "i"], "--shape 'i': write DIM=EXTENT, such as i=2,j=50"),
+        (["y[i] = x[i]", "--shape", "k=2"], "k=2: the program has no dim k; its dims are i"),
+        (["y[i] = x[i]", "--shape", "i=2", "--outputs", "z"], "no statement assigns z"),
+        (["y[i] = x[i]", "--shape", "i=2", "--dtype", "f8"], "f8"),
+        (["y[i] = x[i]", "--shape", "i=2", "--isa", "mmx"], "mmx"),
+        (["y[i] = x[i]", "--shape", "i=2", "--name", "f"], "--name is the name of what --emit writes"),
+        (["y[i] = x[i]", "--shape", "i=2", "--show-passes", "all"], "--show-passes all: there is no such pass"),
+        (["@nowhere"], "nowhere cannot be read: No such file"),
+        (["y[i] = sum[j] x[i+j]; z[i] = y[i+1]", "--shape", "i=3,j=2"], "statement 2, y[i + 1]: axis 0 of y has 3"),
+    ],
+)
+def test_what_cannot_be_computed_is_one_sentence(arguments, message, capsys):
+    assert main(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and message in printed.err and printed.err.count("\n") == 1
+
+
+def test_several_outputs_and_a_dtype():
+    text = "m[i] = max[j] x[i,j]; y[i,j] = x[i,j] == m[i]"
+    kernel = search.generate_program(text, shapes={"x": (3, 4)}, outputs=["m", "y"], dtype="s32", isa="portable")
+    x = np.arange(12, dtype=np.int32).reshape(3, 4)
+    found = kernel(x)
+    assert found["m"].tolist() == [3, 7, 11] and found["y"].tolist() == [[False] * 3 + [True]] * 3
+
+
+@pytest.mark.parametrize("text", [3, None, ["y[i] = x[i]"]])
+def test_a_program_is_a_text(text):
+    with pytest.raises(ProblemError, match="a program is a text"):
+        search.generate_program(text)
