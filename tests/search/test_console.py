@@ -61,7 +61,8 @@ def test_a_commands_options_output_and_exit_code_are_its_own(tmp_path):
 def test_what_is_no_command_is_said_with_those_there_are():
     ended = run("convolution")
     assert ended.returncode == 2 and ended.stderr == (
-        "tilewright has no command 'convolution'; there are conv, matmul, program, microkernels, bench, cache, calibrate\n"
+        "tilewright has no command 'convolution'; "
+        "there are conv, matmul, program, microkernels, bench, cache, calibrate\n"
     )
     for words in ((), ("--help",)):
         assert all(f"\n  {name} " in run(*words).stdout for name in COMMANDS)
