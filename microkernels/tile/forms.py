@@ -80,6 +80,7 @@ class Isa:
         has them.
     embedded_broadcast: an FMA can broadcast a scalar from memory by itself, so a broadcast needs no register.
     multiplies: what `fma` computes, a function of `tiling.loops.functions`.
+    scale: `p` times 2 to the whole number `n`, and 0 where `v` is below `least`; empty where no instruction does so.
     constant: broadcasts the number `s`. larger, smaller: give b where a or b is no number.
     shuffle: takes the lanes `places` of a and b, by a macro that `microkernels.tile.lanes` defines. The lanes of b
         count on after the lanes of a.
@@ -115,6 +116,7 @@ class Isa:
     constant: str
     larger: str
     smaller: str
+    scale: str = ""
     multiplies: str = "fma"
     shuffle: str = "PICK({a}, {b}, {places})"
     dtype: str = "f32"

@@ -35,6 +35,8 @@ AVX512F = Isa(
     constant="_mm512_set1_ps({s})",
     larger="_mm512_max_ps({a}, {b})",
     smaller="_mm512_min_ps({a}, {b})",
+    # "Not less" holds for what is no number, which so stays none.
+    scale="_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask({v}, {least}, _CMP_NLT_UQ), {p}, {n})",
 )
 
 AVX2 = Isa(

@@ -59,15 +59,16 @@ static inline __m256 max_of(__m256 a, __m256 b) { return choose(a != a, a, _mm25
 static inline __m256 min_of(__m256 a, __m256 b) { return choose(a != a, a, _mm256_min_ps(a, b)); }
 static inline __m256 abs_of(__m256 v) { return (__m256)((bits)v & ~(bits)constant(-0.0f)); }
 
-/* Of a sum v + low with |low| <= 2^-10 |v|: the whole number n nearest to (v + low) / ln 2, and what is left of the
- * sum. Beside 1.5 * 2^23 an f32 has no place for a fraction, so adding that number rounds, and its last bits are n.
- * ln 2 is split in two: n times the first part, 355 / 512, is exact. */
-static inline __m256 rest_of(__m256 v, __m256 low, bits *n)
+/* Of a sum v + low with |low| <= 2^-10 |v|: the whole number nearest to (v + low) / ln 2, as bits and as a float, and
+ * what is left of the sum. Beside 1.5 * 2^23 an f32 has no place for a fraction, so adding that number rounds, and its
+ * last bits are the whole number. ln 2 is split in two: a whole number times the first part, 355 / 512, is exact. A
+ * compiler leaves out a low of -0. */
+static inline __m256 rest_of(__m256 v, __m256 low, bits *n, __m256 *whole)
 {
     const __m256 shift = constant(12582912.0f), shifted = (v + low) * constant(1.44269504f) + shift;
-    const __m256 whole = shifted - shift;
+    *whole = shifted - shift;
     *n = (bits)shifted - (bits)shift;
-    return ((v - whole * constant(0.693359375f)) + whole * constant(2.12194440e-4f)) + low;
+    return ((v - *whole * constant(0.693359375f)) + *whole * constant(2.12194440e-4f)) + low;
 }
 
 /* 2^n for -127 < n < 128: n is the exponent itself. */
@@ -91,7 +92,8 @@ static inline __m256 exp_of_sum(__m256 v, __m256 low)
 {
     const __m256 least = constant(-87.0f);
     bits n;
-    const __m256 r = rest_of(min_of(constant(89.0f), max_of(least, v)), low, &n);
+    __m256 whole;
+    const __m256 r = rest_of(min_of(constant(89.0f), max_of(least, v)), low, &n, &whole);
     const bits half = n >> 1;
     const __m256 power = (expm1_near_0(r) + constant(1.0f)) * power_of_2(half) * power_of_2(n - half);
     return choose(v < least, constant(0.0f), power);

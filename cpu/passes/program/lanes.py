@@ -151,6 +151,10 @@ class Lanes:
     def applied(self, function: str, arguments: tuple[Value, ...]) -> Value:
         """A function of vectors, by others where C has no text for it."""
         dtype = self.dtype(arguments[1 if function == "where" else 0])
+        if function in ("max", "min"):
+            # C tests whether the first is a number. The second is newer, or a number of the text: in a chain of maxima
+            # the test need not wait for the last one.
+            arguments = arguments[::-1]
         if defined(function, arguments, dtype) is None:
             return Apply(function, arguments)
         # An argument may occur more than once.

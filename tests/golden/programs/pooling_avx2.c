@@ -66,7 +66,7 @@ int program_y_fb3374e5ffea(const float *restrict x, float *restrict y)
                             x_0 = _mm256_loadu_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + c);
                             inside_1 = constant_bool(1);
                         }
-                        acc_y = max_of(acc_y, choose(inside_1, x_0, constant(-1e+09f)));
+                        acc_y = max_of(choose(inside_1, x_0, constant(-1e+09f)), acc_y);
                     }
                 }
                 _mm256_storeu_ps(y + h * y_h + w * y_w + c, acc_y);
@@ -80,7 +80,7 @@ int program_y_fb3374e5ffea(const float *restrict x, float *restrict y)
                         x_2 = _mm256_maskload_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + 16, FIRST_4);
                         inside_3 = constant_bool(1);
                     }
-                    acc_y = max_of(acc_y, choose(inside_3, x_2, constant(-1e+09f)));
+                    acc_y = max_of(choose(inside_3, x_2, constant(-1e+09f)), acc_y);
                 }
             }
             _mm256_maskstore_ps(y + h * y_h + w * y_w + 16, FIRST_4, acc_y);

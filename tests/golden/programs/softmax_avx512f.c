@@ -61,15 +61,16 @@ static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((l
 static inline __m512 max_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_max_ps(a, b)); }
 static inline __m512 min_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_min_ps(a, b)); }
 
-/* Of a sum v + low with |low| <= 2^-10 |v|: the whole number n nearest to (v + low) / ln 2, and what is left of the
- * sum. Beside 1.5 * 2^23 an f32 has no place for a fraction, so adding that number rounds, and its last bits are n.
- * ln 2 is split in two: n times the first part, 355 / 512, is exact. */
-static inline __m512 rest_of(__m512 v, __m512 low, bits *n)
+/* Of a sum v + low with |low| <= 2^-10 |v|: the whole number nearest to (v + low) / ln 2, as bits and as a float, and
+ * what is left of the sum. Beside 1.5 * 2^23 an f32 has no place for a fraction, so adding that number rounds, and its
+ * last bits are the whole number. ln 2 is split in two: a whole number times the first part, 355 / 512, is exact. A
+ * compiler leaves out a low of -0. */
+static inline __m512 rest_of(__m512 v, __m512 low, bits *n, __m512 *whole)
 {
     const __m512 shift = constant(12582912.0f), shifted = (v + low) * constant(1.44269504f) + shift;
-    const __m512 whole = shifted - shift;
+    *whole = shifted - shift;
     *n = (bits)shifted - (bits)shift;
-    return ((v - whole * constant(0.693359375f)) + whole * constant(2.12194440e-4f)) + low;
+    return ((v - *whole * constant(0.693359375f)) + *whole * constant(2.12194440e-4f)) + low;
 }
 
 /* 2^n for -127 < n < 128: n is the exponent itself. */
@@ -87,18 +88,16 @@ static inline __m512 expm1_near_0(__m512 r)
     return (r * r) * p + r;
 }
 
-/* e^(v + low) = 2^n e^r; 2^n is applied in two halves, since 2^128 is no f32. From v = 89 on the result is infinite;
- * below -87 it is 0, for subnormal numbers begin soon after and many CPUs are slow to make them. Error: below 1.1 ulp. */
+/* e^(v + low) = 2^n e^r. From v = 89 on the result is infinite; below -87 it is 0, for subnormal numbers begin soon
+ * after and many CPUs are slow to make them. Error: below 1.1 ulp. */
 static inline __m512 exp_of_sum(__m512 v, __m512 low)
 {
-    const __m512 least = constant(-87.0f);
     bits n;
-    const __m512 r = rest_of(min_of(constant(89.0f), max_of(least, v)), low, &n);
-    const bits half = n >> 1;
-    const __m512 power = (expm1_near_0(r) + constant(1.0f)) * power_of_2(half) * power_of_2(n - half);
-    return choose(v < least, constant(0.0f), power);
+    __m512 whole;
+    const __m512 r = rest_of(_mm512_min_ps(constant(89.0f), v), low, &n, &whole);
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(v, constant(-87.0f), _CMP_NLT_UQ), expm1_near_0(r) + constant(1.0f), whole);
 }
-static inline __m512 exp_of(__m512 v) { return exp_of_sum(v, constant(0.0f)); }
+static inline __m512 exp_of(__m512 v) { return exp_of_sum(v, constant(-0.0f)); }
 
 typedef int truths __attribute__((vector_size(64)));
 static inline truths first_lanes(int lanes)
@@ -161,36 +160,92 @@ int program_y_8f5a7ae146e0(const float *restrict x, float *restrict y)
             __m512 d;
             __m512 acc_m = constant(-INFINITY);
             __m512 acc_m_lanes = constant(-INFINITY);
-            for (long j = 0; j < 992; j += 16) {
-                const __m512 x_0 = _mm512_loadu_ps(x + i * x_i + j);
-                acc_m_lanes = max_of(acc_m_lanes, x_0);
+            __m512 acc_m_lanes_1 = constant(-INFINITY);
+            __m512 acc_m_lanes_2 = constant(-INFINITY);
+            __m512 acc_m_lanes_3 = constant(-INFINITY);
+            for (long j = 0; j < 960; j += 64) {
+                {
+                    const __m512 x_0 = _mm512_loadu_ps(x + i * x_i + j);
+                    acc_m_lanes = max_of(x_0, acc_m_lanes);
+                }
+                {
+                    const __m512 x_1 = _mm512_loadu_ps(x + i * x_i + j + 16);
+                    acc_m_lanes_1 = max_of(x_1, acc_m_lanes_1);
+                }
+                {
+                    const __m512 x_2 = _mm512_loadu_ps(x + i * x_i + j + 32);
+                    acc_m_lanes_2 = max_of(x_2, acc_m_lanes_2);
+                }
+                {
+                    const __m512 x_3 = _mm512_loadu_ps(x + i * x_i + j + 48);
+                    acc_m_lanes_3 = max_of(x_3, acc_m_lanes_3);
+                }
             }
-            const __m512 x_1 = _mm512_maskz_loadu_ps(FIRST_8, x + i * x_i + 992);
-            acc_m_lanes = choose(first_lanes(8), max_of(acc_m_lanes, x_1), acc_m_lanes);
+            for (long j = 960; j < 992; j += 16) {
+                const __m512 x_4 = _mm512_loadu_ps(x + i * x_i + j);
+                acc_m_lanes = max_of(x_4, acc_m_lanes);
+            }
+            const __m512 x_5 = _mm512_maskz_loadu_ps(FIRST_8, x + i * x_i + 992);
+            acc_m_lanes = choose(first_lanes(8), max_of(x_5, acc_m_lanes), acc_m_lanes);
+            acc_m_lanes = max_of(acc_m_lanes_1, acc_m_lanes);
+            acc_m_lanes_2 = max_of(acc_m_lanes_3, acc_m_lanes_2);
+            acc_m_lanes = max_of(acc_m_lanes_2, acc_m_lanes);
             acc_m_lanes = across_max_f32(acc_m_lanes);
-            acc_m = max_of(acc_m, acc_m_lanes);
+            acc_m = max_of(acc_m_lanes, acc_m);
             m = acc_m;
             __m512 acc_d = constant(0.0f);
             __m512 acc_d_lanes = constant(0.0f);
-            for (long j = 0; j < 992; j += 16) {
-                const __m512 x_2 = _mm512_loadu_ps(x + i * x_i + j);
-                const __m512 e_here = exp_of(x_2 - m);
+            __m512 acc_d_lanes_1 = constant(0.0f);
+            __m512 acc_d_lanes_2 = constant(0.0f);
+            __m512 acc_d_lanes_3 = constant(0.0f);
+            for (long j = 0; j < 960; j += 64) {
+                {
+                    const __m512 x_6 = _mm512_loadu_ps(x + i * x_i + j);
+                    const __m512 e_here = exp_of(x_6 - m);
+                    _mm512_storeu_ps(e + j, e_here);
+                    acc_d_lanes = acc_d_lanes + e_here;
+                }
+                {
+                    const __m512 x_7 = _mm512_loadu_ps(x + i * x_i + j + 16);
+                    const __m512 e_here = exp_of(x_7 - m);
+                    _mm512_storeu_ps(e + j + 16, e_here);
+                    acc_d_lanes_1 = acc_d_lanes_1 + e_here;
+                }
+                {
+                    const __m512 x_8 = _mm512_loadu_ps(x + i * x_i + j + 32);
+                    const __m512 e_here = exp_of(x_8 - m);
+                    _mm512_storeu_ps(e + j + 32, e_here);
+                    acc_d_lanes_2 = acc_d_lanes_2 + e_here;
+                }
+                {
+                    const __m512 x_9 = _mm512_loadu_ps(x + i * x_i + j + 48);
+                    const __m512 e_here = exp_of(x_9 - m);
+                    _mm512_storeu_ps(e + j + 48, e_here);
+                    acc_d_lanes_3 = acc_d_lanes_3 + e_here;
+                }
+            }
+            for (long j = 960; j < 992; j += 16) {
+                const __m512 x_10 = _mm512_loadu_ps(x + i * x_i + j);
+                const __m512 e_here = exp_of(x_10 - m);
                 _mm512_storeu_ps(e + j, e_here);
                 acc_d_lanes = acc_d_lanes + e_here;
             }
-            const __m512 x_3 = _mm512_maskz_loadu_ps(FIRST_8, x + i * x_i + 992);
-            const __m512 e_here = exp_of(x_3 - m);
+            const __m512 x_11 = _mm512_maskz_loadu_ps(FIRST_8, x + i * x_i + 992);
+            const __m512 e_here = exp_of(x_11 - m);
             _mm512_mask_storeu_ps(e + 992, FIRST_8, e_here);
             acc_d_lanes = choose(first_lanes(8), acc_d_lanes + e_here, acc_d_lanes);
+            acc_d_lanes = acc_d_lanes + acc_d_lanes_1;
+            acc_d_lanes_2 = acc_d_lanes_2 + acc_d_lanes_3;
+            acc_d_lanes = acc_d_lanes + acc_d_lanes_2;
             acc_d_lanes = across_add_f32(acc_d_lanes);
             acc_d = acc_d + acc_d_lanes;
             d = acc_d;
             for (long j = 0; j < 992; j += 16) {
-                const __m512 e_4 = _mm512_loadu_ps(e + j);
-                _mm512_storeu_ps(y + i * y_i + j, e_4 / d);
+                const __m512 e_12 = _mm512_loadu_ps(e + j);
+                _mm512_storeu_ps(y + i * y_i + j, e_12 / d);
             }
-            const __m512 e_5 = _mm512_maskz_loadu_ps(FIRST_8, e + 992);
-            _mm512_mask_storeu_ps(y + i * y_i + 992, FIRST_8, e_5 / d);
+            const __m512 e_13 = _mm512_maskz_loadu_ps(FIRST_8, e + 992);
+            _mm512_mask_storeu_ps(y + i * y_i + 992, FIRST_8, e_13 / d);
         }
     }
     omp_set_dynamic(dynamic);
