@@ -85,7 +85,16 @@ def test_passes_are_shown(capsys, tmp_path):
     assert main([f"@{tmp_path / 'text'}", "--shape", "i=100", "--show-passes"]) == 0
     printed = capsys.readouterr().out
     names = [line.strip("- ") for line in printed.splitlines() if line.startswith("--- ")]
-    assert names == ["lower", "share loops", "split lanes", "bind tasks", "peel tails", "place rows", "vectors"]
+    assert names == [
+        "lower",
+        "share loops",
+        "split lanes",
+        "transpose reads",
+        "bind tasks",
+        "peel tails",
+        "place rows",
+        "vectors",
+    ]
     assert main(["y[i] = x[i] * 2", "--shape", "i=100", "--show-passes", "lower"]) == 0
     assert capsys.readouterr().out.endswith("for i in 0..100:\n  y[i] = x[i] * 2\n")
 

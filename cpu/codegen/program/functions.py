@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from microkernels.tile.forms import Isa
 from microkernels.tile.lanes import shuffle_definition
+from microkernels.tile.transpose import definitions
 
 # Elements of arrays, and of vectors, in C. A truth is an int of a lane: 0, or all bits.
 ELEMENT = {"f32": "float", "f64": "double", "f16": "_Float16", "bf16": "uint16_t", "bool": "int"}
@@ -228,7 +229,7 @@ class Definitions:
         vector, lanes = self.vector(dtype), self.isa.lanes
         halves = [lanes >> step for step in range(1, lanes.bit_length())]
         if WIDTH[dtype] == 4:
-            self.add(("pick", ""), "\n".join(shuffle_definition(self.isa)))
+            self.pick()
             body = [f"{vector} other;"]
             for half in halves:
                 places = ", ".join(str(lane ^ half) for lane in range(lanes))
@@ -241,6 +242,27 @@ class Definitions:
         text = "\n".join([*body, "return v;"])
         self.add((f"across_{function}", dtype), _function(vector, name, f"{vector} v", text))
         return name
+
+    def pick(self) -> None:
+        """The macro that shuffles the lanes of vectors of 32 bits."""
+        self.add(("pick", ""), "\n".join(shuffle_definition(self.isa)))
+
+    def transposed(self) -> None:
+        """The function that reads a block of columns."""
+        self.pick()
+        vector, lanes = self.vector("f32"), self.isa.lanes
+        own = shuffle_definition(self.isa)
+        shuffles = [line for line in definitions(self.isa, [lanes]) if line not in own]
+        loaded = ", ".join(self.isa.load.format(p=f"p + {row} * apart") for row in range(lanes))
+        body = [
+            f"{vector} t[{lanes}];",
+            f"transpose_{lanes}(t, {loaded});",
+            f"for (int place = 0; place < {lanes}; ++place)",
+        ]
+        body.append("    " + self.isa.store.format(p=f"to + {lanes} * place", v="t[place]") + ";")
+        about = "/* As many rows as a vector has lanes, `apart` from each other: `to` gets their columns. */"
+        function = _function("void", "transposed", "float *to, const float *p, long apart", "\n".join(body))
+        self.add(("transposed", ""), "\n".join([*shuffles, about, function]))
 
     def access(self, access: str, dtype: str) -> None:
         """An access to an array that the instruction set has no form for."""

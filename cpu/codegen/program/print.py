@@ -135,6 +135,8 @@ class ProgramPrinter(Printer):
             self.definitions.first_lanes()
         elif name.startswith("across_"):
             self.definitions.across(name.removeprefix("across_"), invoke.instruction.dtype)
+        elif name == "transposed":
+            self.definitions.transposed()
         elif name != "outside":
             dtype = dtype_accessed(invoke, self.dtypes)
             if dtype != "f32" or name == "store_first":

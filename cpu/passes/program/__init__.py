@@ -5,6 +5,7 @@ Read in this order:
     order         the list of passes
     share_loops   neighbouring loops over one row as one
     split_lanes   which loops become lanes; sums in two steps
+    transpose_reads  columns, a block of rows at a time
     bind_tasks    the outer loops on several cores
     peel_tails    last vectors that are not whole
     place_rows    where the arrays of a worker lie

@@ -55,13 +55,13 @@ def _bound(statement: Statement, threads: int) -> Body:
 def _chain(loop: For) -> tuple[list[For], Body]:
     """The loops from the outermost on whose points need nothing of each other, and what the last has inside."""
     loops, body = [], (loop,)
-    while len(body) == 1 and isinstance(body[0], For) and body[0].kind == "serial" and _independent(body[0]):
+    while len(body) == 1 and isinstance(body[0], For) and body[0].kind == "serial" and independent(body[0]):
         loops.append(body[0])
         body = body[0].body
     return loops, body
 
 
-def _independent(loop: For) -> bool:
+def independent(loop: For) -> bool:
     """Whether every point stores to places of its own, or to what lives inside the loop."""
     own = {s.buffer.name for s in walk(loop.body) if isinstance(s, Alloc)}
     stores = (s for s in walk(loop.body) if isinstance(s, Store) and s.buffer not in own)

@@ -14,6 +14,7 @@ from cpu.passes.program.peel_tails import peel_tails
 from cpu.passes.program.place_rows import place_rows
 from cpu.passes.program.share_loops import share_loops
 from cpu.passes.program.split_lanes import split_lanes
+from cpu.passes.program.transpose_reads import transpose_reads
 from cpu.passes.program.vectors import vectors
 from microkernels.tile.forms import Isa
 from tiling.loops.language import Kernel
@@ -24,6 +25,7 @@ from tiling.program.lower import lower
 PASSES: tuple[tuple[str, Callable[[Kernel, Isa, int], Kernel]], ...] = (
     ("share loops", lambda kernel, isa, threads: share_loops(kernel)),
     ("split lanes", lambda kernel, isa, threads: split_lanes(kernel, isa.lanes)),
+    ("transpose reads", lambda kernel, isa, threads: transpose_reads(kernel, isa.lanes)),
     ("bind tasks", lambda kernel, isa, threads: bind_tasks(kernel, threads)),
     ("peel tails", lambda kernel, isa, threads: peel_tails(kernel)),
     ("place rows", lambda kernel, isa, threads: place_rows(kernel)),

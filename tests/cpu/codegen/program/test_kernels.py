@@ -165,3 +165,13 @@ def test_any_name_may_be_used(isa):
     wanted = evaluate(program, given)
     for name, found in outputs(program, isa, given).items():
         np.testing.assert_array_equal(found, wanted[name])
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_transpositions_are_exact(isa):
+    program = sized(
+        read("u[k,j,i] = x[i,j,k] + z[j,k,i]; y[k,j,i] = u[k,j,i] * 2"), {}, {"x": (37, 3, 40), "z": (3, 40, 37)}
+    )
+    given = inputs_of(program, Random(3))
+    np.testing.assert_array_equal(outputs(program, isa, given)["y"], evaluate(program, given)["y"])
+    assert "transposed(" in build_program(program, isa_named(isa)).source

@@ -127,3 +127,25 @@ def test_an_index_that_is_read_is_tested_before_it_is_used():
     text = lines(after("vectors", "t: s32; y[i,j] = x[t[i],j]", t=(40,), x=(5, 40)))
     at = next(number for number, line in enumerate(text) if line.startswith("if 0 <= at_0 < 5"))
     assert "x + [at_0, j]" in text[at + 1] and "outside" in text[at + 3]
+
+
+def test_columns_are_read_in_blocks():
+    text = lines(after("vectors", "y[j,i] = x[i,j] + 1", x=(37, 40)))
+    at = text.index("transposed(to: x_columns_0, p: x + [i, j_block])")
+    assert text[at - 3 : at] == ["for i in 0..32 by 16:", "for j_block in 0..32 by 16:", text[at - 1]]
+    assert text[at + 1] == "for j in j_block..(j_block + 16):" and "for j in 32..40:" in text
+
+
+@pytest.mark.parametrize(
+    "text", ["y[j,i] = x[i,j]", "y[j,k,i] = x[i,j,k+1] * 2", "y[i,j] = x[i,j] - z[j,i]"]
+)
+@pytest.mark.parametrize("isa", [PORTABLE, AVX2])
+def test_blocks_of_columns_keep_the_definition(text, isa):
+    shapes = {"x": (34, 37) if "k" not in text else (34, 3, 12), "z": (37, 34)}
+    shapes = {name: shape for name, shape in shapes.items() if name in text}
+    program = sized(read(text), {"k": 11} if "k" in text else {}, shapes)
+    arrays = inputs_of(program, Random(1))
+    forms = dict(stages(program, isa, 1))
+    assert forms["transpose reads"] != forms["split lanes"]
+    for kernel in forms.values():
+        np.testing.assert_array_equal(run(program, kernel, arrays)["y"], evaluate(program, arrays)["y"])

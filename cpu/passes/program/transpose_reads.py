@@ -1,0 +1,139 @@
+"""Reads columns in blocks, where lanes walk rows and the loop around them walks along the rows.
+
+    for j in 0..1024:                               for i in 0..1024 by 16:
+      for i in 0..1024 by 16:                         for j_block in 0..1024 by 16:
+        for lane in 0..16, vector:       ->             columns[16, 16] on the stack
+          y[j, i + lane] = x[i + lane, j]               transposed(to: columns, p: x + [i, j_block])
+                                                        for j in j_block..(j_block + 16):
+                                                          for lane in 0..16, vector:
+                                                            y[j, i + lane] = columns[j - j_block, lane]
+
+One by one, each of the 16 rows of a vector is fetched again for every j. In a block a row is one load, and registers
+exchange lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from cpu.passes.program.bind_tasks import independent
+from cpu.passes.program.instructions import transposed
+from cpu.passes.program.split_lanes import step_of
+from tiling.loops.index import LANE, ZERO, constant, variable
+from tiling.loops.language import (
+    Address,
+    Alloc,
+    Body,
+    Buffer,
+    Choose,
+    Do,
+    For,
+    If,
+    Invoke,
+    Kernel,
+    Load,
+    Read,
+    Statement,
+    walk,
+    with_blocks,
+)
+from tiling.loops.rewrite import operands_of, parts_of, with_values
+
+DTYPE = "f32"  # of the arrays whose vectors the shuffles take
+
+
+def transpose_reads(kernel: Kernel, lanes: int) -> Kernel:
+    """The kernel with blocks in place of columns."""
+    buffers = {array.name: array for array in kernel.arrays}
+    buffers |= {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
+    return replace(kernel, body=_Transposing(lanes, buffers).body(kernel.body))
+
+
+@dataclass(frozen=True)
+class _Transposing:
+    lanes: int
+    buffers: Mapping[str, Buffer]
+
+    def body(self, body: Body) -> Body:
+        return tuple(self.nest(statement) or with_blocks(statement, self.body) for statement in body)
+
+    def nest(self, outermost: Statement) -> Statement | None:
+        """The loops over blocks for loops around one over lanes; None for any other statement."""
+        loops = _chain(outermost, self.lanes)
+        if not loops:
+            return None
+        *outer, rows = loops
+        whole, rest = rows.body, ()
+        if len(rows.body) == 1 and isinstance(rows.body[0], If):  # the last vector is not whole
+            whole, rest = rows.body[0].body, rows.body[0].otherwise
+        for along in outer:
+            columns = self.columns(whole, along.name)
+            if not columns or (along.stop - along.start).offset < self.lanes:
+                continue
+            block = self.blocks(along, whole, columns)
+            if rest:
+                assert isinstance(rows.body[0], If)
+                block = (replace(rows.body[0], body=block, otherwise=(replace(along, body=rest),)),)
+            found = replace(rows, body=block)
+            for loop in reversed([loop for loop in outer if loop is not along]):
+                found = replace(loop, body=(found,))
+            return found
+        return None
+
+    def columns(self, body: Body, along: str) -> dict[Load, Buffer]:
+        """The loads of columns in straight statements over all lanes, each with the block that it is read in."""
+        if any(isinstance(s, (If, Read)) or (isinstance(s, For) and s.kind != "vector") for s in walk(body)):
+            return {}
+        parts = [p for s in walk(body) for operand in operands_of(s) for p in parts_of(operand)]
+        if any(isinstance(part, Choose) for part in parts):
+            return {}
+        found: dict[Load, Buffer] = {}
+        for load in parts:
+            if not isinstance(load, Load) or load in found:
+                continue
+            buffer = self.buffers[load.buffer]
+            moving = frozenset(("lane", along))
+            steps = (
+                step_of(buffer, load.at, name, moving - {other}) for name, other in (("lane", along), (along, "lane"))
+            )
+            apart, neighbours = steps
+            if buffer.memory != "registers" and buffer.dtype == DTYPE and neighbours == 1 and apart not in (None, 0, 1):
+                shape, axes = (self.lanes, self.lanes), (along, "lane")
+                found[load] = Buffer(f"{load.buffer}_columns_{len(found)}", shape, axes, DTYPE, "stack")
+        return found
+
+    def blocks(self, along: For, body: Body, columns: Mapping[Load, Buffer]) -> Body:
+        """The loops along the rows: blocks, and what is left."""
+        first, lanes = f"{along.name}_block", self.lanes
+        reads: list[Statement] = []
+        for load, buffer in columns.items():
+            place = {"lane": ZERO, along.name: variable(first)}
+            apart = step_of(self.buffers[load.buffer], load.at, "lane", frozenset(("lane",)))
+            assert apart is not None
+            at = tuple(index.replaced(place) for index in load.at)
+            operands = (("to", Address(buffer.name, (ZERO, ZERO))), ("p", Address(load.buffer, at)))
+            reads += [Alloc(buffer), Do(Invoke(transposed(apart, lanes), operands))]
+        near = {
+            load: Load(buffer.name, (variable(along.name) - variable(first), LANE)) for load, buffer in columns.items()
+        }
+        inner = tuple(with_values(statement, near.get) for statement in body)  # type: ignore[arg-type]
+        end = along.stop.offset - (along.stop.offset - along.start.offset) % lanes
+        point = replace(along, start=variable(first), stop=variable(first) + lanes, body=inner)
+        block = replace(along, name=first, stop=constant(end), step=lanes, body=(*reads, point))
+        left = replace(along, start=constant(end), body=body)
+        return (block, left) if end < along.stop.offset else (block,)
+
+
+def _chain(outermost: Statement, lanes: int) -> list[For]:
+    """The loops from the outermost on to one over lanes, where every point stores to places of its own; else none."""
+    found: list[For] = []
+    statement = outermost
+    while isinstance(statement, For) and statement.kind == "serial" and independent(statement):
+        found.append(statement)
+        if statement.step == lanes:
+            return found
+        if len(statement.body) != 1 or statement.step != 1:
+            return []
+        (statement,) = statement.body
+    return []
