@@ -10,6 +10,7 @@ Read in this order:
     dtypes       in which dtype values meet
     infer        extents, shapes and dtypes of a program; checks every index
     inline       computes maps where they are read
+    split_sums   long sums in parts
     rename       a program with other names
     group        which statements are computed row by row
     lower        a program as plain loops

@@ -107,26 +107,26 @@ def substituted(reader: Statement, map_: Statement, value: Expression, program: 
             return Access(part.array, at, part.outside)
         by = dict(zip(map_.dims, at))
         if part.outside is None:
-            return _with_dims(value, by, guarded=False)
+            return with_dims(value, by, guarded=False)
         inside = [Apply("and", (Apply("ge", (i, Number(0))), Apply("lt", (i, Number(n))))) for i, n in zip(at, shape)]
         test: Expression = inside[0] if inside else Apply("eq", (Number(0), Number(0)))
         for other in inside[1:]:
             test = Apply("and", (test, other))
         # Outside, the elements that the map reads are not there either.
-        return Apply("where", (test, _with_dims(value, by, guarded=True), Number(part.outside)))
+        return Apply("where", (test, with_dims(value, by, guarded=True), Number(part.outside)))
 
     expression = changed(reader.expression)
     kept = replace(reader.value, value=expression) if isinstance(reader.value, Reduce) else expression
     return Statement(reader.array, reader.dims, kept)
 
 
-def _with_dims(value: Expression, by: Mapping[str, Expression], guarded: bool) -> Expression:
-    """A value with expressions in place of dims. guarded: no element need be inside its array."""
+def with_dims(value: Expression, by: Mapping[str, Expression], guarded: bool) -> Expression:
+    """A value with expressions in place of dims, where there is one. guarded: no element need be inside its array."""
     if isinstance(value, Dim):
-        return by[value.name]
+        return by.get(value.name, value)
     if isinstance(value, Access):
         outside = 0 if guarded and value.outside is None else value.outside
-        return Access(value.array, tuple(_with_dims(index, by, guarded) for index in value.at), outside)
+        return Access(value.array, tuple(with_dims(index, by, guarded) for index in value.at), outside)
     if isinstance(value, Apply):
-        return Apply(value.function, tuple(_with_dims(argument, by, guarded) for argument in value.arguments))
+        return Apply(value.function, tuple(with_dims(argument, by, guarded) for argument in value.arguments))
     return value

@@ -11,6 +11,7 @@ from tiling.program.dtypes import WIDTH
 from tiling.program.group import Group, groups
 from tiling.program.infer import Sized
 from tiling.program.inline import inlined, kept_because
+from tiling.program.split_sums import split_sums
 
 
 def explained(program: Sized, isa: Isa, threads: int) -> list[str]:
@@ -22,6 +23,13 @@ def explained(program: Sized, isa: Isa, threads: int) -> list[str]:
     for group in groups(short):
         found += _of_group(short, group)
     found += [f"{name} stays a statement of its own: {why}" for name, why in kept_because(short)]
+    parts = split_sums(short)
+    whole = {statement.array for statement in short.program.statements}
+    found += [
+        f"{array.name.removesuffix('_parts')} is summed in {array.shape[0]} parts, which cores may share"
+        for array in parts.assigned
+        if array.name not in whole and array.name.endswith("_parts")
+    ]
     forms = dict(stages(program, isa, threads))
     return [*found, *_of_lanes(forms["split lanes"]), *_of_cores(forms["vectors"], threads)]
 

@@ -21,6 +21,7 @@ from tiling.loops.language import Kernel
 from tiling.program.infer import Sized
 from tiling.program.inline import inlined
 from tiling.program.lower import lower
+from tiling.program.split_sums import split_sums
 
 PASSES: tuple[tuple[str, Callable[[Kernel, Isa, int], Kernel]], ...] = (
     ("share loops", lambda kernel, isa, threads: share_loops(kernel)),
@@ -36,8 +37,8 @@ PASS_NAMES = (LOWER, *(name for name, _ in PASSES))
 
 
 def stages(program: Sized, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
-    """The plain loops of a program whose cheap maps are computed where they are read, then what each pass makes."""
-    kernel = lower(inlined(program))
+    """The plain loops of a program, with cheap maps where they are read and long sums in parts; then of each pass."""
+    kernel = lower(split_sums(inlined(program)))
     yield LOWER, kernel
     for name, run in PASSES:
         kernel = run(kernel, isa, threads)

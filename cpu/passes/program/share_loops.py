@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import takewhile
 
+from cpu.passes.program.bind_tasks import independent
 from tiling.loops.index import Index
 from tiling.loops.language import (
     Alloc,
@@ -37,17 +38,17 @@ from tiling.loops.rewrite import operands_of, parts_of, with_values
 
 def share_loops(kernel: Kernel) -> Kernel:
     """The kernel with loops merged wherever no iteration needs what a later one gives."""
-    body = _shared(kernel.body)
+    body = _shared(kernel.body, outermost=True)
     registers = {s.buffer.name for s in walk(body) if isinstance(s, Alloc) and s.buffer.memory == "registers"}
     owned = {s.buffer.name: s.buffer for s in walk(body) if isinstance(s, Alloc)}
     dtypes = {name: buffer.dtype for name, buffer in owned.items()} | {a.name: a.dtype for a in kernel.arrays}
     return replace(kernel, body=_without_unread(_forwarded(body, registers, dtypes), owned))
 
 
-def _shared(body: Body) -> Body:
+def _shared(body: Body, outermost: bool = False) -> Body:
     found: list[Statement] = []
     for statement in body:
-        place = _partner(found, statement) if isinstance(statement, For) else None
+        place = _partner(found, statement, outermost) if isinstance(statement, For) else None
         if place is None:
             found.append(statement)
             continue
@@ -57,13 +58,17 @@ def _shared(body: Body) -> Body:
     return tuple(with_blocks(statement, _shared) for statement in found)
 
 
-def _partner(found: list[Statement], loop: For) -> int | None:
-    """Where the loop stands that this one may be merged into; None where there is none."""
+def _partner(found: list[Statement], loop: For, outermost: bool) -> int | None:
+    """Where the loop stands that this one may be merged into; None where there is none.
+
+    outermost: a loop whose points cores may share keeps apart from one whose points need each other.
+    """
     for place in reversed(range(len(found))):
         before = found[place]
         if not isinstance(before, For):
             continue
         alike = replace(before, body=()) == replace(loop, body=()) and loop.kind == "serial"
+        alike = alike and not (outermost and independent(before) != independent(loop))
         between = tuple(found[place + 1 :])
         if alike and _independent((before,), between) and _same_places(before, loop):
             return place

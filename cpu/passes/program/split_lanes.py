@@ -272,7 +272,7 @@ class _Split:
             moved = substituted(
                 self.vectors(self.lanes, copy), {self.loop.name: variable(self.loop.name) + copy * self.lanes}
             )
-            found.append(Block(f"vector {copy}", moved))
+            found.append(Block("", moved))
         return tuple(found)
 
     def vectors(self, lanes: int, copy: int = 0) -> Body:

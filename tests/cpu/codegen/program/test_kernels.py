@@ -175,3 +175,13 @@ def test_transpositions_are_exact(isa):
     given = inputs_of(program, Random(3))
     np.testing.assert_array_equal(outputs(program, isa, given)["y"], evaluate(program, given)["y"])
     assert "transposed(" in build_program(program, isa_named(isa)).source
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_long_sum_has_the_same_bits_on_any_number_of_threads(isa):
+    program = sized(read("y[] = sum[i] x[i] * x[i]; m[] = max[i] x[i]"), {}, {"x": (1_000_003,)}, outputs=("y", "m"))
+    x = np.random.default_rng(0).standard_normal(1_000_003).astype(np.float32)
+    alone, together = (outputs(program, isa, {"x": x}, threads) for threads in (1, 2))
+    assert alone["y"] == together["y"] and alone["m"] == together["m"] == x.max()
+    assert abs(alone["y"] - (x.astype(float) ** 2).sum()) < 1e-6 * 1_000_003
+    assert build_program(program, isa_named(isa), 2).threads == 2

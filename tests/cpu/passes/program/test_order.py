@@ -136,9 +136,7 @@ def test_columns_are_read_in_blocks():
     assert text[at + 1] == "for j in j_block..(j_block + 16):" and "for j in 32..40:" in text
 
 
-@pytest.mark.parametrize(
-    "text", ["y[j,i] = x[i,j]", "y[j,k,i] = x[i,j,k+1] * 2", "y[i,j] = x[i,j] - z[j,i]"]
-)
+@pytest.mark.parametrize("text", ["y[j,i] = x[i,j]", "y[j,k,i] = x[i,j,k+1] * 2", "y[i,j] = x[i,j] - z[j,i]"])
 @pytest.mark.parametrize("isa", [PORTABLE, AVX2])
 def test_blocks_of_columns_keep_the_definition(text, isa):
     shapes = {"x": (34, 37) if "k" not in text else (34, 3, 12), "z": (37, 34)}
