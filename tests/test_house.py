@@ -45,7 +45,9 @@ ROOMS = {
     "bench.report": {"tiling", "cpu.runtime"},
     "bench.peers": {"tiling.*", "cpu.*", "gpu.*"},
     "bench.run": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.peers", "bench.report"},
-    "bench.studies": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.run", "bench.report"},
+    "bench.studies": {
+        *("tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.peers", "bench.run", "bench.report"),
+    },
     "bench": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.*"},
 }
 PACKAGES = sorted({room.partition(".")[0] for room in ROOMS})

@@ -10,4 +10,5 @@ Read in this order:
     fused     the cost of an epilogue that is fused into the store
     prefetch  the gain of prefetches in kernels
     tiles     the times of tile registers on this CPU
+    programs  programs of networks beside PyTorch
 """

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import cffi
 import numpy as np
@@ -60,6 +60,10 @@ class ProgramKernel:
             raise CpuError(f"this CPU does not run {source.isa}, which {source.symbol} was compiled for")
         self._run = getattr(self._loaded, source.symbol)
         self._timing: Timing | None = None
+        # What arrays of a call are, most often: every call waits for the check.
+        self._read, self._written = (
+            [(ELEMENTS[array.dtype].numpy, array.shape) for array in arrays] for arrays in (self.inputs, self.outputs)
+        )
 
     def __repr__(self) -> str:
         return f"<ProgramKernel of {self.program.program}>"
@@ -114,11 +118,12 @@ class ProgramKernel:
         out: an array for the output, or a dict of arrays by name. It is returned.
         An index that is read from an array and lies outside another one is an ArgumentError too.
         """
-        given = self._inputs(arrays, named)
-        read = [_checked(value, array) for value, array in zip(given, self.inputs)]
-        wanted = self._outputs(out)
-        written = [_checked(value, array, "out") for value, array in zip(wanted, self.outputs)]
-        at_inputs, at_outputs = [pointer(array) for array in read], [pointer(array) for array in written]
+        simple = not named and len(arrays) == len(self.inputs)
+        given = arrays if simple else self._inputs(arrays, named)
+        read = [x if _is(x, *is_) else _checked(x, a) for x, is_, a in zip(given, self._read, self.inputs)]
+        wanted = zip(self._outputs(out), self._written, self.outputs)
+        written = [y if _is(y, *is_) else _checked(y, a, "out") for y, is_, a in wanted]
+        at_inputs, at_outputs = list(map(pointer, read)), list(map(pointer, written))
         if out is not None:
             self._apart(at_inputs, at_outputs, written)
         if self._run(*at_inputs, *at_outputs):
@@ -157,7 +162,7 @@ class ProgramKernel:
         files = {f"{source.symbol}.c": source.text.encode(), f"{source.symbol}.h": header.encode()}
         return placed(path, files | {f"{source.symbol}.so": library})
 
-    def _inputs(self, arrays: tuple[object, ...], named: Mapping[str, object]) -> list[object]:
+    def _inputs(self, arrays: Sequence[object], named: Mapping[str, object]) -> list[object]:
         """The inputs in order."""
         names = [array.name for array in self.inputs]
         takes = f"the program takes {', '.join(names) or 'no arrays'}"
@@ -178,6 +183,8 @@ class ProgramKernel:
     def _outputs(self, out: object) -> list[object]:
         if out is None:
             return list(self.empty())
+        if len(self.outputs) == 1 and not isinstance(out, dict):
+            return [out]
         names = [array.name for array in self.outputs]
         given = out if isinstance(out, dict) else {names[0]: out} if len(names) == 1 else {}
         if set(given) != set(names):
@@ -192,6 +199,11 @@ class ProgramKernel:
         for number, at in enumerate(outputs):
             if any(overlap(at, other) for other in (*inputs, *outputs[:number])):
                 raise ArgumentError("out overlaps another array: pass memory of its own")
+
+
+def _is(value: object, dtype: np.dtype, shape: tuple[int, ...]) -> TypeGuard[np.ndarray]:
+    """Whether a value is an array that a kernel takes as it lies."""
+    return type(value) is np.ndarray and value.dtype == dtype and value.shape == shape and value.flags.c_contiguous
 
 
 def _checked(given: object, array: Array, name: str = "") -> np.ndarray:

@@ -1,0 +1,73 @@
+"""`bench.studies.programs`: its page and messages, and one small workload with a made-up PyTorch."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import bench.studies.programs as study
+from bench.peers.torch_programs import WORKLOADS, Workload
+from cpu.runtime.worker import CandidateError
+from tiling.program.infer import sized
+from tiling.program.read import read
+
+RACES = [study.Race("A", 1, 2e-6, 1e-6, 4e-6, 8000), study.Race("B", 1, 2e-6, 1e-6, 1e-6, 8000)]
+
+
+@pytest.mark.parametrize("work", WORKLOADS, ids=lambda work: work.name)
+def test_every_workload_is_a_program(work):
+    program = sized(read(work.text), work.extents, work.shapes)
+    assert {array.name for array in program.inputs} == set(work.shapes)
+
+
+def test_the_page_says_where_pytorch_is_faster():
+    page = study.page([*RACES, study.Race("A", 2, 1e-6, 1e-6, 2e-6, 8000)], "python -m bench.programs", "PyTorch 0")
+    assert "PyTorch takes 1.00 times as long in the geometric mean, and is faster on 1 of 2: B." in page
+    assert "## On 2 threads" in page and "| A | 2.0 | 1.0 | 8.0 | 4.0 | 2.00 |" in page
+
+
+class Tensor(np.ndarray):
+    """An array with the method of a tensor."""
+
+    def numpy(self):
+        return np.asarray(self)
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """A made-up PyTorch, and one workload whose result is this factor times x."""
+
+    def chosen(factor: float) -> None:
+        work = Workload("double", "y[i] = 2 * x[i]", {"x": (100,)}, lambda torch, x: factor * x)
+        monkeypatch.setattr(study, "WORKLOADS", (work,))
+
+    torch = SimpleNamespace(from_numpy=lambda array: array.view(Tensor))
+    monkeypatch.setitem(__import__("sys").modules, "torch", torch)
+    monkeypatch.setattr(study.torch_cpu, "settle", lambda threads: None)
+    return chosen
+
+
+def test_a_workload_is_timed_in_turns(made_up):
+    made_up(2)
+    ours, kernel, peer, moved = study.turns(number=0, threads=1, rounds=2, turn=1e-4)
+    assert moved == 800 and min(ours, kernel, peer) > 0
+
+
+def test_a_result_that_is_not_pytorchs_is_an_error(made_up):
+    made_up(2.1)
+    with pytest.raises(CandidateError, match="double: the result is not PyTorch's"):
+        study.turns(number=0, threads=1, rounds=1, turn=1e-4)
+
+
+def test_messages(capsys, monkeypatch):
+    assert study.main(["--only", "nothing"]) == 2
+    assert "--only nothing: no program has this in its name; there are softmax BERT" in capsys.readouterr().err
+
+    def missing():
+        raise ModuleNotFoundError("torch")
+
+    monkeypatch.setattr(study.torch_cpu, "version", missing)
+    assert study.main(["--only", "soft"]) == 1
+    assert capsys.readouterr().err == "PyTorch is missing: pip install -e '.[peers]'\n"
