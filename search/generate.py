@@ -16,7 +16,7 @@ from search.tuner.target import TARGETS, Target, check_meant
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem, ProblemError
-from tiling.program.infer import sized
+from tiling.program.infer import Sized, sized
 from tiling.program.read import read
 from tiling.scheme import SchemeError
 
@@ -155,7 +155,7 @@ def generate_matmul(
 
 
 def generate_program(
-    text: str,
+    text: str | Sized,
     *,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     outputs: Sequence[str] = (),
@@ -166,14 +166,19 @@ def generate_program(
 ) -> ProgramKernel:
     """A kernel for a program on this machine (`docs/programs.md`): y = kernel(x, …).
 
-    text: statements, separated by `;` or new lines. extents: of its dims, i=100; a dim that walks an axis of an array
-    of known shape needs none. shapes: of inputs, {"x": (100, 50)}; one that is not given is as long as its indices
+    text: statements, separated by `;` or new lines, or what `tiling.program.operators.program_of` gives.
+    extents: of its dims, i=100; a dim that walks an axis of an array of known shape needs none.
+    shapes: of inputs, {"x": (100, 50)}; one that is not given is as long as its indices
     reach. dtype: that of inputs that declare none. outputs: the arrays that are wanted, by default the last; of several
     the kernel gives a dict. threads: at most so many; a kernel with little to do takes fewer.
 
     The loops follow from rules, so there is nothing to tune. Raises ProblemError for a text that cannot be read or
     computed, ToolchainError without a C compiler, and CacheError where files cannot be kept.
     """
+    if isinstance(text, Sized):
+        if extents or shapes or outputs:
+            raise ProblemError("a program of an operator has its sizes already: leave out extents, shapes and outputs")
+        return build(text, target_of("cpu", "f32", isa=isa, threads=threads))
     if not isinstance(text, str):
         raise ProblemError(f"a program is a text, such as 'y[i] = sum[j] x[i,j]', not {type(text).__name__}")
     wanted = (outputs,) if isinstance(outputs, str) else tuple(outputs)

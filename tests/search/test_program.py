@@ -16,6 +16,7 @@ from search.program import main
 from tests.support.programs import SOFTMAX
 from tiling.problem import ProblemError
 from tiling.program.infer import sized
+from tiling.program.operators import program_of
 from tiling.program.read import read
 
 PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text(encoding="utf-8")
@@ -129,6 +130,21 @@ def test_several_outputs_and_a_dtype():
     x = np.arange(12, dtype=np.int32).reshape(3, 4)
     found = kernel(x)
     assert found["m"].tolist() == [3, 7, 11] and found["y"].tolist() == [[False] * 3 + [True]] * 3
+
+
+def test_an_operator_is_a_program():
+    kernel = search.generate_program(program_of("max_pool", (1, 4, 4, 3), window=2), isa="portable")
+    x = np.arange(48, dtype=np.float32).reshape(1, 4, 4, 3)
+    np.testing.assert_array_equal(kernel(x), x[:, 1::2, 1::2])
+    with pytest.raises(ProblemError, match="has its sizes already"):
+        search.generate_program(program_of("max_pool", (1, 4, 4, 3), window=2), h=3)
+
+
+def test_the_python_of_the_page(monkeypatch):
+    """Every block of the page that is Python, in order."""
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.S):
+        exec(block, names)
 
 
 @pytest.mark.parametrize("text", [3, None, ["y[i] = x[i]"]])

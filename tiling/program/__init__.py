@@ -9,6 +9,7 @@ Read in this order:
     indices      index expressions as sums of dims
     dtypes       in which dtype values meet
     infer        extents, shapes and dtypes of a program; checks every index
+    operators    the operators of networks, each a program
     inline       computes maps where they are read
     split_sums   long sums in parts
     rename       a program with other names

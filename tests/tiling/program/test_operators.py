@@ -1,0 +1,55 @@
+"""The table of operators: each row's program is what PyTorch computes, and its kernel too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cpu.kernel.program import build_program
+from cpu.reference.programs import evaluate
+from microkernels.tile.isa import PORTABLE
+from tests.support.operator_cases import CASES, by_pytorch, inputs_of, recorded
+from tiling.program.names import ProgramError
+from tiling.program.operators import OPERATORS, program_of
+
+
+def test_every_operator_has_a_case():
+    assert {operator for operator, *_ in CASES.values()} == set(OPERATORS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_operator_is_what_pytorch_computes(name):
+    operator, shapes, attributes, _ = CASES[name]
+    program, inputs = program_of(operator, *shapes, **attributes), inputs_of(name)
+    shape, numbers = recorded()[name]
+    wanted = np.reshape(numbers, shape)
+    # The arguments of a row have an order of their own: by the shapes' names.
+    named = dict(zip(OPERATORS[operator](*shapes, **attributes).inputs, inputs))
+    (y,) = program.outputs
+    np.testing.assert_allclose(evaluate(program, named)[y], wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(build_program(program, PORTABLE)(**named), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_the_record_is_pytorchs():
+    pytest.importorskip("torch", reason="PyTorch, an independent reference, is not installed")
+    for name, (shape, numbers) in recorded().items():
+        np.testing.assert_allclose(by_pytorch(name), np.reshape(numbers, shape), rtol=1e-6, atol=1e-7, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "name, shapes, attributes, message",
+    [
+        ("relu7", ((3,),), {}, "there is no operator 'relu7'; there are softmax, log_softmax"),
+        ("max_pool", ((1, 4, 4, 3),), {}, "max_pool: missing 1 required positional argument: 'window'"),
+        ("softmax", ((3, 4),), {"dim": 1}, "softmax: got an unexpected keyword argument 'dim'"),
+        ("binary", ((3, 4), (5,)), {}, "shapes (3, 4) and (5,) do not broadcast"),
+        ("reshape", ((3, 4),), {"shape": (5, 2)}, "3 x 4 elements cannot be 5 x 2"),
+        ("pad", ((3,),), {"before": (1,), "after": (1,), "mode": "wrap"}, "mode='wrap' must be constant, edge or"),
+        ("resize", ((1, 2, 2, 1),), {"h": 4, "w": 4, "mode": "area"}, "mode='area' must be nearest, linear or cubic"),
+        ("unary", ((1,) * 9,), {"function": "exp"}, "9 axes are more than the 6 that operators have names for"),
+    ],
+)
+def test_messages(name, shapes, attributes, message):
+    with pytest.raises(ProgramError) as caught:
+        program_of(name, *shapes, **attributes)
+    assert str(caught.value).startswith(message)
