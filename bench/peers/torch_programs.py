@@ -16,6 +16,13 @@ RESIDUAL_NORM = f"t[i,j] = z[i,j] + r[i,j]; {LAYER_NORM}".replace("x[", "t[")
 RMS_NORM = "v[i] = mean[j] x[i,j] * x[i,j]; y[i,j] = x[i,j] * rsqrt(v[i] + 1e-6) * g[j]"
 CHAIN = "a[i,j] = x[i,j] * 2 + 1; s[i] = sum[j] a[i,j]; t[i] = s[i] * 0.5; y[i,j] = t[i] * x[i,j] + a[i,j]"
 POOLING = "y[h,w,c] = max[r,s] x[2*h+r-1,2*w+s-1,c] else -inf"
+ATTENTION = (
+    "s[h,i,j] = sum[c] q[h,i,c] * k[h,j,c]; t[h,i,j] = s[h,i,j] * 0.125; m[h,i] = max[j] t[h,i,j]; "
+    "e[h,i,j] = exp(t[h,i,j] - m[h,i]); d[h,i] = sum[j] e[h,i,j]; a[h,i,c] = sum[j] e[h,i,j] * v[h,j,c]; "
+    "y[h,i,c] = a[h,i,c] / d[h,i]"
+)
+# GPT-2's: a query sees the keys up to its own.
+CAUSAL = ATTENTION.replace("s[h,i,j] * 0.125", "where(j <= i, s[h,i,j] * 0.125, -inf)")
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,14 @@ def _pool(torch: Any, x: Any) -> Any:
 
 def _norm(torch: Any, x: Any, g: Any, b: Any) -> Any:
     return torch.nn.functional.layer_norm(x, x.shape[-1:], g, b)
+
+
+def _attention(torch: Any, q: Any, k: Any, v: Any, causal: bool = False) -> Any:
+    return torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=causal)[0]
+
+
+def _heads(queries: int, keys: int) -> dict[str, tuple[int, ...]]:
+    return {"q": (12, queries, 64), "k": (12, keys, 64), "v": (12, keys, 64)}
 
 
 def _chain(torch: Any, x: Any) -> Any:
@@ -110,4 +125,13 @@ WORKLOADS = (
     Workload("maxima of rows 512x768", "y[i] = max[j] x[i,j]", {"x": (512, 768)}, lambda t, x: x.amax(1)),
     Workload("sum of all 4194304", "y[] = sum[i] x[i]", {"x": (1 << 22,)}, lambda t, x: x.sum()),
     Workload("chain 2048x1024", CHAIN, {"x": (2048, 1024)}, _chain),
+    Workload("attention BERT 12x128x64", ATTENTION, _heads(128, 128), _attention),
+    Workload("attention 12x512x64", ATTENTION, _heads(512, 512), _attention),
+    Workload(
+        "causal attention GPT-2 12x512x64",
+        CAUSAL,
+        _heads(512, 512),
+        lambda t, q, k, v: _attention(t, q, k, v, True),
+    ),
+    Workload("attention of one query 12x1024x64", ATTENTION, _heads(1, 1024), _attention),
 )

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import search
+from cpu.passes.program.order import PASS_NAMES
 from cpu.reference.programs import evaluate
 from search.program import main
 from tests.support.programs import SOFTMAX
@@ -86,16 +87,7 @@ def test_passes_are_shown(capsys, tmp_path):
     assert main([f"@{tmp_path / 'text'}", "--shape", "i=100", "--show-passes"]) == 0
     printed = capsys.readouterr().out
     names = [line.strip("- ") for line in printed.splitlines() if line.startswith("--- ")]
-    assert names == [
-        "lower",
-        "share loops",
-        "split lanes",
-        "transpose reads",
-        "bind tasks",
-        "peel tails",
-        "place rows",
-        "vectors",
-    ]
+    assert names == list(PASS_NAMES)
     assert main(["y[i] = x[i] * 2", "--shape", "i=100", "--show-passes", "lower"]) == 0
     assert capsys.readouterr().out.endswith("for i in 0..100:\n  y[i] = x[i] * 2\n")
 

@@ -11,6 +11,32 @@ from tiling.program.infer import Sized, sized
 from tiling.program.language import Access, Apply, Declaration, Dim, Expression, Number, Program, Reduce, Statement
 
 SOFTMAX = "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / d[i]"
+ATTENTION = (
+    "s[h,i,j] = sum[c] q[h,i,c] * k[h,j,c]; t[h,i,j] = s[h,i,j] * 0.125; m[h,i] = max[j] t[h,i,j]; "
+    "e[h,i,j] = exp(t[h,i,j] - m[h,i]); d[h,i] = sum[j] e[h,i,j]; a[h,i,c] = sum[j] e[h,i,j] * v[h,j,c]; "
+    "y[h,i,c] = a[h,i,c] / d[h,i]"
+)
+# Products of small whole numbers, which are exact, with shapes that no tile divides.
+PRODUCTS = {
+    "product": ("y[i,j] = sum[k] x[i,k] * w[k,j]", {"x": (7, 21), "w": (21, 45)}),
+    "product with a transposed operand": ("y[i,j] = sum[k] x[i,k] * w[j,k]", {"x": (70, 21), "w": (45, 21)}),
+    "products of heads": (
+        "y[h,i,j] = sum[c] x[h,i,c] * w[h,j,c]; z[h,i] = max[j] y[h,i,j]",
+        {"x": (3, 9, 20), "w": (3, 37, 20)},
+    ),
+    "product of a sum": (
+        "u[i,k] = x[i,k] + z[i,k]; y[i,j] = sum[k] u[i,k] * w[k,j]",
+        {"x": (9, 5), "z": (9, 5), "w": (5, 50)},
+    ),
+    "convolution": (
+        "y[h,w,k] = sum[c,r,s] x[h+r-1,w+s-1,c] * f[c,r,s,k]; z[h,w,k] = relu(y[h,w,k] + b[k])",
+        {"x": (5, 9, 3), "f": (3, 3, 3, 35), "b": (35,)},
+    ),
+    "two products": (
+        "u[i,j] = sum[k] x[i,k] * w[k,j]; y[i,l] = sum[j] max(u[i,j], 0) * v[j,l]",
+        {"x": (11, 6), "w": (6, 33), "v": (33, 34)},
+    ),
+}
 
 EXACT = ("add", "sub", "mul", "min", "max", "neg", "abs", "sign", "floor", "ceil", "round", "relu", "clamp", "where")
 TRUTHS = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not")

@@ -1,8 +1,8 @@
-"""A program with other names of arrays and dims. What it computes stays."""
+"""A program with other names of arrays and dims, or other elements read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tiling.program.infer import Sized
@@ -43,3 +43,17 @@ def renamed(program: Sized, arrays: Mapping[str, str], dims: Mapping[str, str]) 
         tuple(replace(one, name=array(one.name)) for one in program.assigned),
         tuple(map(array, program.outputs)),
     )
+
+
+def with_accesses(statement: Statement, change: Callable[[Access], Expression | None]) -> Statement:
+    """The statement with change(element) in place of each element; where that is None it stays."""
+
+    def value(part: Expression) -> Expression:
+        if isinstance(part, Access):
+            found = change(part)
+            return Access(part.array, tuple(map(value, part.at)), part.outside) if found is None else found
+        return Apply(part.function, tuple(map(value, part.arguments))) if isinstance(part, Apply) else part
+
+    found = value(statement.expression)
+    kept = replace(statement.value, value=found) if isinstance(statement.value, Reduce) else found
+    return Statement(statement.array, statement.dims, kept)

@@ -47,7 +47,7 @@ def _split(program: Sized, statement: Statement) -> Sized:
     most, least = min(PARTS[0], extent), min(PARTS[1], extent)
     parts = next((count for count in range(most, least - 1, -1) if extent % count == 0), most)
     size = -(-extent // parts)
-    part, inside = _free(f"{dim}_part", program), _free(f"{dim}_in", program)
+    part, inside = free_name(f"{dim}_part", program), free_name(f"{dim}_in", program)
     position = Apply("add", (Apply("mul", (Number(size), Dim(part))), Dim(inside)))
     rest = parts * size != extent
     value = with_dims(reduce.value, {dim: position}, guarded=rest)
@@ -56,7 +56,10 @@ def _split(program: Sized, statement: Statement) -> Sized:
     if rest:
         value = _where_inside(position, extent, value, kind, program, reduce)
     dims = tuple(inside if name == dim else name for name in reduce.dims)
-    named = {"parts": _free(f"{statement.array}_parts", program), "total": _free(f"{statement.array}_total", program)}
+    named = {
+        "parts": free_name(f"{statement.array}_parts", program),
+        "total": free_name(f"{statement.array}_total", program),
+    }
     found = [Statement(named["parts"], (part, *statement.dims), Reduce(kind, dims, value))]
     shape = program.array(statement.array).shape
     arrays = [Array(named["parts"], dtype, (parts, *shape))]
@@ -111,7 +114,7 @@ def _dtypes(program: Sized) -> dict[str, str]:
     return {array.name: array.dtype for array in (*program.inputs, *program.assigned)}
 
 
-def _free(name: str, program: Sized) -> str:
+def free_name(name: str, program: Sized) -> str:
     """A name that the program does not have."""
     taken = {*program.extents, *_dtypes(program)}
     while name in taken:

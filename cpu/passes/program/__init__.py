@@ -6,6 +6,8 @@ Read in this order:
     share_loops   neighbouring loops over one row as one
     split_lanes   which loops become lanes; sums in two steps
     transpose_reads  columns, a block of rows at a time
+    jam_vectors   several vectors of a sum at once
+    jam_rows      several rows of a product at once
     bind_tasks    the outer loops on several cores
     peel_tails    last vectors that are not whole
     place_rows    where the arrays of a worker lie

@@ -30,7 +30,13 @@ LEAST_ELEMENTS = 16384
 
 def bind_tasks(kernel: Kernel, threads: int) -> Kernel:
     """The kernel whose loops run on so many threads, where there is enough to do."""
-    return replace(kernel, body=tuple(found for s in kernel.body for found in _bound(s, threads)))
+    found = (bound for statement in kernel.body for bound in _bound(statement, threads))
+    # Two loops over parts of one dim have the same rows.
+    body: list[Statement] = []
+    for statement in found:
+        if not (isinstance(statement, Alloc) and statement in body):
+            body.append(statement)
+    return replace(kernel, body=tuple(body))
 
 
 def _bound(statement: Statement, threads: int) -> Body:
@@ -83,14 +89,15 @@ def _runs(loops: list[For], tasks: int, workers: int, body: Body) -> For:
     if len(loops) == 1:
         (loop,) = loops
         # A last vector is not whole, and the loop ends where its dim does.
-        stop = applied("min", last * loop.step, loop.stop) if loop.stop.offset % loop.step else last * loop.step
-        return replace(loop, start=first * loop.step, stop=stop, body=body)
+        end = last * loop.step + loop.start
+        stop = applied("min", end, loop.stop) if (loop.stop - loop.start).offset % loop.step else end
+        return replace(loop, start=first * loop.step + loop.start, stop=stop, body=body)
     defines: list[Statement] = []
     for number, loop in enumerate(loops):
         place = variable(TASK) // prod(map(_trips, loops[number + 1 :]))
         if number:
             place = place % _trips(loop)
-        defines.append(Define(loop.name, place * loop.step))
+        defines.append(Define(loop.name, place * loop.step + loop.start))
     return For(TASK, first, last, 1, (*defines, *body))
 
 

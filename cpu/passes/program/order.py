@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from cpu.passes.program.bind_tasks import bind_tasks
+from cpu.passes.program.jam_rows import jam_rows
+from cpu.passes.program.jam_vectors import jam_vectors
 from cpu.passes.program.peel_tails import peel_tails
 from cpu.passes.program.place_rows import place_rows
 from cpu.passes.program.share_loops import share_loops
@@ -22,11 +24,14 @@ from tiling.program.infer import Sized
 from tiling.program.inline import inlined
 from tiling.program.lower import lower
 from tiling.program.split_sums import split_sums
+from tiling.program.transpose_operands import transposed_operands
 
 PASSES: tuple[tuple[str, Callable[[Kernel, Isa, int], Kernel]], ...] = (
     ("share loops", lambda kernel, isa, threads: share_loops(kernel)),
     ("split lanes", lambda kernel, isa, threads: split_lanes(kernel, isa.lanes)),
     ("transpose reads", lambda kernel, isa, threads: transpose_reads(kernel, isa.lanes)),
+    ("jam vectors", lambda kernel, isa, threads: jam_vectors(kernel, isa.lanes)),
+    ("jam rows", lambda kernel, isa, threads: jam_rows(kernel, isa.registers)),
     ("bind tasks", lambda kernel, isa, threads: bind_tasks(kernel, threads)),
     ("peel tails", lambda kernel, isa, threads: peel_tails(kernel)),
     ("place rows", lambda kernel, isa, threads: place_rows(kernel)),
@@ -38,7 +43,7 @@ PASS_NAMES = (LOWER, *(name for name, _ in PASSES))
 
 def stages(program: Sized, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
     """The plain loops of a program, with cheap maps where they are read and long sums in parts; then of each pass."""
-    kernel = lower(split_sums(inlined(program)))
+    kernel = lower(split_sums(transposed_operands(inlined(program))))
     yield LOWER, kernel
     for name, run in PASSES:
         kernel = run(kernel, isa, threads)

@@ -56,8 +56,11 @@ int program_y_fb3374e5ffea(const float *restrict x, float *restrict y)
     }
     for (long h = 0; h < 4; ++h) {
         for (long w = 0; w < 4; ++w) {
-            for (long c = 0; c < 16; c += 8) {
-                __m256 acc_y = constant(-INFINITY);
+            for (long c = 0; c < 16; c += 16) {
+                __m256 acc_y;
+                __m256 acc_y_c1;
+                acc_y = constant(-INFINITY);
+                acc_y_c1 = constant(-INFINITY);
                 for (long r = 0; r < 3; ++r) {
                     for (long s = 0; s < 3; ++s) {
                         __m256 x_0 = constant(0.0f);
@@ -67,6 +70,29 @@ int program_y_fb3374e5ffea(const float *restrict x, float *restrict y)
                             inside_1 = constant_bool(1);
                         }
                         acc_y = max_of(choose(inside_1, x_0, constant(-1e+09f)), acc_y);
+                        __m256 x_2 = constant(0.0f);
+                        truths inside_3 = constant_bool(0);
+                        if (2 * h + r - 1 >= 0 && 2 * w + s - 1 >= 0) {
+                            x_2 = _mm256_loadu_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + c + 8);
+                            inside_3 = constant_bool(1);
+                        }
+                        acc_y_c1 = max_of(choose(inside_3, x_2, constant(-1e+09f)), acc_y_c1);
+                    }
+                }
+                _mm256_storeu_ps(y + h * y_h + w * y_w + c, acc_y);
+                _mm256_storeu_ps(y + h * y_h + w * y_w + c + 8, acc_y_c1);
+            }
+            for (long c = 16; c < 16; c += 8) {
+                __m256 acc_y = constant(-INFINITY);
+                for (long r = 0; r < 3; ++r) {
+                    for (long s = 0; s < 3; ++s) {
+                        __m256 x_4 = constant(0.0f);
+                        truths inside_5 = constant_bool(0);
+                        if (2 * h + r - 1 >= 0 && 2 * w + s - 1 >= 0) {
+                            x_4 = _mm256_loadu_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + c);
+                            inside_5 = constant_bool(1);
+                        }
+                        acc_y = max_of(choose(inside_5, x_4, constant(-1e+09f)), acc_y);
                     }
                 }
                 _mm256_storeu_ps(y + h * y_h + w * y_w + c, acc_y);
@@ -74,13 +100,13 @@ int program_y_fb3374e5ffea(const float *restrict x, float *restrict y)
             __m256 acc_y = constant(-INFINITY);
             for (long r = 0; r < 3; ++r) {
                 for (long s = 0; s < 3; ++s) {
-                    __m256 x_2 = constant(0.0f);
-                    truths inside_3 = constant_bool(0);
+                    __m256 x_6 = constant(0.0f);
+                    truths inside_7 = constant_bool(0);
                     if (2 * h + r - 1 >= 0 && 2 * w + s - 1 >= 0) {
-                        x_2 = _mm256_maskload_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + 16, FIRST_4);
-                        inside_3 = constant_bool(1);
+                        x_6 = _mm256_maskload_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + 16, FIRST_4);
+                        inside_7 = constant_bool(1);
                     }
-                    acc_y = max_of(choose(inside_3, x_2, constant(-1e+09f)), acc_y);
+                    acc_y = max_of(choose(inside_7, x_6, constant(-1e+09f)), acc_y);
                 }
             }
             _mm256_maskstore_ps(y + h * y_h + w * y_w + 16, FIRST_4, acc_y);

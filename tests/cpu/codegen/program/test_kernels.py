@@ -15,7 +15,7 @@ from cpu.reference.programs import evaluate, rounded
 from cpu.runtime.host import supports
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
 from tests.support.golden import check_golden
-from tests.support.programs import SOFTMAX, inputs_of, numbers, random_program, stored
+from tests.support.programs import ATTENTION, PRODUCTS, SOFTMAX, inputs_of, numbers, random_program, stored
 from tiling.program.infer import sized
 from tiling.program.read import read
 
@@ -185,3 +185,24 @@ def test_a_long_sum_has_the_same_bits_on_any_number_of_threads(isa):
     assert alone["y"] == together["y"] and alone["m"] == together["m"] == x.max()
     assert abs(alone["y"] - (x.astype(float) ** 2).sum()) < 1e-6 * 1_000_003
     assert build_program(program, isa_named(isa), 2).threads == 2
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_are_exact(isa, name):
+    text, shapes = PRODUCTS[name]
+    program = sized(read(text), {"h": 5, "w": 9} if name == "convolution" else {}, shapes)
+    given = inputs_of(program, Random(4))
+    (output,) = program.outputs
+    np.testing.assert_array_equal(outputs(program, isa, given, 2)[output], evaluate(program, given)[output])
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("queries, keys", [(1, 130), (5, 17), (64, 64)])
+def test_attention(isa, queries, keys):
+    shapes = {"q": (3, queries, 24), "k": (3, keys, 24), "v": (3, keys, 24)}
+    program = sized(read(ATTENTION), {}, shapes)
+    random = np.random.default_rng(5)
+    given = {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    found = outputs(program, isa, given, 2)["y"]
+    np.testing.assert_allclose(found, evaluate(program, given)["y"], rtol=1e-4, atol=1e-6)

@@ -14,7 +14,7 @@ import cpu.passes.program.bind_tasks as bind_tasks
 from cpu.passes.program.order import PASS_NAMES, stages
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
-from tests.support.programs import SOFTMAX, inputs_of, numbers, random_program, stored
+from tests.support.programs import ATTENTION, PRODUCTS, SOFTMAX, inputs_of, numbers, random_program, stored
 from tiling.loops.interpret import interpret
 from tiling.loops.language import Alloc, For, Kernel, walk
 from tiling.loops.listing import listing
@@ -147,3 +147,35 @@ def test_blocks_of_columns_keep_the_definition(text, isa):
     assert forms["transpose reads"] != forms["split lanes"]
     for kernel in forms.values():
         np.testing.assert_array_equal(run(program, kernel, arrays)["y"], evaluate(program, arrays)["y"])
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_keep_the_definition(name):
+    text, shapes = PRODUCTS[name]
+    program = sized(read(text), {"h": 5, "w": 9} if name == "convolution" else {}, shapes)
+    arrays = inputs_of(program, Random(2))
+    (output,) = program.outputs
+    wanted = evaluate(program, arrays)[output]
+    forms = dict(stages(program, PORTABLE, 2))
+    for form in ("lower", "split lanes", "jam vectors", "jam rows", "vectors"):
+        np.testing.assert_array_equal(run(program, forms[form], arrays)[output], wanted, err_msg=form)
+
+
+def test_products_share_what_they_load():
+    text = lines(after("vectors", "y[i,j] = sum[k] x[i,k] * w[k,j]", x=(64, 32), w=(32, 64)))
+    sums = [line for line in text if line.endswith("] in registers") and line.startswith("acc_y")]
+    # Four vectors of four rows.
+    assert len(sums) == 16 and "for i in 0..64 by 4:" in text and "for j in 0..64 by 64:" in text
+
+
+def test_attention_keeps_rows_and_turns_its_keys():
+    text = lines(after("place rows", ATTENTION, q=(2, 64, 64), k=(2, 64, 64), v=(2, 64, 64)))
+    assert "k_columns[2, 64, 64] in global memory" in text
+    rows = [line for line in text if "in memory of the function" in line]
+    # Of s and e, for four queries, and the block that turns keys. All else is in registers.
+    assert [line.split()[0] for line in rows[1:]] == [f"{a}{q}[64]" for a in "se" for q in ("", "_i1", "_i2", "_i3")]
+
+
+def test_an_operand_that_is_read_seldom_stays():
+    text = lines(after("lower", "y[i,j] = sum[k] x[i,k] * w[j,k]", x=(3, 32), w=(64, 32)))
+    assert not any("columns" in line for line in text)

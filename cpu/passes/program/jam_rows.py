@@ -1,0 +1,109 @@
+"""Several rows in one pass over what all of them read, so that a product loads a vector once for all.
+
+    for i in 0..512:                                 for i in 0..512 by 4:
+      s[512] on the stack                              s[512], s_i1[512], … on the stack
+      for j in 0..512 by 64:                           for j in 0..512 by 64:
+        for c in 0..64:                      ->          for c in 0..64:
+          acc[lane] += q[i, c] * k[c, j + lane]            acc[lane] += q[i, c] * k[c, j + lane]
+        s[j + lane] = acc[lane]                            acc_i1[lane] += q[i + 1, c] * k[c, j + lane]
+      …                                                    …
+
+All that a row needs is there for each of them. Source: unroll-and-jam, as register tiles of products are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from cpu.passes.program.bind_tasks import independent
+from cpu.passes.program.jam_vectors import MOST, Copy, names_inside, together
+from tiling.loops.index import constant
+from tiling.loops.language import (
+    Alloc,
+    Block,
+    Body,
+    Buffer,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Read,
+    Statement,
+    Store,
+    walk,
+    with_blocks,
+)
+from tiling.loops.rewrite import conditions_of, operands_of, parts_of
+
+# Registers for sums, of those that there are: what they are multiplied with needs the others.
+SUMS = 0.5
+
+
+def jam_rows(kernel: Kernel, registers: int) -> Kernel:
+    """The kernel with several rows at once wherever products read the same for each. registers: of the machine."""
+    named = {array.name: array for array in kernel.arrays}
+    named |= {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
+    rows = int(registers * SUMS) // MOST
+    return replace(kernel, body=_jammed(kernel.body, named, rows)[0]) if rows > 1 else kernel
+
+
+def _jammed(body: Body, buffers: Mapping[str, Buffer], rows: int) -> tuple[Body, bool]:
+    """The block with loops over rows jammed, the innermost ones that gain; and whether there was one."""
+    found: list[Statement] = []
+    any_inside = False
+    for statement in body:
+        below = False
+
+        def inner(block: Body) -> Body:
+            nonlocal below
+            changed, jammed = _jammed(block, buffers, rows)
+            below = below or jammed
+            return changed
+
+        changed = with_blocks(statement, inner)
+        loops = _loops(changed, buffers, rows) if isinstance(changed, For) and not below else None
+        found += loops or (changed,)
+        any_inside = any_inside or below or loops is not None
+    return tuple(found), any_inside
+
+
+def _loops(loop: For, buffers: Mapping[str, Buffer], rows: int) -> Body | None:
+    """The loop over several rows, and one over what is left; None where there is nothing to gain."""
+    if loop.kind != "serial" or loop.step != 1 or not loop.stop.is_constant or not independent(loop):
+        return None
+    allowed = (Alloc, Block, For, If, Store, Let, Read)
+    if not all(isinstance(s, allowed) for s in walk(loop.body)) or not any(_shared(loop, buffers)):
+        return None
+    own = names_inside(loop.body)
+    if not own.isdisjoint(name for c in conditions_of(loop.body) for name in c.index.names()):
+        return None
+    if any(loop.name in c.index.names() for c in conditions_of(loop.body)):
+        return None
+    first, stop = loop.start.offset, loop.stop.offset
+    count = min(rows, stop - first)
+    if count < 2:
+        return None
+    done = first + (stop - first) // count * count
+    copies = [Copy(loop.name, number, 1, own) for number in range(count)]
+    main = replace(loop, stop=constant(done), step=count, body=together(loop.body, copies))
+    return (main, replace(loop, start=constant(done))) if done < stop else (main,)
+
+
+def _shared(loop: For, buffers: Mapping[str, Buffer]) -> Iterator[Load]:
+    """The vectors that products of every row multiply."""
+    for reduction in walk(loop.body):
+        if not isinstance(reduction, For) or reduction.kind != "serial":
+            continue
+        lanes = [s for s in reduction.body if isinstance(s, For) and s.kind == "vector"]
+        stores = [s for each in lanes for s in each.body if isinstance(s, Store)]
+        if not stores or any(buffers[s.buffer].memory != "registers" for s in stores):
+            continue
+        for store in stores:
+            loads = [p for o in operands_of(store) for p in parts_of(o) if isinstance(p, Load)]
+            far = [load for load in loads if buffers[load.buffer].memory != "registers"]
+            same = [load for load in far if all(loop.name not in index.names() for index in load.at)]
+            same = [load for load in same if buffers[load.buffer].memory == "global"]
+            if len(far) > 1 and len(same) < len(far):
+                yield from (load for load in same if any("lane" in index.names() for index in load.at))

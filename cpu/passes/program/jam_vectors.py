@@ -1,0 +1,128 @@
+"""Several vectors in one pass over what is reduced: sums that do not wait for each other, and share what they read.
+
+    for j in 0..64 by 16:                      for j in 0..64 by 64:
+      acc[16] in registers                       acc[16], acc_1[16], acc_2[16], acc_3[16] in registers
+      …                                          …
+      for i in 0..512:                 ->        for i in 0..512:
+        acc[lane] += e[i] * v[i, j + lane]         acc[lane] += e[i] * v[i, j + lane]
+      y[j + lane] = acc[lane]                      acc_1[lane] += e[i] * v[i, j + lane + 16]
+                                                   …
+
+Source: unroll-and-jam.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from cpu.passes.program.bind_tasks import independent
+from tiling.loops.index import Index, constant, variable
+from tiling.loops.language import (
+    Alloc,
+    Body,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Operand,
+    Read,
+    Register,
+    Statement,
+    Store,
+    walk,
+    with_blocks,
+)
+from tiling.loops.rewrite import substituted, with_values
+
+# Vectors at once. An FMA takes 4 cycles on today's CPUs and one or two begin in each: four to eight keep them busy, and
+# eight with what they read still fit 16 registers only just.
+MOST = 4
+
+
+def jam_vectors(kernel: Kernel, lanes: int) -> Kernel:
+    """The kernel with several vectors in each pass of loops over vectors with a reduction inside."""
+    return replace(kernel, body=_jammed(kernel.body, lanes))
+
+
+def _jammed(body: Body, lanes: int) -> Body:
+    found: list[Statement] = []
+    for statement in body:
+        loops = _loops(statement, lanes) if isinstance(statement, For) else None
+        found += loops or (with_blocks(statement, lambda block: _jammed(block, lanes)),)
+    return tuple(found)
+
+
+def _loops(loop: For, lanes: int) -> Body | None:
+    """The loop over several vectors, and one over what is left; None where there is nothing to gain."""
+    if loop.kind != "serial" or loop.step != lanes or not loop.stop.is_constant or not independent(loop):
+        return None
+    whole = loop.body[0].body if len(loop.body) == 1 and isinstance(loop.body[0], If) else loop.body
+    inner = list(walk(whole))
+    sums = any(isinstance(s, For) and s.kind == "serial" for s in inner)
+    if not sums or not all(isinstance(s, (Alloc, For, Store, Let, Read)) for s in inner):
+        return None
+    first, stop = loop.start.offset, loop.stop.offset
+    count = min(MOST, (stop - first) // lanes)
+    if count < 2:
+        return None
+    done = first + (stop - first) // (count * lanes) * count * lanes
+    copies = [Copy(loop.name, number, lanes, names_inside(whole)) for number in range(count)]
+    main = replace(loop, stop=constant(done), step=count * lanes, body=together(whole, copies))
+    return (main, replace(loop, start=constant(done))) if done < stop else (main,)
+
+
+def names_inside(body: Body) -> frozenset[str]:
+    """The buffers, registers and indices that live inside a block."""
+    inner = list(walk(body))
+    own = {s.buffer.name for s in inner if isinstance(s, Alloc)}
+    return frozenset(own | {s.name for s in inner if isinstance(s, (Let, Read))})
+
+
+def together(body: Body, copies: list[Copy]) -> Body:
+    """Each statement for every copy; a loop or a choice once, with the copies inside."""
+    found: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, (For, If)) and not (isinstance(statement, For) and statement.kind == "vector"):
+            found.append(with_blocks(statement, lambda block: together(block, copies)))
+        else:
+            found += [copy.of(statement) for copy in copies]
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """The statements of one of several points of a loop, so many apart. own: the names that each copy has."""
+
+    loop: str
+    number: int
+    apart: int
+    own: frozenset[str]
+
+    @property
+    def indices(self) -> Mapping[str, Index]:
+        shifted = {self.loop: variable(self.loop) + self.number * self.apart}
+        return shifted | {name: variable(self.name(name)) for name in self.own}
+
+    def name(self, name: str) -> str:
+        return f"{name}_{self.loop}{self.number}" if self.number and name in self.own else name
+
+    def of(self, statement: Statement) -> Statement:
+        """The statement with the names and places of this copy."""
+        if isinstance(statement, Alloc):
+            return Alloc(replace(statement.buffer, name=self.name(statement.buffer.name)))
+        (moved,) = substituted((with_values(statement, self.value),), self.indices)
+        return self.named(moved)
+
+    def value(self, part: Operand) -> Operand | None:
+        if isinstance(part, Load):
+            return Load(self.name(part.buffer), part.at)
+        return Register(self.name(part.name)) if isinstance(part, Register) else None
+
+    def named(self, statement: Statement) -> Statement:
+        if isinstance(statement, Store):
+            return Store(self.name(statement.buffer), statement.at, statement.value)
+        if isinstance(statement, (Let, Read)):
+            return replace(statement, name=self.name(statement.name))
+        return with_blocks(statement, lambda block: tuple(map(self.named, block)))

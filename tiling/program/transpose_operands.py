@@ -1,0 +1,80 @@
+"""Operands of products that lie the wrong way round for vectors are transposed first, where they are read often.
+
+    s[i,j] = sum[c] q[i,c] * k[j,c]      ->      k_columns[c,j] = k[j,c]; s[i,j] = sum[c] q[i,c] * k_columns[c,j]
+
+Neighbours of s then lie side by side in what they read: lanes walk j, and no sum goes across lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+from tiling.program.infer import Array, Sized
+from tiling.program.language import Access, Dim, Expression, Program, Reduce, Statement
+from tiling.program.rename import with_accesses
+from tiling.program.split_sums import free_name
+
+# A transposition costs about as much as reading an array three times. Of short sums the one across lanes costs more
+# than the products; with fewer neighbours a vector would not be full.
+LEAST_READS, LONGEST_SUM, LEAST_NEIGHBOURS = 8, 1024, 16
+
+
+def transposed_operands(program: Sized) -> Sized:
+    """The program with such operands transposed."""
+    for statement in program.program.statements:
+        for access in tuple(_turned(program, statement)):
+            program = _with_columns(program, statement.array, access)
+    return program
+
+
+def _turned(program: Sized, statement: Statement) -> Iterator[Access]:
+    """The elements whose neighbours in the output lie far apart, and neighbours in the sum side by side."""
+    if not isinstance(statement.value, Reduce) or statement.value.kind != "sum" or not statement.dims:
+        return
+    along = statement.dims[-1]
+    points = prod(program.extents[dim] for dim in (*statement.dims, *statement.reduced))
+    summed = prod(program.extents[dim] for dim in statement.reduced)
+    if program.extents[along] < LEAST_NEIGHBOURS or summed > LONGEST_SUM:
+        return
+    for access in dict.fromkeys(statement.accesses):
+        dims = _dims(program, access)
+        if not dims or along not in dims[:-1] or dims[-1] not in statement.reduced or access.outside is not None:
+            continue
+        if points >= LEAST_READS * prod(program.array(access.array).shape):
+            yield access
+
+
+def _dims(program: Sized, access: Access) -> tuple[str, ...]:
+    """The dims that walk the axes of an array, each one all of it; none where other indices do."""
+    dims = tuple(index.name for index in access.at if isinstance(index, Dim))
+    whole = len(set(dims)) == len(access.at)
+    shape = program.array(access.array).shape
+    return dims if whole and tuple(program.extents[dim] for dim in dims) == shape else ()
+
+
+def _with_columns(program: Sized, reader: str, access: Access) -> Sized:
+    """The program where a statement reads the transposed array."""
+    number = next(n for n, s in enumerate(program.program.statements) if s.array == reader)
+    statement, array = program.program.statements[number], program.array(access.array)
+    along = statement.dims[-1]
+    dims = (*(dim for dim in _dims(program, access) if dim != along), along)
+    name = free_name(f"{access.array}_columns", program)
+    new = Access(name, tuple(map(Dim, dims)))
+
+    def changed(part: Access) -> Expression | None:
+        return new if part == access else None
+
+    statements = (
+        *program.program.statements[:number],
+        Statement(name, dims, access),
+        with_accesses(statement, changed),
+        *program.program.statements[number + 1 :],
+    )
+    column = Array(name, array.dtype, tuple(program.extents[dim] for dim in dims))
+    return replace(
+        program,
+        program=Program(statements, program.program.declarations),
+        assigned=(*program.assigned[:number], column, *program.assigned[number:]),
+    )
