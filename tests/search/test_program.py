@@ -31,6 +31,7 @@ SHAPES = {
     "scale": (40,),
     "a": (100,),
     "w_": (5, 20, 3, 3),
+    **{"q": (2, 5, 8), "k": (2, 6, 8), "v": (2, 6, 8)},
 }
 IMAGE = {"x": (8, 9, 20)}  # of the examples over h and w
 EXTENTS = {
