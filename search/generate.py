@@ -176,13 +176,19 @@ def generate_program(
     computed, ToolchainError without a C compiler, and CacheError where files cannot be kept.
     """
     if isinstance(text, Sized):
-        if extents or shapes or outputs:
-            raise ProblemError("a program of an operator has its sizes already: leave out extents, shapes and outputs")
+        if extents or shapes or outputs or dtype != "f32":
+            raise ProblemError("a program of an operator has its sizes and dtypes already: give threads and isa alone")
         return build(text, target_of("cpu", "f32", isa=isa, threads=threads))
     if not isinstance(text, str):
         raise ProblemError(f"a program is a text, such as 'y[i] = sum[j] x[i,j]', not {type(text).__name__}")
-    wanted = (outputs,) if isinstance(outputs, str) else tuple(outputs)
-    program = sized(read(text), extents, {name: tuple(shape) for name, shape in (shapes or {}).items()}, dtype, wanted)
+    wanted = (outputs,) if isinstance(outputs, str) else outputs
+    if not isinstance(wanted, (tuple, list)):
+        raise ProblemError(f"outputs={outputs!r} must be the names of arrays")
+    given = {} if shapes is None else shapes
+    if not isinstance(given, Mapping):
+        raise ProblemError(f'shapes={shapes!r} must be a dict, such as {{"x": (100, 50)}}')
+    known = {name: tuple(shape) if isinstance(shape, list) else shape for name, shape in given.items()}
+    program = sized(read(text), extents, known, dtype, tuple(wanted))
     return build(program, target_of("cpu", "f32", isa=isa, threads=threads))
 
 

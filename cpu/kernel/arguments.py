@@ -38,7 +38,7 @@ def aligned_empty(shape: tuple[int, ...], dtype: np.dtype = _F32) -> np.ndarray:
 def aligned(array: np.ndarray) -> np.ndarray:
     """A copy of the array that starts on a cache line."""
     copy = aligned_empty(array.shape, array.dtype)
-    copy[:] = array
+    copy[...] = array
     return copy
 
 

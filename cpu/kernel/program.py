@@ -221,7 +221,7 @@ def random_inputs(program: Sized, seed: int) -> list[np.ndarray]:
         if array.dtype in FLOATS:
             values = random.standard_normal(array.shape, np.float32)
             bits = to_bits(values, "bf16") if array.dtype == "bf16" else values.astype(ELEMENTS[array.dtype].numpy)
-            found.append(bits)
+            found.append(bits.reshape(array.shape))
             continue
         most = min(2 if array.dtype == "bool" else 100, _indexed(program, array.name))
         found.append(random.integers(0, most, array.shape).astype(ELEMENTS[array.dtype].numpy))

@@ -14,6 +14,7 @@ from cpu.reference.programs import evaluate
 from cpu.runtime.numbers import from_bits
 from microkernels.tile.isa import isa_named
 from search.tuner.target import Target
+from tiling.arguments import ArgumentError
 from tiling.loops.listing import listing
 from tiling.program.dtypes import FLOATS
 from tiling.program.infer import Sized
@@ -48,20 +49,23 @@ def explanation(program: Sized, target: Target) -> list[str]:
     return explained(program, isa_named(target.isa), target.threads)
 
 
-def definition_error(kernel: ProgramKernel, seed: int) -> dict[str, float] | None:
+def definition_error(kernel: ProgramKernel, seed: int) -> dict[str, float] | str:
     """The largest difference of each output from the definition in float64, divided by the largest magnitude there.
 
-    None where the definition has too many points at once. Inputs are random.
+    Or why it is not known. Inputs are random.
     """
     program = kernel.program
     points = (prod(program.extents[d] for d in (*s.dims, *s.reduced)) for s in program.program.statements)
     if max(points) > MOST_POINTS:
-        return None
+        return "the definition of so many points does not fit the memory"
     inputs = random_inputs(program, seed)
     given = {
         array.name: from_bits(x, "bf16") if array.dtype == "bf16" else x for array, x in zip(kernel.inputs, inputs)
     }
-    wanted, found = evaluate(program, given), kernel(*inputs)
+    try:
+        wanted, found = evaluate(program, given), kernel(*inputs)
+    except (IndexError, ArgumentError):
+        return "random indices lie outside of the arrays that they are for"
     named = found if isinstance(found, dict) else {kernel.outputs[0].name: found}
     errors = {}
     for array in kernel.outputs:

@@ -107,6 +107,8 @@ def test_passes_are_shown(capsys, tmp_path):
         (["y[i] = x[i]", "--shape", "i=2", "--isa", "mmx"], "mmx"),
         (["y[i] = x[i]", "--shape", "i=2", "--name", "f"], "--name is the name of what --emit writes"),
         (["y[i] = x[i]", "--shape", "i=2", "--show-passes", "all"], "--show-passes all: there is no such pass"),
+        (["y[i] = 99999999999999999999 + i", "--shape", "i=5"], "is a whole number of more than 64 bits"),
+        (["y[i] = " + "x[i]+" * 3000 + "x[i]", "--shape", "i=5"], "comes after 100 terms in a row"),
         (["@nowhere"], "nowhere cannot be read: No such file"),
         (["y[i] = sum[j] x[i+j]; z[i] = y[i+1]", "--shape", "i=3,j=2"], "statement 2, y[i + 1]: axis 0 of y has 3"),
     ],
@@ -115,6 +117,34 @@ def test_what_cannot_be_computed_is_one_sentence(arguments, message, capsys):
     assert main(arguments) == 2
     printed = capsys.readouterr()
     assert printed.out == "" and message in printed.err and printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"shapes": {"x": (-5,)}}, "the shape of x is (-5,): give a tuple of whole numbers"),
+        ({"shapes": {"x": 5}}, "the shape of x is 5: give a tuple"),
+        ({"shapes": [5]}, "shapes=[5] must be a dict"),
+        ({"i": True}, "i=True: an extent is a whole number"),
+        ({"i": 3, "outputs": 5}, "outputs=5 must be the names of arrays"),
+    ],
+)
+def test_arguments_of_generate_program(given, message):
+    with pytest.raises(ProblemError) as caught:
+        search.generate_program("y[i] = x[i]", **given)
+    assert str(caught.value).startswith(message)
+
+
+def test_what_cannot_be_checked_is_said(capsys):
+    assert main(["t: s32; x: f32[20]; y[i] = x[t[i]+5]", "--shape", "i=50", "--budget", "0.01"]) == 0
+    assert "not checked: random indices lie outside" in capsys.readouterr().out
+    assert main(["x: bf16; y[i] = x[]*i", "--shape", "i=5", "--budget", "0.01"]) == 0
+
+
+def test_a_chain_of_hundreds_of_maps_is_no_problem():
+    text = "; ".join(["y0[i] = x[i]", *(f"y{n}[i] = y{n - 1}[i] + 1" for n in range(1, 700))])
+    kernel = search.generate_program(text, i=5, isa="portable")
+    assert kernel(np.zeros(5, np.float32)).tolist() == [699] * 5
 
 
 def test_several_outputs_and_a_dtype():
@@ -129,7 +159,7 @@ def test_an_operator_is_a_program():
     kernel = search.generate_program(program_of("max_pool", (1, 4, 4, 3), window=2), isa="portable")
     x = np.arange(48, dtype=np.float32).reshape(1, 4, 4, 3)
     np.testing.assert_array_equal(kernel(x), x[:, 1::2, 1::2])
-    with pytest.raises(ProblemError, match="has its sizes already"):
+    with pytest.raises(ProblemError, match="has its sizes and dtypes already"):
         search.generate_program(program_of("max_pool", (1, 4, 4, 3), window=2), h=3)
 
 

@@ -74,6 +74,10 @@ def sized(
     return _Sizing(program, dict(extents), dict(shapes or {}), dtype, outputs).whole()
 
 
+def _is_extent(extent: object) -> bool:
+    return isinstance(extent, int) and not isinstance(extent, bool) and 1 <= extent <= LARGEST_EXTENT
+
+
 class _Sizing:
     def __init__(
         self,
@@ -115,9 +119,13 @@ class _Sizing:
                 raise ProgramError(
                     f"{dim}={extent}: the program has no dim {dim}; its dims are {' '.join(self.program.dims)}"
                 )
-            if not isinstance(extent, int) or not 1 <= extent <= LARGEST_EXTENT:
+            if not _is_extent(extent):
                 raise ProgramError(f"{dim}={extent!r}: an extent is a whole number from 1 to {LARGEST_EXTENT}")
-        for name in self.shapes:
+        for name, shape in self.shapes.items():
+            if not isinstance(shape, tuple) or not all(map(_is_extent, shape)):
+                raise ProgramError(
+                    f"the shape of {name} is {shape!r}: give a tuple of whole numbers from 1 to {LARGEST_EXTENT}"
+                )
             if name not in self.program.inputs:
                 raise ProgramError(f"{name} is no input of the program; its inputs are {' '.join(self.program.inputs)}")
         for name in self.outputs:

@@ -31,6 +31,8 @@ from tiling.program.language import (
 # Operations of a map that is computed again rather than stored, and elements that it reads. A load of a stored value
 # and its address cost about as much.
 CHEAP_OPERATIONS, CHEAP_READS = 4, 1
+# A longer value is stored whatever it costs: chains of thousands of maps would become one that nobody can read.
+MOST_PARTS = 300
 
 
 def inlined(program: Sized) -> Sized:
@@ -50,10 +52,30 @@ def inlined(program: Sized) -> Sized:
 
 def worthwhile(program: Sized, statement: Statement) -> bool:
     """Whether a statement is a map that is better computed where it is read."""
-    if isinstance(statement.value, Reduce) or statement.array in program.outputs:
+    if isinstance(statement.value, Reduce) or statement.array in program.outputs or _may_fail(program, statement):
+        return False
+    if sum(1 for _ in parts(statement.value)) > MOST_PARTS:
         return False
     reads = sum(_points(program, reader) for reader, _ in _readers(program, statement))
     return reads <= _points(program, statement) or _is_cheap(statement.value)
+
+
+def _may_fail(program: Sized, statement: Statement) -> bool:
+    """Whether an error of the caller would be lost: an index that is read, of the map itself or of what it reads."""
+    accesses = [access for _, access in _readers(program, statement)]
+    if any(access.outside is None and _is_gather(access) for access in accesses):
+        return True
+    inside = any(access.outside is None and _is_gather(access) for access in statement.accesses)
+    return inside and any(access.outside is not None for access in accesses)
+
+
+def _is_gather(access: Access) -> bool:
+    return any(isinstance(part, Access) for index in access.at for part in parts(index))
+
+
+def has_gather(value: Expression) -> bool:
+    """Whether an element has an index that is read, which must be inside its array."""
+    return any(isinstance(part, Access) and part.outside is None and _is_gather(part) for part in parts(value))
 
 
 def kept_because(program: Sized) -> Iterator[tuple[str, str]]:
@@ -61,8 +83,13 @@ def kept_because(program: Sized) -> Iterator[tuple[str, str]]:
     for statement in program.program.statements:
         if statement.array in program.outputs or isinstance(statement.value, Reduce):
             continue
+        if _may_fail(program, statement):
+            yield statement.array, "an index that is read must be inside it, or inside what it reads"
+            continue
         reads = sum(_points(program, reader) for reader, _ in _readers(program, statement))
-        if reads:
+        if sum(1 for _ in parts(statement.value)) > MOST_PARTS:
+            yield statement.array, f"its value has more than {MOST_PARTS} parts"
+        elif reads:
             times = reads / _points(program, statement)
             yield statement.array, f"it is read {times:g} times for each of its points, and costs more than a load"
 
@@ -105,7 +132,9 @@ def substituted(reader: Statement, map_: Statement, value: Expression, program: 
         at = tuple(map(changed, part.at))
         if part.array != map_.array:
             return Access(part.array, at, part.outside)
-        by = dict(zip(map_.dims, at))
+        # A position is a whole number of 64 bits, whatever the array that it is read from.
+        wide = (Apply("s64", (i,)) if any(isinstance(p, Access) for p in parts(i)) else i for i in at)
+        by: dict[str, Expression] = dict(zip(map_.dims, wide))
         if part.outside is None:
             return with_dims(value, by, guarded=False)
         inside = [Apply("and", (Apply("ge", (i, Number(0))), Apply("lt", (i, Number(n))))) for i, n in zip(at, shape)]

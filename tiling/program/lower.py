@@ -13,6 +13,7 @@ in which it is computed (`tiling.program.dtypes`), and casts stand where two dty
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from math import prod
@@ -21,26 +22,32 @@ from tiling.loops import language as loops
 from tiling.loops.functions import neutral
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, Choose, For, Inside, Kernel, Load, Position, Read, Store, Value
+from tiling.loops.rewrite import parts_of
 from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, promoted, real
 from tiling.program.functions import FUNCTIONS, REAL, SAME, TRUTH
 from tiling.program.group import Group, groups
 from tiling.program.indices import affine, from_zero
 from tiling.program.infer import Array, Sized
-from tiling.program.language import Access, Dim, Expression, Number, Reduce, Statement
+from tiling.program.language import Access, Apply, Dim, Expression, Number, Reduce, Statement
 
 # How a reduction takes one more value in.
 _COMBINE = {"sum": "add", "mean": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
 
+# A comparison of a with b: that sign * (a - b) lies from low on, and below high.
+_BOUNDS: dict[str, tuple[int, int, int | None]] = {
+    **{"lt": (-1, 1, None), "le": (-1, 0, None), "gt": (1, 1, None), "ge": (1, 0, None), "eq": (1, 0, 1)},
+}
+
 
 def lower(program: Sized) -> Kernel:
     """The kernel of a program: its inputs, then its outputs, as arrays in the order of the arguments."""
-    found = groups(program)
+    found, numbers = groups(program), count()
     near = {name for group in found for name in (*group.rows, *program.outputs)}
     body: list[loops.Statement] = [Alloc(buffer(program, a)) for a in program.assigned if a.name not in near]
     for group in found:
         inside: list[loops.Statement] = [Alloc(_row(program, group, name)) for name in group.rows]
         for statement in group.statements:
-            inside += _Statement(program, group, statement).loops()
+            inside += _Statement(program, group, statement, numbers).loops()
         body += _over(program, group.dims, tuple(inside))
     outputs = (array for array in program.assigned if array.name in program.outputs)
     return Kernel(tuple(buffer(program, array) for array in (*program.inputs, *outputs)), tuple(body))
@@ -88,15 +95,18 @@ def called(program: Sized, array: str) -> str:
 
 @dataclass
 class _Statement:
-    """One statement on its way. read: the statements that read indices, before the value that uses them."""
+    """One statement on its way. read: the statements that read indices, before the value that uses them.
+
+    numbers: of new names.
+    """
 
     program: Sized
     group: Group
     statement: Statement
+    numbers: Iterator[int]
 
     def __post_init__(self) -> None:
         self.read: list[Read] = []
-        self.numbers = count()
         self.dtypes = {array.name: array.dtype for array in (*self.program.inputs, *self.program.assigned)}
 
     def loops(self) -> Body:
@@ -148,7 +158,10 @@ class _Statement:
         best_name, where_name = f"best_{self.statement.array}", f"where_{self.statement.array}"
         best, where = Load(best_name, (ZERO,)), Load(where_name, (ZERO,))
         value = self.value(reduce.value, met)
-        better = loops.Apply("gt" if reduce.kind == "argmax" else "lt", (value, best))
+        better: Value = loops.Apply("gt" if reduce.kind == "argmax" else "lt", (value, best))
+        if met in FLOATS:  # the first that is no number wins
+            none, some = loops.Apply("ne", (value, value)), loops.Apply("eq", (best, best))
+            better = loops.Apply("or", (better, loops.Apply("and", (none, some))))
         found = Store(where_name, (ZERO,), loops.Apply("where", (better, Position(variable(dim)), where)))
         kept = Store(best_name, (ZERO,), loops.Apply("where", (better, value, best)))
         begin = neutral(reduce.kind.removeprefix("arg"), met)
@@ -173,6 +186,8 @@ class _Statement:
     def meeting(self, value: Expression) -> str:
         """The dtype in which a value is computed."""
         found = dtype_in(value, self.dtypes)
+        if found == FRACTION and self.dtypes[self.statement.array] == "f64":
+            return "f64"
         return computed_in({WHOLE: "s64", FRACTION: "f32"}.get(found, found))
 
     def value(self, value: Expression, dtype: str) -> Value:
@@ -191,16 +206,49 @@ class _Statement:
             return _cast(_loaded(cast, function.gives), computed_in(function.gives), dtype)
         condition, rest = value.arguments[: function.choice], value.arguments[function.choice :]
         met = self.meeting_of(rest)
+        if dtype == "f64" and dtype_in(value, self.dtypes) == FRACTION:
+            met = dtype  # numbers alone are computed in the dtype of what they meet
         if value.function in ("and", "or", "not"):
             met = "bool"
         elif function.gives == REAL:
             met = real(met)
         elif met == "bool" and function.gives == SAME and not function.choice:
             met = "s64"
+        if value.function == "where" and (chosen := self.chosen(condition[0], rest, met)):
+            return _cast(chosen, met, dtype)
         conditions = (_cast(self.value(c, self.meeting(c)), self.meeting(c), "bool") for c in condition)
         arguments = (self.converted(argument, met) for argument in rest)
         applied = loops.Apply(value.function, (*conditions, *arguments))
         return _cast(applied, "bool" if function.gives == TRUTH else met, dtype)
+
+    def chosen(self, condition: Expression, values: tuple[Expression, ...], dtype: str) -> Choose | None:
+        """A choice by positions alone, which most vectors make as a whole; None for another one."""
+        tests = self.tests(condition)
+        value, otherwise = (self.converted(each, dtype) for each in values)
+        guarded = any(isinstance(part, Choose) for part in (*parts_of(value), *parts_of(otherwise)))
+        gathered = any(isinstance(part, Load) and self.reads(part) for part in parts_of(value))
+        return Choose(tests, value, otherwise) if tests and not guarded and not gathered else None
+
+    def reads(self, load: Load) -> bool:
+        """Whether an index of an element is read from an array."""
+        names = {read.name for read in self.read}
+        return any(not names.isdisjoint(index.names()) for index in load.at)
+
+    def tests(self, condition: Expression) -> tuple[Inside, ...]:
+        """A condition on positions as bounds of indices; none where it is another one."""
+        if not isinstance(condition, Apply):
+            return ()
+        if condition.function == "and":
+            both = tuple(self.tests(each) for each in condition.arguments)
+            return both[0] + both[1] if all(both) else ()
+        if condition.function not in _BOUNDS:
+            return ()
+        left, right = (affine(each) for each in condition.arguments)
+        if left is None or right is None:
+            return ()
+        sign, low, high = _BOUNDS[condition.function]
+        ranges = {dim: (0, extent - 1) for dim, extent in self.program.dims}
+        return (Inside(from_zero((left - right) * sign, ranges), low, high),)
 
     def converted(self, argument: Expression, dtype: str) -> Value:
         """An argument in the dtype in which all arguments meet."""

@@ -35,9 +35,13 @@ def program_of(name: str, *shapes: Shape, dtype: str = "f32", **attributes: Any)
         raise ProgramError(f"there is no operator {name!r}; there are {', '.join(OPERATORS)}")
     try:
         row = OPERATORS[name](*shapes, **attributes)
-    except TypeError as error:
+    except ProgramError:
+        raise
+    except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
         said = str(error).partition(") ")[2] or str(error)
-        raise ProgramError(f"{name}: {said}") from None
+        raise ProgramError(f"{name} of {', '.join(map(str, shapes))}: {said}") from None
+    if len(row.inputs) != len(shapes):
+        raise ProgramError(f"{name} takes {', '.join(row.inputs)}, and {len(shapes)} shapes are given")
     return sized(read(row.text), row.extents, dict(zip(row.inputs, shapes, strict=True)), dtype)
 
 
@@ -59,6 +63,9 @@ def _at(dims: list[str]) -> str:
 
 
 def _without(dims: list[str], axes: Shape) -> list[str]:
+    for axis in axes:
+        if not -len(dims) <= axis < len(dims):
+            raise ProgramError(f"there is no axis {axis} of {len(dims)}")
     gone = {axis % len(dims) for axis in axes}
     return [dim for axis, dim in enumerate(dims) if axis not in gone]
 
@@ -129,6 +136,9 @@ def _slice(x: Shape, starts: Shape, shape: Shape, steps: Shape | None = None) ->
 
 def _concat(*shapes: Shape, axis: int = 0) -> Row:
     dims, axis = _dims(shapes[0]), axis % len(shapes[0])
+    for shape in shapes:
+        if _without(list(map(str, shape)), (axis,)) != _without(list(map(str, shapes[0])), (axis,)):
+            raise ProgramError(f"shapes {', '.join(map(str, shapes))} differ along more than axis {axis}")
     inputs = tuple(f"x{number}" for number in range(len(shapes)))
     value, begin = "", 0
     for name, shape in zip(inputs, shapes):
@@ -267,8 +277,14 @@ def _depth_to_space(x: Shape, block: int) -> Row:
     return Row(f"y[n,h,w,c] = x[{at}]", ("x",), {"n": n, "h": h * block, "w": w * block, "c": depth})
 
 
+def _same_channels(x: int, weights: int) -> None:
+    if x != weights:
+        raise ProgramError(f"x has {x} channels, and the weights are for {weights}")
+
+
 def _convolution(x: Shape, w: Shape, stride: int = 1, pad: int = 0) -> Row:
-    (n, rows, columns, _), (k, _, r, s) = x, w
+    (n, rows, columns, channels), (k, others, r, s) = x, w
+    _same_channels(channels, others)
     extents = {"n": n, "h": _windows(rows, r, stride, pad), "w": _windows(columns, s, stride, pad), "k": k}
     return Row(
         f"y[n,h,w,k] = sum[c,r,s] (x[n,{stride}*h+r-{pad},{stride}*w+s-{pad},c] else 0) * f[k,c,r,s]",
@@ -279,7 +295,8 @@ def _convolution(x: Shape, w: Shape, stride: int = 1, pad: int = 0) -> Row:
 
 def _transposed_convolution(x: Shape, w: Shape, stride: int = 1, pad: int = 0) -> Row:
     """Weights f[c,k,r,s]. Each phase of the output takes the taps that meet pixels: no inserted zero is multiplied."""
-    (n, rows, columns, _), (_, k, r, s) = x, w
+    (n, rows, columns, channels), (others, k, r, s) = x, w
+    _same_channels(channels, others)
     h, columns_out = (rows - 1) * stride + r - 2 * pad, (columns - 1) * stride + s - 2 * pad
     at_h, at_w = f"g + (a + {pad}) // {stride} - p", f"u + (b + {pad}) // {stride} - q"
     tap_r, tap_s = f"{stride}*p + (a + {pad}) % {stride}", f"{stride}*q + (b + {pad}) % {stride}"

@@ -34,6 +34,7 @@ from tiling.program.names import ProgramError, checked
 
 LONGEST = 20_000  # characters
 DEEPEST = 40  # levels of brackets and signs
+MOST_TERMS = 100  # that follow each other: each is a level of the value that they make
 LARGEST_NUMBER = 3.4e38  # the largest f32
 Part = TypeVar("Part")
 RESERVED = frozenset((*NAMED, *REDUCTIONS, *DTYPES, "and", "or", "not", "else", "inf", "lane"))
@@ -222,7 +223,11 @@ class _Reader:
 
     def _chain(self, symbols: tuple[str, ...], part: Callable[[], Expression]) -> Expression:
         value = part()
+        terms = 1
         while self.token in symbols:
+            terms += 1
+            if terms > MOST_TERMS:
+                raise self.wrong(f"comes after {MOST_TERMS} terms in a row: split them into several statements")
             value = Apply(_OF_SYMBOL[self.advance()], (value, part()))
         return value
 
@@ -253,6 +258,8 @@ class _Reader:
             return float("inf")
         if not float(self.token) <= LARGEST_NUMBER:
             raise self.wrong("is larger than any f32")
+        if self.token.isdecimal() and int(self.token) >= 1 << 63:
+            raise self.wrong("is a whole number of more than 64 bits; a float has a point, as in 1e20")
         text = self.advance()
         return int(text) if text.isdecimal() else float(text)
 

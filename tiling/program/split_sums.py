@@ -14,7 +14,7 @@ from math import prod
 from tiling.loops.functions import neutral
 from tiling.program.dtypes import FLOATS, computed_in, dtype_in
 from tiling.program.infer import Array, Sized
-from tiling.program.inline import with_dims
+from tiling.program.inline import has_gather, with_dims
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Program, Reduce, Statement
 
 # A sum of fewer points is over before other cores have begun; as many outputs can be shared among cores themselves.
@@ -50,6 +50,8 @@ def _split(program: Sized, statement: Statement) -> Sized:
     part, inside = free_name(f"{dim}_part", program), free_name(f"{dim}_in", program)
     position = Apply("add", (Apply("mul", (Number(size), Dim(part))), Dim(inside)))
     rest = parts * size != extent
+    if rest and has_gather(reduce.value):  # points beyond the end would read some index or other
+        return program
     value = with_dims(reduce.value, {dim: position}, guarded=rest)
     kind = "sum" if reduce.kind == "mean" else reduce.kind
     dtype = _dtype(program, reduce, kind)

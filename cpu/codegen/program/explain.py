@@ -26,9 +26,9 @@ def explained(program: Sized, isa: Isa, threads: int) -> list[str]:
     parts = split_sums(short)
     whole = {statement.array for statement in short.program.statements}
     found += [
-        f"{array.name.removesuffix('_parts')} is summed in {array.shape[0]} parts, which cores may share"
+        f"{array.name.partition('_parts')[0]} is summed in {array.shape[0]} parts, which cores may share"
         for array in parts.assigned
-        if array.name not in whole and array.name.endswith("_parts")
+        if array.name not in whole and "_parts" in array.name
     ]
     forms = dict(stages(program, isa, threads))
     return [*found, *_of_lanes(forms["split lanes"]), *_of_cores(forms["vectors"], threads)]

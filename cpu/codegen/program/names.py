@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import count
 
 from cpu.codegen.taken_names import is_taken
@@ -12,25 +13,42 @@ from tiling.program.rename import renamed
 
 # Names of the file, and of loops: functions of vectors by their endings, and what passes make of a name.
 _WORDS = "lane each worker task outside note bits vec vec_at spread places truths constant choose dynamic arrays sum"
-_OURS = frozenset(_WORDS.split())
+_OURS = frozenset([*_WORDS.split(), "positions", "transposed", "typeof", "row", "place"])
 _BEGIN = "acc|best|where|at|load|store|broadcast|across|first|quotient|remainder|constant|expm1|power|rest|program"
-_END = rf"of|here|lanes|new|tail|supported|\d+|{'|'.join(DTYPES)}"
-_PATTERN = re.compile(rf"({_BEGIN})_.*|.*_({_END})|({'|'.join(DTYPES)})s|[A-Z_][A-Z0-9_]*|_.*")
+_END = f"of|here|lanes|new|tail|supported|block|{'|'.join(DTYPES)}"
+_PATTERN = re.compile(rf"({_BEGIN})_.*|.*_of_.*|.*_({_END})|.*_\w*\d|({'|'.join(DTYPES)})s|[A-Z_][A-Z0-9_]*|_.*")
 
 
 def with_c_names(program: Sized) -> Sized:
     """The program with names that C code may have. Names that may stay do."""
-    dims, arrays = {name for name, _ in program.dims}, {a.name for a in (*program.inputs, *program.assigned)}
-    strides = {f"{array}_{dim}" for array in arrays for dim in dims}
-    # Any other name that ends with "_" might be what one of these is called.
-    known = dims | arrays
-    new_dims = {name: _free(name, known) for name in sorted(dims) if _is_taken(name)}
-    known |= set(new_dims.values())
-    new_arrays = {}
-    for name in sorted(arrays):
-        if _is_taken(name) or name in dims or name in strides:
-            new_arrays[name] = _free(name, known)
-            known.add(new_arrays[name])
+    dims = [name for name, _ in program.dims]
+    arrays = [array.name for array in (*program.inputs, *program.assigned)]
+    axes = max((len(array.shape) for array in (*program.inputs, *program.assigned)), default=0)
+    new_dims: dict[str, str] = {}
+    # No new name may be an old one that comes later.
+    taken = {*dims, *arrays}
+    for dim in dims:
+        new_dims[dim] = dim if not _is_taken(dim) else _free(dim, lambda name: name not in taken)
+        taken.add(new_dims[dim])
+    walked = [*new_dims.values(), *(f"axis{axis}" for axis in range(axes))]
+    new_arrays: dict[str, str] = {}
+    used = set(new_dims.values())  # dims, arrays, and the strides of arrays
+
+    def is_free(name: str, own: str) -> bool:
+        strides = {f"{name}_{dim}" for dim in walked}
+        others = taken - {own} if name == own else taken
+        return (
+            name not in used
+            and name not in strides
+            and used.isdisjoint(strides)
+            and others.isdisjoint({name, *strides})
+        )
+
+    for array in arrays:
+        stays = not _is_taken(array) and is_free(array, array)
+        name = array if stays else _free(array, lambda new, old=array: is_free(new, old))  # type: ignore[misc]
+        new_arrays[array] = name
+        used |= {name, *(f"{name}_{dim}" for dim in walked)}
     return renamed(program, new_arrays, new_dims)
 
 
@@ -38,7 +56,7 @@ def _is_taken(name: str) -> bool:
     return name in _OURS or is_taken(name) or _PATTERN.fullmatch(name) is not None
 
 
-def _free(name: str, known: set[str]) -> str:
+def _free(name: str, is_free: Callable[[str], bool]) -> str:
     """The name with as many `_` as it takes to be a new one. What begins or ends like one of ours gets a letter too."""
     letter = "" if not _PATTERN.fullmatch(f"{name}_") else "v"
-    return next(new for n in count(1) if (new := f"{letter}{name}{'_' * n}") not in known)
+    return next(new for n in count(1) if is_free(new := f"{letter}{name}{'_' * n}"))

@@ -40,12 +40,16 @@ def test_the_record_is_pytorchs():
     "name, shapes, attributes, message",
     [
         ("relu7", ((3,),), {}, "there is no operator 'relu7'; there are softmax, log_softmax"),
-        ("max_pool", ((1, 4, 4, 3),), {}, "max_pool: missing 1 required positional argument: 'window'"),
-        ("softmax", ((3, 4),), {"dim": 1}, "softmax: got an unexpected keyword argument 'dim'"),
+        ("max_pool", ((1, 4, 4, 3),), {}, "max_pool of (1, 4, 4, 3): missing 1 required positional argument: 'window'"),
+        ("softmax", ((3, 4),), {"dim": 1}, "softmax of (3, 4): got an unexpected keyword argument 'dim'"),
         ("binary", ((3, 4), (5,)), {}, "shapes (3, 4) and (5,) do not broadcast"),
         ("reshape", ((3, 4),), {"shape": (5, 2)}, "3 x 4 elements cannot be 5 x 2"),
         ("pad", ((3,),), {"before": (1,), "after": (1,), "mode": "wrap"}, "mode='wrap' must be constant, edge or"),
         ("resize", ((1, 2, 2, 1),), {"h": 4, "w": 4, "mode": "area"}, "mode='area' must be nearest, linear or cubic"),
+        ("concat", ((2, 3), (4, 3)), {"axis": 1}, "shapes (2, 3), (4, 3) differ along more than axis 1"),
+        ("softmax", ((2, 3),), {"axis": 5}, "there is no axis 5 of 2"),
+        ("convolution", ((1, 4, 4, 3), (2, 5, 3, 3)), {}, "x has 3 channels, and the weights are for 5"),
+        ("max_pool", ((4, 4),), {"window": 2}, "max_pool of (4, 4): not enough values to unpack"),
         ("unary", ((1,) * 9,), {"function": "exp"}, "9 axes are more than the 6 that operators have names for"),
     ],
 )

@@ -16,6 +16,7 @@ from cpu.runtime.host import supports
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
 from tests.support.golden import check_golden
 from tests.support.programs import ATTENTION, PRODUCTS, SOFTMAX, inputs_of, numbers, random_program, stored
+from tiling.arguments import ArgumentError
 from tiling.program.infer import sized
 from tiling.program.read import read
 
@@ -206,3 +207,58 @@ def test_attention(isa, queries, keys):
     given = {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
     found = outputs(program, isa, given, 2)["y"]
     np.testing.assert_allclose(found, evaluate(program, given)["y"], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text, extents, shapes",
+    [
+        ("y[x_i,i,j] = x[i,j,x_i]", {"x_i": 5, "i": 6, "j": 7}, {"x": (6, 7, 5)}),
+        ("y[j_block,j,i] = x[j_block,i,j]", {}, {"x": (3, 40, 40)}),
+        ("y[b_c,c,j] = a[b_c,j] + a_b[c,j]", {}, {"a": (3, 5), "a_b": (4, 5)}),
+        (
+            "y[i] = positions[i] + transposed[i] + typeof[i]",
+            {},
+            dict.fromkeys(("positions", "transposed", "typeof"), (4,)),
+        ),
+        ("t: s32; s: s32; u[i,j] = x[t[i],j]; y[i,j] = u[i,j] + x[s[i],j]", {}, {"t": (4,), "s": (4,), "x": (5, 20)}),
+        ("t: s32; m[i] = max[j] x[t[i],j]; y[i,j] = x[t[i],j] - m[i]", {}, {"t": (4,), "x": (5, 20)}),
+        ("t: s32; e[i] = i*i*i; y[j] = e[t[j]*1000] else 0", {"i": 4000}, {"t": (4,)}),
+    ],
+)
+def test_names_and_gathers(text, extents, shapes):
+    program = sized(read(text), extents, shapes)
+    given = inputs_of(program, Random(1))
+    given |= {name: np.abs(array) % 3 for name, array in given.items() if name in ("s", "t")}
+    np.testing.assert_array_equal(outputs(program, "portable", given)["y"], evaluate(program, given)["y"])
+
+
+@pytest.mark.parametrize(
+    "text, shapes",
+    [
+        ("t: s32; e[i] = x[i] * 2; y[j] = e[t[j]]", {"t": (5,), "x": (20,)}),
+        ("t: s32; e[i] = x[t[i]]; y[j] = e[j-1] else 0", {"t": (5,), "x": (20,)}),
+        ("t: s32; y[] = sum[i] x[t[i]]", {"t": (262147,), "x": (20,)}),
+        ("t: s32; y[] = sum[i] x[t[i]]", {"t": (262144,), "x": (20,)}),
+    ],
+)
+def test_an_index_that_lies_outside_is_an_error_whatever_was_fused(text, shapes):
+    program = sized(read(text), {"i": 5, "j": 5} if "j" in text else {}, shapes)
+    kernel = build_program(program, PORTABLE)
+    given = {"t": np.zeros(shapes["t"], np.int32), "x": np.ones(20, np.float32)}
+    kernel(**given)
+    given["t"][3] = 99
+    with pytest.raises(ArgumentError):
+        kernel(**given)
+
+
+def test_numbers_are_computed_in_the_dtype_of_what_they_meet():
+    program = sized(read("x: f64; u: f64; u[i] = i*0.1; y[i] = x[i] * (0.1*3.3) + u[i]"), {"i": 30})
+    given = {"x": np.linspace(1, 2, 30)}
+    np.testing.assert_allclose(outputs(program, "portable", given)["y"], evaluate(program, given)["y"], rtol=1e-15)
+
+
+def test_the_first_that_is_no_number_is_the_largest_and_the_smallest():
+    program = sized(read("y[] = argmax[i] x[i]; z[] = argmin[i] x[i]"), {}, {"x": (30,)}, outputs=("y", "z"))
+    x = np.arange(30, dtype=np.float32)
+    x[[11, 20]] = np.nan
+    assert outputs(program, "portable", {"x": x}) == {"y": 11, "z": 11}
