@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from cpu.codegen.emit import TEMPLATES
 from cpu.codegen.program.emit import ProgramSource, emit
 from cpu.kernel.arguments import adopted, aligned, aligned_empty, checked, like, overlap, pointer
 from cpu.kernel.callable import CpuError, check_openmp, timed
-from cpu.kernel.export import checked_name, folder_of, placed, renamed_text
+from cpu.kernel.export import ExportError, checked_name, folder_of, placed, renamed_text
 from cpu.runtime.library import compiled, load
 from cpu.runtime.numbers import ELEMENTS, to_bits
 from cpu.runtime.timer import time_calls
@@ -148,6 +149,8 @@ class ProgramKernel:
         """
         path, source = folder_of(folder), self.emitted
         if name is not None and checked_name(name) != source.symbol:
+            if re.search(rf"\b{name}\b", source.text):
+                raise ExportError(f"name={name!r} stands for something else in the kernel's C text: take another")
             source = replace(source, symbol=name, text=renamed_text(source.text, source.symbol, name))
         facts = {
             "symbol": source.symbol,

@@ -290,12 +290,19 @@ class _Statement:
         found = affine(index)
         if found is not None:
             return from_zero(found, {dim: (0, extent - 1) for dim, extent in self.program.dims})
-        value = self.value(index, "s64")
+        value = self.value(_wide(index), "s64")
         known = next((read for read in self.read if read.value == value), None)
         if known is None:
             known = Read(f"at_{next(self.numbers)}", value)
             self.read.append(known)
         return variable(known.name)
+
+
+def _wide(index: Expression) -> Expression:
+    """An index in 64 bits, whatever the arrays that it is read from."""
+    if isinstance(index, Access):
+        return Apply("s64", (index,))
+    return Apply(index.function, tuple(map(_wide, index.arguments))) if isinstance(index, Apply) else index
 
 
 def _cast(value: Value, dtype: str, wanted: str) -> Value:

@@ -5,27 +5,30 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tiling.loops.language import Alloc, Body, Buffer, Kernel, Statement, with_blocks
+from tiling.loops.language import Alloc, Body, Buffer, Kernel, Statement, walk, with_blocks
 from tiling.program.dtypes import WIDTH
 
-# Bytes of an array on a stack. A thread has at least 2 MB, of which a caller may have used most; a row that is longer
-# does not stay in L1 or L2 anyway, so the call that finds it memory is no cost.
-ON_STACK = 1 << 16
+# Bytes of one array on a stack, and of all. A thread has at least 2 MB, of which a caller may have used most; a row
+# that is longer does not stay in L1 or L2 anyway, so the call that finds it memory is no cost.
+ON_STACK, ALL_ON_STACK = 1 << 16, 1 << 18
 
 
 def place_rows(kernel: Kernel) -> Kernel:
     """The kernel with the memory of every array of a worker chosen."""
-    return replace(kernel, body=_placed(kernel.body))
+    chosen: set[Buffer] = set()
+    for buffer in (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.memory == "own"):
+        if _bytes(buffer) <= ON_STACK and sum(map(_bytes, chosen)) + _bytes(buffer) <= ALL_ON_STACK:
+            chosen.add(buffer)
 
+    def placed(body: Body) -> Body:
+        return tuple(own(statement) for statement in body)
 
-def _placed(body: Body) -> Body:
-    return tuple(_own(statement) for statement in body)
+    def own(statement: Statement) -> Statement:
+        if isinstance(statement, Alloc) and statement.buffer in chosen:
+            return Alloc(replace(statement.buffer, memory="stack"))
+        return with_blocks(statement, placed)
 
-
-def _own(statement: Statement) -> Statement:
-    if isinstance(statement, Alloc) and statement.buffer.memory == "own" and _bytes(statement.buffer) <= ON_STACK:
-        return Alloc(replace(statement.buffer, memory="stack"))
-    return with_blocks(statement, _placed)
+    return replace(kernel, body=placed(kernel.body))
 
 
 def _bytes(buffer: Buffer) -> int:

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+from cpu.kernel.export import ExportError
 from cpu.kernel.program import ProgramKernel, build_program
 from microkernels.tile.isa import PORTABLE
 from tiling.arguments import ArgumentError
@@ -72,3 +73,15 @@ def test_an_index_outside_is_an_error_and_reads_nothing(look_up, index):
 def test_a_kernel_may_travel(add):
     again = pickle.loads(pickle.dumps(add))
     assert again(A, B).tolist() == [10, 11, 12]
+
+
+@pytest.mark.parametrize("name", ["bits", "a", "constant"])
+def test_a_name_of_the_text_is_no_name_of_the_function(add, name, tmp_path):
+    with pytest.raises(ExportError, match="stands for something else"):
+        add.save(tmp_path, name)
+
+
+def test_an_index_is_computed_in_64_bits():
+    kernel = build_program(sized(read("t: s32; y[i] = x[2*t[i]]"), {}, {"t": (1,), "x": (5,)}), PORTABLE)
+    with pytest.raises(ArgumentError):
+        kernel(t=np.array([-(2**31)], np.int32), x=np.ones(5, np.float32))

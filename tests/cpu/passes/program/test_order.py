@@ -116,6 +116,16 @@ def test_rows_lie_on_the_stack_where_they_are_short():
         assert {s.buffer.memory for s in walk(placed.body) if isinstance(s, Alloc)} == {memory, "registers"}
 
 
+def test_many_rows_do_not_fill_the_stack():
+    names = [f"e{number}" for number in range(9)]
+    text = "; ".join(f"{name}[i,j] = exp(x[i,j] + {number})" for number, name in enumerate(names))
+    text += "; m[i] = max[j] " + " + ".join(f"{name}[i,j]" for name in names)
+    text += "; y[i,j] = m[i] + " + " + ".join(f"{name}[i,j]" for name in names)
+    placed = after("place rows", text, x=(4, 16_000))
+    memory = [s.buffer.memory for s in walk(placed.body) if isinstance(s, Alloc)]
+    assert memory.count("stack") == 4 and memory.count("own") == 5
+
+
 def test_a_guarded_vector_that_lies_inside_is_loaded_at_once():
     text = lines(after("vectors", "y[i] = x[i-1] else 2", x=(99,), i=100))
     at = text.index("if i - 1 >= 0:")
