@@ -13,8 +13,10 @@ from cpu.kernel.program import build_program
 from cpu.passes.program import bind_tasks
 from cpu.reference.programs import evaluate, rounded
 from cpu.runtime.host import supports
+from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
 from tests.support.golden import check_golden
+from tests.support.guard import PLACES, Guarded
 from tests.support.programs import ATTENTION, PRODUCTS, SOFTMAX, inputs_of, numbers, random_program, stored
 from tiling.arguments import ArgumentError
 from tiling.program.infer import sized
@@ -262,3 +264,36 @@ def test_the_first_that_is_no_number_is_the_largest_and_the_smallest():
     x = np.arange(30, dtype=np.float32)
     x[[11, 20]] = np.nan
     assert outputs(program, "portable", {"x": x}) == {"y": 11, "z": 11}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize(
+    "text, extents, shapes",
+    [
+        ("y[i] = x[i+1] else 1", {"i": 40}, {"x": (39,)}),
+        ("y[i] = x[i-3] else 1", {"i": 45}, {"x": (39,)}),
+        (SOFTMAX, {}, {"x": (3, 37)}),
+        ("y[j,i] = x[i,j] * 2", {}, {"x": (35, 37)}),
+        (
+            "y[h,w,c] = max[r,s] x[2*h+r-1,2*w+s-1,c] else -9",
+            {"h": 3, "w": 4, "r": 3, "s": 3, "c": 19},
+            {"x": (6, 7, 19)},
+        ),
+        ("y[i,j] = sum[k] x[i,k] * w[j,k]", {}, {"x": (70, 21), "w": (45, 21)}),
+        ("x: bf16; y: f16; y[i,j] = x[i,j] + x[i,j+1]", {"i": 3, "j": 20}, {"x": (3, 21)}),
+    ],
+)
+def test_nothing_is_touched_beside_the_arrays(isa, place, text, extents, shapes):
+    program = sized(read(text), extents, shapes)
+    kernel = build_program(program, isa_named(isa))
+    given = inputs_of(program, Random(6))
+    arrays = [Guarded(array.shape, place, ELEMENTS[array.dtype].numpy) for array in (*kernel.inputs, *kernel.outputs)]
+    for guarded, array in zip(arrays, kernel.inputs):
+        guarded.array[...] = stored(given[array.name], array.dtype)
+    out = arrays[-1]
+    kernel(*(guarded.array for guarded in arrays[:-1]), out=out.array)
+    assert not any(guarded.spilled for guarded in arrays)
+    (output,) = kernel.outputs
+    expected = rounded(evaluate(program, given)[output.name], output.dtype)
+    np.testing.assert_allclose(numbers(out.array, output.dtype), expected, rtol=1e-6, atol=1e-6)
