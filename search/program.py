@@ -108,7 +108,7 @@ def _report(facts: dict[str, object], threads: int) -> str:
         lines.append(f"error    against the definition in float64, of the largest value: {text}")
     else:
         lines.append(f"error    not checked: {facts['unchecked']}")
-    lines.append(f"time     {1e6 * seconds:.1f} µs, warm: {rate / 1e9:.1f} GB/s of the {moved:,} bytes of its arrays")
+    lines.append(f"time     {1e6 * seconds:.3g} µs, warm: {rate / 1e9:.1f} GB/s of the {moved:,} bytes of its arrays")
     explanation, emitted = facts["explanation"], facts["emitted"]
     assert isinstance(explanation, list) and isinstance(emitted, list)
     lines += [f"why      {sentence}" for sentence in explanation]

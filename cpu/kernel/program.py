@@ -113,7 +113,8 @@ class ProgramKernel:
     def __call__(self, /, *arrays: object, out: object = None, **named: object) -> Any:
         """The output, or a dict of the outputs by name where there are several. Raises ArgumentError.
 
-        arrays, named: the inputs, in the order in which the program first reads them or by name. They are C-contiguous,
+        arrays, named: the inputs, in the order in which the program first reads them or by name; one that is called
+        `out` has no name here. They are C-contiguous,
         on the CPU, of the program's shapes and dtypes, and none is copied. bf16 are uint16 (the bits),
         ml_dtypes.bfloat16, or DLPack tensors; for tensors of another library the outputs are of that library too.
         out: an array for the output, or a dict of arrays by name. It is returned.
@@ -149,7 +150,11 @@ class ProgramKernel:
         """
         path, source = folder_of(folder), self.emitted
         if name is not None and checked_name(name) != source.symbol:
-            if re.search(rf"\b{name}\b", source.text):
+            # A local variable may have any name.
+            outside = (
+                rf"(static const long |enum [{{] |define ){name}\b|typedef [^;\n]*\b{name} __attribute__|\b{name}\("
+            )
+            if name == "arrays" or re.search(outside, source.text):
                 raise ExportError(f"name={name!r} stands for something else in the kernel's C text: take another")
             source = replace(source, symbol=name, text=renamed_text(source.text, source.symbol, name))
         facts = {

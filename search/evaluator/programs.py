@@ -59,9 +59,7 @@ def definition_error(kernel: ProgramKernel, seed: int) -> dict[str, float] | str
     if max(points) > MOST_POINTS:
         return "the definition of so many points does not fit the memory"
     inputs = random_inputs(program, seed)
-    given = {
-        array.name: from_bits(x, "bf16") if array.dtype == "bf16" else x for array, x in zip(kernel.inputs, inputs)
-    }
+    given = {array.name: _numbers(x, array.dtype) for array, x in zip(kernel.inputs, inputs)}
     try:
         wanted, found = evaluate(program, given), kernel(*inputs)
     except (IndexError, ArgumentError):
@@ -69,8 +67,7 @@ def definition_error(kernel: ProgramKernel, seed: int) -> dict[str, float] | str
     named = found if isinstance(found, dict) else {kernel.outputs[0].name: found}
     errors = {}
     for array in kernel.outputs:
-        y = from_bits(named[array.name], "bf16") if array.dtype == "bf16" else named[array.name]
-        expected = wanted[array.name]
+        y, expected = _numbers(named[array.name], array.dtype), wanted[array.name]
         if array.dtype not in FLOATS:
             errors[array.name] = float(np.count_nonzero(y != expected)) / max(y.size, 1)
             continue

@@ -64,13 +64,24 @@ def promoted(left: str, right: str) -> str:
 
 
 def real(dtype: str) -> str:
-    """The dtype of a function of real numbers."""
+    """The dtype of a function of real numbers. Of numbers in the text it depends on what they meet, too."""
+    if dtype in (WHOLE, FRACTION):
+        return FRACTION
     return dtype if dtype in FLOATS else "f32"
 
 
 def computed_in(dtype: str) -> str:
     """The dtype in which a value of a stored dtype is computed."""
     return {"f16": "f32", "bf16": "f32", "s8": "s32", "u8": "s32"}.get(dtype, dtype)
+
+
+def summed_in(kind: str, met: str) -> str:
+    """The dtype in which a reduction of values of a computed dtype is computed: of whole numbers 64 bits."""
+    if kind in ("any", "all"):
+        return "bool"
+    if kind == "mean":
+        return real(met)
+    return "s64" if kind in ("sum", "prod") and met not in FLOATS else met
 
 
 def _reduced(kind: str, dtype: str) -> str:

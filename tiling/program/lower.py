@@ -23,15 +23,12 @@ from tiling.loops.functions import neutral
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, Choose, For, Inside, Kernel, Load, Position, Read, Store, Value
 from tiling.loops.rewrite import parts_of
-from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, promoted, real
-from tiling.program.functions import FUNCTIONS, REAL, SAME, TRUTH
+from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, promoted, real, summed_in
+from tiling.program.functions import COMBINE, FUNCTIONS, REAL, SAME, TRUTH
 from tiling.program.group import Group, groups
 from tiling.program.indices import affine, from_zero
 from tiling.program.infer import Array, Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Reduce, Statement
-
-# How a reduction takes one more value in.
-_COMBINE = {"sum": "add", "mean": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
 
 # A comparison of a with b: that sign * (a - b) lies from low on, and below high.
 _BOUNDS: dict[str, tuple[int, int, int | None]] = {
@@ -138,8 +135,8 @@ class _Statement:
         met = self.meeting(reduce.value)
         if reduce.kind in ("argmax", "argmin"):
             return self.position(reduce, at, met)
-        dtype = self.summed_in(reduce.kind, met)
-        combine, acc = _COMBINE[reduce.kind], f"acc_{self.statement.array}"
+        dtype = summed_in(reduce.kind, met)
+        combine, acc = COMBINE[reduce.kind], f"acc_{self.statement.array}"
         if dtype == "bool":  # the larger of two truths
             combine = {"max": "or", "min": "and"}.get(combine, combine)
         begun = loops.Number(neutral(combine, dtype), dtype)
@@ -173,13 +170,6 @@ class _Statement:
             *_over(self.program, reduce.dims, (*self.read, found, kept)),
             self.stored(at, where, "s64"),
         )
-
-    def summed_in(self, kind: str, met: str) -> str:
-        if kind in ("any", "all"):
-            return "bool"
-        if kind == "mean":
-            return real(met)
-        return "s64" if kind in ("sum", "prod") and met not in FLOATS else met
 
     # --- values
 

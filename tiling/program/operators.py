@@ -152,6 +152,8 @@ def _concat(*shapes: Shape, axis: int = 0) -> Row:
 
 def _pad(x: Shape, before: Shape, after: Shape, mode: str = "constant", value: float = 0) -> Row:
     dims = _dims(x)
+    if min((*before, *after), default=0) < 0:
+        raise ProgramError(f"padding of {before} and {after} is below 0")
     extents = {dim: low + extent + high for dim, low, extent, high in zip(dims, before, x, after)}
     at = [f"{dim} - {low}" for dim, low in zip(dims, before)]
     if mode == "constant":
@@ -188,13 +190,15 @@ def _one_hot(t: Shape, depth: int) -> Row:
 
 
 def _windows(extent: int, window: int, stride: int, pad: int) -> int:
+    if min(window, stride) < 1 or pad < 0:
+        raise ProgramError(f"a window of {window} and a stride of {stride} are at least 1, padding {pad} at least 0")
     return (extent + 2 * pad - window) // stride + 1
 
 
 def _pooled(x: Shape, window: int, stride: int | None, pad: int, text: str) -> Row:
     """Pooling of square windows; `{at}` is where a tap lies."""
     n, h, w, c = x
-    stride = stride or window
+    stride = window if stride is None else stride
     at = f"n,{stride}*h+r-{pad},{stride}*w+s-{pad},c"
     extents = {"h": _windows(h, window, stride, pad), "w": _windows(w, window, stride, pad), "r": window, "s": window}
     return Row(text.format(at=at, taps=window * window), ("x",), {"n": n, **extents, "c": c})
@@ -204,7 +208,7 @@ def _average_pool(x: Shape, window: int, stride: int | None = None, pad: int = 0
     if count_pad or not pad:
         text = "a[n,h,w,c] = sum[r,s] x[{at}] else 0; y[n,h,w,c] = a[n,h,w,c] / {taps}"
         return _pooled(x, window, stride, pad, text)
-    step = stride or window
+    step = window if stride is None else stride
     inside = " and ".join(
         f"{step}*{o}+{t} >= {pad} and {step}*{o}+{t} < {pad + extent}"
         for o, t, extent in (("h", "r", x[1]), ("w", "s", x[2]))
@@ -221,7 +225,9 @@ def _lrn(x: Shape, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: fl
 
 
 def _group_norm(x: Shape, g: Shape, b: Shape, groups: int, eps: float = 1e-5) -> Row:
-    size = x[3] // groups
+    size, rest = divmod(x[3], groups)
+    if rest:
+        raise ProgramError(f"{x[3]} channels are no multiple of {groups} groups")
     here = f"x[n,h,w,{size}*q+p]"
     text = f"m[n,q] = mean[h,w,p] {here}; v[n,q] = mean[h,w,p] ({here} - m[n,q]) * ({here} - m[n,q]); "
     text += f"y[n,h,w,c] = (x[n,h,w,c] - m[n,c//{size}]) * rsqrt(v[n,c//{size}] + {eps}) * g[c] + b[c]"
@@ -272,7 +278,9 @@ def _weight(mode: str, tap: int, f: str) -> str:
 
 def _depth_to_space(x: Shape, block: int) -> Row:
     n, h, w, c = x
-    depth = c // (block * block)
+    depth, rest = divmod(c, block * block)
+    if rest:
+        raise ProgramError(f"{c} channels are no multiple of {block} x {block}")
     at = f"n,h//{block},w//{block},{block * depth}*(h%{block}) + {depth}*(w%{block}) + c"
     return Row(f"y[n,h,w,c] = x[{at}]", ("x",), {"n": n, "h": h * block, "w": w * block, "c": depth})
 

@@ -12,7 +12,8 @@ from dataclasses import replace
 from math import prod
 
 from tiling.loops.functions import neutral
-from tiling.program.dtypes import FLOATS, computed_in, dtype_in
+from tiling.program.dtypes import computed_in, dtype_in, summed_in
+from tiling.program.functions import COMBINE
 from tiling.program.infer import Array, Sized
 from tiling.program.inline import has_gather, with_dims
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Program, Reduce, Statement
@@ -20,8 +21,6 @@ from tiling.program.language import Access, Apply, Dim, Expression, Number, Prog
 # A sum of fewer points is over before other cores have begun; as many outputs can be shared among cores themselves.
 LEAST_POINTS, MOST_OUTPUTS = 1 << 18, 16
 PARTS = (64, 16)  # at most, and at least where the extent is divided without a rest
-
-_COMBINE = {"sum": "add", "mean": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
 
 
 def split_sums(program: Sized) -> Sized:
@@ -36,7 +35,7 @@ def _is_long(program: Sized, statement: Statement) -> bool:
     outputs = prod(program.extents[dim] for dim in statement.dims)
     points = outputs * prod(program.extents[dim] for dim in statement.reduced)
     kind = statement.value.kind if isinstance(statement.value, Reduce) else ""
-    return kind in _COMBINE and outputs <= MOST_OUTPUTS and points >= LEAST_POINTS
+    return kind in COMBINE and outputs <= MOST_OUTPUTS and points >= LEAST_POINTS
 
 
 def _split(program: Sized, statement: Statement) -> Sized:
@@ -54,7 +53,7 @@ def _split(program: Sized, statement: Statement) -> Sized:
         return program
     value = with_dims(reduce.value, {dim: position}, guarded=rest)
     kind = "sum" if reduce.kind == "mean" else reduce.kind
-    dtype = _dtype(program, reduce, kind)
+    dtype = _dtype(program, reduce)
     if rest:
         value = _where_inside(position, extent, value, kind, program, reduce)
     dims = tuple(inside if name == dim else name for name in reduce.dims)
@@ -97,19 +96,14 @@ def _where_inside(
 ) -> Expression:
     """The value, or the number that changes no sum beyond the end."""
     met = computed_in(dtype_in(reduce.value, _dtypes(program)))
-    number = neutral(_COMBINE[kind], "f32" if met == "fraction" else "s64" if met == "whole" else met)
+    number = neutral(COMBINE[kind], "f32" if met == "fraction" else "s64" if met == "whole" else met)
     return Apply("where", (Apply("lt", (position, Number(extent))), value, Number(number)))
 
 
-def _dtype(program: Sized, reduce: Reduce, kind: str) -> str:
+def _dtype(program: Sized, reduce: Reduce) -> str:
     """The dtype in which a sum is computed, and its parts are kept."""
     met = dtype_in(reduce.value, _dtypes(program))
-    met = computed_in({"whole": "s64", "fraction": "f32"}.get(met, met))
-    if kind in ("any", "all"):
-        return "bool"
-    if reduce.kind == "mean":
-        return met if met in FLOATS else "f32"
-    return "s64" if kind in ("sum", "prod") and met not in FLOATS else met
+    return summed_in(reduce.kind, computed_in({"whole": "s64", "fraction": "f32"}.get(met, met)))
 
 
 def _dtypes(program: Sized) -> dict[str, str]:

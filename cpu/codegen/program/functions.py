@@ -13,11 +13,12 @@ from __future__ import annotations
 from microkernels.tile.forms import Isa
 from microkernels.tile.lanes import shuffle_definition
 from microkernels.tile.transpose import definitions
+from tiling.program.dtypes import WIDTH
 
 # Elements of arrays, and of vectors, in C. A truth is an int of a lane: 0, or all bits.
 ELEMENT = {"f32": "float", "f64": "double", "f16": "_Float16", "bf16": "uint16_t", "bool": "int"}
 ELEMENT |= {"s64": "int64_t", "s32": "int", "s8": "int8_t", "u8": "uint8_t"}
-WIDTH = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "bool": 4, "s64": 8, "s32": 4, "s8": 1, "u8": 1}  # bytes of a lane
+LANE = WIDTH | {"bool": 4}  # bytes of a lane
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|"}
 COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -112,7 +113,7 @@ class Definitions:
         if dtype == "f32":
             return self.isa.vector_type
         name = "truths" if dtype == "bool" else f"{dtype}s"
-        size = self.isa.lanes * WIDTH[dtype]
+        size = self.isa.lanes * LANE[dtype]
         self.add(("type", dtype), f"typedef {ELEMENT[dtype]} {name} __attribute__((vector_size({size})));")
         return name
 
@@ -153,7 +154,7 @@ class Definitions:
 
     def comparison(self, function: str, left: str, right: str, dtype: str) -> str:
         """The truths of a comparison."""
-        if WIDTH[dtype] == 4:
+        if LANE[dtype] == 4:
             return f"({left} {COMPARED[function]} {right})"
         return f"{self.need(function, dtype)}({left}, {right})"
 
@@ -167,7 +168,7 @@ class Definitions:
         """The function that chooses lane by lane."""
         if dtype == "f32":
             return "choose"
-        wide = WIDTH[dtype] == 8
+        wide = LANE[dtype] == 8
         mask = self.vector("s64" if wide else "bool")
         lanes = f"__builtin_convertvector(lanes, {mask})" if wide else "lanes"
         body = f"const {mask} all = {lanes};\nreturn ({{T}})((all & ({mask})a) | (~all & ({mask})b));"
@@ -176,7 +177,7 @@ class Definitions:
     def compared(self, function: str, dtype: str) -> None:
         truths = self.vector("bool")
         value = f"a {COMPARED[function]} b"
-        value = f"__builtin_convertvector({value}, {truths})" if WIDTH[dtype] == 8 else f"({truths})({value})"
+        value = f"__builtin_convertvector({value}, {truths})" if LANE[dtype] == 8 else f"({truths})({value})"
         self.function(function, dtype, "{T} a, {T} b", f"return {value};", gives=truths)
 
     def lane_by_lane(self, function: str, dtype: str) -> None:
@@ -204,13 +205,9 @@ class Definitions:
         if wanted == "bf16":  # rounded to nearest even; what is no number stays none
             words = self.vector("s32")
             body = (
-                (
-                    f"const {words} all = ({words})v;\n"
-                    f"const {words} rounded = (all + 0x7fff + ((all >> 16) & 1)) >> 16, odd = (all >> 16) | 0x40;\n"
-                    f"return __builtin_convertvector((v == v & rounded) | (v != v & odd), {target});"
-                )
-                .replace("v == v & rounded", "(v == v) & rounded")
-                .replace("v != v & odd", "(v != v) & odd")
+                f"const {words} all = ({words})v;\n"
+                f"const {words} rounded = (all + 0x7fff + ((all >> 16) & 1)) >> 16, odd = (all >> 16) | 0x40;\n"
+                f"return __builtin_convertvector(((v == v) & rounded) | ((v != v) & odd), {target});"
             )
         elif dtype == "bf16":
             words = self.vector("s32")
@@ -228,7 +225,7 @@ class Definitions:
             combined = f"v {INFIX[function]} other"
         vector, lanes = self.vector(dtype), self.isa.lanes
         halves = [lanes >> step for step in range(1, lanes.bit_length())]
-        if WIDTH[dtype] == 4:
+        if LANE[dtype] == 4:
             self.pick()
             body = [f"{vector} other;"]
             for half in halves:

@@ -60,7 +60,12 @@ class ProgramPrinter(Printer):
     def written(self) -> set[str]:
         """The arrays that the kernel writes to."""
         invokes = (s.invoke for s in walk(self.kernel.body) if isinstance(s, Do))
-        places = {given.buffer for i in invokes for name, given in i.operands if isinstance(given, Address)}
+        places = {
+            given.buffer
+            for i in invokes
+            for name, given in i.operands
+            if isinstance(given, Address) and (name == "to" or i.instruction.name.startswith("store"))
+        }
         return places | {s.buffer for s in walk(self.kernel.body) if isinstance(s, Store)}
 
     def lines(self, body: Body, arrays: Mapping[str, str]) -> list[str]:

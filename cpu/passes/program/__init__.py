@@ -1,4 +1,4 @@
-"""The passes of programs without a product: each says by a rule how loops become fast ones.
+"""The passes of programs: each says by a rule how loops become fast ones.
 
 Read in this order:
 

@@ -50,7 +50,7 @@ def _bound(statement: Statement, threads: int) -> Body:
         body = rest
         for loop in reversed(loops[bound:]):
             body = (replace(loop, body=body),)
-        tasks = prod(map(_trips, loops[:bound]))
+        tasks = prod(map(trips, loops[:bound]))
         share = _runs(loops[:bound], tasks, workers, body)
         return (For(WORKER, ZERO, constant(workers), 1, (*rows, share), "core"),)
     for loop in reversed(loops):
@@ -77,7 +77,7 @@ def independent(loop: For) -> bool:
 def _enough(loops: list[For], workers: int) -> int:
     """How many of the outer loops to bind."""
     for bound in range(1, len(loops) + 1):
-        tasks = prod(map(_trips, loops[:bound]))
+        tasks = prod(map(trips, loops[:bound]))
         if -(-tasks // workers) * workers <= UNEVEN * tasks:
             return bound
     return len(loops)
@@ -94,21 +94,22 @@ def _runs(loops: list[For], tasks: int, workers: int, body: Body) -> For:
         return replace(loop, start=first * loop.step + loop.start, stop=stop, body=body)
     defines: list[Statement] = []
     for number, loop in enumerate(loops):
-        place = variable(TASK) // prod(map(_trips, loops[number + 1 :]))
+        place = variable(TASK) // prod(map(trips, loops[number + 1 :]))
         if number:
-            place = place % _trips(loop)
+            place = place % trips(loop)
         defines.append(Define(loop.name, place * loop.step + loop.start))
     return For(TASK, first, last, 1, (*defines, *body))
 
 
-def _trips(loop: For) -> int:
+def trips(loop: For) -> int:
+    """How many iterations a loop has."""
     return -(-(loop.stop - loop.start).offset // loop.step)
 
 
 def work(statement: Statement) -> int:
     """How many elements of buffers a statement touches, each time that it does."""
     if isinstance(statement, For):
-        return _trips(statement) * sum(map(work, statement.body))
+        return trips(statement) * sum(map(work, statement.body))
     inner = max((sum(map(work, block)) for block in inside(statement)), default=0)
     loads = (isinstance(part, Load) for operand in operands_of(statement) for part in parts_of(operand))
     return inner + isinstance(statement, Store) + sum(loads)

@@ -19,6 +19,7 @@ from functools import cached_property
 from itertools import groupby
 from math import inf
 
+from cpu.passes.program.bind_tasks import trips
 from cpu.passes.program.instructions import across
 from tiling.loops.functions import neutral
 from tiling.loops.index import LANE, ZERO, Index, Part, constant, variable
@@ -91,18 +92,14 @@ class _Splitting:
         return _Cost(self, None).of((statement,))
 
     def as_loop(self, loop: For) -> float:
-        return _trips(loop) * sum(self.best(inner) for inner in loop.body)
+        return trips(loop) * sum(self.best(inner) for inner in loop.body)
 
     def as_lanes(self, loop: For) -> float:
         split = _Split(loop, self.lanes, self.buffers)
         if not split.legal:
             return inf
-        vectors = -(-_trips(loop) // self.lanes)
+        vectors = -(-trips(loop) // self.lanes)
         return vectors * _Cost(self, split).of(loop.body) + ACROSS * len(split.reduced)
-
-
-def _trips(loop: For) -> int:
-    return (loop.stop - loop.start).offset // loop.step
 
 
 @dataclass(frozen=True)
@@ -117,7 +114,7 @@ class _Cost:
 
     def statement(self, statement: Statement) -> float:
         if isinstance(statement, For):
-            return _trips(statement) * self.of(statement.body)
+            return trips(statement) * self.of(statement.body)
         cost = 1 + sum(map(self.value, operands_of(statement)))  # 1: the loop around it
         if isinstance(statement, Store):
             cost += self.access(statement.buffer, statement.at, STORED)

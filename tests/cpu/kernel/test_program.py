@@ -75,7 +75,12 @@ def test_a_kernel_may_travel(add):
     assert again(A, B).tolist() == [10, 11, 12]
 
 
-@pytest.mark.parametrize("name", ["bits", "a", "constant"])
+def test_a_function_may_have_the_name_of_a_local_variable(add, tmp_path):
+    add.save(tmp_path, "a")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.c", "a.h", "a.so"}
+
+
+@pytest.mark.parametrize("name", ["bits", "choose", "constant", "arrays"])
 def test_a_name_of_the_text_is_no_name_of_the_function(add, name, tmp_path):
     with pytest.raises(ExportError, match="stands for something else"):
         add.save(tmp_path, name)

@@ -50,6 +50,10 @@ def test_the_record_is_pytorchs():
         ("softmax", ((2, 3),), {"axis": 5}, "there is no axis 5 of 2"),
         ("convolution", ((1, 4, 4, 3), (2, 5, 3, 3)), {}, "x has 3 channels, and the weights are for 5"),
         ("max_pool", ((4, 4),), {"window": 2}, "max_pool of (4, 4): not enough values to unpack"),
+        ("depth_to_space", ((1, 2, 2, 6),), {"block": 2}, "6 channels are no multiple of 2 x 2"),
+        ("max_pool", ((1, 4, 4, 3),), {"window": 2, "stride": 0}, "a window of 2 and a stride of 0 are at least 1"),
+        ("pad", ((5,),), {"before": (-1,), "after": (0,)}, "padding of (-1,) and (0,) is below 0"),
+        ("group_norm", ((1, 2, 2, 6), (6,), (6,)), {"groups": 4}, "6 channels are no multiple of 4 groups"),
         ("unary", ((1,) * 9,), {"function": "exp"}, "9 axes are more than the 6 that operators have names for"),
     ],
 )

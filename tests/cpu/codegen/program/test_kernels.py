@@ -254,7 +254,9 @@ def test_an_index_that_lies_outside_is_an_error_whatever_was_fused(text, shapes)
 
 
 def test_numbers_are_computed_in_the_dtype_of_what_they_meet():
-    program = sized(read("x: f64; u: f64; u[i] = i*0.1; y[i] = x[i] * (0.1*3.3) + u[i]"), {"i": 30})
+    program = sized(
+        read("x: f64; u: f64; u[i] = i*0.1; y[i] = x[i] * (0.1*3.3) + x[i] * (1/3) + sqrt(2) + u[i]"), {"i": 30}
+    )
     given = {"x": np.linspace(1, 2, 30)}
     np.testing.assert_allclose(outputs(program, "portable", given)["y"], evaluate(program, given)["y"], rtol=1e-15)
 
