@@ -1,7 +1,8 @@
 """Keeps compiled kernels on disk, so that each is compiled once per machine. `python -m cpu.cache` looks after them.
 
-One folder, under one limit, holds the libraries of a CPU (`cpu.runtime.library`), the cubins of a GPU
-(`gpu.runtime.compile`) and the results of other libraries' searches (`bench.peers.tvm_library`).
+One folder, under one limit, holds the libraries of a CPU (`cpu.runtime.library`), the header that gcc has read ahead
+(`cpu.runtime.headers`), the cubins of a GPU (`gpu.runtime.compile`) and the results of other libraries' searches
+(`bench.peers.tvm_library`).
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ _BUILD_SECONDS = 3600
 # A build folder that was made just now may not be locked yet.
 _NEW_SECONDS = 60
 _BUILD_PREFIX = "build-"
+HEADER = ".gch"
 # The suffix of an entry, and the suffix of its source, which lies beside it.
-_SOURCES = {".so": ".c", ".cubin": ".cu"}
-_FILE_NAME = re.compile(r"[0-9a-f]{64}\.(so|cubin|cu?)")
+_SOURCES = {".so": ".c", ".cubin": ".cu", HEADER: ".h"}
+_FILE_NAME = re.compile(r"[0-9a-f]{64}\.(so|cubin|gch|cu?|h)")
 _LIMIT = re.compile("[0-9]{1,40}|none")  # the largest size that the command line takes has fewer digits
 # An entry ends with a hash of its name and its content. A full disk, a power cut or a stray hand may damage or rename
 # it: then it is built again and never loaded. Code that is cut off in the middle would load, and crash when it runs.
@@ -52,7 +54,7 @@ class CacheError(RuntimeError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A compiled kernel on disk.
+    """A compiled kernel on disk, or a header that the compiler has read ahead.
 
     bytes: size of the entry and its source. used: when it was last used, in seconds since 1970. If a process was killed
     while it stored or deleted the entry, only the source may be there.
@@ -61,6 +63,11 @@ class Entry:
     path: Path
     bytes: int
     used: float
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether this is a kernel and no header."""
+        return self.path.suffix != HEADER
 
 
 def cache_folder() -> Path:

@@ -41,15 +41,17 @@ def main(arguments: list[str] | None = None) -> int:
 def _status(options: argparse.Namespace) -> str:
     found, now = entries(), time.time()
     total, limit = sum(entry.bytes for entry in found), limit_bytes()
+    kernels = sum(entry.is_kernel for entry in found)
     of_gpus = sum(entry.path.suffix == ".cubin" for entry in found)
     if options.json:
-        facts = {"folder": str(kernel_folder()), "kernels": len(found), "of_gpus": of_gpus, "bytes": total}
+        facts = {"folder": str(kernel_folder()), "kernels": kernels, "of_gpus": of_gpus, "bytes": total}
         return json.dumps(facts | {"limit_bytes": None if limit == math.inf else limit})
     lines = [
         ("folder", str(kernel_folder())),
         (
             "kernels",
-            f"{len(found)}, {f'{of_gpus} of them for GPUs, ' if of_gpus else ''}{_shown(total)} with their sources",
+            f"{kernels}, {f'{of_gpus} of them for GPUs, ' if of_gpus else ''}{_shown(total)} with their sources"
+            + " and the header that gcc has read ahead" * (kernels < len(found)),
         ),
         ("limit", "none" if limit == math.inf else f"{_shown(limit)}; beyond it those go that were used longest ago"),
     ]
@@ -84,8 +86,9 @@ def _held(size: int | float, gone: list[Entry]) -> str:
 
 
 def _deleted(gone: list[Entry]) -> str:
-    kernels = "kernel" if len(gone) == 1 else "kernels"
-    return f"deleted {len(gone)} compiled {kernels}, {_shown(sum(entry.bytes for entry in gone))}"
+    count = sum(entry.is_kernel for entry in gone)
+    kernels = "kernel" if count == 1 else "kernels"
+    return f"deleted {count} compiled {kernels}, {_shown(sum(entry.bytes for entry in gone))}"
 
 
 def _shown(count: float) -> str:

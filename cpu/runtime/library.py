@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from cpu.runtime.cache import CacheError, entry_path, kept
+from cpu.runtime.headers import read_ahead
 from cpu.runtime.toolchain import BASE_FLAGS, Compiler, compile_shared, find_compiler
 
 Opened = TypeVar("Opened")
@@ -43,7 +44,8 @@ def compiled(source: str, flags: tuple[str, ...], openmp: bool = False) -> bytes
     compiler = find_compiler()
 
     def make(path: Path) -> bytes:
-        compile_shared(compiler, source, path, flags, openmp)
+        ahead = read_ahead(compiler, source, flags, openmp, path.parent)
+        compile_shared(compiler, source, path, (*flags, *ahead), openmp)
         return path.read_bytes()
 
     return kept(_name(compiler, source, flags, openmp), source, make)

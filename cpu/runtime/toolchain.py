@@ -7,6 +7,7 @@ import functools
 import os
 import re
 import resource
+import select
 import shlex
 import shutil
 import signal
@@ -111,11 +112,22 @@ def compile_shared(compiler: Compiler, source: str, output: Path, flags: tuple[s
     COMPILE_BYTES. Raises ValueError for a flag that Tilewright never uses. Raises OSError if the folder of ``output``
     cannot be written or its disk is full.
     """
+    _compile(compiler.command, source, output, _checked(compiler, flags, openmp), ("-lm",))
+
+
+def compile_header(compiler: Compiler, source: str, output: Path, flags: tuple[str, ...], openmp: bool = False) -> None:
+    """Has gcc read the header `source` and write to ``output`` what it found, for compilations with the same flags.
+
+    Raises as `compile_shared` does.
+    """
+    _compile(compiler.command, source, output, (*_checked(compiler, flags, openmp), "-x", "c-header"))
+
+
+def _checked(compiler: Compiler, flags: tuple[str, ...], openmp: bool) -> tuple[str, ...]:
     forbidden = _FORBIDDEN.intersection(flags)
     if forbidden:
         raise ValueError(f"the flag {min(forbidden)} must not be used: name each ISA flag instead")
-    threads = ("-fopenmp",) if openmp and compiler.openmp else ()
-    _compile(compiler.command, source, output, (*BASE_FLAGS, *flags, *threads))
+    return *BASE_FLAGS, *flags, *(("-fopenmp",) if openmp and compiler.openmp else ())
 
 
 @functools.cache
@@ -177,12 +189,14 @@ def _has_openmp(command: tuple[str, ...]) -> bool:
     return True
 
 
-def _compile(command: tuple[str, ...], source: str, output: Path, flags: tuple[str, ...]) -> None:
+def _compile(
+    command: tuple[str, ...], source: str, output: Path, flags: tuple[str, ...], libraries: tuple[str, ...] = ()
+) -> None:
     output = output.absolute()
     with tempfile.TemporaryDirectory(prefix="compile-", dir=output.parent) as private:
         folder = Path(private)
         (folder / "kernel.c").write_text(source, encoding="utf-8")
-        arguments = [*command, *flags, "kernel.c", "-o", str(output), "-lm"]
+        arguments = [*command, *flags, "kernel.c", "-o", str(output), *libraries]
         # The compiler stays in our process group, so that Ctrl-C or killing a worker's group ends it too. A time-out
         # kills only the driver and orphans the compiler proper: the CPU limit ends that one. The messages go to a file,
         # because an orphan would hold a pipe open.
@@ -213,8 +227,8 @@ def _status(command: list[str], compiler: str, folder: Path, messages: IO[bytes]
         command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=messages, stderr=messages
     ) as process:
         try:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                return process.wait(_PATIENT_SECONDS)
+            if _ended(process, _PATIENT_SECONDS):
+                return process.wait()
             print(
                 f"the C compiler {compiler} has worked on one file for {_PATIENT_SECONDS} s; it is stopped after "
                 f"{COMPILE_SECONDS} s",
@@ -228,6 +242,20 @@ def _status(command: list[str], compiler: str, folder: Path, messages: IO[bytes]
         except BaseException:
             process.kill()
             raise
+
+
+def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Waits for the end of a process, so long at most. `Popen.wait` looks every 50 ms: a small kernel takes less."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # the system or this Python is older than that
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        return process.poll() is not None
+    try:
+        return bool(select.select([descriptor], [], [], seconds)[0])
+    finally:
+        os.close(descriptor)
 
 
 def _limit(kind: int, wanted: int) -> int:

@@ -1,0 +1,106 @@
+"""The header of intrinsics that gcc reads ahead: same machine code, and no harm where it cannot be had."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from cpu.runtime import headers, library
+from cpu.runtime.cache import clear, entries, keep_limit
+from cpu.runtime.cache_command import main
+from cpu.runtime.library import compiled
+from cpu.runtime.toolchain import ToolchainError, find_compiler
+
+FLAGS = ("-mavx2", "-mfma")
+SOURCE = """/* Adds. */
+#include <immintrin.h>
+#include <stdint.h>
+void add(const float *a, float *b) { _mm256_storeu_ps(b, _mm256_add_ps(_mm256_loadu_ps(a), _mm256_loadu_ps(b))); }
+"""
+
+pytestmark = [
+    pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="immintrin.h is of x86-64"),
+    pytest.mark.skipif(find_compiler().kind != "gcc", reason="gcc alone takes a header that was read ahead"),
+]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
+
+
+def kinds() -> str:
+    return " ".join(sorted(entry.path.suffix for entry in entries()))
+
+
+def given(tmp_path, source=SOURCE, flags=FLAGS, compiler=None) -> tuple[str, ...]:
+    """The flags that a compilation gets. Each call has a folder of its own, as each compilation."""
+    folder = tmp_path / f"build-{len(list(tmp_path.iterdir()))}"
+    folder.mkdir()
+    return headers.read_ahead(compiler or find_compiler(), source, flags, False, folder)
+
+
+def test_the_machine_code_is_the_same(monkeypatch):
+    ahead = compiled(SOURCE, FLAGS)
+    assert kinds() == ".gch .so"
+    clear()
+    monkeypatch.setattr(library, "read_ahead", lambda *_: ())
+    assert compiled(SOURCE, FLAGS) == ahead and kinds() == ".so"
+
+
+def test_gcc_takes_it(tmp_path):
+    """-Winvalid-pch and -Werror: gcc fails where it leaves out a header that lies on its path."""
+    assert compiled(SOURCE, (*FLAGS, "-Winvalid-pch", "-Werror"))
+    header = next(entry.path for entry in entries() if not entry.is_kernel)
+    header.write_bytes(b"another compiler's" + header.read_bytes())
+    with pytest.raises(ToolchainError, match="not a PCH file"):
+        compiled(SOURCE + "/* anew */", (*FLAGS, "-Winvalid-pch", "-Werror"))
+    compiled(SOURCE + "/* anew */", FLAGS)
+
+
+def test_each_set_of_flags_has_its_own(tmp_path):
+    assert all(given(tmp_path, flags=flags)[0] == "-I" for flags in (FLAGS, ("-mavx512f",), (*FLAGS, "-S"), FLAGS))
+    assert kinds() == ".gch .gch"
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["void f(void) {}\n", "#include <math.h>\n#include <immintrin.h>\n", "#include <stdint.h>\n", '#include "x.h"\n'],
+)
+def test_a_source_that_begins_with_another_header_gets_none(tmp_path, source):
+    assert given(tmp_path, source) == () and kinds() == ""
+
+
+def test_other_compilers_get_none(tmp_path):
+    assert given(tmp_path, compiler=replace(find_compiler(), kind="clang")) == () and kinds() == ""
+
+
+@pytest.mark.parametrize("full", ["limit", "disk"])
+def test_it_pushes_no_kernel_out(full, monkeypatch):
+    """Where the cache or the disk is small, kernels are compiled as ever."""
+    if full == "limit":
+        keep_limit(64 << 20)
+    else:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1 << 30, 1 << 30, 1 << 20))
+    compiled(SOURCE, FLAGS)
+    assert kinds() == ".so"
+
+
+def test_where_it_cannot_be_made_or_is_deleted_the_kernel_is_compiled_without(tmp_path, monkeypatch):
+    assert given(tmp_path)
+    clear()
+    assert given(tmp_path) == (), "the process believed it to be there still"
+    assert given(tmp_path), "and makes it again"
+    failing = replace(find_compiler(), arguments=("-include", "no-such-file.h"))
+    assert given(tmp_path, compiler=failing) == ()
+
+
+def test_the_command_counts_kernels_alone(capsys):
+    compiled(SOURCE, FLAGS)
+    assert main(["status"]) == 0
+    assert "kernels      1, " in capsys.readouterr().out
+    assert main(["clear"]) == 0
+    assert capsys.readouterr().out.startswith("deleted 1 compiled kernel, ")
