@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import index as whole_number
-from typing import SupportsIndex
+from typing import SupportsIndex, cast
 
 from tiling.dtypes import OUTPUT_DTYPE, dtype_of, output_dtype_of
 from tiling.problem import Problem, ProblemError
@@ -189,9 +189,9 @@ def _groups(groups: object, c: int, k: int) -> int:
 def _whole(op: str, name: str, value: object) -> int:
     """`value` as an int, whatever whole-number type it has (NumPy's too). A bool is an error."""
     try:
-        if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        if isinstance(value, bool):
             raise TypeError
-        return whole_number(value)
+        return whole_number(cast(SupportsIndex, value))
     except TypeError:
         raise ProblemError(f"{op}: {name}={value!r} must be a whole number") from None
 

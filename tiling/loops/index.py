@@ -106,7 +106,10 @@ class Index:
 
     def at(self, values: Mapping[str, int]) -> int:
         """The value where variables have these values."""
-        return sum(c * (values[t] if isinstance(t, str) else _part_at(t, values)) for t, c in self.terms) + self.offset
+        total = self.offset
+        for term, coefficient in self.terms:
+            total += coefficient * (values[term] if isinstance(term, str) else _part_at(term, values))
+        return total
 
     def replaced(self, by: Mapping[str, Index]) -> Index:
         """The index with other indices in place of variables."""

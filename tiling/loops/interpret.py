@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import add, lt
 from typing import Any
 
 import numpy as np
@@ -94,11 +95,11 @@ class Array:
 
     def place(self, at: tuple[int, ...]) -> tuple[int, ...]:
         """The place in the buffer of an index of the view. Raises Fault outside the buffer."""
-        place = tuple(start + index for start, index in zip(self.origin, at, strict=True))
-        if not all(0 <= index < extent for index, extent in zip(place, self.elements.shape)):
-            raise Fault(
-                f"{self.name}{list(place)} lies outside its {' x '.join(map(str, self.elements.shape))} elements"
-            )
+        shape, place = self.elements.shape, tuple(map(add, self.origin, at))
+        if not len(at) == len(place) == len(shape):
+            raise Fault(f"{self.name} has {len(shape)} dimensions, and {list(at)} is an index of {len(at)}")
+        if min(place, default=0) < 0 or not all(map(lt, place, shape)):
+            raise Fault(f"{self.name}{list(place)} lies outside its {' x '.join(map(str, shape))} elements")
         return place
 
     def moved(self, name: str, at: tuple[int, ...]) -> Array:
@@ -138,7 +139,9 @@ def interpret(kernel: Kernel, given: Mapping[str, np.ndarray], flags: Mapping[st
 
 
 def run(body: Body, scope: _Scope) -> None:
-    """Runs the statements of a block in a scope of its own."""
+    """Runs the statements of a block in a scope of its own. What names nothing needs none: most of an instruction."""
+    if len(body) == 1 and isinstance(body[0], Store | If | Do):
+        return _RUN[type(body[0])](body[0], scope)
     here = scope.inner()
     for statement in body:
         _RUN[type(statement)](statement, here)
@@ -164,7 +167,7 @@ def _for(statement: For, scope: _Scope) -> None:
 
 
 def _if(statement: If, scope: _Scope) -> None:
-    run(statement.body if all(holds(c, scope) for c in statement.conditions) else statement.otherwise, scope)
+    run(statement.body if all([holds(c, scope) for c in statement.conditions]) else statement.otherwise, scope)
 
 
 def holds(condition: Condition, scope: _Scope) -> bool:
@@ -317,29 +320,50 @@ _RUN: dict[type, Callable[..., None]] = {
 
 def value(node: Value, scope: _Scope) -> Given:
     """The scalar or vector that a value has here."""
-    if isinstance(node, Number):
-        number: Given = NUMPY[node.dtype](node.value)
-        return number
-    if isinstance(node, Position):
-        return np.int64(node.index.at(scope.numbers))
-    if isinstance(node, Choose):
-        return value(node.value if all(holds(c, scope) for c in node.conditions) else node.otherwise, scope)
-    if isinstance(node, Register):
-        found = scope.registers.get(node.name)
-        if found is None:
-            raise Fault(f"{node.name} is read before it has a value")
-        return found
-    if isinstance(node, Load):
-        array = scope.arrays[node.buffer]
-        if _is_vector(node.at, scope):
-            lanes = range(array.elements.shape[-1])
-            return np.array([_read(array, _at(node.at, scope, lane)) for lane in lanes])
-        return _read(array, _at(node.at, scope))
-    if isinstance(node, Apply):
-        return FUNCTIONS[node.function](*(value(argument, scope) for argument in node.arguments))
+    return _VALUE[type(node)](node, scope)
+
+
+def _number(node: Number, scope: _Scope) -> Given:
+    return NUMPY[node.dtype](node.value)
+
+
+def _position(node: Position, scope: _Scope) -> Given:
+    return np.int64(node.index.at(scope.numbers))
+
+
+def _choose(node: Choose, scope: _Scope) -> Given:
+    return value(node.value if all(holds(c, scope) for c in node.conditions) else node.otherwise, scope)
+
+
+def _register(node: Register, scope: _Scope) -> Given:
+    found = scope.registers.get(node.name)
+    if found is None:
+        raise Fault(f"{node.name} is read before it has a value")
+    return found
+
+
+def _load(node: Load, scope: _Scope) -> Given:
+    array = scope.arrays[node.buffer]
+    if _is_vector(node.at, scope):
+        lanes = range(array.elements.shape[-1])
+        return np.array([_read(array, _at(node.at, scope, lane)) for lane in lanes])
+    return _read(array, _at(node.at, scope))
+
+
+def _apply(node: Apply, scope: _Scope) -> Given:
+    return FUNCTIONS[node.function](*[value(argument, scope) for argument in node.arguments])
+
+
+def _invoke(node: Invoke, scope: _Scope) -> Given:
     found = invoked(node, scope)
     assert found is not None, f"{node.instruction.name} gives no value"
     return found
+
+
+_VALUE: dict[type, Callable[..., Given]] = {
+    **{Number: _number, Position: _position, Choose: _choose, Register: _register},
+    **{Load: _load, Apply: _apply, Invoke: _invoke},
+}
 
 
 def invoked(invoke: Invoke, scope: _Scope) -> np.ndarray | None:
@@ -398,9 +422,9 @@ def _read(array: Array, at: tuple[int, ...]) -> Given:
 
 def _is_vector(at: tuple[Index, ...], scope: _Scope) -> bool:
     """Whether an access outside any loop over lanes is one to a register of all its lanes."""
-    return "lane" not in scope.numbers and any(index.coefficient("lane") for index in at)
+    return "lane" not in scope.numbers and any(term == "lane" for index in at for term, _ in index.terms)
 
 
 def _at(indices: tuple[Index, ...], scope: _Scope, lane: int | None = None) -> tuple[int, ...]:
     numbers = scope.numbers if lane is None else {**scope.numbers, "lane": lane}
-    return tuple(index.at(numbers) for index in indices)
+    return tuple([index.at(numbers) for index in indices])
