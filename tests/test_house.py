@@ -16,6 +16,7 @@ ROOMS = {
     "tiling": set(),
     "tiling.loops": {"tiling"},
     "tiling.program": {"tiling", "tiling.loops"},
+    "tiling.program.rewrite": {"tiling", "tiling.loops", "tiling.program"},
     "tiling.rewrite": {"tiling", "tiling.loops"},
     "tiling.suites": set(),
     "tiling.text": {"tiling", "tiling.rewrite", "tiling.suites"},

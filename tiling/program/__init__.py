@@ -10,10 +10,7 @@ Read in this order:
     dtypes       in which dtype values meet
     infer        extents, shapes and dtypes of a program; checks every index
     operators    the operators of networks, each a program
-    inline       computes maps where they are read
-    transpose_operands  operands of products the other way round
-    split_sums   long sums in parts
-    rename       a program with other names
+    rewrite      equal programs that are faster to compute
     group        which statements are computed row by row
     lower        a program as plain loops
 """

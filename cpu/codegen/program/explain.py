@@ -10,8 +10,8 @@ from tiling.loops.language import Alloc, For, Kernel, walk
 from tiling.program.dtypes import WIDTH
 from tiling.program.group import Group, groups
 from tiling.program.infer import Sized
-from tiling.program.inline import inlined, kept_because
-from tiling.program.split_sums import split_sums
+from tiling.program.rewrite.inline import inlined, kept_because
+from tiling.program.rewrite.split_sums import split_sums
 
 
 def explained(program: Sized, isa: Isa, threads: int) -> list[str]:

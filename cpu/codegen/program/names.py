@@ -9,7 +9,7 @@ from itertools import count
 from cpu.codegen.taken_names import is_taken
 from tiling.program.infer import Sized
 from tiling.program.language import DTYPES
-from tiling.program.rename import renamed
+from tiling.program.rewrite.rename import renamed
 
 # Names of the file, and of loops: functions of vectors by their endings, and what passes make of a name.
 _WORDS = "lane each worker task outside note bits vec vec_at spread places truths constant choose dynamic arrays sum"

@@ -21,10 +21,10 @@ from cpu.passes.program.vectors import vectors
 from microkernels.tile.forms import Isa
 from tiling.loops.language import Kernel
 from tiling.program.infer import Sized
-from tiling.program.inline import inlined
 from tiling.program.lower import lower
-from tiling.program.split_sums import split_sums
-from tiling.program.transpose_operands import transposed_operands
+from tiling.program.rewrite.inline import inlined
+from tiling.program.rewrite.split_sums import split_sums
+from tiling.program.rewrite.transpose_operands import transposed_operands
 
 PASSES: tuple[tuple[str, Callable[[Kernel, Isa, int], Kernel]], ...] = (
     ("share loops", lambda kernel, isa, threads: share_loops(kernel)),

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from cpu.reference.programs import evaluate
 from tests.support.programs import inputs_of, random_program
 from tiling.program.infer import sized
-from tiling.program.inline import inlined
 from tiling.program.read import read
+from tiling.program.rewrite.inline import inlined
 
 
 def after(text, extents=None, shapes=None, **options):

@@ -13,8 +13,8 @@ from math import prod
 
 from tiling.program.infer import Array, Sized
 from tiling.program.language import Access, Dim, Expression, Program, Reduce, Statement
-from tiling.program.rename import with_accesses
-from tiling.program.split_sums import free_name
+from tiling.program.rewrite.rename import with_accesses
+from tiling.program.rewrite.split_sums import free_name
 
 # A transposition costs about as much as reading an array three times. Of short sums the one across lanes costs more
 # than the products; with fewer neighbours a vector would not be full.

@@ -15,8 +15,8 @@ from tiling.loops.functions import neutral
 from tiling.program.dtypes import computed_in, dtype_in, summed_in
 from tiling.program.functions import COMBINE
 from tiling.program.infer import Array, Sized
-from tiling.program.inline import has_gather, with_dims
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Program, Reduce, Statement
+from tiling.program.rewrite.inline import has_gather, with_dims
 
 # A sum of fewer points is over before other cores have begun; as many outputs can be shared among cores themselves.
 LEAST_POINTS, MOST_OUTPUTS = 1 << 18, 16

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tiling.program.split_sums as split
+import tiling.program.rewrite.split_sums as split
 from cpu.reference.programs import evaluate
 from tests.support.programs import inputs_of, random_program
 from tiling.program.infer import Sized, sized

@@ -1,0 +1,8 @@
+"""Rewrites of a program into an equal one that is faster to compute, in this order:
+
+    inline              computes maps where they are read
+    transpose_operands  operands of products the other way round
+    split_sums          long sums in parts
+
+`rename` gives a program other names of arrays and dims, or has it read other elements.
+"""
