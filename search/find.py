@@ -20,7 +20,7 @@ from search.tuner import store
 from search.tuner.target import Target
 from search.tuner.tune import AnyScheme, Measured, Stage, TuningError
 from tiling.machine import Timing
-from tiling.problem import Problem, ProblemError
+from tiling.problem import Problem
 from tiling.text.shapes import canonical
 
 if TYPE_CHECKING:
@@ -113,42 +113,20 @@ def find(
     """
     backend = backend_of(target)
     problem = backend.problem(problem)
-    if tune == "measure" and scheme is None and backend.kind(tune, problem) is None:
-        raise ProblemError(f'nothing is timed on {target.name}: tune="model" takes the choice of the model')
     if scheme is not None:
         found = _exactly(backend, backend.parsed(problem, scheme))
+    elif recall and (kept := _recalled(backend, problem, tune)):
+        return _told(kept)
+    elif tune == "measure":
+        return _told(
+            _measured(*(backend, problem, budget, verify), trials=trials, seed=seed, forget=forget, progress=progress)
+        )
     else:
-        kept = _recalled(backend, problem, tune) if recall else None
-        if kept:
-            return _told(kept)
-        started = time.monotonic()
-        progress(Stage("listing candidates"))
-        candidates = backend.candidates(problem)
-        if not candidates:
-            raise TuningError(f"no schedule of {problem} fits {target.device or target.isa}")
-        listing = time.monotonic() - started
-        tell(SCHEMES, lambda: "\n".join(candidate.text for candidate in candidates))
-        if tune == "measure":
-            return _told(
-                _measured(
-                    backend,
-                    candidates,
-                    listing,
-                    budget,
-                    verify,
-                    trials=trials,
-                    seed=seed,
-                    forget=forget,
-                    progress=progress,
-                )
-            )
-        chosen = backend.first_built(candidates)
-        compiling = time.monotonic() - started - listing
-        found = Found(backend, chosen, ranked=candidates, listing=listing, measuring=compiling)
+        found = _predicted(backend, problem, progress)
     if verify and not target.absent:
         progress(Stage("checking"))
-        with closing(backend.evaluator(problem)) as evaluator:
-            verdict = evaluator.verify(found.scheme, VERDICT_SECONDS, seed)
+        with closing(backend.checker(problem)) as checker:
+            verdict = checker.verify(found.scheme, VERDICT_SECONDS, seed)
         found = replace(found, verdict=verdict, timing=verdict.timing)
     return _told(found)
 
@@ -163,10 +141,27 @@ def _recalled(backend: Backend, problem: Problem, tune: str) -> Found | None:
     return Found(backend, kept[0], kept[1], ranked=(kept[0],), recalled=True) if kept else None
 
 
+def _listed(backend: Backend, problem: Problem, progress: Callable[[Stage], None]) -> tuple[Sequence[AnyScheme], float]:
+    """The candidates, and the seconds that listing them took. Raises TuningError where there are none."""
+    started = time.monotonic()
+    progress(Stage("listing candidates"))
+    candidates = backend.candidates(problem)
+    if not candidates:
+        raise TuningError(f"no schedule of {problem} fits {backend.target.device or backend.target.isa}")
+    tell(SCHEMES, lambda: "\n".join(candidate.text for candidate in candidates))
+    return candidates, time.monotonic() - started
+
+
+def _predicted(backend: Backend, problem: Problem, progress: Callable[[Stage], None]) -> Found:
+    candidates, listing = _listed(backend, problem, progress)
+    started = time.monotonic()
+    chosen = backend.first_built(candidates)
+    return Found(backend, chosen, ranked=candidates, listing=listing, measuring=time.monotonic() - started)
+
+
 def _measured(
     backend: Backend,
-    candidates: Sequence[AnyScheme],
-    listing: float,
+    problem: Problem,
     budget: float,
     verify: bool,
     *,
@@ -175,7 +170,8 @@ def _measured(
     forget: bool,
     progress: Callable[[Stage], None],
 ) -> Found:
-    with closing(backend.evaluator(candidates[0].problem)) as evaluator:
+    with closing(backend.evaluator(problem)) as evaluator:
+        candidates, listing = _listed(backend, problem, progress)
         progress(Stage("starting"))
         evaluator.ready()
         started = time.monotonic()

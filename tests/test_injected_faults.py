@@ -49,7 +49,7 @@ FAULTS = {
 # Those for which the machine may be at fault: they are tried again.
 AGAIN = ("hang", "killed", "compiler hangs", "compiler killed")
 # Seconds that what is sound gets, on a busy machine too; what hangs takes as long.
-PATIENCE = 20.0
+PATIENCE = 10.0
 BUDGET = 300.0
 SHAPE = "c=8,h=12,w=12,k=16,r=3,s=3,pad=1"
 PROBLEM = conv2d(c=8, h=12, w=12, k=16, r=3, s=3, padding=1)

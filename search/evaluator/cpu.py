@@ -172,6 +172,9 @@ class CpuBackend:
     def evaluator(self, problem: Problem) -> CpuEvaluator:
         return CpuEvaluator(self.job, self.environment)
 
+    def checker(self, problem: Problem) -> CpuEvaluator:
+        return self.evaluator(problem)
+
     @property
     def environment(self) -> dict[str, str]:
         """The environment of workers.

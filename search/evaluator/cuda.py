@@ -65,6 +65,9 @@ class CudaBackend(GpuBackend):
         _ = self.compiler  # what is missing is said before anything is tried
         return CudaEvaluator(problem, self.device.architecture)
 
+    def checker(self, problem: Problem) -> CudaEvaluator:
+        return self.evaluator(problem)
+
 
 @dataclass
 class CudaEvaluator:

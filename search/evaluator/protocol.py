@@ -71,23 +71,27 @@ class Details:
     lacking: tuple[str, ...] = ()
 
 
-class Evaluator(Protocol):
+class Checker(Protocol):
+    """Makes the last check of a kernel."""
+
+    def close(self) -> None:
+        """Ends what the check needed."""
+
+    def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
+        """The last check, in a new process: small integers, reals of `seed`, and a timing. Raises CandidateError."""
+
+
+class Evaluator(Checker, Protocol):
     """Tries the candidates of one problem, in processes of its own."""
 
     def ready(self) -> None:
         """Starts what every candidate needs. The budget begins afterwards. Raises WorkerError."""
-
-    def close(self) -> None:
-        """Ends the processes."""
 
     def prepare(self, schemes: Sequence[AnyScheme], patience: float) -> dict[str, str]:
         """Compiles schemes on all cores, ready for measuring; by text, why some are of no use."""
 
     def measure(self, scheme: AnyScheme, seconds: float, patience: float) -> Timing | str:
         """Checks one scheme on small integers and times it; or the reason why there is no timing."""
-
-    def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
-        """The last check, in a new process: small integers, reals of `seed`, and a timing. Raises CandidateError."""
 
 
 class Backend(Protocol):
@@ -133,10 +137,10 @@ class Backend(Protocol):
         """The scheme as a callable kernel that holds the timing of a search."""
 
     def evaluator(self, problem: Problem) -> Evaluator:
-        """The evaluator for the candidates of a problem of `problem()`."""
+        """The evaluator for the candidates of a problem of `problem()`. Raises ProblemError where nothing is timed."""
 
-    def job(self, scheme: AnyScheme) -> dict[str, Any]:
-        """The arguments that functions in this target's workers take for a scheme."""
+    def checker(self, problem: Problem) -> Checker:
+        """What makes the last check of a kernel for a problem of `problem()`."""
 
     def definition_error(self, scheme: AnyScheme, seed: int) -> float | None:
         """The largest error of a direct convolution on the data of `verify`; None where the scheme is one."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +14,7 @@ from gpu.codegen.program import Source
 from gpu.twin.launch import TwinError, run_on_twin
 from search.evaluator.gpu import GpuBackend
 from search.evaluator.gpu_check import exact_case
-from search.evaluator.protocol import Verdict, direct
+from search.evaluator.protocol import Evaluator, Verdict, direct
 from search.tuner.tune import AnyScheme
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
@@ -25,7 +23,6 @@ from tiling.scheme import Scheme
 
 # Multiply-adds. The twin takes seconds for so many in a cubic product, and two minutes where a tile is nearly all edge.
 MOST_ON_TWIN = 1 << 27
-_NO_TIME = "the twin runs a GPU's kernel on this CPU: its time says nothing"
 
 
 @dataclass(frozen=True)
@@ -82,27 +79,19 @@ class TwinBackend(GpuBackend):
     def build(self, scheme: AnyScheme, timing: Timing | None = None) -> TwinKernel:
         return TwinKernel(emit(direct(scheme)))
 
-    def job(self, scheme: AnyScheme) -> dict[str, Any]:
-        return {}
+    def evaluator(self, problem: Problem) -> Evaluator:
+        # A GPU's kernel on a CPU: its time would say nothing.
+        raise ProblemError(f'nothing is timed on {self.target.name}: tune="model" takes the choice of the model')
 
-    def evaluator(self, problem: Problem) -> TwinEvaluator:
-        return TwinEvaluator()
+    def checker(self, problem: Problem) -> TwinChecker:
+        return TwinChecker()
 
 
-class TwinEvaluator:
+class TwinChecker:
     """Checks a kernel on the twin, in this process, since the twin itself catches what a kernel does wrong."""
-
-    def ready(self) -> None:
-        """There is nothing to start."""
 
     def close(self) -> None:
         """There is nothing to end."""
-
-    def prepare(self, schemes: Sequence[AnyScheme], patience: float) -> dict[str, str]:
-        return dict.fromkeys((scheme.text for scheme in schemes), _NO_TIME)
-
-    def measure(self, scheme: AnyScheme, seconds: float, patience: float) -> str:
-        return _NO_TIME
 
     def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
         case = exact_case(scheme.problem, seed)
