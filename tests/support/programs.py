@@ -6,11 +6,22 @@ from random import Random
 
 import numpy as np
 
-from tiling.loops.interpret import NUMPY
+from cpu.passes.program.order import stages
+from microkernels.tile.isa import AVX512F
+from tiling.loops.interpret import NUMPY, interpret
+from tiling.loops.language import Kernel
+from tiling.loops.listing import listing
 from tiling.program.infer import Sized, sized
 from tiling.program.language import Access, Apply, Declaration, Dim, Expression, Number, Program, Reduce, Statement
+from tiling.program.read import read
 
 SOFTMAX = "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / d[i]"
+# {mask}: a condition on i and j.
+_SCORES = "s[i,j] = sum[c] q[i,c] * k[j,c]; "
+MASKED_ATTENTION = (
+    _SCORES + "t[i,j] = where({mask}, s[i,j], -inf); m[i] = max[j] t[i,j]; e[i,j] = exp(t[i,j] - m[i]); "
+    "d[i] = sum[j] e[i,j]; a[i,c] = sum[j] e[i,j] * v[j,c]; y[i,c] = a[i,c] / d[i]"
+)
 ATTENTION = (
     "s[h,i,j] = sum[c] q[h,i,c] * k[h,j,c]; t[h,i,j] = s[h,i,j] * 0.125; m[h,i] = max[j] t[h,i,j]; "
     "e[h,i,j] = exp(t[h,i,j] - m[h,i]); d[h,i] = sum[j] e[h,i,j]; a[h,i,c] = sum[j] e[h,i,j] * v[h,j,c]; "
@@ -152,3 +163,27 @@ class _Drawing:
         if draw < 0.6:
             one = Apply("add", (Apply("mul", (Number(self.random.choice((-1, 1, 2))), one)), Dim(dims[-1])))
         return Apply("sub", (one, Number(1))) if self.random.random() < 0.3 else one
+
+
+# ---- loops of programs
+
+
+def interpreted(program: Sized, kernel: Kernel, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The outputs by the interpreter."""
+    outputs = tuple(array for array in program.assigned if array.name in program.outputs)
+    buffers = dict(zip((*program.inputs, *outputs), kernel.arrays))
+    given = {b.name: stored(arrays.get(a.name, np.zeros(a.shape)), a.dtype) for a, b in buffers.items()}
+    with np.errstate(all="ignore"):
+        interpret(kernel, given)
+    return {array.name: numbers(given[buffers[array].name], array.dtype) for array in outputs}
+
+
+def after(name: str, text: str, threads: int = 1, **sizes: tuple[int, ...] | int) -> Kernel:
+    """The loops of a program after a pass, for vectors of 16 lanes. sizes: the shapes of inputs and extents of dims."""
+    shapes = {name: size for name, size in sizes.items() if isinstance(size, tuple)}
+    extents = {name: size for name, size in sizes.items() if isinstance(size, int)}
+    return dict(stages(sized(read(text), extents, shapes), AVX512F, threads))[name]
+
+
+def lines(kernel: Kernel) -> list[str]:
+    return [line.strip() for line in listing(kernel).splitlines()]

@@ -198,7 +198,8 @@ class Alloc:
 class For:
     """`body` for start, start + step, … below stop. A loop of another kind than "serial" may run in any order.
 
-    dim: the dim of the problem that the loop walks, "" for none.
+    dim: the dim of the problem that the loop walks, "" for none. limit: iterations from there on change nothing that
+    is needed, so a pass may end the loop there; None where all are needed.
     """
 
     name: str
@@ -208,6 +209,7 @@ class For:
     body: Body
     kind: str = "serial"
     dim: str = ""
+    limit: Index | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,8 +494,8 @@ def with_blocks(statement: Statement, change: Callable[[Body], Body]) -> Stateme
     """The statement with `change` applied to the blocks directly inside it."""
     # Written out: `dataclasses.replace` takes ten times as long, and passes do little else.
     if isinstance(statement, For):
-        body = change(statement.body)
-        return For(statement.name, statement.start, statement.stop, statement.step, body, statement.kind, statement.dim)
+        s, body = statement, change(statement.body)
+        return For(s.name, s.start, s.stop, s.step, body, s.kind, s.dim, s.limit)
     if isinstance(statement, If):
         return If(statement.conditions, change(statement.body), change(statement.otherwise))
     if isinstance(statement, (Stage, Team)):

@@ -147,7 +147,8 @@ def _statement(statement: Statement) -> Iterator[str]:
 def _loop(loop: For) -> str:
     step = "" if loop.step == 1 else f" by {loop.step}"
     kind = "" if loop.kind == "serial" else f", {loop.kind}"
-    return f"for {loop.name} in {_end(loop.start)}..{_end(loop.stop)}{step}{kind}:"
+    needed = "" if loop.limit is None else f", needed below {loop.limit}"
+    return f"for {loop.name} in {_end(loop.start)}..{_end(loop.stop)}{step}{kind}{needed}:"
 
 
 def _end(index: Index) -> str:

@@ -122,7 +122,8 @@ def _own_indices(statement: Statement, change: ChangeIndex) -> Statement:
     if isinstance(statement, Stage):
         statement = replace(statement, part=tuple(replace(a, start=change(a.start)) for a in statement.part))
     if isinstance(statement, For):
-        statement = replace(statement, start=change(statement.start), stop=change(statement.stop))
+        limit = None if statement.limit is None else change(statement.limit)
+        statement = replace(statement, start=change(statement.start), stop=change(statement.stop), limit=limit)
     return with_blocks(statement, lambda body: tuple(_own_indices(s, change) for s in body))
 
 

@@ -12,5 +12,6 @@ Read in this order:
     operators    the operators of networks, each a program
     rewrite      equal programs that are faster to compute
     group        which statements are computed row by row
+    limits       where loops may end early
     lower        a program as plain loops
 """

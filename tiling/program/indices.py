@@ -5,7 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tiling.loops.index import Index, Range, applied, constant, variable
+from tiling.loops.language import Inside
 from tiling.program.language import Apply, Dim, Expression, Number, Statement, parts
+
+# A comparison of a with b: that sign * (a - b) lies from low on, and below high.
+_BOUNDS: dict[str, tuple[int, int, int | None]] = {
+    **{"lt": (-1, 1, None), "le": (-1, 0, None), "gt": (1, 1, None), "ge": (1, 0, None), "eq": (1, 0, 1)},
+}
+
+
+def tests(condition: Expression, ranges: Mapping[str, Range]) -> tuple[Inside, ...]:
+    """A condition on positions as bounds of indices; none where it is another one. ranges: of every dim."""
+    if not isinstance(condition, Apply):
+        return ()
+    if condition.function == "and":
+        both = tuple(tests(each, ranges) for each in condition.arguments)
+        return both[0] + both[1] if all(both) else ()
+    if condition.function not in _BOUNDS:
+        return ()
+    left, right = (affine(each) for each in condition.arguments)
+    if left is None or right is None:
+        return ()
+    sign, low, high = _BOUNDS[condition.function]
+    return (Inside(from_zero((left - right) * sign, ranges), low, high),)
 
 
 def is_window(index: Expression, statement: Statement) -> bool:

@@ -13,7 +13,7 @@ in which it is computed (`tiling.program.dtypes`), and casts stand where two dty
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from math import prod
@@ -26,25 +26,22 @@ from tiling.loops.rewrite import parts_of
 from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, promoted, real, summed_in
 from tiling.program.functions import COMBINE, FUNCTIONS, REAL, SAME, TRUTH
 from tiling.program.group import Group, groups
-from tiling.program.indices import affine, from_zero
+from tiling.program.indices import affine, from_zero, tests
 from tiling.program.infer import Array, Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Reduce, Statement
-
-# A comparison of a with b: that sign * (a - b) lies from low on, and below high.
-_BOUNDS: dict[str, tuple[int, int, int | None]] = {
-    **{"lt": (-1, 1, None), "le": (-1, 0, None), "gt": (1, 1, None), "ge": (1, 0, None), "eq": (1, 0, 1)},
-}
+from tiling.program.limits import limits
 
 
 def lower(program: Sized) -> Kernel:
     """The kernel of a program: its inputs, then its outputs, as arrays in the order of the arguments."""
-    found, numbers = groups(program), count()
+    found, numbers, known = groups(program), count(), limits(program)
     near = {name for group in found for name in (*group.rows, *program.outputs)}
     body: list[loops.Statement] = [Alloc(buffer(program, a)) for a in program.assigned if a.name not in near]
     for group in found:
         inside: list[loops.Statement] = [Alloc(_row(program, group, name)) for name in group.rows]
         for statement in group.statements:
-            inside += _Statement(program, group, statement, numbers).loops()
+            ends = {dim: limit for (array, dim), limit in known.items() if array == statement.array}
+            inside += _Statement(program, group, statement, ends, numbers).loops()
         body += _over(program, group.dims, tuple(inside))
     outputs = (array for array in program.assigned if array.name in program.outputs)
     return Kernel(tuple(buffer(program, array) for array in (*program.inputs, *outputs)), tuple(body))
@@ -65,10 +62,10 @@ def register(name: str, dtype: str) -> Buffer:
     return Buffer(name, (1,), ("number",), dtype, "registers")
 
 
-def _over(program: Sized, dims: tuple[str, ...], body: Body) -> Body:
-    """Loops over dims around a block, the first outermost."""
+def _over(program: Sized, dims: tuple[str, ...], body: Body, ends: Mapping[str, Index] | None = None) -> Body:
+    """Loops over dims around a block, the first outermost. ends: where loops may end early."""
     for dim in reversed(dims):
-        body = (For(dim, ZERO, constant(program.extents[dim]), 1, body, dim=dim),)
+        body = (For(dim, ZERO, constant(program.extents[dim]), 1, body, dim=dim, limit=(ends or {}).get(dim)),)
     return body
 
 
@@ -94,16 +91,18 @@ def called(program: Sized, array: str) -> str:
 class _Statement:
     """One statement on its way. read: the statements that read indices, before the value that uses them.
 
-    numbers: of new names.
+    ends: where loops over dims may end early. numbers: of new names.
     """
 
     program: Sized
     group: Group
     statement: Statement
+    ends: Mapping[str, Index]
     numbers: Iterator[int]
 
     def __post_init__(self) -> None:
         self.read: list[Read] = []
+        self.ranges = {dim: (0, extent - 1) for dim, extent in self.program.dims}
         self.dtypes = {array.name: array.dtype for array in (*self.program.inputs, *self.program.assigned)}
 
     def loops(self) -> Body:
@@ -114,7 +113,10 @@ class _Statement:
         else:
             value = self.value(statement.value, self.meeting(statement.value))
             body = (*self.read, self.stored(at, value, self.meeting(statement.value)))
-        return _over(self.program, tuple(dim for dim in statement.dims if dim not in self.group.dims), body)
+        return self.over(tuple(dim for dim in statement.dims if dim not in self.group.dims), body)
+
+    def over(self, dims: tuple[str, ...], body: Body) -> Body:
+        return _over(self.program, dims, body, self.ends)
 
     def stored(self, at: tuple[Index, ...], value: Value, dtype: str) -> Store:
         """The value of an element in the dtype of its array."""
@@ -146,7 +148,7 @@ class _Statement:
         if reduce.kind == "mean":
             points = prod(self.program.extents[dim] for dim in reduce.dims)
             found = loops.Apply("div", (found, loops.Number(points, dtype)))
-        inside = _over(self.program, reduce.dims, (*self.read, Store(acc, (ZERO,), taken)))
+        inside = self.over(reduce.dims, (*self.read, Store(acc, (ZERO,), taken)))
         return (Alloc(register(acc, dtype)), Store(acc, (ZERO,), begun), *inside, self.stored(at, found, dtype))
 
     def position(self, reduce: Reduce, at: tuple[Index, ...], met: str) -> Body:
@@ -167,7 +169,7 @@ class _Statement:
             Alloc(register(where_name, "s64")),
             Store(best_name, (ZERO,), loops.Number(begin, met)),
             Store(where_name, (ZERO,), loops.Number(0, "s64")),
-            *_over(self.program, reduce.dims, (*self.read, found, kept)),
+            *self.over(reduce.dims, (*self.read, found, kept)),
             self.stored(at, where, "s64"),
         )
 
@@ -213,32 +215,16 @@ class _Statement:
 
     def chosen(self, condition: Expression, values: tuple[Expression, ...], dtype: str) -> Choose | None:
         """A choice by positions alone, which most vectors make as a whole; None for another one."""
-        tests = self.tests(condition)
+        chosen_by = tests(condition, self.ranges)
         value, otherwise = (self.converted(each, dtype) for each in values)
         guarded = any(isinstance(part, Choose) for part in (*parts_of(value), *parts_of(otherwise)))
         gathered = any(isinstance(part, Load) and self.reads(part) for part in parts_of(value))
-        return Choose(tests, value, otherwise) if tests and not guarded and not gathered else None
+        return Choose(chosen_by, value, otherwise) if chosen_by and not guarded and not gathered else None
 
     def reads(self, load: Load) -> bool:
         """Whether an index of an element is read from an array."""
         names = {read.name for read in self.read}
         return any(not names.isdisjoint(index.names()) for index in load.at)
-
-    def tests(self, condition: Expression) -> tuple[Inside, ...]:
-        """A condition on positions as bounds of indices; none where it is another one."""
-        if not isinstance(condition, Apply):
-            return ()
-        if condition.function == "and":
-            both = tuple(self.tests(each) for each in condition.arguments)
-            return both[0] + both[1] if all(both) else ()
-        if condition.function not in _BOUNDS:
-            return ()
-        left, right = (affine(each) for each in condition.arguments)
-        if left is None or right is None:
-            return ()
-        sign, low, high = _BOUNDS[condition.function]
-        ranges = {dim: (0, extent - 1) for dim, extent in self.program.dims}
-        return (Inside(from_zero((left - right) * sign, ranges), low, high),)
 
     def converted(self, argument: Expression, dtype: str) -> Value:
         """An argument in the dtype in which all arguments meet."""
@@ -267,10 +253,9 @@ class _Statement:
 
     def inside(self, index: Index, extent: int) -> Inside | None:
         """The test that an index lies inside an axis; None where it always does."""
-        ranges = {dim: (0, extent - 1) for dim, extent in self.program.dims}
-        if not set(index.names()) <= set(ranges):
+        if not set(index.names()) <= set(self.ranges):
             return Inside(index, 0, extent)  # it depends on elements of arrays
-        low, high = index.within(ranges)
+        low, high = index.within(self.ranges)
         if low >= 0 and high < extent:
             return None
         return Inside(index, 0 if low < 0 else None, extent if high >= extent else None)
@@ -279,7 +264,7 @@ class _Statement:
         """An index. What depends on elements of arrays is read before."""
         found = affine(index)
         if found is not None:
-            return from_zero(found, {dim: (0, extent - 1) for dim, extent in self.program.dims})
+            return from_zero(found, self.ranges)
         value = self.value(_wide(index), "s64")
         known = next((read for read in self.read if read.value == value), None)
         if known is None:

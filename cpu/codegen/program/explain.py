@@ -10,6 +10,7 @@ from tiling.loops.language import Alloc, For, Kernel, walk
 from tiling.program.dtypes import WIDTH
 from tiling.program.group import Group, groups
 from tiling.program.infer import Sized
+from tiling.program.limits import limits
 from tiling.program.rewrite.inline import inlined, kept_because
 from tiling.program.rewrite.split_sums import split_sums
 
@@ -22,6 +23,10 @@ def explained(program: Sized, isa: Isa, threads: int) -> list[str]:
     found = [f"{name} is computed where it is read, and stored nowhere" for name in gone]
     for group in groups(short):
         found += _of_group(short, group)
+    ends: dict[tuple[str, str], list[str]] = {}
+    for (array, dim), limit in limits(short).items():
+        ends.setdefault((dim, str(limit)), []).append(array)
+    found += [f"loops over {dim} for {' '.join(arrays)} end at {end}" for (dim, end), arrays in ends.items()]
     found += [f"{name} stays a statement of its own: {why}" for name, why in kept_because(short)]
     parts = split_sums(short)
     whole = {statement.array for statement in short.program.statements}

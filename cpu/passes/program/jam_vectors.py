@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cpu.passes.program.bind_tasks import independent
+from cpu.passes.program.bound_loops import reaching
 from tiling.loops.index import Index, constant, variable
 from tiling.loops.language import (
     Alloc,
@@ -85,6 +86,8 @@ def together(body: Body, copies: list[Copy]) -> Body:
     found: list[Statement] = []
     for statement in body:
         if isinstance(statement, (For, If)) and not (isinstance(statement, For) and statement.kind == "vector"):
+            if isinstance(statement, For):
+                statement = reaching(statement, copies[-1].loop, copies[-1].number * copies[-1].apart)
             found.append(with_blocks(statement, lambda block: together(block, copies)))
         else:
             found += [copy.of(statement) for copy in copies]

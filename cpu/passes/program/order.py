@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from cpu.passes.program.bind_tasks import bind_tasks
+from cpu.passes.program.bound_loops import bound_loops
 from cpu.passes.program.jam_rows import jam_rows
 from cpu.passes.program.jam_vectors import jam_vectors
 from cpu.passes.program.peel_tails import peel_tails
@@ -33,6 +34,7 @@ PASSES: tuple[tuple[str, Callable[[Kernel, Isa, int], Kernel]], ...] = (
     ("jam vectors", lambda kernel, isa, threads: jam_vectors(kernel, isa.lanes)),
     ("jam rows", lambda kernel, isa, threads: jam_rows(kernel, isa.registers)),
     ("bind tasks", lambda kernel, isa, threads: bind_tasks(kernel, threads)),
+    ("bound loops", lambda kernel, isa, threads: bound_loops(kernel, isa.lanes)),
     ("peel tails", lambda kernel, isa, threads: peel_tails(kernel)),
     ("place rows", lambda kernel, isa, threads: place_rows(kernel)),
     ("vectors", lambda kernel, isa, threads: vectors(kernel, isa)),

@@ -20,6 +20,7 @@ from itertools import groupby
 from math import inf
 
 from cpu.passes.program.bind_tasks import trips
+from cpu.passes.program.bound_loops import reaching
 from cpu.passes.program.instructions import across
 from tiling.loops.functions import neutral
 from tiling.loops.index import LANE, ZERO, Index, Part, constant, variable
@@ -286,6 +287,8 @@ class _Split:
                 if isinstance(statement, Alloc):
                     found.append(Alloc(self.with_lanes(statement.buffer)))
                 else:
+                    if isinstance(statement, For):
+                        statement = reaching(statement, self.loop.name, lanes - 1)
                     found.append(with_blocks(statement, lambda block: self.block(block, lanes, copy)))
         return tuple(found)
 

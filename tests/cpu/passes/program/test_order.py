@@ -14,22 +14,19 @@ import cpu.passes.program.bind_tasks as bind_tasks
 from cpu.passes.program.order import PASS_NAMES, stages
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
-from tests.support.programs import ATTENTION, PRODUCTS, SOFTMAX, inputs_of, numbers, random_program, stored
-from tiling.loops.interpret import interpret
-from tiling.loops.language import Alloc, For, Kernel, walk
-from tiling.loops.listing import listing
-from tiling.program.infer import Sized, sized
+from tests.support.programs import (
+    ATTENTION,
+    PRODUCTS,
+    SOFTMAX,
+    after,
+    inputs_of,
+    interpreted,
+    lines,
+    random_program,
+)
+from tiling.loops.language import Alloc, For, walk
+from tiling.program.infer import sized
 from tiling.program.read import read
-
-
-def run(program: Sized, kernel: Kernel, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The outputs by the interpreter."""
-    outputs = tuple(array for array in program.assigned if array.name in program.outputs)
-    buffers = dict(zip((*program.inputs, *outputs), kernel.arrays))
-    given = {b.name: stored(arrays.get(a.name, np.zeros(a.shape)), a.dtype) for a, b in buffers.items()}
-    with np.errstate(all="ignore"):
-        interpret(kernel, given)
-    return {array.name: numbers(given[buffers[array].name], array.dtype) for array in outputs}
 
 
 def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +37,7 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
     wanted = evaluate(program, arrays)
     for name, kernel in stages(program, isa, threads):
-        for output, found in run(program, kernel, arrays).items():
+        for output, found in interpreted(program, kernel, arrays).items():
             expected = rounded(wanted[output], program.array(output).dtype)
             np.testing.assert_array_equal(found, expected, err_msg=f"after {name}: {program.program}")
 
@@ -58,17 +55,6 @@ def test_every_pass_keeps_many_definitions(soak_seconds, soak_seed, monkeypatch)
     check(seeds.randrange(2**32), monkeypatch)
     while time.monotonic() < end:
         check(seeds.randrange(2**32), monkeypatch)
-
-
-def after(name: str, text: str, threads: int = 1, **sizes: tuple[int, ...] | int) -> Kernel:
-    """The loops of a program after a pass, for vectors of 16 lanes. sizes: the shapes of inputs and extents of dims."""
-    shapes = {name: size for name, size in sizes.items() if isinstance(size, tuple)}
-    extents = {name: size for name, size in sizes.items() if isinstance(size, int)}
-    return dict(stages(sized(read(text), extents, shapes), AVX512F, threads))[name]
-
-
-def lines(kernel: Kernel) -> list[str]:
-    return [line.strip() for line in listing(kernel).splitlines()]
 
 
 def test_the_passes_have_names_and_an_order():
@@ -156,7 +142,7 @@ def test_blocks_of_columns_keep_the_definition(text, isa):
     forms = dict(stages(program, isa, 1))
     assert forms["transpose reads"] != forms["split lanes"]
     for kernel in forms.values():
-        np.testing.assert_array_equal(run(program, kernel, arrays)["y"], evaluate(program, arrays)["y"])
+        np.testing.assert_array_equal(interpreted(program, kernel, arrays)["y"], evaluate(program, arrays)["y"])
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
@@ -168,7 +154,7 @@ def test_products_keep_the_definition(name):
     wanted = evaluate(program, arrays)[output]
     forms = dict(stages(program, PORTABLE, 2))
     for form in ("lower", "split lanes", "jam vectors", "jam rows", "vectors"):
-        np.testing.assert_array_equal(run(program, forms[form], arrays)[output], wanted, err_msg=form)
+        np.testing.assert_array_equal(interpreted(program, forms[form], arrays)[output], wanted, err_msg=form)
 
 
 def test_products_share_what_they_load():

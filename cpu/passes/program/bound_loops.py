@@ -1,0 +1,40 @@
+"""Ends loops where what they compute is no longer needed (`tiling.program.limits`), as under a causal mask.
+
+    for j in 0..512 by 64, needed below i + 4:   ->   for j in 0..min((i + 67) / 64 * 64, 512) by 64:
+
+All loops with a limit end at a multiple of all their steps. So what one of them writes reaches as far as another reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import lcm
+
+from tiling.loops.index import applied, variable
+from tiling.loops.language import Body, For, Kernel, walk, with_blocks
+
+
+def bound_loops(kernel: Kernel, lanes: int) -> Kernel:
+    """The kernel whose loops end at their limits. lanes: of a vector, which a loop may have become as a whole."""
+    limited = [s for s in walk(kernel.body) if isinstance(s, For) and s.limit is not None]
+    step = lcm(lanes, *(loop.step for loop in limited))
+
+    def bounded(body: Body) -> Body:
+        changed = (with_blocks(statement, bounded) for statement in body)
+        return tuple(_ended(statement, step) if isinstance(statement, For) else statement for statement in changed)
+
+    return replace(kernel, body=bounded(kernel.body)) if limited else kernel
+
+
+def _ended(loop: For, step: int) -> For:
+    if loop.limit is None or not loop.start.is_constant:  # the part of a loop that is bounded
+        return replace(loop, limit=None)
+    assert loop.start.offset % loop.step == 0
+    return replace(loop, stop=applied("min", (loop.limit + (step - 1)) // step * step, loop.stop), limit=None)
+
+
+def reaching(loop: For, name: str, last: int) -> For:
+    """A loop that several points of a loop outside, from `name` to `name + last`, go through together."""
+    if loop.limit is None or loop.limit.coefficient(name) <= 0:
+        return loop
+    return replace(loop, limit=loop.limit.replaced({name: variable(name) + last}))
