@@ -6,9 +6,6 @@ undefined.
 
 from __future__ import annotations
 
-import functools
-import os
-import subprocess
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -23,41 +20,19 @@ from cpu.kernel.measure import exact_case
 from cpu.reference.oracle import wrong
 from cpu.runtime.host import supports
 from cpu.runtime.numbers import ELEMENTS
-from cpu.runtime.toolchain import find_compiler
 from microkernels.tile.isa import EVERY_ISA, ISAS, isa_named
 from tests.support import low_precision_cases
 from tests.support.kernel_cases import ALL_CASES, PLANES
 from tests.support.random_cases import Case, case
+from tests.support.sanitizers import compile_sanitized, run_sanitized, without_sanitizers
 from tests.support.winograd_cases import CASES, EPILOGUES, text_of
 from tiling.problem import Problem
 from tiling.text.notation import parse
 
-# The flags of a kernel but for the optimiser's level, which hides little at -O1 and compiles faster. A pointer of
-# another type is an error, as it is by default from gcc 14 on.
-FLAGS = ("-O1", "-g", "-std=gnu11", "-ffp-contract=fast", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-FLAGS += ("-Werror=incompatible-pointer-types",)
-COMPILE_SECONDS, RUN_SECONDS = 300, 300
-
-# Operands come in and y goes out as raw numbers. Each array is its own allocation, which begins `offset` elements past
-# the alignment that streaming stores ask for, and ends with its last element.
+# Operands come in and y goes out as raw numbers.
 DRIVER = """
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 void {symbol}({parameters});
 void {symbol}_pack(const {w} *W, {w} *packed);
-static void *array(long elements, long size, long offset)
-{{
-    void *memory;
-    if (posix_memalign(&memory, 64, size * (elements + offset))) exit(2);
-    return (char *)memory + size * offset;
-}}
-static void *given(long elements, long size, long offset)
-{{
-    void *values = array(elements, size, offset);
-    if (fread(values, size, elements, stdin) != elements) exit(3);
-    return values;
-}}
 int main(int count, char **arguments)
 {{
     const long offset = atol(arguments[count - 1]);
@@ -68,17 +43,6 @@ int main(int count, char **arguments)
     return fwrite(y, sizeof({y}), {outputs}, stdout) != {outputs};
 }}
 """
-
-
-@functools.cache
-def without_sanitizers() -> str:
-    """Why nothing can be run here; empty where it can."""
-    compiler = find_compiler()
-    program = b"int main(void) { return 0; }"
-    command = [*compiler.command, *FLAGS, "-x", "c", "-", "-o", "/dev/null"]
-    if subprocess.run(command, input=program, capture_output=True, timeout=COMPILE_SECONDS).returncode:
-        return f"{compiler.path} has no AddressSanitizer or UBSan"
-    return ""
 
 
 @pytest.fixture(autouse=True)
@@ -94,22 +58,12 @@ def check_sanitized(case: Case, folder: Path, prefix: str = "") -> None:
     """
     problem = case.scheme.problem
     source = emit(case.scheme, isa_named(case.isa), case.threads, case.stream)
-    (folder / "kernel.c").write_text(source.text.replace("restrict Y)\n{", "restrict Y)\n{" + prefix, 1))
+    text = source.text.replace("restrict Y)\n{", "restrict Y)\n{" + prefix, 1)
     inputs, expected, bound = exact_case(case.scheme)
-    (folder / "driver.c").write_text(driver(problem, source))
-    command = [*find_compiler().command, *FLAGS, *source.compiler_flags, "kernel.c", "driver.c", "-o", "program", "-lm"]
-    subprocess.run(command, cwd=folder, check=True, timeout=COMPILE_SECONDS)
+    compile_sanitized(folder, text, driver(problem, source), source.compiler_flags)
     for offset in (0, 1):
-        ended = subprocess.run(
-            [folder / "program", str(offset)],
-            input=b"".join(values.tobytes() for values in inputs),
-            capture_output=True,
-            # The leak check needs ptrace, which containers forbid, and is not what this is about.
-            env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"},
-            timeout=RUN_SECONDS,
-        )
-        assert ended.returncode == 0, f"{case.command}\n{ended.stderr.decode(errors='replace')[:4000]}"
-        y = np.frombuffer(ended.stdout, ELEMENTS[problem.output_dtype].numpy).reshape(problem.original.output.shape)
+        printed = run_sanitized(folder, offset, b"".join(values.tobytes() for values in inputs), case.command)
+        y = np.frombuffer(printed, ELEMENTS[problem.output_dtype].numpy).reshape(problem.original.output.shape)
         assert not wrong(problem, y, expected, bound).any(), case.command
 
 

@@ -1,0 +1,70 @@
+"""Compiles emitted C with AddressSanitizer and UBSan and runs it by itself, in a program of its own."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from cpu.runtime.toolchain import find_compiler
+
+# The flags of a kernel but for the optimiser's level, which hides little at -O1 and compiles faster. A pointer of
+# another type is an error, as it is by default from gcc 14 on.
+FLAGS = ("-O1", "-g", "-std=gnu11", "-ffp-contract=fast", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+FLAGS += ("-Werror=incompatible-pointer-types",)
+COMPILE_SECONDS, RUN_SECONDS = 300, 300
+
+# Arrays come in from standard input, as raw numbers. Each is its own allocation, which begins `offset` elements past
+# the alignment that streaming stores ask for, and ends with its last element.
+ARRAYS = """
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void *array(long elements, long size, long offset)
+{
+    void *memory;
+    if (posix_memalign(&memory, 64, size * (elements + offset))) exit(2);
+    return (char *)memory + size * offset;
+}
+static void *given(long elements, long size, long offset)
+{
+    void *values = array(elements, size, offset);
+    if (fread(values, size, elements, stdin) != elements) exit(3);
+    return values;
+}
+"""
+
+
+@functools.cache
+def without_sanitizers() -> str:
+    """Why nothing can be run here; empty where it can."""
+    compiler = find_compiler()
+    program = b"int main(void) { return 0; }"
+    command = [*compiler.command, *FLAGS, "-x", "c", "-", "-o", "/dev/null"]
+    if subprocess.run(command, input=program, capture_output=True, timeout=COMPILE_SECONDS).returncode:
+        return f"{compiler.path} has no AddressSanitizer or UBSan"
+    return ""
+
+
+def compile_sanitized(folder: Path, kernel: str, driver: str, flags: Sequence[str]) -> None:
+    """Makes `program` in the folder from the text of a kernel and of a driver, which begins with ARRAYS."""
+    (folder / "kernel.c").write_text(kernel)
+    (folder / "driver.c").write_text(ARRAYS + driver)
+    command = [*find_compiler().command, *FLAGS, *flags, "kernel.c", "driver.c", "-o", "program", "-lm"]
+    subprocess.run(command, cwd=folder, check=True, timeout=COMPILE_SECONDS)
+
+
+def run_sanitized(folder: Path, offset: int, arrays: bytes, case: str) -> bytes:
+    """What the program prints for these arrays. Fails with what the sanitizer said."""
+    ended = subprocess.run(
+        [folder / "program", str(offset)],
+        input=arrays,
+        capture_output=True,
+        # The leak check needs ptrace, which containers forbid, and is not what this is about.
+        env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"},
+        timeout=RUN_SECONDS,
+    )
+    assert ended.returncode == 0, f"{case}\n{ended.stderr.decode(errors='replace')[:4000]}"
+    return ended.stdout
