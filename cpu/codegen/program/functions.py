@@ -27,6 +27,7 @@ BEFORE = {"neg": "-", "not": "~"}
 SHARED = {"max": (), "min": (), "abs": (), "exp": ("exp_of_sum",), "exp_of_sum": ("expm1_near_0", "min", "max")}
 SHARED |= {"expm1_near_0": (), "tanh": ("expm1_near_0", "max", "min", "abs"), "sigmoid": ("exp", "abs")}
 SHARED |= {"silu": ("sigmoid",), "gelu": ("exp_of_sum", "abs", "min"), "gelu_tanh": ("sigmoid",)}
+SHARED |= {"erf": ("exp", "abs", "min"), "log": ()}
 
 # Lane by lane: the expression of a lane a, or of two, a and b. {f} is the suffix of the C library for floats.
 LANE_BY_LANE = {name: f"__builtin_{name}{{f}}(a)" for name in ("sqrt", "floor", "ceil")}

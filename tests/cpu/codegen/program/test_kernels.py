@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from math import erf
 from random import Random
 
 import numpy as np
@@ -95,6 +96,29 @@ def test_functions_of_real_numbers(isa, dtype, bits):
             continue
         # 2 + 5 |u| ulp of `gelu_tanh`, |u| < 20 where its value is not lost below 1, is the largest bound.
         np.testing.assert_allclose(found, wanted[name], rtol=100 * 2.0**-bits, atol=8 * 2.0**-bits, err_msg=name)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("function, most", [("erf", 2.0), ("log", 1.0)])
+def test_vectors_of_functions_are_near_to_the_last_place(isa, function, most):
+    """Over the whole range, near 0 and near 1, and where there is no number. Errors are those that the text states."""
+    random = np.random.default_rng(0)
+    bits = random.integers(1, 0x7F800000, 200_000).astype(np.uint32)  # every positive float as likely
+    x = np.concatenate([bits.view(np.float32), random.uniform(0, 5, 200_000), random.uniform(0.5, 2, 100_000)])
+    x = np.concatenate([x, -x, [0, -0.0, 1e-45, 1e-38, 3e38]]).astype(np.float32)
+    x = np.abs(x) if function == "log" else x
+    ends = np.array([np.inf, -np.inf, np.nan, -1.0], np.float32)
+    program = sized(read(f"y[i] = {function}(x[i])"), {}, {"x": (len(x) + len(ends),)})
+    found = outputs(program, isa, {"x": np.concatenate([x, ends])})["y"]
+    with np.errstate(divide="ignore"):
+        wanted = np.vectorize(erf)(x.astype(float)) if function == "erf" else np.log(x.astype(float))
+    known = np.isfinite(wanted)
+    places = np.spacing(np.maximum(np.abs(wanted[known]), np.finfo(np.float32).tiny).astype(np.float32))
+    assert (np.abs(found[: len(x)][known] - wanted[known]) / places).max() < most
+    assert (found[: len(x)][~known] == wanted[~known]).all()
+    special = {"erf": [1, -1, np.nan, -0.84270079], "log": [np.inf, np.nan, np.nan, np.nan]}[function]
+    np.testing.assert_allclose(found[len(x) :], special, rtol=1e-6)
+    assert f"{function}f(" not in build_program(program, isa_named(isa)).source
 
 
 @pytest.mark.parametrize("isa", ISAS)
