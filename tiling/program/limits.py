@@ -120,6 +120,8 @@ class _Limits:
         if access.array not in self.beyond:
             return None
         own, limit, number = self.beyond[access.array]
+        if access.outside not in (None, number):
+            return None  # the dim may go on where the array has ended
         by = dict(zip(self.statements[access.array].dims, access.at))
         if by[own] != Dim(dim) or not all(isinstance(by[name], Dim) for name in limit.names()):
             return None

@@ -18,7 +18,8 @@ SHAPES = {"q": (20, 3), "k": (20, 3), "v": (20, 3), "x": (20, 20), "z": (20,)}
 def found(text: str, outputs: tuple[str, ...] = ()) -> dict[str, str]:
     program = read(text)
     shapes = {name: shape for name, shape in SHAPES.items() if name in program.inputs}
-    known = limits(inlined(sized(program, {}, shapes, outputs=outputs)))
+    extents = {dim: 30 for dim in program.dims if dim == "l"}
+    known = limits(inlined(sized(program, extents, shapes, outputs=outputs)))
     return {f"{array} {dim}": str(limit) for (array, dim), limit in known.items()}
 
 
@@ -60,6 +61,8 @@ def test_a_mask_that_gives_no_end_ends_nothing(mask):
         ("y[i] = sum[j] where(j <= i, x[i,j], 0) * inf", ""),
         ("y[i] = max[j] where(j <= i, x[i,j], -inf) + inf", ""),
         ("y[i,j] = where(j <= i, x[i,j], 0)", ""),  # all of an output is written
+        ("e[i,j] = where(j <= i, exp(x[i,j]), 0); y[i] = sum[l] (e[i,l] else 0) * 2", "y l: i + 1, e j: i + 1"),
+        ("e[i,j] = where(j <= i, exp(x[i,j]), 0); y[i] = sum[l] (e[i,l] else 5) * 2", ""),
         ("y[j] = sum[i] where(j <= i, x[i,j], 0)", ""),
     ],
 )

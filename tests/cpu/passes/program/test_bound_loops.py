@@ -11,42 +11,64 @@ from hypothesis import strategies as st
 
 import cpu.passes.program.bind_tasks as bind_tasks
 from cpu.passes.program.order import stages
-from cpu.reference.programs import evaluate
+from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs import MASKED_ATTENTION, after, inputs_of, interpreted, lines
 from tiling.loops.language import For, walk
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
 
-# Whole numbers, so that every order of sums gives the same.
-MASKED = (
-    "s[i,j] = sum[c] q[i,c] * k[j,c]; m[i] = max[j] where({mask}, s[i,j], -inf); "
-    "e[i,j] = where({mask}, max(s[i,j] - m[i], -3), 0) * 2; d[i] = sum[j] e[i,j]; "
+# Whole numbers, so that every order of sums gives the same. {m}: a condition on i and j.
+ATTENTION = (
+    "s[i,j] = sum[c] q[i,c] * k[j,c]; m[i] = max[j] where({m}, s[i,j], -inf); "
+    "e[i,j] = where({m}, max(s[i,j] - m[i], -3), 0) * 2; d[i] = sum[j] e[i,j]; "
     "a[i,c] = sum[j] e[i,j] * v[j,c]; y[i,c] = a[i,c] + d[i] - m[i]"
 )
+PROGRAMS = (
+    ATTENTION,
+    ATTENTION,
+    "y[i] = sum[j] where({m}, x[j,i], 0)",  # lanes along i, on which the limit depends
+    "y[i] = mean[j] where({m}, x[i,j], 0) * 2; z[j] = sum[i] where({m}, x[i,j], 0)",
+    "y[] = sum[i,j] where({m}, x[i,j], 0)",
+    "e[i,j] = where({m}, x[i,j] * x[j,i] + u[j], 0); y[i,c] = sum[j] e[i,j] * q[j,c]; "
+    "z[i] = sum[j] where(j < i + 7, e[i,j], 0)",  # readers with limits of their own
+    "e[i,j] = where({m}, x[i,j] - u[i], 0); f[i,j] = e[i,j] * 2 + where({m}, u[j], 0); "
+    "z[i] = sum[l] (f[i,l] else 1) * u[l]; y[i] = sum[j] f[i,j] * e[i,j]",
+    "s: bf16; s[h,i,j] = sum[c] q[i,c] * k[j,c] + h; e: bf16; e[h,i,j] = where({m}, s[h,i,j] * u[j], 0); "
+    "y[h,i,c] = sum[j] e[h,i,j] * v[j,c]",
+)
+MASKS = ("j <= i", "j < i + 5", "j <= 2 * i", "j < 9", "j <= i and j < 20", "i >= j - 4", "j <= 30 - i")
 
 
-def masked(mask: str, rows: int, columns: int, channels: int) -> Sized:
-    shapes = {"q": (rows, channels), "k": (columns, channels), "v": (columns, channels)}
-    return sized(read(MASKED.format(mask=mask)), {}, shapes)
+def masked(random: Random) -> Sized:
+    """A random program with a mask; its y is wanted, and z where it has one."""
+    program = read(random.choice(PROGRAMS).replace("{m}", random.choice(MASKS)))
+    rows, channels = random.randint(1, 36), random.choice((1, 4, 17))
+    extents = {"i": rows, "j": rows, "c": channels, "h": 2, "l": rows}
+    shapes = {"x": (rows, rows), "u": (rows,)} | dict.fromkeys("qkv", (rows, channels))
+    return sized(
+        program,
+        {dim: extent for dim, extent in extents.items() if dim in program.dims},
+        {name: shape for name, shape in shapes.items() if name in program.inputs},
+        outputs=tuple(s.array for s in program.statements if s.array in "yz"),
+    )
 
 
-@settings(max_examples=30)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32))
-def test_every_pass_keeps_masked_products(seed):
+def test_masked_programs_keep_the_definition(seed):
     """The interpreter ends where something is read that no loop has written."""
     random = Random(seed)
-    mask = random.choice(("j <= i", "j < i + 5", "j <= 2 * i", "j < 9", "j <= i and j < 20", "j <= 30 - i"))
-    program = masked(mask, random.randint(1, 12), random.randint(1, 45), random.choice((1, 4, 17)))
+    program = masked(random)
     arrays = inputs_of(program, random)
-    wanted = evaluate(program, arrays)["y"]
-    isa = random.choice((PORTABLE, AVX2, AVX512F))
+    wanted = evaluate(program, arrays)
+    isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
-        for name, kernel in stages(program, isa, random.randint(1, 3)):
-            np.testing.assert_array_equal(
-                interpreted(program, kernel, arrays)["y"], wanted, err_msg=f"after {name}: {mask}"
-            )
+        for name, kernel in list(stages(program, isa, threads))[-4::3]:  # the pass, and the last one
+            for output, found in interpreted(program, kernel, arrays).items():
+                expected = rounded(wanted[output], program.array(output).dtype)
+                np.testing.assert_array_equal(found, expected, err_msg=f"after {name}: {program.program}")
 
 
 def test_a_loop_ends_at_its_limit():
@@ -68,10 +90,9 @@ def test_half_of_a_causal_product_is_left_out():
 
 
 def test_what_a_mask_hides_is_not_read():
-    program = masked("j <= i", 20, 40, 4)
-    arrays = inputs_of(program, Random(1))
+    program = sized(read(ATTENTION.replace("{m}", "j <= i")), {}, {"q": (20, 4), "k": (40, 4), "v": (40, 4)})
+    arrays = {name: array.astype(np.float32) for name, array in inputs_of(program, Random(1)).items()}
     wanted = evaluate(program, arrays)["y"]
-    arrays = {name: array.astype(np.float32) for name, array in arrays.items()}
     arrays["k"][32:] = arrays["v"][32:] = np.nan
     (*_, (_, kernel)) = stages(program, AVX2, 1)
     np.testing.assert_array_equal(interpreted(program, kernel, arrays)["y"], wanted)
