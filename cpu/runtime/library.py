@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import TypeVar
 
 from cpu.runtime.cache import CacheError, entry_path, kept
 from cpu.runtime.headers import read_ahead
-from cpu.runtime.toolchain import BASE_FLAGS, Compiler, compile_shared, find_compiler
+from cpu.runtime.toolchain import BASE_FLAGS, CompileError, Compiler, compile_shared, find_compiler
 
 Opened = TypeVar("Opened")
 
@@ -45,7 +46,13 @@ def compiled(source: str, flags: tuple[str, ...], openmp: bool = False) -> bytes
 
     def make(path: Path) -> bytes:
         ahead = read_ahead(compiler, source, flags, openmp, path.parent)
-        compile_shared(compiler, source, path, (*flags, *ahead), openmp)
+        try:
+            compile_shared(compiler, source, path, (*flags, *ahead), openmp)
+        except CompileError as error:
+            if not ahead or not re.search("fatal error: .*PCH", str(error)):
+                raise
+            # gcc has not found room for the header at the address that it was read at.
+            compile_shared(compiler, source, path, flags, openmp)
         return path.read_bytes()
 
     return kept(_name(compiler, source, flags, openmp), source, make)

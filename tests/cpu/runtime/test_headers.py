@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from cpu.runtime import headers, library
+from cpu.runtime import headers, library, toolchain
 from cpu.runtime.cache import clear, entries, keep_limit
 from cpu.runtime.cache_command import main
 from cpu.runtime.library import compiled
-from cpu.runtime.toolchain import ToolchainError, find_compiler
+from cpu.runtime.toolchain import CompileError, ToolchainError, find_compiler
 
 FLAGS = ("-mavx2", "-mfma")
 SOURCE = """/* Adds. */
@@ -96,6 +96,19 @@ def test_where_it_cannot_be_made_or_is_deleted_the_kernel_is_compiled_without(tm
     assert given(tmp_path), "and makes it again"
     failing = replace(find_compiler(), arguments=("-include", "no-such-file.h"))
     assert given(tmp_path, compiler=failing) == ()
+
+
+def test_where_gcc_cannot_place_it_the_kernel_is_compiled_without(monkeypatch):
+    tried = []
+
+    def compile_shared(compiler, source, path, flags, openmp):
+        tried.append("-I" in flags)
+        if tried[-1]:
+            raise CompileError("the compiler failed: kernel.c: fatal error: had to relocate PCH")
+        toolchain.compile_shared(compiler, source, path, flags, openmp)
+
+    monkeypatch.setattr(library, "compile_shared", compile_shared)
+    assert compiled(SOURCE, FLAGS) and tried == [True, False]
 
 
 def test_the_command_counts_kernels_alone(capsys):
