@@ -118,9 +118,10 @@ def find(
     elif recall and (kept := _recalled(backend, problem, tune)):
         return _told(kept)
     elif tune == "measure":
-        return _told(
-            _measured(*(backend, problem, budget, verify), trials=trials, seed=seed, forget=forget, progress=progress)
+        measured = _measured(
+            backend, problem, budget, verify, trials=trials, seed=seed, forget=forget, progress=progress
         )
+        return _told(measured)
     else:
         found = _predicted(backend, problem, progress)
     if verify and not target.absent:

@@ -39,17 +39,24 @@ def read_ahead(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: 
     try:
         if min(limit_bytes(), shutil.disk_usage(folder).free) < _ROOM_BYTES:
             return ()
-        os.link(_header(compiler, own, openmp, kernel_folder()), folder / f"{_SLOW}.gch")
-    except (CacheError, ToolchainError, OSError):
-        # The kernel's own compilation takes longer, and says what is wrong. A full cache may have deleted the header.
+        header = _header(compiler, own, openmp, kernel_folder())
+        if header is None:
+            return ()
+        os.link(header, folder / f"{_SLOW}.gch")
+    except FileNotFoundError:  # a full cache has deleted it; the next time it is made again
         _header.cache_clear()
+        return ()
+    except OSError:  # no links here: the kernel's compilation reads the header itself
         return ()
     return ("-I", str(folder))
 
 
 @functools.cache
-def _header(compiler: Compiler, flags: tuple[str, ...], openmp: bool, _: Path) -> Path:
-    """Where the header lies in the cache. Checking that it is whole takes as long as a compilation: once a process."""
+def _header(compiler: Compiler, flags: tuple[str, ...], openmp: bool, _: Path) -> Path | None:
+    """Where the header lies in the cache; None where it cannot be made, which is tried once in a process.
+
+    Checking that it is whole takes as long as a compilation, so that is done once as well.
+    """
     include = f"#include <{_SLOW}>\n"
 
     def make(path: Path) -> bytes:
@@ -58,5 +65,8 @@ def _header(compiler: Compiler, flags: tuple[str, ...], openmp: bool, _: Path) -
 
     identity = [platform.machine(), compiler.command, compiler.banner, BASE_FLAGS, flags, openmp and compiler.openmp]
     name = hashlib.sha256(json.dumps([identity, include]).encode()).hexdigest() + HEADER
-    kept(name, include, make)
+    try:
+        kept(name, include, make)
+    except (CacheError, ToolchainError, OSError):
+        return None  # the kernel's own compilation says what is wrong
     return entry_path(name)

@@ -92,3 +92,11 @@ def _reduced(kind: str, dtype: str) -> str:
     if kind == "mean":
         return real(dtype)
     return "s64" if kind in ("sum", "prod") and dtype not in (*FLOATS, FRACTION) else dtype
+
+
+def met_in(value: Expression, dtypes: Mapping[str, str], wanted: str) -> str:
+    """The dtype in which a value for an array of dtype `wanted` is computed. dtypes: of every array."""
+    found = dtype_in(value, dtypes)
+    if found == FRACTION and wanted == "f64":
+        return "f64"
+    return computed_in({WHOLE: "s64", FRACTION: "f32"}.get(found, found))

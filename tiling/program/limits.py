@@ -5,8 +5,8 @@
     e[i,j] = exp(t[i,j] - m[i])               beyond it is 0, and nobody reads it: j ends at i + 1
     y[i,c] = sum[j] e[i,j] * v[j,c]           0 changes no sum: j ends at i + 1
 
-Numbers that are not known count as finite: 0 times one of them is 0, and -inf plus one of them is -inf. So what a mask
-hides need not be read, an infinity or a NaN there included. Source: sparse iteration spaces.
+Numbers that are not known count as finite, and as not 0 where they divide: 0 times one of them is 0, and -inf plus one
+of them is -inf. So what a mask hides need not be read. Source: sparse iteration spaces.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from math import inf
 
 from tiling.loops.functions import neutral
-from tiling.loops.index import Index, variable
+from tiling.loops.index import Index, Part, constant, variable
 from tiling.loops.language import Inside
+from tiling.program.dtypes import FLOATS, met_in, summed_in
 from tiling.program.functions import COMBINE
 from tiling.program.group import groups
 from tiling.program.indices import tests
@@ -42,6 +43,7 @@ class _Limits:
 
     def __post_init__(self) -> None:
         self.statements = {statement.array: statement for statement in self.program.program.statements}
+        self.dtypes = {array.name: array.dtype for array in (*self.program.inputs, *self.program.assigned)}
         self.ranges = {dim: (0, extent - 1) for dim, extent in self.program.dims}
         self.group = {s.array: group for group in groups(self.program) for s in group.statements}
 
@@ -61,11 +63,20 @@ class _Limits:
                 if number is None or not self.usable(statement, dim, limit):
                     continue
                 if not isinstance(value, Reduce):
-                    self.beyond.setdefault(statement.array, (dim, limit, number))
-                elif dim in value.dims and value.kind in COMBINE:
-                    dtype = self.program.array(statement.array).dtype
-                    if number == neutral(COMBINE[value.kind], dtype):
-                        self.found.setdefault((statement.array, dim), limit)
+                    if self.stored(statement.array, number):
+                        self.beyond.setdefault(statement.array, (dim, limit, number))
+                elif dim in value.dims and value.kind in COMBINE and number == self.neutral(statement.array, value):
+                    self.found.setdefault((statement.array, dim), limit)
+
+    def stored(self, array: str, number: float) -> bool:
+        """Whether an array holds a number as it is. Others may be rounded or wrap around."""
+        return number in (0, 1) or (abs(number) == inf and self.dtypes[array] in FLOATS)
+
+    def neutral(self, array: str, reduce: Reduce) -> float:
+        """The number that changes nothing where it is taken in, in the dtype of the accumulator."""
+        dtype = summed_in(reduce.kind, met_in(reduce.value, self.dtypes, self.dtypes[array]))
+        combine = COMBINE[reduce.kind]
+        return neutral({"max": "or", "min": "and"}.get(combine, combine) if dtype == "bool" else combine, dtype)
 
     def narrow(self, statement: Statement) -> None:
         """Ends the loops of a row where those of all its readers end."""
@@ -143,8 +154,8 @@ class _Limits:
 
 def _limit(test: Inside, dim: str) -> Index | None:
     """Where a dim ends for which a test holds; None where no upper end is known."""
-    rest = test.index.replaced({dim: variable(dim) * 0})
-    if dim in rest.names():
+    rest = test.index.replaced({dim: constant(0)})
+    if any(isinstance(term, Part) and dim in Index(((term, 1),)).names() for term, _ in test.index.terms):
         return None
     match test.index.coefficient(dim):
         case -1 if test.low is not None:  # rest - dim >= low

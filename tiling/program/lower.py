@@ -23,7 +23,7 @@ from tiling.loops.functions import neutral
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, Choose, For, Inside, Kernel, Load, Position, Read, Store, Value
 from tiling.loops.rewrite import parts_of
-from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, promoted, real, summed_in
+from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, met_in, promoted, real, summed_in
 from tiling.program.functions import COMBINE, FUNCTIONS, REAL, SAME, TRUTH
 from tiling.program.group import Group, groups
 from tiling.program.indices import affine, from_zero, tests
@@ -177,10 +177,7 @@ class _Statement:
 
     def meeting(self, value: Expression) -> str:
         """The dtype in which a value is computed."""
-        found = dtype_in(value, self.dtypes)
-        if found == FRACTION and self.dtypes[self.statement.array] == "f64":
-            return "f64"
-        return computed_in({WHOLE: "s64", FRACTION: "f32"}.get(found, found))
+        return met_in(value, self.dtypes, self.dtypes[self.statement.array])
 
     def value(self, value: Expression, dtype: str) -> Value:
         """A value as one of loops, in this dtype."""

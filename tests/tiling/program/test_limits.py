@@ -64,6 +64,12 @@ def test_a_mask_that_gives_no_end_ends_nothing(mask):
         ("e[i,j] = where(j <= i, exp(x[i,j]), 0); y[i] = sum[l] (e[i,l] else 0) * 2", "y l: i + 1, e j: i + 1"),
         ("e[i,j] = where(j <= i, exp(x[i,j]), 0); y[i] = sum[l] (e[i,l] else 5) * 2", ""),
         ("y[j] = sum[i] where(j <= i, x[i,j], 0)", ""),
+        ("y[i] = sum[j] where(j - j % 4 <= i, x[i,j], 0)", ""),
+        ("y[i] = sum[j] where(j - j // 2 <= i, x[i,j], 0)", ""),
+        ("y: bool; y[i] = max[j] where(j <= i, x[i,j], 0)", ""),  # the accumulator is no truth
+        ("x: s64; y: s32; y[i] = min[j] where(j <= i, x[i,j], 2147483647)", ""),
+        ("e: u8; e[i,j] = where(j <= i, exp(x[i,j]), 256); y[i] = min[j] where(j <= i, e[i,j], 255) + e[i,j]", ""),
+        ("x: bool; y[i] = any[j] where(j <= i, x[i,j], 0)", "y j: i + 1"),
     ],
 )
 def test_reductions_end_where_nothing_changes_them(text, limit):
