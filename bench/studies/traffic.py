@@ -110,6 +110,7 @@ def traced(isa: Isa) -> Isa:
     load, store = f"trace_load({{p}}, {isa.lanes})", f"trace_store({{p}}, {isa.lanes})"
     return replace(
         isa,
+        cpu_flags=(),  # it computes nothing, so any CPU runs it
         vector_type="vec",
         prologue=prologue,
         lanes_definition="enum {{ {name} = {lanes} }};",
