@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from cpu.codegen.program.emit import ProgramSource, emit
 from cpu.codegen.program.explain import explained
 from cpu.codegen.program.names import with_c_names
 from cpu.kernel.program import ProgramKernel, build_program, random_inputs
@@ -27,6 +28,7 @@ __all__ = [
     "explanation",
     "loops_after",
     "random_inputs",
+    "text_of",
 ]
 
 # The definition holds all points of a statement at once, of each array and each operation: more do not fit the memory.
@@ -36,6 +38,11 @@ MOST_POINTS = 1 << 24
 def build(program: Sized, target: Target) -> ProgramKernel:
     """The kernel of a program. Raises ToolchainError, CacheError or CpuError."""
     return build_program(program, isa_named(target.isa), target.threads)
+
+
+def text_of(program: Sized, target: Target) -> ProgramSource:
+    """The C text of a program, which is not compiled here."""
+    return emit(program, isa_named(target.isa), target.threads)
 
 
 def loops_after(program: Sized, target: Target) -> list[tuple[str, str]]:

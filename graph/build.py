@@ -1,0 +1,165 @@
+"""From a model to files: reads it, makes its kernels, compiles them to one library, and packs the weights.
+
+compile_model("model.onnx") -> CompiledModel
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cffi
+import numpy as np
+
+from cpu.runtime.host import host
+from cpu.runtime.library import load_bytes
+from cpu.runtime.numbers import ELEMENTS
+from cpu.runtime.toolchain import Compiler, compile_shared, find_compiler
+from graph.compiled import RECORD, CompiledModel, Explained
+from graph.kernels import kernels_of
+from graph.library import Library, library
+from graph.model.fuse import fused_maps
+from graph.model.language import Model, ModelError
+from tiling.problem import Problem
+
+if TYPE_CHECKING:
+    import onnx
+
+MODELS = "whole models need onnx: pip install 'tilewright[models]'"
+
+
+def compile_model(
+    model: str | os.PathLike[str] | onnx.ModelProto,
+    *,
+    dims: Mapping[str, int] | None = None,
+    known: Mapping[str, np.ndarray] | None = None,
+    threads: int = 1,
+    tune: str = "model",
+    budget: float = 60.0,
+    name: str | None = None,
+    progress: Callable[[str, int, int], None] = lambda what, done, all: None,
+) -> CompiledModel:
+    """A model as a function of NumPy arrays.
+
+    model: a path of an ONNX file, or what `onnx.load` gives. dims: extents of dims that the model leaves open. known:
+    the numbers of inputs that are the same at every call, which are then no inputs any more. tune:
+    "model" trusts the model of data movement; "measure" searches for about `budget` seconds, shared by all products.
+    name: of the C function, by default that of the file.
+
+    Raises ModelError for what cannot be compiled, ToolchainError without a C compiler, CacheError where files cannot be
+    kept.
+    """
+    try:
+        from graph.onnx.read import load, read
+    except ModuleNotFoundError as error:
+        raise ModelError(MODELS) from error
+    if tune not in ("model", "measure"):
+        raise ModelError(f'tune={tune!r} must be "model" or "measure"')
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise ModelError(f"threads={threads!r} must be a whole number of at least 1")
+    proto, stem = (load(model), Path(model).stem) if isinstance(model, (str, os.PathLike)) else (model, "model")
+    graph = fused_maps(read(proto, dims, known))
+    kernels = kernels_of(graph.steps, threads, tune, budget, progress)
+    made = library(graph, kernels, name or c_name(stem), threads)
+    return CompiledModel.of_files(files_of(graph, made))
+
+
+def c_name(text: str) -> str:
+    """A name in C that resembles a text."""
+    found = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:40]
+    return found if found[:1].isalpha() else f"model_{found}".rstrip("_")
+
+
+def files_of(model: Model, made: Library) -> dict[str, bytes]:
+    """The files of a compiled model, by name. Raises what compiling raises."""
+    shared = _compiled(made)
+    record = {
+        "name": made.name,
+        "inputs": [[array.name, array.dtype, list(array.shape)] for array in made.inputs],
+        "outputs": [[array.name, array.dtype, list(array.shape)] for array in made.outputs],
+        "explained": [asdict(each) for each in explained(model)],
+        "arena_bytes": made.arena.bytes,
+        "arena_least": made.arena.least,
+        "weight_bytes": made.weight_bytes,
+    }
+    texts = {
+        f"{made.name}.c": made.source,
+        f"{made.name}.h": made.header,
+        "example.c": made.example,
+        "Makefile": made.makefile,
+        RECORD: json.dumps(record, indent=1),
+        **{f"{kernel.symbol}.c": kernel.text for kernel in made.kernels},
+    }
+    return {
+        **{name: text.encode() for name, text in texts.items()},
+        f"{made.name}.so": shared,
+        f"{made.name}.bin": _weights(model, made, shared),
+    }
+
+
+def explained(model: Model) -> list[Explained]:
+    """What each step computes, and by what."""
+    found = []
+    for step in model.steps:
+        product = isinstance(step.work, Problem)
+        work = str(step.work) if isinstance(step.work, Problem) else str(step.work.program)
+        flops = step.work.flops if isinstance(step.work, Problem) else 0
+        found.append(Explained(step.node, work, product, flops, step.unfused))
+    return found
+
+
+def _compiled(made: Library) -> bytes:
+    """The shared library: every kernel compiled by itself, side by side, then linked."""
+    compiler = find_compiler()
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as temporary:
+        folder = Path(temporary)
+        (folder / f"{made.name}.h").write_text(made.header, encoding="utf-8")
+
+        def compile_one(job: tuple[str, str, tuple[str, ...], bool]) -> Path:
+            symbol, text, flags, openmp = job
+            output = folder / f"{symbol}.o"
+            compile_shared(compiler, text, output, (*flags, "-c"), openmp)
+            return output
+
+        jobs = [(kernel.symbol, kernel.text, kernel.flags, kernel.openmp) for kernel in made.kernels]
+        with ThreadPoolExecutor(host().cores) as pool:
+            objects = list(pool.map(compile_one, jobs))
+        return _linked(compiler, made, folder, objects)
+
+
+def _linked(compiler: Compiler, made: Library, folder: Path, objects: list[Path]) -> bytes:
+    output = folder / f"{made.name}.so"
+    openmp = any(kernel.openmp for kernel in made.kernels)
+    compile_shared(compiler, made.source, output, (f"-I{folder}", *map(str, objects)), openmp)
+    return output.read_bytes()
+
+
+def _weights(model: Model, made: Library, shared: bytes) -> bytes:
+    """The file of weights: packed by the library's own functions."""
+    ffi = cffi.FFI()
+    packing = sorted({weight.packed for weight in made.weights if weight.packed})
+    ffi.cdef("".join(f"void {symbol}_pack(const float *, float *);" for symbol in packing) or "typedef int none;")
+
+    def opened(path: str) -> Any:
+        return ffi.dlopen(path, os.RTLD_NOW | os.RTLD_NODELETE)
+
+    loaded = load_bytes(shared, opened)
+    whole = np.zeros(made.weight_bytes, np.uint8)
+    for weight in made.weights:
+        numbers = model.constants[weight.array]
+        dtype = ELEMENTS[model.arrays[weight.array].dtype].numpy
+        array = np.ascontiguousarray(numbers, dtype)
+        place = whole[weight.offset : weight.offset + weight.bytes]
+        if weight.packed:
+            source, target = ffi.from_buffer("float[]", array), ffi.from_buffer("float[]", place)
+            getattr(loaded, weight.packed + "_pack")(source, target)
+        else:
+            place[:] = array.reshape(-1).view(np.uint8)
+    return whole.tobytes()

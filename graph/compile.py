@@ -1,0 +1,157 @@
+"""The command `python -m graph.compile MODEL.onnx`: one C library for a whole model, and where its time goes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+
+import numpy as np
+
+from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from graph.build import compile_model
+from graph.compiled import CompiledModel
+from graph.model.language import ModelError
+from search.entry import run
+from search.options import FAILURES, c_name, folder, seconds, whole
+from tiling.problem import ProblemError
+
+_CALLS = 20  # at most, of those that are timed
+_TIMED = 2.0  # seconds of them at most
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
+    options = _parser().parse_args(arguments)
+    try:
+        text = told(options)
+        with readers_may_leave():
+            write(text)
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted: what was tuned is kept, and the next run goes on from there", file=sys.stderr)
+        return INTERRUPTED
+    except (ModelError, ProblemError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (OutputError, *FAILURES) as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def told(options: argparse.Namespace) -> str:
+    """What the command prints. Raises ModelError and what compiling raises."""
+    began = time.monotonic()
+
+    def progress(what: str, done: int, count: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\x1b[Kkernel {done + 1} of {count}: {what[:90]}", end="", file=sys.stderr, flush=True)
+
+    model = compile_model(
+        options.model,
+        dims=dict(options.dim),
+        threads=options.threads,
+        tune="measure" if options.budget else "model",
+        budget=options.budget or 1.0,
+        name=options.name,
+        progress=progress,
+    )
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    compiled = time.monotonic() - began
+    written = model.save(options.emit) if options.emit else ()
+    facts = {
+        "name": model.name,
+        "inputs": {array.name: [array.dtype, *array.shape] for array in model.inputs},
+        "outputs": {array.name: [array.dtype, *array.shape] for array in model.outputs},
+        "kernels": len(model.explained),
+        "products": sum(each.product for each in model.explained),
+        "flops": sum(each.flops for each in model.explained),
+        "weight_bytes": model.weight_bytes,
+        "arena_bytes": model.arena_bytes,
+        "arena_least": model.arena_least,
+        "compile_seconds": compiled,
+        "seconds": median_seconds(model),
+        "threads": options.threads,
+        "steps": [each.__dict__ for each in model.explained] if options.explain or options.json else [],
+        "emitted": [str(path) for path in written],
+    }
+    return json.dumps(facts) if options.json else _report(facts)
+
+
+def median_seconds(model: CompiledModel) -> float:
+    """The median time of a call on random inputs, with memory for the outputs that is used again."""
+    inputs = random_inputs(model, 0)
+    out = model.empty()
+    times: list[float] = []
+    while len(times) < 3 or (len(times) < _CALLS and sum(times) < _TIMED):
+        began = time.perf_counter()
+        model(*inputs, out=out)
+        times.append(time.perf_counter() - began)
+    return float(np.median(times[1:]))
+
+
+def random_inputs(model: CompiledModel, seed: int) -> list[np.ndarray]:
+    """Floats between 0 and 1; whole numbers 0, which are inside whatever they index."""
+    random = np.random.default_rng(seed)
+    wanted = [(array.shape, y.dtype) for array, y in zip(model.inputs, model.empty_inputs())]
+    return [random.random(s).astype(d) if d.kind == "f" else np.zeros(s, d) for s, d in wanted]
+
+
+def _report(facts: dict[str, object]) -> str:
+    lines = [f"model     {facts['name']}"]
+    for side in ("inputs", "outputs"):
+        arrays = facts[side]
+        assert isinstance(arrays, dict)
+        told_ = ", ".join(f"{name}: {dtype}[{', '.join(map(str, shape))}]" for name, (dtype, *shape) in arrays.items())
+        lines.append(f"{side:9} {told_ or 'none'}")
+    seconds_, flops = facts["seconds"], facts["flops"]
+    arena, least, weights = facts["arena_bytes"], facts["arena_least"], facts["weight_bytes"]
+    assert isinstance(seconds_, float) and isinstance(flops, int)
+    assert isinstance(arena, int) and isinstance(least, int) and isinstance(weights, int)
+    lines.append(f"kernels   {facts['kernels']}, {facts['products']} of them products with {flops / 1e9:.2f} GFLOP")
+    lines.append(f"memory    {weights:,} bytes of weights, an arena of {arena:,} bytes; {least:,} live at once")
+    lines.append(f"compiled  in {facts['compile_seconds']:.1f} s")
+    rate = f": {flops / seconds_ / 1e9:.1f} GFLOP/s" if flops else ""
+    lines.append(f"time      {1e3 * seconds_:.3g} ms a call, median, {facts['threads']} threads at most{rate}")
+    steps, emitted = facts["steps"], facts["emitted"]
+    assert isinstance(steps, list) and isinstance(emitted, list)
+    for step in steps:
+        lines.append(f"step      {step['node']}: {step['work']}")
+        if step["unfused"]:
+            lines.append(f"          nothing more is fused: {step['unfused']}")
+    return "\n".join([*lines, *(f"wrote     {path}" for path in emitted)])
+
+
+def dim(text: str) -> tuple[str, int]:
+    """An option such as `batch=1`."""
+    name, _, extent = text.partition("=")
+    if not name or not extent.isdecimal() or int(extent) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: write NAME=EXTENT, such as batch=1")
+    return name, int(extent)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m graph.compile", description="Makes one C library for an ONNX model, and times it."
+    )
+    parser.add_argument("model", metavar="MODEL.onnx", help="the file of the model")
+    parser.add_argument(
+        "--dim", type=dim, action="append", default=[], metavar="NAME=EXTENT", help="an open dim's extent"
+    )
+    parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
+    tuning = parser.add_mutually_exclusive_group()
+    tuning.add_argument("--budget", type=seconds, metavar="SECONDS", help="search for so long, all products together")
+    tuning.add_argument("--model-only", action="store_true", help="measure no candidates; this is the default")
+    parser.add_argument(
+        "--emit", type=folder, metavar="DIR", help="write the library: .c .h .so .bin, example, Makefile"
+    )
+    parser.add_argument("--name", type=c_name, metavar="NAME", help="name of the C function; default: the file's")
+    parser.add_argument("--explain", action="store_true", help="print every step, and what stopped a fusion")
+    parser.add_argument("--json", action="store_true", help="print exactly one JSON object")
+    return parser
+
+
+if __name__ == "__main__":
+    run(main)

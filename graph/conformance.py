@@ -1,0 +1,157 @@
+"""Runs onnx's own tests of operators: `python -m graph.conformance [NAME …]`.
+
+Prints how many pass, how many are refused for which reason, and every wrong answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+
+from cpu.runtime.host import host
+from graph.build import compile_model
+from graph.model.language import ModelError
+
+PASSED, REFUSED, WRONG = "passed", "refused", "wrong"
+# An input that decides shapes or loops is a small array of whole numbers. The tests give it when the model runs.
+_DECIDES = 64  # elements at most
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a test ended. why: the reason of a refusal, or what is wrong."""
+
+    name: str
+    ended: str
+    why: str = ""
+
+
+def cases() -> list[Any]:
+    """onnx's own tests of single operators: made in memory by newer versions, in files of its wheel by older ones."""
+    from onnx.backend.test.case.node import collect_testcases
+    from onnx.backend.test.loader import load_model_tests
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the expected values of some tests overflow
+        return [case for case in (list(collect_testcases(None)) or load_model_tests(kind="node")) if case.data_sets]
+
+
+def checked(case: Any) -> Outcome:
+    """Compiles a test's model and compares its outputs."""
+    try:
+        return _checked(case)
+    except ModelError as error:
+        return Outcome(case.name, REFUSED, str(error))
+    except Exception as error:
+        return Outcome(case.name, WRONG, f"{type(error).__name__}: {error}"[:300])
+
+
+def _checked(case: Any) -> Outcome:
+    for inputs, expected in case.data_sets:
+        names = [value.name for value in case.model.graph.input]
+        given = {name: value for name, value in zip(names, inputs)}
+        if not all(isinstance(value, np.ndarray) for value in given.values()):
+            return Outcome(case.name, REFUSED, "an input is no tensor")
+        try:
+            model = compile_model(case.model)
+        except ModelError:
+            # Then with the inputs known that may decide shapes.
+            model = compile_model(case.model, known=decisive(given))
+        found = model({array.name: given[array.name] for array in model.inputs})
+        for number, (y, wanted) in enumerate(zip(found, expected, strict=True)):
+            wrong = difference(y, np.asarray(wanted), case.rtol, case.atol)
+            if wrong:
+                return Outcome(case.name, WRONG, f"output {number}: {wrong}")
+    return Outcome(case.name, PASSED)
+
+
+def decisive(given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The inputs that may decide shapes or loops."""
+    return {n: v for n, v in given.items() if v.size <= _DECIDES and (v.dtype.kind in "iub" or v.ndim <= 1)}
+
+
+def difference(y: np.ndarray, wanted: np.ndarray, rtol: float, atol: float) -> str:
+    """Why two arrays are not equal by onnx's tolerances; "" where they are."""
+    if y.dtype != wanted.dtype or y.shape != wanted.shape:
+        return f"{y.dtype}{list(y.shape)} for {wanted.dtype}{list(wanted.shape)}"
+    if wanted.dtype.kind != "f":
+        return "" if np.array_equal(y, wanted) else f"{np.count_nonzero(y != wanted)} of {y.size} differ"
+    near = np.isclose(y.astype(np.float64), wanted.astype(np.float64), rtol, atol, equal_nan=True)
+    if near.all():
+        return ""
+    place = tuple(int(i) for i in np.argwhere(~near)[0])
+    return f"{np.count_nonzero(~near)} of {y.size} differ, at {place} {y[place]} for {wanted[place]}"
+
+
+def outcomes(tests: Iterable[Any]) -> Iterator[Outcome]:
+    """The outcome of each test. They run in other processes, so that a crash costs one test."""
+    context = get_context("fork")  # the tests themselves cannot be pickled
+    waiting = list(tests)
+    while waiting:
+        with ProcessPoolExecutor(host().cores, mp_context=context, initializer=_keep, initargs=(waiting,)) as pool:
+            futures = [pool.submit(_numbered, number) for number in range(len(waiting))]
+            for number, future in enumerate(futures):
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    yield Outcome(waiting[number].name, WRONG, "a process crashed")
+                    waiting = waiting[number + 1 :]
+                    break
+            else:
+                return
+
+
+_TESTS: list[Any] = []
+
+
+def _keep(tests: list[Any]) -> None:
+    _TESTS[:] = tests
+
+
+def _numbered(number: int) -> Outcome:
+    return checked(_TESTS[number])
+
+
+def report(found: list[Outcome]) -> str:
+    """The counts, the reasons by how often they occur, and all wrong answers."""
+    counts = Counter(outcome.ended for outcome in found)
+    lines = [f"{len(found)} tests: " + ", ".join(f"{counts[kind]} {kind}" for kind in (PASSED, REFUSED, WRONG))]
+    reasons = Counter(reason(outcome.why) for outcome in found if outcome.ended == REFUSED)
+    lines += ["", "Refused:", *(f"{count:5d}  {why}" for why, count in reasons.most_common())]
+    lines += ["", "Wrong:", *(f"  {outcome.name}: {outcome.why}" for outcome in found if outcome.ended == WRONG)]
+    return "\n".join(lines)
+
+
+def reason(why: str) -> str:
+    """A refusal without the names of nodes and inputs."""
+    head, colon, rest = why.partition(": ")
+    if head.startswith("node ") and colon:
+        operator = head.partition("(")[2].rstrip(")")
+        return f"{operator}: {rest}"[:100]
+    return why.replace(why.split()[1], "…", 1)[:100] if why.startswith("input ") else why[:100]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns the exit code: 1 where an answer is wrong."""
+    parser = argparse.ArgumentParser("python -m graph.conformance", description="Runs onnx's own tests of operators.")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="run only tests whose name contains one of these")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="run every Nth test; default 1: all")
+    options = parser.parse_args(arguments)
+    tests = [case for case in cases() if not options.names or any(name in case.name for name in options.names)]
+    found = list(outcomes(tests[:: options.every]))
+    print(report(found))
+    return int(any(outcome.ended == WRONG for outcome in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""The C text of each step's kernel: a product's by a search, a program's by rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graph.model.language import Step
+from search.evaluator import target_of
+from search.evaluator.programs import text_of
+from search.generate import kernel_for
+from tiling.problem import Problem
+from tiling.program.infer import Sized
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A compiled file's facts. It defines SYMBOL, SYMBOL_supported, and for a product SYMBOL_pack.
+
+    parameters: the C type of each, such as "const float *". packed: floats of the packed weights of a product; 0 for a
+    program, which returns whether all indices that it read were inside. scheme: the text that a search chose.
+    """
+
+    symbol: str
+    text: str
+    flags: tuple[str, ...]
+    openmp: bool
+    parameters: tuple[str, ...]
+    packed: int = 0
+    scheme: str = ""
+
+
+def kernels_of(
+    steps: Sequence[Step],
+    threads: int,
+    tune: str,
+    budget: float,
+    progress: Callable[[str, int, int], None] = lambda what, done, all: None,
+) -> Mapping[Problem | Sized, Kernel]:
+    """A kernel for every different work. budget: seconds of search for all products together.
+
+    Raises what `search.kernel_for` raises.
+    """
+    works = list(dict.fromkeys(step.work for step in steps))
+    products = [work for work in works if isinstance(work, Problem)]
+    # The largest first: what is known of them is worth most if the search is ended.
+    products.sort(key=lambda problem: -problem.flops)
+    total = sum(problem.flops for problem in products) or 1
+    target = target_of("cpu", "f32", threads=threads)
+    found: dict[Problem | Sized, Kernel] = {}
+    ordered: list[Problem | Sized] = [*products, *(work for work in works if isinstance(work, Sized))]
+    for done, work in enumerate(ordered):
+        progress(str(work) if isinstance(work, Problem) else str(work.program), done, len(ordered))
+        if isinstance(work, Problem):
+            share = max(budget * work.flops / total, 0.5)
+            kernel: Any = kernel_for(work, target, tune, share)  # that of a CPU
+            source = kernel.emitted
+            arrays = ("const float *",) * len(work.epilogue_arrays)
+            parameters = ("const float *", "const float *", "float *", *arrays)
+            found[work] = Kernel(
+                source.symbol,
+                source.text,
+                source.compiler_flags,
+                source.openmp,
+                parameters,
+                source.packed,
+                kernel.scheme.text,
+            )
+        else:
+            text = text_of(work, target)
+            types = tuple(p.replace("restrict ", "").rpartition("*")[0] + "*" for p in text.parameters)
+            found[work] = Kernel(text.symbol, text.text, text.compiler_flags, text.openmp, types)
+    return found

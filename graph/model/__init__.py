@@ -1,0 +1,4 @@
+"""A model as data, and what is decided of it before there is any text.
+
+In reading order: `language` · `node`, what an operator sees of a node and makes of it · `fuse` · `memory`.
+"""

@@ -1,0 +1,194 @@
+"""Fuses the maps after a product into its stores, where they can be written as an epilogue.
+
+y = conv(x, w) + b;  z = y + residual;  a = relu(z)        a = conv(x, w) with the epilogue relu(y + b + z)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from graph.model.language import Model, Step
+from tiling.epilogue import FUNCTIONS, MOST_ARRAYS, EpilogueError, parse
+from tiling.problem import Problem
+from tiling.program.infer import Sized
+from tiling.program.language import Access, Apply, Dim, Expression, Number, Reduce
+from tiling.value import Apply as ApplyValue
+from tiling.value import Array as ArrayValue
+from tiling.value import Epilogue, Sum, Value
+from tiling.value import Number as NumberValue
+
+_SYMBOLS = ("add", "sub", "mul", "div", "neg")
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """Why a map was not fused."""
+
+    why: str
+
+
+def fused_maps(model: Model) -> Model:
+    """The model with every map fused that can be, products in order."""
+    place = 0
+    while place < len(model.steps):
+        step = model.steps[place]
+        if isinstance(step.work, Problem):
+            found = _with_consumer(model, place)
+            if isinstance(found, Model):
+                model = found
+                # The product now stands where its map stood; what came after it moved up by one.
+                continue
+            steps = (*model.steps[:place], replace(step, unfused=found.why), *model.steps[place + 1 :])
+            model = replace(model, steps=steps)
+        place += 1
+    return model
+
+
+def _with_consumer(model: Model, place: int) -> Model | Stopped:
+    """The model where the only reader of a product's output is part of the product."""
+    step = model.steps[place]
+    (output,) = step.outputs
+    root = model.root(output)
+    readers = [n for n, other in enumerate(model.steps) if root in map(model.root, other.inputs)]
+    if root in map(model.root, model.outputs):
+        return Stopped("its output is one of the model's")
+    if len(readers) != 1:
+        return Stopped(f"{len(readers)} steps read its output")
+    reader = model.steps[readers[0]]
+    if not isinstance(reader.work, Sized):
+        return Stopped("a product reads its output")
+    assert isinstance(step.work, Problem)
+    found = _epilogue(model, step, reader)
+    if isinstance(found, Stopped):
+        return found
+    problem, arrays = found
+    fused = Step(f"{step.node}, {reader.node}", problem, (*step.inputs[:2], *arrays), reader.outputs)
+    # Inputs of the map may be computed after the product: so the product moves to the map.
+    steps = list(model.steps)
+    steps[readers[0]] = fused
+    del steps[place]
+    return replace(model, steps=tuple(steps))
+
+
+def _epilogue(model: Model, step: Step, reader: Step) -> tuple[Problem, tuple[str, ...]] | Stopped:
+    """The product with the reader's map as the rest of its epilogue, and the epilogue's arrays."""
+    problem, program = step.work, reader.work
+    assert isinstance(problem, Problem) and isinstance(program, Sized)
+    if len(program.program.statements) != 1 or isinstance(program.program.statements[0].value, Reduce):
+        return Stopped(f"{reader.node} is no map")
+    statement = program.program.statements[0]
+    (result,) = program.assigned
+    if result.dtype != "f32":
+        return Stopped(f"{reader.node} gives {result.dtype}")
+    if np.prod(result.shape, dtype=object) != problem.output.elements:
+        return Stopped(f"{reader.node} repeats what the product gives")
+    arrays = dict(zip(_names(problem), step.inputs[2:]))
+    reading = _Reading(model, step, reader, arrays)
+    value = reading.value(statement.expression)
+    if isinstance(value, Stopped):
+        return Stopped(f"{reader.node}: {value.why}")
+    before: Value = problem.epilogue.value if problem.epilogue else Sum()
+    text = str(Epilogue(_with_sum(value, before)))
+    if len(reading.arrays) > MOST_ARRAYS:
+        return Stopped(f"{reader.node}: {len(reading.arrays)} arrays are more than an epilogue takes")
+    try:
+        epilogue = parse(replace(problem, epilogue=None), text)
+    except EpilogueError as error:
+        return Stopped(f"{reader.node}: {error}")
+    fused = replace(problem, epilogue=epilogue)
+    return fused, tuple(reading.arrays[name] for name in _names(fused))
+
+
+def _names(problem: Problem) -> list[str]:
+    return [array.name for array in problem.epilogue_arrays]
+
+
+def _with_sum(value: Value, before: Value) -> Value:
+    """The value with what was computed before in place of the sum."""
+    if isinstance(value, Sum):
+        return before
+    if isinstance(value, ApplyValue):
+        return ApplyValue(value.operation, tuple(_with_sum(v, before) for v in value.arguments))
+    return value
+
+
+class _Reading:
+    """Turns a program's expression into an epilogue's. arrays: those of the epilogue, by name."""
+
+    def __init__(self, model: Model, step: Step, reader: Step, arrays: Mapping[str, str]):
+        problem, program = step.work, reader.work
+        assert isinstance(problem, Problem) and isinstance(program, Sized)
+        self.model, self.problem, self.product = model, problem, model.root(step.outputs[0])
+        self.sources = dict(zip((array.name for array in program.inputs), reader.inputs))
+        self.dtypes = {array.name: array.dtype for array in program.inputs}
+        self.extents = dict(zip(program.program.statements[0].dims, program.assigned[0].shape))
+        self.arrays = dict(arrays)
+        axes = zip(problem.output_axes, problem.output.shape)
+        self.axes = [(axis, extent) for axis, extent in axes if extent > 1]
+
+    def value(self, part: Expression) -> Value | Stopped:
+        if isinstance(part, Number):
+            return NumberValue(float(part.value)) if abs(part.value) < 3e38 else Stopped(f"{part.value} is no f32")
+        if isinstance(part, Access):
+            return self.access(part)
+        if isinstance(part, Dim):
+            return Stopped(f"it reads the position {part.name}")
+        if part.function == "max" and part.arguments[1] == Number(0):
+            # relu is one instruction fewer.
+            part = Apply("relu", part.arguments[:1])
+        if part.function not in (*_SYMBOLS, *FUNCTIONS):
+            return Stopped(f"an epilogue has no {part.function}")
+        arguments = []
+        for argument in part.arguments:
+            found = self.value(argument)
+            if isinstance(found, Stopped):
+                return found
+            arguments.append(found)
+        return ApplyValue(part.function, tuple(arguments))
+
+    def access(self, part: Access) -> Value | Stopped:
+        name = self.sources[part.array]
+        if part.outside is not None or not all(isinstance(i, Dim) or i == Number(0) for i in part.at):
+            return Stopped(f"{part} is read at other places than it is stored")
+        read = [i.name for i in part.at if isinstance(i, Dim)]
+        walked = [dim for dim, extent in self.extents.items() if extent > 1]
+        read = [dim for dim in read if self.extents[dim] > 1]
+        if self.model.root(name) == self.product:
+            return Sum() if read == walked else Stopped(f"{part} is read at other places than it is stored")
+        if self.dtypes[part.array] != "f32":
+            return Stopped(f"{part.array} is {self.dtypes[part.array]}")
+        axes = self.axes_of(read, walked)
+        if axes is None:
+            return Stopped(f"{part} lies along other axes than the product")
+        if not axes:
+            known = self.model.constants.get(self.model.root(name))
+            return (
+                Stopped(f"{part} is one computed number") if known is None else NumberValue(float(known.reshape(-1)[0]))
+            )
+        return ArrayValue(self.named(name), axes)
+
+    def axes_of(self, read: list[str], walked: list[str]) -> tuple[str, ...] | None:
+        """The axes of the product's output that dims of the map walk."""
+        names = [axis for axis, _ in self.axes]
+        if read == walked:
+            return tuple(self.problem.output_axes)
+        if [extent for _, extent in self.axes] == [self.extents[dim] for dim in walked]:
+            found = [names[walked.index(dim)] for dim in read]
+            return tuple(found) if found == [name for name in names if name in found] else None
+        # Rows of several axes are one axis of a product: only the columns are the same.
+        if not read:
+            return ()
+        columns = self.axes[-1][1] if self.axes else 1
+        return tuple(names[-1:]) if read == walked[-1:] and columns == self.extents[walked[-1]] else None
+
+    def named(self, array: str) -> str:
+        """A name in the epilogue for an array of the model."""
+        for name, known in self.arrays.items():
+            if known == array:
+                return name
+        name = f"e{len(self.arrays)}"
+        self.arrays[name] = array
+        return name

@@ -1,0 +1,25 @@
+"""The table of operators: a function for each, from a node to a program, a view or a product.
+
+An operator that is missing here is expanded into others where the standard defines it by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from graph.model.node import Made, Node
+from graph.operators.elementwise import ELEMENTWISE
+from graph.operators.images import IMAGES
+from graph.operators.moves import MOVES
+from graph.operators.normalisations import NORMALISATIONS
+from graph.operators.products import PRODUCTS
+from graph.operators.reductions import REDUCTIONS
+
+OPERATORS: Mapping[str, Callable[[Node], Made]] = {
+    **ELEMENTWISE,
+    **REDUCTIONS,
+    **NORMALISATIONS,
+    **MOVES,
+    **IMAGES,
+    **PRODUCTS,
+}

@@ -1,0 +1,229 @@
+"""Operators that give each point a value of the same point of their inputs, which broadcast as NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from graph.model.node import Made, Node, Text, View, at, broadcast
+from tiling.program.dtypes import FLOATS
+
+_DTYPES = {1: "f32", 2: "u8", 3: "s8", 6: "s32", 7: "s64", 9: "bool", 10: "f16", 11: "f64"}
+_INPUTS = "abcdefghmnorsvwxz"  # names of inputs in a text: none is a dim
+
+
+def elementwise(node: Node, value: str, dtype: str | None = None) -> Text:
+    """The program of a value with a field {0}, {1} … for each input. dtype: of the output, by default the first's."""
+    places = [place for place in range(len(node.inputs)) if node.has(place) and f"{{{place}}}" in value]
+    try:
+        whole = np.broadcast_shapes(*(node.shape(place) for place in places))
+    except ValueError:
+        shapes = ", ".join(str(node.shape(place)) for place in places)
+        raise node.refuse(f"shapes {shapes} do not broadcast") from None
+    dims = node.dims(len(whole))
+    names = {place: _INPUTS[number] for number, place in enumerate(places)}
+    fields = [
+        f"{names[place]}{broadcast(node, node.shape(place), whole)}" if place in names else ""
+        for place in range(len(node.inputs))
+    ]
+    text = f"y{at(dims)} = {value.format(*fields)}"
+    inputs = {name: place for place, name in names.items()}
+    return Text(text, inputs, dict(zip(dims, whole)), (dtype or node.dtype(places[0]),))
+
+
+def _value(value: str, dtype: str | None = None) -> Callable[[Node], Made]:
+    return lambda node: elementwise(node, value, dtype)
+
+
+def _chained(between: str, last: str = "{}") -> Callable[[Node], Made]:
+    """Any number of inputs, two by two: `between` has a field for what was found, and one for the next."""
+
+    def made(node: Node) -> Made:
+        if len(node.inputs) > len(_INPUTS):
+            raise node.refuse(f"it has {len(node.inputs)} inputs, and {len(_INPUTS)} are the most supported")
+        value = "{0}"
+        for place in range(1, len(node.inputs)):
+            value = between.format(value, f"{{{place}}}")
+        return elementwise(node, last.format(value))
+
+    return made
+
+
+def _mean(node: Node) -> Made:
+    value = " + ".join(f"{{{place}}}" for place in range(len(node.inputs)))
+    return elementwise(node, f"({value}) / {len(node.inputs)}")
+
+
+def _div(node: Node) -> Made:
+    if node.dtype() in FLOATS:
+        return elementwise(node, "{0} / {1}")
+    # // rounds down, and the standard towards zero.
+    down = "{0} // {1}"
+    return elementwise(node, f"{down} + where(({{0}} < 0) != ({{1}} < 0) and {{0}} % {{1}} != 0, 1, 0)")
+
+
+def _mod(node: Node) -> Made:
+    if not node.attribute("fmod", 0):
+        return elementwise(node, "{0} % {1}")
+    rest = "abs({0}) % abs({1})"
+    return elementwise(node, f"where({{0}} < 0, -({rest}), {rest})")
+
+
+def _pow(node: Node) -> Made:
+    exponent = node.known[1]
+    if exponent is not None and exponent.size == 1 and float(exponent.reshape(())) == 2 and exponent.ndim == 0:
+        return elementwise(node, "{0} * {0}")
+    return elementwise(node, f"{node.dtype()}(pow({{0}}, {{1}}))")
+
+
+def _cast(node: Node) -> Made:
+    wanted = _DTYPES.get(node.attribute("to", 0))
+    if wanted is None:
+        raise node.refuse(f"a cast to ONNX's type {node.attribute('to')} is not supported")
+    if wanted == node.dtype():
+        return View(node.shape())
+    return elementwise(node, f"{wanted}({{0}})", wanted)
+
+
+def _cast_like(node: Node) -> Made:
+    wanted = node.dtype(1)
+    return elementwise(node, f"{wanted}({{0}})", wanted)
+
+
+def _clip(node: Node) -> Made:
+    low, high = (_bound(node, place, name) for place, name in ((1, "min"), (2, "max")))
+    value = "{0}"
+    if low:
+        value = f"max({value}, {low})"
+    if high:
+        value = f"min({value}, {high})"
+    return View(node.shape()) if value == "{0}" else elementwise(node, value)
+
+
+def _bound(node: Node, place: int, attribute: str) -> str:
+    if node.has(place):
+        known = node.known[place]
+        if known is None:
+            return f"{{{place}}}"
+        return _number(known.reshape(()).item())
+    found = node.attribute(attribute)
+    return "" if found is None else _number(found)
+
+
+def _number(value: float) -> str:
+    """A number of a program's text."""
+    return "inf" if value == np.inf else "-inf" if value == -np.inf else repr(value)
+
+
+def _elu(node: Node) -> Made:
+    alpha = node.attribute("alpha", 1.0)
+    return elementwise(node, f"where({{0}} < 0, {alpha!r} * (exp({{0}}) - 1), {{0}})")
+
+
+def _celu(node: Node) -> Made:
+    alpha = node.attribute("alpha", 1.0)
+    return elementwise(node, f"max({{0}}, 0) + min({alpha!r} * (exp({{0}} / {alpha!r}) - 1), 0)")
+
+
+def _selu(node: Node) -> Made:
+    alpha = node.attribute("alpha", 1.67326319217681884765625)
+    gamma = node.attribute("gamma", 1.05070102214813232421875)
+    return elementwise(node, f"{gamma!r} * where({{0}} < 0, {alpha!r} * (exp({{0}}) - 1), {{0}})")
+
+
+def _hard_sigmoid(node: Node) -> Made:
+    alpha, beta = node.attribute("alpha", 0.2), node.attribute("beta", 0.5)
+    return elementwise(node, f"clamp({alpha!r} * {{0}} + {beta!r}, 0.0, 1.0)")
+
+
+def _thresholded(node: Node) -> Made:
+    return elementwise(node, f"where({{0}} > {node.attribute('alpha', 1.0)!r}, {{0}}, 0.0)")
+
+
+def _shrink(node: Node) -> Made:
+    bias, lambd = node.attribute("bias", 0.0), node.attribute("lambd", 0.5)
+    value = f"where({{0}} < {-lambd!r}, {{0}} + {bias!r}, where({{0}} > {lambd!r}, {{0}} - {bias!r}, 0))"
+    return elementwise(node, value)
+
+
+def _gelu(node: Node) -> Made:
+    tanh = node.attribute("approximate", b"none") == b"tanh"
+    return elementwise(node, "gelu_tanh({0})" if tanh else "gelu({0})")
+
+
+def _prelu(node: Node) -> Made:
+    return elementwise(node, "where({0} < 0, {0} * {1}, {0})")
+
+
+def _is_inf(node: Node) -> Made:
+    signs = [
+        f"{{0}} == {'-' if name == 'negative' else ''}inf"
+        for name in ("negative", "positive")
+        if node.attribute(f"detect_{name}", 1)
+    ]
+    return elementwise(node, " or ".join(signs) or "{0} != {0} and {0} == {0}", "bool")
+
+
+def _identity(node: Node) -> Made:
+    return View(node.shape())
+
+
+def _dropout(node: Node) -> Made:
+    training = node.has(2) and bool(node.constant(2, "the mode of training").reshape(()))
+    if training:
+        raise node.refuse("training is not supported")
+    if len(node.outputs) == 1 or not node.outputs[1]:
+        return View(node.shape())
+    dims = at(node.dims(len(node.shape())))
+    extents = dict(zip(node.dims(len(node.shape())), node.shape()))
+    dtypes = (node.dtype(), "bool")
+    return Text(f"y{dims} = a{dims}; z{dims} = 0 == 0", {"a": 0}, extents, dtypes, outputs=("y", "z"))
+
+
+ELEMENTWISE: dict[str, Callable[[Node], Made]] = {
+    **{
+        name: _value(value)
+        for name, value in {
+            **{"Add": "{0} + {1}", "Sub": "{0} - {1}", "Mul": "{0} * {1}", "Neg": "-{0}", "Abs": "abs({0})"},
+            **{"Relu": "max({0}, 0)", "Sign": "sign({0})", "Floor": "floor({0})", "Ceil": "ceil({0})"},
+            **{"Round": "round({0})", "Exp": "exp({0})", "Log": "log({0})", "Sqrt": "sqrt({0})"},
+            **{"Sin": "sin({0})", "Cos": "cos({0})", "Tan": "sin({0}) / cos({0})", "Tanh": "tanh({0})"},
+            **{"Sinh": "(exp({0}) - exp(-{0})) / 2", "Cosh": "(exp({0}) + exp(-{0})) / 2", "Erf": "erf({0})"},
+            **{"Sigmoid": "sigmoid({0})", "Reciprocal": "1.0 / {0}", "HardSwish": "hardswish({0})"},
+            **{"Softplus": "max({0}, 0) + log(1 + exp(-abs({0})))", "Softsign": "{0} / (1 + abs({0}))"},
+            "Mish": "{0} * tanh(max({0}, 0) + log(1 + exp(-abs({0}))))",
+        }.items()
+    },
+    **{
+        name: _value(value, "bool")
+        for name, value in {
+            **{"Equal": "{0} == {1}", "Greater": "{0} > {1}", "GreaterOrEqual": "{0} >= {1}", "Less": "{0} < {1}"},
+            **{"LessOrEqual": "{0} <= {1}", "And": "{0} and {1}", "Or": "{0} or {1}", "Xor": "{0} != {1}"},
+            **{"Not": "not {0}", "IsNaN": "{0} != {0}"},
+        }.items()
+    },
+    "Where": lambda node: elementwise(node, "where({0}, {1}, {2})", node.dtype(1)),
+    "Max": _chained("max({}, {})"),
+    "Min": _chained("min({}, {})"),
+    "Sum": _chained("{} + {}"),
+    "Mean": _mean,
+    "Div": _div,
+    "Mod": _mod,
+    "Pow": _pow,
+    "Cast": _cast,
+    "CastLike": _cast_like,
+    "Clip": _clip,
+    "Elu": _elu,
+    "Celu": _celu,
+    "Selu": _selu,
+    "LeakyRelu": lambda node: elementwise(node, f"leaky_relu({{0}}, {node.attribute('alpha', 0.01)!r})"),
+    "PRelu": _prelu,
+    "HardSigmoid": _hard_sigmoid,
+    "ThresholdedRelu": _thresholded,
+    "Shrink": _shrink,
+    "Gelu": _gelu,
+    "IsInf": _is_inf,
+    "Identity": _identity,
+    "Dropout": _dropout,
+}

@@ -1,0 +1,199 @@
+"""Sums of products: of f32 they become problems with microkernels, of other dtypes programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+
+from graph.model.node import Made, Node, Product, Text, at, broadcast
+from graph.operators.images import windows
+from tiling.epilogue import fused
+from tiling.operators import conv2d, matmul
+
+# A weight is packed once. Where the second factor of a product is computed, packing costs as much as reading it, and so
+# few rows do not pay for it.
+_FEW_ROWS = 4
+
+
+def _conv(node: Node) -> Made:
+    x, w = node.shape(0), node.shape(1)
+    axes = len(x) - 2
+    group = node.attribute("group", 1)
+    found = windows(node, w[2:], x[2:])
+    if x[1] != w[1] * group:
+        raise node.refuse(f"x has {x[1]} channels, and the weights are for {w[1] * group}")
+    if axes > 2 or node.dtype() != "f32" or node.known[1] is None:
+        return _conv_text(node, group)
+    rows, columns = (1,) * (2 - axes), (0,) * (2 - axes)
+    problem = conv2d(
+        n=x[0],
+        c=x[1],
+        h=(*rows, *x[2:])[0],
+        w=x[-1],
+        k=w[0],
+        r=(*rows, *w[2:])[0],
+        s=w[-1],
+        stride=_pair((*rows, *found.strides)),
+        dilation=_pair((*rows, *found.dilations)),
+        padding=_sides((*columns, *found.before), (*columns, *found.after)),
+        groups=group,
+        layout="nchw",
+    )
+    if problem.output.shape[2:] != (*rows, *found.outputs):
+        raise node.refuse(f"padding of {found.before} and {found.after} gives another shape than {found.outputs}")
+    inputs = (0, 1, 2) if node.has(2) else (0, 1)
+    channel = problem.output_axes[1]
+    problem = fused(problem, f"y + b[{channel}]") if node.has(2) else problem
+    return Product(problem, inputs, (x[0], w[0], *found.outputs))
+
+
+def _pair(values: tuple[int, ...]) -> tuple[int, int]:
+    return values[0], values[1]
+
+
+def _sides(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (before[0], after[0]), (before[1], after[1])
+
+
+def _conv_text(node: Node, group: int) -> Text:
+    """A convolution of other dtypes, of volumes, or by weights that are computed."""
+    x, w = node.shape(0), node.shape(1)
+    found = windows(node, w[2:], x[2:])
+    dims, taps = node.dims(len(x)), list("rsv"[: len(x) - 2])
+    each = w[0] // group
+    channel = "c" if group == 1 else f"{w[1]}*({dims[1]} // {each}) + c"
+    places = [
+        f"{stride}*{dim} + {dilation}*{tap} - {low}"
+        for dim, tap, stride, dilation, low in zip(dims[2:], taps, found.strides, found.dilations, found.before)
+    ]
+    read = f"(x{at([dims[0], channel, *places])} else 0)"
+    text = f"a{at(dims)} = sum{at(['c', *taps])} {read} * f{at([dims[1], 'c', *taps])}; "
+    text += f"y{at(dims)} = a{at(dims)}" + (f" + b[{dims[1]}]" if node.has(2) else "")
+    extents = dict(zip(dims, (x[0], w[0], *found.outputs))) | {"c": w[1], **dict(zip(taps, w[2:]))}
+    inputs = {"x": 0, "f": 1} | ({"b": 2} if node.has(2) else {})
+    return Text(text, inputs, extents, (node.dtype(),))
+
+
+def _conv_transpose(node: Node) -> Made:
+    """Every output gathers the taps that reach it: no zero that a stride puts between is multiplied."""
+    x, w = node.shape(0), node.shape(1)
+    axes, group = len(x) - 2, node.attribute("group", 1)
+    if axes > 3:
+        raise node.refuse(f"images of {axes} axes are not supported")
+    strides = tuple(node.attribute("strides", (1,) * axes))
+    dilations = tuple(node.attribute("dilations", (1,) * axes))
+    extra = tuple(node.attribute("output_padding", (0,) * axes))
+    pads = tuple(node.attribute("pads", (0,) * (2 * axes)))
+    full = [s * (e - 1) + o + (t - 1) * d + 1 for e, s, o, t, d in zip(x[2:], strides, extra, w[2:], dilations)]
+    before, after = list(pads[:axes]), list(pads[axes:])
+    wanted, auto = node.attribute("output_shape"), node.attribute("auto_pad", b"NOTSET").decode()
+    if wanted is None and auto.startswith("SAME"):
+        wanted = [extent * stride for extent, stride in zip(x[2:], strides)]
+    if wanted is not None:
+        total = [max(0, length - out) for length, out in zip(full, list(wanted)[-axes:])]
+        smaller, larger = [t // 2 for t in total], [t - t // 2 for t in total]
+        before, after = (larger, smaller) if auto == "SAME_LOWER" else (smaller, larger)
+    outs = [length - low - high for length, low, high in zip(full, before, after)]
+    if wanted is not None:
+        outs = list(wanted)[-axes:]
+    dims, taps = node.dims(len(x)), list("rsv"[:axes])
+    each, mine = w[1], x[1] // group
+    channel = "c" if group == 1 else f"{mine}*({dims[1]} // {each}) + c"
+    out_channel = dims[1] if group == 1 else f"{dims[1]} % {each}"
+    hits, places = [], []
+    for dim, tap, stride, dilation, low in zip(dims[2:], taps, strides, dilations, before):
+        position = f"({dim} + {low} - {dilation}*{tap})"
+        places.append(f"{position} // {stride}")
+        if stride > 1:
+            hits.append(f"{position} % {stride} == 0")
+    term = f"(x{at([dims[0], channel, *places])} else 0) * f{at([channel, out_channel, *taps])}"
+    value = f"where({' and '.join(hits)}, {term}, 0.0)" if hits else term
+    text = f"a{at(dims)} = sum{at(['c', *taps])} {value}; y{at(dims)} = a{at(dims)}"
+    text += f" + b[{dims[1]}]" if node.has(2) else ""
+    extents = dict(zip(dims, (x[0], each * group, *outs))) | {"c": mine, **dict(zip(taps, w[2:]))}
+    return Text(text, {"x": 0, "f": 1} | ({"b": 2} if node.has(2) else {}), extents, (node.dtype(),))
+
+
+def _gemm(node: Node) -> Made:
+    a, b = node.shape(0), node.shape(1)
+    across, turned = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
+    alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
+    (m, k), n = (reversed(a) if across else a), b[0] if turned else b[1]
+    if k != (b[1] if turned else b[0]):
+        raise node.refuse(f"a has {k} columns, and b {b[1] if turned else b[0]} rows")
+    c = node.shape(2) if node.has(2) else None
+    per_column = c is not None and prod(c) == n and c[-1] == n
+    if node.dtype() == "f32" and (c is None or per_column):
+        problem = matmul(m=m, n=n, k=k, transpose_a=across, transpose_b=turned)
+        y = "y" if alpha == 1 else f"{alpha!r} * y"
+        added = "" if c is None else " + b[n]" if beta == 1 else f" + {beta!r} * b[n]"
+        problem = fused(problem, y + added) if y + added != "y" else problem
+        return Product(problem, (0, 1, 2) if c is not None else (0, 1), (m, n))
+    left, right = ("c,i" if across else "i,c"), ("j,c" if turned else "c,j")
+    value = "p[i,j]" if alpha == 1 else f"{alpha!r} * p[i,j]"
+    if c is not None:
+        value += f" + {beta!r} * d{broadcast(node, c, (m, n))}" if beta != 1 else f" + d{broadcast(node, c, (m, n))}"
+    text = f"p[i,j] = sum[c] a[{left}] * b[{right}]; y[i,j] = {value}"
+    inputs = {"a": 0, "b": 1} | ({"d": 2} if c is not None else {})
+    return Text(text, inputs, {"i": m, "j": n, "c": k}, (node.dtype(),))
+
+
+def _matmul(node: Node) -> Made:
+    a, b = node.shape(0), node.shape(1)
+    if a[-1] != (b[-2] if len(b) > 1 else b[0]):
+        raise node.refuse(f"shapes {a} and {b} are no factors of a product")
+    k, n = a[-1], b[-1] if len(b) > 1 else 1
+    m = a[-2] if len(a) > 1 else 1
+    whole = (*np.broadcast_shapes(a[:-2], b[:-2]), *((m,) if len(a) > 1 else ()), *((n,) if len(b) > 1 else ()))
+    batch = prod(a[:-2])
+    f32 = node.dtype() == "f32"
+    if f32 and len(b) <= 2:
+        return Product(matmul(m=batch * m, n=n, k=k), (0, 1), whole)
+    if f32 and prod(b[:-2]) == batch and batch * prod(b[:-2]) > 0 and a[:-2] == b[:-2] and m > _FEW_ROWS:
+        return Product(matmul(m=m, n=n, k=k, batch=batch), (0, 1), whole)
+    return _matmul_text(node, whole)
+
+
+def _matmul_text(node: Node, whole: tuple[int, ...]) -> Text:
+    """A product of other dtypes, or of batches that broadcast."""
+    a, b = node.shape(0), node.shape(1)
+    dims = node.dims(len(whole))
+    ends = (len(a) > 1) + (len(b) > 1)
+    outer, rest = dims[: len(dims) - ends], dims[len(dims) - ends :]
+    left = [*_outer(outer, a[:-2]), *([rest[0]] if len(a) > 1 else []), "c"]
+    right = [*_outer(outer, b[:-2]), "c", *([rest[-1]] if len(b) > 1 else [])]
+    text = f"y{at(dims)} = sum[c] a{at(left)} * b{at(right)}"
+    return Text(text, {"a": 0, "b": 1}, {**dict(zip(dims, whole)), "c": a[-1]}, (node.dtype(),))
+
+
+def _outer(dims: list[str], shape: tuple[int, ...]) -> list[str]:
+    return [dim if extent > 1 else "0" for dim, extent in zip(dims[len(dims) - len(shape) :], shape)]
+
+
+def _einsum(node: Node) -> Made:
+    equation = node.attribute("equation").decode().replace(" ", "")
+    given, arrow, out = equation.partition("->")
+    parts = given.split(",")
+    if "." in equation or any(len(set(part)) < len(part) for part in parts):
+        raise node.refuse(f"the equation {equation} is not supported: no dots, and no dim twice in a factor")
+    if not arrow:
+        letters = sorted({letter for letter in given if letter.isalpha()})
+        out = "".join(letter for letter in letters if given.count(letter) == 1)
+    extents = {d: e for place, part in enumerate(parts) for d, e in zip(part, node.shape(place))}
+    names = [f"x{place}" for place in range(len(parts))]
+    product = " * ".join(f"{name}{at([f'd{d}' for d in part])}" for name, part in zip(names, parts))
+    over = [f"d{d}" for d in extents if d not in out]
+    value = f"sum{at(over)} {product}" if over else product
+    text = f"y{at([f'd{d}' for d in out])} = {value}"
+    return Text(text, dict(zip(names, range(len(names)))), {f"d{d}": e for d, e in extents.items()}, (node.dtype(),))
+
+
+PRODUCTS: dict[str, Callable[[Node], Made]] = {
+    "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+    "Einsum": _einsum,
+}

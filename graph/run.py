@@ -1,0 +1,85 @@
+"""The command `python -m graph.run MODEL --input x.npy …`: calls a model, compiled now or saved before."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from graph.build import compile_model
+from graph.compile import dim
+from graph.compiled import load_model
+from graph.model.language import ModelError
+from search.entry import run
+from search.options import FAILURES, folder, whole
+from tiling.problem import ProblemError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
+    options = _parser().parse_args(arguments)
+    try:
+        text = told(options)
+        with readers_may_leave():
+            write(text)
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted before there was a result", file=sys.stderr)
+        return INTERRUPTED
+    except (ModelError, ProblemError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (OutputError, *FAILURES) as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def told(options: argparse.Namespace) -> str:
+    """Calls the model; a line for each output. Raises ModelError."""
+    if Path(options.model).is_dir():
+        if options.dim:
+            raise ModelError("--dim belongs to a model that is compiled now: this one is compiled already")
+        model = load_model(options.model)
+    else:
+        model = compile_model(options.model, dims=dict(options.dim), threads=options.threads)
+    outputs = model(*map(_array, options.input))
+    lines = []
+    for array, y in zip(model.outputs, outputs):
+        lines.append(
+            f"{array.name}: {array.dtype}[{', '.join(map(str, array.shape))}], first {y.reshape(-1)[:4].tolist()}"
+        )
+        if options.save:
+            path = Path(options.save) / f"{array.name.replace('/', '_')}.npy"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            np.save(path, y)
+            lines.append(f"wrote {path}")
+    return "\n".join(lines)
+
+
+def _array(path: str) -> np.ndarray:
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read as an array: {error}") from None
+    if not isinstance(found, np.ndarray):
+        raise ModelError(f"{path} holds several arrays: give a .npy file for each input")
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m graph.run", description="Calls a model once.")
+    parser.add_argument("model", metavar="MODEL", help="an ONNX file, or the folder that graph.compile --emit wrote")
+    parser.add_argument("--input", action="append", default=[], metavar="X.npy", help="an input, in the model's order")
+    parser.add_argument("--save", type=folder, metavar="DIR", help="write the outputs there, as NAME.npy")
+    parser.add_argument(
+        "--dim", type=dim, action="append", default=[], metavar="NAME=EXTENT", help="an open dim's extent"
+    )
+    parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
+    return parser
+
+
+if __name__ == "__main__":
+    run(main)
