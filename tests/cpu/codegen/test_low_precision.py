@@ -88,6 +88,7 @@ def test_rounding_is_an_error_and_saturation_is_none():
         largest_error(problem, y, expected, np.zeros_like(expected))
 
 
+@pytest.mark.isa("avx512vnni")
 def test_requantised_sums_are_rounded_to_even_and_saturate():
     """One product a channel, so that every output is known without a reference: 2·w + b, halved."""
     problem = fused(matmul(m=1, n=16, k=1, dtype="int8", output_dtype="s8"), "y*0.5 + b")
