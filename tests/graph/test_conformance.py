@@ -1,0 +1,44 @@
+"""A sample of onnx's own tests of operators; `make soak` runs them all."""
+
+import pytest
+
+from graph.conformance import PASSED, REFUSED, WRONG, cases, checked, outcomes, reason
+
+# One or two of each kind of operator.
+SAMPLE = (
+    *("test_add_bcast", "test_div_int32_trunc", "test_where_example", "test_clip_example", "test_softplus", "test_elu"),
+    *("test_reduce_mean_keepdims_random", "test_argmax_keepdims_random_select_last_index", "test_logsoftmax_axis_0"),
+    *("test_layer_normalization_2d_axis1", "test_lrn", "test_instancenorm_example", "test_batchnorm_epsilon"),
+    *("test_transpose_all_permutations_1", "test_concat_3d_axis_1", "test_slice_neg_steps", "test_reflect_pad"),
+    *("test_gather_negative_indices", "test_gather_elements_1", "test_split_variable_parts_1d_opset18"),
+    *("test_maxpool_2d_ceil", "test_averagepool_2d_pads_count_include_pad", "test_resize_upsample_scales_linear"),
+    *("test_conv_with_strides_padding", "test_convtranspose_pads", "test_gemm_transposeB", "test_matmul_4d"),
+    *("test_attention_4d", "test_group_normalization_example", "test_gelu_tanh_1"),
+)
+
+
+@pytest.fixture(scope="module")
+def tests():
+    return {case.name: case for case in cases()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SAMPLE)
+def test_an_operator_gives_what_onnx_expects(tests, name):
+    if name not in tests:
+        pytest.skip("this version of onnx has no such test")
+    found = checked(tests[name])
+    assert found.ended == PASSED, found.why
+
+
+@pytest.mark.soak
+def test_no_operator_gives_a_wrong_answer(tests):
+    found = list(outcomes(list(tests.values())))
+    assert [outcome for outcome in found if outcome.ended == WRONG] == []
+    assert sum(outcome.ended == PASSED for outcome in found) > len(found) / 2
+    assert all(outcome.why for outcome in found if outcome.ended == REFUSED)
+
+
+def test_reasons_are_the_same_for_nodes_of_any_name():
+    assert reason("node conv7 (Conv): x has 3 channels") == reason("node a (Conv): x has 3 channels")
+    assert reason("input a is a sequence: no") == reason("input b is a sequence: no")

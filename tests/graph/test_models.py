@@ -1,0 +1,209 @@
+"""Whole models against onnx's own reference, exactly: small whole numbers in f32."""
+
+import json
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+from graph import ModelError, compile_model, load_model
+from graph.model.fuse import fused_maps
+from graph.onnx.read import read
+from tests.support.onnx_models import model, residual_network, whole
+
+node = helper.make_node
+
+
+@pytest.fixture(scope="module")
+def network():
+    return compile_model(residual_network(), dims={"batch": 2}, name="net")
+
+
+def test_a_residual_network_is_exact(network):
+    x = whole(0, 2, 3, 16, 16)
+    (wanted,) = ReferenceEvaluator(residual_network()).run(None, {"x": x})
+    (y,) = network(x)
+    assert y.tolist() == wanted.tolist()
+    assert network.run({"x": x})["y"].tolist() == wanted.tolist()
+
+
+def test_maps_after_products_are_their_epilogues():
+    steps = fused_maps(read(residual_network(), {"batch": 2})).steps
+    assert [step.node for step in steps] == [
+        "first, second",
+        "third, norm, residual, fourth",
+        "fifth",
+        "pool",
+        "average",
+        "last",
+    ]
+    assert "".join(str(steps[1].work.epilogue).split()) == "relu(y*e0[k]+e1[k]+e2[n,k,h,w])"
+    assert [step.unfused for step in steps] == [
+        "2 steps read its output",
+        "a product reads its output",
+        "pool is no map",
+        "",
+        "",
+        "its output is one of the model's",
+    ]
+
+
+def test_arrays_whose_times_do_not_meet_share_memory(network):
+    assert network.arena_least <= network.arena_bytes <= 1.1 * network.arena_least
+    together = sum(np.prod(s) * 4 for s in ((2, 16, 8, 8), (2, 16, 8, 8), (2, 16, 8, 8), (2, 16, 4, 4), (2, 16)))
+    assert network.arena_bytes < together
+
+
+@pytest.mark.slow
+def test_the_folder_builds_without_python_and_loads_again(network, tmp_path):
+    paths = network.save(tmp_path)
+    assert {path.name for path in paths} >= {"net.c", "net.h", "net.so", "net.bin", "example.c", "Makefile"}
+    x = whole(1, 2, 3, 16, 16)
+    assert load_model(tmp_path)(x)[0].tolist() == network(x)[0].tolist()
+    subprocess.run(["make", "-s"], cwd=tmp_path, check=True, capture_output=True)
+    zeros = network(np.zeros((2, 3, 16, 16), np.float32))[0]
+    shown = subprocess.run(["./example"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert float(shown.rpartition("= ")[2]) == pytest.approx(float(zeros[0, 0]), rel=1e-5)
+    (tmp_path / "net.bin").write_bytes(b"short")
+    with pytest.raises(ModelError, match=r"net.bin has 5 bytes, and the model has \d+"):
+        load_model(tmp_path)
+
+
+def test_calls_of_several_threads_have_arenas_of_their_own(network):
+    inputs = [whole(seed, 2, 3, 16, 16) for seed in range(4)]
+    wanted = [network(x)[0].tolist() for x in inputs]
+    found = [[] for _ in inputs]
+
+    def call(place):
+        for _ in range(20):
+            found[place].append(network(inputs[place])[0].tolist())
+
+    threads = [threading.Thread(target=call, args=(place,)) for place in range(len(inputs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(each == wanted[place] for place, calls in enumerate(found) for each in calls)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_products_of_two_computed_factors_are_packed_in_the_call(threads):
+    nodes = [
+        node("Transpose", ["a"], ["t"], "turn", perm=[0, 2, 1]),
+        node("MatMul", ["a", "t"], ["p"], "scores"),
+        node("Add", ["p", "p"], ["y"], "twice"),
+    ]
+    proto = model(nodes, {"a": [3, 8, 5]}, ["y"])
+    a = whole(0, 3, 8, 5)
+    assert compile_model(proto, threads=threads)(a)[0].tolist() == (2 * a @ a.transpose(0, 2, 1)).tolist()
+
+
+def test_outputs_may_be_inputs_constants_and_each_other():
+    constants = {"k": whole(3, 4)}
+    nodes = [
+        node("Neg", ["x"], ["y"], "negative"),
+        node("Identity", ["y"], ["z"], "same"),
+        node("Abs", ["k"], ["c"], "known"),
+    ]
+    compiled = compile_model(model(nodes, {"x": [4]}, ["y", "z", "x", "c"], constants))
+    x = whole(0, 4)
+    assert [y.tolist() for y in compiled(x)] == [
+        (-x).tolist(),
+        (-x).tolist(),
+        x.tolist(),
+        np.abs(constants["k"]).tolist(),
+    ]
+
+
+def test_shapes_that_the_model_computes_itself_are_known_now():
+    nodes = [
+        node("Shape", ["x"], ["s"], "shape"),
+        node("Slice", ["s", "zero", "one"], ["n"], "batch"),
+        node("Concat", ["n", "minus"], ["wanted"], "join", axis=0),
+        node("Reshape", ["x", "wanted"], ["flat"], "flat"),
+        node("Relu", ["flat"], ["y"], "relu"),
+    ]
+    constants = {name: np.array([value]) for name, value in (("zero", 0), ("one", 1), ("minus", -1))}
+    compiled = compile_model(model(nodes, {"x": ["n", 2, 3]}, ["y"], constants), dims={"n": 4})
+    x = whole(0, 4, 2, 3)
+    assert compiled(x)[0].tolist() == np.maximum(x, 0).reshape(4, 6).tolist()
+    assert len(compiled.explained) == 1
+
+
+def test_known_inputs_decide_shapes():
+    proto = model([node("ReduceSum", ["x", "axes"], ["y"], "sum", keepdims=0)], {"x": [3, 4]}, ["y"])
+    proto.graph.input.append(helper.make_tensor_value_info("axes", TensorProto.INT64, [1]))
+    with pytest.raises(ModelError, match=r"node sum \(ReduceSum\): the axes \(input 1\) are computed"):
+        compile_model(proto)
+    x = whole(0, 3, 4)
+    assert compile_model(proto, known={"axes": np.array([1])})(x)[0].tolist() == x.sum(1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "why"),
+    [
+        ([node("TopK", ["x", "k"], ["y", "i"], "best")], r"node best \(TopK\): this operator is not supported"),
+        (
+            [node("Frob", ["x"], ["y"], "odd", domain="mine")],
+            r"node odd \(mine\.Frob\): no operator of mine",
+        ),
+        ([node("Relu", ["nothing"], ["y"], "r")], r"node r \(Relu\) reads nothing, which nothing computes"),
+        ([node("Relu", ["x"], ["other"], "r")], "output y is computed by no node"),
+        ([node("Concat", ["x"], ["y"], "c", axis=7)], r"node c \(Concat\): there is no axis 7 of 2"),
+        ([node("MatMul", ["x", "x"], ["y"], "m")], r"node m \(MatMul\): shapes \(2, 3\) and \(2, 3\) are no factors"),
+    ],
+)
+def test_what_is_not_covered_is_one_sentence(nodes, why):
+    proto = model(nodes, {"x": [2, 3]}, ["y"], {"k": np.array([1])})
+    with pytest.raises(ModelError, match=why):
+        compile_model(proto)
+
+
+def test_open_dims_and_wrong_arrays_are_one_sentence(network):
+    with pytest.raises(ModelError, match=r"input x: axis 0 is open; give its extent, dims=\{'batch': 1\}"):
+        compile_model(residual_network())
+    with pytest.raises(ModelError, match="no open dim 'rows'; it has batch"):
+        compile_model(residual_network(), dims={"rows": 1})
+    with pytest.raises(ModelError, match=r"x has shape \(1, .*, and the model was compiled for \(2, 3, 16, 16\)"):
+        network(np.zeros((1, 3, 16, 16), np.float32))
+    with pytest.raises(ModelError, match="x is float64, and the model takes float32"):
+        network(np.zeros((2, 3, 16, 16)))
+    with pytest.raises(ModelError, match="2 arrays are given for 1 inputs: x"):
+        network(1, 2)
+    with pytest.raises(ModelError, match="there is no input 'z'"):
+        network({"z": 1})
+
+
+def test_files_that_are_no_models_are_one_sentence(tmp_path, capsys):
+    from graph.compile import main
+
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(b"\xff\xfe not protobuf")
+    for path, why in ((broken, "is no"), (tmp_path / "none.onnx", "is missing")):
+        assert main([str(path)]) == 2
+        told = capsys.readouterr().err
+        assert why in told and told.count("\n") == 1
+    with pytest.raises(ModelError, match="holds no saved model"):
+        load_model(tmp_path)
+
+
+@pytest.mark.slow
+def test_the_commands_compile_and_run(tmp_path, capsys):
+    from graph.compile import main as compile_main
+    from graph.run import main as run_main
+
+    path, folder = tmp_path / "net.onnx", tmp_path / "folder"
+    path.write_bytes(residual_network().SerializeToString())
+    assert compile_main([str(path), "--dim", "batch=1", "--emit", str(folder), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["kernels"] == 6 and facts["products"] == 4 and len(facts["steps"]) == 6
+    assert facts["seconds"] > 0 and facts["arena_bytes"] >= facts["arena_least"]
+    x = whole(0, 1, 3, 16, 16)
+    np.save(tmp_path / "x.npy", x)
+    assert run_main([str(folder), "--input", str(tmp_path / "x.npy"), "--save", str(tmp_path / "out")]) == 0
+    (wanted,) = ReferenceEvaluator(residual_network()).run(None, {"x": x})
+    assert np.load(tmp_path / "out" / "y.npy").tolist() == wanted.tolist()
+    assert "y: f32[1, 10]" in capsys.readouterr().out
