@@ -43,7 +43,7 @@ ROOMS = {
     "search.tuner": {"tiling.*", "microkernels.tile", "microkernels.scores"},
     "search.evaluator": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.cost", "search.space", "search.tuner"},
     "search": {"tiling.*", "microkernels.*", "cpu.runtime", "search.*"},
-    "graph.model": {"tiling", "tiling.program"},
+    "graph.model": {"tiling", "tiling.program", "tiling.program.rewrite"},
     "graph.operators": {"tiling", "tiling.program", "graph.model"},
     "graph.onnx": {"tiling", "tiling.program", "graph.model", "graph.operators"},
     "graph": {"tiling.*", "cpu.runtime", "search", "search.evaluator", "graph.*"},

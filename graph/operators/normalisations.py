@@ -102,9 +102,10 @@ def _lp(node: Node) -> Made:
     rest = at([dim for dim in dims if dim != dims[axis]])
     x = f"x{at(dims)}"
     if node.attribute("p", 2) == 1:
-        text = f"s{rest} = sum[{dims[axis]}] abs({x}); y{at(dims)} = {x} / s{rest}"
+        text = f"s{rest} = sum[{dims[axis]}] abs({x}); y{at(dims)} = where(s{rest} == 0, 0.0, {x} / s{rest})"
     else:
-        text = f"s{rest} = sum[{dims[axis]}] {x} * {x}; d{rest} = sqrt(s{rest}); y{at(dims)} = {x} / d{rest}"
+        text = f"s{rest} = sum[{dims[axis]}] {x} * {x}; d{rest} = sqrt(s{rest}); "
+        text += f"y{at(dims)} = where(d{rest} == 0, 0.0, {x} / d{rest})"
     return Text(text, {"x": 0}, {}, (node.dtype(),))
 
 

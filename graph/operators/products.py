@@ -148,10 +148,11 @@ def _matmul(node: Node) -> Made:
     m = a[-2] if len(a) > 1 else 1
     whole = (*np.broadcast_shapes(a[:-2], b[:-2]), *((m,) if len(a) > 1 else ()), *((n,) if len(b) > 1 else ()))
     batch = prod(a[:-2])
-    f32 = node.dtype() == "f32"
-    if f32 and len(b) <= 2:
-        return Product(matmul(m=batch * m, n=n, k=k), (0, 1), whole)
-    if f32 and prod(b[:-2]) == batch and batch * prod(b[:-2]) > 0 and a[:-2] == b[:-2] and m > _FEW_ROWS:
+    rows = batch * m if len(b) <= 2 else m
+    pays = node.dtype() == "f32" and (node.known[1] is not None or rows > _FEW_ROWS)
+    if pays and len(b) <= 2:
+        return Product(matmul(m=rows, n=n, k=k), (0, 1), whole)
+    if pays and a[:-2] == b[:-2]:
         return Product(matmul(m=m, n=n, k=k, batch=batch), (0, 1), whole)
     return _matmul_text(node, whole)
 

@@ -89,6 +89,26 @@ def test_calls_of_several_threads_have_arenas_of_their_own(network):
     assert all(each == wanted[place] for place, calls in enumerate(found) for each in calls)
 
 
+def test_maps_join_the_program_that_reads_them():
+    """GELU as exporters write it, before a sum of rows; the one that two steps read stays by itself."""
+    half, root = np.float32(0.5), np.float32(2)
+    nodes = [
+        node("Div", ["x", "root"], ["a"], "div"),
+        node("Abs", ["a"], ["b"], "abs"),
+        node("Mul", ["x", "b"], ["c"], "mul"),
+        node("Mul", ["c", "half"], ["d"], "halve"),
+        node("ReduceSum", ["d", "axis"], ["e"], "sum", keepdims=1),
+        node("Sub", ["d", "e"], ["y"], "sub"),
+    ]
+    constants = {"half": half, "root": root, "axis": np.array([1])}
+    proto = model(nodes, {"x": [6, 8]}, ["y"], constants)
+    compiled = compile_model(proto)
+    assert [each.node for each in compiled.explained] == ["div, abs, mul, halve", "sum", "sub"]
+    x = whole(0, 6, 8)
+    (wanted,) = ReferenceEvaluator(proto).run(None, {"x": x})
+    assert compiled(x)[0].tolist() == wanted.tolist()
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_products_of_two_computed_factors_are_packed_in_the_call(threads):
     nodes = [
