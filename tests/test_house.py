@@ -51,7 +51,8 @@ ROOMS = {
     "bench.peers": {"tiling.*", "cpu.*", "gpu.*"},
     "bench.run": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.peers", "bench.report"},
     "bench.studies": {
-        *("tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.peers", "bench.run", "bench.report"),
+        *("tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "graph"),
+        *("bench.peers", "bench.run", "bench.report"),
     },
     "bench": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.*"},
 }

@@ -47,7 +47,7 @@ class OnnxRuntime(Peer):
         shape = problem.output.shape if matrix else _output_shape(problem)
         y = aligned_empty(shape)
         model = _model(_matmul_node() if matrix else _conv_node(problem), given.shape, w, shape)
-        session = onnxruntime.InferenceSession(model, _options(threads), providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(model, session_options(threads), providers=["CPUExecutionProvider"])
         binding = session.io_binding()
         bound = onnxruntime.OrtValue.ortvalue_from_numpy(given), onnxruntime.OrtValue.ortvalue_from_numpy(y)
         binding.bind_ortvalue_input("x", bound[0])
@@ -64,7 +64,8 @@ def _output_shape(problem: Problem) -> tuple[int, ...]:
     return conv.n, conv.k, conv.out_h, conv.out_w
 
 
-def _options(threads: int):
+def session_options(threads: int):
+    """Options of a session on so many threads, with every rewriting of the graph."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

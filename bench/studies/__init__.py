@@ -11,4 +11,5 @@ Read in this order:
     prefetch  the gain of prefetches in kernels
     tiles     the times of tile registers on this CPU
     programs  programs of networks beside PyTorch
+    models    whole models beside ONNX Runtime
 """
