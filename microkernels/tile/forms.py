@@ -104,6 +104,7 @@ class Isa:
     vector_type: str
     prologue: str
     lanes_definition: str
+    first_lanes: str
     zero: str
     load: str
     load_tail: str
