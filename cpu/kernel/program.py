@@ -177,7 +177,7 @@ class ProgramKernel:
         handed = list(zip(self.inputs, given))
         if out is not None:
             handed += zip(self.outputs, self._outputs(out))
-        shapes = tuple(shape if isinstance(shape := getattr(x, "shape", ()), tuple) else () for _, x in handed)
+        shapes = tuple(adopted(x, array.name, ELEMENTS[array.dtype]).shape for array, x in handed)
         if shapes not in self._known:
             if len(self._known) == MOST_SHAPES:
                 self._known.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import pickle
 import time
 from random import Random
 
@@ -212,6 +213,30 @@ def test_shapes_that_cannot_be_are_one_sentence(shapes, sentence):
     kernel = build_program(sized(read("y[i,j] = x[i,j] + z[i,j]"), {"i": "<=100", "j": 5}), PORTABLE)
     with pytest.raises(ArgumentError, match=sentence):
         kernel(*(np.ones(shape, np.float32) for shape in shapes))
+
+
+def test_what_is_no_array_is_one_sentence():
+    kernel = build_program(sized(read("y[i] = x[i]"), {"i": "<=100"}), PORTABLE)
+    with pytest.raises(ArgumentError, match="x is list, not an array"):
+        kernel([1.0, 2.0])
+    with pytest.raises(ArgumentError, match="x is float64, but this kernel takes float32"):
+        kernel(np.ones(3))
+
+
+@pytest.mark.parametrize("text", ["y[i,extent] = i_extent[i] * i[extent]", "i_extent[i,j] = x[i] + j"])
+def test_names_that_extents_have_are_free(text):
+    program = sized(read(text), dict.fromkeys(read(text).dims, "<=20"))
+    kernel = build_program(program, PORTABLE, 2)
+    fixed = program.at(dict(zip(program.runtime, (7, 18))))
+    arrays = inputs_of(fixed, Random(0))
+    wanted = evaluate(fixed, arrays)
+    for name, found in computed(kernel, fixed, arrays).items():
+        np.testing.assert_array_equal(found, wanted[name])
+
+
+def test_a_kernel_travels():
+    kernel = pickle.loads(pickle.dumps(build_program(sized(read(SOFTMAX), {"i": "<=9", "j": 5}), PORTABLE)))
+    np.testing.assert_allclose(kernel(np.zeros((3, 5), np.float32)), 0.2, rtol=1e-6)
 
 
 def test_an_extent_that_no_input_has_is_that_of_out():

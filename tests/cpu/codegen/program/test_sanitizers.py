@@ -54,6 +54,7 @@ def check(
     spoil: put before the statements of the entry point. values: of runtime extents.
     """
     source = emit(program, isa_named(isa), 1)
+    extents = [(values or {})[dim] for dim in program.runtime]
     program = program.at(values or {})
     arrays = inputs_of(program, Random(seed))
     wanted = evaluate(program, arrays)
@@ -70,7 +71,7 @@ def check(
             f"{'given' if array in program.inputs else 'array'}({sizes[array.name][0]}, {sizes[array.name][1]}, offset)"
             for array in (*program.inputs, *outputs)
         )
-        + "".join(f", &(long){{{value}}}" for value in (values or {}).values()),
+        + "".join(f", &(long){{{value}}}" for value in extents),
         bytes=", ".join(str(prod(sizes[array.name])) for array in outputs),
         **{"count": len(outputs), "first": len(program.inputs)},
     )
