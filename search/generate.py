@@ -162,12 +162,13 @@ def generate_program(
     dtype: str = "f32",
     threads: int = 1,
     isa: str | None = None,
-    **extents: int,
+    **extents: int | str,
 ) -> ProgramKernel:
     """A kernel for a program on this machine (`docs/programs.md`): y = kernel(x, …).
 
     text: statements, separated by `;` or new lines, or what `tiling.program.operators.program_of` gives.
-    extents: of its dims, i=100; a dim that walks an axis of an array of known shape needs none.
+    extents: of its dims, i=100; a dim that walks an axis of an array of known shape needs none. i="<=100" leaves it to
+    each call, up to 100: the kernel takes it from the shapes of its arrays.
     shapes: of inputs, {"x": (100, 50)}; one that is not given is as long as its indices
     reach. dtype: that of inputs that declare none. outputs: the arrays that are wanted, by default the last; of several
     the kernel gives a dict. threads: at most so many; a kernel with little to do takes fewer.

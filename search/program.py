@@ -66,6 +66,7 @@ def told(options: argparse.Namespace) -> str:
     facts = {
         "program": str(program.program),
         "dims": dict(program.dims),
+        "runtime": list(program.runtime),
         "inputs": {array.name: [array.dtype, *array.shape] for array in kernel.inputs},
         "outputs": {array.name: [array.dtype, *array.shape] for array in kernel.outputs},
         "isa": target.isa,
@@ -100,6 +101,12 @@ def _report(facts: dict[str, object], threads: int) -> str:
         f"inputs   {arrays['inputs'] or 'none'}",
         f"outputs  {arrays['outputs']}",
     ]
+    dims, runtime = facts["dims"], facts["runtime"]
+    assert isinstance(dims, dict) and isinstance(runtime, list)
+    if runtime:
+        lines.append(
+            f"runtime  {', '.join(f'{dim} from 1 to {dims[dim]}' for dim in runtime)}; checked and timed with all"
+        )
     on = f"{facts['threads']} thread{'s' if facts['threads'] != 1 else ''}"
     few = f", of {threads} asked for: there is too little to do for more" if facts["threads"] != threads else ""
     lines.append(f"machine  {facts['isa']}, {on}{few}")
@@ -149,18 +156,21 @@ def _text_of(text: str) -> str:
         raise ProblemError(f"{text[1:]} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _sizes(text: str) -> dict[str, int]:
-    """The extents that `i=2,j=50` gives. Raises ProblemError."""
+def _sizes(text: str) -> dict[str, int | str]:
+    """The extents that `i=2,j<=50` gives. Raises ProblemError."""
     from tiling.problem import ProblemError
 
-    sizes: dict[str, int] = {}
+    sizes: dict[str, int | str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, number = part.partition("=")
+        bound, name = name.endswith("<"), name.removesuffix("<")
         if not name.strip().isidentifier() or not number.strip().isdecimal():
-            raise ProblemError(f"--shape {part!r}: write DIM=EXTENT, such as i=2,j=50")
+            raise ProblemError(
+                f"--shape {part!r}: write DIM=EXTENT, such as i=2,j=50, or j<=50 where each call has another extent"
+            )
         if name.strip() in sizes:
             raise ProblemError(f"--shape gives {name.strip()} twice")
-        sizes[name.strip()] = int(number)
+        sizes[name.strip()] = f"<={number.strip()}" if bound else int(number)
     return sizes
 
 
@@ -173,7 +183,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "text", metavar="TEXT", help="statements, such as 'y[i] = sum[j] x[i,j]'; @FILE reads a file, - standard input"
     )
-    parser.add_argument("--shape", default="", metavar="DIM=EXTENT,…", help="the extents of dims, such as i=2,j=50")
+    parser.add_argument(
+        "--shape",
+        default="",
+        metavar="DIM=EXTENT,…",
+        help="the extents of dims, such as i=2,j=50; j<=50: of any call, up to 50",
+    )
     parser.add_argument("--outputs", default="", metavar="NAMES", help="the arrays that are wanted; default: the last")
     parser.add_argument("--dtype", default="f32", metavar="NAME", help="dtype of inputs that declare none; default f32")
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads at most; default 1")

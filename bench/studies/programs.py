@@ -24,6 +24,7 @@ from bench.peers.torch_programs import WORKLOADS, Workload
 from bench.report.files import ReportError, check_writable, write
 from bench.report.sections import on_threads
 from bench.run.journal import alone
+from bench.studies import runtime_extents
 from cpu.kernel.arguments import aligned
 from cpu.runtime.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
@@ -166,6 +167,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     results, code = [], 0
     try:
+        if options.runtime:
+            return _runtime(options)
         chosen = _chosen(options.only)
         if options.report:
             check_writable(options.report)
@@ -201,6 +204,23 @@ def main(arguments: list[str] | None = None) -> int:
     return code
 
 
+def _runtime(options: argparse.Namespace) -> int:
+    """Prints kernels with runtime extents beside those for one size, and returns the exit code."""
+    if options.only or options.report:
+        raise ProblemError("--runtime prints its own cases and nothing else: leave out --only and --report")
+    code = 0
+    with alone():
+        for threads in dict.fromkeys(options.threads):
+            print(f"{on_threads(threads)}:")
+            for case in runtime_extents.CASES:
+                try:
+                    print("\n".join(runtime_extents.compared(case, threads)), flush=True)
+                except CandidateError as error:
+                    print(readable(error.reason), file=sys.stderr)
+                    code = 1
+    return code
+
+
 def _chosen(words: list[str]) -> list[int]:
     """The numbers of the workloads that have one of these words in their name; of none, all. Raises ProblemError."""
     for word in words:
@@ -224,5 +244,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m bench.programs", description="Programs of networks beside PyTorch.")
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="programs with a word in their name")
+    parser.add_argument(
+        "--runtime",
+        action="store_true",
+        help="kernels with runtime extents beside those for one size, in place of PyTorch",
+    )
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as programs.md")
     return parser

@@ -342,6 +342,7 @@ def _part(part: Part) -> str:
     left, right = number(part.left), number(part.right)
     if part.operation == "^":
         return f"({' ^ '.join(f'({side})' if ' ' in side else side for side in (left, right))})"
+    right = f"({right})" if part.operation in "*/%" and " " in right else right
     if part.operation in ("min", "max"):
         return f"({left} {'<' if part.operation == 'min' else '>'} {right} ? {left} : {right})"
     return (

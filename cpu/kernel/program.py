@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -27,7 +28,33 @@ from tiling.machine import Timing
 from tiling.program.dtypes import FLOATS
 from tiling.program.infer import Array, Sized
 from tiling.program.language import Access, parts
+from tiling.program.runtime import extent_name, solved
 from tiling.tensor import Tensor
+
+MOST_SHAPES = 64  # shapes of calls whose arrays are known
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    """The arrays of a call: with the runtime extents that it has, in the order of the kernel's numbers."""
+
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    numbers: tuple[int, ...]
+
+    @cached_property
+    def read(self) -> list[tuple[np.dtype, tuple[int, ...]]]:
+        """What inputs are, most often: every call waits for the check."""
+        return [(ELEMENTS[array.dtype].numpy, array.shape) for array in self.inputs]
+
+    @cached_property
+    def written(self) -> list[tuple[np.dtype, tuple[int, ...]]]:
+        """The same of outputs."""
+        return [(ELEMENTS[array.dtype].numpy, array.shape) for array in self.outputs]
+
+    def empty(self) -> list[np.ndarray]:
+        """Uninitialised outputs."""
+        return [aligned_empty(array.shape, ELEMENTS[array.dtype].numpy) for array in self.outputs]
 
 
 class ProgramKernel:
@@ -39,11 +66,13 @@ class ProgramKernel:
         Raises CpuError, and what `cpu.runtime.library.load` raises.
         """
         self.program, self.emitted = program, source
-        outputs = {array.name: array for array in program.assigned}
         self.inputs = program.inputs
-        self.outputs = tuple(array for name, array in outputs.items() if name in program.outputs)
+        self.outputs = _outputs_of(program)
+        self._known: dict[tuple[object, ...], _Arrays] = {}
+        self._always = None if program.runtime else _Arrays(self.inputs, self.outputs, ())
         ffi = cffi.FFI()
         parameters = ["const void *"] * len(self.inputs) + ["void *"] * len(self.outputs)
+        parameters += ["long"] * len(source.numbers)
         ffi.cdef(
             f"int {source.symbol}({', '.join(parameters)});"
             f"int {source.symbol}_at(void *const *arrays);"
@@ -61,10 +90,6 @@ class ProgramKernel:
             raise CpuError(f"this CPU does not run {source.isa}, which {source.symbol} was compiled for")
         self._run = getattr(self._loaded, source.symbol)
         self._timing: Timing | None = None
-        # What arrays of a call are, most often: every call waits for the check.
-        self._read, self._written = (
-            [(ELEMENTS[array.dtype].numpy, array.shape) for array in arrays] for arrays in (self.inputs, self.outputs)
-        )
 
     def __repr__(self) -> str:
         return f"<ProgramKernel of {self.program.program}>"
@@ -87,7 +112,7 @@ class ProgramKernel:
     def timing(self) -> Timing:
         """Seconds per call of the kernel alone, with warm caches, timed in C, with the FMA peak beside.
 
-        Measured once, on random data. Raises ToolchainError without a C compiler.
+        Of runtime extents with the largest. Measured once, on random data. Raises ToolchainError without a C compiler.
         """
         if self._timing is None:
             self._timing = self.measure(random_inputs(self.program, 0), 0.1)
@@ -98,8 +123,8 @@ class ProgramKernel:
 
         seconds: the time of all samples together.
         """
-        outputs = self.empty()
-        arrays = [aligned(array) for array in inputs] + outputs
+        here = self._arrays(inputs, None)
+        arrays = [aligned(array) for array in inputs] + here.empty() + [np.array([n], "l") for n in here.numbers]
         places = np.array([array.ctypes.data for array in arrays], np.uintp)
         unused = np.empty(1, np.float32)  # the timer hands over three arrays
         at = int(self._ffi.cast("uintptr_t", getattr(self._loaded, self.emitted.symbol + "_at")))
@@ -118,17 +143,19 @@ class ProgramKernel:
         on the CPU, of the program's shapes and dtypes, and none is copied. bf16 are uint16 (the bits),
         ml_dtypes.bfloat16, or DLPack tensors; for tensors of another library the outputs are of that library too.
         out: an array for the output, or a dict of arrays by name. It is returned.
-        An index that is read from an array and lies outside another one is an ArgumentError too.
+        An index that is read from an array and lies outside another one is an ArgumentError too. Runtime extents follow
+        from the shapes.
         """
         simple = not named and len(arrays) == len(self.inputs)
         given = arrays if simple else self._inputs(arrays, named)
-        read = [x if _is(x, *is_) else _checked(x, a) for x, is_, a in zip(given, self._read, self.inputs)]
-        wanted = zip(self._outputs(out), self._written, self.outputs)
+        here = self._always or self._arrays(given, out)
+        read = [x if _is(x, *is_) else _checked(x, a) for x, is_, a in zip(given, here.read, here.inputs)]
+        wanted = zip(here.empty() if out is None else self._outputs(out), here.written, here.outputs)
         written = [y if _is(y, *is_) else _checked(y, a, "out") for y, is_, a in wanted]
         at_inputs, at_outputs = list(map(pointer, read)), list(map(pointer, written))
         if out is not None:
             self._apart(at_inputs, at_outputs, written)
-        if self._run(*at_inputs, *at_outputs):
+        if self._run(*at_inputs, *at_outputs, *here.numbers):
             raise ArgumentError(
                 f"an index that the program reads from an array lies outside of the array that it is an index of: "
                 f"{self.program.program}"
@@ -140,8 +167,25 @@ class ProgramKernel:
         return found if len(found) > 1 else next(iter(found.values()))
 
     def empty(self) -> list[np.ndarray]:
-        """Uninitialised outputs."""
-        return [aligned_empty(array.shape, ELEMENTS[array.dtype].numpy) for array in self.outputs]
+        """Uninitialised outputs, with the largest runtime extents."""
+        return _Arrays(self.inputs, self.outputs, ()).empty()
+
+    def _arrays(self, given: Sequence[object], out: object) -> _Arrays:
+        """The arrays of a call, by the shapes that it gives. Raises ArgumentError."""
+        if self._always:
+            return self._always
+        handed = list(zip(self.inputs, given))
+        if out is not None:
+            handed += zip(self.outputs, self._outputs(out))
+        shapes = tuple(adopted(x, array.name, ELEMENTS[array.dtype]).shape for array, x in handed)
+        if shapes not in self._known:
+            if len(self._known) == MOST_SHAPES:
+                self._known.clear()
+            arrays = [array for array, _ in handed]
+            program = self.program.at(runtime_extents(self.program, arrays, shapes))
+            numbers = tuple(program.extents[dim] for dim in self.program.runtime)
+            self._known[shapes] = _Arrays(program.inputs, _outputs_of(program), numbers)
+        return self._known[shapes]
 
     def save(self, folder: str | os.PathLike[str], name: str | None = None) -> tuple[Path, ...]:
         """Writes the kernel as C that needs no Python: .c, .h and .so. Returns their paths.
@@ -158,9 +202,10 @@ class ProgramKernel:
                 raise ExportError(f"name={name!r} stands for something else in the kernel's C text: take another")
             source = replace(source, symbol=name, text=renamed_text(source.text, source.symbol, name))
         facts = {
+            "numbers": source.numbers,
             "symbol": source.symbol,
             "program": str(self.program.program).split("; "),
-            "arrays": [f"{a.name}: {a.dtype}[{', '.join(map(str, a.shape))}]" for a in (*self.inputs, *self.outputs)],
+            "arrays": [f"{a.name}: {a.dtype}[{', '.join(map(str, a.sizes))}]" for a in (*self.inputs, *self.outputs)],
             "parameters": [parameter.replace("restrict ", "") for parameter in source.parameters],
             "isa": isa_named(source.isa),
             "threads": source.threads,
@@ -189,8 +234,6 @@ class ProgramKernel:
         return [found[name] for name in names]
 
     def _outputs(self, out: object) -> list[object]:
-        if out is None:
-            return list(self.empty())
         if len(self.outputs) == 1 and not isinstance(out, dict):
             return [out]
         names = [array.name for array in self.outputs]
@@ -207,6 +250,32 @@ class ProgramKernel:
         for number, at in enumerate(outputs):
             if any(overlap(at, other) for other in (*inputs, *outputs[:number])):
                 raise ArgumentError("out overlaps another array: pass memory of its own")
+
+
+def _outputs_of(program: Sized) -> tuple[Array, ...]:
+    return tuple(array for array in program.assigned if array.name in program.outputs)
+
+
+def runtime_extents(program: Sized, arrays: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+    """The points of each runtime dim, by the shapes of arrays. Raises ArgumentError where they are not one number."""
+    told: dict[str, tuple[int, str]] = {}
+    for array, shape in zip(arrays, shapes):
+        for size, length in zip(array.sizes, shape) if len(shape) == len(array.sizes) else ():
+            name, points = solved(size, length) or ("", 0)
+            before, where = told.setdefault(name, (points, array.name))
+            if name and before != points:
+                dim = next(dim for dim in program.runtime if extent_name(dim) == name)
+                raise ArgumentError(f"dim {dim} has two extents, {before} in {where} and {points} in {array.name}")
+    found = {}
+    for dim in program.runtime:
+        points, where = told.get(extent_name(dim), (0, ""))
+        most = program.extents[dim]
+        if not where:
+            raise ArgumentError(f"no shape that is given tells how many points dim {dim} has: pass out=…, which does")
+        if not 1 <= points <= most:
+            raise ArgumentError(f"dim {dim} has {points} points in {where}, but this kernel takes 1 to {most}")
+        found[dim] = points
+    return found
 
 
 def _is(value: object, dtype: np.dtype, shape: tuple[int, ...]) -> TypeGuard[np.ndarray]:

@@ -72,7 +72,8 @@ class Isa:
     """An instruction set as the emitters see it.
 
     In the forms `p` is a pointer to floats; `acc`, `x`, `w`, `v`, `a`, `b` are names of vector variables; `lanes` names
-    the used lanes of a partly used vector, such as TAIL, which `lanes_definition` defines.
+    the used lanes of a partly used vector, such as TAIL, which `lanes_definition` defines. `first_lanes` gives the same
+    for a number of lanes that is known only when the kernel runs.
 
     lanes: f32 per vector. registers: the number of vector registers.
     cpu_flags: the flags that /proc/cpuinfo must list. compiler_flags: gcc and clang need them to accept the forms.
@@ -104,6 +105,7 @@ class Isa:
     vector_type: str
     prologue: str
     lanes_definition: str
+    first_lanes: str
     zero: str
     load: str
     load_tail: str

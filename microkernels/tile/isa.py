@@ -23,6 +23,7 @@ AVX512F = Isa(
     vector_type="__m512",
     prologue="#include <immintrin.h>",
     lanes_definition="#define {name} ((__mmask16){mask:#06x}) /* the {lanes} lanes used of {what} */",
+    first_lanes="(__mmask16)((1u << ({lanes})) - 1)",
     zero="_mm512_setzero_ps()",
     load="_mm512_loadu_ps({p})",
     load_tail="_mm512_maskz_loadu_ps({lanes}, {p})",
@@ -55,6 +56,7 @@ AVX2 = Isa(
         "static const int {array}[8] = {{{lane_list}}};\n"
         "#define {name} _mm256_loadu_si256((const __m256i *){array})"
     ),
+    first_lanes="_mm256_cmpgt_epi32(_mm256_set1_epi32((int)({lanes})), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))",
     zero="_mm256_setzero_ps()",
     load="_mm256_loadu_ps({p})",
     load_tail="_mm256_maskload_ps({p}, {lanes})",
@@ -97,6 +99,7 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }""",
     lanes_definition="#define {name} {lanes} /* lanes used of {what} */",
+    first_lanes="(int)({lanes})",
     zero="((vec){0, 0, 0, 0})",
     load="((vec)*(const vec_at *)({p}))",
     load_tail="load_lanes({p}, {lanes})",

@@ -61,6 +61,22 @@ def test_a_result_that_is_not_pytorchs_is_an_error(made_up):
         study.turns(number=0, threads=1, rounds=1, turn=1e-4)
 
 
+def test_runtime_extents_are_timed_beside_one_size(monkeypatch, capsys):
+    case = study.runtime_extents.Case("twice", "y[i] = 2 * x[i]", {"i": "<=900"}, ({"i": 100}, {"i": 900}))
+    monkeypatch.setattr(study.runtime_extents, "CASES", (case,))
+    monkeypatch.setattr(study.runtime_extents, "ROUNDS", 1)
+    assert study.main(["--runtime"]) == 0
+    printed = capsys.readouterr().out
+    assert "twice, i=100" in printed and "twice, i=900" in printed and printed.count("times") == 2
+    assert study.main(["--runtime", "--only", "soft"]) == 2
+
+
+@pytest.mark.parametrize("case", study.runtime_extents.CASES, ids=lambda case: case.name)
+def test_every_case_of_runtime_extents_is_a_program(case):
+    program = sized(read(case.text), case.bounds)
+    assert program.runtime and all(set(size) == set(program.runtime) for size in case.sizes)
+
+
 def test_messages(capsys, monkeypatch):
     assert study.main(["--only", "nothing"]) == 2
     assert "--only nothing: no program has this in its name; there are softmax BERT" in capsys.readouterr().err

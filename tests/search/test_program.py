@@ -93,9 +93,29 @@ def test_passes_are_shown(capsys, tmp_path):
     assert capsys.readouterr().out.endswith("for i in 0..100:\n  y[i] = x[i] * 2\n")
 
 
+def test_a_runtime_extent(capsys):
+    assert main([SOFTMAX, "--shape", "i<=64,j=100", "--isa", "portable", "--budget", "0.01"]) == 0
+    printed = capsys.readouterr().out
+    assert "runtime  i from 1 to 64; checked and timed with all\n" in printed
+    assert float(re.search(r"float64, .*: y (\S+)", printed)[1]) < 1e-6
+    kernel = search.generate_program("y[i] = x[i] * 2", i="<=9", isa="portable")
+    for points in (1, 4, 9):
+        assert kernel(np.arange(points, dtype=np.float32)).tolist() == [2 * i for i in range(points)]
+    assert kernel.timing.seconds > 0 and len(kernel.empty()[0]) == 9
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
+        (["y[i] = x[i]", "--shape", "i<=0"], "i=0: an extent is a whole number from 1 to"),
+        (["y[i] = x[i]", "--shape", "i<2"], "--shape 'i<2': write DIM=EXTENT"),
+        (["y[i] = x[i+1] + z[2*i]", "--shape", "k<=3,i=2"], "k=3: the program has no dim k"),
+        (["y[i,j] = x[i] + x[j]", "--shape", "i<=3,j<=4"], "how long axis 0 of x is depends on which runtime extent"),
+        (
+            ["x: [j]; y[i,j] = x[i]", "--shape", "i<=3,j<=4"],
+            "statement 1, x[i]: axis 0 of x has j_extent elements, and i is i_extent - 1 for some point",
+        ),
+        (["y[i"], "program: "),
         (["y[i] = x[i"], "program: the end stands where"),
         (["y[i] = x[i]"], "statement 1, y: dim i has no extent: give i=…"),
         (["y[i] = x[i]", "--shape", "i=0"], "i=0: an extent is a whole number from 1 to"),

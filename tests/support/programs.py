@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -58,6 +59,30 @@ DTYPES = ("f32", "f32", "f32", "f64", "f16", "bf16", "s64", "s32", "s8", "u8", "
 def random_program(random: Random) -> Sized:
     """Up to three statements over dims of a few points, with gathers, windows and elements outside."""
     return _Drawing(random).program()
+
+
+def with_runtime_extents(program: Sized, random: Random) -> Sized:
+    """The random program where one or two dims have runtime extents, and the shapes of its inputs are of its dims."""
+    dims = list(program.extents)
+    if not dims:
+        return program
+    runtime = random.sample(dims, min(len(dims), random.randint(1, 2)))
+    extents = {dim: f"<={extent}" if dim in runtime else extent for dim, extent in program.dims}
+    declared, shapes = [], {}
+    for array in program.inputs:
+        if array.name == "t":  # its positions are counted from its length
+            declared.append(Declaration("t", array.dtype, array.shape))
+            continue
+        axes = tuple(random.choice((*dims, length)) for length in array.shape)
+        declared.append(Declaration(array.name, array.dtype, axes))
+    text = replace(program.program, declarations=tuple(declared))
+    return sized(text, extents, shapes, outputs=program.outputs)
+
+
+def runtime_values(program: Sized, random: Random) -> list[dict[str, int]]:
+    """The points of runtime dims in a few calls: one, as many as there may be, and some number between."""
+    between = {dim: random.randint(1, program.extents[dim]) for dim in program.runtime}
+    return [dict.fromkeys(program.runtime, 1), {d: program.extents[d] for d in program.runtime}, between]
 
 
 def inputs_of(program: Sized, random: Random) -> dict[str, np.ndarray]:
@@ -168,13 +193,15 @@ class _Drawing:
 # ---- loops of programs
 
 
-def interpreted(program: Sized, kernel: Kernel, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The outputs by the interpreter."""
+def interpreted(
+    program: Sized, kernel: Kernel, arrays: dict[str, np.ndarray], values: dict[str, int] | None = None
+) -> dict[str, np.ndarray]:
+    """The outputs by the interpreter. values: of the runtime extents, whose program this is."""
     outputs = tuple(array for array in program.assigned if array.name in program.outputs)
     buffers = dict(zip((*program.inputs, *outputs), kernel.arrays))
     given = {b.name: stored(arrays.get(a.name, np.zeros(a.shape)), a.dtype) for a, b in buffers.items()}
     with np.errstate(all="ignore"):
-        interpret(kernel, given)
+        interpret(kernel, given, numbers=dict(zip(dict(kernel.numbers), (values or {}).values())))
     return {array.name: numbers(given[buffers[array].name], array.dtype) for array in outputs}
 
 

@@ -14,7 +14,7 @@ Range = tuple[int, int]  # the least and the largest value, both included
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One operation on indices: "/" or "%" by a positive number (rounded down), "min", "max", or "^".
+    """One operation on indices: "*", "/" or "%" by a positive number (rounded down), "min", "max", or "^".
 
     "^", exclusive or of the bits, is of two numbers that are not negative.
     """
@@ -29,10 +29,10 @@ class Part:
         if self.operation == "^":
             return f"({self.left} ^ {self.right})"
         # / and % of C associate to the left, so a quotient needs no brackets before %.
-        left = str(self.left)
+        left, right = str(self.left), str(self.right)
         if self.left.is_sum or left.startswith("-"):
             left = f"({left})"
-        return f"{left} {self.operation} {self.right}"
+        return f"{left} {self.operation} {f'({right})' if ' ' in right or '*' in right else right}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,6 +163,7 @@ def variable(name: str) -> Index:
 ZERO, LANE = constant(0), variable("lane")  # `lane` counts the lanes of a vector
 
 _OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "*": lambda left, right: left * right,
     "/": lambda left, right: left // right,
     "%": lambda left, right: left % right,
     "^": lambda left, right: left ^ right,
@@ -175,9 +176,13 @@ def applied(operation: str, left: Index, right: Index) -> Index:
     """The index of an operation of `Part`; a number where both sides are."""
     if left.is_constant and right.is_constant:
         return constant(_OPERATIONS[operation](left.offset, right.offset))
-    if operation == "/":
+    if operation == "*":
+        if left.is_constant or right.is_constant:
+            return right * left.offset if left.is_constant else left * right.offset
+        left, right = sorted((left, right), key=str)  # equal products compare equal
+    if operation == "/" and right.is_constant:
         return left // right.offset
-    if operation == "%":
+    if operation == "%" and right.is_constant:
         return left % right.offset
     if operation == "^" and ZERO in (left, right):
         return left if right == ZERO else right
@@ -190,11 +195,12 @@ def _part_at(part: Part, values: Mapping[str, int]) -> int:
 
 def _part_within(part: Part, ranges: Mapping[str, Range]) -> Range:
     (low, high), (least, most) = part.left.within(ranges), part.right.within(ranges)
-    if part.operation == "/":
-        return low // least, high // least
+    if part.operation in "*/":
+        ends = [_OPERATIONS[part.operation](left, right) for left in (low, high) for right in (least, most)]
+        return min(ends), max(ends)
     if part.operation == "%":
-        inside = low // least == high // least
-        return (low % least, high % least) if inside else (0, least - 1)
+        inside = least == most and low // least == high // least
+        return (low % least, high % least) if inside else (0, most - 1)
     if part.operation == "^":
         return 0, (1 << max(high, most).bit_length()) - 1
     operation = _OPERATIONS[part.operation]

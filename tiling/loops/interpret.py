@@ -125,16 +125,23 @@ class _Scope:
         return _Scope(self.functions, *names, self.waiting, self.raised, self.shapes)
 
 
-def interpret(kernel: Kernel, given: Mapping[str, np.ndarray], flags: Mapping[str, bool] | None = None) -> None:
+def interpret(
+    kernel: Kernel,
+    given: Mapping[str, np.ndarray],
+    flags: Mapping[str, bool] | None = None,
+    numbers: Mapping[str, int] | None = None,
+) -> None:
     """Runs `kernel` on these arrays, one for each of its `arrays`. What it writes is in them afterwards.
 
-    flags: the facts of `Flag` conditions; those that are not named do not hold.
+    flags: the facts of `Flag` conditions; those that are not named do not hold. numbers: those of the kernel.
     """
     scope = _Scope({function.name: function for function in kernel.functions})
     scope.numbers |= {name: int(holds) for name, holds in (flags or {}).items()}
+    scope.numbers |= {name: (numbers or {})[name] for name, _ in kernel.numbers}
     for buffer in kernel.arrays:
-        elements = given[buffer.name].reshape(buffer.shape)
-        scope.arrays[buffer.name] = Array(buffer.name, elements, np.ones(buffer.shape, bool), (0,) * len(buffer.shape))
+        shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
+        elements = given[buffer.name].reshape(shape)
+        scope.arrays[buffer.name] = Array(buffer.name, elements, np.ones(shape, bool), (0,) * len(shape))
     run(kernel.body, scope)
 
 
@@ -154,8 +161,9 @@ def _alloc(statement: Alloc, scope: _Scope) -> None:
     buffer = statement.buffer
     if buffer.memory == "tile" and scope.shapes.get(buffer.name) != buffer.shape:
         raise Fault(f"tile register {buffer.name} has no shape of {' x '.join(map(str, buffer.shape))}")
-    elements = np.zeros(buffer.shape, NUMPY[buffer.dtype])
-    scope.arrays[buffer.name] = Array(buffer.name, elements, np.zeros(buffer.shape, bool), (0,) * len(buffer.shape))
+    shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
+    elements = np.zeros(shape, NUMPY[buffer.dtype])
+    scope.arrays[buffer.name] = Array(buffer.name, elements, np.zeros(shape, bool), (0,) * len(shape))
 
 
 def _for(statement: For, scope: _Scope) -> None:

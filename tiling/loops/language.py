@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from tiling.loops.index import Index
+from tiling.loops.index import Index, Range, applied, constant
 
 # How the iterations of a loop are run. A core, block, warp … is a worker, and workers run side by side.
 KINDS = ("serial", "unrolled", "vector", "core", "cluster", "block", "warpgroup", "warp", "lane")
@@ -164,6 +164,9 @@ class Buffer:
     """An array: its shape, row-major, its dtype, and the memory that it lies in.
 
     axes: a name for each axis, for readers. A parameter of the kernel is `given`.
+
+    extents: where they are known only when the kernel runs: indices over the kernel's numbers. The shape is then the
+    largest one. Empty: the shape is all there is to know.
     """
 
     name: str
@@ -171,6 +174,7 @@ class Buffer:
     axes: tuple[str, ...]
     dtype: str = "f32"
     memory: str = "global"
+    extents: tuple[Index, ...] = ()
 
     @property
     def packed(self) -> bool:
@@ -185,6 +189,20 @@ class Buffer:
             strides.append(elements)
             elements *= extent
         return tuple(reversed(strides))
+
+    @property
+    def sizes(self) -> tuple[Index, ...]:
+        """The extent of each axis, whenever it is known."""
+        return self.extents or tuple(map(constant, self.shape))
+
+    @property
+    def steps(self) -> tuple[Index, ...]:
+        """As `strides`, where extents may be known only when the kernel runs."""
+        steps, elements = [], constant(1)
+        for extent in reversed(self.sizes):
+            steps.append(elements)
+            elements = applied("*", elements, extent)
+        return tuple(reversed(steps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,11 +489,18 @@ class Kernel:
     """A kernel: its arrays in the order of the arguments, the functions that it calls, and what it does.
 
     arrays: inputs and outputs. A pass may change what the caller hands over, as when weights are packed ahead.
+    numbers: (name, largest value) of each number that the caller hands over too: an extent, at least 1.
     """
 
     arrays: tuple[Buffer, ...]
     body: Body
     functions: tuple[Function, ...] = ()
+    numbers: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The values that each number may have."""
+        return {name: (1, most) for name, most in self.numbers}
 
 
 # --- walking ----------------------------------------------------------------------------------------------------------

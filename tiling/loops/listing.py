@@ -89,8 +89,9 @@ def functions_of(kernel: Kernel) -> dict[str, str]:
 
 
 def arrays_of(kernel: Kernel) -> list[str]:
-    """A line for each array that the caller hands over."""
-    return [f"{_buffer(buffer)}: {', '.join(buffer.axes) or 'one number'}" for buffer in kernel.arrays]
+    """A line for each array and number that the caller hands over."""
+    arrays = [f"{_buffer(buffer)}: {', '.join(buffer.axes) or 'one number'}" for buffer in kernel.arrays]
+    return [*arrays, *(f"{name}: a number from 1 to {most}" for name, most in kernel.numbers)]
 
 
 def _functions(kernel: Kernel) -> Iterator[str]:
@@ -111,7 +112,7 @@ def _function(function: Function) -> Iterator[str]:
 
 def _buffer(buffer: Buffer) -> str:
     dtype = "" if buffer.dtype == "f32" else f" of {buffer.dtype}"
-    shape = ", ".join(map(str, buffer.shape))
+    shape = ", ".join(map(str, buffer.sizes))
     return f"{buffer.name}[{shape}]{dtype} in {_MEMORIES.get(buffer.memory, buffer.memory)}"
 
 

@@ -8,6 +8,7 @@ Read in this order:
     read         reads a text
     indices      index expressions as sums of dims
     dtypes       in which dtype values meet
+    runtime      extents that each call has anew
     infer        extents, shapes and dtypes of a program; checks every index
     operators    the operators of networks, each a program
     rewrite      equal programs that are faster to compute

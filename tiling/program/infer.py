@@ -5,21 +5,25 @@
 An input is as long as its indices reach. An index that may lie outside says what counts there, `x[i-1] else 0`. Only a
 window of a sum needs not: an input counts as 0 there. A window is an index over both a dim of the output and a reduced
 one, such as h+r-1. Where it begins below 0, as many elements are missing behind the end, as in a convolution.
+
+The extent "<=512" is a runtime one: each call has another, up to 512 (`tiling.program.runtime`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
-from tiling.loops.index import Index
+from tiling.loops.index import Index, Range, constant, variable
 from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR
 from tiling.program.dtypes import FLOATS, INTEGERS, computed_in, given_by
 from tiling.program.indices import affine, is_window
 from tiling.program.language import DTYPES, Access, Apply, Dim, Expression, Program, Reduce, Statement, parts
 from tiling.program.names import ProgramError
+from tiling.program.runtime import ends, extent_name, larger
 
 # Bounds of // and % by their parts alone are too wide. Up to so many points they are found by trying all.
 MOST_TRIED = 1 << 16
@@ -27,11 +31,20 @@ MOST_TRIED = 1 << 16
 
 @dataclass(frozen=True)
 class Array:
-    """An array of a program: row-major."""
+    """An array of a program: row-major.
+
+    extents: where some are runtime ones: indices over the names of these. The shape is then the largest. Else empty.
+    """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    extents: tuple[Index, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[Index, ...]:
+        """The extent of each axis, whenever it is known."""
+        return self.extents or tuple(map(constant, self.shape))
 
 
 @dataclass(frozen=True)
@@ -39,6 +52,7 @@ class Sized:
     """A program with sizes. Every index of it lies inside its array, or says what counts outside.
 
     inputs, assigned: in the order of first use, and of the statements. outputs: names of assigned arrays.
+    runtime: the dims whose extents each call has anew. In `dims` stands the largest that there may be.
     """
 
     program: Program
@@ -46,11 +60,43 @@ class Sized:
     inputs: tuple[Array, ...]
     assigned: tuple[Array, ...]
     outputs: tuple[str, ...]
+    runtime: tuple[str, ...] = ()
 
     @property
     def extents(self) -> dict[str, int]:
-        """The extent of each dim."""
+        """The extent of each dim, the largest of a runtime one."""
         return dict(self.dims)
+
+    def count(self, dim: str) -> Index:
+        """The extent of a dim, whenever it is known."""
+        return variable(extent_name(dim)) if dim in self.runtime else constant(self.extents[dim])
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The largest value of each runtime extent, by its name."""
+        return {extent_name(dim): self.extents[dim] for dim in self.runtime}
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The values of each dim and of each runtime extent."""
+        dims = {dim: (0, extent - 1) for dim, extent in self.dims}
+        return dims | {name: (1, most) for name, most in self.numbers.items()}
+
+    def at(self, values: Mapping[str, int]) -> Sized:
+        """The program with these numbers of points of its runtime dims."""
+        names = {extent_name(dim): value for dim, value in values.items()}
+
+        def fixed(array: Array) -> Array:
+            return Array(array.name, array.dtype, tuple(size.at(names) for size in array.sizes))
+
+        dims = tuple((dim, values.get(dim, extent)) for dim, extent in self.dims)
+        inputs, assigned = (tuple(map(fixed, arrays)) for arrays in (self.inputs, self.assigned))
+        return replace(self, dims=dims, inputs=inputs, assigned=assigned, runtime=())
+
+    def over(self, name: str, dtype: str, dims: tuple[str, ...]) -> Array:
+        """An array over dims."""
+        extents = tuple(map(self.count, dims)) if any(dim in self.runtime for dim in dims) else ()
+        return Array(name, dtype, tuple(self.extents[dim] for dim in dims), extents)
 
     def array(self, name: str) -> Array:
         """The array of a name."""
@@ -59,19 +105,29 @@ class Sized:
 
 def sized(
     program: Program,
-    extents: Mapping[str, int],
+    extents: Mapping[str, int | str],
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     dtype: str = "f32",
     outputs: tuple[str, ...] = (),
 ) -> Sized:
     """The program with these extents of dims, and shapes of inputs where they are known.
 
-    dtype: that of inputs that do not declare one. outputs: the arrays that are wanted; by default the last. An array in
-    between has the dtype that it is computed in. Raises ProgramError.
+    An extent is a number, or "<=512" for a runtime one. dtype: that of inputs that do not declare one. outputs: the
+    arrays that are wanted; by default the last. An array in between has the dtype that it is computed in. Raises
+    ProgramError.
     """
     if dtype not in DTYPES:
         raise ProgramError(f"dtype={dtype!r} must be one of {', '.join(DTYPES)}")
-    return _Sizing(program, dict(extents), dict(shapes or {}), dtype, outputs).whole()
+    bounds = {dim: _bound(extent) for dim, extent in extents.items()}
+    runtime = tuple(dim for dim in program.dims if bounds.get(dim) is not None)
+    known = {dim: extents[dim] if bound is None else bound for dim, bound in bounds.items()}
+    return _Sizing(program, known, dict(shapes or {}), dtype, outputs, runtime).whole()  # type: ignore[arg-type]
+
+
+def _bound(extent: object) -> int | None:
+    """The largest value of a runtime extent such as "<=512"; None for any other one."""
+    found = re.fullmatch(r"\s*<=\s*([0-9]{1,18})\s*", extent) if isinstance(extent, str) else None
+    return int(found[1]) if found else None
 
 
 def _is_extent(extent: object) -> bool:
@@ -86,13 +142,16 @@ class _Sizing:
         shapes: dict[str, tuple[int, ...]],
         dtype: str,
         outputs: tuple[str, ...],
+        runtime: tuple[str, ...],
     ):
-        self.program, self.extents, self.shapes, self.dtype = program, extents, shapes, dtype
+        self.program, self.extents, self.dtype, self.runtime = program, extents, dtype, runtime
+        self.given, self.shapes = shapes, {}  # type: dict[str, tuple[int, ...]], dict[str, tuple[Index, ...]]
         self.outputs = outputs or (program.statements[-1].array,)
         self.dtypes: dict[str, str] = {}
 
     def whole(self) -> Sized:
         self.check_names()
+        self.shapes = {name: tuple(map(constant, shape)) for name, shape in self.given.items()}
         self.declare()
         self.derive_extents()
         program = replace(self.program, statements=tuple(map(self.padded, self.program.statements)))
@@ -102,15 +161,31 @@ class _Sizing:
                 self.shapes[name] = self.reached(program, name)
         for number, statement in enumerate(program.statements):
             self.check(number, statement)
-            self.shapes[statement.array] = tuple(self.extents[dim] for dim in statement.dims)
+            self.shapes[statement.array] = tuple(map(self.count, statement.dims))
             self.dtypes[statement.array] = self.dtype_of(statement)
-        for name, shape in self.shapes.items():
-            if prod(shape) > LARGEST_TENSOR:
-                raise ProgramError(f"{name} has {' x '.join(map(str, shape))} elements: more than any machine holds")
-        inputs = tuple(Array(name, self.dtypes[name], self.shapes[name]) for name in program.inputs)
-        assigned = tuple(Array(s.array, self.dtypes[s.array], self.shapes[s.array]) for s in program.statements)
+        arrays = {name: self.array(name, sizes) for name, sizes in self.shapes.items()}
+        for name, array in arrays.items():
+            if prod(array.shape) > LARGEST_TENSOR:
+                elements = " x ".join(map(str, array.shape))
+                raise ProgramError(f"{name} has {elements} elements: more than any machine holds")
+        inputs = tuple(arrays[name] for name in program.inputs)
+        assigned = tuple(arrays[statement.array] for statement in program.statements)
         dims = tuple((dim, self.extents[dim]) for dim in program.dims)
-        return Sized(program, dims, inputs, assigned, self.outputs)
+        return Sized(program, dims, inputs, assigned, self.outputs, self.runtime)
+
+    @property
+    def numbers(self) -> dict[str, Range]:
+        """The values of each runtime extent."""
+        return {extent_name(dim): (1, self.extents[dim]) for dim in self.runtime}
+
+    def count(self, dim: str) -> Index:
+        """The extent of a dim, whenever it is known."""
+        return variable(extent_name(dim)) if dim in self.runtime else constant(self.extents[dim])
+
+    def array(self, name: str, sizes: tuple[Index, ...]) -> Array:
+        fixed = all(size.is_constant for size in sizes)
+        shape = tuple(size.within(self.numbers)[1] for size in sizes)
+        return Array(name, self.dtypes[name], shape, () if fixed else sizes)
 
     def check_names(self) -> None:
         """Every name that is given exists, and every extent is one."""
@@ -120,8 +195,11 @@ class _Sizing:
                     f"{dim}={extent}: the program has no dim {dim}; its dims are {' '.join(self.program.dims)}"
                 )
             if not _is_extent(extent):
-                raise ProgramError(f"{dim}={extent!r}: an extent is a whole number from 1 to {LARGEST_EXTENT}")
-        for name, shape in self.shapes.items():
+                raise ProgramError(
+                    f"{dim}={extent!r}: an extent is a whole number from 1 to {LARGEST_EXTENT}, or '<=512' for one "
+                    f"that each call has anew"
+                )
+        for name, shape in self.given.items():
             if not isinstance(shape, tuple) or not all(map(_is_extent, shape)):
                 raise ProgramError(
                     f"the shape of {name} is {shape!r}: give a tuple of whole numbers from 1 to {LARGEST_EXTENT}"
@@ -141,11 +219,11 @@ class _Sizing:
             if name in self.shapes:
                 for extent, given in zip(declared, self.shapes[name]):
                     if isinstance(extent, str):
-                        self.give(extent, given, str(declaration))
+                        self.give(extent, given.offset, str(declaration))
             unknown = [extent for extent in declared if isinstance(extent, str) and extent not in self.extents]
             if unknown:
                 raise ProgramError(f"{declaration}: dim {unknown[0]} has no extent: give {unknown[0]}=…")
-            shape = tuple(self.extents[extent] if isinstance(extent, str) else extent for extent in declared)
+            shape = tuple(self.count(extent) if isinstance(extent, str) else constant(extent) for extent in declared)
             if self.shapes.setdefault(name, shape) != shape:
                 elements = " x ".join(map(str, self.shapes[name]))
                 raise ProgramError(f"{declaration} is given with {elements} elements")
@@ -167,8 +245,9 @@ class _Sizing:
                         f"{len(shape)} axes"
                     )
                 for index, extent in zip(access.at, shape or ()):
-                    if isinstance(index, Dim) and index.name not in given and access.outside is None:
-                        self.give(index.name, extent, f"statement {number + 1}, {access}")
+                    simple = isinstance(index, Dim) and index.name not in given and access.outside is None
+                    if simple and isinstance(index, Dim) and extent.is_constant:
+                        self.give(index.name, extent.offset, f"statement {number + 1}, {access}")
             for dim in (*statement.dims, *statement.reduced):
                 if dim not in self.extents:
                     raise ProgramError(
@@ -186,17 +265,28 @@ class _Sizing:
             if not isinstance(part, Access) or part.outside is not None or part.array not in self.program.inputs:
                 return part
             windows = (index for index in part.at if is_window(index, statement))
-            return replace(part, outside=0) if any(self.bounds(index)[0] < 0 for index in windows) else part
+            below = any(self.least(self.bounds(index)[0]) < 0 for index in windows)
+            return replace(part, outside=0) if below else part
 
         return replace(statement, value=replace(statement.value, value=changed(statement.value.value)))
 
-    def reached(self, program: Program, name: str) -> tuple[int, ...]:
+    def reached(self, program: Program, name: str) -> tuple[Index, ...]:
         """The shape of an input that its indices reach."""
         accesses = [(access, s) for s in program.statements for access in s.accesses if access.array == name]
-        axes = range(len(accesses[0][0].at))
-        return tuple(max(self.reach(access, axis, statement) for access, statement in accesses) for axis in axes)
+        found = []
+        for axis in range(len(accesses[0][0].at)):
+            longest: Index | None = constant(1)
+            for access, statement in accesses:
+                longest = longest and larger(longest, self.reach(access, axis, statement), self.numbers)
+            if longest is None:
+                raise ProgramError(
+                    f"how long axis {axis} of {name} is depends on which runtime extent is larger: declare it, as in "
+                    f"{name}: [{', '.join(program.dims[: len(accesses[0][0].at)])}]"
+                )
+            found.append(longest)
+        return tuple(found)
 
-    def reach(self, access: Access, axis: int, statement: Statement) -> int:
+    def reach(self, access: Access, axis: int, statement: Statement) -> Index:
         """How many elements along an axis an access needs."""
         index = affine(access.at[axis])
         if index is None:
@@ -205,17 +295,28 @@ class _Sizing:
                 f"the shape of {access.array}"
             )
         low, high = self.bounds(access.at[axis])
-        if low >= 0 or not is_window(access.at[axis], statement):
-            return max(high + 1, 1)
+        if self.least(low) >= 0 or not is_window(access.at[axis], statement):
+            return high + 1
         # A stride may leave some elements at the end unread.
         stride = max(abs(index.coefficient(dim)) for dim in statement.dims)
-        return max(high + 1 + low + stride - 1, 1)
+        return high + 1 + low + stride - 1
 
-    def bounds(self, index: Expression) -> tuple[int, int]:
+    def least(self, index: Index) -> int:
+        """The least value of an index over runtime extents."""
+        return index.within(self.numbers)[0]
+
+    def bounds(self, index: Expression) -> tuple[Index, Index]:
         """The least and the largest value of an index that has no elements of arrays in it."""
         found = affine(index)
         assert found is not None
         names = sorted(set(found.names()))
+        if any(name in self.runtime for name in names):
+            return ends(found, {name: self.count(name) for name in names})
+        low, high = self.fixed_bounds(found, names)
+        return constant(low), constant(high)
+
+    def fixed_bounds(self, found: Index, names: list[str]) -> tuple[int, int]:
+        """The least and the largest value of an index over dims of fixed extents."""
         simple = all(isinstance(term, str) for term, _ in found.terms)
         if simple or prod(self.extents[name] for name in names) > MOST_TRIED:
             return found.within({name: (0, self.extents[name] - 1) for name in names})
@@ -236,10 +337,11 @@ class _Sizing:
                     continue
                 low, high = self.bounds(index)
                 extent = self.shapes[access.array][axis]
-                if low < 0 or high >= extent:
+                below = self.least(low) < 0
+                if below or self.least(extent - high) < 1:
                     raise ProgramError(
                         f"{where}: axis {axis} of {access.array} has {extent} elements, and {index} is "
-                        f"{low if low < 0 else high} for some point; write {access} else 0 if 0 counts there"
+                        f"{low if below else high} for some point; write {access} else 0 if 0 counts there"
                     )
 
     def indexed(self, index: Expression, where: str) -> Index | None:

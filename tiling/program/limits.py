@@ -44,7 +44,7 @@ class _Limits:
     def __post_init__(self) -> None:
         self.statements = {statement.array: statement for statement in self.program.program.statements}
         self.dtypes = {array.name: array.dtype for array in (*self.program.inputs, *self.program.assigned)}
-        self.ranges = {dim: (0, extent - 1) for dim, extent in self.program.dims}
+        self.ranges = self.program.ranges
         self.group = {s.array: group for group in groups(self.program) for s in group.statements}
 
     def whole(self) -> Limits:

@@ -16,11 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
-from math import prod
 
 from tiling.loops import language as loops
 from tiling.loops.functions import neutral
-from tiling.loops.index import ZERO, Index, constant, variable
+from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, Choose, For, Inside, Kernel, Load, Position, Read, Store, Value
 from tiling.loops.rewrite import parts_of
 from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, met_in, promoted, real, summed_in
@@ -30,6 +29,7 @@ from tiling.program.indices import affine, from_zero, tests
 from tiling.program.infer import Array, Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Reduce, Statement
 from tiling.program.limits import limits
+from tiling.program.runtime import ends
 
 
 def lower(program: Sized) -> Kernel:
@@ -44,17 +44,18 @@ def lower(program: Sized) -> Kernel:
             inside += _Statement(program, group, statement, ends, numbers).loops()
         body += _over(program, group.dims, tuple(inside))
     outputs = (array for array in program.assigned if array.name in program.outputs)
-    return Kernel(tuple(buffer(program, array) for array in (*program.inputs, *outputs)), tuple(body))
+    arrays = tuple(buffer(program, array) for array in (*program.inputs, *outputs))
+    return Kernel(arrays, tuple(body), numbers=tuple(program.numbers.items()))
 
 
 def _row(program: Sized, group: Group, name: str) -> Buffer:
-    """The part of an array that one iteration of the loops of its group needs."""
+    """The part of an array that one iteration of the loops of its group needs, with room for the largest extents."""
     whole = buffer(program, program.array(name))
     kept = [axis for axis, dim in enumerate(whole.axes) if dim not in group.dims]
     if not kept:
         return register(whole.name, whole.dtype)
     shape, axes = tuple(whole.shape[axis] for axis in kept), tuple(whole.axes[axis] for axis in kept)
-    return replace(whole, shape=shape, axes=axes, memory="own")
+    return replace(whole, shape=shape, axes=axes, memory="own", extents=())
 
 
 def register(name: str, dtype: str) -> Buffer:
@@ -65,7 +66,7 @@ def register(name: str, dtype: str) -> Buffer:
 def _over(program: Sized, dims: tuple[str, ...], body: Body, ends: Mapping[str, Index] | None = None) -> Body:
     """Loops over dims around a block, the first outermost. ends: where loops may end early."""
     for dim in reversed(dims):
-        body = (For(dim, ZERO, constant(program.extents[dim]), 1, body, dim=dim, limit=(ends or {}).get(dim)),)
+        body = (For(dim, ZERO, program.count(dim), 1, body, dim=dim, limit=(ends or {}).get(dim)),)
     return body
 
 
@@ -79,7 +80,7 @@ def buffer(program: Sized, array: Array) -> Buffer:
     found = [affine(index) for index in at]
     names = [next(iter(index.names()), "") if index else "" for index in found]
     axes = tuple(name if name and names.index(name) == axis else f"axis{axis}" for axis, name in enumerate(names))
-    return Buffer(called(program, array.name), array.shape, axes, array.dtype)
+    return Buffer(called(program, array.name), array.shape, axes, array.dtype, extents=array.extents)
 
 
 def called(program: Sized, array: str) -> str:
@@ -102,7 +103,7 @@ class _Statement:
 
     def __post_init__(self) -> None:
         self.read: list[Read] = []
-        self.ranges = {dim: (0, extent - 1) for dim, extent in self.program.dims}
+        self.ranges = self.program.ranges
         self.dtypes = {array.name: array.dtype for array in (*self.program.inputs, *self.program.assigned)}
 
     def loops(self) -> Body:
@@ -146,10 +147,18 @@ class _Statement:
         taken = loops.Apply(combine, (Load(acc, (ZERO,)), value))
         found: Value = Load(acc, (ZERO,))
         if reduce.kind == "mean":
-            points = prod(self.program.extents[dim] for dim in reduce.dims)
-            found = loops.Apply("div", (found, loops.Number(points, dtype)))
+            found = loops.Apply("div", (found, self.points(reduce.dims, dtype)))
         inside = self.over(reduce.dims, (*self.read, Store(acc, (ZERO,), taken)))
         return (Alloc(register(acc, dtype)), Store(acc, (ZERO,), begun), *inside, self.stored(at, found, dtype))
+
+    def points(self, dims: tuple[str, ...], dtype: str) -> Value:
+        """The number of points over dims."""
+        found = constant(1)
+        for dim in dims:
+            found = applied("*", found, self.program.count(dim))
+        if found.is_constant:
+            return loops.Number(found.offset, dtype)
+        return _cast(Position(found), "s64", dtype)
 
     def position(self, reduce: Reduce, at: tuple[Index, ...], met: str) -> Body:
         """The first position of the largest or smallest value, which is kept beside it."""
@@ -242,20 +251,22 @@ class _Statement:
         at = tuple(self.index(index) for index in access.at)
         place = self.in_row(array.name, at)
         found: Value = _loaded(Load(called(self.program, array.name), place), array.dtype)
-        if access.outside is not None:
-            tests = (self.inside(index, extent) for index, extent in zip(at, array.shape))
-            if bounds := tuple(test for test in tests if test):
-                found = Choose(bounds, found, loops.Number(access.outside, computed_in(array.dtype)))
+        bounds = tuple(test for pair in zip(at, array.sizes) for test in self.inside(*pair))
+        if access.outside is not None and bounds:
+            found = Choose(bounds, found, loops.Number(access.outside, computed_in(array.dtype)))
         return _cast(found, computed_in(array.dtype), dtype)
 
-    def inside(self, index: Index, extent: int) -> Inside | None:
-        """The test that an index lies inside an axis; None where it always does."""
+    def inside(self, index: Index, extent: Index) -> tuple[Inside, ...]:
+        """The tests that an index lies inside an axis; none where it always does."""
         if not set(index.names()) <= set(self.ranges):
-            return Inside(index, 0, extent)  # it depends on elements of arrays
+            return bounded(index, extent)  # it depends on elements of arrays
         low, high = index.within(self.ranges)
-        if low >= 0 and high < extent:
-            return None
-        return Inside(index, 0 if low < 0 else None, extent if high >= extent else None)
+        if self.program.runtime:
+            counts = {name: self.program.count(name) for name in index.names() if name in self.program.extents}
+            most = ends(index, counts)[1] if len(counts) == len(set(index.names())) else index
+            high = (most - extent).within(self.ranges)[1] + 1
+            return bounded(index, extent, low < 0, high > 0)
+        return bounded(index, extent, low < 0, high >= extent.offset)
 
     def index(self, index: Expression) -> Index:
         """An index. What depends on elements of arrays is read before."""
@@ -268,6 +279,14 @@ class _Statement:
             known = Read(f"at_{next(self.numbers)}", value)
             self.read.append(known)
         return variable(known.name)
+
+
+def bounded(index: Index, extent: Index, below: bool = True, above: bool = True) -> tuple[Inside, ...]:
+    """The tests that an index is not below 0, and below an extent: those of both that are asked for."""
+    low = 0 if below else None
+    if extent.is_constant:
+        return (Inside(index, low, extent.offset if above else None),) if below or above else ()
+    return ((Inside(index, low, None),) if below else ()) + ((Inside(index - extent, None, 0),) if above else ())
 
 
 def _wide(index: Expression) -> Expression:

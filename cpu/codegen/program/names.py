@@ -12,10 +12,12 @@ from tiling.program.language import DTYPES
 from tiling.program.rewrite.rename import renamed
 
 # Names of the file, and of loops: functions of vectors by their endings, and what passes make of a name.
-_WORDS = "lane each worker task outside note bits vec vec_at spread places truths constant choose dynamic arrays sum"
+_WORDS = (
+    "extent lane each worker task outside note bits vec vec_at spread places truths constant choose dynamic arrays sum"
+)
 _OURS = frozenset([*_WORDS.split(), "positions", "transposed", "typeof", "row", "place"])
 _BEGIN = "acc|best|where|at|load|store|broadcast|across|first|quotient|remainder|constant|expm1|power|rest|program"
-_END = f"of|here|lanes|new|tail|supported|block|{'|'.join(DTYPES)}"
+_END = f"extent|of|here|lanes|new|tail|supported|block|{'|'.join(DTYPES)}"
 _PATTERN = re.compile(rf"({_BEGIN})_.*|.*_of_.*|.*_({_END})|.*_\w*\d|({'|'.join(DTYPES)})s|[A-Z_][A-Z0-9_]*|_.*")
 
 

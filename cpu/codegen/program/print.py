@@ -17,7 +17,7 @@ from cpu.codegen.print import Printer, number
 from cpu.codegen.program.functions import BEFORE, COMPARED, INFIX, Definitions, c_name
 from cpu.passes.program.instructions import literal
 from cpu.runtime.numbers import ELEMENTS
-from tiling.loops.index import LANE, Index
+from tiling.loops.index import LANE, Index, applied, constant
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -25,6 +25,7 @@ from tiling.loops.language import (
     Body,
     Buffer,
     Do,
+    For,
     Invoke,
     Let,
     Load,
@@ -41,6 +42,7 @@ from tiling.loops.language import (
 from tiling.loops.values import dtype_of
 
 _TIGHT = {"*": 3, "/": 3, "+": 2, "-": 2, "&": 1, "|": 1}
+FIRST = "FIRST"  # the macro of the first lanes of a vector, so many as a call has
 _LINE = 64  # bytes of a cache line, where arrays begin
 
 
@@ -106,8 +108,11 @@ class ProgramPrinter(Printer):
         element = ELEMENTS[buffer.dtype].c
         if buffer.memory == "stack":
             return f"{element} {buffer.name}[{prod(buffer.shape)}] __attribute__((aligned({_LINE})));"
-        size = prod(buffer.shape) * buffer_width(buffer)
-        return f"{element} *const {buffer.name} = array_of({-(-size // _LINE) * _LINE});"
+        size = constant(buffer_width(buffer))
+        for extent in buffer.sizes:
+            size = applied("*", size, extent)
+        lines = (size + (_LINE - 1)) // _LINE * _LINE
+        return f"{element} *const {buffer.name} = array_of({number(lines)});"
 
     def operand(self, operand: Operand, arrays: Mapping[str, str]) -> str:
         """A value, or another operand of an instruction."""
@@ -124,7 +129,8 @@ class ProgramPrinter(Printer):
                 self.define(operand)
                 given = {name: self.operand(value, arrays) for name, value in operands}
                 if is_masked(operand, self.dtypes):
-                    given["lanes"] = self.masks[int(given["lanes"])]
+                    lanes = next(value.lanes for _, value in operands if isinstance(value, Mask))
+                    given["lanes"] = self.masks[lanes.offset] if lanes.is_constant else f"{FIRST}({given['lanes']})"
                 return instruction.text.format(**given)
         return super().operand(operand, arrays)
 
@@ -174,21 +180,36 @@ class ProgramPrinter(Printer):
         """A pointer and the elements that it moves by."""
         buffer = self.buffers[address.buffer]
         terms = []
-        for index, name, stride in zip(address.at, buffer.axes, buffer.strides):
+        for index, name, stride in zip(address.at, buffer.axes, buffer.steps):
             text = number(index)
             if index == Index(()):
                 continue
-            if stride != 1:
+            if stride != constant(1):
                 text = f"({text})" if " + " in text or " - " in text else text
                 text = stride_name(buffer, name) if text == "1" else f"{text} * {stride_name(buffer, name)}"
             terms.append(text)
         return " + ".join([address.buffer, *terms])
 
-    def strides(self) -> list[tuple[str, int]]:
-        """(name, elements) of the strides that addresses name."""
+    def strides(self) -> list[tuple[str, str]]:
+        """(name, elements) of the strides that addresses name, and that are always the same."""
+        return [(name, number(stride)) for name, stride in self._strides() if stride.is_constant]
+
+    def local_strides(self) -> list[str]:
+        """The lines that name the strides of this call."""
+        moving = ((name, stride) for name, stride in self._strides() if not stride.is_constant)
+        return [f"const long {name} = {number(stride)};" for name, stride in moving]
+
+    def _strides(self) -> list[tuple[str, Index]]:
         arrays = [buffer for buffer in self.buffers.values() if buffer.memory != "registers"]
-        named = ((stride_name(b, axis), stride) for b in arrays for axis, stride in zip(b.axes, b.strides))
-        return [(name, stride) for name, stride in named if stride != 1]
+        named = ((stride_name(b, axis), stride) for b in arrays for axis, stride in zip(b.axes, b.steps))
+        return [(name, stride) for name, stride in named if stride != constant(1)]
+
+    def loop(self, loop: For, arrays: Mapping[str, str]) -> list[str]:
+        """A loop; the team of a parallel one has as many threads as it has points."""
+        found = super().loop(loop, arrays)
+        if loop.kind == "core" and not loop.stop.is_constant:
+            return [found[0].replace("num_threads(THREADS)", f"num_threads({number(loop.stop)})"), *found[1:]]
+        return found
 
 
 def dtype_accessed(invoke: Invoke, dtypes: Mapping[str, str]) -> str:

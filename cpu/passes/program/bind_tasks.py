@@ -7,16 +7,19 @@
                                                  i = task % 100
                                                  …
 
-As few loops as give every worker about as much to do are bound. The arrays of an iteration become the worker's.
+As few loops as give every worker about as much to do are bound. The arrays of an iteration become the worker's. Where
+extents are known when the kernel runs, so many workers run as there is enough to do for then.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
 from math import prod
 
 from cpu.passes.bind_cores import WORKER
-from tiling.loops.index import ZERO, applied, constant, variable
+from tiling.loops.index import ZERO, Index, Range, applied, constant, variable
 from tiling.loops.language import Alloc, Body, Define, For, Kernel, Load, Statement, Store, inside, walk
 from tiling.loops.rewrite import operands_of, parts_of
 
@@ -30,7 +33,8 @@ LEAST_ELEMENTS = 16384
 
 def bind_tasks(kernel: Kernel, threads: int) -> Kernel:
     """The kernel whose loops run on so many threads, where there is enough to do."""
-    found = (bound for statement in kernel.body for bound in _bound(statement, threads))
+    ranges = kernel.ranges
+    found = (bound for n, statement in enumerate(kernel.body) for bound in _bound(statement, threads, ranges, n))
     # Two loops over parts of one dim have the same rows.
     body: list[Statement] = []
     for statement in found:
@@ -39,20 +43,25 @@ def bind_tasks(kernel: Kernel, threads: int) -> Kernel:
     return replace(kernel, body=tuple(body))
 
 
-def _bound(statement: Statement, threads: int) -> Body:
+def _bound(statement: Statement, threads: int, ranges: Mapping[str, Range], number: int) -> Body:
     if not isinstance(statement, For):
         return (statement,)
     loops, innermost = _chain(statement)
     rows = tuple(s for s in innermost if isinstance(s, Alloc) and s.buffer.memory == "own")
     rest = tuple(s for s in innermost if s not in rows)
-    workers = min(threads, work(statement) // LEAST_ELEMENTS)
-    if workers > 1 and (bound := _enough(loops, workers)):
+    elements = work(statement)
+    workers = min(threads, elements.within(ranges)[1] // LEAST_ELEMENTS)
+    if workers > 1 and (bound := _enough(loops, workers, ranges)):
         body = rest
         for loop in reversed(loops[bound:]):
             body = (replace(loop, body=body),)
-        tasks = prod(map(trips, loops[:bound]))
-        share = _runs(loops[:bound], tasks, workers, body)
-        return (For(WORKER, ZERO, constant(workers), 1, (*rows, share), "core"),)
+        if elements.is_constant:
+            share = _runs(loops[:bound], constant(workers), body)
+            return (For(WORKER, ZERO, constant(workers), 1, (*rows, share), "core"),)
+        enough = applied("min", applied("max", elements // LEAST_ELEMENTS, constant(1)), constant(workers))
+        team = f"workers_{number}"
+        share = _runs(loops[:bound], variable(team), body)
+        return Define(team, enough), For(WORKER, ZERO, variable(team), 1, (*rows, share), "core")
     for loop in reversed(loops):
         rest = (replace(loop, body=rest),)
     return (*rows, *rest)
@@ -74,42 +83,58 @@ def independent(loop: For) -> bool:
     return all(any(index.coefficient(loop.name) == 1 for index in store.at) for store in stores)
 
 
-def _enough(loops: list[For], workers: int) -> int:
+def _enough(loops: list[For], workers: int, ranges: Mapping[str, Range]) -> int:
     """How many of the outer loops to bind."""
     for bound in range(1, len(loops) + 1):
-        tasks = prod(map(trips, loops[:bound]))
+        tasks = prod(most_trips(loop, ranges) for loop in loops[:bound])
         if -(-tasks // workers) * workers <= UNEVEN * tasks:
             return bound
     return len(loops)
 
 
-def _runs(loops: list[For], tasks: int, workers: int, body: Body) -> For:
+def _runs(loops: list[For], workers: Index, body: Body) -> For:
     """The loop over the tasks of one worker."""
-    first, last = ((variable(WORKER) + after) * tasks // workers for after in (0, 1))
+    tasks = _product(map(trips, loops))
+    first, last = (applied("/", applied("*", variable(WORKER) + after, tasks), workers) for after in (0, 1))
     if len(loops) == 1:
         (loop,) = loops
         # A last vector is not whole, and the loop ends where its dim does.
         end = last * loop.step + loop.start
-        stop = applied("min", end, loop.stop) if (loop.stop - loop.start).offset % loop.step else end
+        whole = loop.step == 1 or (loop.stop - loop.start) % loop.step == ZERO
+        stop = end if whole else applied("min", end, loop.stop)
         return replace(loop, start=first * loop.step + loop.start, stop=stop, body=body)
     defines: list[Statement] = []
     for number, loop in enumerate(loops):
-        place = variable(TASK) // prod(map(trips, loops[number + 1 :]))
+        place = applied("/", variable(TASK), _product(map(trips, loops[number + 1 :])))
         if number:
-            place = place % trips(loop)
+            place = applied("%", place, trips(loop))
         defines.append(Define(loop.name, place * loop.step + loop.start))
     return For(TASK, first, last, 1, (*defines, *body))
 
 
-def trips(loop: For) -> int:
+def _product(factors: Iterable[Index]) -> Index:
+    return reduce(lambda one, other: applied("*", one, other), factors, constant(1))
+
+
+def trips(loop: For) -> Index:
     """How many iterations a loop has."""
-    return -(-(loop.stop - loop.start).offset // loop.step)
+    return (loop.stop - loop.start + (loop.step - 1)) // loop.step
 
 
-def work(statement: Statement) -> int:
-    """How many elements of buffers a statement touches, each time that it does."""
+def most_trips(loop: For, ranges: Mapping[str, Range]) -> int:
+    """How many iterations a loop has at most. ranges: of the kernel's numbers."""
+    return trips(loop).within(ranges)[1]
+
+
+def work(statement: Statement) -> Index:
+    """How many elements of buffers a statement touches, each time that it does. Of a choice the first counts."""
     if isinstance(statement, For):
-        return trips(statement) * sum(map(work, statement.body))
-    inner = max((sum(map(work, block)) for block in inside(statement)), default=0)
-    loads = (isinstance(part, Load) for operand in operands_of(statement) for part in parts_of(operand))
-    return inner + isinstance(statement, Store) + sum(loads)
+        return applied("*", trips(statement), _sum(map(work, statement.body)))
+    inner = [_sum(map(work, block)) for block in inside(statement)]
+    loads = sum(isinstance(part, Load) for operand in operands_of(statement) for part in parts_of(operand))
+    most = max(inner, key=lambda each: each.offset) if all(each.is_constant for each in inner) and inner else None
+    return (most or (inner[0] if inner else ZERO)) + isinstance(statement, Store) + loads
+
+
+def _sum(terms: Iterable[Index]) -> Index:
+    return reduce(lambda one, other: one + other, terms, ZERO)

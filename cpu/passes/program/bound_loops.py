@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import lcm
 
-from tiling.loops.index import applied, variable
+from tiling.loops.index import Index, applied, variable
 from tiling.loops.language import Body, For, Kernel, walk, with_blocks
 
 
@@ -21,19 +21,21 @@ def bound_loops(kernel: Kernel, lanes: int) -> Kernel:
 
     def bounded(body: Body) -> Body:
         changed = (with_blocks(statement, bounded) for statement in body)
-        return tuple(_ended(statement, step) if isinstance(statement, For) else statement for statement in changed)
+        return tuple(
+            _ended(statement, step, kernel) if isinstance(statement, For) else statement for statement in changed
+        )
 
     return replace(kernel, body=bounded(kernel.body)) if limited else kernel
 
 
-def _ended(loop: For, step: int) -> For:
-    if loop.limit is None or not loop.start.is_constant:  # the part of a loop that is bounded
+def _ended(loop: For, step: int, kernel: Kernel) -> For:
+    if loop.limit is None or not set(loop.start.names()) <= set(kernel.ranges):  # the part of a loop that is bounded
         return replace(loop, limit=None)
     assert loop.start.offset % loop.step == 0
     return replace(loop, stop=applied("min", (loop.limit + (step - 1)) // step * step, loop.stop), limit=None)
 
 
-def reaching(loop: For, name: str, last: int) -> For:
+def reaching(loop: For, name: str, last: Index | int) -> For:
     """A loop that several points of a loop outside, from `name` to `name + last`, go through together."""
     if loop.limit is None or loop.limit.coefficient(name) <= 0:
         return loop

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from cpu.passes.program.instructions import OUTSIDE
 from cpu.passes.program.lanes import Lanes
-from tiling.loops.index import LANE, ZERO, Index, constant, variable
+from tiling.loops.index import LANE, ZERO, Index, variable
 from tiling.loops.language import (
     Apply,
     Body,
@@ -34,6 +34,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.rewrite import parts_of
+from tiling.program.lower import bounded
 
 _CASTS = ("as_", "from_bf16")
 
@@ -53,10 +54,11 @@ class _Guarded:
         # Without conditions of its own: an index that is read must be inside.
         self.reports = not choose.conditions
         self.conditions = choose.conditions or tuple(
-            Inside(index, 0, extent)
+            test
             for load in self.loads
-            for index, extent in zip(load.at, lanes.names.buffers[load.buffer].shape)
+            for index, extent in zip(load.at, lanes.names.buffers[load.buffer].sizes)
             if any(name in lanes.names.read for name in index.names())
+            for test in bounded(index, extent)
         )
 
     def value(self) -> Value:
@@ -97,7 +99,7 @@ class _Guarded:
         steps = {lanes.step_of(c.index) for c in self.conditions if isinstance(c, Inside)}
         if together and steps <= {0}:
             return (If(self.at(ZERO), tuple(at_once), report),)
-        if not lanes.used:
+        if lanes.every:
             raise AssertionError("all lanes are at one place, which is loaded at once")
         each = variable("each")
         one_by_one: list[Statement] = []
@@ -121,7 +123,7 @@ class _Guarded:
             assert isinstance(condition, Inside)
             step = self.lanes.step_of(condition.index)
             assert step is not None
-            lowest, highest = (ZERO, constant(self.lanes.used - 1))[:: 1 if step >= 0 else -1]
+            lowest, highest = (ZERO, self.lanes.used - 1)[:: 1 if step >= 0 else -1]
             index = condition.index
             if condition.low is not None:
                 found[Inside(index.replaced({"lane": lowest}), condition.low, None)] = None

@@ -126,16 +126,16 @@ def literal(number: Number) -> str:
     return f"{np.float32(value)!s}f" if number.dtype == "f32" else repr(float(value))
 
 
-@lru_cache(maxsize=256)
-def transposed(apart: int, lanes: int) -> Instruction:
+@lru_cache(maxsize=64)
+def transposed(lanes: int) -> Instruction:
     """The numbers from `p` on of as many rows as a vector has lanes, `apart` elements from each other, as columns.
 
     `to` gets a vector for each place in the rows.
     """
     row, place = variable("row"), variable("place")
-    one = Store("to", (place * lanes + row,), Load("p", (row * apart + place,)))
+    one = Store("to", (place * lanes + row,), Load("p", (applied("*", row, variable("apart")) + place,)))
     rows = For("row", ZERO, constant(lanes), 1, (For("place", ZERO, constant(lanes), 1, (one,)),))
-    return Instruction("transposed", f"transposed({{to}}, {{p}}, {apart})", (rows,))
+    return Instruction("transposed", "transposed({to}, {p}, {apart})", (rows,))
 
 
 # Notes that an index read from an array lies outside of another: the kernel's result then says so.

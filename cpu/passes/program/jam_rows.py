@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from cpu.passes.program.bind_tasks import independent
-from cpu.passes.program.jam_vectors import MOST, Copy, names_inside, together
-from tiling.loops.index import constant
+from cpu.passes.program.bind_tasks import independent, most_trips
+from cpu.passes.program.jam_vectors import MOST, Copy, in_runs, is_known, names_inside, together
+from tiling.loops.index import Range
 from tiling.loops.language import (
     Alloc,
     Block,
@@ -46,10 +46,10 @@ def jam_rows(kernel: Kernel, registers: int) -> Kernel:
     named = {array.name: array for array in kernel.arrays}
     named |= {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
     rows = int(registers * SUMS) // MOST
-    return replace(kernel, body=_jammed(kernel.body, named, rows)[0]) if rows > 1 else kernel
+    return replace(kernel, body=_jammed(kernel.body, named, rows, kernel.ranges)[0]) if rows > 1 else kernel
 
 
-def _jammed(body: Body, buffers: Mapping[str, Buffer], rows: int) -> tuple[Body, bool]:
+def _jammed(body: Body, buffers: Mapping[str, Buffer], rows: int, ranges: Mapping[str, Range]) -> tuple[Body, bool]:
     """The block with loops over rows jammed, the innermost ones that gain; and whether there was one."""
     found: list[Statement] = []
     any_inside = False
@@ -58,20 +58,20 @@ def _jammed(body: Body, buffers: Mapping[str, Buffer], rows: int) -> tuple[Body,
 
         def inner(block: Body) -> Body:
             nonlocal below
-            changed, jammed = _jammed(block, buffers, rows)
+            changed, jammed = _jammed(block, buffers, rows, ranges)
             below = below or jammed
             return changed
 
         changed = with_blocks(statement, inner)
-        loops = _loops(changed, buffers, rows) if isinstance(changed, For) and not below else None
+        loops = _loops(changed, buffers, rows, ranges) if isinstance(changed, For) and not below else None
         found += loops or (changed,)
         any_inside = any_inside or below or loops is not None
     return tuple(found), any_inside
 
 
-def _loops(loop: For, buffers: Mapping[str, Buffer], rows: int) -> Body | None:
+def _loops(loop: For, buffers: Mapping[str, Buffer], rows: int, ranges: Mapping[str, Range]) -> Body | None:
     """The loop over several rows, and one over what is left; None where there is nothing to gain."""
-    if loop.kind != "serial" or loop.step != 1 or not loop.stop.is_constant or not independent(loop):
+    if loop.kind != "serial" or loop.step != 1 or not is_known(loop, ranges) or not independent(loop):
         return None
     allowed = (Alloc, Block, For, If, Store, Let, Read)
     if not all(isinstance(s, allowed) for s in walk(loop.body)) or not any(_shared(loop, buffers)):
@@ -81,14 +81,11 @@ def _loops(loop: For, buffers: Mapping[str, Buffer], rows: int) -> Body | None:
         return None
     if any(loop.name in c.index.names() for c in conditions_of(loop.body)):
         return None
-    first, stop = loop.start.offset, loop.stop.offset
-    count = min(rows, stop - first)
+    count = min(rows, most_trips(loop, ranges))
     if count < 2:
         return None
-    done = first + (stop - first) // count * count
     copies = [Copy(loop.name, number, 1, own) for number in range(count)]
-    main = replace(loop, stop=constant(done), step=count, body=together(loop.body, copies))
-    return (main, replace(loop, start=constant(done))) if done < stop else (main,)
+    return in_runs(loop, together(loop.body, copies), loop.body, count)
 
 
 def _shared(loop: For, buffers: Mapping[str, Buffer]) -> Iterator[Load]:

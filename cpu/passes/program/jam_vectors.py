@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from cpu.passes.program.bind_tasks import independent
 from cpu.passes.program.bound_loops import reaching
-from tiling.loops.index import Index, constant, variable
+from tiling.loops.index import ZERO, Index, Range, variable
 from tiling.loops.language import (
     Alloc,
     Body,
@@ -44,34 +44,43 @@ MOST = 4
 
 def jam_vectors(kernel: Kernel, lanes: int) -> Kernel:
     """The kernel with several vectors in each pass of loops over vectors with a reduction inside."""
-    return replace(kernel, body=_jammed(kernel.body, lanes))
+    return replace(kernel, body=_jammed(kernel.body, lanes, kernel.ranges))
 
 
-def _jammed(body: Body, lanes: int) -> Body:
+def _jammed(body: Body, lanes: int, ranges: Mapping[str, Range]) -> Body:
     found: list[Statement] = []
     for statement in body:
-        loops = _loops(statement, lanes) if isinstance(statement, For) else None
-        found += loops or (with_blocks(statement, lambda block: _jammed(block, lanes)),)
+        loops = _loops(statement, lanes, ranges) if isinstance(statement, For) else None
+        found += loops or (with_blocks(statement, lambda block: _jammed(block, lanes, ranges)),)
     return tuple(found)
 
 
-def _loops(loop: For, lanes: int) -> Body | None:
+def _loops(loop: For, lanes: int, ranges: Mapping[str, Range]) -> Body | None:
     """The loop over several vectors, and one over what is left; None where there is nothing to gain."""
-    if loop.kind != "serial" or loop.step != lanes or not loop.stop.is_constant or not independent(loop):
+    if loop.kind != "serial" or loop.step != lanes or not is_known(loop, ranges) or not independent(loop):
         return None
     whole = loop.body[0].body if len(loop.body) == 1 and isinstance(loop.body[0], If) else loop.body
     inner = list(walk(whole))
     sums = any(isinstance(s, For) and s.kind == "serial" for s in inner)
     if not sums or not all(isinstance(s, (Alloc, For, Store, Let, Read)) for s in inner):
         return None
-    first, stop = loop.start.offset, loop.stop.offset
-    count = min(MOST, (stop - first) // lanes)
+    count = min(MOST, (loop.stop - loop.start).within(ranges)[1] // lanes)
     if count < 2:
         return None
-    done = first + (stop - first) // (count * lanes) * count * lanes
     copies = [Copy(loop.name, number, lanes, names_inside(whole)) for number in range(count)]
-    main = replace(loop, stop=constant(done), step=count * lanes, body=together(whole, copies))
-    return (main, replace(loop, start=constant(done))) if done < stop else (main,)
+    return in_runs(loop, together(whole, copies), loop.body, count * lanes)
+
+
+def is_known(loop: For, ranges: Mapping[str, Range]) -> bool:
+    """Whether a loop has as many points each time that a kernel with these numbers runs it."""
+    return set((*loop.start.names(), *loop.stop.names())) <= set(ranges)
+
+
+def in_runs(loop: For, run: Body, point: Body, step: int) -> Body:
+    """A loop over runs of so many points, and one over what is left."""
+    rest = (loop.stop - loop.start) % step
+    main = replace(loop, stop=loop.stop - rest, step=step, body=run)
+    return (main,) if rest == ZERO else (main, replace(loop, start=loop.stop - rest, body=point))
 
 
 def names_inside(body: Body) -> frozenset[str]:

@@ -59,13 +59,14 @@ class Names:
 
 
 class Lanes:
-    """One statement as vectors. used: the lanes that it is for; 0 where all do the same.
+    """One statement as vectors. used: how many lanes it is for; 0 where all do the same.
 
     before: the statements that its operands need.
     """
 
-    def __init__(self, names: Names, used: int):
-        self.names, self.used, self.lanes = names, used, names.isa.lanes
+    def __init__(self, names: Names, used: Index):
+        self.names, self.lanes = names, names.isa.lanes
+        self.used, self.every, self.whole = used, used == ZERO, used == constant(self.lanes)
         self.before: list[Statement] = []
         self.loaded: dict[Load, Value] = {}
 
@@ -77,8 +78,8 @@ class Lanes:
             last = [replace(statement, value=self.value(statement.value))]
         else:
             assert isinstance(statement, Read)
-            if self.used and not self.moves(statement.value):
-                return Lanes(self.names, 0).statement(statement)
+            if not self.every and not self.moves(statement.value):
+                return Lanes(self.names, ZERO).statement(statement)
             last = self.index(statement)
         return [*self.before, *last]
 
@@ -96,18 +97,18 @@ class Lanes:
         """An index that is read: a vector, and a number where all lanes have the same."""
         numbers = self.fresh(f"{statement.name}_lanes")
         self.names.read[statement.name] = numbers
-        self.names.moving |= {statement.name} if self.used else set()
+        self.names.moving |= set() if self.every else {statement.name}
         value = self.value(statement.value)
         self.before += [self.register(numbers, "s64"), Store(numbers, (LANE,), value)]
-        return [] if self.used else [Read(statement.name, Load(numbers, (ZERO,)))]
+        return [Read(statement.name, Load(numbers, (ZERO,)))] if self.every else []
 
     # --- stores
 
     def store(self, statement: Store) -> list[Statement]:
         buffer, value = self.names.buffers[statement.buffer], self.value(statement.value)
         if buffer.memory == "registers":
-            if 0 < self.used < self.lanes and statement.buffer in self.names.summed:
-                mask = Invoke(first_lanes(self.lanes), (("lanes", Mask(constant(self.used))),))
+            if not (self.every or self.whole) and statement.buffer in self.names.summed:
+                mask = Invoke(first_lanes(self.lanes), (("lanes", Mask(self.used)),))
                 value = Apply("where", (mask, value, Load(statement.buffer, (LANE,))))
             return [Store(statement.buffer, (LANE,), value)]
         dtype = buffer.dtype
@@ -116,12 +117,12 @@ class Lanes:
         memory = memory_of(self.names.isa, dtype)
         place = Address(buffer.name, tuple(index.replaced({"lane": ZERO}) for index in statement.at))
         operands: tuple[tuple[str, Address | Value | Mask], ...] = (("p", place), ("v", value))
-        if not self.used:
+        if self.every:
             return [Do(Invoke(memory.store_first, operands))]
         if self.step(buffer, statement.at) == 1:
-            if self.used == self.lanes:
+            if self.whole:
                 return [Do(Invoke(memory.store, operands))]
-            return [Do(Invoke(memory.store_tail, (*operands, ("lanes", Mask(constant(self.used))))))]
+            return [Do(Invoke(memory.store_tail, (*operands, ("lanes", Mask(self.used)))))]
         given = self.fresh(f"{buffer.name}_new")
         self.before += [self.register(given, dtype), Store(given, (LANE,), value)]
         each = variable("each")
@@ -235,9 +236,9 @@ class Lanes:
             return Invoke(memory.broadcast, (("p", place),))
         if step != 1:
             return None
-        if self.used == self.lanes:
+        if self.whole:
             return Invoke(memory.load, (("p", place),))
-        return Invoke(memory.load_tail, (("p", place), ("lanes", Mask(constant(self.used)))))
+        return Invoke(memory.load_tail, (("p", place), ("lanes", Mask(self.used))))
 
     def one_by_one(self, load: Load) -> str:
         """The register that a loop takes the elements to."""
@@ -255,7 +256,7 @@ class Lanes:
         """A loop over the used lanes, with the numbers that these indices read for a lane."""
         names = {name for index in indices for name in index.names()} & self.names.moving
         reads = (Read(name, Load(self.names.read[name], (variable("each"),))) for name in sorted(names))
-        return For("each", ZERO, constant(self.used), 1, (*reads, *body))
+        return For("each", ZERO, self.used, 1, (*reads, *body))
 
     # --- names
 
@@ -263,10 +264,15 @@ class Lanes:
         """How many elements further the next lane's own is; None where that is not always the same."""
         steps = [self.step_of(index) for index in at]
         known = [step for step in steps if step is not None]
-        return None if len(known) < len(steps) else sum(s * stride for s, stride in zip(known, buffer.strides))
+        if len(known) < len(steps):
+            return None
+        apart = ZERO
+        for step, stride in zip(known, buffer.steps):
+            apart = apart + stride * step
+        return apart.offset if apart.is_constant else None
 
     def step_of(self, index: Index) -> int | None:
-        if not self.used:
+        if self.every:
             return 0
         if not self.names.moving.isdisjoint(index.names()):
             return None

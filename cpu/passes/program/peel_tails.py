@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tiling.loops.index import applied, constant
+from tiling.loops.index import applied, variable
 from tiling.loops.language import Body, For, If, Inside, Kernel, Statement, with_blocks
 from tiling.loops.rewrite import substituted
 
@@ -34,14 +34,16 @@ def _loops(statement: Statement) -> Iterator[Statement]:
         return
     (test,) = choice.conditions
     assert isinstance(test, Inside) and test.high is not None
-    last = -(-test.high // statement.step) * statement.step  # where the last vector begins
-    tail = substituted(choice.otherwise, {statement.name: constant(last)})
-    stop = constant(last) if statement.stop.is_constant else applied("min", statement.stop, constant(last))
+    step, beyond = statement.step, variable(statement.name) - test.index + test.high  # a vector from there is not whole
+    last = beyond + (step - 1) - (beyond + (step - 1)) % step  # where the last vector begins
+    tail = substituted(choice.otherwise, {statement.name: last})
+    all_of_it = statement.stop.is_constant or statement.stop == beyond + (step - 1)
+    stop = last if all_of_it else applied("min", statement.stop, last)
     yield replace(statement, stop=stop, body=choice.body)
     if statement.stop.is_constant:
         yield from tail
     else:
-        yield If((Inside(statement.stop, last + 1, None),), tail)
+        yield If((Inside(statement.stop - last, 1, None),), tail)
 
 
 def _whole(choice: If, loop: For) -> bool:
@@ -52,5 +54,5 @@ def _whole(choice: If, loop: For) -> bool:
         and isinstance(test, Inside)
         and test.low is None
         and bool(choice.otherwise)
-        and dict(test.index.terms) == {loop.name: 1}
+        and test.index.coefficient(loop.name) == 1
     )

@@ -19,11 +19,11 @@ from functools import cached_property
 from itertools import groupby
 from math import inf
 
-from cpu.passes.program.bind_tasks import trips
+from cpu.passes.program.bind_tasks import most_trips
 from cpu.passes.program.bound_loops import reaching
 from cpu.passes.program.instructions import across
 from tiling.loops.functions import neutral
-from tiling.loops.index import LANE, ZERO, Index, Part, constant, variable
+from tiling.loops.index import LANE, ZERO, Index, Part, Range, constant, variable
 from tiling.loops.language import (
     Alloc,
     Apply,
@@ -64,7 +64,7 @@ REDUCTIONS = frozenset({"add", "mul", "max", "min", "and", "or"})
 def split_lanes(kernel: Kernel, lanes: int) -> Kernel:
     """The kernel with loops over lanes. Loops begin at 0, as `tiling.program.lower` writes them."""
     buffers = {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
-    splitting = _Splitting(lanes, {array.name: array for array in kernel.arrays} | buffers)
+    splitting = _Splitting(lanes, {array.name: array for array in kernel.arrays} | buffers, kernel.ranges)
     return replace(kernel, body=splitting.body(kernel.body))
 
 
@@ -72,13 +72,14 @@ def split_lanes(kernel: Kernel, lanes: int) -> Kernel:
 class _Splitting:
     lanes: int
     buffers: Mapping[str, Buffer]
+    ranges: Mapping[str, Range]
 
     def body(self, body: Body) -> Body:
         """The block with the best loops split."""
         found: list[Statement] = []
         for statement in body:
             if isinstance(statement, For) and self.split_is_best(statement):
-                found += _Split(statement, self.lanes, self.buffers).loops()
+                found += _Split(statement, self.lanes, self.buffers, self.ranges).loops()
             else:
                 found.append(with_blocks(statement, self.body))
         return tuple(found)
@@ -93,13 +94,13 @@ class _Splitting:
         return _Cost(self, None).of((statement,))
 
     def as_loop(self, loop: For) -> float:
-        return trips(loop) * sum(self.best(inner) for inner in loop.body)
+        return most_trips(loop, self.ranges) * sum(self.best(inner) for inner in loop.body)
 
     def as_lanes(self, loop: For) -> float:
-        split = _Split(loop, self.lanes, self.buffers)
+        split = _Split(loop, self.lanes, self.buffers, self.ranges)
         if not split.legal:
             return inf
-        vectors = -(-trips(loop) // self.lanes)
+        vectors = -(-most_trips(loop, self.ranges) // self.lanes)
         return vectors * _Cost(self, split).of(loop.body) + ACROSS * len(split.reduced)
 
 
@@ -115,7 +116,7 @@ class _Cost:
 
     def statement(self, statement: Statement) -> float:
         if isinstance(statement, For):
-            return trips(statement) * self.of(statement.body)
+            return most_trips(statement, self.splitting.ranges) * self.of(statement.body)
         cost = 1 + sum(map(self.value, operands_of(statement)))  # 1: the loop around it
         if isinstance(statement, Store):
             cost += self.access(statement.buffer, statement.at, STORED)
@@ -142,17 +143,17 @@ class _Cost:
         if self.split is None or buffer in self.split.own or not any(map(self.split.moves, at)):
             return 1.0
         step = step_of(found, at, self.split.loop.name, self.split.moving)
-        return 1.0 if step == 1 else one_by_one * self.splitting.lanes
+        return 1.0 if step == constant(1) else one_by_one * self.splitting.lanes
 
 
-def step_of(buffer: Buffer, at: tuple[Index, ...], name: str, moving: frozenset[str]) -> int | None:
+def step_of(buffer: Buffer, at: tuple[Index, ...], name: str, moving: frozenset[str]) -> Index | None:
     """How many elements further the next point of a loop is; None where that is not always the same."""
-    step = 0
-    for index, stride in zip(at, buffer.strides, strict=True):
+    step = ZERO
+    for index, stride in zip(at, buffer.steps, strict=True):
         inside_parts = {n for term, _ in index.terms if isinstance(term, Part) for n in Index(((term, 1),)).names()}
         if not moving.isdisjoint(inside_parts | (set(index.names()) - {name})):
             return None
-        step += index.coefficient(name) * stride
+        step = step + stride * index.coefficient(name)
     return step
 
 
@@ -163,6 +164,7 @@ class _Split:
     loop: For
     lanes: int
     buffers: Mapping[str, Buffer]
+    ranges: Mapping[str, Range]
 
     @cached_property
     def moving(self) -> frozenset[str]:
@@ -197,7 +199,7 @@ class _Split:
     @property
     def legal(self) -> bool:
         """Whether lanes need nothing of each other but a sum at the end."""
-        if self.loop.kind != "serial" or self.loop.start != ZERO or not self.loop.stop.is_constant:
+        if self.loop.kind != "serial" or self.loop.start != ZERO or not set(self.loop.stop.names()) <= set(self.ranges):
             return False
         for statement in walk(self.loop.body):
             if not isinstance(statement, Store) or statement.buffer in self.own:
@@ -215,7 +217,7 @@ class _Split:
 
     def loops(self) -> Body:
         """The loop over vectors, with what each of its sums needs before and after."""
-        extent, lanes = self.loop.stop.offset, self.lanes
+        extent, lanes = self.loop.stop, self.lanes
         copies = self.copies
         before: list[Statement] = []
         after: list[Statement] = []
@@ -225,42 +227,48 @@ class _Split:
             begin = Number(neutral(function, dtype), dtype)
             for each in sums:
                 before += [Alloc(Buffer(each, (lanes,), ("lane",), dtype, "registers"))]
-                before += [_over_lanes(lanes, (Store(each, (LANE,), begin),))]
+                before += [_over_lanes(constant(lanes), (Store(each, (LANE,), begin),))]
             # Neighbours first, then their sums: the order is fixed, so the bits are too.
             while len(sums) > 1:
                 pairs = [
                     Apply(function, (Load(one, (LANE,)), Load(other, (LANE,))))
                     for one, other in zip(sums[::2], sums[1::2])
                 ]
-                after += [_over_lanes(lanes, (Store(one, (LANE,), pair),)) for one, pair in zip(sums[::2], pairs)]
+                after += [
+                    _over_lanes(constant(lanes), (Store(one, (LANE,), pair),)) for one, pair in zip(sums[::2], pairs)
+                ]
                 sums = sums[::2]
             every = Load(sums[0], (LANE,))
             total = Invoke(across(function, dtype, lanes), (("v", every),))
             whole = Apply(function, (Load(name, (ZERO,)), Load(sums[0], (ZERO,))))
             after += [Store(sums[0], (LANE,), total), Store(name, (ZERO,), whole)]
-        whole_vector, rest = self.vectors(lanes), extent % lanes
-        if extent < lanes:
+        whole_vector, rest = self.vectors(constant(lanes)), extent % lanes
+        if self.most < lanes:
             start = {self.loop.name: self.loop.start}
             return (*before, *substituted(self.vectors(extent), start), *after)
         together: list[Statement] = []
-        done = 0
+        done = ZERO
         if copies > 1:
-            done = extent // (copies * lanes) * copies * lanes
-            together.append(
-                replace(self.loop, stop=constant(done), step=copies * lanes, body=self.side_by_side(copies))
-            )
-        if rest:
-            inside = Inside(variable(self.loop.name), None, extent - lanes + 1)
+            done = extent - extent % (copies * lanes)
+            together.append(replace(self.loop, stop=done, step=copies * lanes, body=self.side_by_side(copies)))
+        if rest != ZERO:
+            left = variable(self.loop.name) - extent + extent.offset
+            inside = Inside(left, None, extent.offset - lanes + 1)
             whole_vector = (If((inside,), whole_vector, self.vectors(rest)),)
-        if done < extent:
-            together.append(replace(self.loop, start=constant(done), step=lanes, body=whole_vector))
+        if done != extent:
+            together.append(replace(self.loop, start=done, step=lanes, body=whole_vector))
         return (*before, *together, *after)
+
+    @property
+    def most(self) -> int:
+        """The points of the loop, at most."""
+        return most_trips(self.loop, self.ranges)
 
     @property
     def copies(self) -> int:
         """How many vectors each have sums of their own: an addition waits for the one before it, so several go on."""
         straight = all(isinstance(s, (Store, Let, Read)) for s in self.loop.body)
-        few = self.loop.stop.offset < 2 * SUMS * self.lanes
+        few = self.most < 2 * SUMS * self.lanes
         return SUMS if self.reduced and straight and not few else 1
 
     def side_by_side(self, copies: int) -> Body:
@@ -268,16 +276,16 @@ class _Split:
         found: list[Statement] = []
         for copy in range(copies):
             moved = substituted(
-                self.vectors(self.lanes, copy), {self.loop.name: variable(self.loop.name) + copy * self.lanes}
+                self.vectors(constant(self.lanes), copy), {self.loop.name: variable(self.loop.name) + copy * self.lanes}
             )
             found.append(Block("", moved))
         return tuple(found)
 
-    def vectors(self, lanes: int, copy: int = 0) -> Body:
+    def vectors(self, lanes: Index, copy: int = 0) -> Body:
         """The loop's body for so many lanes at once. copy: which of its sums it adds to."""
         return self.block(self.loop.body, lanes, copy)
 
-    def block(self, body: Body, lanes: int, copy: int) -> Body:
+    def block(self, body: Body, lanes: Index, copy: int) -> Body:
         found: list[Statement] = []
         for alike, run in groupby(body, lambda statement: isinstance(statement, (Store, Let, Read))):
             if alike:  # one loop over lanes, as a name lives until the end of its block
@@ -340,5 +348,5 @@ def _sums(store: Store) -> bool:
     )
 
 
-def _over_lanes(lanes: int, body: Body) -> For:
-    return For("lane", ZERO, constant(lanes), 1, body, "vector")
+def _over_lanes(lanes: Index, body: Body) -> For:
+    return For("lane", ZERO, lanes, 1, body, "vector")

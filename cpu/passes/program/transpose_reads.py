@@ -3,7 +3,7 @@
     for j in 0..1024:                               for i in 0..1024 by 16:
       for i in 0..1024 by 16:                         for j_block in 0..1024 by 16:
         for lane in 0..16, vector:       ->             columns[16, 16] on the stack
-          y[j, i + lane] = x[i + lane, j]               transposed(to: columns, p: x + [i, j_block])
+          y[j, i + lane] = x[i + lane, j]               transposed(to: columns, p: x + [i, j_block], apart: 1024)
                                                         for j in j_block..(j_block + 16):
                                                           for lane in 0..16, vector:
                                                             y[j, i + lane] = columns[j - j_block, lane]
@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from cpu.passes.program.bind_tasks import independent
+from cpu.passes.program.bind_tasks import independent, most_trips
 from cpu.passes.program.instructions import transposed
 from cpu.passes.program.split_lanes import step_of
-from tiling.loops.index import LANE, ZERO, constant, variable
+from tiling.loops.index import LANE, ZERO, Range, constant, variable
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -30,6 +30,7 @@ from tiling.loops.language import (
     Do,
     For,
     If,
+    Immediate,
     Invoke,
     Kernel,
     Load,
@@ -47,13 +48,14 @@ def transpose_reads(kernel: Kernel, lanes: int) -> Kernel:
     """The kernel with blocks in place of columns."""
     buffers = {array.name: array for array in kernel.arrays}
     buffers |= {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
-    return replace(kernel, body=_Transposing(lanes, buffers).body(kernel.body))
+    return replace(kernel, body=_Transposing(lanes, buffers, kernel.ranges).body(kernel.body))
 
 
 @dataclass(frozen=True)
 class _Transposing:
     lanes: int
     buffers: Mapping[str, Buffer]
+    ranges: Mapping[str, Range]
 
     def body(self, body: Body) -> Body:
         return tuple(self.nest(statement) or with_blocks(statement, self.body) for statement in body)
@@ -69,7 +71,7 @@ class _Transposing:
             whole, rest = rows.body[0].body, rows.body[0].otherwise
         for along in outer:
             columns = self.columns(whole, along.name)
-            if not columns or (along.stop - along.start).offset < self.lanes:
+            if not columns or most_trips(along, self.ranges) < self.lanes:
                 continue
             block = self.blocks(along, whole, columns)
             if rest:
@@ -98,7 +100,8 @@ class _Transposing:
                 step_of(buffer, load.at, name, moving - {other}) for name, other in (("lane", along), (along, "lane"))
             )
             apart, neighbours = steps
-            if buffer.memory != "registers" and buffer.dtype == DTYPE and neighbours == 1 and apart not in (None, 0, 1):
+            side_by_side = neighbours == constant(1) and apart not in (None, ZERO, constant(1))
+            if buffer.memory != "registers" and buffer.dtype == DTYPE and side_by_side:
                 shape, axes = (self.lanes, self.lanes), (along, "lane")
                 found[load] = Buffer(f"{load.buffer}_columns_{len(found)}", shape, axes, DTYPE, "stack")
         return found
@@ -112,17 +115,18 @@ class _Transposing:
             apart = step_of(self.buffers[load.buffer], load.at, "lane", frozenset(("lane",)))
             assert apart is not None
             at = tuple(index.replaced(place) for index in load.at)
-            operands = (("to", Address(buffer.name, (ZERO, ZERO))), ("p", Address(load.buffer, at)))
-            reads += [Alloc(buffer), Do(Invoke(transposed(apart, lanes), operands))]
+            places = (("to", Address(buffer.name, (ZERO, ZERO))), ("p", Address(load.buffer, at)))
+            operands = (*places, ("apart", Immediate(apart)))
+            reads += [Alloc(buffer), Do(Invoke(transposed(lanes), operands))]
         near = {
             load: Load(buffer.name, (variable(along.name) - variable(first), LANE)) for load, buffer in columns.items()
         }
         inner = tuple(with_values(statement, near.get) for statement in body)  # type: ignore[arg-type]
-        end = along.stop.offset - (along.stop.offset - along.start.offset) % lanes
+        end = along.stop - (along.stop - along.start) % lanes
         point = replace(along, start=variable(first), stop=variable(first) + lanes, body=inner)
-        block = replace(along, name=first, stop=constant(end), step=lanes, body=(*reads, point))
-        left = replace(along, start=constant(end), body=body)
-        return (block, left) if end < along.stop.offset else (block,)
+        block = replace(along, name=first, stop=end, step=lanes, body=(*reads, point))
+        left = replace(along, start=end, body=body)
+        return (block,) if end == along.stop else (block, left)
 
 
 def _chain(outermost: Statement, lanes: int) -> list[For]:

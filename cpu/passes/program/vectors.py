@@ -15,6 +15,7 @@ from dataclasses import replace
 from cpu.passes.program.guarded import guarded
 from cpu.passes.program.lanes import Lanes, Names
 from microkernels.tile.forms import Isa
+from tiling.loops.index import ZERO
 from tiling.loops.language import (
     Alloc,
     Body,
@@ -64,11 +65,11 @@ def _body(body: Body, names: Names) -> Body:
     for statement in body:
         if isinstance(statement, For) and statement.kind == "vector":
             for inner in statement.body:
-                found += Lanes(names, statement.stop.offset).statement(inner)
+                found += Lanes(names, statement.stop).statement(inner)
         elif isinstance(statement, Alloc) and statement.buffer.memory == "registers":
             found.append(Alloc(replace(statement.buffer, shape=(names.isa.lanes,), axes=("lane",))))
         elif isinstance(statement, (Store, Let, Read)):
-            found += Lanes(names, 0).statement(statement)
+            found += Lanes(names, ZERO).statement(statement)
         else:
             found.append(with_blocks(statement, lambda block: _body(block, names)))
     return tuple(found)

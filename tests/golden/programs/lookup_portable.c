@@ -57,13 +57,13 @@ static inline truths constant_bool(int value) { return -value - (truths){0}; }
 static inline void note(int *outside) { __atomic_store_n(outside, 1, __ATOMIC_RELAXED); }
 
 /* Whether this CPU runs the kernel. */
-int program_y_a30b1d6070f9_supported(void)
+int program_y_6819132d6e63_supported(void)
 {
     return 1;
 }
 
 /* Returns 0, or 1 where an index that was read from an array lies outside of another one: its element counted as 0. */
-int program_y_a30b1d6070f9(const float *restrict x, const int32_t *restrict t, float *restrict y)
+int program_y_6819132d6e63(const float *restrict x, const int32_t *restrict t, float *restrict y)
 {
     int outside = 0;
     for (long i = 0; i < 6; ++i) {
@@ -120,7 +120,7 @@ int program_y_a30b1d6070f9(const float *restrict x, const int32_t *restrict t, f
 }
 
 /* The same for a list of the arrays, in the order above. */
-int program_y_a30b1d6070f9_at(void *const *arrays)
+int program_y_6819132d6e63_at(void *const *arrays)
 {
-    return program_y_a30b1d6070f9(arrays[0], arrays[1], arrays[2]);
+    return program_y_6819132d6e63(arrays[0], arrays[1], arrays[2]);
 }

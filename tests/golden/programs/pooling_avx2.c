@@ -42,16 +42,16 @@ typedef int truths __attribute__((vector_size(32)));
 static inline truths constant_bool(int value) { return -value - (truths){0}; }
 
 /* Whether this CPU runs the kernel. */
-__attribute__((target("no-avx"))) int program_y_fb3374e5ffea_supported(void)
+__attribute__((target("no-avx"))) int program_y_2cb0677cfe55_supported(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
 /* Returns 0. */
-int program_y_fb3374e5ffea(const float *restrict x, float *restrict y)
+int program_y_2cb0677cfe55(const float *restrict x, float *restrict y)
 {
-    if (!program_y_fb3374e5ffea_supported()) {
-        fputs("program_y_fb3374e5ffea: this CPU lacks avx2 or fma\n", stderr);
+    if (!program_y_2cb0677cfe55_supported()) {
+        fputs("program_y_2cb0677cfe55: this CPU lacks avx2 or fma\n", stderr);
         abort();
     }
     for (long h = 0; h < 4; ++h) {
@@ -116,7 +116,7 @@ int program_y_fb3374e5ffea(const float *restrict x, float *restrict y)
 }
 
 /* The same for a list of the arrays, in the order above. */
-int program_y_fb3374e5ffea_at(void *const *arrays)
+int program_y_2cb0677cfe55_at(void *const *arrays)
 {
-    return program_y_fb3374e5ffea(arrays[0], arrays[1]);
+    return program_y_2cb0677cfe55(arrays[0], arrays[1]);
 }

@@ -99,6 +99,26 @@ def test_values_of_two_dtypes_meet_in_one_that_is_no_narrower(left, right):
 
 
 @pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ("y[i,j] = x[i,j]", "i_extent, 7"),
+        ("y[i] = max[r] x[2*i+r]", "2*i_extent + 5"),
+        ("y[i] = sum[r] x[i+r-3] * w[r]", "i_extent"),
+        ("y[i] = x[i//2]", "(i_extent - 1) / 2 + 1"),
+        ("y[i] = x[3-i%2]", "4"),
+        ("y[i] = x[i+2]", "i_extent + 2"),
+    ],
+)
+def test_an_input_is_as_long_as_runtime_extents_reach(text, wanted):
+    program = read(text)
+    found = sized(program, {dim: "<=9" if dim == "i" else 7 for dim in program.dims})
+    assert ", ".join(map(str, found.array("x").sizes)) == wanted and found.runtime == ("i",)
+    for points in (1, 4, 9):
+        fixed = {dim: points if dim == "i" else 7 for dim in program.dims}
+        assert found.at({"i": points}).inputs == sized(program, fixed).inputs
+
+
+@pytest.mark.parametrize(
     "text, extents, given, sentence",
     [
         ("y[i] = x[i+1]", {"i": 4}, {"x": (4,)}, "statement 1, x[i + 1]: axis 0 of x has 4 elements, and i + 1 is 4"),

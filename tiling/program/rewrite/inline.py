@@ -27,6 +27,7 @@ from tiling.program.language import (
     Statement,
     parts,
 )
+from tiling.program.runtime import written
 
 # Operations of a map that is computed again rather than stored, and elements that it reads. A load of a stored value
 # and its address cost about as much.
@@ -122,7 +123,7 @@ def _typed(program: Sized, statement: Statement) -> Expression:
 
 def substituted(reader: Statement, map_: Statement, value: Expression, program: Sized) -> Statement:
     """The reader with the map's value in place of each of its elements."""
-    shape = program.array(map_.array).shape
+    sizes = program.array(map_.array).sizes
 
     def changed(part: Expression) -> Expression:
         if isinstance(part, Apply):
@@ -137,7 +138,7 @@ def substituted(reader: Statement, map_: Statement, value: Expression, program: 
         by: dict[str, Expression] = dict(zip(map_.dims, wide))
         if part.outside is None:
             return with_dims(value, by, guarded=False)
-        inside = [Apply("and", (Apply("ge", (i, Number(0))), Apply("lt", (i, Number(n))))) for i, n in zip(at, shape)]
+        inside = [Apply("and", (Apply("ge", (i, Number(0))), Apply("lt", (i, written(n))))) for i, n in zip(at, sizes)]
         test: Expression = inside[0] if inside else Apply("eq", (Number(0), Number(0)))
         for other in inside[1:]:
             test = Apply("and", (test, other))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tiling.program.infer import Sized
+from tiling.loops.index import variable
+from tiling.program.infer import Array, Sized
 from tiling.program.language import Access, Apply, Declaration, Dim, Expression, Program, Reduce, Statement
+from tiling.program.runtime import extent_name
 
 
 def renamed(program: Sized, arrays: Mapping[str, str], dims: Mapping[str, str]) -> Sized:
@@ -35,13 +37,19 @@ def renamed(program: Sized, arrays: Mapping[str, str], dims: Mapping[str, str]) 
         extents = one.extents and tuple(dim(e) if isinstance(e, str) else e for e in one.extents)
         return Declaration(array(one.array), one.dtype, extents)
 
+    names = {extent_name(one): variable(extent_name(other)) for one, other in dims.items()}
+
+    def moved(one: Array) -> Array:
+        return replace(one, name=array(one.name), extents=tuple(size.replaced(names) for size in one.extents))
+
     text = program.program
     return Sized(
         Program(tuple(map(statement, text.statements)), tuple(map(declaration, text.declarations))),
         tuple((dim(name), extent) for name, extent in program.dims),
-        tuple(replace(one, name=array(one.name)) for one in program.inputs),
-        tuple(replace(one, name=array(one.name)) for one in program.assigned),
+        tuple(map(moved, program.inputs)),
+        tuple(map(moved, program.assigned)),
         tuple(map(array, program.outputs)),
+        tuple(map(dim, program.runtime)),
     )
 
 

@@ -32,6 +32,8 @@ def split_sums(program: Sized) -> Sized:
 
 
 def _is_long(program: Sized, statement: Statement) -> bool:
+    if not set(program.runtime).isdisjoint((*statement.dims, *statement.reduced)):
+        return False  # how long it is nobody knows yet
     outputs = prod(program.extents[dim] for dim in statement.dims)
     points = outputs * prod(program.extents[dim] for dim in statement.reduced)
     kind = statement.value.kind if isinstance(statement.value, Reduce) else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from tiling.program.infer import Array, Sized
+from tiling.program.infer import Sized
 from tiling.program.language import Access, Dim, Expression, Program, Reduce, Statement
 from tiling.program.rewrite.rename import with_accesses
 from tiling.program.rewrite.split_sums import free_name
@@ -50,8 +50,8 @@ def _dims(program: Sized, access: Access) -> tuple[str, ...]:
     """The dims that walk the axes of an array, each one all of it; none where other indices do."""
     dims = tuple(index.name for index in access.at if isinstance(index, Dim))
     whole = len(set(dims)) == len(access.at)
-    shape = program.array(access.array).shape
-    return dims if whole and tuple(program.extents[dim] for dim in dims) == shape else ()
+    sizes = program.array(access.array).sizes
+    return dims if whole and tuple(map(program.count, dims)) == sizes else ()
 
 
 def _with_columns(program: Sized, reader: str, access: Access) -> Sized:
@@ -72,7 +72,7 @@ def _with_columns(program: Sized, reader: str, access: Access) -> Sized:
         with_accesses(statement, changed),
         *program.program.statements[number + 1 :],
     )
-    column = Array(name, array.dtype, tuple(program.extents[dim] for dim in dims))
+    column = program.over(name, array.dtype, dims)
     return replace(
         program,
         program=Program(statements, program.program.declarations),

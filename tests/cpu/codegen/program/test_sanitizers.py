@@ -46,12 +46,16 @@ CASES = {
 EXTENTS = {"windows": {"i": 5, "j": 37, "r": 3, "s": 3}, "positions": {"i": 5, "j": 37}}
 
 
-def check(program: Sized, isa: str, folder: Path, seed: int = 0, spoil: str = "") -> None:
+def check(
+    program: Sized, isa: str, folder: Path, seed: int = 0, spoil: str = "", values: dict[str, int] | None = None
+) -> None:
     """Compiles and runs a program with aligned and with offset arrays; what it writes must be exact.
 
-    spoil: put before the statements of the entry point.
+    spoil: put before the statements of the entry point. values: of runtime extents.
     """
     source = emit(program, isa_named(isa), 1)
+    extents = [(values or {})[dim] for dim in program.runtime]
+    program = program.at(values or {})
     arrays = inputs_of(program, Random(seed))
     wanted = evaluate(program, arrays)
     outputs = [array for array in program.assigned if array.name in program.outputs]
@@ -66,7 +70,8 @@ def check(program: Sized, isa: str, folder: Path, seed: int = 0, spoil: str = ""
         arrays=", ".join(
             f"{'given' if array in program.inputs else 'array'}({sizes[array.name][0]}, {sizes[array.name][1]}, offset)"
             for array in (*program.inputs, *outputs)
-        ),
+        )
+        + "".join(f", &(long){{{value}}}" for value in extents),
         bytes=", ".join(str(prod(sizes[array.name])) for array in outputs),
         **{"count": len(outputs), "first": len(program.inputs)},
     )
@@ -107,6 +112,22 @@ def test_products_and_masks_are_clean(isa, tmp_path):
     masked = MASKED_ATTENTION.replace("exp(t[i,j] - m[i])", "where({mask}, s[i,j] - m[i], 0)")
     masked = masked.replace("a[i,c] / d[i]", "a[i,c] + d[i]").format(mask="j <= i")
     check(sized(read(masked), {}, dict.fromkeys("qkv", (70, 5))), isa, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("isa", ISAS)
+def test_runtime_extents_are_clean(isa, tmp_path):
+    runtime = {"i": "<=9", "j": "<=70"}
+    texts = (CASES["softmax"].removeprefix(ROWS), CASES["columns"].removeprefix(ROWS))
+    for text in texts:
+        program = read(text)
+        outputs = tuple({"y": 0, program.statements[-1].array: 0})
+        for values in ({"i": 1, "j": 1}, {"i": 9, "j": 70}, {"i": 5, "j": 37}):
+            check(sized(program, runtime, outputs=outputs), isa, tmp_path, values=values)
+    masked = MASKED_ATTENTION.replace("exp(t[i,j] - m[i])", "where({mask}, s[i,j] - m[i], 0)")
+    masked = masked.replace("a[i,c] / d[i]", "a[i,c] + d[i]").format(mask="j <= i")
+    for rows in (1, 33, 70):
+        check(sized(read(masked), {"i": "<=70", "j": "<=70", "c": 5}), isa, tmp_path, values={"i": rows, "j": rows})
 
 
 def test_a_read_beside_an_array_is_caught(tmp_path):

@@ -23,6 +23,8 @@ from tests.support.programs import (
     interpreted,
     lines,
     random_program,
+    runtime_values,
+    with_runtime_extents,
 )
 from tiling.loops.language import Alloc, For, walk
 from tiling.program.infer import sized
@@ -47,6 +49,28 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_pass_keeps_the_definition(seed):
     with pytest.MonkeyPatch.context() as patch:
         check(seed, patch)
+
+
+def check_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(seed)
+    program = with_runtime_extents(random_program(random), random)
+    isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
+    monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
+    for values in runtime_values(program, random):
+        fixed = program.at(values)
+        arrays = inputs_of(fixed, random)
+        wanted = evaluate(fixed, arrays)
+        for name, kernel in stages(program, isa, threads):
+            for output, found in interpreted(fixed, kernel, arrays, values).items():
+                expected = rounded(wanted[output], fixed.array(output).dtype)
+                np.testing.assert_array_equal(found, expected, err_msg=f"after {name}, {values}: {program.program}")
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32))
+def test_every_pass_keeps_runtime_extents(seed):
+    with pytest.MonkeyPatch.context() as patch:
+        check_runtime(seed, patch)
 
 
 @pytest.mark.soak
@@ -127,7 +151,7 @@ def test_an_index_that_is_read_is_tested_before_it_is_used():
 
 def test_columns_are_read_in_blocks():
     text = lines(after("vectors", "y[j,i] = x[i,j] + 1", x=(37, 40)))
-    at = text.index("transposed(to: x_columns_0, p: x + [i, j_block])")
+    at = text.index("transposed(to: x_columns_0, p: x + [i, j_block], apart: 40)")
     assert text[at - 3 : at] == ["for i in 0..32 by 16:", "for j_block in 0..32 by 16:", text[at - 1]]
     assert text[at + 1] == "for j in j_block..(j_block + 16):" and "for j in 32..40:" in text
 
