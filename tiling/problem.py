@@ -44,7 +44,7 @@ class Problem:
         output      it keeps the tensor in registers and writes it once (y, c)
 
     origin: the original problem, where this one has fused some of its axes (`tiling.rewrite.pointwise`); else None.
-    plane: the flattened pixels of an image, where w counts them (`tiling.flat_pixels`); else None.
+    flat_pixels: the flattened pixels of an image, where w counts them (`tiling.flat_pixels`); else None.
     """
 
     op: str

@@ -32,7 +32,7 @@ _TURNED = spatial(TILE, TILE // _WRITTEN) @ repeat(1, _WRITTEN)
 class AlignedRows:
     """A copy of input number `array`: `matrices` of `rows` x `elements`, with rows `pitch` elements apart.
 
-    `turned` means transposed: the copy's rows are the input's columns. Then elements have 4 bytes.
+    `transposed`: the copy's rows are the input's columns. Then elements have 4 bytes.
     """
 
     array: int

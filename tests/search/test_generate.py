@@ -62,6 +62,16 @@ def test_generate_conv_measures():
     assert store.choice(key, "measure")[0] == kernel.scheme.text
 
 
+def test_what_a_measured_search_chose_is_what_a_plain_call_returns():
+    shape = dict(c=4, h=6, w=6, k=8, r=1, s=1, stride=2)
+    predicted = generate_conv(**shape, isa="portable")
+    key, timing = cpu_backend("portable").key(predicted.problem), Timing((1e-3,), 1.0)
+    other = next(s for s in cpu_backend("portable").candidates(predicted.problem) if s.text != predicted.scheme.text)
+    store.choose(key, "measure", other.text, timing)
+    kernel = generate_conv(**shape, isa="portable", budget=1.0)  # other arguments: the call is not remembered
+    assert (kernel.scheme.text, kernel.timing) == (other.text, timing)
+
+
 PRODUCTS = [(7, 13, 11), (1, 31, 29), (31, 1, 5), (1, 1, 1), (1, 1, 97), (509, 3, 2), (3, 509, 7), (64, 48, 32)]
 
 
