@@ -59,7 +59,8 @@ def checked(case: Any) -> Outcome:
 def _checked(case: Any) -> Outcome:
     for inputs, expected in case.data_sets:
         names = [value.name for value in case.model.graph.input]
-        given = {name: value for name, value in zip(names, inputs)}
+        # A number stands for an array without axes.
+        given = {n: np.asarray(v) if isinstance(v, np.generic) else v for n, v in zip(names, inputs)}
         if not all(isinstance(value, np.ndarray) for value in given.values()):
             return Outcome(case.name, REFUSED, "an input is no tensor")
         try:
