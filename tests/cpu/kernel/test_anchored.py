@@ -14,17 +14,17 @@ from tiling.arguments import ArgumentError
 
 MAPS = ("relu({0})", "{0} + v[{c}]", "{0} * 2 - r[{d}]", "max({0}, v[{c}])", "{0} - abs({0})", "where({0} > 0, {0}, 1)")
 ANCHORS = {
-    "matmul": ("y[i,j] = sum[k] a[i,k] * b[k,j]", "i,j", {"i": 96, "j": 72, "k": 88}),
-    "turned": ("y[i,j] = sum[k] a[k,i] * b[j,k]", "i,j", {"i": 96, "j": 72, "k": 88}),
-    "batch": ("y[l,i,j] = sum[k] a[l,i,k] * b[l,k,j]", "l,i,j", {"l": 2, "i": 64, "j": 48, "k": 88}),
+    "matmul": ("y[i,j] = sum[k] a[i,k] * b[k,j]", "i,j", {"i": 96, "j": 72, "k": 320}),
+    "turned": ("y[i,j] = sum[k] a[k,i] * b[j,k]", "i,j", {"i": 96, "j": 72, "k": 320}),
+    "batch": ("y[l,i,j] = sum[k] a[l,i,k] * b[l,k,j]", "l,i,j", {"l": 2, "i": 64, "j": 48, "k": 352}),
     "last": ("y[h,w,k] = sum[c,r,s] a[h+r-1,2*w+s-1,c] * b[r,s,c,k]", "h,w,k",
-             {"h": 14, "w": 10, "k": 24, "c": 20, "r": 3, "s": 3}),
+             {"h": 14, "w": 10, "k": 24, "c": 72, "r": 3, "s": 3}),
     "first": ("y[k,h,w] = sum[c,r,s] a[c,h+r-1,w+s] * b[k,c,r,s]", "k,h,w",
-              {"h": 14, "w": 13, "k": 24, "c": 16, "r": 3, "s": 3}),
+              {"h": 14, "w": 13, "k": 24, "c": 56, "r": 3, "s": 3}),
     "groups": ("y[h,w,k] = sum[c,r,s] a[h+r-1,w+s-1,16*(k//16)+c] * b[k,c,r,s]", "h,w,k",
-               {"h": 12, "w": 12, "k": 32, "c": 16, "r": 3, "s": 3}),
+               {"h": 22, "w": 22, "k": 32, "c": 16, "r": 3, "s": 3}),
     "depthwise": ("y[h,w,c] = sum[r,s] a[h+r-1,w+s-1,c] * b[c,r,s]", "h,w,c",
-                  {"h": 30, "w": 31, "c": 64, "r": 3, "s": 3}),
+                  {"h": 30, "w": 31, "c": 256, "r": 3, "s": 3}),
 }  # fmt: skip
 
 
@@ -74,7 +74,7 @@ TEXT = "e[i,k] = relu(a[i,k]); y[i,j] = sum[k] e[i,k] * b[k,j]; z[i,j] = relu(y[
 
 @pytest.fixture(scope="module")
 def kernel():
-    return search.generate_program(TEXT, outputs=("z", "s"), i=64, j=96, k=128)
+    return search.generate_program(TEXT, outputs=("z", "s"), i=64, j=96, k=384)
 
 
 def test_before_and_after(kernel):
@@ -106,7 +106,7 @@ def test_time_and_files(kernel, tmp_path):
 
 def test_computed_weights_are_not_packed_ahead():
     text = "e[k,j] = relu(b[k,j]); d[i,k] = relu(a[i,k]); y[i,j] = sum[k] d[i,k] * e[k,j]"
-    kernel = search.generate_program(text, i=128, j=64, k=96, isa="portable")
+    kernel = search.generate_program(text, i=128, j=64, k=288, isa="portable")
     with pytest.raises(ArgumentError, match="e, which is packed, is no input"):
-        kernel.pack(np.ones((96, 64), np.float32))
+        kernel.pack(np.ones((288, 64), np.float32))
     assert same(kernel, inputs_of(kernel))

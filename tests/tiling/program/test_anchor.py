@@ -19,8 +19,8 @@ def anchor(text, dtype="f32", **extents):
 @pytest.mark.parametrize(
     ("text", "extents", "problem"),
     [
-        ("y[i,j] = sum[k] a[i,k] * b[k,j]", {"i": 6, "j": 5, "k": 7}, "matmul m=6,n=5,k=7"),
-        ("y[i,j] = sum[k] b[k,j] * a[i,k]", {"i": 6, "j": 5, "k": 7}, "matmul m=6,n=5,k=7"),
+        ("y[i,j] = sum[k] a[i,k] * b[k,j]", {"i": 10, "j": 9, "k": 7}, "matmul m=10,n=9,k=7"),
+        ("y[i,j] = sum[k] b[k,j] * a[i,k]", {"i": 10, "j": 9, "k": 7}, "matmul m=10,n=9,k=7"),
         ("y[i,j] = sum[k] a[k,i] * b[j,k]", {"i": 6, "j": 5, "k": 7}, "matmul m=6,n=5,k=7,trans_a=1,trans_b=1"),
         ("y[i,j] = sum[k] a[i,k] * b[k,j]", {"i": 1, "j": 5, "k": 7}, "matmul m=1,n=5,k=7"),
         ("y[b,i,h,d] = sum[k] a[b,i,k] * w[k,4*h+d]", {"b": 2, "i": 6, "h": 3, "d": 4, "k": 7},
@@ -75,7 +75,7 @@ def test_statements_that_are_none(text, extents, why):
 
 def around(text, outputs=(), **extents):
     return anchored(
-        sized(read(text), {d: e for d, e in ({"i": 100, "j": 100, "k": 100} | extents).items() if e}, outputs=outputs)
+        sized(read(text), {d: e for d, e in ({"i": 100, "j": 100, "k": 220} | extents).items() if e}, outputs=outputs)
     )
 
 

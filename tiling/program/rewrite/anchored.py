@@ -19,7 +19,7 @@ from tiling.program.stores import Stores, stores_of
 
 # Weights are packed in each call, which takes about as long as using each of them so often. In shorter vectors, and
 # for fewer multiplications, the loops of the rules are as fast.
-LEAST_USES, LEAST_FLOPS = 32, 1 << 20
+LEAST_USES, LEAST_FLOPS = 32, 1 << 22
 
 
 @dataclass(frozen=True)
