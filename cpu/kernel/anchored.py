@@ -61,7 +61,15 @@ class AnchoredKernel(ProgramKernel):
         given = next((array for array in self.inputs if array.name == weights.array), None)
         if given is None:
             raise ArgumentError(f"{weights.array}, which is packed, is no input but computed in each call")
+        self._check_read_once()
         return self.anchor.pack(_laid_out(checked_array(w, given), weights))
+
+    def _check_read_once(self) -> None:
+        """Raises ArgumentError where the weights are needed as they are too."""
+        weights = self.found.anchor.w.array
+        reads = [access for s in self.found.program.program.statements for access in s.accesses]
+        if sum(access.array == weights for access in reads) > 1:
+            raise ArgumentError(f"{weights} is read elsewhere in the program too: pass the array itself")
 
     def __call__(self, /, *arrays: object, out: object = None, **named: object) -> Any:
         """As `ProgramKernel`. The anchor's weights are packed in each call, unless they are what `pack` gave."""
@@ -71,6 +79,8 @@ class AnchoredKernel(ProgramKernel):
         for array, each in zip(self.inputs, given):
             if isinstance(each, Packed) and array.name != weights:
                 raise ArgumentError(f"{array.name} is packed, but the weights of this program are {weights}")
+            if isinstance(each, Packed):
+                self._check_read_once()
             values[array.name] = each if isinstance(each, Packed) else checked_array(each, array)
         written = [checked_array(y, a, "out") for y, a in zip(self._outputs(out), self.outputs)]
         if out is not None:

@@ -110,3 +110,11 @@ def test_computed_weights_are_not_packed_ahead():
     with pytest.raises(ArgumentError, match="e, which is packed, is no input"):
         kernel.pack(np.ones((288, 64), np.float32))
     assert same(kernel, inputs_of(kernel))
+
+
+def test_weights_that_are_read_elsewhere_are_not_packed_ahead(kernel):
+    twice = search.generate_program("y[i,j] = sum[k] a[i,k] * a[j,k]", i=160, j=160, k=160, isa="portable")
+    for call in (twice.pack, lambda _: twice(kernel.pack(inputs_of(kernel)[1]))):
+        with pytest.raises(ArgumentError, match="a is read elsewhere in the program too"):
+            call(np.ones((160, 160), np.float32))
+    assert same(twice, inputs_of(twice))
