@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.evaluator import errors_of, target_of
 from search.evaluator.files import fold_batch_norm, load
-from search.evaluator.programs import ProgramKernel, build
+from search.evaluator.programs import ProgramKernel, around, build
 from search.evaluator.protocol import TargetError
 from search.find import DEFAULT_BUDGET, find
 from search.tuner.dtypes import typed
@@ -18,6 +18,7 @@ from tiling.operators import conv2d, matmul
 from tiling.problem import Problem, ProblemError
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
+from tiling.program.rewrite.anchored import anchored
 from tiling.scheme import SchemeError
 
 if TYPE_CHECKING:
@@ -162,6 +163,8 @@ def generate_program(
     dtype: str = "f32",
     threads: int = 1,
     isa: str | None = None,
+    tune: str = "model",
+    budget: float = DEFAULT_BUDGET,
     **extents: int | str,
 ) -> ProgramKernel:
     """A kernel for a program on this machine (`docs/programs.md`): y = kernel(x, …).
@@ -173,13 +176,16 @@ def generate_program(
     reach. dtype: that of inputs that declare none. outputs: the arrays that are wanted, by default the last; of several
     the kernel gives a dict. threads: at most so many; a kernel with little to do takes fewer.
 
-    The loops follow from rules, so there is nothing to tune. Raises ProblemError for a text that cannot be read or
+    tune, budget: of the kernel of a matrix product or convolution in it, as in `generate_conv`. All other loops follow
+    from rules. The weights of such a product are packed in each call; `k.pack(w)` packs them once, for many calls.
+    Raises ProblemError for a text that cannot be read or
     computed, ToolchainError without a C compiler, and CacheError where files cannot be kept.
     """
+    _check_tuning(tune, budget)
     if isinstance(text, Sized):
         if extents or shapes or outputs or dtype != "f32":
             raise ProblemError("a program of an operator has its sizes and dtypes already: give threads and isa alone")
-        return build(text, target_of("cpu", "f32", isa=isa, threads=threads))
+        return program_kernel(text, target_of("cpu", "f32", isa=isa, threads=threads), tune, budget)
     if not isinstance(text, str):
         raise ProblemError(f"a program is a text, such as 'y[i] = sum[j] x[i,j]', not {type(text).__name__}")
     wanted = (outputs,) if isinstance(outputs, str) else outputs
@@ -190,7 +196,16 @@ def generate_program(
         raise ProblemError(f'shapes={shapes!r} must be a dict, such as {{"x": (100, 50)}}')
     known = {name: tuple(shape) if isinstance(shape, list) else shape for name, shape in given.items()}
     program = sized(read(text), extents, known, dtype, tuple(wanted))
-    return build(program, target_of("cpu", "f32", isa=isa, threads=threads))
+    return program_kernel(program, target_of("cpu", "f32", isa=isa, threads=threads), tune, budget)
+
+
+def program_kernel(program: Sized, target: Target, tune: str, budget: float) -> ProgramKernel:
+    """The kernel of a program: around that of its anchor, where it has one, else by rules."""
+    found = anchored(program)
+    if isinstance(found, str):
+        return build(program, target)
+    anchor: Any = kernel_for(found.stores.problem, target, tune, budget)
+    return around(program, found, anchor, target)
 
 
 def load_kernel(path: str | Path) -> CpuKernel:

@@ -38,7 +38,8 @@ def told(options: argparse.Namespace) -> str:
     """What the command prints. Raises ProblemError, and what building and saving raise."""
     from search.evaluator import target_of
     from search.evaluator.files import writable
-    from search.evaluator.programs import build, definition_error, explanation, random_inputs
+    from search.evaluator.programs import AnchoredKernel, definition_error, explanation, random_inputs
+    from search.generate import program_kernel
     from tiling.problem import ProblemError
     from tiling.program.infer import sized
     from tiling.program.read import read
@@ -56,19 +57,20 @@ def told(options: argparse.Namespace) -> str:
         raise ProblemError("--name is the name of what --emit writes: give --emit DIR too")
     if options.emit:
         writable(options.emit)
-    kernel = build(program, target)
+    kernel = program_kernel(program, target, options.tune, options.search_budget)
     errors = definition_error(kernel, options.seed)
     timing = kernel.measure(random_inputs(program, options.seed), options.budget)
     emitted: tuple[Path, ...] = kernel.save(options.emit, options.name) if options.emit else ()
     sentences = explanation(program, target) if options.explain else []
     moved = sum(array.nbytes for array in random_inputs(program, options.seed))
     moved += sum(array.nbytes for array in kernel.empty())
-    facts = {
+    facts: dict[str, object] = {
         "program": str(program.program),
         "dims": dict(program.dims),
         "runtime": list(program.runtime),
         "inputs": {array.name: [array.dtype, *array.shape] for array in kernel.inputs},
         "outputs": {array.name: [array.dtype, *array.shape] for array in kernel.outputs},
+        "scheme": kernel.scheme if isinstance(kernel, AnchoredKernel) else None,
         "isa": target.isa,
         "threads": kernel.threads,
         "error": errors if isinstance(errors, dict) else None,
@@ -107,6 +109,8 @@ def _report(facts: dict[str, object], threads: int) -> str:
         lines.append(
             f"runtime  {', '.join(f'{dim} from 1 to {dims[dim]}' for dim in runtime)}; checked and timed with all"
         )
+    if facts["scheme"]:
+        lines.append(f"scheme   {facts['scheme']}")
     on = f"{facts['threads']} thread{'s' if facts['threads'] != 1 else ''}"
     few = f", of {threads} asked for: there is too little to do for more" if facts["threads"] != threads else ""
     lines.append(f"machine  {facts['isa']}, {on}{few}")
@@ -129,8 +133,12 @@ def _loops(program: object, target: object, wanted: str) -> str:
     from search.tuner.target import Target
     from tiling.problem import ProblemError
     from tiling.program.infer import Sized
+    from tiling.program.rewrite.anchored import anchored
 
     assert isinstance(program, Sized) and isinstance(target, Target)
+    found = anchored(program)
+    if not isinstance(found, str):
+        raise ProblemError(f"--show-passes: the loops of the anchor are those of {found.stores.problem}: ask for these")
     name = wanted.replace("-", " ").replace("_", " ")
     if name and name not in PASS_NAMES:
         raise ProblemError(f"--show-passes {wanted}: there is no such pass; there are {', '.join(PASS_NAMES)}")
@@ -194,6 +202,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads at most; default 1")
     parser.add_argument("--isa", metavar="NAME", help="avx512f, avx2 or portable; default: the widest of this CPU")
     parser.add_argument("--budget", type=seconds, default=0.2, metavar="SECONDS", help="time to measure; default 0.2")
+    parser.add_argument(
+        "--tune", choices=("model", "measure"), default="model", help="how the scheme of a product in it is chosen"
+    )
+    parser.add_argument(
+        "--search-budget", type=seconds, default=30.0, metavar="SECONDS", help="of --tune measure; default 30"
+    )
     parser.add_argument("--explain", action="store_true", help="print what was fused, and what stopped the rest")
     parser.add_argument(
         "--show-passes",

@@ -6,6 +6,7 @@ Read in this order:
     arguments    takes the arrays of a call from any library, checks them, and gives y back in the same library
     dlpack       reads bfloat16 tensors of other libraries as NumPy arrays of their bits
     program      the same for the kernel of a program
+    anchored     a program around the kernel of its matrix product or convolution
     batch_norm   folds a batch normalisation into weights and bias
     export       saves a kernel for programs without Python
     saved        loads a saved kernel again

@@ -149,9 +149,9 @@ class ProgramKernel:
         simple = not named and len(arrays) == len(self.inputs)
         given = arrays if simple else self._inputs(arrays, named)
         here = self._always or self._arrays(given, out)
-        read = [x if _is(x, *is_) else _checked(x, a) for x, is_, a in zip(given, here.read, here.inputs)]
+        read = [x if _is(x, *is_) else checked_array(x, a) for x, is_, a in zip(given, here.read, here.inputs)]
         wanted = zip(here.empty() if out is None else self._outputs(out), here.written, here.outputs)
-        written = [y if _is(y, *is_) else _checked(y, a, "out") for y, is_, a in wanted]
+        written = [y if _is(y, *is_) else checked_array(y, a, "out") for y, is_, a in wanted]
         at_inputs, at_outputs = list(map(pointer, read)), list(map(pointer, written))
         if out is not None:
             self._apart(at_inputs, at_outputs, written)
@@ -283,7 +283,7 @@ def _is(value: object, dtype: np.dtype, shape: tuple[int, ...]) -> TypeGuard[np.
     return type(value) is np.ndarray and value.dtype == dtype and value.shape == shape and value.flags.c_contiguous
 
 
-def _checked(given: object, array: Array, name: str = "") -> np.ndarray:
+def checked_array(given: object, array: Array, name: str = "") -> np.ndarray:
     """An array of a call, in place, with the program's shape and dtype."""
     element = ELEMENTS[array.dtype]
     name = name or array.name

@@ -9,6 +9,8 @@ import numpy as np
 from cpu.codegen.program.emit import ProgramSource, emit
 from cpu.codegen.program.explain import explained
 from cpu.codegen.program.names import with_c_names
+from cpu.kernel.anchored import AnchoredKernel
+from cpu.kernel.callable import Kernel
 from cpu.kernel.program import ProgramKernel, build_program, random_inputs
 from cpu.passes.program.order import PASS_NAMES, stages
 from cpu.reference.programs import evaluate
@@ -19,10 +21,13 @@ from tiling.arguments import ArgumentError
 from tiling.loops.listing import listing
 from tiling.program.dtypes import FLOATS
 from tiling.program.infer import Sized
+from tiling.program.rewrite.anchored import Anchored, anchored
 
 __all__ = [
     "PASS_NAMES",
+    "AnchoredKernel",
     "ProgramKernel",
+    "around",
     "build",
     "definition_error",
     "explanation",
@@ -45,6 +50,13 @@ def text_of(program: Sized, target: Target) -> ProgramSource:
     return emit(program, isa_named(target.isa), target.threads)
 
 
+def around(program: Sized, found: Anchored, anchor: Kernel, target: Target) -> AnchoredKernel:
+    """The kernel of a program around that of its anchor. Raises ToolchainError, CacheError or CpuError."""
+    before = build(found.before, target) if found.before else None
+    after = build(found.after, target) if found.after else None
+    return AnchoredKernel(program, found, anchor, before, after)
+
+
 def loops_after(program: Sized, target: Target) -> list[tuple[str, str]]:
     """The loops after each pass, as text."""
     forms = stages(with_c_names(program), isa_named(target.isa), target.threads)
@@ -53,7 +65,22 @@ def loops_after(program: Sized, target: Target) -> list[tuple[str, str]]:
 
 def explanation(program: Sized, target: Target) -> list[str]:
     """Why the kernel has its loops."""
-    return explained(program, isa_named(target.isa), target.threads)
+    isa, found = isa_named(target.isa), anchored(program)
+    if isinstance(found, str):
+        return [found, *explained(program, isa, target.threads)]
+    stores, sentences = found.stores, []
+    sentences += [f"{array} is read where it was before it was laid out anew" for array in found.moved]
+    sentences.append(f"{found.anchor.array} is the anchor: {found.anchor.problem}")
+    inside = " ".join(array for array in stores.fused if array != found.anchor.array)
+    if inside:
+        sentences.append(f"the stores of {found.anchor.array} compute {inside}: {stores.problem.epilogue}")
+    sentences += stores.stopped
+    for part, when in ((found.before, "before"), (found.after, "after")):
+        if part:
+            names = " ".join(statement.array for statement in part.program.statements)
+            sentences.append(f"{names} by rules, {when} the anchor")
+            sentences += explained(part, isa, target.threads)
+    return sentences
 
 
 def definition_error(kernel: ProgramKernel, seed: int) -> dict[str, float] | str:

@@ -194,3 +194,19 @@ def test_the_python_of_the_page(monkeypatch):
 def test_a_program_is_a_text(text):
     with pytest.raises(ProblemError, match="a program is a text"):
         search.generate_program(text)
+
+
+def test_an_anchor_from_the_command_line(capsys):
+    text = "y[i,j] = sum[k] a[i,k] * b[k,j]; z[i,j] = relu(y[i,j] + v[j]); s[i] = max[j] z[i,j]"
+    shape = ["--shape", "i=128,j=96,k=192", "--budget", "0.01"]
+    assert main([text, *shape, "--explain", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["scheme"] and facts["error"]["s"] < 1e-5
+    assert facts["explanation"][:4] == [
+        "y is the anchor: matmul m=128,n=96,k=192",
+        "the stores of y compute z: relu(y+v[n])",
+        "s is no part of the stores of z: it is a reduction",
+        "s by rules, after the anchor",
+    ]
+    assert main([text, *shape, "--show-passes"]) == 2
+    assert "the loops of the anchor are those of matmul m=128,n=96,k=192" in capsys.readouterr().err

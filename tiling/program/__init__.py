@@ -11,6 +11,9 @@ Read in this order:
     runtime      extents that each call has anew
     infer        extents, shapes and dtypes of a program; checks every index
     operators    the operators of networks, each a program
+    product      a sum of products by the roles of its dims
+    anchor       sums of products as problems of `tiling.operators`
+    stores       the maps that follow an anchor, as an epilogue
     rewrite      equal programs that are faster to compute
     group        which statements are computed row by row
     limits       where loops may end early

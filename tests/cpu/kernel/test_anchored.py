@@ -1,0 +1,130 @@
+"""Programs around an anchor, compared with their definition, exactly on integers."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import search
+from cpu.kernel.anchored import AnchoredKernel
+from cpu.reference.programs import evaluate
+from tiling.arguments import ArgumentError
+
+MAPS = ("relu({0})", "{0} + v[{c}]", "{0} * 2 - r[{d}]", "max({0}, v[{c}])", "{0} - abs({0})", "where({0} > 0, {0}, 1)")
+ANCHORS = {
+    "matmul": ("y[i,j] = sum[k] a[i,k] * b[k,j]", "i,j", {"i": 96, "j": 72, "k": 320}),
+    "turned": ("y[i,j] = sum[k] a[k,i] * b[j,k]", "i,j", {"i": 96, "j": 72, "k": 320}),
+    "batch": ("y[l,i,j] = sum[k] a[l,i,k] * b[l,k,j]", "l,i,j", {"l": 2, "i": 64, "j": 48, "k": 352}),
+    "last": ("y[h,w,k] = sum[c,r,s] a[h+r-1,2*w+s-1,c] * b[r,s,c,k]", "h,w,k",
+             {"h": 14, "w": 10, "k": 24, "c": 72, "r": 3, "s": 3}),
+    "first": ("y[k,h,w] = sum[c,r,s] a[c,h+r-1,w+s] * b[k,c,r,s]", "k,h,w",
+              {"h": 14, "w": 13, "k": 24, "c": 56, "r": 3, "s": 3}),
+    "groups": ("y[h,w,k] = sum[c,r,s] a[h+r-1,w+s-1,16*(k//16)+c] * b[k,c,r,s]", "h,w,k",
+               {"h": 22, "w": 22, "k": 32, "c": 16, "r": 3, "s": 3}),
+    "depthwise": ("y[h,w,c] = sum[r,s] a[h+r-1,w+s-1,c] * b[c,r,s]", "h,w,c",
+                  {"h": 30, "w": 31, "c": 256, "r": 3, "s": 3}),
+}  # fmt: skip
+
+
+def inputs_of(kernel, seed=0):
+    random = np.random.default_rng(seed)
+    return [random.integers(-3, 4, array.shape).astype(np.float32) for array in kernel.inputs]
+
+
+def same(kernel, arrays):
+    names = [array.name for array in kernel.inputs]
+    wanted, found = evaluate(kernel.program, dict(zip(names, arrays))), kernel(*arrays)
+    named = found if isinstance(found, dict) else {kernel.outputs[0].name: found}
+    return all(np.array_equal(y, wanted[name]) for name, y in named.items())
+
+
+@st.composite
+def programs(draw):
+    """An anchor, perhaps a map before it, maps after it, perhaps a transposition and a reduction at the end."""
+    text, dims, extents = ANCHORS[draw(st.sampled_from(sorted(ANCHORS)))]
+    statements, last = [text], "y"
+    for number in range(draw(st.integers(0, 3))):
+        value = draw(st.sampled_from(MAPS)).format(f"{last}[{dims}]", c=dims.rpartition(",")[2], d=dims)
+        statements.append(f"z{number}[{dims}] = {value}")
+        last = f"z{number}"
+    if draw(st.booleans()):
+        order = draw(st.permutations(dims.split(",")))
+        statements.append(f"t[{','.join(order)}] = {last}[{dims}] + 1")
+        last, dims = "t", ",".join(order)
+    if draw(st.booleans()):
+        first, _, rest = dims.partition(",")
+        statements.append(f"m[{first}] = max[{rest}] {last}[{dims}]")
+    wanted = draw(st.lists(st.sampled_from([s.partition("[")[0] for s in statements]), unique=True))
+    return "; ".join(statements), tuple(wanted), extents, draw(st.sampled_from((1, 2)))
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs())
+def test_random_programs_around_an_anchor(drawn):
+    text, outputs, extents, threads = drawn
+    kernel = search.generate_program(text, outputs=outputs, threads=threads, isa="portable", **extents)
+    assert isinstance(kernel, AnchoredKernel)
+    assert same(kernel, inputs_of(kernel))
+
+
+TEXT = "e[i,k] = relu(a[i,k]); y[i,j] = sum[k] e[i,k] * b[k,j]; z[i,j] = relu(y[i,j] + v[j]); s[i] = sum[j] z[i,j]"
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return search.generate_program(TEXT, outputs=("z", "s"), i=64, j=96, k=384)
+
+
+def test_before_and_after(kernel):
+    assert kernel.before and kernel.after and kernel.found.stores.output == "z"
+    arrays = inputs_of(kernel)
+    assert same(kernel, arrays) and same(pickle.loads(pickle.dumps(kernel)), arrays)
+
+
+def test_packed_weights(kernel):
+    a, b, v = inputs_of(kernel)
+    assert np.array_equal(kernel(a, kernel.pack(b), v)["z"], kernel(a, b, v)["z"])
+    with pytest.raises(ArgumentError, match="v is packed, but the weights of this program are b"):
+        kernel(a, b, kernel.pack(b))
+
+
+def test_out(kernel):
+    a, b, v = inputs_of(kernel)
+    out = {"z": np.empty((64, 96), np.float32), "s": np.empty(64, np.float32)}
+    assert kernel(a, b, v, out=out) is out
+    assert np.array_equal(out["z"], kernel(a, b, v)["z"]) and np.array_equal(out["s"], out["z"].sum(1))
+    with pytest.raises(ArgumentError, match="out overlaps"):
+        kernel(a, b, v, out=out | {"z": b.reshape(-1)[: 64 * 96].reshape(64, 96)})
+
+
+def test_time_and_files(kernel, tmp_path):
+    assert kernel.timing.seconds > 0 and kernel.scheme
+    assert len({path.suffix for path in kernel.save(tmp_path)} & {".c", ".h", ".so"}) == 3
+
+
+def test_computed_weights_are_not_packed_ahead():
+    text = "e[k,j] = relu(b[k,j]); d[i,k] = relu(a[i,k]); y[i,j] = sum[k] d[i,k] * e[k,j]"
+    kernel = search.generate_program(text, i=128, j=64, k=288, isa="portable")
+    with pytest.raises(ArgumentError, match="e, which is packed, is no input"):
+        kernel.pack(np.ones((288, 64), np.float32))
+    assert same(kernel, inputs_of(kernel))
+
+
+def test_weights_that_are_read_elsewhere_are_not_packed_ahead(kernel):
+    twice = search.generate_program("y[i,j] = sum[k] a[i,k] * a[j,k]", i=160, j=160, k=160, isa="portable")
+    for call in (twice.pack, lambda _: twice(kernel.pack(inputs_of(kernel)[1]))):
+        with pytest.raises(ArgumentError, match="a is read elsewhere in the program too"):
+            call(np.ones((160, 160), np.float32))
+    assert same(twice, inputs_of(twice))
+
+
+def test_a_product_with_a_runtime_extent_goes_by_rules():
+    """A scheme is for one extent."""
+    kernel = generate_program("y[i,j] = sum[c] x[i,c] * w[j,c]; z[i,j] = relu(y[i,j] + b[j])", i="<=128", j=256, c=512)
+    assert not isinstance(kernel, AnchoredKernel)
+    rng = np.random.default_rng(0)
+    for rows in (1, 77, 128):
+        x, w, b = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((rows, 512), (256, 512), (256,)))
+        assert kernel(x, w, b).tolist() == np.maximum(x @ w.T + b, 0).tolist()
