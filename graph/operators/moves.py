@@ -251,7 +251,10 @@ def _depth_to_space(node: Node) -> Made:
 def _space_to_depth(node: Node) -> Made:
     n, c, h, w = node.shape()
     block = node.attribute("blocksize")
-    text = f"y[i,j,k,l] = x[i, j % {c}, {block}*k + j // {c * block}, {block}*l + j // {c} % {block}]"
+    channel, row, column = f"j % {c}", f"j // {c * block}", f"j // {c} % {block}"
+    if node.attribute("mode", b"DCR") == b"CRD":
+        channel, row, column = f"j // {block * block}", f"j // {block} % {block}", f"j % {block}"
+    text = f"y[i,j,k,l] = x[i, {channel}, {block}*k + {row}, {block}*l + {column}]"
     extents = {"i": n, "j": c * block * block, "k": h // block, "l": w // block}
     return Text(text, {"x": 0}, extents, (node.dtype(),))
 

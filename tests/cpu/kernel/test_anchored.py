@@ -122,7 +122,8 @@ def test_weights_that_are_read_elsewhere_are_not_packed_ahead(kernel):
 
 def test_a_product_with_a_runtime_extent_goes_by_rules():
     """A scheme is for one extent."""
-    kernel = generate_program("y[i,j] = sum[c] x[i,c] * w[j,c]; z[i,j] = relu(y[i,j] + b[j])", i="<=128", j=256, c=512)
+    text = "y[i,j] = sum[c] x[i,c] * w[j,c]; z[i,j] = relu(y[i,j] + b[j])"
+    kernel = search.generate_program(text, i="<=128", j=256, c=512)
     assert not isinstance(kernel, AnchoredKernel)
     rng = np.random.default_rng(0)
     for rows in (1, 77, 128):
