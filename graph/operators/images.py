@@ -178,14 +178,14 @@ def _taps(
     node: Node, mode: str, where: str, extent: int, out: int, scale: float
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """For each tap along an axis: the positions that the outputs read, and their weights."""
-    i = np.arange(out, dtype=np.float64)
+    i, length = np.arange(out, dtype=np.float64), extent * scale  # the standard does not round this length
     # The standard computes in f32: a point half way between two would else be rounded the other way.
     places = {
         "half_pixel": lambda: (i + 0.5) / scale - 0.5,
         "half_pixel_symmetric": lambda: extent / 2 * (1 - out / (scale * extent)) + (i + 0.5) / scale - 0.5,
         "pytorch_half_pixel": lambda: (i + 0.5) / scale - 0.5 if out > 1 else i * 0,
         "asymmetric": lambda: i / scale,
-        "align_corners": lambda: i * (extent - 1) / (out - 1) if out > 1 else i * 0,
+        "align_corners": lambda: i * (extent - 1) / (length - 1) if length != 1 else i * 0,
     }
     if where not in places:
         raise node.refuse(f"coordinate_transformation_mode {where} is not supported")
