@@ -26,6 +26,7 @@ from microkernels.tile.microkernel import OPERATOR_DIMS
 from search.options import natural, whole
 from tests.support.guard import PLACES, check_guarded
 from tests.support.random_cases import Case, case
+from tiling.access import access_of
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, problem_of
 
@@ -122,7 +123,7 @@ def kinds(drawn: Case) -> list[str]:
     text, problem = drawn.scheme.text, drawn.scheme.problem
     found = ["cases", problem.op, drawn.isa]
     found += [f"{problem.dtype} to {problem.output_dtype}"] if problem.dtype != "f32" else []
-    found += ["channels first"] if problem.transposed_output else []
+    found += ["channels first"] if access_of(problem).transposed_output else []
     found += ["by Winograd's algorithm"] if drawn.scheme.algorithm == "winograd" else []
     found += ["composed"] if "λ" in text else []
     found += ["with pixels as one dim"] if "(hw," in text or "(hw)" in text else []

@@ -5,6 +5,7 @@ In this folder, and in its rooms:
     tensor       affine indices, shapes, windows: what the tensors of a problem are made of
     value        the tree of an epilogue's expression
     problem      what to compute: dims, tensors, affine index expressions
+    access       how register tiles reach the arrays of a problem: what passes, model and search ask
     operators    the operators: conv2d (grouped and depthwise too), matmul
     epilogue     the reader of epilogues: expressions of the result, fused into the stores
     scheme       how a problem is tiled: specifiers, and the rules that make them a valid scheme

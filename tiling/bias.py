@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from tiling.access import access_of
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 from tiling.value import Apply, Array, Epilogue, Sum, Value, parts
@@ -42,7 +43,7 @@ def bias_of(problem: Problem) -> Tensor | None:
     Sums must be floats in vector registers.
     """
     found = split(problem.epilogue) if problem.epilogue else None
-    if found is None or problem.sum_dtype != "f32" or problem.by_matrix:
+    if found is None or problem.sum_dtype != "f32" or access_of(problem).by_matrix:
         return None
     array = next(tensor for tensor in problem.epilogue_arrays if tensor.name == found[0].name)
     channel = next(index for index in problem.output.indices if index.coefficient(problem.panel_dim))

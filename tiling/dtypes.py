@@ -24,6 +24,8 @@ OUTPUT_DTYPES = {
 }
 OUTPUT_DTYPE = {dtype: outputs[0] for dtype, outputs in OUTPUT_DTYPES.items()}
 OUTPUT_DTYPES |= {words: OUTPUT_DTYPES[words.partition("x")[0]] for words in DTYPE_BYTES if "x" in words}
+# A lane of a vector is a float, a sum of 32 bits, or a word of narrow numbers.
+LANE_BYTES = 4
 OUTPUT_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "s32": 4, "u8": 1, "s8": 1}
 
 _NAMES = {

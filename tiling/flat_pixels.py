@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tiling.access import access_of
 from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR, Problem
 from tiling.tensor import Affine, FlatPixels
 
@@ -34,9 +35,10 @@ FOUR_TILES = 64
 
 def unsupported_reason(problem: Problem) -> str | None:
     """Why the pixels of a problem's images cannot be one dim, as a sentence; None where they can."""
-    if len([dim for dim in problem.row_dims if dim in PIXELS]) < 2 or problem.lanewise:
+    access = access_of(problem)
+    if len([dim for dim in problem.row_dims if dim in PIXELS]) < 2 or access.lanewise:
         return "only convolutions whose weights all pixels share have their pixels as one dim"
-    if problem.after_transpose is not problem or problem.transposed_output:
+    if access.transposes_x or access.transposed_output:
         return "only images with channels last have their pixels as one dim"
     if any(window.stride > 1 for window in problem.windows):
         return "only convolutions of stride 1 have their pixels as one dim"

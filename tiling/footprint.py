@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
+from tiling.access import access_of
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 
@@ -32,7 +33,7 @@ def footprint(problem: Problem, tensor: Tensor, extents: Mapping[str, int], line
     The packed input lies in the order in which it is read, so its tile is one run.
     """
     points = [axis_points(tensor, axis, extents) for axis in range(len(tensor.shape))]
-    size = problem.bytes_of(tensor)
+    size = access_of(problem).bytes_of(tensor)
     if tensor.name == problem.packed.name:
         return _lines(prod(points) * size, line)
     run, axis = 1, len(points) - 1

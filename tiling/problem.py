@@ -1,17 +1,18 @@
 """What to compute: an operator as a loop nest over named dims and tensors with affine indices.
 
-A problem says nothing about loop order, tiles or machines. Footprints, data movement and the emitted address
-arithmetic all follow from the index expressions. So a new operator is a new function in `tiling.operators`.
+A problem says nothing about loop order, tiles or machines; `tiling.access` says how tiles reach its arrays. Footprints,
+data movement and the emitted address arithmetic all follow from the index expressions. So a new operator is a new
+function in `tiling.operators`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
 from tiling.canonical import text_of
-from tiling.dtypes import DTYPE_BYTES, OUTPUT_BYTES, OUTPUT_DTYPES
+from tiling.dtypes import DTYPE_BYTES, OUTPUT_DTYPES
 from tiling.tensor import FlatPixels, Tensor, Window
 from tiling.value import Epilogue
 
@@ -39,7 +40,7 @@ class Problem:
     tile does with it:
 
         broadcast   it reads one scalar at a time and broadcasts it over a vector (x of a convolution, a of a matrix
-                    product). Where the tensor moves with the vectorised dim, it reads a vector (`lanewise`)
+                    product). Where the tensor moves with the vectorised dim, it reads a vector
         vector      it reads a vector at a time (the weights, b)
         output      it keeps the tensor in registers and writes it once (y, c)
 
@@ -177,82 +178,6 @@ class Problem:
         """The output dims that are neither rows nor vectorised. Each group g has weights of its own, so g is looped."""
         return tuple(d for d, _ in self.dims if d not in (*self.reductions, *self.row_dims, self.vector_dim))
 
-    @cached_property
-    def lanewise(self) -> bool:
-        """Whether every lane has an x of its own, so that a tile reads x by vectors and does not broadcast it."""
-        return self.vector_dim in self.broadcast.dims
-
-    @cached_property
-    def after_transpose(self) -> Problem:
-        """The problem with x as tiles read it: transposed by the kernel before it computes, or as it lies.
-
-        x is transposed where vectors or dot groups run along its channels (k of a product), and these are not its last
-        axis. In the copy they are.
-        """
-        x, channels = self.broadcast, self.transposed_axis
-        if channels is None:
-            return self
-        order = [axis for axis in range(len(x.shape)) if axis != channels] + [channels]
-        copy = replace(
-            x, indices=tuple(x.indices[axis] for axis in order), shape=tuple(x.shape[axis] for axis in order)
-        )
-        return replace(self, tensors=tuple(copy if tensor is x else tensor for tensor in self.tensors))
-
-    @cached_property
-    def exchange_dim(self) -> str | None:
-        """The dim that is summed by exchanging the lanes of a vector of x, and that moves no address: c of grouped2d.
-
-        `tiling.rewrite.grouped` explains it.
-        """
-        still = [dim for dim in self.reductions if dim not in self.broadcast.dims]
-        return still[0] if self.lanewise and still else None
-
-    @cached_property
-    def transposed_axis(self) -> int | None:
-        """The axis of x that tiles read by vectors or dot groups, although it is not the last one; else None."""
-        windows = {window.tap for window in self.windows}
-        summed = [d for d in self.reductions if d in self.broadcast.dims and d not in windows]
-        narrow = self.bytes_per_element < 4
-        read = [self.vector_dim] if self.lanewise else summed if narrow else []
-        axes = [
-            axis for axis, index in enumerate(self.broadcast.indices) if any(index.coefficient(dim) for dim in read)
-        ]
-        return axes[0] if axes and axes[0] != len(self.broadcast.indices) - 1 else None
-
-    @cached_property
-    def dot_dim(self) -> str | None:
-        """The dim that dot groups may run along; None where every channel is by itself.
-
-        It is summed over, and its points are neighbours in the x that tiles read. Groups of channels follow each other.
-        """
-        if self.after_transpose is not self:
-            return self.after_transpose.dot_dim
-        if self.lanewise:
-            return self.exchange_dim
-        *groups, (dim, step) = self.broadcast.indices[-1].terms
-        return dim if step == 1 and dim in self.reductions and all(d in self.looped_dims for d, _ in groups) else None
-
-    @cached_property
-    def window_dims(self) -> str | None:
-        """`sc`: the taps and channels of a window's row as one dim, where all of them are neighbours in x."""
-        if (
-            self.lanewise
-            or self.dot_dim is None
-            or self.after_transpose is not self
-            or len(self.broadcast.indices) == 1
-        ):
-            return None
-        taps = [d for d, _ in self.broadcast.indices[-2].terms if d in self.reductions and self.extents[d] > 1]
-        return taps[0] + self.dot_dim if taps and self.broadcast.stride(taps[0]) == self.extents[self.dot_dim] else None
-
-    @cached_property
-    def transposed_output(self) -> bool:
-        """Whether the output is transposed: its contiguous axis is not the vectorised dim.
-
-        Then a register tile is transposed as it is stored.
-        """
-        return self.output.stride(self.vector_dim) != 1
-
     @property
     def layout(self) -> str:
         """The order of the axes of a convolution's x and y, "nhwc" or "nchw"."""
@@ -289,26 +214,10 @@ class Problem:
         """Bytes of an element of the inputs."""
         return DTYPE_BYTES[self.dtype]
 
-    def bytes_of(self, tensor: Tensor) -> int:
-        """Bytes of an element of this tensor in memory.
-
-        An x that is read by vectors keeps its narrow numbers there, although they fill 32-bit lanes in registers.
-        """
-        if tensor.role == "output":
-            return OUTPUT_BYTES[self.output_dtype]
-        if tensor.role == "broadcast" and self.lanewise:
-            return DTYPE_BYTES[self.dtype.partition("x")[0]]
-        return 4 if tensor.reach else self.bytes_per_element
-
     @property
     def sum_dtype(self) -> str:
         """The dtype that products are summed in."""
         return "s32" if self.dtype.startswith("int8") else "f32"
-
-    @cached_property
-    def by_matrix(self) -> bool:
-        """Whether an element is a dot group of a matrix instruction, which is longer than a vector's lane."""
-        return self.bytes_per_element > 4
 
     @property
     def keeps_sums(self) -> bool:

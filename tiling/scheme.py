@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from tiling.access import access_of
+from tiling.dtypes import LANE_BYTES
 from tiling.flat_pixels import FOUR_TILES, PIXELS, flat_pixels_of, unsupported_reason
 from tiling.problem import Problem
 
 WORKERS = ("core", "cluster", "block", "warpgroup", "warp", "lane")
 LAMBDA = "λ"
-LANE_BYTES = 4  # a lane of a vector
 MATRIX_ROW_BYTES = 64  # the most that a matrix instruction reads of one row of x
 
 
@@ -252,7 +253,7 @@ def groups_of(problem: Problem, dot: DotGroup) -> int:
     so that the windows of neighbouring columns can overlap in memory. The groups hold exactly the words of a window.
     """
     per_lane = LANE_BYTES // problem.bytes_per_element
-    if dot.points > per_lane and dot.dim == problem.window_dims:
+    if dot.points > per_lane and dot.dim == access_of(problem).window_dims:
         return dot_groups_of_window(problem) * per_lane // dot.points
     return -(-problem.extent(dot.dim) // dot.points)
 
@@ -264,9 +265,10 @@ def dot_groups_of_window(problem: Problem) -> int:
 
 
 def tap_and_channel(problem: Problem) -> tuple[str, str]:
-    """The two dims of `Problem.window_dims`, for callers that know that there are two."""
-    assert problem.window_dims is not None, f"the windows of {problem} do not lie side by side"
-    tap, channel = tuple(problem.window_dims)
+    """The two dims of `Access.window_dims`, for callers that know that there are two."""
+    dims = access_of(problem).window_dims
+    assert dims is not None, f"the windows of {problem} do not lie side by side"
+    tap, channel = tuple(dims)
     return tap, channel
 
 
@@ -368,10 +370,11 @@ def _check_fused(problem: Problem, specifiers: Specifiers) -> None:
 def _check_pixels(problem: Problem, specifiers: Specifiers, s: Specifier) -> None:
     """Checks that the pixels of an image may be one dim: rows of tile registers must lie equally far apart."""
     refused, per_lane = unsupported_reason(problem), LANE_BYTES // problem.bytes_per_element
+    channels = access_of(problem).dot_dim
     if refused:
         raise SchemeError(f"{s}: {refused}")
-    if not any(isinstance(t, DotGroup) and t.points > per_lane and t.dim == problem.dot_dim for t in specifiers):
-        blocks = f": end the scheme with D({problem.dot_dim},…) of more than 32 bits and V({problem.vector_dim},…)"
+    if not any(isinstance(t, DotGroup) and t.points > per_lane and t.dim == channels for t in specifiers):
+        blocks = f": end the scheme with D({channels},…) of more than 32 bits and V({problem.vector_dim},…)"
         raise SchemeError(
             f"{s}: pixels are one dim around matrix instructions alone, of blocks of channels"
             + (blocks if per_lane > 1 else f", and {problem.dtype} has none")
@@ -425,21 +428,21 @@ def _check_one(problem: Problem, extents: dict[str, int], s: Specifier) -> None:
 
 def _check_dot(problem: Problem, s: DotGroup) -> None:
     per_lane = LANE_BYTES // problem.bytes_per_element
-    most = MATRIX_ROW_BYTES // problem.bytes_per_element
+    most, access = MATRIX_ROW_BYTES // problem.bytes_per_element, access_of(problem)
     if per_lane == 1 or s.points % per_lane or not per_lane <= s.points <= most:
         raise SchemeError(
             f"{s}: a lane of 32 bits holds {per_lane} of {problem.dtype}"
             + (f", a matrix instruction sums a multiple of {per_lane} up to {most}" if per_lane > 1 else "")
         )
-    if s.points > per_lane and problem.lanewise:
+    if s.points > per_lane and access.lanewise:
         raise SchemeError(
             f"{s}: a matrix instruction reads rows of {problem.broadcast.name} whose {s.dim} lie side by side for all "
             f"{problem.vector_dim}; use D({s.dim},{per_lane})"
         )
-    if s.dim not in (problem.dot_dim, problem.window_dims):
+    if s.dim not in (access.dot_dim, access.window_dims):
         x = problem.broadcast.name
         raise SchemeError(f"{s}: a group is summed over and lies side by side in {x}, which {s.dim} does not")
-    if s.points > per_lane and s.dim == problem.window_dims and dot_groups_of_window(problem) * per_lane % s.points:
+    if s.points > per_lane and s.dim == access.window_dims and dot_groups_of_window(problem) * per_lane % s.points:
         whole = dot_groups_of_window(problem)
         sizes = [f"D({s.dim},{n * per_lane})" for n in range(2, whole + 1) if whole % n == 0 and n * per_lane <= most]
         raise SchemeError(

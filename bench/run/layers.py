@@ -12,6 +12,7 @@ from cpu.runtime.worker import CandidateError, Worker
 from gpu.runtime.isolation import ADDRESSES
 from search.evaluator.protocol import Backend
 from search.find import DEFAULT_TRIALS, find
+from tiling.access import access_of
 from tiling.machine import Timing
 from tiling.problem import Problem
 from tiling.text.shapes import canonical
@@ -67,6 +68,7 @@ def run_layer(
     measured = {found.scheme.text for found in search.tried}
     # The model's choice is its first scheme that works, since another scheme would end the contest.
     best, problem = search.scheme, backend.problem(problem)
+    access = access_of(problem)
     first = next((c for c in search.ranked if c.text in measured), search.ranked[0])
     predicted = backend.predicted_seconds([measured.scheme for measured in search.tried])
     job = {
@@ -82,7 +84,7 @@ def run_layer(
         shape=canonical(problem),
         flops=problem.flops,
         flops_on_image=round(problem.flops * problem.inside_fraction),
-        compulsory_bytes=sum(t.elements * problem.bytes_of(t) for t in (*problem.tensors, *problem.epilogue_arrays)),
+        compulsory_bytes=sum(t.elements * access.bytes_of(t) for t in (*problem.tensors, *problem.epilogue_arrays)),
         threads=backend.target.threads,
         dtype=problem.dtype,
         cache=cache,

@@ -6,6 +6,7 @@ from math import prod
 
 from microkernels.tile.isa import ISAS_OF, Isa
 from microkernels.tile.matrix import registers_of, runs_of
+from tiling.access import access_of
 from tiling.rewrite.dot_groups import numbers_per_lane, scheme_in_dot_groups
 from tiling.rewrite.pointwise import LARGEST_PANEL, panel_elements
 from tiling.rewrite.strips import copies_flat_pixels, unsupported_reason
@@ -92,7 +93,7 @@ def _check_stage(scheme: Scheme, stage: Stage) -> None:
             f"{stage}: no loop over {rows} stands between it and S({output}), so no other tile reads what one packs: "
             f"put it outside such a loop, or leave it out"
         )
-    size = panel_elements(scheme) * problem.bytes_of(problem.vector)
+    size = panel_elements(scheme) * access_of(problem).bytes_of(problem.vector)
     if size > LARGEST_PANEL:
         raise SchemeError(
             f"{stage}: a panel of {size} bytes, more than {LARGEST_PANEL}: let it stand inside a loop over "
@@ -124,7 +125,7 @@ def _check_matrix(scheme: Scheme, isa: Isa) -> None:
 
 
 def _check_exchange(scheme: Scheme, isa: Isa) -> None:
-    dim = scheme.problem.exchange_dim
+    dim = access_of(scheme.problem).exchange_dim
     if dim is None:
         return
     size = scheme.problem.extents[dim]

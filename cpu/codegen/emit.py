@@ -33,6 +33,7 @@ from microkernels.tile.lanes import block_definition, exchange_definitions, own_
 from microkernels.tile.matrix import shapes_definition
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from microkernels.tile.transpose import definitions, whole_stores
+from tiling.access import access_of
 from tiling.bias import bias_of, stored
 from tiling.flat_pixels import passes_gaps
 from tiling.loops.language import Kernel
@@ -178,10 +179,11 @@ def row_of(scheme: Scheme | Winograd, isa: Isa) -> Isa:
 
 def _lanes(problem: Problem, isa: Isa, inside: Inside, transposed: tuple[int, ...]) -> list[str]:
     """The C functions that fill and move lanes, for tiles and for the transposed copy of x."""
-    if problem.exchange_dim:
-        size = problem.extents[problem.exchange_dim]
+    access = access_of(problem)
+    if access.exchange_dim:
+        size = problem.extents[access.exchange_dim]
         return exchange_definitions(isa, size) + own_definitions(isa, inside.masked, problem.numbers_per_group, size)
-    own = own_definitions(isa, inside.masked, problem.numbers_per_group) if problem.lanewise else []
+    own = own_definitions(isa, inside.masked, problem.numbers_per_group) if access.lanewise else []
     return own + (_transposition(isa, {*inside.transposed, *transposed}) if inside.transposed or transposed else [])
 
 

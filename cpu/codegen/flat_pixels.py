@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tiling.access import access_of
 from tiling.problem import Problem
 from tiling.tensor import FlatPixels
 
@@ -53,7 +54,7 @@ def copy_of(problem: Problem, dots: Problem) -> Copy | None:
     if flat is None or not flat.padded:
         return None
     blocks, points = x.shape[-2:]
-    dim = problem.dot_dim
+    dim = access_of(problem).dot_dim
     groups = blocks // dots.extents[dim]
     images = problem.broadcast.shape[0]
     return Copy(flat, images, points, groups, problem.extents[dim], blocks // groups, dots.numbers_per_group)

@@ -13,6 +13,7 @@ from cpu.codegen.check import is_blocked
 from cpu.codegen.operands import operand_text
 from cpu.codegen.print import Printer, local_strides
 from cpu.passes.copy_runs import copy_runs
+from tiling.access import access_of
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import copies, scheme_in_dot_groups
 from tiling.rewrite.im2col import lower_copy
@@ -64,4 +65,4 @@ def aligns(scheme: Scheme) -> bool:
     # Flattened pixels have no windows, but their convolution has.
     taps = prod(scheme.problem.extents[window.tap] for window in scheme.problem.windows)
     parts = dots.units[problem.vector_dim] / max(tile[problem.vector_dim] for tile in dots.tiles)
-    return _LINE % problem.bytes_of(problem.broadcast) == 0 and taps * parts >= _OFTEN
+    return _LINE % access_of(problem).bytes_of(problem.broadcast) == 0 and taps * parts >= _OFTEN

@@ -14,9 +14,10 @@ from cpu.passes.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
 from tiling.bias import stored
+from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import Cursors, Kernel, Shape, buffers, walk
 from tiling.rewrite.words import packed_words
-from tiling.scheme import LANE_BYTES, Scheme
+from tiling.scheme import Scheme
 
 
 @dataclass(frozen=True)

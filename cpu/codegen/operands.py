@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tiling.access import access_of
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import is_narrow
 from tiling.tensor import Tensor
@@ -23,7 +24,7 @@ def _indices(problem: Problem, tensor: Tensor) -> list[str]:
     """The index of each axis as text. Where lanes are exchanged, it is the channel that a lane meets; for dot groups,
     the group.
     """
-    texts, dim, lane = [str(index) for index in tensor.indices], problem.exchange_dim, problem.vector_dim
+    texts, dim, lane = [str(index) for index in tensor.indices], access_of(problem).exchange_dim, problem.vector_dim
     if dim and tensor.role == "broadcast":
         met = f"{lane} - {lane} % {problem.extents[dim]} + {dim}" if is_narrow(problem) else f"{lane} ^ {dim}"
         return [met if text == lane else text for text in texts]
@@ -39,4 +40,4 @@ def sizes_of(problem: Problem, dots: Problem, packed: int) -> list[tuple[str, in
     """
     read = problem if dots.flat_pixels and dots.flat_pixels.strip else dots
     x, w = read.broadcast, dots.packed
-    return [("X_BYTES", x.elements * read.bytes_of(x)), ("W_BYTES", packed * dots.bytes_of(w))]
+    return [("X_BYTES", x.elements * access_of(read).bytes_of(x)), ("W_BYTES", packed * access_of(dots).bytes_of(w))]

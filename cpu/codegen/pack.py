@@ -8,6 +8,7 @@ from cpu.passes.exchange_lanes import exchange_lanes
 from cpu.passes.pack_weights import WEIGHTS, pack_weights
 from cpu.passes.packing import PACKED, packing
 from cpu.runtime.numbers import ELEMENTS
+from tiling.access import access_of
 from tiling.loops.language import Kernel
 from tiling.loops.lower import lower
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
@@ -19,8 +20,9 @@ def pack_loops(scheme: Scheme) -> Kernel:
     """The loops that pack the weights of a scheme."""
     dots = scheme_in_dot_groups(scheme)
     plain = lower(dots)
-    if dots.problem.exchange_dim:
-        plain = exchange_lanes(plain, dots.problem.exchange_dim)
+    exchanged = access_of(dots.problem).exchange_dim
+    if exchanged:
+        plain = exchange_lanes(plain, exchanged)
     return packing(plain, pack_weights(plain, dots.problem, packed_words(scheme)), words_of(scheme))
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from math import prod
 
 from microkernels.tile.isa import Isa
+from tiling.access import access_of
+from tiling.dtypes import LANE_BYTES
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import numbers_per_lane, padded_window
-from tiling.scheme import LANE_BYTES
 
 # Narrow numbers are gathered first: a word holds 2 or 4 channels of a pixel, and words are transposed like floats. For
 # matrix instructions the channels form blocks. If these need zeros beside each row of x, x is transposed row by row.
@@ -74,16 +75,16 @@ class TransposedCopy:
 
 def transposed_copy_of(words: Problem, problem: Problem, isa: Isa) -> TransposedCopy | None:
     """How a kernel of `problem` copies its x. None if the tiles read x as it is. words: the problem in dot groups."""
-    axis = problem.transposed_axis
+    axis, access = access_of(problem).transposed_axis, access_of(words)
     if axis is None:
         return None
     shape, numbers = problem.broadcast.shape, numbers_per_lane(problem)
     groups = prod(problem.extents[d] for d in problem.looped_dims if problem.broadcast.indices[axis].coefficient(d))
-    block = words.numbers_per_group if words.by_matrix else isa.lanes * numbers
-    if shape[axis] // groups % (block if words.by_matrix else numbers) == 0:
+    block = words.numbers_per_group if access.by_matrix else isa.lanes * numbers
+    if shape[axis] // groups % (block if access.by_matrix else numbers) == 0:
         groups = 1  # no word holds numbers of two groups
     channels, plane = shape[axis] // groups, prod(shape[axis + 1 :])
-    window = padded_window(problem) if words.by_matrix else None
+    window = padded_window(problem) if access.by_matrix else None
     left = right = 0
     if window:
         # A line holds one block of all columns after the other, with zeros in the columns beyond the image.
@@ -91,12 +92,12 @@ def transposed_copy_of(words: Problem, problem: Problem, isa: Isa) -> Transposed
         left = min(window.before, columns)
         pixels = min(row, columns - left)
         right = columns - left - pixels
-        pixel = words.bytes_of(words.broadcast) // LANE_BYTES
+        pixel = access.bytes_of(words.broadcast) // LANE_BYTES
         apart, line = columns * pixel, words.broadcast.shape[-2] * columns * pixel
         group = line // groups
     else:
         row = pixels = plane
-        pixel = words.broadcast.shape[-1] * words.bytes_of(words.broadcast) // LANE_BYTES
+        pixel = words.broadcast.shape[-1] * access.bytes_of(words.broadcast) // LANE_BYTES
         apart = block // numbers
         line, group = plane * pixel, pixel // groups
     wide, high = _sizes(channels, block), _sizes(pixels, isa.lanes)
@@ -123,8 +124,8 @@ def transposed_copy_of(words: Problem, problem: Problem, isa: Isa) -> Transposed
         wide=wide,
         high=high,
         by_line=window is not None,
-        unfilled=words.by_matrix and -(-(channels % block) // numbers) * numbers % block > 0,
-        word="uint32_t" if words.by_matrix else isa.word,
+        unfilled=access.by_matrix and -(-(channels % block) // numbers) * numbers % block > 0,
+        word="uint32_t" if access.by_matrix else isa.word,
         functions=functions,
     )
 

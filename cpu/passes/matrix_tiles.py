@@ -22,6 +22,7 @@ from math import prod
 from cpu.passes.unroll import decided
 from microkernels.tile.matrix import Registers, Run, registers_of, runs_of
 from microkernels.tile.matrix_instructions import MatrixInstructions
+from tiling.dtypes import LANE_BYTES
 from tiling.loops.index import ZERO, constant
 from tiling.loops.language import (
     Address,
@@ -55,7 +56,6 @@ from tiling.loops.language import (
 from tiling.loops.lower import ACCUMULATORS, FIRST
 from tiling.loops.rewrite import parts_of
 from tiling.problem import Problem
-from tiling.scheme import LANE_BYTES
 
 Shapes = tuple[Buffer, ...]
 

@@ -35,6 +35,7 @@ from cpu.passes.walk_pointers import walk_pointers
 from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.matrix_instructions import matrix_instructions_of
+from tiling.access import Access, access_of
 from tiling.flat_pixels import passes_gaps
 from tiling.loops.language import Kernel
 from tiling.loops.lower import lower
@@ -59,9 +60,9 @@ class Facts:
     around: bool = False
 
     @property
-    def by_matrix(self) -> bool:
-        """Whether sums lie in tile registers."""
-        return self.scheme.problem.by_matrix
+    def access(self) -> Access:
+        """How tiles reach x and the output."""
+        return access_of(self.scheme.problem)
 
     @property
     def strip(self) -> int:
@@ -84,8 +85,8 @@ PACK_WEIGHTS = "pack weights"  # the pass after which W is packed
 PASSES = (
     Pass(
         "exchange lanes",
-        lambda kernel, facts: exchange_lanes(kernel, facts.scheme.problem.exchange_dim or ""),
-        lambda facts: facts.scheme.problem.exchange_dim is not None,
+        lambda kernel, facts: exchange_lanes(kernel, facts.access.exchange_dim or ""),
+        lambda facts: facts.access.exchange_dim is not None,
     ),
     Pass(PACK_WEIGHTS, lambda kernel, facts: pack_weights(kernel, facts.scheme.problem, facts.packed)),
     Pass(
@@ -115,12 +116,12 @@ PASSES = (
     Pass(
         "matrix tiles",
         lambda kernel, facts: matrix_tiles(kernel, facts.scheme.problem, matrix_instructions_of(facts.isa)),
-        lambda facts: facts.by_matrix,
+        lambda facts: facts.access.by_matrix,
     ),
     Pass(
         "transpose stores",
         lambda kernel, facts: transpose_stores(kernel, facts.scheme.problem, facts.isa.lanes),
-        lambda facts: facts.scheme.problem.transposed_output,
+        lambda facts: facts.access.transposed_output,
     ),
     Pass(
         "vectorise",
@@ -131,10 +132,12 @@ PASSES = (
     Pass(
         "order step",
         lambda kernel, facts: order_step(kernel, facts.isa.registers),
-        lambda facts: not facts.by_matrix,
+        lambda facts: not facts.access.by_matrix,
     ),
     Pass("unroll", lambda kernel, facts: unroll(kernel), around=True),
-    Pass("hoist accumulators", lambda kernel, facts: hoist_accumulators(kernel), lambda facts: not facts.by_matrix),
+    Pass(
+        "hoist accumulators", lambda kernel, facts: hoist_accumulators(kernel), lambda facts: not facts.access.by_matrix
+    ),
     Pass("own registers", lambda kernel, facts: own_registers(kernel, instructions_of(facts.isa))),
     Pass("load zero", lambda kernel, facts: load_zero(kernel), lambda facts: facts.zero, around=True),
     Pass(

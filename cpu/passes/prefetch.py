@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
+from tiling.dtypes import LANE_BYTES
 from tiling.loops import nest
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import (
@@ -62,7 +63,7 @@ from tiling.loops.prefetch import (
 )
 from tiling.loops.rewrite import places
 from tiling.problem import Problem
-from tiling.scheme import LANE_BYTES, Scheme
+from tiling.scheme import Scheme
 from tiling.tensor import Tensor
 
 _IN_LINE = LINE // LANE_BYTES

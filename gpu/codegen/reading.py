@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from gpu.codegen.instructions import Instruction, instructions_for
 from gpu.codegen.pipeline import Pipeline
+from tiling.access import access_of
 from tiling.problem import Problem
 from tiling.scheme import Matrix, Scheme, SchemeError, Specifier, Stage, Tile, Unroll
 
@@ -172,7 +173,7 @@ NO_PRODUCT = "groups make no single matrix product, which is all that a GPU kern
 
 def is_product(problem: Problem) -> bool:
     """Whether the problem is a matrix product or a batch of them (l), without groups and without lanewise channels."""
-    return not problem.lanewise and "g" not in problem.extents
+    return not access_of(problem).lanewise and "g" not in problem.extents
 
 
 def _instruction(problem: Problem, matrix: Matrix) -> Instruction:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tiling.access import access_of
 from tiling.problem import Problem
 
 
@@ -146,4 +147,4 @@ class Isa:
         """
         if problem.broadcast.reach:
             return "uint32_t"
-        return self.numbers.number if self.numbers and problem.lanewise else self.word
+        return self.numbers.number if self.numbers and access_of(problem).lanewise else self.word

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from microkernels.tile.isa import isa_named
+from tiling.access import access_of
 from tiling.problem import Problem
 
 # The dims of each operator in the order a name lists them: rows, the vectorised dim, reductions.
@@ -34,7 +35,7 @@ OPERATOR_DIMS = {
 # tile of w rows × k vectors under other names: the emitter writes the same loads and FMAs, so it is not measured again.
 # Nor is a pointwise2d tile of k rows × w vectors, although its vectors come from x.
 RANKED_AS = {op: op for op in ("conv2d", "depthwise2d", "grouped2d")} | {"matmul": "conv2d", "pointwise2d": "conv2d"}
-# The operators whose x is read by vectors (`Problem.lanewise`).
+# The operators whose x is read by vectors (`Access.lanewise`).
 _LANEWISE = {"depthwise2d", "grouped2d"}
 # The operators whose lanes meet all channels of their group, and the dim of these channels (`tiling.rewrite.grouped`).
 _EXCHANGE_DIM = {"grouped2d": "c"}
@@ -189,7 +190,7 @@ def parse(name: str) -> Microkernel:
 
 def ranked_op(problem: Problem) -> str:
     """The operator whose ranking has the tiles of `problem`. Narrow numbers must be dot groups already."""
-    dim = problem.exchange_dim
+    dim = access_of(problem).exchange_dim
     return _NOTHING_EXCHANGED if dim and problem.extents[dim] == 1 else problem.op
 
 

@@ -23,6 +23,7 @@ from itertools import groupby, product
 
 from microkernels.tile.forms import Isa
 from microkernels.tile.lanes import shuffle_definition
+from tiling.access import access_of
 from tiling.problem import Problem
 from tiling.scheme import Scheme
 
@@ -68,7 +69,7 @@ def whole_stores(scheme: Scheme) -> bool:
     Then the stores may be streaming stores. Transposed tiles must be whole vectors along the output's contiguous axis.
     """
     problem = scheme.problem
-    if not problem.transposed_output:
+    if not access_of(problem).transposed_output:
         return problem.extents[problem.vector_dim] % scheme.lanes == 0
     along = problem.output_axes[-1]
     return all(tile[along] % scheme.lanes == 0 for tile in scheme.tiles)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
 
+from tiling.access import access_of
 from tiling.footprint import axis_points, footprint
 from tiling.machine import CacheLevel, Machine
 from tiling.problem import Problem
@@ -80,7 +81,7 @@ def cache_conflicts(
 ) -> CacheConflicts:
     """What the tile of `tensor` over `extents` points per dim takes of each cache."""
     packed = tensor.name == problem.packed.name
-    moved = caches[0].line * (PAIR if problem.lanewise and not packed else 1)
+    moved = caches[0].line * (PAIR if access_of(problem).lanewise and not packed else 1)
     size = footprint(problem, tensor, extents, moved)
     average, reached = [], []
     for cache in caches:
@@ -100,7 +101,7 @@ def _sets(problem: Problem, tensor: Tensor, extents: Mapping[str, int], cache: G
     multiples of one stride take at most P / gcd(stride, P) values. Sums of multiples of several strides take at most
     P / gcd(all strides, P) values.
     """
-    element = problem.bytes_of(tensor)
+    element = access_of(problem).bytes_of(tensor)
     period = cache.sets * cache.line
     points = [axis_points(tensor, axis, extents) for axis in range(len(tensor.shape))]
     spacing = [gcd(*(c for dim, c in index.terms if extents[dim] > 1)) for index in tensor.indices]
@@ -120,9 +121,10 @@ def _sets(problem: Problem, tensor: Tensor, extents: Mapping[str, int], cache: G
 
 def whole(problem: Problem, line: int = 64) -> dict[str, int]:
     """Bytes of every tensor in whole lines. The arrays of the epilogue count together, as `epilogue`."""
+    access = access_of(problem)
 
     def lines(tensor: Tensor) -> int:
-        return -(-tensor.elements * problem.bytes_of(tensor) // line) * line
+        return -(-tensor.elements * access.bytes_of(tensor) // line) * line
 
     return {
         **{tensor.name: lines(tensor) for tensor in problem.tensors},

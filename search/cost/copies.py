@@ -8,6 +8,7 @@ from math import prod
 from search.cost.costs import COSTS
 from search.cost.predict import Prediction, prefetched
 from search.cost.volume import tasks
+from tiling.access import access_of
 from tiling.flat_pixels import PIXELS
 from tiling.machine import Machine
 from tiling.problem import Problem
@@ -54,7 +55,7 @@ def _of_strips(scheme: Scheme, machine: Machine, threads: int) -> float:
 
 def _bytes(problem: Problem) -> int:
     """Bytes of x."""
-    return problem.broadcast.elements * problem.bytes_of(problem.broadcast)
+    return problem.broadcast.elements * access_of(problem).bytes_of(problem.broadcast)
 
 
 def _bandwidth(machine: Machine, size: int) -> float:

@@ -17,6 +17,7 @@ from microkernels.tile.microkernel import Microkernel, microkernel_of
 from microkernels.tile.transpose import blocks, transposition, whole_stores
 from search.cost.costs import COSTS, Costs
 from search.cost.volume import Traffic, Volumes, streams, tasks
+from tiling.access import access_of
 from tiling.loops.nest import lower, tiles
 from tiling.loops.prefetch import next_outputs, next_panel, outputs, pieces
 from tiling.machine import Machine
@@ -86,6 +87,7 @@ class Predictor:
 
     def __init__(self, problem: Problem, machine: Machine, score: Score, threads: int = 1, costs: Costs = COSTS):
         self.problem = problem
+        self.access = access_of(problem)
         self.machine = machine
         self.threads = threads
         self.costs = costs
@@ -107,15 +109,15 @@ class Predictor:
         stream = self._streams and passes == 1 and whole_stores(scheme)
         traffic = self._volumes.traffic(scheme, stream)
         movement = seconds_of(traffic, self.machine, stream, (passes - 1) / passes if self._whole(parts) else 1.0)
-        if self.problem.lanewise:
+        if self.access.lanewise:
             longer = 1 + self.costs.sweep * _sweeps(scheme)
             movement = (*movement[:1], *(longer * part for part in movement[1:]))
         slowest = max(compute + overhead, *movement)
         rest = compute + overhead + sum(movement) - slowest
         start = self.costs.start if count > 1 and self.threads > 1 else 0.0
-        exposed = self.costs.in_tiles if self.problem.by_matrix else self.costs.exposed
+        exposed = self.costs.in_tiles if self.access.by_matrix else self.costs.exposed
         seconds = slowest + exposed * rest + start
-        if self.problem.by_matrix:
+        if self.access.by_matrix:
             seconds += self.costs.reshape * _changes(scheme) * share * self._cycle
         late = self._late(traffic, movement, stream, slowest)
         if sum(late.values()) > NOTICED * seconds:
@@ -129,9 +131,9 @@ class Predictor:
 
     def _whole(self, parts: tuple[Part, ...]) -> bool:
         """Whether every tile writes whole lines of the output. Every CPU first reads a line that is written in part."""
-        y, line = self.problem.output, self.machine.caches[0].line // self.problem.bytes_of(self.problem.output)
+        y, line = self.problem.output, self.machine.caches[0].line // self.access.bytes_of(self.problem.output)
         tiles = [self.machine.lanes * part.kernel.vectors for part in parts]
-        return not self.problem.transposed_output and all(width % line == 0 for width in (y.shape[-1], *tiles))
+        return not self.access.transposed_output and all(width % line == 0 for width in (y.shape[-1], *tiles))
 
     def _late(
         self, traffic: tuple[Traffic, ...], movement: tuple[float, ...], stream: bool, slowest: float
@@ -188,10 +190,10 @@ class Predictor:
         entries = steps / last * costs.entry if last > 1 else 0.0
         # An iteration whose FMAs take many cycles hides its own counting; a short one does not.
         control = steps * max(0.0, costs.step - kernel.fmas / costs.pipes / 2)
-        if self.problem.by_matrix:
+        if self.access.by_matrix:
             outputs += costs.matrix + costs.through * kernel.accumulators
             outputs += costs.lone * kernel.accumulators if kernel.vectors == 1 else 0
-        if self._in_line > 1 and not self.problem.transposed_output:
+        if self._in_line > 1 and not self.access.transposed_output:
             outputs += costs.narrow * (kernel.accumulators // kernel.vectors) * (kernel.vectors % self._in_line)
         return (outputs + costs.drain + costs.tile + entries + control) * self._cycle
 
@@ -204,7 +206,7 @@ class Predictor:
         if not self.problem.weights_broadcast:
             return 0.0
         costs, x = self.costs, self.problem.vector
-        line, size = self.machine.caches[0].line, self.problem.bytes_of(x)
+        line, size = self.machine.caches[0].line, self.access.bytes_of(x)
         two = max(0, self.machine.lanes * size - gcd(x.shape[-1] * size, line)) / line
         points = prod(count for _, count in kernel.unrolled)
         visits = visits_of_panel(scheme, self.threads)
@@ -218,8 +220,8 @@ class Predictor:
         a multiple of g outputs it touches 1 + (n - g) / L. Rows of K outputs begin at multiples of gcd(K, L).
         """
         problem, lanes = self.problem, self.machine.lanes
-        line = self.machine.caches[0].line // problem.bytes_of(problem.output)
-        if not problem.transposed_output:
+        line = self.machine.caches[0].line // self.access.bytes_of(problem.output)
+        if not self.access.transposed_output:
             apart, stores, alone = gcd(problem.output.shape[-1], line), *divmod(kernel.vectors, self._in_line)
             rows = kernel.accumulators // kernel.vectors
             whole = stores * (1 + max(0, lanes * self._in_line - apart) / line)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from search.cost.cache_conflicts import CacheConflicts, Geometry, cache_conflicts, geometries
+from tiling.access import access_of
 from tiling.loops.nest import Loop, Node, Register, Staged, lower
 from tiling.machine import Machine
 from tiling.problem import Problem
@@ -75,6 +76,7 @@ class Volumes:
 
     def __init__(self, problem: Problem, machine: Machine, threads: int = 1, resident: bool = True):
         self.problem = problem
+        self.access = access_of(problem)
         self.threads = threads
         self.resident = resident
         self._levels = tuple(cache.name for cache in machine.caches)
@@ -90,7 +92,7 @@ class Volumes:
         self._known: tuple[dict[tuple[int, ...], CacheConflicts], ...] = tuple({} for _ in problem.tensors)
         nothing = (0.0,) * len(self._caches)
         self._absent = CacheConflicts(0, nothing, nothing)
-        self._beside = sum(a.elements * problem.bytes_of(a) for a in problem.epilogue_arrays)
+        self._beside = sum(a.elements * self.access.bytes_of(a) for a in problem.epilogue_arrays)
         self._bodies: dict[tuple[Node, ...], _Piece] = {}
 
     def traffic(self, scheme: Scheme, stream: bool = False) -> tuple[Traffic, ...]:
@@ -203,7 +205,7 @@ class Volumes:
         # A visit reads a line of weights once, and a line of x for every number in it and every tap. L1 first evicts
         # the lines that were not read again, so the weights do not push x out. With k innermost and outermost bf16
         # yolo9000:Y8 takes 1.38 and 1.65 ms, and f32 Y13 reaches 84 and 78 % of peak.
-        streamed = not self.problem.lanewise and level == 0
+        streamed = not self.access.lanewise and level == 0
         beside = total - found[self._weights].average[level] if streamed else total
         return [
             fits(o.average[level], o.reached[level], beside if t == self._input else total) for t, o in enumerate(found)
@@ -234,7 +236,7 @@ def streams(problem: Problem, last_cache: int) -> bool:
 
     A larger output would be evicted before anyone reads it, and a plain store first reads the line that it overwrites.
     """
-    return problem.output.elements * problem.bytes_of(problem.output) > last_cache
+    return problem.output.elements * access_of(problem).bytes_of(problem.output) > last_cache
 
 
 def tasks(scheme: Scheme) -> int:

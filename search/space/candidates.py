@@ -16,6 +16,7 @@ from microkernels.tile.microkernel import ranked_op
 from search.cost.cache_conflicts import geometry
 from search.space.layouts import layouts
 from search.space.strips import with_strips
+from tiling.access import access_of
 from tiling.machine import Machine
 from tiling.problem import Problem, ProblemError
 from tiling.rewrite.dot_groups import in_dot_groups, matrix_dot_group, scheme_from_dot_groups, scheme_in_dot_groups
@@ -48,7 +49,7 @@ class Knowledge:
 
     def beside(self, dots: Problem) -> Machine:
         """The machine with the instruction set that multiplies the dot groups of this problem."""
-        vectors = self.isa.matrix and not dots.by_matrix
+        vectors = self.isa.matrix and not access_of(dots).by_matrix
         return replace(self.machine, isa=self.isa.vectors) if vectors else self.machine
 
 
@@ -73,7 +74,7 @@ def parsed(problem: Problem, text: str) -> Scheme | Winograd:
 def ranking(problem: Problem, isa: Isa) -> tuple[Isa, str]:
     """The instruction set and the operator whose ranking serves `candidates` most for this problem."""
     dots = in_dot_groups(problem, _block(problem, isa))
-    return (isa if dots.by_matrix else isa_named(isa.ranked)), ranked_op(dots)
+    return (isa if access_of(dots).by_matrix else isa_named(isa.ranked)), ranked_op(dots)
 
 
 def check_algorithm(problem: Problem, algorithm: str) -> None:
@@ -128,7 +129,7 @@ def _predicted(schemes: Sequence[Scheme], known: Knowledge) -> list[Candidate]:
     from search.space.space import Candidate, trusted
 
     # Schemes of one problem may have dot groups of different dims and sizes.
-    catalog = lru_cache(lambda dots: trusted(known.catalog(ranked_op(dots), dots.by_matrix)))
+    catalog = lru_cache(lambda dots: trusted(known.catalog(ranked_op(dots), access_of(dots).by_matrix)))
     predictor = lru_cache(lambda dots: Predictor(dots, known.beside(dots), catalog(dots), known.threads))
     in_turn = ((scheme, scheme_in_dot_groups(scheme)) for scheme in schemes)
     return [
@@ -149,7 +150,7 @@ def _ranked(problem: Problem, known: Knowledge) -> tuple[Candidate, ...]:
     dot = _block(problem, known.isa)
     found: list[Candidate] = []
     for dots in layouts(problem, dot):
-        catalog = known.catalog(ranked_op(dots), dots.by_matrix)
+        catalog = known.catalog(ranked_op(dots), access_of(dots).by_matrix)
         for candidate in space.candidates(dots, known.beside(dots), catalog, known.threads):
             scheme = scheme_from_dot_groups(problem, candidate.scheme, dot)
             found.append(space.Candidate(scheme, after_copy(candidate.prediction, scheme, known.machine)))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from search.cost.cache_conflicts import whole
 from search.cost.predict import Prediction
 from search.space.space import Candidate
+from tiling.access import access_of
 from tiling.machine import Machine
 from tiling.rewrite.dot_groups import copies, dot_group_of, numbers_per_lane, padded_window, points_of, strip_of
 from tiling.rewrite.strips import copies_flat_pixels
@@ -42,8 +43,9 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
     held = problem.output.name
     reductions = _reduced_inside(chosen)
     text += f"; {held} stays in registers over {' '.join(reductions)}" if reductions else f"; {held} is stored once"
-    if problem.after_transpose is not problem:
-        text += f"; {problem.broadcast.name} is copied first, {problem.after_transpose.broadcast.indices[-1]} last"
+    access = access_of(problem)
+    if access.transposes_x:
+        text += f"; {problem.broadcast.name} is copied first, {access.as_read.broadcast.indices[-1]} last"
     elif copies(chosen.scheme):
         dot = dot_group_of(chosen.scheme)
         assert dot  # narrow numbers are copied where they stand in groups

@@ -6,6 +6,7 @@ Tiles read the rows of an image as they lie. Tiles of matrix instructions may al
 
 from __future__ import annotations
 
+from tiling.access import access_of
 from tiling.flat_pixels import FOUR_TILES, flat_pixels_of, unsupported_reason
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import in_dot_groups, numbers_per_lane
@@ -28,7 +29,7 @@ def _points(problem: Problem, dot: DotGroup | None) -> tuple[int, ...]:
     if (
         dot is None
         or dot.points <= numbers_per_lane(problem)
-        or dot.dim != problem.dot_dim
+        or dot.dim != access_of(problem).dot_dim
         or unsupported_reason(problem)
     ):
         return ()

@@ -6,6 +6,7 @@ must hold the panel.
 
 from __future__ import annotations
 
+from tiling.access import access_of
 from tiling.rewrite.pointwise import LARGEST_PANEL, is_row_loop, panel_elements
 from tiling.scheme import Scheme, Stage
 
@@ -23,6 +24,6 @@ def with_panels(scheme: Scheme, largest: float) -> tuple[Scheme, ...]:
         begins = not place or not is_row_loop(problem, specifiers[place - 1])
         if is_row_loop(problem, specifier) and begins:
             staged = Scheme(problem, (*specifiers[:place], Stage(problem.vector.name), *specifiers[place:]))
-            if panel_elements(staged) * problem.bytes_of(problem.vector) <= min(largest, LARGEST_PANEL):
+            if panel_elements(staged) * access_of(problem).bytes_of(problem.vector) <= min(largest, LARGEST_PANEL):
                 found.append(staged)
     return tuple(found)

@@ -19,6 +19,7 @@ from microkernels.tile.matrix import registers_of, runs_of
 from microkernels.tile.space import most_rows
 from search.cost.cache_conflicts import cache_conflicts, geometries
 from search.cost.predict import Predictor
+from tiling.access import access_of
 from tiling.compose import Composition, compositions
 from tiling.footprint import footprint
 from tiling.problem import Problem
@@ -84,22 +85,23 @@ def unrollings(problem: Problem) -> tuple[tuple[tuple[str, int], ...], ...]:
     a convolution of 3 channels gets an inner step that is worth a loop. A set has at most MOST_STEPS points. A dim for
     whose points lanes are exchanged is in every set.
     """
-    if problem.by_matrix:
+    access = access_of(problem)
+    if access.by_matrix:
         return ((),)  # an instruction sums a whole dot group, which is long enough for any loop around it
     looping = [dim for dim in problem.reductions if problem.extents[dim] > 1]
     by_stride = sorted(looping, key=problem.broadcast.stride)
     sets = [(), *((dim,) for dim in looping), *(by_stride[:size] for size in range(2, len(looping) + 1))]
     found = [tuple((dim, problem.extents[dim]) for dim in looping if dim in chosen) for chosen in sets]
-    needed = {problem.exchange_dim} & set(looping)
+    needed = {access.exchange_dim} & set(looping)
     return tuple(
         pick for pick in found if prod(extent for _, extent in pick) <= MOST_STEPS and needed <= set(dict(pick))
     )
 
 
 def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, int], ...]) -> Iterator[RegisterTile]:
-    machine = predictor.machine
+    machine, access = predictor.machine, predictor.access
     isa = isa_named(machine.isa)
-    matrix = isa.matrix if problem.by_matrix else None
+    matrix = isa.matrix if access.by_matrix else None
     vectors = -(-problem.extents[problem.vector_dim] // machine.lanes)
     steps = problem.reduction_length // prod(extent for _, extent in unrolled)
     trips = [problem.extents[dim] for dim in problem.reductions if dim not in dict(unrolled)]
@@ -114,15 +116,15 @@ def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, i
 
     def streamed(sizes: tuple[int, ...]) -> float:
         """Bytes of x and of the weights that one visit to the tile of these sizes reads."""
-        weights = problem.reduction_length * sizes[-1] * machine.lanes * problem.bytes_of(problem.vector)
+        weights = problem.reduction_length * sizes[-1] * machine.lanes * access.bytes_of(problem.vector)
         rows = single | dict(zip(dims[:-1], sizes))
-        if problem.lanewise:
+        if access.lanewise:
             summed = {dim: problem.extents[dim] for dim in problem.reductions}
             tile = rows | summed | {problem.vector_dim: sizes[-1] * machine.lanes}
             return weights + footprint(problem, problem.broadcast, tile, first[0].line)
         conflicts = cache_conflicts(problem, problem.broadcast, rows, first)
         x = problem.broadcast
-        row_bytes = first[0].line if conflicts.reached[0] > first[0].ways else problem.bytes_of(x) * max(1, x.reach)
+        row_bytes = first[0].line if conflicts.reached[0] > first[0].ways else access.bytes_of(x) * max(1, x.reach)
         return weights + problem.reduction_length * prod(sizes[:-1]) * row_bytes
 
     def speed(sizes: tuple[int, ...]) -> tuple[float, float]:
@@ -152,7 +154,7 @@ def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, i
         rows = _row_sizes(problem, max(most_rows(isa, v) for v in widths))
     possible = [sizes for sizes in product(*rows, widths) if fits(sizes)]
     best = max(speed(sizes)[1] for sizes in possible)
-    least = GOOD_MATRIX if problem.by_matrix else GOOD
+    least = GOOD_MATRIX if access.by_matrix else GOOD
     good = {sizes for sizes in possible if speed(sizes)[1] >= least * best} or set(possible)
     for narrow in (good, set(possible)):
         covers = list(_exact(problem, dims, vectors, narrow, lambda sizes: speed(sizes)[0]))

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from search.cost.cache_conflicts import geometry
+from tiling.access import access_of
 from tiling.compose import divisors
 from tiling.machine import Machine
 from tiling.problem import Problem
@@ -61,6 +62,7 @@ class Sizer:
         threads: int = 1,
     ):
         self._problem = problem
+        self._access = access_of(problem)
         self._blocks = blocks
         self._dims = [block.dim for block in blocks]
         self._place = {dim: place for place, dim in enumerate(self._dims)}
@@ -208,7 +210,7 @@ class Sizer:
         An axis counts the span of its index, or the product of its dims where taps leave holes.
         """
         points = np.exp(tile + self._points)
-        size = float(self._problem.bytes_of(tensor))
+        size = float(self._access.bytes_of(tensor))
         for index in tensor.indices:
             span, count = 1.0, 1.0
             for dim, coefficient in index.terms:

@@ -18,6 +18,7 @@ from search.space.panels import with_panels
 from search.space.permutations import orders
 from search.space.registers import RegisterTile, register_tiles
 from search.space.sizes import Block, Sizer
+from tiling.access import access_of
 from tiling.compose import divisors
 from tiling.footprint import footprint
 from tiling.machine import Machine
@@ -149,7 +150,7 @@ def candidates(
                 known = sorted(best_orders, key=lambda key: (best_orders[key], key))
                 choices = list(dict.fromkeys(_projected(order, choices) for order in known))[:FEW]
             for order in choices:
-                if problem.by_matrix and not problem.flat_pixels:
+                if predictor.access.by_matrix and not problem.flat_pixels:
                     # Tiles of few multiplications wait for memory, which is fastest row by row. This scheme has one
                     # level, so it is no evidence for an order of all levels.
                     plain = plan.one_level(order[0])
@@ -196,7 +197,7 @@ def rounded(found: Collection[Candidate]) -> Callable[[Candidate], float]:
     least = 1.01 * fastest.prediction.seconds if fastest and waits else 0.0
 
     def seconds(candidate: Candidate) -> float:
-        if candidate.scheme.problem.transposed_output:
+        if access_of(candidate.scheme.problem).transposed_output:
             return float(f"{candidate.prediction.seconds:.2e}")
         # Nine digits: schemes that move the same bytes are equal, in whatever order the parts were added.
         return float(f"{max(candidate.prediction.seconds, least):.8e}")
@@ -238,7 +239,7 @@ def plans(problem: Problem, machine: Machine, tile: RegisterTile, threads: int, 
     whole = Plan(problem, machine.lanes, tile, _reduction_loops(problem, tile))
     splits = core_splits(problem, tile, threads)
     yield from (replace(whole, cores=cores) for cores in splits)
-    if thorough or problem.by_matrix:
+    if thorough or access_of(problem).by_matrix:
         yield from _cuts(replace(whole, cores=splits[0]), machine, threads)
 
 
@@ -263,14 +264,14 @@ def _cuts(plan: Plan, machine: Machine, threads: int) -> Iterator[Plan]:
     """
     if not plan.inner:
         return
-    problem = plan.problem
+    problem, access = plan.problem, access_of(plan.problem)
     dim, trips = plan.inner[-1]
     # A matrix instruction's dot group is long enough for any loop around it.
-    pieces = [d for d in range(1 if problem.by_matrix else SHORTEST, trips) if trips % d == 0]
+    pieces = [d for d in range(1 if access.by_matrix else SHORTEST, trips) if trips % d == 0]
     points = plan.inside
     step = prod(points[d] for d in problem.reductions) // trips  # reduction points for one of the cut dim
     vectors = plan.tile.cover(problem.vector_dim).sizes[-1]
-    panel = problem.bytes_of(problem.vector) * step * vectors * plan.lanes  # bytes for one point of the cut dim
+    panel = access.bytes_of(problem.vector) * step * vectors * plan.lanes  # bytes for one point of the cut dim
     tile = points | {d: cover.branches[-1][1] for d, cover in plan.tile.covers}
     first = geometry(machine.caches, 0, threads)
 
@@ -365,7 +366,7 @@ def _sized(plan: Plan, sizer: Sizer, order: Orders) -> Iterator[Scheme]:
     dims = [block.dim for block in plan.blocks]
     counts = tuple(block.count for block in plan.blocks)
     composed = sum(len(cover.branches) > 1 for _, cover in plan.tile.covers)
-    if composed > 1 or plan.problem.lanewise:
+    if composed > 1 or access_of(plan.problem).lanewise:
         # Two compositions may cover more than any cache holds, but the loops inside them re-use what a tile reads. One
         # loop over all vectorised channels reads pixels whole, where several loops sweep over them repeatedly.
         yield plan.one_level(order[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tiling.access import access_of
 from tiling.compose import divisors
 from tiling.flat_pixels import PIXELS
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
@@ -57,4 +58,4 @@ def _staged(scheme: Scheme) -> Iterator[Scheme]:
 def _bytes(scheme: Scheme) -> int:
     """Bytes of a strip."""
     dots = scheme_in_dot_groups(scheme).problem
-    return dots.broadcast.elements * dots.bytes_of(dots.broadcast)
+    return dots.broadcast.elements * access_of(dots).bytes_of(dots.broadcast)

@@ -18,6 +18,7 @@ from cpu.passes.order import PACK_WEIGHTS, stages
 from microkernels.tile.isa import EVERY_ISA, ISAS, Isa
 from tests.support import random_cases
 from tests.support.loops import Arrays, result, statements
+from tiling.access import access_of
 from tiling.dtypes import OUTPUT_DTYPES
 from tiling.loops.functions import FUNCTIONS
 from tiling.loops.interpret import interpret
@@ -53,7 +54,7 @@ class Small:
 
     def copied(self, x: np.ndarray) -> np.ndarray:
         """x as the loops read it: where they read a copy, its channels come last."""
-        axis = self.problem.transposed_axis
+        axis = access_of(self.problem).transposed_axis
         return x if axis is None else np.ascontiguousarray(np.moveaxis(x, axis, -1))
 
 

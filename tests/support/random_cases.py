@@ -15,6 +15,7 @@ from random import Random
 
 from microkernels.tile.isa import Isa, isa_named
 from microkernels.tile.matrix import registers_of, runs_of
+from tiling.access import access_of
 from tiling.compose import divisors
 from tiling.dtypes import OUTPUT_DTYPES
 from tiling.epilogue import fused
@@ -175,7 +176,7 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
     cores: list[Specifier] = []
     chains: list[list[Specifier]] = []
     unrolled: list[Specifier] = []
-    room = random.choice((8, isa.registers, 96)) if problem.by_matrix else isa.registers
+    room = random.choice((8, isa.registers, 96)) if access_of(problem).by_matrix else isa.registers
     outputs = [problem.vector_dim, *(dim for dim in problem.row_dims if not (problem.flat_pixels and dim == "h"))]
     random.shuffle(outputs)
     for dim in outputs:
@@ -198,7 +199,7 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
     if problem.weights_broadcast and random.random() < 0.5:
         loops = _staged(random, problem, loops)
     found = Scheme(problem, (*cores, *loops, stage, *inside, *unrolled, Vector(problem.vector_dim, isa.lanes)))
-    if problem.by_matrix and not all(_fits(tile, problem, isa) for tile in found.tiles):
+    if access_of(problem).by_matrix and not all(_fits(tile, problem, isa) for tile in found.tiles):
         return scheme(random, narrow, isa)
     found = scheme_from_dot_groups(narrow, found, dot)
     return _in_strips(random, found) if copies_flat_pixels(found) and random.random() < 0.5 else found
@@ -222,13 +223,14 @@ def _staged(random: Random, problem: Problem, loops: list[Specifier]) -> list[Sp
 
 def _dot(random: Random, problem: Problem, isa: Isa) -> DotGroup | None:
     """A D along either of the dims that words may run along; for matrix instructions often of blocks."""
-    dims = random.choice([found for found in (problem.dot_dim, problem.window_dims) if found] or [""])
+    access = access_of(problem)
+    dims = random.choice([found for found in (access.dot_dim, access.window_dims) if found] or [""])
     if not dims or not is_narrow(problem):
         return None
     numbers = numbers_per_lane(problem)
     if isa.matrix and matrix_dot_group(problem) and random.random() < 0.9:
         sizes = [2, 3, 11, 15, 16, 16, 16]
-        if dims == problem.window_dims:
+        if dims == access.window_dims:
             sizes = [size for size in range(2, 17) if dot_groups_of_window(problem) % size == 0]
         return random.choice(
             (matrix_dot_group(problem), *(DotGroup(dims, numbers * random.choice(sizes)) for _ in sizes[:1]))
@@ -240,7 +242,7 @@ def _points(random: Random, problem: Problem, dot: DotGroup | None) -> int:
     """How many points of a plane are computed where the pixels of an image are one dim, a few too many now and then;
     0 where they are not.
     """
-    blocked = dot is not None and dot.dim == problem.dot_dim and dot.points > numbers_per_lane(problem)
+    blocked = dot is not None and dot.dim == access_of(problem).dot_dim and dot.points > numbers_per_lane(problem)
     if not blocked or unsupported_reason(problem) or random.random() < 0.3:
         return 0
     flat = flat_pixels_of(problem)
@@ -316,7 +318,7 @@ def _reductions(random: Random, problem: Problem, room: int):
         steps = (
             random.choice([d for d in divisors(extent) if d <= max(1, min(8, room))]) if random.random() < 0.5 else 1
         )
-        steps = extent if dim == problem.exchange_dim else steps
+        steps = extent if dim == access_of(problem).exchange_dim else steps
         room //= steps
         unrolled += [Unroll(dim, steps)] if steps > 1 else []
         for part in _split(random, extent // steps):

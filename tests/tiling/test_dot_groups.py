@@ -25,6 +25,7 @@ from search.space.sample import random_schemes
 from search.space.space import candidates
 from tests.support.low_precision_cases import ISA, ONE
 from tests.support.model_cases import MACHINE
+from tiling.access import access_of
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_layout
 from tiling.problem import ProblemError
@@ -129,7 +130,7 @@ def test_words_of_one_number_where_every_channel_is_by_itself(dtype, numbers):
     problem = conv2d(c=21, h=9, w=9, k=21, r=3, s=3, groups=21, padding=1, dtype=dtype)
     words = in_dot_groups(problem)
     assert words.dtype == f"{dtype}x1" and words.broadcast == problem.broadcast and words.extents == problem.extents
-    assert words.bytes_of(words.broadcast) == 4 // numbers and words.bytes_of(words.vector) == 4
+    assert access_of(words).bytes_of(words.broadcast) == 4 // numbers and access_of(words).bytes_of(words.vector) == 4
     scheme = parse(problem, "R(c) T(h,9) S(y) U(r,3) U(s,3) U(w,9) V(c,16)")
     assert scheme_from_dot_groups(problem, scheme_in_dot_groups(scheme)) == scheme and not copies(scheme)
     with pytest.raises(SchemeError, match="lies side by side in x, which c does not"):
@@ -145,7 +146,7 @@ def test_words_of_groups_side_by_side(dtype, size, words):
     beside = beside_each_other(problem, 16)
     found, numbers = in_dot_groups(beside), {"bf16": 2, "int8": 4}[dtype]
     assert beside.op == "grouped2d" and found.dtype == f"{dtype}x{numbers}" and found.broadcast == beside.broadcast
-    assert found.extents["c"] == words and found.bytes_of(found.broadcast) == 4 // numbers
+    assert found.extents["c"] == words and access_of(found).bytes_of(found.broadcast) == 4 // numbers
     # The search asks the ranking that has its tiles.
     tile = microkernel_of(found, dict.fromkeys(found.extents, 1) | {"w": 7, "c": words}, ISA[dtype])
     assert tile.measured_as.op == ranked_op(found) == ("grouped2d" if words > 1 else "depthwise2d")

@@ -10,6 +10,7 @@ from microkernels.tile.microkernel import microkernel_of
 from microkernels.tile.microkernel import parse as parse_microkernel
 from search import generate_conv
 from search.evaluator.cpu import cpu_backend
+from tiling.access import access_of
 from tiling.arguments import ArgumentError
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
@@ -34,7 +35,7 @@ def test_the_pixels_of_a_plane_become_one_dim():
     ]
     assert (problem.row_dims, problem.looped_dims, problem.sharing_dims) == (("k",), ("n",), ("n", "w"))
     assert problem.weights_broadcast and problem.packed.name == "w" and problem.panel_dim == "k"
-    assert not problem.transposed_output and problem.layout == "nchw" and problem.original == original
+    assert not access_of(problem).transposed_output and problem.layout == "nchw" and problem.original == original
     assert not original.weights_broadcast and original.packed.name == "w" and original.panel_dim == "k"
 
 

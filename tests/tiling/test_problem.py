@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tiling.access import access_of
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.problem import ProblemError
@@ -35,9 +36,9 @@ def test_a_layout_is_the_order_of_axes():
     assert [str(index) for index in first.output.indices] == ["n", "2*g + k", "h", "w"]
     assert (last.layout, first.layout) == ("nhwc", "nchw") and in_layout(first, "nhwc") == last
     assert (
-        first.transposed_output
-        and not last.transposed_output
-        and not conv2d(**sizes | dict(h=1, w=2, padding=(1, 0)), layout="nchw").transposed_output
+        access_of(first).transposed_output
+        and not access_of(last).transposed_output
+        and not access_of(conv2d(**sizes | dict(h=1, w=2, padding=(1, 0)), layout="nchw")).transposed_output
     )
     assert first.windows == last.windows and first.output_axes == ("n", "k", "h", "w")
 
@@ -98,14 +99,16 @@ def test_a_channel_by_itself_is_a_lane():
     assert p.op == "depthwise2d" and p.extents == {"n": 2, "c": 20, "h": 5, "w": 4, "r": 3, "s": 5}
     assert (p.vector_dim, p.reductions, p.row_dims, p.looped_dims) == ("c", ("r", "s"), ("n", "h", "w"), ())
     assert (p.broadcast.shape, p.vector.shape, p.output.shape) == ((2, 9, 9, 20), (20, 1, 3, 5), (2, 5, 4, 20))
-    assert p.lanewise and [(window.dim, window.tap) for window in p.windows] == [("h", "r"), ("w", "s")]
+    assert access_of(p).lanewise and [(window.dim, window.tap) for window in p.windows] == [("h", "r"), ("w", "s")]
     assert parse_shape(canonical(p)) == p
     first = in_layout(p, "nchw")
-    assert first.broadcast.shape == (2, 20, 9, 9) and first.transposed_output and parse_shape(canonical(first)) == first
-    assert first.after_transpose.broadcast == p.broadcast and first.after_transpose.output == first.output
-    assert p.after_transpose is p and first.after_transpose.after_transpose is first.after_transpose
+    assert first.broadcast.shape == (2, 20, 9, 9) and parse_shape(canonical(first)) == first
+    access = access_of(first)
+    assert access.transposed_output and access.transposes_x and not access_of(p).transposes_x
+    assert access.as_read.broadcast == p.broadcast and access.as_read.output == first.output
+    assert access_of(p).as_read == p and access_of(access.as_read).as_read == access.as_read
     for other in (conv2d(c=20, k=40, groups=20, h=9, w=9, r=3, s=3), conv2d(c=1, k=1, groups=1, h=9, w=9, r=3, s=3)):
-        assert other.op == "conv2d" and not other.lanewise and parse_shape(canonical(other)) == other
+        assert other.op == "conv2d" and not access_of(other).lanewise and parse_shape(canonical(other)) == other
 
 
 def test_few_channels_of_several_groups_are_lanes_of_one_vector():
@@ -114,10 +117,15 @@ def test_few_channels_of_several_groups_are_lanes_of_one_vector():
     assert p.op == "grouped2d" and p.extents == {"n": 2, "k": 20, "c": 4, "h": 5, "w": 4, "r": 3, "s": 5}
     assert (p.vector_dim, p.reductions, p.row_dims, p.looped_dims) == ("k", ("c", "r", "s"), ("n", "h", "w"), ())
     assert [t.shape for t in p.tensors] == [t.shape for t in groups.tensors] and p.epilogue_arrays[0].shape == (20,)
-    assert p.lanewise and p.exchange_dim == "c" and p.broadcast.stride("c") == 0 and p.windows == groups.windows
+    assert (
+        access_of(p).lanewise
+        and access_of(p).exchange_dim == "c"
+        and p.broadcast.stride("c") == 0
+        and p.windows == groups.windows
+    )
     assert (p.flops, p.reduction_length) == (groups.flops, groups.reduction_length)
     assert problem_of("grouped2d", canonical(p)) == p and canonical(p) == canonical(groups)
-    assert groups.exchange_dim is None
+    assert access_of(groups).exchange_dim is None
 
 
 def test_groups_stand_side_by_side_only_where_that_fills_lanes():

@@ -23,7 +23,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
+from tiling.access import access_of
 from tiling.bias import bias_of, stored
+from tiling.dtypes import LANE_BYTES
 from tiling.flat_pixels import in_whole_planes, passes_gaps
 from tiling.loops import nest
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
@@ -49,7 +51,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.problem import Problem
-from tiling.scheme import LANE_BYTES, DotGroup, Scheme
+from tiling.scheme import DotGroup, Scheme
 from tiling.tensor import Tensor
 from tiling.value import Apply as Applied
 from tiling.value import Array, Sum
@@ -86,7 +88,7 @@ def words_per_block(problem: Problem, tensor: Tensor) -> int:
     where it is one number or word.
     """
     is_input = tensor.role in ("broadcast", "vector")
-    return problem.bytes_per_element // LANE_BYTES if is_input and problem.by_matrix else 0
+    return problem.bytes_per_element // LANE_BYTES if is_input and access_of(problem).by_matrix else 0
 
 
 def shape_of(problem: Problem, tensor: Tensor) -> tuple[int, ...]:
@@ -112,7 +114,7 @@ def dtype_of(problem: Problem, tensor: Tensor) -> str:
     number, _, words = problem.dtype.partition("x")
     in_block = words_per_block(problem, tensor)
     word = f"{number}x{problem.numbers_per_group // in_block}" if in_block else ""
-    x = {"int8": "u8"}.get(number, number) if words and problem.lanewise else problem.dtype
+    x = {"int8": "u8"}.get(number, number) if words and access_of(problem).lanewise else problem.dtype
     return word or {"output": problem.output_dtype, "epilogue": "f32", "broadcast": x}.get(tensor.role, problem.dtype)
 
 
@@ -316,9 +318,10 @@ class _Tile:
         """One multiplication, added to its sum."""
         x, w = (Load(name, self.element(tensor)) for name, tensor in zip("XW", self.problem.tensors))
         number, _, words = self.problem.dtype.partition("x")
-        of_words: Value = Apply("alone", (x,)) if words and self.problem.lanewise else x
-        if self.problem.exchange_dim:
-            of_words = self.of_group(self.problem.exchange_dim)
+        access = access_of(self.problem)
+        of_words: Value = Apply("alone", (x,)) if words and access.lanewise else x
+        if access.exchange_dim:
+            of_words = self.of_group(access.exchange_dim)
         product = Apply(f"dot_{number}" if words else "mul", (of_words, w))
         return self.kept(Apply("add", (self.sum, product)))
 

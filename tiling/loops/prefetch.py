@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import ceil, prod
 
+from tiling.access import access_of
 from tiling.loops.nest import Around, Loop
 from tiling.problem import Problem
 from tiling.tensor import FlatPixels, Tensor
@@ -71,11 +72,11 @@ def streams_past_l1(problem: Problem, tile: Around) -> bool:
     """
     # A panel of x: yolo9000:Y19 gains 2 % in tiles of 9 x 3 and 14 x 2, 8 % in 6 x 4, beside what prefetches into L2
     # bring (`python -m bench.prefetch --layout nchw --scheme …`).
-    steps = prod(loop.trips for loop in tile.inner)
+    access, steps = access_of(problem), prod(loop.trips for loop in tile.inner)
     points = prod(tile.register.extents[d] for d in problem.reductions)
-    size = steps * tile.register.extents[problem.vector_dim] * problem.bytes_of(problem.vector)
+    size = steps * tile.register.extents[problem.vector_dim] * access.bytes_of(problem.vector)
     packed = tile.shared is not None or not problem.weights_broadcast
-    return points == 1 and size > LARGEST_L1 and not problem.by_matrix and packed
+    return points == 1 and size > LARGEST_L1 and not access.by_matrix and packed
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,9 @@ def apart(problem: Problem, tile: Around) -> Apart | None:
     None where L1 holds x, or where steps are few.
     """
     x, looping = problem.tensors[0], [loop for loop in tile.inner if loop.trips > 1]
-    size = problem.bytes_of(x)
-    if problem.by_matrix or problem.lanewise or not looping or x.elements * size <= LARGEST_L1:
+    access = access_of(problem)
+    size = access.bytes_of(x)
+    if access.by_matrix or access.lanewise or not looping or x.elements * size <= LARGEST_L1:
         return None
     loop, extents = looping[-1], tile.register.extents
     if loop.trips < 2 * PREFETCH_DISTANCE or x.stride(loop.dim) * size < LINE or extents[loop.dim] > 1:
@@ -109,8 +111,9 @@ def outputs(problem: Problem, tile: Around) -> Places:
     A transposed tile stores to a line or two of every such point, far apart. Nothing where y is small enough to stay in
     L2, or where the sums take less time than the lines.
     """
-    y, size, extents = problem.output, problem.bytes_of(problem.output), tile.register.extents
-    if not problem.transposed_output or y.elements * size < SMALL_X:
+    access, y, extents = access_of(problem), problem.output, tile.register.extents
+    size = access.bytes_of(y)
+    if not access.transposed_output or y.elements * size < SMALL_X:
         return ()
     places = _places(problem, y, extents | {problem.vector_dim: 1}, False)
     products = prod(extents.values()) // tile.register.lanes * prod(loop.trips for loop in tile.inner)
@@ -142,9 +145,10 @@ def next_outputs(problem: Problem, tile: Around) -> NextOutputs | None:
     # Three cases gained about what they cost and are left out: a row of 32 pixels, whose next line has the same place
     # in a page as a waiting store; tiles of some of the channels; 1 x 1 layers whose y has 4 MB. All lines at once,
     # before the steps, after them, or into L2, gained nothing.
-    y, size, extents = problem.output, problem.bytes_of(problem.output), tile.register.extents
+    access, y, extents = access_of(problem), problem.output, tile.register.extents
+    size = access.bytes_of(y)
     loop, along = next((loop for loop in reversed(tile.outer) if loop.trips > 1), None), problem.row_dims[-1]
-    if not problem.by_matrix or problem.flat_pixels or problem.transposed_output or y.elements * size < SMALL_X:
+    if not access.by_matrix or problem.flat_pixels or access.transposed_output or y.elements * size < SMALL_X:
         return None
     run = extents[problem.vector_dim] * size
     if loop is None or loop.worker or (loop.dim, loop.step) != (along, extents[along]):
@@ -168,7 +172,8 @@ def _places(problem: Problem, tensor: Tensor, extents: dict[str, int], aligned: 
     points = (tuple(zip(others, at)) for at in product(*(range(extents[dim]) for dim in others)))
     starts = {sum(tensor.stride(dim) * at for dim, at in point): point for point in points}.values()
     # Where a run does not begin with a line, its last element may lie in one more.
-    places = dict.fromkeys((*range(0, run, LINE // problem.bytes_of(tensor)), *([] if aligned else [run - 1])))
+    in_line = LINE // access_of(problem).bytes_of(tensor)
+    places = dict.fromkeys((*range(0, run, in_line), *([] if aligned else [run - 1])))
     return tuple((start, place) for start in starts for place in places)
 
 
@@ -193,8 +198,9 @@ def next_panel(problem: Problem, tile: Around) -> NextPanel | None:
     points so that its own loads run ahead, or where S(x) holds all panels after the first pass.
     """
     x, extents, panel = problem.vector, tile.register.extents, problem.panel_dim
+    size = access_of(problem).bytes_of(x)
     points = prod(extents[d] for d in problem.reductions)
-    if not problem.weights_broadcast or points > 1 or x.elements * problem.bytes_of(x) < SMALL_X:
+    if not problem.weights_broadcast or points > 1 or x.elements * size < SMALL_X:
         return None
     for place in reversed(range(len(tile.outer))):
         loop, pixels = tile.outer[place], extents[problem.vector_dim]
@@ -206,7 +212,7 @@ def next_panel(problem: Problem, tile: Around) -> NextPanel | None:
             turns = max(
                 (inside for inside in tile.outer[place + 1 :] if inside.dim == panel), key=lambda loop: loop.trips
             )
-            lines = -(-pixels * problem.bytes_of(x) // LINE)
+            lines = -(-pixels * size // LINE)
             each = -(-lines // turns.trips)
             return NextPanel(loop, turns, -(-lines // each), each)
     return None
@@ -214,7 +220,7 @@ def next_panel(problem: Problem, tile: Around) -> NextPanel | None:
 
 def _of_weights(problem: Problem, tile: Around) -> Piece | None:
     """The piece of the innermost loop over weights with loops over rows inside. Packed weights lie in loop order."""
-    lane, size = problem.panel_dim, problem.bytes_of(problem.packed)
+    lane, size = problem.panel_dim, access_of(problem).bytes_of(problem.packed)
     if problem.extents[lane] * problem.reduction_length * size < FEW_WEIGHTS:
         return None
     for place in reversed(range(len(tile.outer))):
@@ -234,10 +240,11 @@ def _of_x(problem: Problem, tile: Around) -> Piece | None:
     The rows of x that it is the first to read must be neighbours in memory. Where x is copied strip by strip, it is the
     piece of the loop over strips.
     """
-    x, size = problem.broadcast, problem.bytes_of(problem.broadcast)
+    access, x = access_of(problem), problem.broadcast
+    size = access.bytes_of(x)
     if problem.flat_pixels and problem.flat_pixels.strip:
         return _of_strips(problem, tile, problem.flat_pixels)
-    if problem.lanewise or problem.weights_broadcast or x.elements * size < SMALL_X:
+    if access.lanewise or problem.weights_broadcast or x.elements * size < SMALL_X:
         return None
     for place in reversed(range(len(tile.outer))):
         loop, covered = tile.outer[place], _covered(problem, tile, place)
@@ -252,7 +259,7 @@ def _of_x(problem: Problem, tile: Around) -> Piece | None:
 def _of_strips(problem: Problem, tile: Around, flat: FlatPixels) -> Piece | None:
     """The rows of x that the next strip copies. They are whole rows, and so neighbours."""
     x = problem.broadcast
-    pixel, size = x.shape[-2], problem.bytes_of(x)
+    pixel, size = x.shape[-2], access_of(problem).bytes_of(x)
     if flat.height * flat.width * pixel * size < SMALL_X:
         return None
     assert tile.shared is not None  # a strip is staged

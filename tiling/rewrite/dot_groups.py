@@ -21,7 +21,7 @@ stores know what a dot group holds.
 # x with zeros there. The rows may overlap. So the row of a window is a block once every pixel of the copy is a whole
 # number of words; the block of the next column begins a pixel further.
 #
-# Vectors of x (`Problem.lanewise`). x stays narrow in memory, and its loads widen it. A depthwise convolution sums
+# Vectors of x (`Access.lanewise`). x stays narrow in memory, and its loads widen it. A depthwise convolution sums
 # nothing over channels, so a lane holds one number of x or of the weights, and zeros: the same instruction then adds a
 # single product. With groups side by side (`tiling.rewrite.grouped`) a word holds channels of one group.
 
@@ -30,11 +30,12 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+from tiling.access import access_of
+from tiling.dtypes import LANE_BYTES
 from tiling.flat_pixels import PIXELS, flat_pixels_of
 from tiling.problem import Problem
 from tiling.rewrite.flattened import flattened
 from tiling.scheme import (
-    LANE_BYTES,
     MATRIX_ROW_BYTES,
     DotGroup,
     Matrix,
@@ -70,7 +71,8 @@ def dot_group_dims(problem: Problem) -> str:
     transposed, it may be `sc`, taps and channels as one dim: if that saves at least one FMA for each word that the copy
     grows by, and if the copy has no more words than the output has numbers.
     """
-    channel, window = problem.dot_dim or "", problem.window_dims
+    access = access_of(problem)
+    channel, window = access.dot_dim or "", access.window_dims
     if window is None or not is_copied(problem, channel):
         return channel
     by_tap, by_window = (groups_of(problem, DotGroup(dims, numbers_per_lane(problem))) for dims in (channel, window))
@@ -88,8 +90,9 @@ def matrix_dot_group(problem: Problem) -> DotGroup | None:
     Blocks of a window's row are taken where they need at most half as many instructions. None where matrix instructions
     cannot be used, such as for an x that is read by vectors.
     """
-    channel, window = problem.dot_dim, problem.window_dims
-    if not is_narrow(problem) or problem.lanewise or channel is None:
+    access = access_of(problem)
+    channel, window = access.dot_dim, access.window_dims
+    if not is_narrow(problem) or access.lanewise or channel is None:
         return None
     blocks = {dims: _matrix_group(problem, dims) for dims in (channel, window) if dims}
     if window:
@@ -101,7 +104,7 @@ def matrix_dot_group(problem: Problem) -> DotGroup | None:
 
 def _matrix_group(problem: Problem, dims: str) -> DotGroup:
     most = MATRIX_ROW_BYTES // LANE_BYTES
-    if dims == problem.window_dims:
+    if dims == access_of(problem).window_dims:
         groups = dot_groups_of_window(problem)
         count = next(n for n in range(-(-groups // most), groups + 1) if groups % n == 0)
     else:
@@ -116,11 +119,12 @@ def is_copied(problem: Problem, dims: str, numbers: int = 0) -> bool:
     It copies x for dot groups of a window's row, for dot groups that would reach into the next pixel or group, and for
     blocks of which some would be padding. It never copies an x that is read by vectors.
     """
-    if problem.lanewise or not is_narrow(problem):
+    access = access_of(problem)
+    if access.lanewise or not is_narrow(problem):
         return False
     numbers = numbers or numbers_per_lane(problem)
     window = padded_window(problem) if numbers > numbers_per_lane(problem) else None
-    return window is not None or dims == problem.window_dims or problem.extents[dims] % numbers != 0
+    return window is not None or dims == access.window_dims or problem.extents[dims] % numbers != 0
 
 
 def padded_window(problem: Problem) -> Window | None:
@@ -132,16 +136,16 @@ def padded_window(problem: Problem) -> Window | None:
 def in_dot_groups(problem: Problem, dot: DotGroup | None = None, points: int = 0, strip: int = 0) -> Problem:
     """The problem of the dot groups of a D, by default of words along `dot_group_dims`, as tiles read them.
 
-    A problem of 32-bit numbers stays itself, except that its x may be transposed (`Problem.after_transpose`).
+    A problem of 32-bit numbers stays itself, except that its x may be transposed (`Access.as_read`).
     points: how many flattened pixels are computed where the pixels of an image are one dim (`tiling.flat_pixels`),
     which becomes w; else 0. strip: of how many of these x is copied at a time, 0 for all. Raises ProblemError where the
     new x is too large.
     """
     if not is_narrow(problem):
-        return problem.after_transpose
-    dims, transposed = dot.dim if dot else dot_group_dims(problem), problem.after_transpose is not problem
+        return access_of(problem).as_read
+    dims, access = dot.dim if dot else dot_group_dims(problem), access_of(problem)
     numbers = dot.points if dot else numbers_per_lane(problem)
-    problem = problem.after_transpose
+    problem = access.as_read
     counts = {dim: 1 for dim in dims[:-1]} | {dim: groups_of(problem, DotGroup(dims, numbers)) for dim in dims[-1:]}
     laid = flattened(problem, points, strip) if points else problem
     x = laid.broadcast
@@ -151,7 +155,7 @@ def in_dot_groups(problem: Problem, dot: DotGroup | None = None, points: int = 0
         x = _of_windows(problem, x)
     elif numbers > numbers_per_lane(problem) and not points and (window := padded_window(problem)):
         x = _with_padding(problem, x, window)
-    elif problem.lanewise and transposed:
+    elif access.lanewise and access.transposes_x:
         x = _in_whole_groups(x, numbers_per_lane(problem))
     tensors = tuple(x if tensor.role == "broadcast" else tensor for tensor in laid.tensors)
     tensors = tuple(t if t.reach else _of_dot_groups(t, problem.extents, counts) for t in tensors)
@@ -247,7 +251,7 @@ def pixel_of_windows(scheme: Scheme) -> int:
 def copies(scheme: Scheme) -> bool:
     """Whether the scheme's kernel computes on a copy of x, which it makes first or strip by strip."""
     problem = scheme.problem
-    if problem.after_transpose is not problem:
+    if access_of(problem).transposes_x:
         return True
     dot = dot_group_of(scheme) if is_narrow(problem) else None
     if dot is None:
@@ -259,7 +263,8 @@ def scheme_in_dot_groups(scheme: Scheme) -> Scheme:
     """The same loops for the problem of dot groups (`in_dot_groups`). Raises SchemeError where a D is missing."""
     problem = scheme.problem
     if not is_narrow(problem):
-        return scheme if problem.after_transpose is problem else Scheme(problem.after_transpose, scheme.specifiers)
+        access = access_of(problem)
+        return Scheme(access.as_read, scheme.specifiers) if access.transposes_x else scheme
     dot = dot_group_of(scheme)
     dims = dot.dim if dot else ""
     loops: Specifiers = tuple(s for s in scheme.specifiers if not isinstance(s, DotGroup))
@@ -285,7 +290,7 @@ def strip_of(scheme: Scheme) -> int:
 def scheme_from_dot_groups(problem: Problem, scheme: Scheme, dot: DotGroup | None = None) -> Scheme:
     """The inverse of `scheme_in_dot_groups`: a scheme for `in_dot_groups(problem, dot)` as one for `problem`."""
     if not is_narrow(problem):
-        return scheme if problem.after_transpose is problem else Scheme(problem, scheme.specifiers)
+        return Scheme(problem, scheme.specifiers) if access_of(problem).transposes_x else scheme
     if dot is None:
         if not dot_group_dims(problem):
             return Scheme(problem, scheme.specifiers)

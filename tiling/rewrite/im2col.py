@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from tiling.access import access_of
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Body, Buffer, For, If, Inside, Kernel, Load, Number, Statement, Store
 from tiling.problem import Problem
@@ -52,12 +53,12 @@ def lower_copy(scheme: Scheme, dots: Problem, aligned: bool) -> Im2col | None:
         *lines, _, _ = x.shape if len(x.shape) > 2 else (*x.shape, 1)
         numbers = x.elements * dots.numbers_per_group // prod(lines)
         return _filled("aligned", prod(lines), numbers, numbers)
-    dot = dot_group_of(scheme) if is_narrow(problem) and problem.after_transpose is problem else None
+    dot = dot_group_of(scheme) if is_narrow(problem) and not access_of(problem).transposes_x else None
     if dot is None or not copies(scheme):
         return None
     taps, channel = dot.dim[:-1], dot.dim[-1]
     numbers, whole = problem.extents[channel], dots.extents[channel] * dots.numbers_per_group
-    window = padded_window(problem) if dots.by_matrix else None
+    window = padded_window(problem) if access_of(dots).by_matrix else None
     if dots.broadcast.reach:
         pixel = pixel_of_windows(scheme)
         *lines, columns, _ = dots.broadcast.shape

@@ -4,6 +4,7 @@ rules.
 
 from __future__ import annotations
 
+from tiling.access import access_of
 from tiling.flat_pixels import PIXELS, flat_pixels_of
 from tiling.rewrite.dot_groups import points_of, scheme_in_dot_groups
 from tiling.rewrite.pointwise import LARGEST_PANEL
@@ -34,7 +35,7 @@ def unsupported_reason(scheme: Scheme) -> str | None:
     if scheme.covered(images, place) > 1 or any(tile[images] > 1 for tile in scheme.tiles):
         return f"a strip is of one image, and inside it are several: loop over {images} outside it"
     dots = scheme_in_dot_groups(scheme).problem
-    size = dots.broadcast.elements * dots.bytes_of(dots.broadcast)
+    size = dots.broadcast.elements * access_of(dots).bytes_of(dots.broadcast)
     if size > LARGEST_PANEL:
         return f"a strip of {size} bytes, more than {LARGEST_PANEL}: let it stand inside a loop over {PIXELS}"
     return None

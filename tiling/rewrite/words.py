@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from tiling.access import access_of
 from tiling.loops.index import LANE, ZERO, Index
 from tiling.loops.language import Buffer, Inside
 from tiling.loops.lower import axes_of, words_per_block
@@ -69,7 +70,7 @@ class Words:
             return tuple(found), (Inside(number, 0, 1),) if self.numbers > 1 else ()
         taps, channel = self.dims[:-1], self.dims[-1]
         axis, channels, extent = self._axis(channel), self.problem.extents[channel], self.problem.extent(self.dims)
-        if self.problem.exchange_dim and channels < self.numbers:
+        if access_of(self.problem).exchange_dim and channels < self.numbers:
             # The other numbers of the word belong to other groups.
             found[axis] = number % channels
             group = number // channels - LANE % self.numbers // channels

@@ -11,6 +11,7 @@ from cpu.passes.pack_weights import pack_weights
 from tests.support.kernel_cases import DEPTHWISE
 from tests.support.loops import inputs, statements
 from tests.support.passes import PACKING, SAME, TILES, by_loops, packed, stages_by_name
+from tiling.access import access_of
 from tiling.loops.language import For, Store
 from tiling.loops.listing import listing
 from tiling.loops.lower import lower
@@ -109,7 +110,7 @@ def test_words_hold_their_numbers_and_zeros(name):
     w = np.random.default_rng(0).integers(1, 100, problem.packed.shape).astype(dtype)
     words = words_of(w)
     assert words.shape[:-1] == dots.problem.packed.shape
-    if dots.problem.by_matrix:  # a block is words
+    if access_of(dots.problem).by_matrix:  # a block is words
         words = words.reshape(*words.shape[:-1], -1, numbers_per_lane(problem))
     lanes = np.stack([packed(plain, after, words[..., n]) for n in range(words.shape[-1])], axis=-1)
     np.testing.assert_array_equal(by_loops(scheme, w), lanes.reshape(-1))

@@ -16,6 +16,7 @@ from cpu.runtime.numbers import to_bits
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa import isa_named
 from tests.support.low_precision_cases import ISA
+from tiling.access import access_of
 from tiling.epilogue import fused
 from tiling.loops.index import ZERO, constant
 from tiling.loops.interpret import NUMPY, interpret
@@ -68,9 +69,9 @@ def kernel_stages(case, stream=False):
 
 def words_of(problem, x, w):
     """x and the weights as the plain loops read them: words of neighbours along the channels, or of one and zeros."""
-    if problem.lanewise:
+    if access_of(problem).lanewise:
         return x, w.view(f"u{w.itemsize}").astype(np.uint32)
-    axis = next(a for a, index in enumerate(problem.vector.indices) if index.coefficient(problem.dot_dim))
+    axis = next(a for a, index in enumerate(problem.vector.indices) if index.coefficient(access_of(problem).dot_dim))
     words = np.ascontiguousarray(np.moveaxis(w, axis, -1)).view(np.uint32)
     return x.view(np.uint32), np.ascontiguousarray(np.moveaxis(words, -1, axis))
 

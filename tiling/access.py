@@ -1,0 +1,123 @@
+"""How register tiles reach the arrays of a problem: in which order x lies for them, what a vector of it holds, whether
+they store transposed.
+
+    access_of(problem) -> Access          the one answer that passes, the check of schemes, model and search ask for
+"""
+
+#     conv2d nhwc        x (N,H,W,C)   y (N,H,W,K)   broadcasts x[…, c]; vectors along k; stores y as it lies
+#     conv2d nchw        x (N,C,H,W)   y (N,K,H,W)   the same, and a tile is transposed as it is stored
+#     depthwise nchw     x (N,C,H,W)                 reads vectors of x along its channels, of a copy (N,H,W,C)
+#     conv2d nchw bf16   x (N,C,H,W)                 broadcasts words of 2 channels, of a copy (N,H,W,C)
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from tiling.dtypes import DTYPE_BYTES, LANE_BYTES, OUTPUT_BYTES
+from tiling.problem import Problem
+from tiling.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Access:
+    """How tiles reach the arrays of a problem.
+
+    as_read: the problem with x as tiles read it: as it lies, or the copy that the kernel transposes first.
+    transposed_axis: the axis of x that comes last in that copy; None where tiles read x as it lies.
+    lanewise: every lane has an x of its own, so tiles read x by vectors and do not broadcast it.
+    exchange_dim: the dim that is summed by exchanging the lanes of a vector of x, and that moves no address: c of
+        grouped2d (`tiling.rewrite.grouped`). None where no lanes are exchanged.
+    dot_dim: the dim that dot groups may run along: summed over, its points neighbours in the x that tiles read. None
+        where every channel is by itself.
+    window_dims: `sc`, the taps and channels of a window's row as one dim, where all of them are neighbours in x.
+    transposed_output: the output's contiguous axis is not the vectorised dim, so tiles are transposed as they are
+        stored.
+    by_matrix: an element is a dot group of a matrix instruction, which is longer than a vector's lane.
+    x_bytes, weight_bytes, output_bytes: bytes of an element in memory.
+    """
+
+    as_read: Problem
+    transposed_axis: int | None
+    lanewise: bool
+    exchange_dim: str | None
+    dot_dim: str | None
+    window_dims: str | None
+    transposed_output: bool
+    by_matrix: bool
+    x_bytes: int
+    weight_bytes: int
+    output_bytes: int
+
+    @property
+    def transposes_x(self) -> bool:
+        """Whether the kernel makes a transposed copy of x before it computes."""
+        return self.transposed_axis is not None
+
+    def bytes_of(self, tensor: Tensor) -> int:
+        """Bytes of an element of a tensor of the problem in memory."""
+        if tensor.role == "output":
+            return self.output_bytes
+        return self.x_bytes if tensor.role == "broadcast" else self.weight_bytes
+
+
+@lru_cache(maxsize=4096)
+def access_of(problem: Problem) -> Access:
+    """How tiles reach the arrays of `problem`."""
+    x, numbers = problem.broadcast, DTYPE_BYTES[problem.dtype.partition("x")[0]]
+    lanewise = problem.vector_dim in x.dims
+    axis = _transposed_axis(problem, lanewise)
+    as_read = problem if axis is None else _transposed(problem, axis)
+    exchange = next((dim for dim in problem.reductions if lanewise and dim not in x.dims), None)
+    dot = exchange if lanewise else _dot_dim(as_read)
+    # x that is read by vectors keeps its narrow numbers in memory, although they fill lanes in registers.
+    x_bytes = numbers if lanewise else LANE_BYTES if x.reach else problem.bytes_per_element
+    return Access(
+        as_read=as_read,
+        transposed_axis=axis,
+        lanewise=lanewise,
+        exchange_dim=exchange,
+        dot_dim=dot,
+        window_dims=None if lanewise or axis is not None or dot is None else _window_dims(problem, dot),
+        transposed_output=problem.output.stride(problem.vector_dim) != 1,
+        by_matrix=problem.bytes_per_element > LANE_BYTES,
+        x_bytes=x_bytes,
+        weight_bytes=problem.bytes_per_element,
+        output_bytes=OUTPUT_BYTES[problem.output_dtype],
+    )
+
+
+def _transposed_axis(problem: Problem, lanewise: bool) -> int | None:
+    """The axis of x that tiles read by vectors or dot groups, although it is not the last one; else None."""
+    x, taps = problem.broadcast, {window.tap for window in problem.windows}
+    summed = [dim for dim in problem.reductions if dim in x.dims and dim not in taps]
+    narrow = problem.bytes_per_element < LANE_BYTES
+    read = [problem.vector_dim] if lanewise else summed if narrow else []
+    axes = [axis for axis, index in enumerate(x.indices) if any(index.coefficient(dim) for dim in read)]
+    return axes[0] if axes and axes[0] != len(x.indices) - 1 else None
+
+
+def _transposed(problem: Problem, channels: int) -> Problem:
+    """The problem of the copy of x whose channels (k of a product) come last."""
+    x = problem.broadcast
+    order = [axis for axis in range(len(x.shape)) if axis != channels] + [channels]
+    copy = replace(x, indices=tuple(x.indices[axis] for axis in order), shape=tuple(x.shape[axis] for axis in order))
+    return replace(problem, tensors=tuple(copy if tensor is x else tensor for tensor in problem.tensors))
+
+
+def _dot_dim(problem: Problem) -> str | None:
+    """The summed dim whose points are neighbours in x. Groups of channels follow each other."""
+    terms = problem.broadcast.indices[-1].terms
+    if not terms:
+        return None
+    *groups, (dim, step) = terms
+    return dim if step == 1 and dim in problem.reductions and all(d in problem.looped_dims for d, _ in groups) else None
+
+
+def _window_dims(problem: Problem, channel: str) -> str | None:
+    """The taps along a row of x, then `channel`, where the channels of a pixel follow those of the pixel before."""
+    x = problem.broadcast
+    if len(x.indices) == 1:
+        return None
+    taps = [dim for dim, _ in x.indices[-2].terms if dim in problem.reductions and problem.extents[dim] > 1]
+    return taps[0] + channel if taps and x.stride(taps[0]) == problem.extents[channel] else None
