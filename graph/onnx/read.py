@@ -216,7 +216,9 @@ class _Reading:
             raise node.refuse("this operator is not supported")
         inner = {inside: outside for inside, outside in zip(body.input, proto.input)}
         inner |= dict(zip(body.output, proto.output))
-        given = {a.name: a for a in proto.attribute}
+        schema = onnx.defs.get_schema(proto.op_type, self.version)
+        defaults = {name: a.default_value for name, a in schema.attributes.items() if a.default_value.type}
+        given = defaults | {a.name: a for a in proto.attribute}
 
         def named(inside: str) -> str:
             return inner.setdefault(inside, f"{proto.output[0]}.{inside}") if inside else ""
