@@ -47,9 +47,9 @@ from tiling.loops.language import (
 from tiling.loops.lower import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, with_operands
 
-Placed = dict[
-    tuple[int, tuple[int, ...]], Invoke
-]  # by the operand's identity: to hash all of it takes ten times as long
+# Loads by what they are read for and the indices there. Equal ones are one object, so that a step tells them apart by
+# identity: to hash all of a load takes ten times as long.
+Placed = dict[tuple[int, tuple[int, ...]], Invoke]
 Point = tuple[int, ...]  # of the summed dims in a step
 
 
@@ -76,6 +76,7 @@ class _Orderer:
         strides = {buffer.name: buffer.strides for buffer in buffers(kernel)}
         self.strides = {view: strides[array] for view, array in function.views}
         self.sources = {view: view for view, _ in function.views}
+        self.known: dict[Invoke, Invoke] = {}
         for pointer in (s for s in walk(function.body) if isinstance(s, View)):
             self.strides[pointer.name] = self.strides[pointer.address.buffer]
             self.sources[pointer.name] = self.sources[pointer.address.buffer]
@@ -90,9 +91,9 @@ class _Orderer:
         copies: list[Invoke] = []
         for statement in body:
             if _is(statement, _is_product):
-                found += self.step(list(_products(statement)), copies)
+                found += self.step(list(_products(statement, self.known)), copies)
             elif _is(statement, _is_copy):
-                copies += _copies(statement)
+                copies += _copies(statement, self.known)
             else:
                 found.append(with_blocks(statement, self.body))
         return tuple(found)
@@ -135,27 +136,27 @@ class _Orderer:
     def run(self, products: list[_Product], copies: list[Invoke]) -> Body:
         """Points whose vectors are all in registers at once."""
         found: list[Statement] = []
-        names: dict[Invoke, str] = {}
+        names: dict[int, str] = {}
         number = {point: n for n, point in enumerate(dict.fromkeys(product.point for product in products))}
         for product in products:
-            if product.held not in names:
+            if id(product.held) not in names:
                 of_point = f"{number[product.point]}_" if len(number) > 1 else ""
-                names[product.held] = f"{self.source(product.held)}_{of_point}{product.vector}"
-                found.append(Let(names[product.held], product.held))
+                names[id(product.held)] = f"{self.source(product.held)}_{of_point}{product.vector}"
+                found.append(Let(names[id(product.held)], product.held))
         for store in copies:
             operands = dict(store.operands)
-            if operands["v"] in names:
-                operands["v"] = Register(names[operands["v"]])
+            if id(operands["v"]) in names:
+                operands["v"] = Register(names[id(operands["v"])])
                 found.append(Do(Invoke(store.instruction, tuple(operands.items()))))
-        uses: dict[Invoke, list[_Product]] = {}
+        uses: dict[int, list[_Product]] = {}
         for product in products:
-            uses.setdefault(product.other, []).append(product)
-        for n, other in enumerate(sorted(uses, key=lambda other: self.place(other, uses[other][0].vector))):
-            name = f"{self.source(other)}_{n}"
-            block: list[Statement] = [Let(name, other)]
-            for product in uses[other]:
+            uses.setdefault(id(product.other), []).append(product)
+        for n, alike in enumerate(sorted(uses.values(), key=lambda alike: self.place(alike[0].other, alike[0].vector))):
+            name = f"{self.source(alike[0].other)}_{n}"
+            block: list[Statement] = [Let(name, alike[0].other)]
+            for product in alike:
                 at = (constant(product.row), constant(product.vector), LANE)
-                values = {"x": Register(name), "w": Register(names[product.held]), "acc": Load(ACCUMULATORS, at)}
+                values = {"x": Register(name), "w": Register(names[id(product.held)]), "acc": Load(ACCUMULATORS, at)}
                 factors = tuple((key, values[key]) for key, _ in product.fma.operands)
                 block.append(Store(ACCUMULATORS, at, Invoke(product.fma.instruction, factors)))
             found.append(Block("", tuple(block)))
@@ -207,27 +208,27 @@ def _is_copy(statement: Statement) -> bool:
     return isinstance(value, Invoke) and any(isinstance(operand, Address) for _, operand in value.operands)
 
 
-def _products(step: Statement) -> Iterator[_Product]:
-    """The multiplications of a step, one after the other."""
+def _products(step: Statement, known: dict[Invoke, Invoke]) -> Iterator[_Product]:
+    """The multiplications of a step, one after the other. known: the one object of each load in the function."""
     placed: Placed = {}
     for statement, at in _written_out(step, {}):
         assert isinstance(statement, Store) and isinstance(statement.value, Invoke)
         row, vector, _ = statement.at
         of_output = {*row.names(), *vector.names()}
         point = tuple(value for name, value in at.items() if name not in of_output)
-        other, held = (_place(dict(statement.value.operands)[name], at, placed) for name in "xw")
+        other, held = (_place(dict(statement.value.operands)[name], at, placed, known) for name in "xw")
         yield _Product(point, _at(row, at).offset, _at(vector, at).offset, other, held, statement.value)
 
 
-def _copies(copy: Statement) -> Iterator[Invoke]:
-    """The stores of a copy, one after the other."""
+def _copies(copy: Statement, known: dict[Invoke, Invoke]) -> Iterator[Invoke]:
+    """The stores of a copy, one after the other. known: as of `_products`."""
     placed: Placed = {}
     for statement, at in _written_out(copy, {}):
         assert isinstance(statement, Do)
         operands = dict(statement.invoke.operands)
         where = _address(statement.invoke)
         place = Address(where.buffer, tuple(_at(index, at) for index in where.at))
-        yield Invoke(statement.invoke.instruction, (("p", place), ("v", _place(operands["v"], at, placed))))
+        yield Invoke(statement.invoke.instruction, (("p", place), ("v", _place(operands["v"], at, placed, known))))
 
 
 def _written_out(statement: Statement, at: Mapping[str, int]) -> Iterator[tuple[Statement, Mapping[str, int]]]:
@@ -246,16 +247,21 @@ def _written_out(statement: Statement, at: Mapping[str, int]) -> Iterator[tuple[
 
 def _at(index: Index, at: Mapping[str, int]) -> Index:
     """An index where unrolled loops have these values."""
-    offset = index.offset + sum(c * at[term] for term, c in index.terms if term in at)
-    return Index(tuple(pair for pair in index.terms if pair[0] not in at), offset)
+    return Index(tuple([pair for pair in index.terms if pair[0] not in at]), _offset(index, at))
 
 
-def _place(operand: Operand, at: Mapping[str, int], placed: Placed) -> Invoke:
-    """An operand where unrolled loops have these values. placed: those that are there already."""
+def _offset(index: Index, at: Mapping[str, int]) -> int:
+    """The number in an index where unrolled loops have these values."""
+    return index.offset + sum([c * at[term] for term, c in index.terms if term in at])
+
+
+def _place(operand: Operand, at: Mapping[str, int], placed: Placed, known: dict[Invoke, Invoke]) -> Invoke:
+    """An operand where unrolled loops have these values. placed: those that are there already. known: their objects."""
     assert isinstance(operand, Invoke)
-    key = id(operand), tuple([_at(index, at).offset for index in _indices(operand)])
+    key = id(operand), tuple([_offset(index, at) for index in _indices(operand)])
     if key not in placed:
-        placed[key] = with_operands(operand, lambda part: _placed(part, at))
+        found = with_operands(operand, lambda part: _placed(part, at))
+        placed[key] = known.setdefault(found, found)
     return placed[key]
 
 

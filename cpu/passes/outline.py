@@ -112,11 +112,9 @@ def _moved(body: Body, own: set[str], views: dict[str, str]) -> tuple[Body, dict
             continue
         outer = tuple(_outer(index, own) for index in place.at)
         known = origins.get(place.buffer)
-        least = tuple(
-            replace(o, offset=min(o.offset, k.offset)) if known else o
-            for o, k in zip(outer, known.at if known else outer)
-        )
-        origins[place.buffer] = Address(place.buffer, least)
+        if known:
+            outer = tuple([Index(o.terms, min(o.offset, k.offset)) for o, k in zip(outer, known.at)])
+        origins[place.buffer] = Address(place.buffer, outer)
 
     def inner(buffer: str, at: tuple[Index, ...]) -> tuple[Index, ...]:
         return tuple(index - start for index, start in zip(at, origins[buffer].at))
@@ -136,7 +134,7 @@ def _moved(body: Body, own: set[str], views: dict[str, str]) -> tuple[Body, dict
 
 def _outer(index: Index, own: set[str]) -> Index:
     """The part of an index that does not change inside the tile."""
-    terms = ((term, c) for term, c in index.terms if own.isdisjoint(Index(((term, c),)).names()))
+    terms = [(t, c) for t, c in index.terms if (t not in own if isinstance(t, str) else own.isdisjoint(t.names()))]
     return Index(tuple(terms), index.offset)
 
 

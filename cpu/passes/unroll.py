@@ -6,33 +6,36 @@ for m_u in 0..2, unrolled:             acc[0, 0] = 0
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from tiling.loops.index import constant
-from tiling.loops.language import Body, Condition, For, Inside, Kernel, Statement, with_blocks
-from tiling.loops.rewrite import substituted, with_conditions
+from tiling.loops.index import Index, constant
+from tiling.loops.language import Body, Condition, For, If, Inside, Kernel, Statement, with_blocks
+from tiling.loops.rewrite import is_idle, open_conditions, with_own_indices
 
 
 def unroll(kernel: Kernel) -> Kernel:
     """The kernel without unrolled loops."""
-
-    def whole(body: Body) -> Body:
-        return unrolled(with_conditions(body, decided))
-
-    functions = tuple(replace(function, body=whole(function.body)) for function in kernel.functions)
-    return replace(kernel, body=whole(kernel.body), functions=functions)
+    functions = tuple(replace(function, body=unrolled(function.body, {})) for function in kernel.functions)
+    return replace(kernel, body=unrolled(kernel.body, {}), functions=functions)
 
 
-def unrolled(body: Body) -> Body:
-    """The block without unrolled loops."""
+def unrolled(body: Body, at: Mapping[str, Index]) -> Body:
+    """The block without unrolled loops. at: the values of those around it, which replace their variables."""
     found: list[Statement] = []
     for statement in body:
+        if at:
+            statement = with_own_indices(statement, lambda index: index.replaced(at))
         if isinstance(statement, For) and statement.kind == "unrolled":
             for value in range(statement.start.offset, statement.stop.offset, statement.step):
-                copy = substituted(statement.body, {statement.name: constant(value)})
-                found += unrolled(with_conditions(copy, decided))
+                found += unrolled(statement.body, {**at, statement.name: constant(value)})
+        elif isinstance(statement, If):
+            left, chosen = open_conditions(statement, decided)
+            written = unrolled(chosen, at)
+            found += [If(left, written, unrolled(statement.otherwise, at))] if left else written
         else:
-            found.append(with_blocks(statement, unrolled))
+            written_out = with_blocks(statement, lambda block: unrolled(block, at))
+            found += [] if is_idle(written_out) else [written_out]
     return tuple(found)
 
 

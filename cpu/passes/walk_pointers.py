@@ -10,50 +10,64 @@ What is left of an index is a number, so it becomes the displacement of an instr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tiling.loops.index import ZERO, Index
 from tiling.loops.language import Address, Body, For, Kernel, Load, Operand, Statement, View, with_blocks
-from tiling.loops.rewrite import places, with_values
+from tiling.loops.rewrite import places, with_own_values
+
+
+@dataclass(frozen=True)
+class _Pointer:
+    """What shows a view here: the name of a pointer, and how far it has moved already, if it has."""
+
+    name: str
+    moved: tuple[Index, ...] = ()
+
+    def onward(self, name: str, by: tuple[Index, ...]) -> _Pointer:
+        """A pointer that has moved farther."""
+        return _Pointer(name, tuple(a + b for a, b in zip(self.moved, by)) if self.moved else by)
+
+    def left(self, at: tuple[Index, ...]) -> tuple[Index, ...]:
+        """What is left of an index."""
+        return tuple([index - moved for index, moved in zip(at, self.moved)]) if self.moved else at
 
 
 def walk_pointers(kernel: Kernel) -> Kernel:
     """The kernel with a view for each array that moves with a loop."""
     found = []
     for function in kernel.functions:
-        views = {view: view for view, _ in function.views}
-        found.append(replace(function, body=_body(function.body, views)))
+        pointers = {view: _Pointer(view) for view, _ in function.views}
+        found.append(replace(function, body=_body(function.body, pointers)))
     return replace(kernel, functions=tuple(found))
 
 
-def _body(body: Body, views: Mapping[str, str]) -> Body:
-    """views: the pointer of every array here, and the name that its pointers begin with."""
+def _body(body: Body, pointers: Mapping[str, _Pointer]) -> Body:
+    """pointers: that of every view here."""
+
+    def change(operand: Operand) -> Operand | None:
+        if isinstance(operand, (Load, Address)) and operand.buffer in pointers:
+            pointer = pointers[operand.buffer]
+            return type(operand)(pointer.name, pointer.left(operand.at))
+        return None
+
     found: list[Statement] = []
     for statement in body:
         if isinstance(statement, For) and statement.kind == "serial":
-            found.append(_loop(statement, views))
+            found.append(_loop(statement, pointers))
         else:
-            found.append(with_blocks(statement, lambda block: _body(block, views)))
+            found.append(with_blocks(with_own_values(statement, change), lambda block: _body(block, pointers)))
     return tuple(found)
 
 
-def _loop(loop: For, views: Mapping[str, str]) -> For:
+def _loop(loop: For, pointers: Mapping[str, _Pointer]) -> For:
     moving: dict[str, tuple[Index, ...]] = {}
     for place in places(loop.body):
-        if place.buffer in views and any(index.coefficient(loop.name) for index in place.at):
+        if place.buffer in pointers and any(index.coefficient(loop.name) for index in place.at):
             moving[place.buffer] = tuple(_of(index, loop.name) for index in place.at)
-    renamed = {view: f"{views[view]}_{loop.name}" for view in moving}
-    pointers = tuple(View(renamed[view], Address(view, at)) for view, at in moving.items())
-
-    def change(operand: Operand) -> Operand | None:
-        if isinstance(operand, (Load, Address)) and operand.buffer in moving:
-            left = tuple(index - step for index, step in zip(operand.at, moving[operand.buffer]))
-            return type(operand)(renamed[operand.buffer], left)
-        return None
-
-    body = tuple(with_values(statement, change) for statement in loop.body)
-    inner = {renamed.get(view, view): base for view, base in views.items()}
-    return replace(loop, body=(*pointers, *_body(body, inner)))
+    onward = {view: pointers[view].onward(f"{view}_{loop.name}", by) for view, by in moving.items()}
+    views = tuple(View(onward[view].name, Address(pointers[view].name, by)) for view, by in moving.items())
+    return replace(loop, body=(*views, *_body(loop.body, {**pointers, **onward})))
 
 
 def _of(index: Index, name: str) -> Index:

@@ -23,6 +23,11 @@ class Part:
     left: Index
     right: Index
 
+    def names(self) -> Iterator[str]:
+        """The variables that occur."""
+        yield from self.left.names()
+        yield from self.right.names()
+
     def __str__(self) -> str:
         if self.operation in ("min", "max"):
             return f"{self.operation}({self.left}, {self.right})"
@@ -101,8 +106,7 @@ class Index:
             if isinstance(term, str):
                 yield term
             else:
-                yield from term.left.names()
-                yield from term.right.names()
+                yield from term.names()
 
     def at(self, values: Mapping[str, int]) -> int:
         """The value where variables have these values."""

@@ -516,24 +516,31 @@ def inside(statement: Statement) -> Iterator[Body]:
 
 
 def with_blocks(statement: Statement, change: Callable[[Body], Body]) -> Statement:
-    """The statement with `change` applied to the blocks directly inside it."""
+    """The statement with `change` applied to the blocks directly inside it. One without blocks is returned as it is."""
+    if not isinstance(statement, (For, If, Block, Stage, Team)):
+        return statement
     # Written out: `dataclasses.replace` takes ten times as long, and passes do little else.
     if isinstance(statement, For):
         s, body = statement, change(statement.body)
         return For(s.name, s.start, s.stop, s.step, body, s.kind, s.dim, s.limit)
     if isinstance(statement, If):
         return If(statement.conditions, change(statement.body), change(statement.otherwise))
-    if isinstance(statement, (Stage, Team)):
-        return replace(statement, body=change(statement.body))
-    return Block(statement.name, change(statement.body), statement.notes) if isinstance(statement, Block) else statement
+    if isinstance(statement, Block):
+        return Block(statement.name, change(statement.body), statement.notes)
+    return replace(statement, body=change(statement.body))
 
 
 def walk(body: Body) -> Iterator[Statement]:
     """Every statement of a block, those outside before those inside."""
-    for statement in body:
+    # A stack, as a generator inside a generator for each loop hands on every statement once a level.
+    rest = list(reversed(body))
+    while rest:
+        statement = rest.pop()
         yield statement
-        for block in inside(statement):
-            yield from walk(block)
+        if isinstance(statement, If):
+            rest += reversed(statement.otherwise)
+        if isinstance(statement, (For, If, Block, Stage, Team)):
+            rest += reversed(statement.body)
 
 
 def buffers(kernel: Kernel) -> tuple[Buffer, ...]:

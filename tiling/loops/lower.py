@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 
 from tiling.access import access_of
@@ -63,6 +63,7 @@ WORD = "word"  # counts the words of a block
 FIRST, LAST = "first", "last"  # flags: this pass over a tile's outputs is the first, the last
 
 
+@lru_cache(maxsize=1)  # the loops that pack the weights begin with those of the kernel
 def lower(scheme: Scheme) -> Kernel:
     """The kernel of a scheme as plain loops. It says what is computed and in which order, for any machine."""
     scheme = replace(scheme, problem=in_whole_planes(scheme.problem))

@@ -11,6 +11,7 @@ from tiling.loops.language import (
     Address,
     Aim,
     Apply,
+    Block,
     Body,
     Call,
     Choose,
@@ -35,6 +36,7 @@ from tiling.loops.language import (
     Stage,
     Statement,
     Store,
+    Team,
     Value,
     View,
     inside,
@@ -50,11 +52,11 @@ ChangeOperand = Callable[[Operand], Operand | None]
 def with_operands(operand: Kind, change: ChangeOperand) -> Kind:
     """A value with each part replaced by change(part); where that is None, the walk goes on inside the part."""
     changed = change(operand)
-    if changed is None and isinstance(operand, Apply):
-        changed = Apply(operand.function, tuple([with_operands(argument, change) for argument in operand.arguments]))
-    elif changed is None and isinstance(operand, Invoke):
+    if changed is None and isinstance(operand, Invoke):
         operands = tuple([(name, with_operands(given, change)) for name, given in operand.operands])
         changed = Invoke(operand.instruction, operands)
+    elif changed is None and isinstance(operand, Apply):
+        changed = Apply(operand.function, tuple([with_operands(argument, change) for argument in operand.arguments]))
     elif changed is None and isinstance(operand, Choose):
         either = (with_operands(value, change) for value in (operand.value, operand.otherwise))
         changed = Choose(operand.conditions, *either)
@@ -63,6 +65,11 @@ def with_operands(operand: Kind, change: ChangeOperand) -> Kind:
 
 def with_values(statement: Statement, change: ChangeOperand) -> Statement:
     """The statement with `change` applied to its values and addresses, and to those of the statements inside."""
+    return with_blocks(with_own_values(statement, change), lambda body: tuple([with_values(s, change) for s in body]))
+
+
+def with_own_values(statement: Statement, change: ChangeOperand) -> Statement:
+    """The statement with `change` applied to its values and addresses, but not to those of the statements inside."""
     # Written out, as in `with_blocks`: `replace` takes ten times as long.
     if isinstance(statement, Store):
         return Store(statement.buffer, statement.at, with_operands(statement.value, change))
@@ -75,19 +82,26 @@ def with_values(statement: Statement, change: ChangeOperand) -> Statement:
         return Read(statement.name, with_operands(statement.value, change))
     if isinstance(statement, Do):
         return Do(with_operands(statement.invoke, change))
-    if isinstance(statement, (View, Prefetch, Aim)):
+    if isinstance(statement, View):
+        return View(statement.name, with_operands(statement.address, change))
+    if isinstance(statement, (Prefetch, Aim)):
         return replace(statement, address=with_operands(statement.address, change))
     if isinstance(statement, Copy):
         return Copy(with_operands(statement.target, change), with_operands(statement.source, change), statement.count)
     if isinstance(statement, Call):
         return replace(statement, views=tuple(with_operands(view, change) for view in statement.views))
-    return with_blocks(statement, lambda body: tuple(with_values(s, change) for s in body))
+    return statement
 
 
 def with_indices(statement: Statement, change: ChangeIndex) -> Statement:
     """The statement with `change` applied to every index in it, those of the statements inside included."""
-    statement = with_values(statement, lambda operand: _place(operand, change))
-    return _own_indices(statement, change)
+    statement = with_own_indices(statement, change)
+    return with_blocks(statement, lambda body: tuple([with_indices(s, change) for s in body]))
+
+
+def with_own_indices(statement: Statement, change: ChangeIndex) -> Statement:
+    """The statement with `change` applied to its own indices, but not to those of the statements inside."""
+    return _with_bounds(with_own_values(statement, lambda operand: _place(operand, change)), change)
 
 
 def _place(operand: Operand, change: ChangeIndex) -> Operand | None:
@@ -107,8 +121,10 @@ def _place(operand: Operand, change: ChangeIndex) -> Operand | None:
     return Mask(change(operand.lanes)) if isinstance(operand, Mask) else None
 
 
-def _own_indices(statement: Statement, change: ChangeIndex) -> Statement:
-    """The indices that are no part of a value."""
+def _with_bounds(statement: Statement, change: ChangeIndex) -> Statement:
+    """The statement with `change` applied to those of its own indices that are no part of a value."""
+    if isinstance(statement, (Set, Let, Do, View)):  # most statements, which have none
+        return statement
     if isinstance(statement, Store):
         return Store(statement.buffer, tuple([change(index) for index in statement.at]), statement.value)
     if isinstance(statement, Define):
@@ -118,17 +134,17 @@ def _own_indices(statement: Statement, change: ChangeIndex) -> Statement:
     if isinstance(statement, Decide):
         return replace(statement, conditions=_conditions(statement.conditions, change))
     if isinstance(statement, If):
-        statement = replace(statement, conditions=_conditions(statement.conditions, change))
+        return If(_conditions(statement.conditions, change), statement.body, statement.otherwise)
     if isinstance(statement, Stage):
-        statement = replace(statement, part=tuple(replace(a, start=change(a.start)) for a in statement.part))
+        return replace(statement, part=tuple(replace(a, start=change(a.start)) for a in statement.part))
     if isinstance(statement, For):
         limit = None if statement.limit is None else change(statement.limit)
-        statement = replace(statement, start=change(statement.start), stop=change(statement.stop), limit=limit)
-    return with_blocks(statement, lambda body: tuple(_own_indices(s, change) for s in body))
+        return replace(statement, start=change(statement.start), stop=change(statement.stop), limit=limit)
+    return statement
 
 
 def _conditions(conditions: tuple[Condition, ...], change: ChangeIndex) -> tuple[Condition, ...]:
-    return tuple(replace(c, index=change(c.index)) if isinstance(c, Inside) else c for c in conditions)
+    return tuple([Inside(change(c.index), c.low, c.high) if isinstance(c, Inside) else c for c in conditions])
 
 
 def substituted(body: Body, by: Mapping[str, Index]) -> Body:
@@ -141,20 +157,25 @@ def with_conditions(body: Body, change: Callable[[Condition], Condition | bool])
     found: list[Statement] = []
     for statement in body:
         statement = with_blocks(statement, lambda block: with_conditions(block, change))
-        if not isinstance(statement, If):
-            # A loop or a block with nothing left to do goes too.
-            if not (any(True for _ in inside(statement)) and not any(inside(statement))):
-                found.append(statement)
-            continue
-        changed = tuple(change(condition) for condition in statement.conditions)
-        left = tuple(condition for condition in changed if not isinstance(condition, bool))
-        if not all(changed):
-            found += statement.otherwise
-        elif left:
-            found.append(replace(statement, conditions=left))
-        else:
-            found += statement.body
+        if isinstance(statement, If):
+            left, chosen = open_conditions(statement, change)
+            found += [If(left, chosen, statement.otherwise)] if left else chosen
+        elif not is_idle(statement):
+            found.append(statement)
     return tuple(found)
+
+
+def open_conditions(choice: If, change: Callable[[Condition], Condition | bool]) -> tuple[tuple[Condition, ...], Body]:
+    """The conditions of a choice that `change` leaves open, and the block that runs where they hold."""
+    changed = [change(condition) for condition in choice.conditions]
+    if not all(changed):
+        return (), choice.otherwise
+    return tuple([condition for condition in changed if not isinstance(condition, bool)]), choice.body
+
+
+def is_idle(statement: Statement) -> bool:
+    """Whether a statement is a loop or a block with nothing left to do."""
+    return isinstance(statement, (For, Block, Stage, Team)) and not statement.body
 
 
 def conditions_of(body: Body) -> Iterator[Inside]:

@@ -21,17 +21,17 @@ def put(*at):
 
 def test_a_copy_for_each_iteration():
     body = (loop("a", 2, loop("b", 2, put(A, B))),)
-    assert unrolled(body) == tuple(put(constant(a), constant(b)) for a in range(2) for b in range(2))
-    assert unrolled((loop("a", 2, put(A), kind="serial"),)) == (loop("a", 2, put(A), kind="serial"),)
+    assert unrolled(body, {}) == tuple(put(constant(a), constant(b)) for a in range(2) for b in range(2))
+    assert unrolled((loop("a", 2, put(A), kind="serial"),), {}) == (loop("a", 2, put(A), kind="serial"),)
 
 
 def test_tests_of_numbers_are_decided():
     inside = If((Inside(A + B, 1, None), Flag("first")), (put(A),), (put(B),))
-    assert unrolled((loop("a", 2, inside),)) == (
+    assert unrolled((loop("a", 2, inside),), {}) == (
         If((Inside(B, 1, None), Flag("first")), (put(ZERO),), (put(B),)),
         If((Inside(B + 1, 1, None), Flag("first")), (put(constant(1)),), (put(B),)),
     )
-    assert unrolled((loop("b", 2, loop("a", 1, inside)),)) == (
+    assert unrolled((loop("b", 2, loop("a", 1, inside)),), {}) == (
         put(ZERO),
         If((Flag("first"),), (put(ZERO),), (put(constant(1)),)),
     )
