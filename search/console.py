@@ -1,4 +1,4 @@
-"""The command `tilewright conv | matmul | program | microkernels | bench | cache …`: runs a package's command."""
+"""The command `tilewright conv | matmul | program | model | microkernels | bench | cache …`: runs a package's command."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ COMMANDS = {
     "conv": ("search.conv", "find a fast kernel for a convolution"),
     "matmul": ("search.matmul", "find a fast kernel for a matrix product"),
     "program": ("search.program", "make a kernel for a program of maps, reductions and products"),
+    "model": ("graph.compile", "make one C library of an ONNX model"),
     "microkernels": ("microkernels", "rank this machine's microkernels, show and plot them"),
     "bench": ("bench", "time suites of layers beside other libraries"),
     "cache": ("cpu.cache", "look after the compiled kernels on disk"),
