@@ -1,4 +1,4 @@
-"""The command `tilewright conv | matmul | program | model | microkernels | bench | cache …`: runs a package's command."""
+"""The command `tilewright conv | matmul | program | model | …`: runs the command of a package."""
 
 from __future__ import annotations
 

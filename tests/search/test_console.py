@@ -62,7 +62,7 @@ def test_what_is_no_command_is_said_with_those_there_are():
     ended = run("convolution")
     assert ended.returncode == 2 and ended.stderr == (
         "tilewright has no command 'convolution'; "
-        "there are conv, matmul, program, microkernels, bench, cache, calibrate\n"
+        "there are conv, matmul, program, model, microkernels, bench, cache, calibrate\n"
     )
     for words in ((), ("--help",)):
         assert all(f"\n  {name} " in run(*words).stdout for name in COMMANDS)
