@@ -58,7 +58,9 @@ def _is_map(step: Step) -> bool:
     if not isinstance(step.work, Sized):
         return False
     statements = step.work.program.statements
-    return len(step.outputs) == 1 and not any(isinstance(each.value, Reduce) for each in statements)
+    # Numbers of these dtypes are as they are computed. Those of others are rounded where they are stored.
+    kept = step.work.assigned[-1].dtype in ("f32", "f64", "s32", "s64", "bool")
+    return kept and len(step.outputs) == 1 and not any(isinstance(each.value, Reduce) for each in statements)
 
 
 def _reads(model: Model, step: Step, array: str) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,8 @@ class _Reading:
         if graph.sparse_initializer:
             raise ModelError(f"{graph.sparse_initializer[0].values.name}: sparse weights are not supported")
         for tensor in graph.initializer:
+            if tensor.name in self.constants:
+                continue  # the caller knows other numbers
             self.know(tensor.name, numpy_helper.to_array(tensor))
         inputs = tuple(value.name for value in graph.input if value.name not in self.constants)
         used = {dim.dim_param for v in graph.input for dim in v.type.tensor_type.shape.dim if dim.dim_param}
@@ -221,7 +224,7 @@ class _Reading:
         given = defaults | {a.name: a for a in proto.attribute}
 
         def named(inside: str) -> str:
-            return inner.setdefault(inside, f"{proto.output[0]}.{inside}") if inside else ""
+            return inner.setdefault(inside, f"\0{proto.output[0]}.{inside}") if inside else ""
 
         for number, each in enumerate(body.node):
             copy = onnx.NodeProto()
@@ -245,7 +248,12 @@ class _Reading:
             self.view(proto.output[0], proto.input[0], made.shape)
             return
         if isinstance(made, Product):
-            shape = made.problem.output.shape
+            problem = made.problem
+            # A kernel reads as many numbers as the problem has, whatever was handed over.
+            for place, tensor in zip(made.inputs, (*problem.tensors[:2], *problem.epilogue_arrays), strict=True):
+                if prod(node.shape(place)) != tensor.elements:
+                    raise node.refuse(f"input {place} has shape {node.shape(place)}, and {tensor.elements} are needed")
+            shape = problem.output.shape
             self.array(proto.output[0], "f32", shape, made.shape)
             inputs = tuple(proto.input[place] for place in made.inputs)
             self.steps.append(Step(node.name, made.problem, inputs, (self.own(proto.output[0]),)))
@@ -271,7 +279,7 @@ class _Reading:
         work = sized(program, made.extents, shapes, outputs=tuple(mine for mine, _ in wanted))
         sources = {name: proto.input[place] for name, place in made.inputs.items()}
         for name, numbers in made.made.items():
-            sources[name] = f"{proto.output[0]}.{name}"
+            sources[name] = f"\0{proto.output[0]}.{name}"
             self.know(sources[name], numbers)
         # A kernel writes its outputs in the order in which the program assigns them.
         written = [array for array in work.assigned if array.name in work.outputs]
@@ -289,12 +297,12 @@ class _Reading:
         if own == shape:
             self.arrays[name] = Array(name, dtype, own)
             return
-        self.arrays[f"{name}.own"] = Array(f"{name}.own", dtype, own)
-        self.view(name, f"{name}.own", shape)
+        self.arrays[f"\0{name}.own"] = Array(f"\0{name}.own", dtype, own)
+        self.view(name, f"\0{name}.own", shape)
 
     def own(self, name: str) -> str:
         """The name of the array that a step writes."""
-        return f"{name}.own" if f"{name}.own" in self.arrays else name
+        return f"\0{name}.own" if f"\0{name}.own" in self.arrays else name
 
     def view(self, name: str, of: str, shape: tuple[int, ...]) -> None:
         source = self.arrays[of]

@@ -195,7 +195,10 @@ def _gather(node: Node) -> Made:
     before, inner, after = dims[:axis], dims[axis : axis + len(indices)], dims[axis + len(indices) :]
     known = node.known[1]
     if known is not None and known.size == 1:
-        position = int(known.reshape(())) % shape[axis]
+        position = int(known.reshape(()))
+        if not -shape[axis] <= position < shape[axis]:
+            raise node.refuse(f"index {position} lies outside of axis {axis} of {shape[axis]}")
+        position %= shape[axis]
         text = f"y{at([*before, *inner, *after])} = x{at([*before, str(position), *after])}"
         extents = dict(zip([*before, *after], (*shape[:axis], *shape[axis + 1 :]))) | dict.fromkeys(inner, 1)
         return Text(text, {"x": 0}, extents, (node.dtype(),))

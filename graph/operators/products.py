@@ -94,7 +94,7 @@ def _conv_transpose(node: Node) -> Made:
     if wanted is not None:
         total = [max(0, length - out) for length, out in zip(full, list(wanted)[-axes:])]
         smaller, larger = [t // 2 for t in total], [t - t // 2 for t in total]
-        before, after = (larger, smaller) if auto == "SAME_LOWER" else (smaller, larger)
+        before, after = (smaller, larger) if auto == "SAME_UPPER" else (larger, smaller)
     outs = [length - low - high for length, low, high in zip(full, before, after)]
     if wanted is not None:
         outs = list(wanted)[-axes:]
@@ -182,7 +182,11 @@ def _einsum(node: Node) -> Made:
     if not arrow:
         letters = sorted({letter for letter in given if letter.isalpha()})
         out = "".join(letter for letter in letters if given.count(letter) == 1)
-    extents = {d: e for place, part in enumerate(parts) for d, e in zip(part, node.shape(place))}
+    extents: dict[str, int] = {}
+    for place, part in enumerate(parts):
+        for letter, extent in zip(part, node.shape(place)):
+            if extents.setdefault(letter, extent) != extent:
+                raise node.refuse(f"{letter} of {equation} has the extents {extents[letter]} and {extent}")
     names = [f"x{place}" for place in range(len(parts))]
     product = " * ".join(f"{name}{at([f'd{d}' for d in part])}" for name, part in zip(names, parts))
     over = [f"d{d}" for d in extents if d not in out]

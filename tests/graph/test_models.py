@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from graph import ModelError, compile_model, load_model
@@ -227,3 +227,30 @@ def test_the_commands_compile_and_run(tmp_path, capsys):
     (wanted,) = ReferenceEvaluator(residual_network()).run(None, {"x": x})
     assert np.load(tmp_path / "out" / "y.npy").tolist() == wanted.tolist()
     assert "y: f32[1, 10]" in capsys.readouterr().out
+
+
+def test_arrays_that_a_product_would_read_beyond_are_refused():
+    proto = model([node("Conv", ["x", "k", "b"], ["y"], "c")], {"x": [1, 1, 3, 3]}, ["y"])
+    proto.graph.initializer.extend(
+        [numpy_helper.from_array(whole(0, 64, 1, 3, 3), "k"), numpy_helper.from_array(whole(1, 2), "b")]
+    )
+    with pytest.raises(ModelError, match=r"node c \(Conv\): input 2 has shape \(2,\), and 64 are needed"):
+        compile_model(proto)
+
+
+def test_numbers_between_maps_are_rounded_to_their_dtype():
+    nodes = [node("Add", ["x", "x"], ["a"], "add"), node("Cast", ["a"], ["y"], "cast", to=TensorProto.INT32)]
+    proto = model(nodes, {"x": [3]}, ["y"])
+    proto.graph.input[0].type.tensor_type.elem_type = TensorProto.UINT8
+    assert compile_model(proto)(np.array([200, 100, 255], np.uint8))[0].tolist() == [144, 200, 254]
+
+
+def test_names_of_a_model_do_not_meet_ours():
+    constants = {name: np.ones(4, np.float32) for name in ("s", "v")} | {"o": whole(5, 4), "n.g": whole(6, 4)}
+    nodes = [
+        node("BatchNormalization", ["x", "s", "o", "o", "v"], ["n"], "norm", epsilon=0.0),
+        node("Mul", ["n", "n.g"], ["y"], "mul"),
+    ]
+    proto = model(nodes, {"x": [3, 4]}, ["y"], constants)
+    x = whole(0, 3, 4)
+    assert compile_model(proto)(x)[0].tolist() == (x * constants["n.g"]).tolist()
