@@ -79,8 +79,9 @@ def _checked(case: Any) -> Outcome:
 
 
 def decisive(given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The inputs that may decide shapes or loops."""
-    return {n: v for n, v in given.items() if v.size <= _DECIDES and (v.dtype.kind in "iub" or v.ndim <= 1)}
+    """The inputs that may decide shapes or loops. The first is what a node computes with."""
+    rest = list(given.items())[1:]
+    return {n: v for n, v in rest if v.size <= _DECIDES and (v.dtype.kind in "iub" or v.ndim <= 1)}
 
 
 def difference(y: np.ndarray, wanted: np.ndarray, rtol: float, atol: float) -> str:

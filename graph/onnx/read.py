@@ -180,8 +180,16 @@ class _Reading:
             self.expanded(proto, node)
             return
         try:
-            self.made(proto, node, OPERATORS[proto.op_type](node))
-        except Unsupported:
+            made = OPERATORS[proto.op_type](node)
+        except ModelError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
+            raise node.refuse(f"its inputs and attributes do not fit together ({error})") from None
+        except ValueError as error:  # ProblemError too
+            raise node.refuse(str(error)) from None
+        try:
+            self.made(proto, node, made)
+        except ModelError:
             raise
         except ProblemError as error:
             raise node.refuse(str(error)) from None

@@ -10,6 +10,7 @@ from graph.model.node import Made, Node, Text, View, at, broadcast
 from tiling.program.dtypes import FLOATS
 
 _DTYPES = {1: "f32", 2: "u8", 3: "s8", 6: "s32", 7: "s64", 9: "bool", 10: "f16", 11: "f64"}
+_NO_BOUND = {"f32": float(np.finfo(np.float32).max), "s64": 2**63 - 1, "s32": 2**31 - 1}
 _INPUTS = "abcdefghmnorsvwxz"  # names of inputs in a text: none is a dim
 
 
@@ -106,9 +107,11 @@ def _bound(node: Node, place: int, attribute: str) -> str:
         known = node.known[place]
         if known is None:
             return f"{{{place}}}"
-        return _number(known.reshape(()).item())
-    found = node.attribute(attribute)
-    return "" if found is None else _number(found)
+        found = known.reshape(()).item()
+    else:
+        found = node.attribute(attribute)
+    # Exporters write the lowest and the highest number of a dtype where there is no bound.
+    return "" if found is None or abs(found) >= _NO_BOUND.get(node.dtype(), np.inf) else _number(found)
 
 
 def _number(value: float) -> str:

@@ -69,6 +69,8 @@ def _concat(node: Node) -> Made:
     value, begin = "", 0
     names = [f"x{place}" for place in range(len(node.inputs))]
     for place, name in enumerate(names):
+        if any(e != o for a, (e, o) in enumerate(zip(node.shape(place), node.shape(), strict=True)) if a != axis):
+            raise node.refuse(f"shapes {node.shape()} and {node.shape(place)} differ along more than axis {axis}")
         read = at([f"{dim} - {begin}" if number == axis and begin else dim for number, dim in enumerate(dims)])
         begin += node.shape(place)[axis]
         last = place == len(names) - 1
@@ -115,7 +117,7 @@ def _slice(node: Node) -> Made:
     read, extents = list(dims), dict(zip(dims, shape))
     for start, end, axis, step in zip(starts, ends, axes, steps):
         axis = node.axis(axis, len(shape))
-        first, last, stride = slice(start, end if end > -(1 << 31) else None, step).indices(shape[axis])
+        first, last, stride = slice(start, end, step).indices(shape[axis])
         extent = len(range(first, last, stride))
         if not extent:
             raise node.refuse("the slice has no elements")

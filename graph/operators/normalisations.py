@@ -53,7 +53,7 @@ def _layer(node: Node) -> Made:
     inverse = f"i{rest} = rsqrt(v{rest} + {eps!r}); ".replace("i[", "inv[")
     text = f"{_moments(dims, over)}{inverse}y{at(dims)} = {scaled.replace(' i[', ' inv[')}"
     kept = (*shape[:axis], *(1,) * len(over))
-    names = ("y", "m", "inv")[: len([name for name in node.outputs if name]) or 1]
+    names = ("y", "m", "inv")[: len(node.outputs)]
     inputs = {"x": 0, "g": 1} | ({"b": 2} if node.has(2) else {})
     return Text(text, inputs, {}, (node.dtype(), "f32", "f32")[: len(names)], (shape, kept, kept)[: len(names)], names)
 
