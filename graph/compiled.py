@@ -71,7 +71,7 @@ class CompiledModel:
         return f"<CompiledModel {self.name}: {len(self.explained)} kernels>"
 
     def __call__(self, *arrays: object, out: list[np.ndarray] | None = None) -> list[np.ndarray]:
-        """The outputs, in the model's order. Raises ArgumentError's kin, ModelError, for a wrong array.
+        """The outputs, in the model's order. Raises ModelError for a wrong array.
 
         arrays: the inputs in the model's order, or one dict of them by name. out: arrays for the outputs.
         """
@@ -94,6 +94,8 @@ class CompiledModel:
             if out is None
             else [_checked(y, array, True) for y, array in zip(out, self.outputs, strict=True)]
         )
+        if out is not None and _overlap(given, found):
+            raise ModelError("an array of out overlaps an input or another output: pass memory of its own")
         pointers = [self._ffi.from_buffer(array.reshape(-1).view(np.uint8)) for array in (*given, *found)]
         weights = self._ffi.from_buffer(self._weights)
         if self._run(weights, self._ffi.from_buffer(self._arena), *pointers):
@@ -172,6 +174,12 @@ def _page_aligned(size: int) -> np.ndarray:
     raw = np.empty(size + _PAGE, np.uint8)
     start = -raw.ctypes.data % _PAGE
     return raw[start : start + size]
+
+
+def _overlap(inputs: list[np.ndarray], outputs: list[np.ndarray]) -> bool:
+    """Whether an output lies where another array does: kernels read inputs after they have written."""
+    others = [[*inputs, *outputs[:number]] for number in range(len(outputs))]
+    return any(np.may_share_memory(y, x) for y, before in zip(outputs, others) for x in before)
 
 
 def _checked(given: object, array: Array, written: bool = False) -> np.ndarray:

@@ -45,8 +45,6 @@ _OF_NUMPY = {"float32": "f32", "float64": "f64", "float16": "f16", "int64": "s64
 }
 # A node that gives other numbers at every call is no constant, whatever its inputs are.
 _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial")
-# What a constant node may grow to: beyond this its numbers are computed when the model runs.
-_LARGEST_CONSTANT = 1 << 26  # elements
 
 
 def load(path: str | os.PathLike[str]) -> onnx.ModelProto:

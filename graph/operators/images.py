@@ -179,7 +179,6 @@ def _taps(
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """For each tap along an axis: the positions that the outputs read, and their weights."""
     i, length = np.arange(out, dtype=np.float64), extent * scale  # the standard does not round this length
-    # The standard computes in f32: a point half way between two would else be rounded the other way.
     places = {
         "half_pixel": lambda: (i + 0.5) / scale - 0.5,
         "half_pixel_symmetric": lambda: extent / 2 * (1 - out / (scale * extent)) + (i + 0.5) / scale - 0.5,

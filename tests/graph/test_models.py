@@ -254,3 +254,12 @@ def test_names_of_a_model_do_not_meet_ours():
     proto = model(nodes, {"x": [3, 4]}, ["y"], constants)
     x = whole(0, 3, 4)
     assert compile_model(proto)(x)[0].tolist() == (x * constants["n.g"]).tolist()
+
+
+def test_outputs_that_overlap_another_array_are_refused():
+    compiled = compile_model(model([node("Transpose", ["x"], ["y"], "turn", perm=[1, 0])], {"x": [4, 4]}, ["y"]))
+    x = whole(0, 4, 4)
+    with pytest.raises(ModelError, match="overlaps an input"):
+        compiled(x, out=[x])
+    y = np.empty((4, 4), np.float32)
+    assert compiled(x, out=[y])[0].tolist() == x.T.tolist() == y.tolist()
