@@ -75,7 +75,8 @@ def _pow(node: Node) -> Made:
     exponent = node.known[1]
     if exponent is not None and exponent.size == 1 and float(exponent.reshape(())) == 2 and exponent.ndim == 0:
         return elementwise(node, "{0} * {0}")
-    return elementwise(node, f"{node.dtype()}(pow({{0}}, {{1}}))")
+    base = "{0}" if node.dtype() in FLOATS else "f64({0})"  # f32 holds whole numbers to 2^24, f64 to 2^53
+    return elementwise(node, f"{node.dtype()}(pow({base}, {{1}}))")
 
 
 def _cast(node: Node) -> Made:

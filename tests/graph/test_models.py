@@ -263,3 +263,9 @@ def test_outputs_that_overlap_another_array_are_refused():
         compiled(x, out=[x])
     y = np.empty((4, 4), np.float32)
     assert compiled(x, out=[y])[0].tolist() == x.T.tolist() == y.tolist()
+
+
+def test_powers_of_whole_numbers_are_exact():
+    proto = model([node("Pow", ["x", "e"], ["y"], "power")], {"x": [2]}, ["y"], {"e": np.array([16, 17], np.int32)})
+    proto.graph.input[0].type.tensor_type.elem_type = TensorProto.INT32
+    assert compile_model(proto)(np.array([3, 3], np.int32))[0].tolist() == [3**16, 3**17]
