@@ -17,6 +17,7 @@ from search.entry import run
 from search.options import FAILURES, c_name, folder, seconds, whole
 from tiling.problem import ProblemError
 
+_TIMED_CALLS = 5  # whose steps are timed
 _CALLS = 20  # at most, of those that are timed
 _TIMED = 2.0  # seconds of them at most
 
@@ -74,7 +75,7 @@ def told(options: argparse.Namespace) -> str:
         "compile_seconds": compiled,
         "seconds": median_seconds(model),
         "threads": options.threads,
-        "steps": [each.__dict__ for each in model.explained] if options.explain or options.json else [],
+        "steps": _steps(model) if options.explain or options.json else [],
         "emitted": [str(path) for path in written],
     }
     return json.dumps(facts) if options.json else _report(facts)
@@ -90,6 +91,13 @@ def median_seconds(model: CompiledModel) -> float:
         model(*inputs, out=out)
         times.append(time.perf_counter() - began)
     return float(np.median(times[1:]))
+
+
+def _steps(model: CompiledModel) -> list[dict[str, object]]:
+    """Each step with the median seconds that it takes in a call."""
+    inputs, out = random_inputs(model, 0), model.empty()
+    times = np.median([model.times(*inputs, out=out) for _ in range(_TIMED_CALLS)], axis=0)
+    return [{**each.__dict__, "seconds": float(taken)} for each, taken in zip(model.explained, times)]
 
 
 def random_inputs(model: CompiledModel, seed: int) -> list[np.ndarray]:
@@ -117,8 +125,16 @@ def _report(facts: dict[str, object]) -> str:
     lines.append(f"time      {1e3 * seconds_:.3g} ms a call, median, {facts['threads']} threads at most{rate}")
     steps, emitted = facts["steps"], facts["emitted"]
     assert isinstance(steps, list) and isinstance(emitted, list)
+    if steps:
+        whole_ = sum(step["seconds"] for step in steps) or 1.0
+        products = sum(step["seconds"] for step in steps if step["product"])
+        lines.append(f"shares    {100 * products / whole_:.0f} % of the time in products")
     for step in steps:
-        lines.append(f"step      {step['node']}: {step['work']}")
+        taken = step["seconds"]
+        speed = f", {step['flops'] / taken / 1e9:.0f} GFLOP/s" if step["flops"] and taken else ""
+        lines.append(
+            f"step      {1e3 * taken:.3f} ms, {100 * taken / whole_:.1f} %{speed}: {step['node']}: {step['work']}"
+        )
         if step["unfused"]:
             lines.append(f"          nothing more is fused: {step['unfused']}")
     return "\n".join([*lines, *(f"wrote     {path}" for path in emitted)])

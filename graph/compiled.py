@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,11 @@ class CompiledModel:
         self._weights = weights
         ffi = self._ffi = cffi.FFI()
         arrays = ["const void *"] * len(self.inputs) + ["void *"] * len(self.outputs)
-        ffi.cdef(f"int {self.name}(const void *, void *, {', '.join(arrays)});int {self.name}_supported(void);")
+        ffi.cdef(
+            f"int {self.name}({', '.join(['const void *', 'void *', *arrays])});"
+            f"int {self.name}_timed({', '.join(['const void *', 'void *', 'double *', *arrays])});"
+            f"int {self.name}_supported(void);"
+        )
 
         def opened(path: str) -> Any:  # cffi has no types of its own
             return ffi.dlopen(path, os.RTLD_NOW | os.RTLD_NODELETE)
@@ -96,11 +100,23 @@ class CompiledModel:
         )
         if out is not None and _overlap(given, found):
             raise ModelError("an array of out overlaps an input or another output: pass memory of its own")
-        pointers = [self._ffi.from_buffer(array.reshape(-1).view(np.uint8)) for array in (*given, *found)]
-        weights = self._ffi.from_buffer(self._weights)
-        if self._run(weights, self._ffi.from_buffer(self._arena), *pointers):
+        memory = (self._ffi.from_buffer(self._weights), self._ffi.from_buffer(self._arena))
+        if self._run(*memory, *self._pointers((*given, *found))):
             raise ModelError("an index that the model reads from an array lies outside of the array that it indexes")
         return found
+
+    def _pointers(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+        return [self._ffi.from_buffer(array.reshape(-1).view(np.uint8)) for array in arrays]
+
+    def times(self, *arrays: np.ndarray, out: list[np.ndarray]) -> np.ndarray:
+        """The seconds of each step of one call: of `explained`, in order. Arrays are as in a call."""
+        seconds = np.zeros(len(self.explained))
+        memory = (self._ffi.from_buffer(self._weights), self._ffi.from_buffer(self._arena))
+        given = [_checked(x, array) for x, array in zip(arrays, self.inputs, strict=True)]
+        found = [_checked(y, array, True) for y, array in zip(out, self.outputs, strict=True)]
+        noted = self._ffi.from_buffer("double[]", seconds)
+        getattr(self._loaded, f"{self.name}_timed")(*memory, noted, *self._pointers((*given, *found)))
+        return seconds
 
     def run(self, inputs: Mapping[str, object]) -> dict[str, np.ndarray]:
         """The outputs by name."""

@@ -175,9 +175,10 @@ class _Layout:
 
     def whole(self) -> Library:
         model = self.model
-        lines = [line for number, step in enumerate(model.steps) for line in self.call(number, step)]
-        for output, result in self.copied:
-            lines += [f"memcpy({result}, {self.address(output)}, {bytes_of(model.arrays[output])});"]
+        copies = [
+            f"memcpy({result}, {self.address(output)}, {bytes_of(model.arrays[output])});"
+            for output, result in self.copied
+        ]
         kernels = tuple(dict.fromkeys(self.kernel(step) for step in model.steps))
         inputs = tuple(model.arrays[name] for name in model.inputs)
         outputs = tuple(model.arrays[name] for name in model.outputs)
@@ -194,7 +195,9 @@ class _Layout:
             "arena": self.arena,
             "declarations": [line for kernel in kernels for line in _declarations(kernel)],
             "symbols": [kernel.symbol for kernel in kernels],
-            "lines": lines,
+            "arguments": [parameter.rpartition("*")[2] for parameter in parameters],
+            "steps": [self.call(number, step) for number, step in enumerate(model.steps)],
+            "copies": copies,
             "threads": self.threads,
             "input_bytes": [bytes_of(array) for array in inputs],
             "output_bytes": [bytes_of(array) for array in outputs],

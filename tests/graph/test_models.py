@@ -57,6 +57,14 @@ def test_arrays_whose_times_do_not_meet_share_memory(network):
     assert network.arena_bytes < together
 
 
+def test_a_timed_call_gives_the_same_numbers_and_the_time_of_each_step(network):
+    x = whole(1, 2, 3, 16, 16)
+    out = network.empty()
+    seconds = network.times(x, out=out)
+    assert seconds.shape == (len(network.explained),) and (seconds > 0).all()
+    assert out[0].tolist() == network(x)[0].tolist()
+
+
 @pytest.mark.slow
 def test_the_folder_builds_without_python_and_loads_again(network, tmp_path):
     paths = network.save(tmp_path)
