@@ -26,7 +26,7 @@ from graph.compiled import RECORD, CompiledModel, Explained
 from graph.kernels import kernels_of
 from graph.library import Library, library
 from graph.model.fuse import fused_maps
-from graph.model.group import grouped_maps
+from graph.model.group import grouped_maps, is_map
 from graph.model.language import Model, ModelError
 from tiling.problem import Problem
 
@@ -66,10 +66,16 @@ def compile_model(
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ModelError(f"threads={threads!r} must be a whole number of at least 1")
     proto, stem = (load(model), Path(model).stem) if isinstance(model, (str, os.PathLike)) else (model, "model")
-    graph = grouped_maps(fused_maps(read(proto, dims, known)))
+    graph = fused(read(proto, dims, known))
     kernels = kernels_of(graph.steps, threads, tune, budget, progress)
     made = library(graph, kernels, name or c_name(stem), threads)
     return CompiledModel.of_files(files_of(graph, made))
+
+
+def fused(model: Model) -> Model:
+    """The model with its maps in the products before them, else in the programs after them."""
+    # An activation of several nodes reads a product's output several times: as one program it reads it once.
+    return grouped_maps(fused_maps(grouped_maps(fused_maps(model), is_map)))
 
 
 def c_name(text: str) -> str:

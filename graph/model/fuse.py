@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from graph.model.idioms import shortened
 from graph.model.language import Model, Step
 from tiling.epilogue import FUNCTIONS, MOST_ARRAYS, EpilogueError, parse
 from tiling.problem import Problem
 from tiling.program.infer import Sized
-from tiling.program.language import Access, Apply, Dim, Expression, Number, Reduce
+from tiling.program.language import Access, Apply, Dim, Expression, Number, Reduce, Statement
+from tiling.program.rewrite.inline import substituted
 from tiling.value import Apply as ApplyValue
 from tiling.value import Array as ArrayValue
 from tiling.value import Epilogue, Sum, Value
@@ -77,21 +79,25 @@ def _epilogue(model: Model, step: Step, reader: Step) -> tuple[Problem, tuple[st
     """The product with the reader's map as the rest of its epilogue, and the epilogue's arrays."""
     problem, program = step.work, reader.work
     assert isinstance(problem, Problem) and isinstance(program, Sized)
-    if len(program.program.statements) != 1 or isinstance(program.program.statements[0].value, Reduce):
+    statement = _one_map(program)
+    if statement is None:
         return Stopped(f"{reader.node} is no map")
-    statement = program.program.statements[0]
-    (result,) = program.assigned
+    result = program.assigned[-1]
     if result.dtype != "f32":
         return Stopped(f"{reader.node} gives {result.dtype}")
     if np.prod(result.shape, dtype=object) != problem.output.elements:
         return Stopped(f"{reader.node} repeats what the product gives")
     arrays = dict(zip(_names(problem), step.inputs[2:]))
-    reading = _Reading(model, step, reader, arrays)
+    reading = _Reading(model, step, reader, statement, arrays)
     value = reading.value(statement.expression)
     if isinstance(value, Stopped):
         return Stopped(f"{reader.node}: {value.why}")
     before: Value = problem.epilogue.value if problem.epilogue else Sum()
-    text = str(Epilogue(_with_sum(value, before)))
+    whole = Epilogue(shortened(_with_sum(value, before)))
+    strange = [name for name in whole.operations if name not in (*_SYMBOLS, *FUNCTIONS)]
+    if strange:
+        return Stopped(f"{reader.node}: an epilogue has no {strange[0]}")
+    text = str(whole)
     if len(reading.arrays) > MOST_ARRAYS:
         return Stopped(f"{reader.node}: {len(reading.arrays)} arrays are more than an epilogue takes")
     try:
@@ -100,6 +106,22 @@ def _epilogue(model: Model, step: Step, reader: Step) -> tuple[Problem, tuple[st
         return Stopped(f"{reader.node}: {error}")
     fused = replace(problem, epilogue=epilogue)
     return fused, tuple(reading.arrays[name] for name in _names(fused))
+
+
+def _one_map(program: Sized) -> Statement | None:
+    """The statement that a program of maps is when each is computed where it is read; None for any other program."""
+    statements = list(program.program.statements)
+    if len(program.outputs) != 1 or any(isinstance(each.value, Reduce) for each in statements):
+        return None
+    # What lies between is computed in f32 in an epilogue.
+    if any(array.dtype != "f32" for array in program.assigned):
+        return None
+    while len(statements) > 1:
+        inner, *rest = statements
+        if inner.array == program.outputs[0]:
+            return None
+        statements = [substituted(each, inner, inner.expression, program) for each in rest]
+    return statements[0]
 
 
 def _names(problem: Problem) -> list[str]:
@@ -118,13 +140,13 @@ def _with_sum(value: Value, before: Value) -> Value:
 class _Reading:
     """Turns a program's expression into an epilogue's. arrays: those of the epilogue, by name."""
 
-    def __init__(self, model: Model, step: Step, reader: Step, arrays: Mapping[str, str]):
+    def __init__(self, model: Model, step: Step, reader: Step, statement: Statement, arrays: Mapping[str, str]):
         problem, program = step.work, reader.work
         assert isinstance(problem, Problem) and isinstance(program, Sized)
         self.model, self.problem, self.product = model, problem, model.root(step.outputs[0])
         self.sources = dict(zip((array.name for array in program.inputs), reader.inputs))
         self.dtypes = {array.name: array.dtype for array in program.inputs}
-        self.extents = dict(zip(program.program.statements[0].dims, program.assigned[0].shape))
+        self.extents = dict(zip(statement.dims, program.assigned[-1].shape))
         self.arrays = dict(arrays)
         axes = zip(problem.output_axes, problem.output.shape)
         self.axes = [(axis, extent) for axis, extent in axes if extent > 1]
@@ -139,8 +161,6 @@ class _Reading:
         if part.function == "max" and part.arguments[1] == Number(0):
             # relu is one instruction fewer.
             part = Apply("relu", part.arguments[:1])
-        if part.function not in (*_SYMBOLS, *FUNCTIONS):
-            return Stopped(f"an epilogue has no {part.function}")
         arguments = []
         for argument in part.arguments:
             found = self.value(argument)

@@ -7,6 +7,7 @@ A map joins the program that is its only reader and reads it in the same shape.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from graph.model.language import Model, Step
@@ -19,12 +20,12 @@ from tiling.program.rewrite.rename import renamed
 MOST_STATEMENTS = 16
 
 
-def grouped_maps(model: Model) -> Model:
-    """The model with maps joined to their readers."""
+def grouped_maps(model: Model, readers: Callable[[Step], bool] = lambda step: True) -> Model:
+    """The model with maps joined to their readers, where these are such."""
     steps = list(model.steps)
     place = len(steps) - 1
     while place >= 0:
-        joined = _joined(model, steps, place)
+        joined = _joined(model, steps, place) if readers(steps[place]) else None
         if joined is None:
             place -= 1
         else:
@@ -39,7 +40,7 @@ def _joined(model: Model, steps: list[Step], place: int) -> tuple[int, list[Step
         return None
     for number in range(place):
         writer = steps[number]
-        if not _is_map(writer) or writer.outputs[0] not in reader.inputs:
+        if not is_map(writer) or writer.outputs[0] not in reader.inputs:
             continue
         readers = [step for step in steps if _reads(model, step, writer.outputs[0])]
         wanted = any(model.root(name) == writer.outputs[0] for name in model.outputs)
@@ -54,7 +55,8 @@ def _joined(model: Model, steps: list[Step], place: int) -> tuple[int, list[Step
     return None
 
 
-def _is_map(step: Step) -> bool:
+def is_map(step: Step) -> bool:
+    """Whether a step is a program of maps alone, none of which rounds what it stores."""
     if not isinstance(step.work, Sized):
         return False
     statements = step.work.program.statements

@@ -8,6 +8,7 @@ import numpy as np
 
 from graph.model.node import Made, Node, Text, View, at, broadcast
 from tiling.program.dtypes import FLOATS
+from tiling.program.read import LARGEST_NUMBER
 
 _DTYPES = {1: "f32", 2: "u8", 3: "s8", 6: "s32", 7: "s64", 9: "bool", 10: "f16", 11: "f64"}
 _NO_BOUND = {"f32": float(np.finfo(np.float32).max), "s64": 2**63 - 1, "s32": 2**31 - 1}
@@ -24,13 +25,20 @@ def elementwise(node: Node, value: str, dtype: str | None = None) -> Text:
         raise node.refuse(f"shapes {shapes} do not broadcast") from None
     dims = node.dims(len(whole))
     names = {place: _INPUTS[number] for number, place in enumerate(places)}
-    fields = [
-        f"{names[place]}{broadcast(node, node.shape(place), whole)}" if place in names else ""
-        for place in range(len(node.inputs))
-    ]
+    fields = [_field(node, place, names.get(place, ""), whole) for place in range(len(node.inputs))]
     text = f"y{at(dims)} = {value.format(*fields)}"
-    inputs = {name: place for place, name in names.items()}
+    inputs = {name: place for place, name in names.items() if fields[place].startswith(name)}
     return Text(text, inputs, dict(zip(dims, whole)), (dtype or node.dtype(places[0]),))
+
+
+def _field(node: Node, place: int, name: str, whole: tuple[int, ...]) -> str:
+    """An input in a text: one known number by itself, so that it can be fused without an array."""
+    known = node.known[place] if name else None
+    if known is not None and known.size == 1 and known.dtype == np.float32 and len(whole) > 0:
+        number = float(known.reshape(-1)[0])
+        if abs(number) < LARGEST_NUMBER:
+            return f"{number!r}" if number >= 0 else f"({number!r})"
+    return f"{name}{broadcast(node, node.shape(place), whole)}" if name else ""
 
 
 def _value(value: str, dtype: str | None = None) -> Callable[[Node], Made]:
@@ -73,8 +81,8 @@ def _mod(node: Node) -> Made:
 
 def _pow(node: Node) -> Made:
     exponent = node.known[1]
-    if exponent is not None and exponent.size == 1 and float(exponent.reshape(())) == 2 and exponent.ndim == 0:
-        return elementwise(node, "{0} * {0}")
+    if exponent is not None and exponent.ndim == 0 and float(exponent) in (2, 3):
+        return elementwise(node, " * ".join(["{0}"] * int(exponent)))
     base = "{0}" if node.dtype() in FLOATS else "f64({0})"  # f32 holds whole numbers to 2^24, f64 to 2^53
     return elementwise(node, f"{node.dtype()}(pow({base}, {{1}}))")
 
