@@ -28,6 +28,7 @@ from graph.library import Library, library
 from graph.model.fuse import fused_maps
 from graph.model.group import grouped_maps
 from graph.model.language import Model, ModelError
+from graph.model.regions import in_blocks, kernel_steps
 from tiling.problem import Problem
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ def compile_model(
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ModelError(f"threads={threads!r} must be a whole number of at least 1")
     proto, stem = (load(model), Path(model).stem) if isinstance(model, (str, os.PathLike)) else (model, "model")
-    graph = grouped_maps(fused_maps(read(proto, dims, known)))
-    kernels = kernels_of(graph.steps, threads, tune, budget, progress)
+    graph = in_blocks(grouped_maps, in_blocks(fused_maps, read(proto, dims, known)))
+    kernels = kernels_of(tuple(kernel_steps(graph.steps)), threads, tune, budget, progress)
     made = library(graph, kernels, name or c_name(stem), threads)
     return CompiledModel.of_files(files_of(graph, made))
 
@@ -108,11 +109,10 @@ def files_of(model: Model, made: Library) -> dict[str, bytes]:
 def explained(model: Model) -> list[Explained]:
     """What each step computes, and by what."""
     found = []
-    for step in model.steps:
+    for step in kernel_steps(model.steps):
         product = isinstance(step.work, Problem)
-        work = str(step.work) if isinstance(step.work, Problem) else str(step.work.program)
         flops = step.work.flops if isinstance(step.work, Problem) else 0
-        found.append(Explained(step.node, work, product, flops, step.unfused))
+        found.append(Explained(step.node, step.text, product, flops, step.unfused))
     return found
 
 
