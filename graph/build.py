@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from graph.library import Library, library
 from graph.model.fuse import fused_maps
 from graph.model.group import grouped_maps, is_map
 from graph.model.language import Model, ModelError
+from graph.model.regions import in_blocks, kernel_steps
 from tiling.problem import Problem
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ def compile_model(
         raise ModelError(f"threads={threads!r} must be a whole number of at least 1")
     proto, stem = (load(model), Path(model).stem) if isinstance(model, (str, os.PathLike)) else (model, "model")
     graph = fused(read(proto, dims, known))
-    kernels = kernels_of(graph.steps, threads, tune, budget, progress)
+    kernels = kernels_of(tuple(kernel_steps(graph.steps)), threads, tune, budget, progress)
     made = library(graph, kernels, name or c_name(stem), threads)
     return CompiledModel.of_files(files_of(graph, made))
 
@@ -75,7 +77,10 @@ def compile_model(
 def fused(model: Model) -> Model:
     """The model with its maps in the products before them, else in the programs after them."""
     # An activation of several nodes reads a product's output several times: as one program it reads it once.
-    return grouped_maps(fused_maps(grouped_maps(fused_maps(model), is_map)))
+    joined = partial(grouped_maps, readers=is_map)
+    for change in (fused_maps, joined, fused_maps, grouped_maps):
+        model = in_blocks(change, model)
+    return model
 
 
 def c_name(text: str) -> str:
@@ -114,11 +119,10 @@ def files_of(model: Model, made: Library) -> dict[str, bytes]:
 def explained(model: Model) -> list[Explained]:
     """What each step computes, and by what."""
     found = []
-    for step in model.steps:
+    for step in kernel_steps(model.steps):
         product = isinstance(step.work, Problem)
-        work = str(step.work) if isinstance(step.work, Problem) else str(step.work.program)
         flops = step.work.flops if isinstance(step.work, Problem) else 0
-        found.append(Explained(step.node, work, product, flops, step.unfused))
+        found.append(Explained(step.node, step.text, product, flops, step.unfused))
     return found
 
 

@@ -42,7 +42,7 @@ def kernels_of(
 
     Raises what `search.kernel_for` raises.
     """
-    works = list(dict.fromkeys(step.work for step in steps))
+    works = [work for work in dict.fromkeys(step.work for step in steps) if isinstance(work, (Problem, Sized))]
     products = [work for work in works if isinstance(work, Problem)]
     # The largest first: what is known of them is worth most if the search is ended.
     products.sort(key=lambda problem: -problem.flops)

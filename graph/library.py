@@ -17,8 +17,9 @@ import jinja2
 
 from cpu.runtime.numbers import ELEMENTS
 from graph.kernels import Kernel
-from graph.model.language import Model, ModelError, Step
+from graph.model.language import Branch, Copy, Loop, Model, ModelError, Step
 from graph.model.memory import Life, Plan, aligned, plan
+from graph.model.regions import every, kernel_steps, spans
 from tiling.problem import Problem
 from tiling.program.infer import Array, Sized
 
@@ -82,6 +83,8 @@ class _Layout:
         # What a caller hands over, by the array that lies there. Names of models are no names of C.
         self.given = {input_: f"input_{place}" for place, input_ in enumerate(model.inputs)}
         self.results: dict[str, str] = {}
+        self.laps = 0  # kernels whose seconds a timed call notes
+        self.turns: dict[str, str] = {}  # the C name of each loop's number of the turn
         self.copied: list[tuple[str, str]] = []
         for place, output in enumerate(model.outputs):
             root = model.root(output)
@@ -94,18 +97,19 @@ class _Layout:
         self.arena = plan(self.lives())
 
     def kernel(self, step: Step) -> Kernel:
+        assert isinstance(step.work, (Problem, Sized))
         return self.kernels[step.work]
 
     def weight_places(self) -> tuple[dict[tuple[str, str], Weight], int]:
         """A place in the file of weights for each constant that is read, packed where a product reads it."""
         wanted: dict[tuple[str, str], int] = {}
-        for step in self.model.steps:
-            kernel = self.kernel(step)
+        for step in every(self.model.steps):
             for place, name in enumerate(step.inputs):
                 root = self.model.root(name)
-                if root not in self.model.constants:
+                if root not in self.model.constants or isinstance(step.work, (Branch, Loop)):
                     continue
-                if isinstance(step.work, Problem) and place == 1:
+                if isinstance(step.work, Problem) and place == 1 and not self.packs(step):
+                    kernel = self.kernel(step)
                     wanted[root, kernel.symbol] = 4 * kernel.packed
                 else:
                     wanted[root, ""] = bytes_of(self.model.arrays[root])
@@ -121,49 +125,85 @@ class _Layout:
 
     def lives(self) -> list[Life]:
         """When each array in between lives, and the memory for weights that are packed during the call."""
-        model, first, last = self.model, {}, {}
-        for number, step in enumerate(model.steps):
-            for name in step.outputs:
-                first[model.root(name)] = last[model.root(name)] = number
-            for name in step.inputs:
-                if model.root(name) in first:
-                    last[model.root(name)] = number
-        end = len(model.steps)
+        model = self.model
+        found = {root: span for root, span in spans(model).items() if root not in self.results}
+        positions = tuple(every(model.steps))
         for output, _ in self.copied:
-            if model.root(output) in first:
-                last[model.root(output)] = end
-        lives = [
-            Life(name, bytes_of(model.arrays[name]), first[name], last[name])
-            for name in first
-            if name not in self.results
-        ]
-        for number, step in enumerate(model.steps):
+            root = model.root(output)
+            if root in found:
+                found[root] = found[root][0], len(positions)
+        lives = [Life(name, bytes_of(model.arrays[name]), *span) for name, span in found.items()]
+        for number, step in enumerate(positions):
             if self.packs(step):
                 lives.append(Life(_panel(number), 4 * self.kernel(step).packed, number, number))
         return lives
 
     def packs(self, step: Step) -> bool:
         """Whether a product's second factor is computed, so that it is packed during the call."""
-        return isinstance(step.work, Problem) and self.model.root(step.inputs[1]) not in self.model.constants
+        return isinstance(step.work, Problem) and self.model.known(step.inputs[1]) is None
 
     def address(self, name: str, packed: str = "") -> str:
         """Where an array lies, as C text without a type."""
-        root = self.model.root(name)
+        *_, root = chain = self.model.chain(name)
         if root in self.model.constants:
-            return f"weights + {self.weights[root, packed].offset}"
-        if root in self.results:
-            return self.results[root]
-        if root in self.given:
-            return self.given[root]
-        return f"arena + {self.arena.offsets[root]}"
+            whole = f"weights + {self.weights[root, packed].offset}"
+        elif root in self.results or root in self.given:
+            whole = self.results.get(root) or self.given[root]
+        else:
+            whole = f"arena + {self.arena.offsets[root]}"
+        slices = [(each, self.model.slices[each]) for each in chain if each in self.model.slices]
+        if not slices:
+            return whole
+        text = f"(const char *)({whole})"
+        for part, slice_ in slices:
+            turn = self.turns[slice_.turn]
+            text += f" + {f'({slice_.count - 1} - {turn})' if slice_.backward else turn} * "
+            text += f"{bytes_of(self.model.arrays[part])}"
+        return text
+
+    def lines(self, steps: tuple[Step, ...], position: int = 0) -> list[str]:
+        """The lines of a block whose first step has this position."""
+        found = []
+        for step in steps:
+            found += self.region(position, step) if isinstance(step.work, (Branch, Loop)) else self.call(position, step)
+            position += sum(1 for _ in every((step,)))
+        return found
+
+    def region(self, position: int, step: Step) -> list[str]:
+        """The lines of a branch or a loop."""
+        work, head = step.work, f"/* {' '.join(step.node.split())} */".replace("*/ */", "* / */")
+        if isinstance(work, Branch):
+            otherwise = position + 1 + sum(1 for _ in every(work.then))
+            return [
+                head,
+                f"if (*(const {ELEMENTS['bool'].c} *)({self.address(work.condition)})) {{",
+                *_indented(self.lines(work.then, position + 1)),
+                "} else {",
+                *_indented(self.lines(work.otherwise, otherwise)),
+                "}",
+            ]
+        assert isinstance(work, Loop)
+        turn = self.turns[work.turn] = f"turn_{position}"
+        turns = work.turns if isinstance(work.turns, int) else f"*(const int64_t *)({self.address(work.turns)})"
+        bound = f"{turn} < {turns}"
+        if work.going:
+            bound += f" && *(const {ELEMENTS['bool'].c} *)({self.address(work.going)})"
+        count = [f"*(int64_t *)({self.address(work.counter)}) = {turn};"] if work.counter else []
+        body = _indented([*count, *self.lines(work.body, position + 1)])
+        return [head, f"for (int64_t {turn} = 0; {bound}; ++{turn}) {{", *body, "}"]
 
     def call(self, number: int, step: Step) -> list[str]:
-        """The lines of a step."""
+        """The lines of a kernel or a copy."""
+        if isinstance(step.work, Copy):
+            source, target = self.address(step.inputs[0]), self.address(step.outputs[0])
+            size = bytes_of(self.model.arrays[step.outputs[0]])
+            return [f"memcpy((void *)({target}), {source}, {size});"]
         kernel = self.kernel(step)
-        lines = [f"/* {_comment(step)} */"]
+        lines, lap = [f"/* {_comment(step)} */"], f"lap(seconds, {self.laps}, &since);"
+        self.laps += 1
         if not isinstance(step.work, Problem):
             places = [self.address(name) for name in (*step.inputs, *step.outputs)]
-            return [*lines, f"outside |= {kernel.symbol}({_arguments(kernel, places)});"]
+            return [*lines, f"outside |= {kernel.symbol}({_arguments(kernel, places)});", lap]
         x, w, *rest = step.inputs
         packed = self.address(w, kernel.symbol)
         if self.packs(step):
@@ -171,15 +211,14 @@ class _Layout:
             lines.append(f"{kernel.symbol}_pack((const float *)({packed}), (float *)({panel}));")
             packed = panel
         places = [self.address(x), packed, self.address(step.outputs[0]), *map(self.address, rest)]
-        return [*lines, f"{kernel.symbol}({_arguments(kernel, places)});"]
+        return [*lines, f"{kernel.symbol}({_arguments(kernel, places)});", lap]
 
     def whole(self) -> Library:
         model = self.model
-        copies = [
-            f"memcpy({result}, {self.address(output)}, {bytes_of(model.arrays[output])});"
-            for output, result in self.copied
-        ]
-        kernels = tuple(dict.fromkeys(self.kernel(step) for step in model.steps))
+        lines = self.lines(model.steps)
+        for output, result in self.copied:
+            lines += [f"memcpy({result}, {self.address(output)}, {bytes_of(model.arrays[output])});"]
+        kernels = tuple(dict.fromkeys(self.kernel(step) for step in kernel_steps(model.steps)))
         inputs = tuple(model.arrays[name] for name in model.inputs)
         outputs = tuple(model.arrays[name] for name in model.outputs)
         parameters = [
@@ -196,8 +235,8 @@ class _Layout:
             "declarations": [line for kernel in kernels for line in _declarations(kernel)],
             "symbols": [kernel.symbol for kernel in kernels],
             "arguments": [parameter.rpartition("*")[2] for parameter in parameters],
-            "steps": [self.call(number, step) for number, step in enumerate(model.steps)],
-            "copies": copies,
+            "lines": lines,
+            "laps": self.laps,
             "threads": self.threads,
             "input_bytes": [bytes_of(array) for array in inputs],
             "output_bytes": [bytes_of(array) for array in outputs],
@@ -228,9 +267,12 @@ def _panel(number: int) -> str:
     return f"\0{number}"
 
 
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
 def _comment(step: Step) -> str:
-    work = str(step.work) if isinstance(step.work, Problem) else str(step.work.program)
-    text = f"{step.node}: {work}".replace("*/", "* /").replace("/*", "/ *")
+    text = f"{step.node}: {step.text}".replace("*/", "* /").replace("/*", "/ *")
     return " ".join(text.split())
 
 

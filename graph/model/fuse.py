@@ -61,7 +61,8 @@ def _with_consumer(model: Model, place: int) -> Model | Stopped:
         return Stopped(f"{len(readers)} steps read its output")
     reader = model.steps[readers[0]]
     if not isinstance(reader.work, Sized):
-        return Stopped("a product reads its output")
+        reading = "product" if isinstance(reader.work, Problem) else type(reader.work).__name__.lower()
+        return Stopped(f"a {reading} reads its output")
     assert isinstance(step.work, Problem)
     found = _epilogue(model, step, reader)
     if isinstance(found, Stopped):
@@ -184,7 +185,7 @@ class _Reading:
         if axes is None:
             return Stopped(f"{part} lies along other axes than the product")
         if not axes:
-            known = self.model.constants.get(self.model.root(name))
+            known = self.model.known(name)
             return (
                 Stopped(f"{part} is one computed number") if known is None else NumberValue(float(known.reshape(-1)[0]))
             )

@@ -2,7 +2,8 @@
 
     Model(inputs, outputs, arrays, constants, views, steps)
 
-A step is a program (`tiling.program`) or a product (`tiling.problem`). All shapes are known. Every array has a name.
+A step is a program (`tiling.program`), a product (`tiling.problem`), a copy, or a region: a branch or a loop with steps
+of its own. All shapes are known. Every array has a name.
 """
 
 from __future__ import annotations
@@ -21,19 +22,66 @@ class ModelError(ValueError):
 
 
 @dataclass(frozen=True)
-class Step:
-    """What one kernel computes.
+class Copy:
+    """The input's bytes as they are. Only copies write what lives longer than the block that they stand in."""
 
-    node: the name of the model's node, for readers. work: a program, or a product of f32. inputs: arrays in the order
-    of the work's own; of a product x, w, and those of its epilogue. outputs: arrays in the order in which the work
-    writes them. unfused: what keeps the next step out of a product's epilogue; "" for a program.
+
+@dataclass(frozen=True)
+class Branch:
+    """Two blocks, of which a call computes one. condition: an array of one bool."""
+
+    condition: str
+    then: tuple[Step, ...]
+    otherwise: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A block that is computed again and again.
+
+    turn: the name of this loop's number of the turn, from 0, by which slices go. turns: how many, or the array of one
+    s64 that says so. going: an array of one bool, false where no further turn begins; "" where nothing ends the loop
+    early. counter: an array of one s64 that is the number of the turn; "" where no step reads it. kept: the arrays that
+    outlive a turn, which are written by copies.
+    """
+
+    turn: str
+    body: tuple[Step, ...]
+    turns: int | str
+    going: str
+    counter: str
+    kept: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One of `count` equal parts of an array: that of a loop's turn, counted from the end if backward."""
+
+    turn: str
+    count: int
+    backward: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one kernel, copy or region computes.
+
+    node: the name of the model's node, for readers. inputs: arrays in the order of the work's own; of a product x, w,
+    and those of its epilogue; of a region all that it reads of others. outputs: arrays in the order in which the work
+    writes them; of a region those that outlive it. unfused: what keeps the next step out of a product's epilogue; ""
+    for others.
     """
 
     node: str
-    work: Sized | Problem
+    work: Sized | Problem | Copy | Branch | Loop
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     unfused: str = ""
+
+    @property
+    def text(self) -> str:
+        """What it computes."""
+        return str(self.work.program if isinstance(self.work, Sized) else self.work)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +90,7 @@ class Model:
 
     inputs, outputs: names, in the order of a call. arrays: every array that is read or written, by name. constants:
     arrays whose numbers are known. views: arrays that share the memory of another one, in the same order of elements.
+    slices: the views that are a part of the other one only.
     """
 
     name: str
@@ -53,9 +102,20 @@ class Model:
     steps: tuple[Step, ...]
     # Dims that had no extent in the file, and what they were bound to.
     dims: Mapping[str, int] = field(default_factory=dict)
+    slices: Mapping[str, Slice] = field(default_factory=dict)
 
     def root(self, name: str) -> str:
         """The array whose memory an array lies in."""
-        while name in self.views:
-            name = self.views[name]
-        return name
+        return self.chain(name)[-1]
+
+    def chain(self, name: str) -> tuple[str, ...]:
+        """The array, what it is a view of, and so on to its root."""
+        found = [name]
+        while found[-1] in self.views:
+            found.append(self.views[found[-1]])
+        return tuple(found)
+
+    def known(self, name: str) -> np.ndarray | None:
+        """The numbers that an array's memory holds, where they are known; None too for a part of a known array."""
+        sliced = any(each in self.slices for each in self.chain(name))
+        return None if sliced else self.constants.get(self.root(name))

@@ -20,8 +20,9 @@ import onnx.inliner
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from graph.model.language import Model, ModelError, Step
+from graph.model.language import Model, ModelError, Slice, Step
 from graph.model.node import Made, Node, Product, Text, Unsupported, View
+from graph.onnx.control import control
 from graph.operators import OPERATORS
 from tiling.problem import ProblemError
 from tiling.program.infer import Array, sized
@@ -91,6 +92,7 @@ class _Reading:
     arrays: dict[str, Array] = field(default_factory=dict)
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     views: dict[str, str] = field(default_factory=dict)
+    slices: dict[str, Slice] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
 
     def model(self, graph: onnx.GraphProto) -> Model:
@@ -114,8 +116,9 @@ class _Reading:
         for name in outputs:
             if name not in self.arrays:
                 raise ModelError(f"output {name} is computed by no node")
+        steps = tuple(self.steps)
         model = Model(
-            graph.name, inputs, outputs, self.arrays, self.constants, self.views, tuple(self.steps), self.dims
+            graph.name, inputs, outputs, self.arrays, self.constants, self.views, steps, self.dims, self.slices
         )
         return _needed(model)
 
@@ -165,13 +168,10 @@ class _Reading:
             raise Unsupported(
                 f"node {name} ({proto.domain}.{proto.op_type}): no operator of {proto.domain} is supported"
             )
-        graphs = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
-        if any(attribute.type in graphs for attribute in proto.attribute):
-            raise Unsupported(f"node {name} ({proto.op_type}): control flow is not supported yet")
         for given in proto.input:
             if given and given not in self.arrays:
                 raise ModelError(f"node {name} ({proto.op_type}) reads {given}, which nothing computes")
-        if self.folded(proto):
+        if control(self, proto, name) or self.folded(proto):
             return
         node = self.seen(proto, name)
         if proto.op_type not in OPERATORS:
