@@ -22,7 +22,8 @@ from tiling.program.language import Access, Dim, Expression, Number, Reduce, Sta
 Numbers = NDArray[Any]
 
 NUMPY: dict[str, Any] = {dtype: np.float64 for dtype in FLOATS}
-NUMPY |= {"s64": np.int64, "s32": np.int32, "s8": np.int8, "u8": np.uint8, "bool": np.bool_}
+NUMPY |= {"s64": np.int64, "s32": np.int32, "s16": np.int16, "s8": np.int8, "bool": np.bool_}
+NUMPY |= {"u64": np.uint64, "u32": np.uint32, "u16": np.uint16, "u8": np.uint8}
 
 
 def evaluate(program: Sized, inputs: Mapping[str, Numbers]) -> dict[str, Numbers]:
@@ -31,7 +32,7 @@ def evaluate(program: Sized, inputs: Mapping[str, Numbers]) -> dict[str, Numbers
     for statement, array in zip(program.program.statements, program.assigned):
         with np.errstate(all="ignore"):
             found = _Points(program.extents, statement, arrays).value()
-        arrays[array.name] = np.broadcast_to(found, array.shape).astype(NUMPY[array.dtype])
+        arrays[array.name] = _cast(np.broadcast_to(found, array.shape), array.dtype)
     return {array.name: arrays[array.name] for array in program.assigned}
 
 
@@ -44,7 +45,14 @@ def rounded(values: Numbers, dtype: str) -> Numbers:
 
 
 def _stored(values: Numbers, dtype: str) -> Numbers:
-    return rounded(values.astype(NUMPY[dtype]), dtype)
+    return rounded(_cast(values, dtype), dtype)
+
+
+def _cast(values: Numbers, dtype: str) -> Numbers:
+    """Numbers in NumPy's dtype. Those of u64 are Python's, of any length, and wrap around here."""
+    if values.dtype == object and dtype not in FLOATS:
+        values = (values & (2**64 - 1)).astype(np.uint64)
+    return values.astype(NUMPY[dtype])
 
 
 class _Points:
@@ -83,7 +91,7 @@ class _Points:
     def element(self, access: Access) -> Numbers:
         array = self.arrays[access.array]
         if array.dtype.kind in "iu":
-            array = array.astype(np.int64)
+            array = array.astype(object if array.dtype == np.uint64 else np.int64)
         at = np.broadcast_arrays(*(self.at(index) for index in access.at)) if access.at else []
         inside = np.asarray(True)
         for index, extent in zip(at, array.shape):
@@ -114,7 +122,12 @@ _MEANING: dict[str, Callable[..., Any]] = {
     **{"neg": np.negative, "abs": np.abs, "sign": np.sign},
     **{"floor": np.floor, "ceil": np.ceil, "round": np.rint},
     **{"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": lambda v: 1 / np.sqrt(v), "pow": np.power},
-    **{"sin": np.sin, "cos": np.cos, "tanh": np.tanh, "erf": erf},
+    **{"sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "erf": erf},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{"expm1": np.expm1, "log1p": np.log1p},
+    **{"bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor, "bitnot": np.invert},
+    "shl": lambda a, b: np.where(b < 64, a << np.minimum(b, 63), 0),
+    "shr": lambda a, b: a >> np.minimum(b, 63),
     "relu": lambda v: np.maximum(v, 0),
     "relu6": lambda v: _clamp(v, 0, 6),
     "leaky_relu": lambda v, slope: np.where(v > 0, v, v * slope),
@@ -126,7 +139,7 @@ _MEANING: dict[str, Callable[..., Any]] = {
     "gelu_tanh": lambda v: v * _sigmoid(2 * np.sqrt(2 / np.pi) * (v + 0.044715 * v**3)),
     "clamp": _clamp,
     "where": np.where,
-    **{dtype: lambda v, dtype=dtype: rounded(v.astype(NUMPY[dtype]), dtype) for dtype in NUMPY},
+    **{dtype: lambda v, dtype=dtype: _stored(v, dtype) for dtype in NUMPY},
 }
 
 _REDUCE: dict[str, Callable[[Numbers, tuple[int, ...]], Any]] = {

@@ -31,6 +31,10 @@ ELEMENTS = {
     "f16": Element("_Float16", np.dtype(np.float16)),
     "f64": Element("double", np.dtype(np.float64)),
     "s64": Element("int64_t", np.dtype(np.int64)),
+    "u64": Element("uint64_t", np.dtype(np.uint64)),
+    "u32": Element("uint32_t", np.dtype(np.uint32)),
+    "s16": Element("int16_t", np.dtype(np.int16)),
+    "u16": Element("uint16_t", np.dtype(np.uint16)),
     "bool": Element("uint8_t", np.dtype(np.bool_)),
 }
 

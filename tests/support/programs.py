@@ -53,7 +53,7 @@ PRODUCTS = {
 EXACT = ("add", "sub", "mul", "min", "max", "neg", "abs", "sign", "floor", "ceil", "round", "relu", "clamp", "where")
 TRUTHS = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not")
 REDUCED = ("sum", "max", "min", "any", "all", "argmax", "argmin")
-DTYPES = ("f32", "f32", "f32", "f64", "f16", "bf16", "s64", "s32", "s8", "u8", "bool")
+DTYPES = ("f32", "f32", "f32", "f64", "f16", "bf16", "s64", "s32", "s8", "u8", "s16", "u16", "u32", "bool")
 
 
 def random_program(random: Random) -> Sized:
@@ -90,7 +90,7 @@ def inputs_of(program: Sized, random: Random) -> dict[str, np.ndarray]:
     drawn = np.random.default_rng(random.randrange(2**32))
     arrays = {}
     for array in program.inputs:
-        low, high = (0, 3) if array.name == "t" or array.dtype in ("u8", "bool") else (-2, 3)
+        low, high = (0, 3) if array.name == "t" or array.dtype[0] in "ub" else (-2, 3)
         arrays[array.name] = drawn.integers(low, 2 if array.dtype == "bool" else high, array.shape)
     return arrays
 

@@ -147,7 +147,26 @@ _CASTS: dict[str, Callable[[Number], Number]] = {
     **{"f32": np.float32, "f64": np.float64, "f16": np.float16, "bool": np.bool_},
     **{"s64": lambda v: np.asarray(v).astype(np.int64)[()], "s32": lambda v: np.asarray(v).astype(np.int32)[()]},
     **{"s8": lambda v: np.asarray(v).astype(np.int8)[()], "u8": lambda v: np.asarray(v).astype(np.uint8)[()]},
+    **{"s16": lambda v: np.asarray(v).astype(np.int16)[()], "u16": lambda v: np.asarray(v).astype(np.uint16)[()]},
+    **{"u32": lambda v: np.asarray(v).astype(np.uint32)[()], "u64": lambda v: np.asarray(v).astype(np.uint64)[()]},
 }
+
+
+def _bits(v: Number) -> int:
+    """The bits of a number."""
+    return 8 * np.asarray(v).dtype.itemsize
+
+
+def _shl(a: Number, b: Number) -> Number:
+    """a shifted up. Nothing is left of it where b is as many bits as it has."""
+    return np.where(b < _bits(a), a << (b & _as(b, _bits(a) - 1)), _as(a, 0))[()]
+
+
+def _shr(a: Number, b: Number) -> Number:
+    """a shifted down. Its sign alone is left of it where b is as many bits as it has."""
+    most = _as(b, _bits(a) - 1)
+    return np.where(b > most, a >> most >> _as(b, 1), a >> (b & most))[()]
+
 
 FUNCTIONS: dict[str, Callable[..., Number]] = {
     "add": lambda a, b: a + b,
@@ -166,6 +185,10 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "clamp": _clamp,
     "exp": np.exp,
     "tanh": np.tanh,
+    **{name: getattr(np, name) for name in ("expm1", "log1p", "tan", "sinh", "cosh")},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{"bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor, "bitnot": np.invert},
+    **{"shl": _shl, "shr": _shr},
     "sigmoid": _sigmoid,
     "silu": lambda v: v * _sigmoid(v),
     "gelu": lambda v: v / 2 * (1 + np.vectorize(erf)(v / sqrt(2))),
@@ -218,5 +241,6 @@ def neutral(function: str, dtype: str) -> float:
     if function not in ("max", "min"):
         return 1 if function in ("mul", "and") else 0
     ends = {"bool": (0, 1), "s32": (-(1 << 31), (1 << 31) - 1), "s64": (-(1 << 63), (1 << 63) - 1)}
+    ends |= {"u64": (0, (1 << 64) - 1)}
     least, most = ends.get(dtype, (-inf, inf))
     return least if function == "max" else most

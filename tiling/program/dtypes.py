@@ -1,7 +1,7 @@
 """The dtypes of programs: in which one values meet, and what a statement gives.
 
-f16 and bf16, s8 and u8 are how numbers are stored: they are computed in f32, and in s32. A truth is bool; arithmetic
-takes it for 0 or 1.
+f16 and bf16, and whole numbers below 32 bits, are how numbers are stored: they are computed in f32, and in s32; u32 is
+computed in s64. A truth is bool; arithmetic takes it for 0 or 1.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from tiling.program.functions import FUNCTIONS, REAL, SAME, TRUTH
 from tiling.program.language import Access, Dim, Expression, Number, Reduce, Statement
 
-WIDTH = {"bool": 1, "u8": 1, "s8": 1, "s32": 4, "s64": 8, "f16": 2, "bf16": 2, "f32": 4, "f64": 8}  # bytes
+WIDTH = {"bool": 1, "u8": 1, "s8": 1, "f16": 2, "bf16": 2, "f32": 4, "f64": 8}  # bytes
+WIDTH |= {"s16": 2, "u16": 2, "s32": 4, "u32": 4, "s64": 8, "u64": 8}
 FLOATS = ("f16", "bf16", "f32", "f64")
-INTEGERS = ("s64", "s32", "s8", "u8")
+INTEGERS = ("s64", "u64", "s32", "u32", "s16", "u16", "s8", "u8")
+_COMPUTED_IN = {"f16": "f32", "bf16": "f32", "u32": "s64"} | dict.fromkeys(("s8", "u8", "s16", "u16"), "s32")
 WHOLE, FRACTION = "whole", "fraction"  # of numbers in the text, which take the dtype of what they meet
 
 
@@ -60,7 +62,9 @@ def promoted(left: str, right: str) -> str:
         return floats[0]
     if floats:
         return "f32" if WIDTH[left] == WIDTH[right] else max(floats, key=WIDTH.__getitem__)
-    return "s32" if WIDTH[left] == WIDTH[right] else max(left, right, key=WIDTH.__getitem__)
+    if WIDTH[left] == WIDTH[right]:
+        return "s64" if WIDTH[left] >= WIDTH["s32"] else "s32"
+    return max(left, right, key=WIDTH.__getitem__)
 
 
 def real(dtype: str) -> str:
@@ -72,7 +76,7 @@ def real(dtype: str) -> str:
 
 def computed_in(dtype: str) -> str:
     """The dtype in which a value of a stored dtype is computed."""
-    return {"f16": "f32", "bf16": "f32", "s8": "s32", "u8": "s32"}.get(dtype, dtype)
+    return _COMPUTED_IN.get(dtype, dtype)
 
 
 def summed_in(kind: str, met: str) -> str:
@@ -81,7 +85,7 @@ def summed_in(kind: str, met: str) -> str:
         return "bool"
     if kind == "mean":
         return real(met)
-    return "s64" if kind in ("sum", "prod") and met not in FLOATS else met
+    return "s64" if kind in ("sum", "prod") and met not in (*FLOATS, "u64") else met
 
 
 def _reduced(kind: str, dtype: str) -> str:
@@ -91,7 +95,7 @@ def _reduced(kind: str, dtype: str) -> str:
         return "s64"
     if kind == "mean":
         return real(dtype)
-    return "s64" if kind in ("sum", "prod") and dtype not in (*FLOATS, FRACTION) else dtype
+    return "s64" if kind in ("sum", "prod") and dtype not in (*FLOATS, FRACTION, "u64") else dtype
 
 
 def met_in(value: Expression, dtypes: Mapping[str, str], wanted: str) -> str:

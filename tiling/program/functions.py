@@ -23,12 +23,18 @@ class Function:
 
 _UNARY = ("neg", "abs", "sign", "floor", "ceil", "round", "relu", "relu6")
 _REAL = (
-    *("exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf"),
+    *("exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "tanh", "erf"),
+    *("asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"),
     *("sigmoid", "silu", "gelu", "gelu_tanh", "hardsigmoid", "hardswish"),
 )
 
+# Of whole numbers alone. A shift by 64 or more leaves 0, or the sign of what is shifted down.
+BITWISE = ("bitand", "bitor", "bitxor", "bitnot", "shl", "shr")
+_CASTS = ("f32", "f64", "f16", "bf16", "s64", "u64", "s32", "u32", "s16", "u16", "s8", "u8", "bool")
+
 FUNCTIONS = {
     **{name: Function(2) for name in ("add", "sub", "mul", "floordiv", "mod", "min", "max")},
+    **{name: Function(1 if name == "bitnot" else 2) for name in BITWISE},
     **{name: Function(2, TRUTH) for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or")},
     **{name: Function(1) for name in _UNARY},
     **{name: Function(1, REAL) for name in _REAL},
@@ -37,7 +43,7 @@ FUNCTIONS = {
     "clamp": Function(3),
     "where": Function(3, choice=True),
     # A cast rounds to the nearest number, and a float to a whole number towards zero. bool is whether it is not 0.
-    **{name: Function(1, name) for name in ("f32", "f64", "f16", "bf16", "s64", "s32", "s8", "u8", "bool")},
+    **{name: Function(1, name) for name in _CASTS},
 }
 
 # Operators as they are written, and how tightly each binds.

@@ -19,7 +19,8 @@ from math import prod
 
 from tiling.loops.index import Index, Range, constant, variable
 from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR
-from tiling.program.dtypes import FLOATS, INTEGERS, computed_in, given_by
+from tiling.program.dtypes import FLOATS, FRACTION, INTEGERS, computed_in, dtype_in, given_by
+from tiling.program.functions import BITWISE
 from tiling.program.indices import affine, is_window
 from tiling.program.language import DTYPES, Access, Apply, Dim, Expression, Program, Reduce, Statement, parts
 from tiling.program.names import ProgramError
@@ -326,6 +327,11 @@ class _Sizing:
 
     def check(self, number: int, statement: Statement) -> None:
         """Every index of a statement is a whole number inside its array, or says what counts outside."""
+        for part in parts(statement.expression):
+            if isinstance(part, Apply) and part.function in BITWISE:
+                met = [dtype_in(argument, self.dtypes) for argument in part.arguments]
+                if any(dtype in (*FLOATS, FRACTION) for dtype in met):
+                    raise ProgramError(f"statement {number + 1}: {part} is of a float, and must be of whole numbers")
         for access in statement.accesses:
             where, dtype = f"statement {number + 1}, {access}", self.dtypes[access.array]
             if dtype not in FLOATS and access.outside not in (None, 0, 1):

@@ -15,7 +15,7 @@ from functools import cached_property
 from tiling.program.functions import BINDING, SYMBOLS
 
 REDUCTIONS = ("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin")
-DTYPES = ("f32", "f64", "f16", "bf16", "s64", "s32", "s8", "u8", "bool")
+DTYPES = ("f32", "f64", "f16", "bf16", "s64", "u64", "s32", "u32", "s16", "u16", "s8", "u8", "bool")
 
 
 @dataclass(frozen=True)

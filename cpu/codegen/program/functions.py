@@ -10,6 +10,8 @@ A new function is a row in one of the tables here, unless `cpu.passes.program.de
 
 from __future__ import annotations
 
+import re
+
 from microkernels.tile.forms import Isa
 from microkernels.tile.lanes import shuffle_definition
 from microkernels.tile.transpose import definitions
@@ -18,6 +20,7 @@ from tiling.program.dtypes import WIDTH
 # Elements of arrays, and of vectors, in C. A truth is an int of a lane: 0, or all bits.
 ELEMENT = {"f32": "float", "f64": "double", "f16": "_Float16", "bf16": "uint16_t", "bool": "int"}
 ELEMENT |= {"s64": "int64_t", "s32": "int", "s8": "int8_t", "u8": "uint8_t"}
+ELEMENT |= {"u64": "uint64_t", "u32": "uint32_t", "s16": "int16_t", "u16": "uint16_t"}
 LANE = WIDTH | {"bool": 4}  # bytes of a lane
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|"}
@@ -27,12 +30,14 @@ BEFORE = {"neg": "-", "not": "~"}
 SHARED = {"max": (), "min": (), "abs": (), "exp": ("exp_of_sum",), "exp_of_sum": ("expm1_near_0", "min", "max")}
 SHARED |= {"expm1_near_0": (), "tanh": ("expm1_near_0", "max", "min", "abs"), "sigmoid": ("exp", "abs")}
 SHARED |= {"silu": ("sigmoid",), "gelu": ("exp_of_sum", "abs", "min"), "gelu_tanh": ("sigmoid",)}
-SHARED |= {"erf": ("exp", "abs", "min"), "log": ()}
+SHARED |= {"erf": ("exp", "abs", "min"), "log": (), "log1p": ("log",), "expm1": ("exp", "expm1_near_0", "min", "max")}
 
 # Lane by lane: the expression of a lane a, or of two, a and b. {f} is the suffix of the C library for floats.
 LANE_BY_LANE = {name: f"__builtin_{name}{{f}}(a)" for name in ("sqrt", "floor", "ceil")}
 LANE_BY_LANE |= {"round": "__builtin_rint{f}(a)", "pow": "pow{f}(a, b)"}
-LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("exp", "log", "sin", "cos", "tanh", "erf")}
+LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("exp", "expm1", "log", "log1p", "tanh", "erf")}
+LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("sin", "cos", "tan", "asin", "acos", "atan")}
+LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("sinh", "cosh", "asinh", "acosh", "atanh")}
 LANE_BY_LANE |= {"floordiv": "quotient_{dtype}(a, b)", "mod": "remainder_{dtype}(a, b)"}
 # Expressions of vectors a and b. What is not a number stays. A comparison is named, as one of 64 bits is a function.
 EXPRESSION = {
@@ -40,6 +45,9 @@ EXPRESSION = {
     "min": "{where}({lt}, a, b)",
     "abs": "{where}({negative}, -a, a)",
 }
+EXPRESSION |= {"bitand": "a & b", "bitor": "a | b", "bitxor": "a ^ b", "bitnot": "~a"}
+EXPRESSION |= {"shl": "{where}({beyond}, {zero}, a << (b & {most}))", "shr": "a >> {where}({beyond}, {most}, b)"}
+UNSIGNED_EXPRESSION = {"shr": "{where}({beyond}, {zero}, a >> (b & {most}))"}
 FLOAT_EXPRESSION = {"max": "{where}({gt} | {none}, a, b)", "min": "{where}({lt} | {none}, a, b)"}
 
 _SCALARS = {
@@ -60,6 +68,14 @@ static inline {e} remainder_{dtype}({e} a, {e} b)
     const {e} rest = a % b;
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }}""",
+}
+_UNSIGNED_SCALARS = {
+    "quotient": """\
+/* a / b rounded down; 0 where b is 0. */
+static inline {e} quotient_{dtype}({e} a, {e} b) {{ return b ? a / b : 0; }}""",
+    "remainder": """\
+/* What a / b rounded down leaves; 0 where b is 0. */
+static inline {e} remainder_{dtype}({e} a, {e} b) {{ return b ? a % b : 0; }}""",
 }
 _FLOAT_SCALARS = {
     "quotient": """\
@@ -142,15 +158,18 @@ class Definitions:
         elif function in LANE_BY_LANE:
             self.lane_by_lane(function, dtype)
         else:
-            table = EXPRESSION | (FLOAT_EXPRESSION if dtype == "f64" else {})
-            tests = {"gt": ("gt", "b"), "lt": ("lt", "b"), "none": ("ne", "a"), "negative": ("lt", "")}
+            table = EXPRESSION | {"f64": FLOAT_EXPRESSION, "u64": UNSIGNED_EXPRESSION}.get(dtype, {})
+            zero, most = (f"{self.constant(dtype)}({value})" for value in (0, 8 * LANE[dtype] - 1))
+            tests = {"gt": ("gt", "a", "b"), "lt": ("lt", "a", "b"), "none": ("ne", "a", "a")}
+            tests |= {"negative": ("lt", "a", zero), "beyond": ("gt", "b", most)}
             named = {
-                test: self.comparison(which, "a", other or f"{self.constant(dtype)}(0)", dtype)
-                for test, (which, other) in tests.items()
+                test: self.comparison(*compared, dtype)
+                for test, compared in tests.items()
                 if f"{{{test}}}" in table[function]
             }
-            text = table[function].format(where=self.choice(dtype), **named)
-            self.function(function, dtype, "{T} a, {T} b" if ", b)" in text else "{T} a", f"return {text};")
+            text = table[function].format(where=self.choice(dtype), zero=zero, most=most, **named)
+            two = re.search(r"\bb\b", text)
+            self.function(function, dtype, "{T} a, {T} b" if two else "{T} a", f"return {text};")
         return name
 
     def comparison(self, function: str, left: str, right: str, dtype: str) -> str:
@@ -186,7 +205,8 @@ class Definitions:
         text = LANE_BY_LANE[function].format(f=suffix, dtype=dtype)
         scalar = text.partition("_")[0]
         if scalar in _SCALARS:
-            table = _FLOAT_SCALARS if dtype in ("f32", "f64") else _SCALARS
+            tables = {"f32": _FLOAT_SCALARS, "f64": _FLOAT_SCALARS, "u64": _UNSIGNED_SCALARS}
+            table = tables.get(dtype, _SCALARS)
             filled = table[scalar].format(e=ELEMENT[dtype], dtype=dtype, f=suffix)
             self.add((scalar, dtype), filled)
         element, two = ELEMENT[dtype], "b)" in text

@@ -16,7 +16,8 @@ from tiling.loops.language import Apply, Number, Value
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _FLOATS = ("f32", "f64")
-_EIGHT_BITS = ("u8", "s8")
+# Narrow numbers become others by way of those that they are computed in.
+_NARROW = {"u32": "s64"} | dict.fromkeys(("u8", "s8", "u16", "s16"), "s32")
 # Functions of floats that C has in vectors of f32. Of f64 they are made of what the C library has.
 _OWN_F32 = frozenset({"sigmoid", "silu", "gelu", "gelu_tanh"})
 
@@ -39,12 +40,12 @@ def defined(function: str, arguments: tuple[Value, ...], dtype: str) -> Value | 
 def _cast(wanted: str, value: Value, dtype: str) -> Value | None:
     if wanted == dtype:
         return value
-    if wanted == "bool" and dtype in _EIGHT_BITS:
-        return Apply("ne", (Apply("as_s32", (value,)), Number(0, "s32")))
+    if wanted == "bool" and dtype in _NARROW:
+        return Apply("ne", (Apply(f"as_{_NARROW[dtype]}", (value,)), Number(0, _NARROW[dtype])))
     if wanted == "bool":
         return Apply("ne", (value, Number(0, dtype)))
-    if wanted in _EIGHT_BITS and dtype in _FLOATS:
-        return Apply(f"as_{wanted}", (Apply("as_s32", (value,)),))
+    if wanted in _NARROW and dtype in _FLOATS:
+        return Apply(f"as_{wanted}", (Apply(f"as_{_NARROW[wanted]}", (value,)),))
     return None
 
 

@@ -119,7 +119,7 @@ def literal(number: Number) -> str:
     value = number.value
     if number.dtype not in ("f32", "f64"):
         whole = int(value)  # the least whole number of 64 bits has no text of its own
-        return f"{whole + 1} - 1" if whole == -(1 << 63) else str(whole)
+        return f"{whole + 1} - 1" if whole == -(1 << 63) else f"{whole}{'u' * (whole >= 1 << 63)}"
     if isnan(value) or isinf(value):
         return "NAN" if isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
     # The shortest text of an f32. C would round the text of the double once more, sometimes to another f32.

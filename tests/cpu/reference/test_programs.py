@@ -45,6 +45,16 @@ def run(text, extents=None, dtype="f64", **arrays):
         ("rsqrt(z[i,j])", Z**-0.5),
         ("pow(z[i,j], x[i,j])", Z**X),
         ("sin(x[i,j])", np.sin(X)),
+        *((f"{name}(x[i,j])", getattr(np, name)(X)) for name in ("tan", "sinh", "cosh", "expm1")),
+        ("log1p(z[i,j])", np.log1p(Z)),
+        *((f"a{name}(x[i,j] / 8)", getattr(np, f"arc{name}")(X / 8)) for name in ("sin", "cos", "tan", "sinh", "tanh")),
+        ("acosh(1 + z[i,j])", np.arccosh(1 + Z)),
+        ("bitand(s32(x[i,j]), 3)", X.astype(int) & 3),
+        ("bitor(s32(x[i,j]), 4)", X.astype(int) | 4),
+        ("bitxor(s32(x[i,j]), 5)", X.astype(int) ^ 5),
+        ("bitnot(s32(x[i,j]))", ~X.astype(int)),
+        ("shl(s32(x[i,j]), 2)", X.astype(int) * 4),
+        ("shr(s32(x[i,j]), 1)", X.astype(int) >> 1),
         ("cos(x[i,j])", np.cos(X)),
         ("tanh(x[i,j])", np.tanh(X)),
         ("erf(x[i,j])", special.erf(X)),
@@ -60,7 +70,8 @@ def run(text, extents=None, dtype="f64", **arrays):
         ("s32(x[i,j])", np.trunc(X)),
         ("s64(x[i,j])", np.trunc(X)),
         ("s8(x[i,j])", np.trunc(X)),
-        ("u8(z[i,j])", np.trunc(Z)),
+        ("s16(x[i,j])", np.trunc(X)),
+        *((f"{dtype}(z[i,j])", np.trunc(Z)) for dtype in ("u8", "u16", "u32", "u64")),
         ("bool(x[i,j])", X != 0),
     ],
 )
@@ -129,4 +140,5 @@ def test_a_convolution_is_that_of_the_oracle(shape, stride):
 
 def test_dtypes_are_numpys():
     found = [run(f"x: {dtype}; y[i] = x[i]", x=[1, 0]).dtype for dtype in DTYPES]
-    assert found == [np.float64] * 4 + [np.int64, np.int32, np.int8, np.uint8, np.bool_]
+    whole = [f"{sign}int{bits}" for bits in (64, 32, 16, 8) for sign in ("", "u")]
+    assert found == [np.float64] * 4 + [np.dtype(name) for name in whole] + [np.bool_]

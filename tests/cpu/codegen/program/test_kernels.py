@@ -73,7 +73,10 @@ def test_threads_change_no_bit(isa):
 REAL = {
     **dict.fromkeys(("exp", "tanh", "sigmoid", "silu", "gelu", "gelu_tanh", "erf"), (-20, 20)),
     **dict.fromkeys(("hardsigmoid", "hardswish", "relu", "relu6", "sin", "cos", "floor", "ceil", "round"), (-9, 9)),
-    **dict.fromkeys(("log", "sqrt", "rsqrt"), (0.01, 1e6)),
+    **dict.fromkeys(("log", "sqrt", "rsqrt", "log1p"), (0.01, 1e6)),
+    **dict.fromkeys(("asin", "acos", "atan", "atanh"), (-0.99, 0.99)),
+    **dict.fromkeys(("tan", "sinh", "cosh", "asinh", "expm1"), (-1.5, 1.5)),
+    "acosh": (1, 100),
     **dict.fromkeys(("abs", "sign", "neg"), (-3, 3)),
 }
 
@@ -99,26 +102,73 @@ def test_functions_of_real_numbers(isa, dtype, bits):
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("function, most", [("erf", 2.0), ("log", 1.0)])
+@pytest.mark.parametrize("function, most", [("erf", 2.0), ("log", 1.0), ("log1p", 3.0), ("expm1", 3.0)])
 def test_vectors_of_functions_are_near_to_the_last_place(isa, function, most):
     """Over the whole range, near 0 and near 1, and where there is no number. Errors are those that the text states."""
     random = np.random.default_rng(0)
     bits = random.integers(1, 0x7F800000, 200_000).astype(np.uint32)  # every positive float as likely
     x = np.concatenate([bits.view(np.float32), random.uniform(0, 5, 200_000), random.uniform(0.5, 2, 100_000)])
     x = np.concatenate([x, -x, [0, -0.0, 1e-45, 1e-38, 3e38]]).astype(np.float32)
-    x = np.abs(x) if function == "log" else x
+    x = np.abs(x) if function.startswith("log") else x
     ends = np.array([np.inf, -np.inf, np.nan, -1.0], np.float32)
     program = sized(read(f"y[i] = {function}(x[i])"), {}, {"x": (len(x) + len(ends),)})
     found = outputs(program, isa, {"x": np.concatenate([x, ends])})["y"]
-    with np.errstate(divide="ignore"):
-        wanted = np.vectorize(erf)(x.astype(float)) if function == "erf" else np.log(x.astype(float))
+    with np.errstate(divide="ignore", over="ignore"):
+        wanted = np.vectorize(erf)(x.astype(float)) if function == "erf" else getattr(np, function)(x.astype(float))
+        wanted = np.where(np.abs(wanted) > np.finfo(np.float32).max, np.copysign(np.inf, wanted), wanted)
     known = np.isfinite(wanted)
     places = np.spacing(np.maximum(np.abs(wanted[known]), np.finfo(np.float32).tiny).astype(np.float32))
     assert (np.abs(found[: len(x)][known] - wanted[known]) / places).max() < most
     assert (found[: len(x)][~known] == wanted[~known]).all()
-    special = {"erf": [1, -1, np.nan, -0.84270079], "log": [np.inf, np.nan, np.nan, np.nan]}[function]
+    special = {
+        "erf": [1, -1, np.nan, -0.84270079],
+        "log": [np.inf, np.nan, np.nan, np.nan],
+        "log1p": [np.inf, np.nan, np.nan, -np.inf],
+        "expm1": [np.inf, -1, np.nan, np.expm1(-1)],
+    }[function]
     np.testing.assert_allclose(found[len(x) :], special, rtol=1e-6)
     assert f"{function}f(" not in build_program(program, isa_named(isa)).source
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("dtype", ["s64", "u64", "s32", "u32", "s16", "u16", "s8", "u8"])
+def test_whole_numbers_of_any_width_are_numpys(isa, dtype):
+    """Over the whole range of a dtype, whose results wrap around; of division and shifts too."""
+    kind, random = ELEMENTS[dtype].numpy, np.random.default_rng(1)
+    ends = np.iinfo(kind)
+    a, b = (random.integers(ends.min, ends.max, 500, kind, endpoint=True) for _ in range(2))
+    a[:4], b[:4] = (ends.min, ends.max, 0, 1), (ends.max, ends.min or 1, 1, ends.max)
+    b[b == 0] = 1
+    n = random.integers(0, 70, 500).astype(kind)
+    bits = 8 * kind.itemsize
+    with np.errstate(over="ignore"):
+        wanted = {
+            **{"add": a + b, "sub": a - b, "mul": a * b, "quotient": a // b, "rest": a % b, "max": np.maximum(a, b)},
+            **{"less": a < b, "and": a & b, "or": a | b, "xor": a ^ b, "not": ~a},
+            "up": np.where(n < bits, a << (n % bits), 0),
+            "down": np.where(n < bits, a >> (n % bits), a >> (bits - 1) >> 1),
+        }
+    texts = [
+        "a[i] + b[i]",
+        "a[i] - b[i]",
+        "a[i] * b[i]",
+        "a[i] // b[i]",
+        "a[i] % b[i]",
+        "max(a[i], b[i])",
+        "a[i] < b[i]",
+    ]
+    texts += ["bitand(a[i], b[i])", "bitor(a[i], b[i])", "bitxor(a[i], b[i])", "bitnot(a[i])"]
+    texts += ["shl(a[i], n[i])", "shr(a[i], n[i])"]
+    text = "; ".join(f"y_{name}: {'bool' if name == 'less' else dtype}" for name in wanted)
+    text += "; " + "; ".join(f"{name}: {dtype}" for name in "abn") + "; total: " + dtype + "; total = sum[i] a[i]"
+    text += "".join(f"; y_{name}[i] = {value}" for name, value in zip(wanted, texts))
+    given = {"a": a, "b": b, "n": n}
+    outputs = ("total", *(f"y_{name}" for name in wanted))
+    kernel = build_program(sized(read(text), {}, {name: (500,) for name in given}, outputs=outputs), isa_named(isa), 1)
+    found = kernel(*(given[array.name] for array in kernel.inputs))
+    assert found["total"] == a.sum(dtype=kind)
+    for name, numbers_ in wanted.items():
+        np.testing.assert_array_equal(found[f"y_{name}"], numbers_.astype(found[f"y_{name}"].dtype), err_msg=name)
 
 
 @pytest.mark.parametrize("isa", ISAS)
