@@ -144,44 +144,70 @@ class Worker:
             child.end()
 
 
-def run_all(
-    tasks: Iterable[Task], jobs: int, **options: Any
-) -> Generator[tuple[Task, Any | CandidateError], None, None]:
-    """Runs tasks on ``jobs`` workers at once. Yields (task, result or CandidateError) as they finish.
+Outcomes = Generator[tuple[Task, Any | CandidateError], None, None]
 
-    A task is taken when a worker is free, so the iterable may be endless, or depend on earlier results. ``options`` are
-    Worker's. Closing the iterator early ends the children. Raises what ``Worker.call`` raises, except CandidateError.
+
+class Pool:
+    """``jobs`` workers that run tasks at once. Their children live until `close`: each takes most of a second to start.
+
+    ``options`` are Worker's.
     """
-    if jobs < 1:
-        raise ValueError(f"jobs={jobs} must be at least 1")
-    remaining = iter(tasks)
-    idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
 
-    def run(task: Task) -> Any | CandidateError:
-        worker = idle.get()
-        try:
-            return worker.call(task.function, timeout=task.timeout, **task.arguments)
-        except CandidateError as error:
-            return error
-        finally:
+    def __init__(self, jobs: int, **options: Any) -> None:
+        if jobs < 1:
+            raise ValueError(f"jobs={jobs} must be at least 1")
+        self._jobs, self._options = jobs, options
+        self._workers: list[Worker] = []
+
+    def run(self, tasks: Iterable[Task]) -> Outcomes:
+        """Runs tasks. Yields (task, result or CandidateError) as they finish.
+
+        A task is taken when a worker is free, so the iterable may be endless, or depend on earlier results. Closing the
+        iterator early ends the children. Raises what ``Worker.call`` raises, except CandidateError.
+        """
+        remaining = iter(tasks)
+        self._workers = self._workers or [Worker(**self._options) for _ in range(self._jobs)]
+        idle: queue.LifoQueue[Worker] = queue.LifoQueue()  # who has a child already is taken first
+        for worker in self._workers:
             idle.put(worker)
 
-    # The pool is entered first and left last: by then the children are ended, and no thread waits for one.
-    with contextlib.ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(jobs))
-        for _ in range(jobs):
-            idle.put(stack.enter_context(Worker(**options)))
-        running: dict[Future[Any], Task] = {}
-        while True:
-            for task in remaining:
-                running[pool.submit(run, task)] = task
-                if len(running) == jobs:
-                    break
-            if not running:
-                return
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield running.pop(future), future.result()
+        def call(task: Task) -> Any | CandidateError:
+            worker = idle.get()
+            try:
+                return worker.call(task.function, timeout=task.timeout, **task.arguments)
+            except CandidateError as error:
+                return error
+            finally:
+                idle.put(worker)
+
+        with ThreadPoolExecutor(self._jobs) as threads:
+            running: dict[Future[Any], Task] = {}
+            try:
+                while True:
+                    for task in remaining:
+                        running[threads.submit(call, task)] = task
+                        if len(running) == self._jobs:
+                            break
+                    if not running:
+                        return
+                    done, _ = wait(running, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        yield running.pop(future), future.result()
+            finally:
+                if running:  # before the threads are waited for, and they wait for a child
+                    self.close()
+
+    def close(self) -> None:
+        """Ends the children. The next run starts others."""
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            worker.close()
+
+
+def run_all(tasks: Iterable[Task], jobs: int, **options: Any) -> Outcomes:
+    """Runs tasks on a pool of ``jobs`` workers of their own, as `Pool.run` does."""
+    with contextlib.closing(Pool(jobs, **options)) as pool:
+        yield from pool.run(tasks)
 
 
 class _Child:

@@ -102,8 +102,9 @@ class Twin:
 
     @cached_property
     def _entry(self) -> Any:
-        # Without contraction, sums of reals are the same on every machine. Sums of integers are exact either way.
-        return load(twin_text(self.program), ("-O1", "-ffp-contract=off"), ctypes.CDLL).tilewright_twin
+        # Without contraction, sums of reals are the same on every machine. Sums of integers are exact either way. -Og
+        # takes three quarters of the time of -O1 to compile, and its code is as fast here.
+        return load(twin_text(self.program), ("-Og", "-ffp-contract=off"), ctypes.CDLL).tilewright_twin
 
 
 def run_on_twin(source: Source, *inputs: np.ndarray, seed: int = 0) -> Run:

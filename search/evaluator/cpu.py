@@ -17,7 +17,7 @@ from cpu.kernel.callable import Kernel, build
 from cpu.passes.order import names
 from cpu.runtime.host import fingerprint, host, tiles_given, tiles_refused
 from cpu.runtime.toolchain import CompileError, compile_shared, find_compiler
-from cpu.runtime.worker import CandidateError, Task, Worker, run_all
+from cpu.runtime.worker import CandidateError, Pool, Task, Worker
 from microkernels.scores.catalog import Catalog
 from microkernels.scores.records import load, revision
 from microkernels.tile.forms import Isa
@@ -244,18 +244,19 @@ class CpuEvaluator:
     def __init__(self, job: Callable[[AnyScheme], dict[str, Any]], environment: dict[str, str]) -> None:
         self._job, self._environment = job, environment
         self._worker = Worker(env=environment)
+        self._compilers = Pool(host().cores)
 
     def ready(self) -> None:
         """There is nothing to do: a worker starts in a fraction of a second, and computes the reference later."""
 
     def close(self) -> None:
         self._worker.close()
+        self._compilers.close()
 
     def prepare(self, schemes: Sequence[AnyScheme], patience: float = CANDIDATE_SECONDS) -> dict[str, str]:
         patience = min(patience, CANDIDATE_SECONDS)
         tasks = [Task("cpu.kernel.measure:compiled", patience, self._job(scheme)) for scheme in schemes]
-        outcomes: Any = run_all(tasks, min(len(tasks), host().cores))  # a generator: closing it ends its workers
-        with closing(outcomes):
+        with closing(self._compilers.run(tasks)) as outcomes:
             return {t.arguments["scheme"]: o.reason for t, o in outcomes if isinstance(o, CandidateError)}
 
     def measure(self, scheme: AnyScheme, seconds: float, patience: float = CANDIDATE_SECONDS) -> Timing | str:

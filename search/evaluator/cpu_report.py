@@ -10,6 +10,7 @@ from microkernels.tile.isa import isa_named, lacking
 from search.evaluator.protocol import Details
 from search.space.candidates import Knowledge, predicted
 from search.space.explain import RUNNERS_UP, explain, microseconds
+from search.space.winograd import WinogradCandidate, explain_winograd
 from search.tuner.target import Target
 from search.tuner.tune import AnyScheme
 from tiling.machine import Machine
@@ -44,9 +45,6 @@ def details(scheme: AnyScheme, target: Target, machine: Machine) -> Details:
 
 def explained(scheme: AnyScheme, others: Sequence[AnyScheme], known: Knowledge) -> str:
     """The choice beside the runners-up of its algorithm, and the predicted time of the other algorithm's best."""
-    # scipy is only loaded when there is something to explain
-    from search.space.winograd import WinogradCandidate, explain_winograd
-
     chosen, *rest = predicted([scheme, *others[: 2 * RUNNERS_UP]], known)
     transformed = [other for other in rest if isinstance(other, WinogradCandidate)]
     direct = [other for other in rest if not isinstance(other, WinogradCandidate)]

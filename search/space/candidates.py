@@ -7,15 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from microkernels.scores.catalog import Catalog
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import ranked_op
 from search.cost.cache_conflicts import geometry
+from search.cost.copies import after_copy
+from search.cost.predict import Predictor
+from search.space import space, winograd
 from search.space.layouts import layouts
+from search.space.space import Candidate
 from search.space.strips import with_strips
+from search.space.winograd import WinogradCandidate
 from tiling.access import access_of
 from tiling.machine import Machine
 from tiling.problem import Problem, ProblemError
@@ -25,10 +29,6 @@ from tiling.rewrite.pointwise import along_pixels
 from tiling.rewrite.winograd import Winograd, unsupported_reason
 from tiling.scheme import DotGroup, Scheme
 from tiling.text.notation import parse
-
-if TYPE_CHECKING:
-    from search.space.space import Candidate
-    from search.space.winograd import WinogradCandidate
 
 # How many of the best candidates are also tried with x in strips.
 STRIPPED = 32
@@ -90,17 +90,15 @@ def candidates(problem: Problem, known: Knowledge) -> list[Scheme | Winograd]:
     `search.space.space` and `search.space.winograd` list them. Narrow numbers are searched as dot groups, which are the
     same to tiles and caches. Raises ProblemError as `check_algorithm` does.
     """
-    from search.space.space import shortlist  # scipy is only loaded when there is something to search
-    from search.space.winograd import winograd_candidates
-
     check_algorithm(problem, known.algorithm)
     transformed: list[WinogradCandidate] = []
     direct: tuple[Candidate, ...] = ()
     if known.algorithm != "direct" and not unsupported_reason(problem):
-        transformed = winograd_candidates(problem, known.machine, known.catalog("matmul", False), known.threads)
+        products = known.catalog("matmul", False)
+        transformed = winograd.winograd_candidates(problem, known.machine, products, known.threads)
     if known.algorithm != "winograd":
         ranked = _ranked(problem, known)
-        direct = shortlist(ranked, len(ranked))
+        direct = space.shortlist(ranked, len(ranked))
     # Each algorithm keeps its own order, since `shortlist` does not order by predicted time alone.
     first_transformed = transformed and (
         not direct or transformed[0].prediction.seconds <= direct[0].prediction.seconds
@@ -113,8 +111,6 @@ def candidates(problem: Problem, known: Knowledge) -> list[Scheme | Winograd]:
 
 def predicted(schemes: Sequence[Scheme | Winograd], known: Knowledge) -> list[Candidate | WinogradCandidate]:
     """Any schemes of one problem with their predictions, in the order given."""
-    from search.space import winograd
-
     products = known.catalog("matmul", False)
     forms = [s for s in schemes if isinstance(s, Winograd)]
     transformed = iter(winograd.predicted(forms, known.machine, products, known.threads))
@@ -124,12 +120,8 @@ def predicted(schemes: Sequence[Scheme | Winograd], known: Knowledge) -> list[Ca
 
 def _predicted(schemes: Sequence[Scheme], known: Knowledge) -> list[Candidate]:
     """As `predicted`, for direct convolutions and matrix products."""
-    from search.cost.copies import after_copy
-    from search.cost.predict import Predictor
-    from search.space.space import Candidate, trusted
-
     # Schemes of one problem may have dot groups of different dims and sizes.
-    catalog = lru_cache(lambda dots: trusted(known.catalog(ranked_op(dots), access_of(dots).by_matrix)))
+    catalog = lru_cache(lambda dots: space.trusted(known.catalog(ranked_op(dots), access_of(dots).by_matrix)))
     predictor = lru_cache(lambda dots: Predictor(dots, known.beside(dots), catalog(dots), known.threads))
     in_turn = ((scheme, scheme_in_dot_groups(scheme)) for scheme in schemes)
     return [
@@ -144,16 +136,13 @@ def _block(problem: Problem, isa: Isa) -> DotGroup | None:
 
 def _ranked(problem: Problem, known: Knowledge) -> tuple[Candidate, ...]:
     """Direct candidates in all layouts of x, and the best of them with x in strips, fastest predicted first."""
-    from search.cost.copies import after_copy
-    from search.space import space
-
     dot = _block(problem, known.isa)
     found: list[Candidate] = []
     for dots in layouts(problem, dot):
         catalog = known.catalog(ranked_op(dots), access_of(dots).by_matrix)
         for candidate in space.candidates(dots, known.beside(dots), catalog, known.threads):
             scheme = scheme_from_dot_groups(problem, candidate.scheme, dot)
-            found.append(space.Candidate(scheme, after_copy(candidate.prediction, scheme, known.machine)))
+            found.append(Candidate(scheme, after_copy(candidate.prediction, scheme, known.machine)))
     # The sort is stable: equal candidates of one layout stay in the order of `search.space.space`.
     found.sort(key=space.rounded(found))
     caches = known.machine.caches

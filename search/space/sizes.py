@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 import numpy as np
-from scipy.optimize import minimize
 
 from search.cost.cache_conflicts import geometry
 from tiling.access import access_of
@@ -100,6 +99,9 @@ class Sizer:
 
     def _continuous(self, orders: tuple[tuple[str, ...], ...]) -> np.ndarray:
         """The continuous optimum, as log(pieces) per tiled cache and block."""
+        # scipy takes half a second to load. Whoever only runs, explains or times a given scheme needs none of it.
+        from scipy.optimize import minimize
+
         levels, dims = self.tiled, len(self._blocks)
         shape = (levels, dims)
         most = np.tile(self._most, levels)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu.runtime.worker import CandidateError, OutOfMemory, Task, Worker, WorkerError, run_all
+from cpu.runtime.worker import CandidateError, OutOfMemory, Pool, Task, Worker, WorkerError, run_all
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 60.0
@@ -241,3 +241,30 @@ def test_run_all_without_tasks_or_jobs():
     assert list(run_all([], 2)) == []
     with pytest.raises(ValueError, match="jobs=0"):
         next(run_all([], 0))
+
+
+def processes(pool: Pool, count: int) -> set[int]:
+    task = Task("tests.support.faults:process", PATIENCE, {})
+    return {pid for _, pid in pool.run(Task(task.function, task.timeout, {}) for _ in range(count))}
+
+
+def test_the_children_of_a_pool_outlive_a_run():
+    pool = Pool(2, packages=("tests",))
+    first = processes(pool, 1)
+    assert processes(pool, 1) == first, "whoever has a child is taken before who has none"
+    assert len(processes(pool, 6) | first) <= 2
+    pool.close()
+    assert not any(map(running, first))
+    assert processes(pool, 1) != first
+    pool.close()
+
+
+def test_a_run_of_a_pool_that_is_closed_early_ends_its_children_and_the_next_one_starts_others():
+    pool = Pool(2, packages=("tests",))
+    first = Task("tests.support.faults:process", PATIENCE, {})
+    outcomes = pool.run([first, Task("tests.support.faults:hang", 600, {})])
+    task, pid = next(outcomes)
+    assert task is first
+    outcomes.close()
+    assert not running(pid) and pid not in processes(pool, 2)
+    pool.close()
