@@ -24,11 +24,12 @@ from cpu.runtime.library import load_bytes
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.toolchain import Compiler, compile_shared, find_compiler
 from graph.compiled import RECORD, CompiledModel, Explained
-from graph.kernels import kernels_of
+from graph.kernels import kernels_of, predicted_seconds
 from graph.library import Library, library
 from graph.model.fuse import fused_maps
 from graph.model.group import grouped_maps, is_map
 from graph.model.language import Model, ModelError
+from graph.model.layouts import with_layouts
 from graph.model.regions import in_blocks, kernel_steps
 from tiling.problem import Problem
 
@@ -68,7 +69,7 @@ def compile_model(
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ModelError(f"threads={threads!r} must be a whole number of at least 1")
     proto, stem = (load(model), Path(model).stem) if isinstance(model, (str, os.PathLike)) else (model, "model")
-    graph = fused(read(proto, dims, known))
+    graph = with_layouts(fused(read(proto, dims, known)), predicted_seconds(threads))
     kernels = kernels_of(tuple(kernel_steps(graph.steps)), threads, tune, budget, progress)
     made = library(graph, kernels, name or c_name(stem), threads)
     return CompiledModel.of_files(files_of(graph, made))

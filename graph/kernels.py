@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from graph.model.language import Step
 from search.evaluator import target_of
+from search.evaluator.cpu import cpu_backend
 from search.evaluator.programs import text_of
 from search.generate import kernel_for
 from tiling.problem import Problem
@@ -29,6 +31,17 @@ class Kernel:
     parameters: tuple[str, ...]
     packed: int = 0
     scheme: str = ""
+
+
+def predicted_seconds(threads: int) -> Callable[[Problem], float]:
+    """What the model of data movement expects of the best kernel of a problem."""
+    backend = cpu_backend(threads=threads)
+
+    @cache
+    def seconds(problem: Problem) -> float:
+        return backend.predicted_seconds(backend.candidates(backend.problem(problem))[:1])[0]
+
+    return seconds
 
 
 def kernels_of(

@@ -9,6 +9,7 @@ from typing import SupportsIndex, cast
 from tiling.dtypes import OUTPUT_DTYPE, dtype_of, output_dtype_of
 from tiling.problem import Problem, ProblemError
 from tiling.tensor import Affine, Tensor
+from tiling.value import Apply, Array, Epilogue, Value
 
 # The orders of the axes of x and y. c also stands for y's k.
 LAYOUTS = ("nhwc", "nchw")
@@ -101,7 +102,7 @@ def _outputs(axis: str, size: int, taps: int, stride: int, dilation: int, before
 
 
 def in_layout(problem: Problem, layout: str) -> Problem:
-    """The convolution with the axes of x and y in the order of `layout`. It may have no epilogue yet.
+    """The convolution with the axes of x, of y and of its epilogue's arrays in the order of `layout`.
 
     Raises ProblemError.
     """
@@ -116,7 +117,19 @@ def in_layout(problem: Problem, layout: str) -> Problem:
             tensor, indices=tuple(tensor.indices[i] for i in order), shape=tuple(tensor.shape[i] for i in order)
         )
 
-    return replace(problem, tensors=tuple(map(ordered, problem.tensors)))
+    found = replace(problem, tensors=tuple(map(ordered, problem.tensors)))
+    if problem.epilogue is None:
+        return found
+    return replace(found, epilogue=Epilogue(_along(problem.epilogue.value, found.output_axes)))
+
+
+def _along(value: Value, axes: tuple[str, ...]) -> Value:
+    """The value with the axes of each array in the order of these."""
+    if isinstance(value, Array):
+        return replace(value, axes=tuple(axis for axis in axes if axis in value.axes))
+    if isinstance(value, Apply):
+        return replace(value, arguments=tuple(_along(part, axes) for part in value.arguments))
+    return value
 
 
 @dataclass(frozen=True)

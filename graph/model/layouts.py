@@ -1,0 +1,267 @@
+"""Chooses for each image whether its channels lie first or last in memory.
+
+    conv, relu, pool, conv        kernels for channels last, between a conversion of x and one of y, if that is faster
+
+A convolution's kernels differ in speed between the two layouts. Programs read and write either one. A conversion costs
+what its bytes cost. The sum is least by a minimum cut: steps on one side of it keep channels last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
+from graph.model.language import Copy, Model, Step
+from graph.model.regions import blocks
+from tiling.operators import in_layout
+from tiling.problem import Problem
+from tiling.program.infer import Array, Sized, sized
+from tiling.program.read import read
+from tiling.program.rewrite.axes import with_axes
+
+# Bytes of an array that a conversion, or a program between the two layouts, moves in a second. Measured on one core of
+# a Zen 4: 6.6e9 for 3 x 224 x 224, 18e9 for 32 x 112 x 112, 5.8e9 for 960 x 7 x 7.
+RATE = 8e9
+_UNIT = 1e-8  # seconds: capacities of a flow are whole numbers of 32 bits
+_NEVER = 1 << 30
+_TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+_AXES = 4
+
+
+def with_layouts(model: Model, seconds: Callable[[Problem], float]) -> Model:
+    """The model with the layouts that take the least time. seconds: what a convolution takes in its layout."""
+    if not any(map(_is_free, model.steps)):
+        return model
+    images = _images(model)
+    last = _channels_last(model, images, seconds)
+    return _Rewriting(model, images, last).model_() if last else model
+
+
+def _is_free(step: Step) -> bool:
+    """Whether a step is a convolution with channels first."""
+    return isinstance(step.work, Problem) and step.work.layout == "nchw"
+
+
+def _images(model: Model) -> frozenset[str]:
+    """The arrays that may lie either way: nothing but steps of this model read them, each in their own shape."""
+    written = {model.root(name) for step in model.steps for name in step.outputs}
+    found = {name for name in written if len(model.arrays[name].shape) == _AXES and not _is_same(model.arrays[name])}
+    found -= {model.root(name) for name in model.outputs}
+    for step in model.steps:
+        if blocks(step) or isinstance(step.work, Copy):
+            found -= {model.root(name) for name in (*step.inputs, *step.outputs)}
+    for name in model.views:
+        root = model.root(name)
+        if root in found and (name in model.slices or model.arrays[name].shape != model.arrays[root].shape):
+            found.discard(root)
+    return frozenset(found)
+
+
+def _is_same(array: Array) -> bool:
+    """Whether both layouts are the same memory."""
+    _, channels, height, width = array.shape
+    return channels == 1 or height * width == 1
+
+
+def _other_order(step: Step) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...]]]:
+    """The inputs of a convolution whose axes have another order with channels last, that order, and their shape."""
+    assert isinstance(step.work, Problem)
+    yield 0, _TO_LAST, step.work.broadcast.shape
+    after = in_layout(step.work, "nhwc")
+    axes, later = (work.epilogue.arrays if work.epilogue else () for work in (step.work, after))
+    for place, (old, new) in enumerate(zip(axes, later)):
+        order = tuple(old.axes.index(axis) for axis in new.axes)
+        if order != tuple(range(len(order))):
+            yield place + 2, order, step.work.epilogue_arrays[place].shape
+
+
+def _channels_last(model: Model, images: frozenset[str], seconds: Callable[[Problem], float]) -> frozenset[int]:
+    """The numbers of the steps that keep channels last."""
+    cut = _Cut(len(model.steps))
+    writers = {model.root(name): n for n, step in enumerate(model.steps) for name in step.outputs}
+    for number, step in enumerate(model.steps):
+        if isinstance(step.work, Sized):
+            reads = [place for place, name in enumerate(step.inputs) if _is_image(model, name)]
+            if not any(model.root(name) in images for name in step.outputs):
+                continue  # it reads whatever there is, and what it writes lies the same either way
+        elif _is_free(step):
+            assert isinstance(step.work, Problem)
+            after = in_layout(step.work, "nhwc")
+            cut.costs(number, first=seconds(step.work), last=seconds(after))
+            (output,) = step.outputs
+            if model.root(output) not in images and _is_image(model, output):
+                cut.costs(number, last=_moving(model, output))
+            reads = [place for place, *_ in _other_order(step)]
+        else:
+            continue
+        for place in reads:
+            root = model.root(step.inputs[place])
+            if root in model.constants:
+                continue  # it is laid out ahead
+            if root in images:
+                cut.differs(number, writers[root], _moving(model, root))
+            elif _is_image(model, root):
+                cut.costs(number, last=_moving(model, root))
+            elif not _lies_the_same(model, root):
+                cut.costs(number, last=_NEVER * _UNIT)
+    return cut.last()
+
+
+def _is_image(model: Model, name: str) -> bool:
+    """Whether an array is an image whose layouts differ."""
+    shape = model.arrays[name].shape
+    return len(shape) == _AXES and not _is_same(model.arrays[name]) and model.arrays[model.root(name)].shape == shape
+
+
+def _lies_the_same(model: Model, root: str) -> bool:
+    array = model.arrays[root]
+    return len(array.shape) == _AXES and _is_same(array)
+
+
+def _moving(model: Model, name: str) -> float:
+    """The seconds of a conversion."""
+    return 4 * prod(model.arrays[model.root(name)].shape) / RATE
+
+
+class _Cut:
+    """Two sides of a set of numbered steps: those with channels last, and those with channels first."""
+
+    def __init__(self, count: int):
+        self.count = count
+        self.capacities: dict[tuple[int, int], float] = {}
+
+    def _add(self, one: int, other: int, cost: float) -> None:
+        self.capacities[one, other] = self.capacities.get((one, other), 0.0) + cost
+
+    def costs(self, step: int, *, first: float = 0.0, last: float = 0.0) -> None:
+        """The seconds of a step on either side."""
+        self._add(self.count, step, first)
+        self._add(step, self.count + 1, last)
+
+    def differs(self, one: int, other: int, cost: float) -> None:
+        """The seconds lost where two steps are on different sides."""
+        self._add(one, other, cost)
+        self._add(other, one, cost)
+
+    def last(self) -> frozenset[int]:
+        """The steps with channels last where the sum is least; of several such sets the smallest."""
+        places = list(self.capacities)
+        units = [min(round(cost / _UNIT), _NEVER) for cost in self.capacities.values()]
+        size = self.count + 2
+        rows, columns = zip(*places)
+        graph = csr_array((np.array(units, np.int32), (rows, columns)), (size, size))
+        left = graph - maximum_flow(graph, self.count, self.count + 1).flow
+        left.eliminate_zeros()
+        reached = breadth_first_order(left, self.count, return_predecessors=False)
+        return frozenset(int(step) for step in reached if step < self.count)
+
+
+@dataclass
+class _Rewriting:
+    """The model's steps one after the other, in the layouts that were chosen. last: numbers of steps."""
+
+    model: Model
+    images: frozenset[str]
+    last: frozenset[int]
+    arrays: dict[str, Array] = field(default_factory=dict)
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    laid: dict[str, bool] = field(default_factory=dict)  # whether channels lie last, of each image so far
+
+    def model_(self) -> Model:
+        self.arrays, self.constants = dict(self.model.arrays), dict(self.model.constants)
+        for number, step in enumerate(self.model.steps):
+            if isinstance(step.work, Sized):
+                self.program(step, step.work, number in self.last)
+            elif number in self.last:
+                self.convolution(step)
+            else:
+                inputs = tuple(self.read(name, False) for name in step.inputs) if _is_free(step) else step.inputs
+                self.steps.append(replace(step, inputs=inputs))
+        return replace(self.model, arrays=self.arrays, constants=self.constants, steps=tuple(self.steps))
+
+    def program(self, step: Step, work: Sized, last: bool) -> None:
+        """A program reads each array as it lies, and writes in its own layout."""
+        orders = {}
+        for array, name in zip(work.inputs, step.inputs):
+            if self.laid.get(self.model.root(name)):
+                orders[array.name] = _TO_LAST
+        outer = dict(zip([array.name for array in work.assigned if array.name in work.outputs], step.outputs))
+        for array in work.assigned if last else ():
+            written = outer.get(array.name)
+            if len(array.shape) == _AXES and (written is None or self.model.root(written) in self.images):
+                orders[array.name] = _TO_LAST
+                if written is not None:
+                    self.lay(self.model.root(written))
+        self.steps.append(replace(step, work=with_axes(work, orders)))
+
+    def convolution(self, step: Step) -> None:
+        """A convolution with channels last, between conversions where its neighbours have them first."""
+        assert isinstance(step.work, Problem)
+        inputs = list(step.inputs)
+        for place, order, shape in _other_order(step):
+            inputs[place] = self.read(inputs[place], True) or self.known(inputs[place], shape, order)
+        (output,) = step.outputs
+        root, work = self.model.root(output), in_layout(step.work, "nhwc")
+        if root in self.images:
+            self.lay(root)
+            self.steps.append(replace(step, work=work, inputs=tuple(inputs)))
+        elif not _is_image(self.model, output):
+            self.steps.append(replace(step, work=work, inputs=tuple(inputs)))
+        else:
+            made = _named(root, True)
+            self.arrays[made] = _ordered(self.model.arrays[root], made, _TO_LAST)
+            self.steps.append(replace(step, work=work, inputs=tuple(inputs), outputs=(made,)))
+            self.convert(made, root, _TO_FIRST)
+
+    def lay(self, root: str) -> None:
+        """From now on an image has its channels last."""
+        self.laid[root] = True
+        self.arrays[root] = _ordered(self.arrays[root], root, _TO_LAST)
+
+    def read(self, name: str, last: bool) -> str:
+        """The array with its channels last, or first: itself, or one that is converted once. "" for a constant."""
+        root = self.model.root(name)
+        if root in self.constants:
+            return "" if last else name
+        if _lies_the_same(self.model, root) or last == self.laid.get(root, False):
+            return name
+        made, order = _named(root, last), _TO_LAST if last else _TO_FIRST
+        if made not in self.arrays:
+            self.convert(root, made, order)
+        return made
+
+    def known(self, name: str, shape: tuple[int, ...], order: tuple[int, ...]) -> str:
+        """A constant of this shape with its axes in this order: it is laid out now."""
+        root = self.model.root(name)
+        made = _named(root, True)
+        numbers = np.ascontiguousarray(self.constants[root].reshape(shape).transpose(order))
+        self.constants[made], self.arrays[made] = numbers, Array(made, self.arrays[root].dtype, numbers.shape)
+        return made
+
+    def convert(self, source: str, target: str, order: tuple[int, ...]) -> None:
+        """A step that lays an array out anew."""
+        self.arrays[target] = _ordered(self.arrays[source], target, order)
+        self.steps.append(Step("layout", _conversion(self.arrays[source], order), (source,), (target,)))
+
+
+def _named(root: str, last: bool) -> str:
+    """The name of an image in the other layout: no array of a model has it."""
+    return f"\0{root}.channels_{'last' if last else 'first'}"
+
+
+def _ordered(array: Array, name: str, order: tuple[int, ...]) -> Array:
+    return Array(name, array.dtype, tuple(array.shape[axis] for axis in order))
+
+
+def _conversion(array: Array, order: tuple[int, ...]) -> Sized:
+    """The program that lays an array out anew."""
+    dims = "nchw" if order == _TO_LAST else "nhwc"
+    there = ",".join(dims[axis] for axis in order)
+    program = read(f"x: {array.dtype}; y: {array.dtype}; y[{there}] = x[{','.join(dims)}]")
+    return sized(program, dict(zip(dims, array.shape)), {"x": array.shape}, outputs=("y",))

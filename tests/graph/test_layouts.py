@@ -1,0 +1,128 @@
+"""Channels first or last: the numbers stay the same, and the sum of the times is the least that there is."""
+
+from dataclasses import replace
+from itertools import product as every_choice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+from graph import build, compile_model
+from graph.build import fused
+from graph.model.layouts import RATE, _Cut, with_layouts
+from graph.onnx.read import read
+from tests.support.onnx_models import model, residual_network, whole
+from tiling.epilogue import fused as with_epilogue
+from tiling.operators import conv2d, in_layout
+from tiling.problem import Problem
+
+node = helper.make_node
+
+
+def last_is_faster(problem):
+    return 1.0 if problem.layout == "nhwc" else 2.0
+
+
+def first_is_faster(problem):
+    return 3.0 - last_is_faster(problem)
+
+
+def layouts(given, seconds, dims=None):
+    """The layout of each convolution, and how many steps only lay arrays out."""
+    steps = with_layouts(fused(read(given, dims or {})), seconds).steps
+    convolutions = [s.work.layout for s in steps if isinstance(s.work, Problem) and s.work.op != "matmul"]
+    return convolutions, sum(step.node == "layout" for step in steps)
+
+
+def mixed(outputs):
+    """Whatever reads images: pooling, concatenation, padding, sums over channels, slices, scales by channel."""
+    constants = {"w": whole(1, 8, 3, 3, 3), "v": whole(2, 8, 8, 1, 1), "u": whole(3, 4, 16, 3, 3)}
+    constants |= {
+        "full": whole(4, 2, 8, 6, 6),
+        "part": whole(5, 8, 6, 6),
+        "starts": np.array([1, 0]),
+        "ends": np.array([5, 9]),
+    }
+    constants |= {"axes": np.array([1, 3]), "pads": np.array([0, 0, 1, 1, 0, 0, 1, 1]), "channels": np.array([1])}
+    nodes = [
+        node("Conv", ["x", "w"], ["a"], "a", pads=[1, 1, 1, 1]),
+        node("Add", ["a", "full"], ["b"], "b"),
+        node("Conv", ["b", "v"], ["c0"], "c0"),
+        node("Add", ["c0", "part"], ["c"], "c"),
+        node("MaxPool", ["c"], ["d"], "d", kernel_shape=[2, 2]),
+        node("AveragePool", ["b"], ["e"], "e", kernel_shape=[2, 2]),
+        node("Concat", ["d", "e"], ["f"], "f", axis=1),
+        node("Pad", ["f", "pads"], ["g"], "g"),
+        node("Conv", ["g", "u"], ["h"], "h"),
+        node("GlobalAveragePool", ["h"], ["i"], "i"),
+        node("Mul", ["h", "i"], ["j"], "j"),
+        node("ReduceSum", ["j", "channels"], ["k"], "k"),
+        node("Slice", ["c", "starts", "ends", "axes"], ["l"], "l"),
+        node("Flatten", ["l"], ["m"], "m"),
+        node("Transpose", ["h"], ["t"], "t", perm=[0, 3, 1, 2]),
+    ]
+    return model(nodes, {"x": [2, 3, 6, 6]}, outputs, constants)
+
+
+@pytest.mark.parametrize("seconds", [last_is_faster, first_is_faster])
+@pytest.mark.parametrize("outputs", [("j", "k", "m", "t"), ("h", "c"), ("g",)], ids=str)
+def test_the_numbers_are_the_same_in_each_layout(monkeypatch, seconds, outputs):
+    monkeypatch.setattr(build, "predicted_seconds", lambda threads: seconds)
+    given = mixed(outputs)
+    x = whole(6, 2, 3, 6, 6)
+    wanted = ReferenceEvaluator(given).run(None, {"x": x})
+    for y, other in zip(compile_model(given)(x), wanted, strict=True):
+        assert y.tolist() == other.tolist()
+
+
+def test_convolutions_that_are_faster_with_channels_last_get_them():
+    found, conversions = layouts(residual_network(), last_is_faster, {"batch": 2})
+    # One image comes from the caller. The pooled one has a single pixel, which lies the same either way.
+    assert found == ["nhwc"] * 3 and conversions == 1
+
+
+def test_where_channels_first_are_as_fast_nothing_changes():
+    given = fused(read(residual_network(), {"batch": 2}))
+    assert with_layouts(given, lambda problem: 1.0) is given
+    assert with_layouts(given, first_is_faster) is given
+
+
+def test_a_gain_below_the_cost_of_the_conversions_is_left():
+    given = model([node("Conv", ["x", "w"], ["y"], "a")], {"x": [1, 8, 16, 16]}, ["y"], {"w": whole(1, 8, 8, 1, 1)})
+    moving = 2 * 4 * 8 * 16 * 16 / RATE
+    for share, expected in ((0.9, (["nchw"], 0)), (1.1, (["nhwc"], 2))):
+        assert layouts(given, lambda p, s=share: 0.0 if p.layout == "nhwc" else s * moving) == expected
+
+
+def test_an_array_of_the_epilogue_lies_as_the_output_does():
+    problem = with_epilogue(conv2d(n=2, c=3, h=5, w=4, k=6, r=1, s=1, layout="nchw"), "relu(y + b) * z + p[k,h,w]")
+    after = in_layout(problem, "nhwc")
+    assert after.layout == "nhwc" and str(after.epilogue) == "relu(y+b[k])*z[n,h,w,k]+p[h,w,k]"
+    assert [array.shape for array in after.epilogue_arrays] == [(6,), (2, 5, 4, 6), (5, 4, 6)]
+    assert in_layout(after, "nchw") == replace(problem)
+
+
+costs = st.integers(0, 20)
+
+
+@given(st.data(), st.integers(1, 5))
+def test_the_choice_is_the_least_sum(data, count):
+    sides = [(data.draw(costs), data.draw(costs)) for _ in range(count)]
+    pairs = {(i, j): data.draw(costs) for i in range(count) for j in range(i) if data.draw(st.booleans())}
+    cut = _Cut(count)
+    for step, (first, last) in enumerate(sides):
+        cut.costs(step, first=first * 1e-6, last=last * 1e-6)
+    for (one, other), cost in pairs.items():
+        cut.differs(one, other, cost * 1e-6)
+
+    def total(choice):
+        own = sum(sides[step][is_last] for step, is_last in enumerate(choice))
+        return own + sum(cost for (one, other), cost in pairs.items() if choice[one] != choice[other])
+
+    every = {choice: total(choice) for choice in every_choice((False, True), repeat=count)}
+    found = tuple(step in cut.last() for step in range(count))
+    least = [choice for choice, cost in every.items() if cost == min(every.values())]
+    assert found in least and sum(found) == min(map(sum, least))
