@@ -1,7 +1,7 @@
 """The reference of programs: each statement by its definition, with NumPy, over all its points at once.
 
-It shares nothing with what writes kernels. Floats are computed in float64 and not rounded in between, whole numbers
-with 64 bits, so on small integers a kernel's result is `==` to this one.
+It shares nothing with what writes kernels. Floats are computed in float64, whole numbers with 64 bits. In between only
+f16 and bf16 are rounded, and whole numbers wrap around. So on small integers a kernel's result is `==` to this one.
 """
 
 from __future__ import annotations
@@ -29,17 +29,20 @@ NUMPY |= {"u64": np.uint64, "u32": np.uint32, "u16": np.uint16, "u8": np.uint8}
 def evaluate(program: Sized, inputs: Mapping[str, Numbers]) -> dict[str, Numbers]:
     """Every assigned array by name, floats as float64. Raises IndexError where a gathered index lies outside."""
     arrays = {array.name: _stored(np.asarray(inputs[array.name]), array.dtype) for array in program.inputs}
+    given: dict[str, Numbers] = {}
     for statement, array in zip(program.program.statements, program.assigned):
         with np.errstate(all="ignore"):
             found = _Points(program.extents, statement, arrays).value()
-        arrays[array.name] = _cast(np.broadcast_to(found, array.shape), array.dtype)
-    return {array.name: arrays[array.name] for array in program.assigned}
+        given[array.name] = _cast(np.broadcast_to(found, array.shape), array.dtype)
+        narrow = array.dtype in ("f16", "bf16")
+        arrays[array.name] = rounded(given[array.name], array.dtype) if narrow else given[array.name]
+    return given
 
 
 def rounded(values: Numbers, dtype: str) -> Numbers:
     """The nearest numbers of a dtype of floats, as float64. Other numbers stay."""
     if dtype == "bf16":
-        return from_bits(to_bits(values.astype(np.float32), "bf16"), "bf16").astype(np.float64)
+        return from_bits(to_bits(values.astype(np.float32), "bf16"), "bf16").astype(np.float64).reshape(values.shape)
     floats: dict[str, Any] = {"f32": np.float32, "f16": np.float16}
     return values.astype(floats[dtype]).astype(np.float64) if dtype in floats else values
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from graph.model.language import Model, Step
 from tiling.problem import ProblemError
 from tiling.program.infer import Sized, sized
-from tiling.program.language import Program, Reduce
+from tiling.program.language import Declaration, Program, Reduce
 from tiling.program.rewrite.rename import renamed
 
 # Beyond so many statements a kernel is slow to compile, and its loops share too few rows to gain.
@@ -60,9 +60,7 @@ def is_map(step: Step) -> bool:
     if not isinstance(step.work, Sized):
         return False
     statements = step.work.program.statements
-    # Numbers of these dtypes are as they are computed. Those of others are rounded where they are stored.
-    kept = step.work.assigned[-1].dtype in ("f32", "f64", "s32", "s64", "bool")
-    return kept and len(step.outputs) == 1 and not any(isinstance(each.value, Reduce) for each in statements)
+    return len(step.outputs) == 1 and not any(isinstance(each.value, Reduce) for each in statements)
 
 
 def _reads(model: Model, step: Step, array: str) -> bool:
@@ -81,8 +79,10 @@ def _together(writer: Step, reader: Step) -> Step | None:
     arrays[first.outputs[0]] = between
     dims = {dim: _fresh(dim, taken) for dim, _ in first.dims}
     first = renamed(first, arrays, dims)
-    kept = [d for d in second.program.declarations if d.array != between]
-    program = Program((*first.program.statements, *second.program.statements), (*first.program.declarations, *kept))
+    both = (*first.program.declarations, *second.program.declarations)
+    # What was an output is still rounded to the dtype in which it was stored.
+    declared = (Declaration(between, first.assigned[-1].dtype, None), *(d for d in both if d.array != between))
+    program = Program((*first.program.statements, *second.program.statements), declared)
     sources = dict(zip((a.name for a in first.inputs), writer.inputs))
     sources |= {a.name: name for a, name in zip(second.inputs, reader.inputs) if a.name != between}
     shapes = {a.name: a.shape for a in (*first.inputs, *second.inputs) if a.name != between}

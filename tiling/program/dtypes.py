@@ -54,9 +54,9 @@ def promoted(left: str, right: str) -> str:
         if one == WHOLE:
             return "s64" if other == "bool" else other
         if one == FRACTION:
-            return other if other in FLOATS else "f32"
+            return other if other in FLOATS else FRACTION if other in (WHOLE, "bool") else "f32"
         if one == "bool":
-            return FRACTION if other == FRACTION else other
+            return "s64" if other == WHOLE else other
     floats = [dtype for dtype in (left, right) if dtype in FLOATS]
     if len(floats) == 1:
         return floats[0]

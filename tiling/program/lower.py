@@ -199,7 +199,7 @@ class _Statement:
         function = FUNCTIONS[value.function]
         if function.gives not in (SAME, REAL, TRUTH):  # a cast
             (argument,) = value.arguments
-            inner = self.meeting(argument)
+            inner = met_in(argument, self.dtypes, function.gives)
             cast = _cast(self.value(argument, inner), inner, function.gives)
             return _cast(_loaded(cast, function.gives), computed_in(function.gives), dtype)
         condition, rest = value.arguments[: function.choice], value.arguments[function.choice :]

@@ -235,7 +235,7 @@ class Definitions:
             body = f"return ({floats})(__builtin_convertvector(v, {words}) << 16);"
         else:
             minus = "-" if dtype == "bool" else ""
-            body = f"return {minus}__builtin_convertvector(v, {target});"
+            body = f"return __builtin_convertvector({minus}v, {target});"
         self.add(("as", name), _function(target, name, f"{source} v", body))
 
     def across(self, function: str, dtype: str) -> str:

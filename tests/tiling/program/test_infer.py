@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tiling.program.dtypes import FLOATS, WIDTH, promoted
+from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, WIDTH, promoted
 from tiling.program.infer import sized
 from tiling.program.language import DTYPES
 from tiling.program.names import ProgramError
@@ -96,6 +96,11 @@ def test_values_of_two_dtypes_meet_in_one_that_is_no_narrower(left, right):
     assert met == promoted(right, left) and met in DTYPES and promoted(met, left) == met
     assert WIDTH[met] >= max(WIDTH[left], WIDTH[right]) or met in FLOATS
     assert (met in FLOATS) == (left in FLOATS or right in FLOATS)
+
+
+@pytest.mark.parametrize("left, right", list(product((*DTYPES, WHOLE, FRACTION), repeat=2)))
+def test_no_order_decides_where_values_meet(left, right):
+    assert promoted(left, right) == promoted(right, left)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import prod
 
-from tiling.program.dtypes import computed_in, dtype_in
+from tiling.program.dtypes import FLOATS, computed_in, dtype_in
 from tiling.program.functions import FUNCTIONS, REAL
 from tiling.program.infer import Sized
 from tiling.program.language import (
@@ -114,16 +114,22 @@ def _is_cheap(value: Expression) -> bool:
 
 
 def _typed(program: Sized, statement: Statement) -> Expression:
-    """The value of a map in the dtype of its array, so that what it meets is computed as before."""
+    """The value of a map in the dtype of its array, so that what it meets is computed as before.
+
+    An element, or a cast, has its dtype already; arithmetic has the wider one that it is computed in.
+    """
     dtypes = {array.name: array.dtype for array in (*program.inputs, *program.assigned)}
-    assert not isinstance(statement.value, Reduce)
-    found, wanted = dtype_in(statement.value, dtypes), dtypes[statement.array]
-    return statement.value if found == wanted or computed_in(found) == wanted else Apply(wanted, (statement.value,))
+    value = statement.value
+    assert not isinstance(value, Reduce)
+    found, wanted = dtype_in(value, dtypes), dtypes[statement.array]
+    stored = isinstance(value, Access) or (isinstance(value, Apply) and value.function == wanted)
+    kept = computed_in(found) == wanted or (stored and found == wanted)
+    return value if kept else Apply(wanted, (value,))
 
 
 def substituted(reader: Statement, map_: Statement, value: Expression, program: Sized) -> Statement:
     """The reader with the map's value in place of each of its elements."""
-    sizes = program.array(map_.array).sizes
+    sizes, dtype = program.array(map_.array).sizes, program.array(map_.array).dtype
 
     def changed(part: Expression) -> Expression:
         if isinstance(part, Apply):
@@ -143,7 +149,9 @@ def substituted(reader: Statement, map_: Statement, value: Expression, program: 
         for other in inside[1:]:
             test = Apply("and", (test, other))
         # Outside, the elements that the map reads are not there either.
-        return Apply("where", (test, with_dims(value, by, guarded=True), Number(part.outside)))
+        outside = part.outside if dtype in FLOATS else int(part.outside)
+        found = Apply("where", (test, with_dims(value, by, guarded=True), Number(outside)))
+        return Apply("bool", (found,)) if dtype == "bool" else found
 
     expression = changed(reader.expression)
     kept = replace(reader.value, value=expression) if isinstance(reader.value, Reduce) else expression
