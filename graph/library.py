@@ -16,6 +16,7 @@ from pathlib import Path
 import jinja2
 
 from cpu.runtime.numbers import ELEMENTS
+from cpu.runtime.taken_names import is_taken
 from graph.kernels import Kernel
 from graph.model.language import Model, ModelError, Step
 from graph.model.memory import Life, Plan, aligned, plan
@@ -71,6 +72,8 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str, 
     """The library of a model. Raises ModelError for a name that is none in C."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
         raise ModelError(f"{name!r} is no name in C: give letters, digits and _, a letter first")
+    if is_taken(name):
+        raise ModelError(f"{name!r} is taken in C or in its library: give another name")
     return _Layout(model, kernels, name, threads).whole()
 
 
@@ -227,8 +230,12 @@ def _panel(number: int) -> str:
 
 def _comment(step: Step) -> str:
     work = str(step.work) if isinstance(step.work, Problem) else str(step.work.program)
-    text = f"{step.node}: {work}".replace("*/", "* /").replace("/*", "/ *")
-    return " ".join(text.split())
+    return _in_comment(f"{step.node}: {work}")
+
+
+def _in_comment(text: str) -> str:
+    """A text in one line that neither ends a comment nor begins one."""
+    return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *")
 
 
 def _arguments(kernel: Kernel, places: list[str]) -> str:
@@ -245,4 +252,4 @@ def _declarations(kernel: Kernel) -> list[str]:
 
 
 def _told(array: Array) -> str:
-    return f"{array.name}: {array.dtype}[{', '.join(map(str, array.shape))}]".replace("*/", "* /")
+    return _in_comment(f"{array.name}: {array.dtype}[{', '.join(map(str, array.shape))}]")
