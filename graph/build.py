@@ -21,7 +21,8 @@ import numpy as np
 
 from cpu.runtime.host import host
 from cpu.runtime.library import load_bytes
-from cpu.runtime.numbers import ELEMENTS
+from cpu.runtime.numbers import ELEMENTS, in_memory
+from cpu.runtime.taken_names import is_taken
 from cpu.runtime.toolchain import Compiler, compile_shared, find_compiler
 from graph.compiled import RECORD, CompiledModel, Explained
 from graph.kernels import kernels_of, predicted_seconds
@@ -68,7 +69,12 @@ def compile_model(
         raise ModelError(f'tune={tune!r} must be "model" or "measure"')
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ModelError(f"threads={threads!r} must be a whole number of at least 1")
-    proto, stem = (load(model), Path(model).stem) if isinstance(model, (str, os.PathLike)) else (model, "model")
+    if isinstance(model, (str, os.PathLike)):
+        proto, stem = load(model), Path(model).stem
+    elif hasattr(model, "graph") and hasattr(model, "opset_import"):
+        proto, stem = model, "model"
+    else:
+        raise ModelError(f"model is a {type(model).__name__}: give the path of an ONNX file, or what onnx.load gives")
     graph = with_layouts(fused(read(proto, dims, known)), predicted_seconds(threads))
     kernels = kernels_of(tuple(kernel_steps(graph.steps)), threads, tune, budget, progress)
     made = library(graph, kernels, name or c_name(stem), threads)
@@ -87,7 +93,7 @@ def fused(model: Model) -> Model:
 def c_name(text: str) -> str:
     """A name in C that resembles a text."""
     found = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:40]
-    return found if found[:1].isalpha() else f"model_{found}".rstrip("_")
+    return found if found[:1].isalpha() and not is_taken(found) else f"model_{found}".rstrip("_")
 
 
 def files_of(model: Model, made: Library) -> dict[str, bytes]:
@@ -166,8 +172,8 @@ def _weights(model: Model, made: Library, shared: bytes) -> bytes:
     whole = np.zeros(made.weight_bytes, np.uint8)
     for weight in made.weights:
         numbers = model.constants[weight.array]
-        dtype = ELEMENTS[model.arrays[weight.array].dtype].numpy
-        array = np.ascontiguousarray(numbers, dtype)
+        dtype = model.arrays[weight.array].dtype
+        array = np.ascontiguousarray(in_memory(numbers, dtype), ELEMENTS[dtype].numpy)
         place = whole[weight.offset : weight.offset + weight.bytes]
         if weight.packed:
             source, target = ffi.from_buffer("float[]", array), ffi.from_buffer("float[]", place)

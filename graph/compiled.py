@@ -14,7 +14,7 @@ import cffi
 import numpy as np
 
 from cpu.runtime.library import load_bytes
-from cpu.runtime.numbers import ELEMENTS
+from cpu.runtime.numbers import ELEMENTS, in_memory
 from graph.model.language import ModelError
 from tiling.program.infer import Array
 
@@ -203,6 +203,7 @@ def _checked(given: object, array: Array, written: bool = False) -> np.ndarray:
     dtype = ELEMENTS[array.dtype].numpy
     if not isinstance(given, np.ndarray):
         given = np.asarray(given)
+    given = in_memory(given, array.dtype)
     if given.dtype != dtype:
         raise ModelError(f"{array.name} is {given.dtype}, and the model takes {dtype}: convert it first")
     if given.shape != array.shape:

@@ -17,9 +17,12 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
+import onnx
 
 from cpu.runtime.host import host
+from cpu.runtime.numbers import ELEMENTS, in_memory
 from graph.build import compile_model
+from graph.model.dtypes import OF_NUMPY
 from graph.model.language import ModelError
 
 PASSED, REFUSED, WRONG = "passed", "refused", "wrong"
@@ -59,10 +62,9 @@ def checked(case: Any) -> Outcome:
 def _checked(case: Any) -> Outcome:
     for inputs, expected in case.data_sets:
         names = [value.name for value in case.model.graph.input]
-        # A number stands for an array without axes.
-        given = {n: np.asarray(v) if isinstance(v, np.generic) else v for n, v in zip(names, inputs)}
+        given = {name: _array(value) for name, value in zip(names, inputs)}
         if not all(isinstance(value, np.ndarray) for value in given.values()):
-            return Outcome(case.name, REFUSED, "an input is no tensor")
+            return Outcome(case.name, REFUSED, "an input is a sequence or an optional: only tensors are supported")
         try:
             model = compile_model(case.model)
         except ModelError:
@@ -72,10 +74,17 @@ def _checked(case: Any) -> Outcome:
                 return Outcome(case.name, REFUSED, "no input is left where those are known that may decide shapes")
         found = model({array.name: given[array.name] for array in model.inputs})
         for number, (y, wanted) in enumerate(zip(found, expected, strict=True)):
-            wrong = difference(y, np.asarray(wanted), case.rtol, case.atol)
+            wrong = difference(y, _array(wanted), case.rtol, case.atol)
             if wrong:
                 return Outcome(case.name, WRONG, f"output {number}: {wrong}")
     return Outcome(case.name, PASSED)
+
+
+def _array(value: Any) -> Any:
+    """A number as an array without axes, and a tensor of a file as an array; a sequence stays one."""
+    if isinstance(value, onnx.TensorProto):
+        return onnx.numpy_helper.to_array(value)
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def decisive(given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -86,9 +95,13 @@ def decisive(given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def difference(y: np.ndarray, wanted: np.ndarray, rtol: float, atol: float) -> str:
     """Why two arrays are not equal by onnx's tolerances; "" where they are."""
-    if y.dtype != wanted.dtype or y.shape != wanted.shape:
+    dtype = OF_NUMPY.get(wanted.dtype.name, "")
+    if not dtype or y.dtype != ELEMENTS[dtype].numpy or y.shape != wanted.shape:
         return f"{y.dtype}{list(y.shape)} for {wanted.dtype}{list(wanted.shape)}"
-    if wanted.dtype.kind != "f":
+    if dtype == "bf16":
+        y = y.view(wanted.dtype)
+    elif dtype not in ("f16", "f32", "f64"):
+        wanted = in_memory(wanted, dtype)
         return "" if np.array_equal(y, wanted) else f"{np.count_nonzero(y != wanted)} of {y.size} differ"
     near = np.isclose(y.astype(np.float64), wanted.astype(np.float64), rtol, atol, equal_nan=True)
     if near.all():

@@ -16,6 +16,7 @@ from pathlib import Path
 import jinja2
 
 from cpu.runtime.numbers import ELEMENTS
+from cpu.runtime.taken_names import is_taken
 from graph.kernels import Kernel
 from graph.model.language import Branch, Copy, Loop, Model, ModelError, Step
 from graph.model.memory import Life, Plan, aligned, plan
@@ -72,6 +73,8 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str, 
     """The library of a model. Raises ModelError for a name that is none in C."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
         raise ModelError(f"{name!r} is no name in C: give letters, digits and _, a letter first")
+    if is_taken(name):
+        raise ModelError(f"{name!r} is taken in C or in its library: give another name")
     return _Layout(model, kernels, name, threads).whole()
 
 
@@ -272,8 +275,12 @@ def _indented(lines: list[str]) -> list[str]:
 
 
 def _comment(step: Step) -> str:
-    text = f"{step.node}: {step.text}".replace("*/", "* /").replace("/*", "/ *")
-    return " ".join(text.split())
+    return _in_comment(f"{step.node}: {step.text}")
+
+
+def _in_comment(text: str) -> str:
+    """A text in one line that neither ends a comment nor begins one."""
+    return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *")
 
 
 def _arguments(kernel: Kernel, places: list[str]) -> str:
@@ -290,4 +297,4 @@ def _declarations(kernel: Kernel) -> list[str]:
 
 
 def _told(array: Array) -> str:
-    return f"{array.name}: {array.dtype}[{', '.join(map(str, array.shape))}]".replace("*/", "* /")
+    return _in_comment(f"{array.name}: {array.dtype}[{', '.join(map(str, array.shape))}]")

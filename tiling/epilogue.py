@@ -35,7 +35,7 @@ RESERVED = ("y", "x", "w", "out")  # the names of a kernel's own arguments
 MOST_ARRAYS = 4
 LONGEST = 300  # characters
 DEEPEST = 40  # levels of parentheses
-LARGEST_NUMBER = 3.4e38  # the largest f32
+LARGEST_NUMBER = (2 - 2**-23) * 2.0**127  # the largest f32
 
 _TOKEN = re.compile(
     r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"

@@ -98,8 +98,8 @@ def _session(
 
 def _apart(y: np.ndarray, other: np.ndarray) -> float:
     """The largest difference, relative to the largest number."""
-    if y.dtype.kind != "f":
-        return float(np.count_nonzero(y != other)) / y.size
+    if y.dtype.kind != "f":  # whole numbers and truths are equal or not
+        return float(np.any(y != other))
     return float(np.max(np.abs(y - other), initial=0) / (np.max(np.abs(other), initial=0) or 1))
 
 

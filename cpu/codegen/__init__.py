@@ -13,6 +13,5 @@ Read in this order:
     winograd          Winograd's algorithm around the products of an ordinary scheme
     emit              the whole C file
     arrays            the arrays that a kernel takes, in the number formats of its problem
-    taken_names       the names that C, C++ or a C library takes
     program/          the C text of a program that is no product
 """

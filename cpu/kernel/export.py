@@ -23,9 +23,9 @@ from cpu.codegen.check import single_pass
 from cpu.codegen.emit import TEMPLATES, VERSION, Source, symbol_of
 from cpu.codegen.epilogue import may_be_output
 from cpu.codegen.im2col import aligns
-from cpu.codegen.taken_names import is_taken
 from cpu.runtime.library import compiled
 from cpu.runtime.numbers import ELEMENTS
+from cpu.runtime.taken_names import is_taken
 from cpu.runtime.toolchain import BASE_FLAGS
 from microkernels.tile.isa import isa_named
 from tiling.problem import Problem

@@ -11,6 +11,7 @@ Read in this order:
     probe          measures one core of this machine: peak and bandwidths
     neighbours     repeats a measurement when other programs used its cores
     numbers        the number formats of arrays
+    taken_names    the names that C, C++ or a C library takes
     output         prints results, and ends quietly when nobody reads them any more
     worker         runs functions in child processes: a crash or a hang of a kernel costs one child
     worker_child   the child's side of `cpu.runtime.worker`

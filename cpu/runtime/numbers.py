@@ -36,7 +36,26 @@ ELEMENTS = {
     "s16": Element("int16_t", np.dtype(np.int16)),
     "u16": Element("uint16_t", np.dtype(np.uint16)),
     "bool": Element("uint8_t", np.dtype(np.bool_)),
+    # Of fewer bits than a byte, one number a byte.
+    "f8e4m3fn": Element("uint8_t", np.dtype(np.uint8), named="float8_e4m3fn"),
+    "f8e4m3fnuz": Element("uint8_t", np.dtype(np.uint8), named="float8_e4m3fnuz"),
+    "f8e5m2": Element("uint8_t", np.dtype(np.uint8), named="float8_e5m2"),
+    "f8e5m2fnuz": Element("uint8_t", np.dtype(np.uint8), named="float8_e5m2fnuz"),
+    "f8e8m0": Element("uint8_t", np.dtype(np.uint8), named="float8_e8m0fnu"),
+    "f4e2m1": Element("uint8_t", np.dtype(np.uint8), named="float4_e2m1fn"),
+    "u4": Element("uint8_t", np.dtype(np.uint8), named="uint4"),
+    "s4": Element("int8_t", np.dtype(np.int8), named="int4"),
+    "u2": Element("uint8_t", np.dtype(np.uint8), named="uint2"),
+    "s2": Element("int8_t", np.dtype(np.int8), named="int2"),
 }
+
+
+def in_memory(array: np.ndarray, dtype: str) -> np.ndarray:
+    """An array of what NumPy lacks, from a library that has it, as kernels read it; any other array as it is."""
+    element = ELEMENTS[dtype]
+    if not element.named or array.dtype.name != element.named:
+        return array
+    return array.astype(element.numpy) if "int" in element.named else array.view(element.numpy)
 
 
 def to_bits(array: np.ndarray, dtype: str) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from graph.model.idioms import shortened
 from graph.model.language import Model, Step
-from tiling.epilogue import FUNCTIONS, MOST_ARRAYS, EpilogueError, parse
+from tiling.epilogue import FUNCTIONS, LARGEST_NUMBER, MOST_ARRAYS, EpilogueError, parse
 from tiling.problem import Problem
 from tiling.program.infer import Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Reduce, Statement
@@ -154,7 +154,11 @@ class _Reading:
 
     def value(self, part: Expression) -> Value | Stopped:
         if isinstance(part, Number):
-            return NumberValue(float(part.value)) if abs(part.value) < 3e38 else Stopped(f"{part.value} is no f32")
+            return (
+                NumberValue(float(part.value))
+                if abs(part.value) <= LARGEST_NUMBER
+                else Stopped(f"{part.value} is no f32")
+            )
         if isinstance(part, Access):
             return self.access(part)
         if isinstance(part, Dim):

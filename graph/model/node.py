@@ -113,9 +113,10 @@ class Text:
 
 @dataclass(frozen=True)
 class View:
-    """The first input in another shape: no number moves."""
+    """The first input in another shape, or its bytes as another dtype: no number moves."""
 
     shape: Shape
+    dtype: str = ""
 
 
 @dataclass(frozen=True)

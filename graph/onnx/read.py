@@ -9,43 +9,30 @@ own reference. So whatever computes shapes is gone before anything is compiled.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
+from operator import index
 
 import numpy as np
 import onnx
 import onnx.inliner
 from onnx import helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
 
+from graph.model.dtypes import DTYPES, OF_NUMPY, is_computed, stored
 from graph.model.language import Model, ModelError, Slice, Step
 from graph.model.node import Made, Node, Product, Text, Unsupported, View
 from graph.onnx.control import control
-from graph.operators import OPERATORS
+from graph.onnx.standard import defaults, definition, evaluated, is_random, unchanged, unread
+from graph.operators import MOVING, OPERATORS
 from tiling.problem import ProblemError
 from tiling.program.infer import Array, sized
+from tiling.program.language import Program
 from tiling.program.read import read as read_program
 
-_DTYPES: dict[int, str] = {
-    onnx.TensorProto.FLOAT: "f32",
-    onnx.TensorProto.DOUBLE: "f64",
-    onnx.TensorProto.FLOAT16: "f16",
-    onnx.TensorProto.INT64: "s64",
-    onnx.TensorProto.INT32: "s32",
-    onnx.TensorProto.INT8: "s8",
-    onnx.TensorProto.UINT8: "u8",
-    onnx.TensorProto.BOOL: "bool",
-}
 _NAME = onnx.TensorProto.DataType.Name
-_OF_NUMPY = {"float32": "f32", "float64": "f64", "float16": "f16", "int64": "s64", "int32": "s32"} | {
-    "int8": "s8",
-    "uint8": "u8",
-    "bool": "bool",
-}
-# A node that gives other numbers at every call is no constant, whatever its inputs are.
-_RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial")
+_NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
+OLDEST = 7  # the first set of operators whose inputs broadcast as NumPy's do
 
 
 def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
@@ -71,12 +58,34 @@ def read(
     """
     if proto.functions:
         proto = onnx.inliner.inline_local_functions(proto)
-    reading = _Reading(dict(dims or {}), _versions(proto))
+    versions = _versions(proto)
+    if not proto.graph.output:
+        raise ModelError("the model has no graph, or a graph without outputs")
+    reading = _Reading({name: _extent(name, extent) for name, extent in (dims or {}).items()}, versions)
+    declared = {value.name: value for value in proto.graph.input}
     for name, numbers in (known or {}).items():
-        if name not in {value.name for value in proto.graph.input}:
+        if name not in declared:
             raise ModelError(f"the model has no input {name!r}")
+        array = reading.declared(declared[name], np.shape(numbers))
         reading.know(name, numbers)
+        given = reading.arrays[name]
+        if given.shape != array.shape or given.dtype != array.dtype:
+            raise ModelError(
+                f"known: {name} is {given.dtype}{list(given.shape)}, "
+                f"and the model's is {array.dtype}{list(array.shape)}"
+            )
     return reading.model(proto.graph)
+
+
+def _extent(name: str, extent: object) -> int:
+    """An extent that a caller gives."""
+    try:
+        found = index(extent)  # type: ignore[arg-type]
+    except TypeError:
+        found = -1
+    if isinstance(extent, bool) or found < 0:
+        raise ModelError(f"dims: {name}={extent!r} must be a whole number of at least 0")
+    return int(found)
 
 
 def _versions(proto: onnx.ModelProto) -> dict[str, int]:
@@ -109,7 +118,9 @@ class _Reading:
                 raise ModelError(f"the model has no open dim {dim!r}; it has {', '.join(sorted(used)) or 'none'}")
         for value in graph.input:
             if value.name in inputs:
-                self.arrays[value.name] = self.declared(value)
+                array = self.arrays[value.name] = self.declared(value)
+                if 0 in array.shape:
+                    self.empty(array.name, array.dtype, array.shape)
         for number, node in enumerate(graph.node):
             self.node(node, node.name or f"{number}")
         outputs = tuple(value.name for value in graph.output)
@@ -122,16 +133,18 @@ class _Reading:
         )
         return _needed(model)
 
-    def declared(self, value: onnx.ValueInfoProto) -> Array:
-        """An input of the model."""
+    def declared(self, value: onnx.ValueInfoProto, given: tuple[int, ...] = ()) -> Array:
+        """An input of the model. given: the shape of the array that a caller has for it."""
         kind = value.type.WhichOneof("value")
         if kind != "tensor_type":
             raise ModelError(
                 f"input {value.name} is a {(kind or 'value').removesuffix('_type')}: only tensors are supported"
             )
         tensor = value.type.tensor_type
-        if tensor.elem_type not in _DTYPES:
+        if tensor.elem_type not in DTYPES:
             raise ModelError(f"input {value.name} is made of {_NAME(tensor.elem_type)}, which is not supported")
+        if not tensor.HasField("shape") and given:
+            return Array(value.name, DTYPES[tensor.elem_type], given)
         if not tensor.HasField("shape"):
             raise ModelError(f"input {value.name} has no shape in the file: bind it by exporting the model with shapes")
         shape = []
@@ -141,44 +154,50 @@ class _Reading:
                 shape.append(dim.dim_value)
             elif name in self.dims:
                 shape.append(self.dims[name])
+            elif len(given) == len(tensor.shape.dim):
+                shape.append(given[axis])
             else:
                 raise ModelError(
                     f"input {value.name}: axis {axis} is open; give its extent, dims={{{name!r}: 1}} or --dim {name}=1"
                     if name
                     else f"input {value.name}: axis {axis} has no extent and no name in the file"
                 )
-        return self.sane(Array(value.name, _DTYPES[tensor.elem_type], tuple(shape)))
-
-    def sane(self, array: Array) -> Array:
-        """The array, if it has elements."""
-        if min(array.shape, default=1) < 1:
-            raise ModelError(f"{array.name} has no elements ({' x '.join(map(str, array.shape))}): not supported")
-        return array
+        return Array(value.name, DTYPES[tensor.elem_type], tuple(shape))
 
     def know(self, name: str, numbers: np.ndarray) -> None:
         """An array whose numbers are known. One of another kind than ours may still decide a shape."""
         numbers = np.asarray(numbers)
         self.constants[name] = numbers
-        dtype = _OF_NUMPY.get(numbers.dtype.name, numbers.dtype.name)
+        dtype = OF_NUMPY.get(numbers.dtype.name, numbers.dtype.name)
         self.arrays[name] = Array(name, dtype, numbers.shape)
+
+    def empty(self, name: str, dtype: str, shape: tuple[int, ...]) -> None:
+        """An array without elements: so all its numbers are known."""
+        self.know(name, np.zeros(shape, helper.tensor_dtype_to_np_dtype(_NUMBERS[dtype])))
 
     def node(self, proto: onnx.NodeProto, name: str) -> None:
         """A node becomes constants, views, or a step."""
-        if proto.domain not in ("", "ai.onnx"):
-            raise Unsupported(
-                f"node {name} ({proto.domain}.{proto.op_type}): no operator of {proto.domain} is supported"
-            )
         for given in proto.input:
             if given and given not in self.arrays:
                 raise ModelError(f"node {name} ({proto.op_type}) reads {given}, which nothing computes")
         if control(self, proto, name) or self.folded(proto):
             return
         node = self.seen(proto, name)
-        if proto.op_type not in OPERATORS:
+        if not unchanged(proto, self.versions, OLDEST):
+            raise node.refuse(
+                f"it is of version {self.version} of the operators, and differs from that of version {OLDEST}, the "
+                "oldest that is supported: convert the model with onnx.version_converter"
+            )
+        if node.op not in OPERATORS:
             self.expanded(proto, node)
             return
+        strange = [array.dtype for array in node.inputs if array and not is_computed(array.dtype)]
+        if strange and node.op not in MOVING:
+            raise node.refuse(f"numbers of {strange[0]} are not computed with: cast them before")
+        if any(array and 0 in array.shape for array in node.inputs) and self.emptied(proto):
+            return
         try:
-            made = OPERATORS[proto.op_type](node)
+            made = OPERATORS[node.op](node)
         except ModelError:
             raise
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
@@ -197,7 +216,12 @@ class _Reading:
         inputs = tuple(self.arrays[given] if given else None for given in proto.input)
         known = tuple(self.constants.get(given) for given in proto.input)
         attributes = {a.name: helper.get_attribute_value(a) for a in proto.attribute}
-        return Node(proto.op_type, name, self.version, attributes, inputs, known, tuple(proto.output))
+        return Node(self.called(proto), name, self.version, attributes, inputs, known, tuple(proto.output))
+
+    @staticmethod
+    def called(proto: onnx.NodeProto) -> str:
+        """The name of an operator, with its domain where that is another than onnx's own."""
+        return proto.op_type if proto.domain in ("", "ai.onnx") else f"{proto.domain}.{proto.op_type}"
 
     @property
     def version(self) -> int:
@@ -205,35 +229,51 @@ class _Reading:
 
     def folded(self, proto: onnx.NodeProto) -> bool:
         """Whether the node's outputs are known now."""
-        shapes = proto.op_type in ("Shape", "Size")
-        known = all(not given or given in self.constants for given in proto.input)
-        if not (known or shapes) or proto.op_type in _RANDOM:
-            return False
         feeds = {name: self.constants.get(name) for name in proto.input if name}
-        if shapes:  # of the numbers nothing is read
-            feeds = {name: np.broadcast_to(np.float32(0), self.arrays[name].shape) for name in feeds}
-        if any(not isinstance(value, np.ndarray) for value in feeds.values()):
+        for name in unread(proto):
+            feeds[name] = self.zeros(name)
+        if is_random(proto) or any(value is None for value in feeds.values()):
             return False
         try:
-            values = _evaluated(proto, feeds, self.version)
+            values = evaluated(proto, feeds, self.versions)
         except Unsupported:
             if proto.op_type in OPERATORS:
                 return False  # where the reference fails, the operator's own program computes it
             raise
-        for name, value in zip([n for n in proto.output if n], values):
+        for name, value in zip(filter(None, proto.output), values):
+            self.know(name, value)
+        return True
+
+    def zeros(self, name: str) -> np.ndarray:
+        """An array of zeros in place of one whose numbers are not read."""
+        array = self.arrays[name]
+        kind = helper.tensor_dtype_to_np_dtype(_NUMBERS[array.dtype]) if array.dtype in _NUMBERS else np.float32
+        return np.broadcast_to(np.zeros((), kind), array.shape)
+
+    def emptied(self, proto: onnx.NodeProto) -> bool:
+        """Whether no output has elements, as onnx's reference finds out with zeros for what is not known."""
+        feeds = {name: self.constants.get(name, self.zeros(name)) for name in filter(None, proto.input)}
+        try:
+            found = evaluated(proto, feeds, self.versions)
+        except Unsupported:
+            return False  # zeros may be no such input as it needs
+        if any(value.size for value in found):
+            return False
+        for name, value in zip(filter(None, proto.output), found):
             self.know(name, value)
         return True
 
     def expanded(self, proto: onnx.NodeProto, node: Node) -> None:
         """The nodes that the standard defines an operator by, in place of it."""
-        body = _body(proto, self.version, [a.dtype if a else None for a in node.inputs])
+        body = definition(proto, self.versions, node.inputs)
         if body is None:
-            raise node.refuse("this operator is not supported")
+            theirs = proto.domain.partition(".")[0] not in ("", "ai")
+            raise node.refuse(f"no operator of {proto.domain} is supported" if theirs else "it is not supported")
         inner = {inside: outside for inside, outside in zip(body.input, proto.input)}
         inner |= dict(zip(body.output, proto.output))
-        schema = onnx.defs.get_schema(proto.op_type, self.version)
-        defaults = {name: a.default_value for name, a in schema.attributes.items() if a.default_value.type}
-        given = defaults | {a.name: a for a in proto.attribute}
+        given = defaults(proto, self.versions) | {a.name: a for a in proto.attribute}
+        versions = self.versions
+        self.versions = versions | {entry.domain or "ai.onnx": entry.version for entry in body.opset_import}
 
         def named(inside: str) -> str:
             return inner.setdefault(inside, f"\0{proto.output[0]}.{inside}") if inside else ""
@@ -253,11 +293,12 @@ class _Reading:
                     value.name = attribute.name
                     copy.attribute.append(value)
             self.node(copy, f"{node.name}.{each.op_type}{number}")
+        self.versions = versions
 
     def made(self, proto: onnx.NodeProto, node: Node, made: Made) -> None:
         """What an operator made of its node."""
         if isinstance(made, View):
-            self.view(proto.output[0], proto.input[0], made.shape)
+            self.view(proto.output[0], proto.input[0], made.shape, made.dtype)
             return
         if isinstance(made, Product):
             problem = made.problem
@@ -275,20 +316,23 @@ class _Reading:
     def text(self, proto: onnx.NodeProto, node: Node, made: Text) -> None:
         """A program."""
         declared = {name: node.dtype(place) for name, place in made.inputs.items()}
-        declared |= {name: _OF_NUMPY[numbers.dtype.name] for name, numbers in made.made.items()}
+        declared |= {name: OF_NUMPY[numbers.dtype.name] for name, numbers in made.made.items()}
         declared |= dict(zip(made.outputs, made.dtypes))
         for name, dtype in declared.items():
-            if dtype not in _DTYPES.values():
+            if dtype not in DTYPES.values():
                 raise node.refuse(f"its array {name} is made of {dtype}, which is not supported")
-        text = "; ".join([*(f"{name}: {dtype}" for name, dtype in declared.items()), made.text])
+        text = "; ".join([*(f"{name}: {stored(dtype)}" for name, dtype in declared.items()), made.text])
         shapes = {name: node.shape(place) for name, place in made.inputs.items()}
         shapes |= {name: numbers.shape for name, numbers in made.made.items()}
         wanted = [(mine, theirs) for mine, theirs in zip(made.outputs, proto.output) if theirs]
-        program = read_program(text)
+        program, wanted = self.without_empty(read_program(text), made, wanted, declared)
+        if not wanted:
+            return
         unread = [name for name in shapes if name not in program.inputs]
         program = replace(program, declarations=tuple(d for d in program.declarations if d.array not in unread))
         shapes = {name: shape for name, shape in shapes.items() if name not in unread}
-        work = sized(program, made.extents, shapes, outputs=tuple(mine for mine, _ in wanted))
+        extents = {dim: extent for dim, extent in made.extents.items() if dim in program.dims}
+        work = sized(program, extents, shapes, outputs=tuple(mine for mine, _ in wanted))
         sources = {name: proto.input[place] for name, place in made.inputs.items()}
         for name, numbers in made.made.items():
             sources[name] = f"\0{proto.output[0]}.{name}"
@@ -298,14 +342,30 @@ class _Reading:
         outer = dict(wanted)
         given = dict(zip(made.outputs, made.shapes))
         for array in written:
-            self.array(outer[array.name], array.dtype, array.shape, given.get(array.name, array.shape))
+            self.array(outer[array.name], declared[array.name], array.shape, given.get(array.name, array.shape))
         inputs = tuple(sources[array.name] for array in work.inputs)
         outputs = tuple(self.own(outer[array.name]) for array in written)
         self.steps.append(Step(node.name, work, inputs, outputs))
 
+    def without_empty(
+        self, program: Program, made: Text, wanted: list[tuple[str, str]], dtypes: Mapping[str, str]
+    ) -> tuple[Program, list[tuple[str, str]]]:
+        """The program and the outputs without what has no elements, which is known then."""
+        none = {dim for dim, extent in made.extents.items() if not extent}
+        shapes = dict(zip(made.outputs, made.shapes))
+        outer, rest = dict(wanted), []
+        for statement in program.statements:
+            name = statement.array
+            if none.isdisjoint(statement.dims):
+                rest.append(statement)
+            elif name in outer:
+                own = shapes.get(name) or tuple(made.extents[dim] for dim in statement.dims)
+                self.empty(outer.pop(name), dtypes[name], own)
+        left = {statement.array for statement in rest}
+        return replace(program, statements=tuple(rest)), [pair for pair in wanted if pair[0] in left]
+
     def array(self, name: str, dtype: str, own: tuple[int, ...], shape: tuple[int, ...]) -> None:
         """An array that a step writes in its own shape, and that the model reads in another one."""
-        self.sane(Array(name, dtype, own))
         if own == shape:
             self.arrays[name] = Array(name, dtype, own)
             return
@@ -316,14 +376,18 @@ class _Reading:
         """The name of the array that a step writes."""
         return f"\0{name}.own" if f"\0{name}.own" in self.arrays else name
 
-    def view(self, name: str, of: str, shape: tuple[int, ...]) -> None:
+    def view(self, name: str, of: str, shape: tuple[int, ...], dtype: str = "") -> None:
+        """An array in another shape, or its bytes as another dtype."""
         source = self.arrays[of]
+        if dtype and of in self.constants:
+            self.know(name, self.constants[of].view(helper.tensor_dtype_to_np_dtype(_NUMBERS[dtype])).reshape(shape))
+            return
         if np.prod(source.shape, dtype=object) != np.prod(shape, dtype=object):
             raise ModelError(f"{name}: {source.shape} elements cannot be seen as {shape}")
         if of in self.constants:
             self.know(name, self.constants[of].reshape(shape))
             return
-        self.arrays[name] = Array(name, source.dtype, shape)
+        self.arrays[name] = Array(name, dtype or source.dtype, shape)
         self.views[name] = of
 
 
@@ -336,49 +400,3 @@ def _needed(model: Model) -> Model:
             kept.append(step)
             wanted |= set(map(model.root, step.inputs))
     return replace(model, steps=tuple(reversed(kept)))
-
-
-def _evaluated(proto: onnx.NodeProto, feeds: Mapping[str, Any], version: int) -> list[np.ndarray]:
-    """What a node gives for constants, by onnx's reference."""
-    inputs = [
-        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in feeds.items()
-    ]
-    names = [name for name in proto.output if name]
-    outputs = [onnx.ValueInfoProto(name=name) for name in names]
-    graph = helper.make_graph([proto], "constant", inputs, outputs)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)])
-    try:
-        found: Iterable[Any] = ReferenceEvaluator(model).run(names, dict(feeds))
-    except Exception as error:  # whatever the reference raises, the node cannot be computed
-        raise Unsupported(f"node {proto.name or proto.op_type} ({proto.op_type}): {error}") from None
-    values = list(found)
-    if not all(isinstance(value, (np.ndarray, np.generic)) for value in values):
-        raise Unsupported(f"node {proto.name or proto.op_type} ({proto.op_type}): it gives no tensor")
-    return [np.asarray(value) for value in values]
-
-
-def _body(proto: onnx.NodeProto, version: int, dtypes: list[str | None]) -> onnx.FunctionProto | None:
-    """The nodes that the standard defines an operator by, where it does."""
-    schema: Any  # onnx's types leave its functions out
-    try:
-        schema = onnx.defs.get_schema(proto.op_type, version)
-    except onnx.defs.SchemaError:
-        return None
-    body = onnx.FunctionProto()
-    if schema.has_function:
-        body.CopyFrom(schema.function_body)
-        return body
-    if not schema.has_context_dependent_function:
-        return None
-    types = []
-    kinds = {dtype: kind for kind, dtype in _DTYPES.items()}
-    for dtype in dtypes:
-        kind = onnx.TypeProto()
-        if dtype in kinds:
-            kind.tensor_type.elem_type = kinds[dtype]
-        types.append(kind.SerializeToString())
-    try:
-        body.ParseFromString(schema.get_context_dependent_function(proto.SerializeToString(), types))
-    except Exception:  # the schema builds no body for these types
-        return None
-    return body

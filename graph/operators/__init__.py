@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from graph.model.node import Made, Node
+from graph.operators.casts import CASTS
 from graph.operators.elementwise import ELEMENTWISE
 from graph.operators.images import IMAGES
 from graph.operators.moves import MOVES
@@ -15,8 +16,11 @@ from graph.operators.normalisations import NORMALISATIONS
 from graph.operators.products import PRODUCTS
 from graph.operators.reductions import REDUCTIONS
 
+# Operators that move bytes, or know what they mean, so that they take numbers of dtypes that no program computes with.
+MOVING = frozenset((*MOVES, *CASTS))
 OPERATORS: Mapping[str, Callable[[Node], Made]] = {
     **ELEMENTWISE,
+    **CASTS,
     **REDUCTIONS,
     **NORMALISATIONS,
     **MOVES,

@@ -7,11 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from graph.model.node import Made, Node, Text, View, at, broadcast
-from tiling.program.dtypes import FLOATS
+from tiling.program.dtypes import FLOATS, INTEGERS
 from tiling.program.read import LARGEST_NUMBER
 
-_DTYPES = {1: "f32", 2: "u8", 3: "s8", 6: "s32", 7: "s64", 9: "bool", 10: "f16", 11: "f64"}
-_NO_BOUND = {"f32": float(np.finfo(np.float32).max), "s64": 2**63 - 1, "s32": 2**31 - 1}
+_NO_BOUND = {"s64": 2**63 - 1, "s32": 2**31 - 1}  # of floats an infinity is larger than the largest number
 _INPUTS = "abcdefghmnorsvwxz"  # names of inputs in a text: none is a dim
 
 
@@ -81,24 +80,29 @@ def _mod(node: Node) -> Made:
 
 def _pow(node: Node) -> Made:
     exponent = node.known[1]
+    if node.dtype(0) in INTEGERS and node.dtype(1) in INTEGERS:
+        return _whole_pow(node)
     if exponent is not None and exponent.ndim == 0 and float(exponent) in (2, 3):
         return elementwise(node, " * ".join(["{0}"] * int(exponent)))
     base = "{0}" if node.dtype() in FLOATS else "f64({0})"  # f32 holds whole numbers to 2^24, f64 to 2^53
     return elementwise(node, f"{node.dtype()}(pow({base}, {{1}}))")
 
 
-def _cast(node: Node) -> Made:
-    wanted = _DTYPES.get(node.attribute("to", 0))
-    if wanted is None:
-        raise node.refuse(f"a cast to ONNX's type {node.attribute('to')} is not supported")
-    if wanted == node.dtype():
-        return View(node.shape())
-    return elementwise(node, f"{wanted}({{0}})", wanted)
+# 2 to the power of 64 is the first that does not fit. Of 0, 1 and -1 every power fits: it is that of 64 or 65.
+_MOST_FACTORS = 65
 
 
-def _cast_like(node: Node) -> Made:
-    wanted = node.dtype(1)
-    return elementwise(node, f"{wanted}({{0}})", wanted)
+def _whole_pow(node: Node) -> Made:
+    """Factor by factor, so exact wherever the result fits. A negative power is rounded towards zero."""
+    known = node.known[1]
+    most = _MOST_FACTORS if known is None or (known < 0).any() else max(1, min(int(known.max()), _MOST_FACTORS))
+    found = elementwise(node, "a{0} ^ {1}")  # for its broadcasting
+    base, _, exponent = found.text.partition(" = a")[2].partition(" ^ ")
+    here = found.text.partition(" = ")[0].removeprefix("y")
+    count = f"where({exponent} < 0, {exponent} % 2, min({exponent}, {_MOST_FACTORS - 1} + {exponent} % 2))"
+    text = f"count{here} = {count}; power{here} = prod[factor] where(factor < count{here}, {base}, 1); "
+    text += f"y{here} = where({exponent} < 0 and abs({base}) != 1, 0, power{here})"
+    return Text(text, found.inputs, {**found.extents, "factor": most}, found.dtypes)
 
 
 def _clip(node: Node) -> Made:
@@ -119,7 +123,7 @@ def _bound(node: Node, place: int, attribute: str) -> str:
         found = known.reshape(()).item()
     else:
         found = node.attribute(attribute)
-    # Exporters write the lowest and the highest number of a dtype where there is no bound.
+    # Exporters write the lowest and the highest whole number where there is no bound.
     return "" if found is None or abs(found) >= _NO_BOUND.get(node.dtype(), np.inf) else _number(found)
 
 
@@ -130,18 +134,18 @@ def _number(value: float) -> str:
 
 def _elu(node: Node) -> Made:
     alpha = node.attribute("alpha", 1.0)
-    return elementwise(node, f"where({{0}} < 0, {alpha!r} * (exp({{0}}) - 1), {{0}})")
+    return elementwise(node, f"where({{0}} < 0, {alpha!r} * expm1({{0}}), {{0}})")
 
 
 def _celu(node: Node) -> Made:
     alpha = node.attribute("alpha", 1.0)
-    return elementwise(node, f"max({{0}}, 0) + min({alpha!r} * (exp({{0}} / {alpha!r}) - 1), 0)")
+    return elementwise(node, f"max({{0}}, 0) + min({alpha!r} * expm1({{0}} / {alpha!r}), 0)")
 
 
 def _selu(node: Node) -> Made:
     alpha = node.attribute("alpha", 1.67326319217681884765625)
     gamma = node.attribute("gamma", 1.05070102214813232421875)
-    return elementwise(node, f"{gamma!r} * where({{0}} < 0, {alpha!r} * (exp({{0}}) - 1), {{0}})")
+    return elementwise(node, f"{gamma!r} * where({{0}} < 0, {alpha!r} * expm1({{0}}), {{0}})")
 
 
 def _hard_sigmoid(node: Node) -> Made:
@@ -168,6 +172,14 @@ def _prelu(node: Node) -> Made:
     return elementwise(node, "where({0} < 0, {0} * {1}, {0})")
 
 
+_SOFTPLUS = "max({0}, 0) + log1p(exp(-abs({0})))"
+
+
+def _shift(node: Node) -> Made:
+    up = node.attribute("direction", b"").decode() == "LEFT"
+    return elementwise(node, "shl({0}, {1})" if up else "shr({0}, {1})")
+
+
 def _is_inf(node: Node) -> Made:
     signs = [
         f"{{0}} == {'-' if name == 'negative' else ''}inf"
@@ -175,10 +187,6 @@ def _is_inf(node: Node) -> Made:
         if node.attribute(f"detect_{name}", 1)
     ]
     return elementwise(node, " or ".join(signs) or "{0} != {0} and {0} == {0}", "bool")
-
-
-def _identity(node: Node) -> Made:
-    return View(node.shape())
 
 
 def _dropout(node: Node) -> Made:
@@ -200,11 +208,13 @@ ELEMENTWISE: dict[str, Callable[[Node], Made]] = {
             **{"Add": "{0} + {1}", "Sub": "{0} - {1}", "Mul": "{0} * {1}", "Neg": "-{0}", "Abs": "abs({0})"},
             **{"Relu": "max({0}, 0)", "Sign": "sign({0})", "Floor": "floor({0})", "Ceil": "ceil({0})"},
             **{"Round": "round({0})", "Exp": "exp({0})", "Log": "log({0})", "Sqrt": "sqrt({0})"},
-            **{"Sin": "sin({0})", "Cos": "cos({0})", "Tan": "sin({0}) / cos({0})", "Tanh": "tanh({0})"},
-            **{"Sinh": "(exp({0}) - exp(-{0})) / 2", "Cosh": "(exp({0}) + exp(-{0})) / 2", "Erf": "erf({0})"},
+            **{"Sin": "sin({0})", "Cos": "cos({0})", "Tan": "tan({0})", "Tanh": "tanh({0})"},
+            **{name.title(): f"{name}({{0}})" for name in ("sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh")},
+            **{"Atanh": "atanh({0})", "Erf": "erf({0})", "BitwiseNot": "bitnot({0})"},
+            **{f"Bitwise{name}": f"bit{name.lower()}({{0}}, {{1}})" for name in ("And", "Or", "Xor")},
             **{"Sigmoid": "sigmoid({0})", "Reciprocal": "1.0 / {0}", "HardSwish": "hardswish({0})"},
-            **{"Softplus": "max({0}, 0) + log(1 + exp(-abs({0})))", "Softsign": "{0} / (1 + abs({0}))"},
-            "Mish": "{0} * tanh(max({0}, 0) + log(1 + exp(-abs({0}))))",
+            **{"Softplus": _SOFTPLUS, "Softsign": "{0} / (1 + abs({0}))"},
+            "Mish": f"{{0}} * tanh({_SOFTPLUS})",
         }.items()
     },
     **{
@@ -222,9 +232,8 @@ ELEMENTWISE: dict[str, Callable[[Node], Made]] = {
     "Mean": _mean,
     "Div": _div,
     "Mod": _mod,
+    "BitShift": _shift,
     "Pow": _pow,
-    "Cast": _cast,
-    "CastLike": _cast_like,
     "Clip": _clip,
     "Elu": _elu,
     "Celu": _celu,
@@ -236,6 +245,5 @@ ELEMENTWISE: dict[str, Callable[[Node], Made]] = {
     "Shrink": _shrink,
     "Gelu": _gelu,
     "IsInf": _is_inf,
-    "Identity": _identity,
     "Dropout": _dropout,
 }

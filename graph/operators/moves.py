@@ -67,18 +67,20 @@ def _concat(node: Node) -> Made:
     axis = node.axis(node.attribute("axis", 0), axes)
     dims = node.dims(axes)
     value, begin = "", 0
-    names = [f"x{place}" for place in range(len(node.inputs))]
-    for place, name in enumerate(names):
+    # What has no elements adds none.
+    places = [place for place in range(len(node.inputs)) if node.shape(place)[axis]]
+    names = [f"x{place}" for place in places]
+    for place, name in zip(places, names):
         if any(e != o for a, (e, o) in enumerate(zip(node.shape(place), node.shape(), strict=True)) if a != axis):
             raise node.refuse(f"shapes {node.shape()} and {node.shape(place)} differ along more than axis {axis}")
         read = at([f"{dim} - {begin}" if number == axis and begin else dim for number, dim in enumerate(dims)])
         begin += node.shape(place)[axis]
-        last = place == len(names) - 1
+        last = place == places[-1]
         value += f"{name}{read} else 0" if last else f"where({dims[axis]} < {begin}, {name}{read} else 0, "
-    if len(names) == 1:
+    if len(node.inputs) == 1:
         return View(node.shape())
     extents = dict(zip(dims, node.shape())) | {dims[axis]: begin}
-    inputs = {name: place for place, name in enumerate(names)}
+    inputs = dict(zip(names, places))
     return Text(f"y{at(dims)} = {value}{')' * (len(names) - 1)}", inputs, extents, (node.dtype(),))
 
 
@@ -119,8 +121,6 @@ def _slice(node: Node) -> Made:
         axis = node.axis(axis, len(shape))
         first, last, stride = slice(start, end, step).indices(shape[axis])
         extent = len(range(first, last, stride))
-        if not extent:
-            raise node.refuse("the slice has no elements")
         read[axis] = f"{first} + {stride}*{dims[axis]}" if stride > 0 else f"{first} - {-stride}*{dims[axis]}"
         extents[dims[axis]] = extent
     return Text(f"y{at(dims)} = x{at(read)}", {"x": 0}, extents, (node.dtype(),))
@@ -142,9 +142,13 @@ def _pad(node: Node) -> Made:
     inputs = {"x": 0}
     if mode == "constant":
         value = node.attribute("value", 0.0)
-        if node.has(2):
-            value = node.constant(2, "the value").reshape(()).item()
-        text = f"x{at(read)} else {value!r}"
+        known = node.known[2] if node.has(2) else np.asarray(value)
+        if known is None:  # it is computed when the model runs
+            inside = [f"{i} >= 0 and {i} < {e}" for i, e in zip(read, shape)]
+            text = f"where({' and '.join(inside)}, x{at(read)} else 0, v{at(['0'] * len(node.shape(2)))})"
+            inputs["v"] = 2
+        else:
+            text = f"x{at(read)} else {known.reshape(()).item()!r}"
     else:
         # An axis without padding is read as it is.
         moved = [low or out != extent for low, out, extent in zip(lows, outs, shape)]

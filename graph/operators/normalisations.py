@@ -91,7 +91,8 @@ def _group(node: Node) -> Made:
     text = f"m[{dims[0]},e] = mean{over} {here}; "
     text += f"v[{dims[0]},e] = mean{over} ({here} - m[{dims[0]},e]) * ({here} - m[{dims[0]},e]); "
     eps = node.attribute("epsilon", 1e-5)
-    text += f"y{at(dims)} = (x{at(dims)} - m{mine}) * rsqrt(v{mine} + {eps!r}) * g[{channel}] + b[{channel}]"
+    factor = f"[{channel}]" if node.version >= 21 else f"[{channel}//{size}]"
+    text += f"y{at(dims)} = (x{at(dims)} - m{mine}) * rsqrt(v{mine} + {eps!r}) * g{factor} + b{factor}"
     return Text(text, {"x": 0, "g": 1, "b": 2}, {"e": groups, "o": size, **dict(zip(dims, shape))}, (node.dtype(),))
 
 

@@ -24,6 +24,8 @@ def _conv(node: Node) -> Made:
     found = windows(node, w[2:], x[2:])
     if x[1] != w[1] * group:
         raise node.refuse(f"x has {x[1]} channels, and the weights are for {w[1] * group}")
+    if w[0] % group:
+        raise node.refuse(f"{w[0]} filters are no multiple of {group} groups")
     if axes > 2 or node.dtype() != "f32" or node.known[1] is None:
         return _conv_text(node, group)
     rows, columns = (1,) * (2 - axes), (0,) * (2 - axes)

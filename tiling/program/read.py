@@ -35,7 +35,7 @@ from tiling.program.names import ProgramError, checked
 LONGEST = 20_000  # characters
 DEEPEST = 40  # levels of brackets and signs
 MOST_TERMS = 100  # that follow each other: each is a level of the value that they make
-LARGEST_NUMBER = 3.4e38  # the largest f32
+LARGEST_NUMBER = (2 - 2**-23) * 2.0**127  # the largest f32
 Part = TypeVar("Part")
 RESERVED = frozenset((*NAMED, *REDUCTIONS, *DTYPES, "and", "or", "not", "else", "inf", "lane"))
 

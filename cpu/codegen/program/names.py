@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from itertools import count
 
-from cpu.codegen.taken_names import is_taken
+from cpu.runtime.taken_names import is_taken
 from tiling.program.infer import Sized
 from tiling.program.language import DTYPES
 from tiling.program.rewrite.rename import renamed

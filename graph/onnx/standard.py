@@ -1,0 +1,103 @@
+"""What onnx itself knows of an operator: what it gives for constants, and its definition by other operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+from graph.model.dtypes import DTYPES
+from graph.model.node import Unsupported
+from tiling.program.infer import Array
+
+_RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial")
+# Inputs of which only shape and dtype count: which, from the first one on.
+_UNREAD = {"Shape": 0, "Size": 0, "CastLike": 1}
+
+
+def is_random(proto: onnx.NodeProto) -> bool:
+    """Whether a node gives other numbers at every call, so that it is no constant, whatever its inputs are."""
+    return proto.op_type in _RANDOM
+
+
+def unread(proto: onnx.NodeProto) -> list[str]:
+    """The inputs whose numbers are not read."""
+    first = _UNREAD.get(proto.op_type)
+    return [] if first is None else list(proto.input)[first:]
+
+
+def unchanged(proto: onnx.NodeProto, versions: Mapping[str, int], oldest: int) -> bool:
+    """Whether an operator of onnx's own, of a version before `oldest`, is still the same there."""
+    version = versions.get("ai.onnx", oldest)
+    if proto.domain not in ("", "ai.onnx") or version >= oldest:
+        return True
+    found = []
+    for each in (version, oldest):
+        try:
+            found.append(onnx.defs.get_schema(proto.op_type, each).since_version)
+        except onnx.defs.SchemaError:
+            return False
+    return found[0] == found[1]
+
+
+def evaluated(proto: onnx.NodeProto, feeds: Mapping[str, Any], versions: Mapping[str, int]) -> list[np.ndarray]:
+    """What a node gives for constants, by onnx's reference, for each output that has a name. Raises Unsupported."""
+    inputs = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in feeds.items()
+    ]
+    names = [name for name in proto.output if name]
+    outputs = [onnx.ValueInfoProto(name=name) for name in names]
+    graph = helper.make_graph([proto], "constant", inputs, outputs)
+    imports = [
+        helper.make_opsetid("" if domain == "ai.onnx" else domain, version) for domain, version in versions.items()
+    ]
+    try:
+        with np.errstate(all="ignore"):
+            model = helper.make_model(graph, opset_imports=imports)
+            found: Iterable[Any] = ReferenceEvaluator(model).run(names, dict(feeds))
+            values = list(found)
+    except Exception as error:  # whatever the reference raises, the node cannot be computed
+        raise Unsupported(f"node {proto.name or proto.op_type} ({proto.op_type}): {error}") from None
+    if not all(isinstance(value, (np.ndarray, np.generic)) and value.dtype != object for value in values):
+        raise Unsupported(f"node {proto.name or proto.op_type} ({proto.op_type}): it gives no tensor of numbers")
+    return [np.asarray(value) for value in values]
+
+
+def definition(
+    proto: onnx.NodeProto, versions: Mapping[str, int], inputs: Sequence[Array | None]
+) -> onnx.FunctionProto | None:
+    """The nodes that the standard defines an operator by, where it does."""
+    schema: Any  # onnx's types leave its functions out
+    version = versions.get(proto.domain or "ai.onnx", 1)
+    try:
+        schema = onnx.defs.get_schema(proto.op_type, version, proto.domain)
+    except onnx.defs.SchemaError:
+        return None
+    body = onnx.FunctionProto()
+    if schema.has_function:
+        body.CopyFrom(schema.function_body)
+        return body
+    if not schema.has_context_dependent_function:
+        return None
+    types = []
+    kinds = {dtype: kind for kind, dtype in DTYPES.items()}
+    for array in inputs:
+        kind = onnx.TypeProto()
+        if array is not None and array.dtype in kinds:
+            kind = helper.make_tensor_type_proto(kinds[array.dtype], array.shape)
+        types.append(kind.SerializeToString())
+    try:
+        body.ParseFromString(schema.get_context_dependent_function(proto.SerializeToString(), types))
+    except Exception:  # the schema builds no body for these types
+        return None
+    return body if body.node else None
+
+
+def defaults(proto: onnx.NodeProto, versions: Mapping[str, int]) -> dict[str, onnx.AttributeProto]:
+    """The attributes that an operator has where none are given."""
+    schema = onnx.defs.get_schema(proto.op_type, versions.get(proto.domain or "ai.onnx", 1), proto.domain)
+    return {name: a.default_value for name, a in schema.attributes.items() if a.default_value.type}
