@@ -23,7 +23,7 @@ _WRITTEN = 4  # elements of 32 bits that a thread writes at once
 # writes four. Each row in shared memory has an extra word, so that rows and columns of the tile both use all banks.
 TILE = 32
 SHARED_BYTES = 4 * TILE * (TILE + 1)
-# Map a thread to the elements of a tile that it reads, along the copy's elements and rows, and to those that it writes.
+# The elements of a tile that a thread reads, along the copy's elements and rows, and those that it writes.
 _READ = repeat(TILE * TILE // THREADS, 1) @ spatial(THREADS // TILE, TILE)
 _TRANSPOSED = spatial(TILE, TILE // _WRITTEN) @ repeat(1, _WRITTEN)
 

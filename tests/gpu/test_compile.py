@@ -81,8 +81,9 @@ def tile_of(scheme) -> tuple[str, ...]:
 
 
 def one_of_each_tile(kind) -> list:
-    """Of each architecture's kernels of one tile in registers a single one: of the first tile the first, and so on, so
-    that all depths, groups and clusters occur.
+    """One kernel for every architecture and tile in registers, with the device it is for.
+
+    The first tile has its first schedule here, the second its second, and so on: all depths, groups and clusters occur.
     """
     tiles: dict = {}
     for (architecture, _), (scheme, device) in kernels_of(kind).items():

@@ -326,7 +326,7 @@ AMX = replace(MACHINE, isa="amxbf16")
 
 
 def blocked_seconds(name: str, text: str, machine=AMX) -> float:
-    """Of a layer in bf16 by matrix instructions, every tile as fast as the next."""
+    """Predicted seconds of a layer in bf16 by matrix instructions, where all tiles are equally fast."""
     problem = replace(layer(name), dtype="bf16", output_dtype="bf16")
     scheme = parse(in_dot_groups(problem, matrix_dot_group(problem)), f"{text} V(k,16)")
     return predict(scheme, machine, lambda kernel: 0.35).seconds
