@@ -231,7 +231,7 @@ def differing(*, name: str) -> int:
 
 
 def calibrate(report: Callable[[dict, str], object] = lambda found, name: None) -> dict:
-    """For each probe, how many words differ between device and twin, or why it failed; also the device and the versions.
+    """For each probe, how many words differ between device and twin, or why it failed; also device and versions.
 
     After each probe `report` gets everything found so far and the probe's name, so that an early end loses nothing.
     Raises DeviceError, CompileError without NVRTC, and WorkerError, ToolchainError or CacheError where this machine is
