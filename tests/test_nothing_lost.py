@@ -45,6 +45,8 @@ ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
 SHAPE = "c=8,h=10,w=10,k=16,r=3,s=3,pad=1"
 JOBS = 2
+# Seconds of a search whose measurements nobody ends; the longer ones of TUNE are for those that are killed.
+SHORT = ("--budget", "10")
 RANK = ["-m", "microkernels", "rank", "--isa", "portable", "--quick", "--resume", "--jobs", str(JOBS)]
 TUNE = ["-m", "search.conv", "--isa", "portable", "--shape", SHAPE, "--trials", "8", "--budget", "60", "--json"]
 # Which processes a signal is sent to: the one that was started, or its whole group as a terminal does.
@@ -208,10 +210,10 @@ def check_repeats(place: Site, finished: set[str]) -> None:
         assert len(again) <= MOST_FINALISTS + 1 and all(count <= 1 + 3 * ROUNDS for count in visits.values())
 
 
-def check_complete(place: Site) -> None:
-    """A last run, left alone, ends with everything measured and a choice made."""
+def check_complete(place: Site, more: tuple[str, ...] = SHORT) -> None:
+    """A last run, left alone, ends with everything measured and a choice made. more: options of a search."""
     finished = place.finished()
-    running = place.start()
+    running = place.start([*place.command, *(() if place.command is RANK else more)])
     printed, errors = running.communicate(timeout=600)
     assert running.returncode == 0, errors
     check_repeats(place, finished)
@@ -231,7 +233,7 @@ def kill_again_and_again(folder: Path, prepared: Path, command: list[str], enoug
     """Signals runs at random moments until `enough(count)`; each site is used until a run on it ends by itself."""
     started = time.monotonic()
     place = site(folder, prepared, command)
-    check_complete(place)
+    check_complete(place, more=())
     whole = time.monotonic() - started
     counts, resumed, waits = {f"{s.name} to the {whom}": 0 for s, whom in SIGNALS}, 0, []
     place = site(folder, prepared, command)
@@ -279,7 +281,7 @@ def test_runs_killed_at_fifty_random_moments_resume(tmp_path, prepared, command,
 
 def test_two_searches_of_one_layer_share_a_store(tmp_path, prepared):
     place = site(tmp_path / "site", prepared, TUNE)
-    both = [place.start(), place.start()]
+    both = [place.start([*TUNE, *SHORT]), place.start([*TUNE, *SHORT])]
     reports = []
     for running in both:
         printed, errors = running.communicate(timeout=600)

@@ -12,7 +12,7 @@ from tiling.problem import Problem
 
 
 class CuBlas(CudaPeer):
-    """`torch.mm` with `out=`, of a batch `torch.bmm`. A transposed matrix is a view: cuBLAS reads it as it lies.
+    """`torch.mm`, or `torch.bmm` for a batch, with `out=`. A transposed matrix is a view: cuBLAS reads it as it lies.
 
     Without a device the calls are proven on the CPU, where PyTorch runs MKL, oneDNN or its own code and not cuBLAS.
     """

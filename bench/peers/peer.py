@@ -22,8 +22,8 @@ class Prepared:
     `run` is one call as a Python user makes it; it writes to the same output memory again and again wherever the
     library allows it. `result` is the output of the last run as the problem has it, (N,OH,OW,K), (N,K,OH,OW) or (M,N)
     float32; it may copy. `layout` says what the call reads and writes. `kernel_seconds(n)` gives n samples of the
-    kernel alone; None where the library does not tell. `stepwise` says that what an epilogue does to the sums is done
-    in steps, each of which stores its result in the output's dtype.
+    kernel alone; None where the library does not tell. `stepwise` says that the epilogue is computed in steps, and
+    that each step stores its result in the output's dtype.
     """
 
     run: Callable[[], object]

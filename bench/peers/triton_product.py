@@ -14,8 +14,8 @@ def product(
     PRECISION: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, BAND: tl.constexpr,
 ):  # fmt: skip
     """One tile of c = a·b, summed in f32; program (tile, number in the batch). Steps are in elements."""
-    # A band is BAND tiles high and as wide as c. Its tiles are walked column by column, so that those which run at one
-    # time share rows of a and columns of b in L2.
+    # A band is BAND tiles high and as wide as c. Its tiles are walked column by column. Tiles that run at the same time
+    # then share rows of a and columns of b in L2.
     tile, tiles_down = tl.program_id(0), tl.cdiv(m, ROWS)
     in_band = BAND * tl.cdiv(n, COLUMNS)
     first = tile // in_band * BAND

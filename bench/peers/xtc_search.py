@@ -11,8 +11,8 @@ import itertools
 import json
 import sys
 
-# From the one that found the best schedules (vectors, and only as many accumulators as there are registers) to the one
-# that has a schedule for sizes that no vector divides.
+# The first found the best schedules: it uses vectors, and no more accumulators than there are registers. The last has a
+# schedule even for sizes that no vector divides.
 STRATEGIES = ("tile_pprprp_vr", "tile_pprprp_v", "tile_pprprp")
 MIN_REPEAT_MS = 20
 

@@ -62,7 +62,7 @@ def to_json_lines(run: Run) -> str:
 
 
 def from_json_lines(text: str) -> Run:
-    """The way back from `to_json_lines`. Raises FormatError, naming the line."""
+    """Reads what `to_json_lines` wrote. Raises FormatError, naming the line."""
     conditions, results, missing = None, [], []
     for number, line in enumerate(text.splitlines(), 1):
         try:

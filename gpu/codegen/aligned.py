@@ -23,9 +23,9 @@ _WRITTEN = 4  # elements of 32 bits that a thread writes at once
 # writes four. Each row in shared memory has an extra word, so that rows and columns of the tile both use all banks.
 TILE = 32
 SHARED_BYTES = 4 * TILE * (TILE + 1)
-# Map a thread to the elements of a tile that it reads, along the copy's elements and rows, and to those that it writes.
+# The elements of a tile that a thread reads, along the copy's elements and rows, and those that it writes.
 _READ = repeat(TILE * TILE // THREADS, 1) @ spatial(THREADS // TILE, TILE)
-_TURNED = spatial(TILE, TILE // _WRITTEN) @ repeat(1, _WRITTEN)
+_TRANSPOSED = spatial(TILE, TILE // _WRITTEN) @ repeat(1, _WRITTEN)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def transposing_context() -> dict[str, dict[str, str | int]]:
     """C expressions for `turn_tile`: the elements a thread reads in each turn `i`, and the first one it writes."""
     count = TILE * TILE // THREADS
     read = (_READ.index(axis, "threadIdx.x", ("i",)) for axis in (0, 1))
-    written = (_TURNED.index(axis, "threadIdx.x", ("0",)) for axis in (1, 0))
+    written = (_TRANSPOSED.index(axis, "threadIdx.x", ("0",)) for axis in (1, 0))
     return {
         "read": dict(zip(("element", "row"), read)) | {"count": count},
         "written": dict(zip(("element", "row"), written)),

@@ -123,7 +123,7 @@ def _copy(call: str, words: int) -> str:
 
 
 def _gather() -> str:
-    """Chunks at every alignment, cut at both ends in every way. Of every second chunk the rest is gathered too."""
+    """Loads chunks at every alignment, cut at both ends in every way. Every second chunk also has its rest gathered."""
     return (
         f"for (unsigned i = lane; i < {WORDS // 4}; i += 32) {{\n    unsigned chunk[4] = {{0, 0, 0, 0}};\n"
         f"    const unsigned short *from = (const unsigned short *)a + (i * 37 + i / 8) % {2 * WORDS - 8};\n"
@@ -231,7 +231,7 @@ def differing(*, name: str) -> int:
 
 
 def calibrate(report: Callable[[dict, str], object] = lambda found, name: None) -> dict:
-    """How many words differ between device and twin for each probe, or why it failed; and the device and the versions.
+    """For each probe, how many words differ between device and twin, or why it failed; also device and versions.
 
     After each probe `report` gets everything found so far and the probe's name, so that an early end loses nothing.
     Raises DeviceError, CompileError without NVRTC, and WorkerError, ToolchainError or CacheError where this machine is

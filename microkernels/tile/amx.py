@@ -7,8 +7,8 @@ from dataclasses import replace
 from microkernels.tile.forms import Isa, Matrix
 
 # Linux gives a process the tile registers once it asks (Documentation/arch/x86/xstate.rst: ARCH_REQ_XCOMP_PERM is
-# 0x1023, the state XTILEDATA 18). These are asm statements, since the intrinsics of gcc 12 say neither which memory
-# they read nor that all 64 bytes of the shapes count, so that gcc leaves out the stores before them.
+# 0x1023, the state XTILEDATA 18). These are asm statements, since gcc 12 leaves out stores before its intrinsics: these
+# do not say which memory they read, nor that all 64 bytes of the shapes count.
 _TILES = """\
 #include <cpuid.h>
 #include <sys/syscall.h>

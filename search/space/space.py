@@ -166,8 +166,8 @@ def candidates(
 def in_order(found: Collection[Candidate]) -> list[Candidate]:
     """The candidates by predicted time.
 
-    Among equals those come first that hand larger steps through memory to cores, then those that walk it in smaller
-    steps, then shorter texts.
+    Equal candidates are ordered by three further rules: larger steps through memory between cores first, then smaller
+    steps within a core, then shorter texts.
     """
     seconds = rounded(found)
 

@@ -298,7 +298,7 @@ def test_a_probe_that_faults_or_hangs_is_a_result(stand_in, monkeypatch):
 
 
 def test_a_probes_time_begins_once_device_and_compilers_are_ready(stand_in, monkeypatch):
-    """In every new worker, such as that after a probe that faulted."""
+    """This holds in every new worker, such as the one after a probe that faulted."""
     calls = []
 
     def call(self, function, timeout, **arguments):

@@ -34,8 +34,6 @@ LARGE = {
         "conv2d": conv2d(n=16, c=64, h=56, w=56, k=512, r=3, s=3, padding=1, dtype=dtype, filters="krsc"),
     }.items()
 }
-# One kernel of so many is compiled where not all are.
-EVERY = 5
 OTHERS = [
     matmul(m=4096, n=4096, k=4096, dtype="bf16"),
     matmul(m=1001, n=999, k=2039, dtype="f16", transpose_a=True),
@@ -77,20 +75,37 @@ def kernels_of(kind) -> dict:
     return kernels
 
 
-def check_schedules(kind, every: int = 1) -> None:
-    """For each device's architecture. every: one kernel of so many is compiled."""
-    kernels = kernels_of(kind)
+def tile_of(scheme) -> tuple[str, ...]:
+    """What a warp holds in registers: its instructions, and how many of them along every dim."""
+    return tuple(re.findall(r"[UM]\(.*?\)", scheme.text))
+
+
+def one_of_each_tile(kind) -> list:
+    """One kernel for every architecture and tile in registers, with the device it is for.
+
+    The first tile has its first schedule here, the second its second, and so on: all depths, groups and clusters occur.
+    """
+    tiles: dict = {}
+    for (architecture, _), (scheme, device) in kernels_of(kind).items():
+        tiles.setdefault((architecture, tile_of(scheme)), []).append((scheme, device))
+    return [kernels[place % len(kernels)] for place, kernels in enumerate(tiles.values())]
+
+
+def check_schedules(kernels) -> None:
     with ThreadPoolExecutor(host().cores) as pool:
-        assert list(filter(None, pool.map(lambda kernel: fault(*kernel), list(kernels.values())[::every]))) == []
+        assert list(filter(None, pool.map(lambda kernel: fault(*kernel), kernels))) == []
 
 
 @pytest.mark.slow
 @needs_nvrtc
 @pytest.mark.parametrize("kind", [kind for kind in LARGE if kind[1] != "f16"], ids="-".join)
 def test_schedules_compile_without_spills(kind, lasting_cache):
-    """A fifth of all; the soak test compiles every one. Seconds where no kernel's text has changed."""
+    """One of every tile in registers, which decides on spills; the soak test compiles every schedule.
+
+    Seconds where no kernel's text has changed.
+    """
     lasting_cache("-".join(kind))
-    check_schedules(kind, EVERY)
+    check_schedules(one_of_each_tile(kind))
 
 
 @pytest.mark.slow
@@ -102,16 +117,15 @@ def test_f16_takes_the_registers_of_bf16(operator, lasting_cache):
     Here one schedule of every tile in registers is; the soak test compiles all of f16.
     """
     lasting_cache(f"{operator}-bf16")
-    kernels = list(kernels_of((operator, "bf16")).items())[::EVERY]
-    compiled = {(architecture, scheme) for (architecture, _), (scheme, _) in kernels}  # by the test above
     for device in DEVICES.values():
         f16, bf16 = (candidates(LARGE[operator, dtype], device) for dtype in ("f16", "bf16"))
         assert [scheme.text for scheme in f16] == [scheme.text for scheme in bf16]
-        # Of the schedules of a tile the last is taken: one that the test above has compiled, where there is one.
-        pairs = sorted(zip(f16, bf16), key=lambda pair: (device.architecture, pair[1]) in compiled)
-        for schemes in {tuple(re.findall(r"[UM]\(.*?\)", pair[0].text)): pair for pair in pairs}.values():
-            one, other = (compile_cubin(emit(scheme), device.architecture) for scheme in schemes)
-            assert (one.registers, one.spilled) == (other.registers, other.spilled), schemes[0].text
+    as_f16 = {
+        scheme.text: scheme for device in DEVICES.values() for scheme in candidates(LARGE[operator, "f16"], device)
+    }
+    for scheme, device in one_of_each_tile((operator, "bf16")):  # compiled by the test above
+        one, other = (compile_cubin(emit(s), DEVICES[device].architecture) for s in (as_f16[scheme.text], scheme))
+        assert (one.registers, one.spilled) == (other.registers, other.spilled), scheme.text
 
 
 @pytest.mark.soak
@@ -120,7 +134,7 @@ def test_f16_takes_the_registers_of_bf16(operator, lasting_cache):
 def test_every_schedule_compiles_without_spills(kind, lasting_cache):
     """More than a minute of two cores each."""
     lasting_cache("-".join(kind))
-    check_schedules(kind)
+    check_schedules(list(kernels_of(kind).values()))
 
 
 @pytest.mark.slow

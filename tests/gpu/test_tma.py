@@ -225,7 +225,7 @@ def test_a_copy_has_zeros_behind_its_rows(dtype, k, zeros):
         np.testing.assert_array_equal(found, np.pad(given, ((0, 0), (0, zeros))))
 
 
-def test_words_that_lie_across_the_reduction_are_turned():
+def test_words_that_lie_across_the_reduction_are_transposed():
     source = emit(tma_scheme(product(m=70, n=64, k=97, dtype="tf32", transpose_a=True, transpose_b=False)))
     bits = [np.arange(1, 1 + n * 97, dtype=np.uint32).reshape(97, n) for n in (70, 64)]
     for found, given in zip(copies_of(source, *bits), bits):

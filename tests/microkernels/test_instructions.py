@@ -58,7 +58,7 @@ def gives_value(name):
 
 
 def masks(name, lanes):
-    """How many lanes a masked instruction is tried with; 0 stands for one without a mask. Of exchanges: which ones."""
+    """The numbers of lanes to try a masked instruction with, or 0 for one without a mask; the exchanges to try."""
     if name == "exchange":
         return range(1, LARGEST_GROUP[lanes])
     return range(1, lanes + 1) if "tail" in name else (0,)

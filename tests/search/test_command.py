@@ -14,8 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from search.evaluator.cpu import cpu_backend
 from search.matmul import main as matmul_command
+from search.tuner import store
 from tests.support.searching import SCHEME, SHAPE, conv
+from tiling.operators import matmul
+from tiling.text.shapes import canonical
 
 
 @pytest.mark.slow
@@ -204,3 +208,18 @@ def test_a_broken_environment_is_no_candidates_fault(tmp_path):
     assert ended.returncode == 1 and "TILEWRIGHT_CACHE" in ended.stderr and "Traceback" not in ended.stderr
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [["--scheme", "R(m) R(n) S(c) T(k,30000) V(n,4)"], ["--budget", "1", "--trials", "1"]])
+def test_a_check_that_runs_out_of_memory_is_no_kernels_fault(how, data_folder, monkeypatch, capsys):
+    """The product takes 7 GB to check, and a worker may have 2. No scheme is recorded as failed."""
+    monkeypatch.setattr("search.command._rank_first", lambda *_: None)
+    monkeypatch.setattr("cpu.runtime.worker._default_memory_bytes", lambda: 2 << 30)
+    problem = matmul(m=30000, n=4, k=30000)
+    assert matmul_command(["--isa", "portable", "--shape", canonical(problem), *how]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.count("\n") == 1
+    assert printed.err.startswith("memory does not suffice to check a kernel against its definition (")
+    assert printed.err.endswith("): ask for a smaller shape, or end other programs\n")
+    assert store.measured(cpu_backend("portable").key(problem)) == {}

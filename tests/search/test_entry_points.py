@@ -64,3 +64,24 @@ def test_a_file_in_the_place_of_one_of_our_packages_is_named_in_one_sentence(nam
     assert f"{tmp_path / name} stands in the place of Tilewright's package '{package}'" in ended.stderr
     ended = run(tmp_path, "-c", "from search import generate_conv")
     assert ended.returncode == 1 and f"ImportError: {tmp_path / name} stands in the place" in ended.stderr
+
+
+def test_a_file_search_py_in_the_current_folder_is_told_in_one_sentence(tmp_path):
+    """It stands in the place of this very package, so the sentence is Python's."""
+    (tmp_path / "search.py").write_text("made = 'by somebody else'\n")
+    ended = run(tmp_path, "-m", "search.conv", "--shape", "c=4,h=4,w=4,k=4,r=1,s=1")
+    assert ended.returncode == 1 and ended.stdout == "" and ended.stderr.count("\n") == 1
+    assert "search.conv" in ended.stderr and "Traceback" not in ended.stderr
+    ended = run(tmp_path, "-c", "from search import generate_conv")
+    assert ended.returncode == 1 and ended.stderr.splitlines()[-1].startswith("ImportError: cannot import name")
+    assert str(tmp_path / "search.py") in ended.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", ["search.py", "tiling.py"])
+def test_the_installed_command_does_not_look_into_the_current_folder(name, tmp_path):
+    (tmp_path / name).write_text("made = 'by somebody else'\n")
+    command = tmp_path / "bin" / "tilewright"
+    command.parent.mkdir()
+    command.write_text("import sys\nfrom search.console import main\nsys.exit(main())\n")
+    ended = run(tmp_path, str(command), "conv", "--shape", "c=0,h=4,w=4,k=4,r=1,s=1")
+    assert ended.returncode == 2 and "c=0 must be at least 1" in ended.stderr, ended.stderr

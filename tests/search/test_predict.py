@@ -197,7 +197,7 @@ def test_what_comes_from_far_and_nobody_asks_for_costs_more():
         assert found.seconds == pytest.approx(shown + (COSTS.not_prefetched - COSTS.exposed) * late)
 
 
-def test_a_large_x_is_asked_for_where_only_rows_loop_around_it():
+def test_a_large_x_is_prefetched_where_only_rows_loop_around_it():
     problem = conv2d(c=512, h=34, w=34, k=256, r=1, s=1)
     body = "L(w, 1x10 + 2x12) S(y) T(c,512) U(w,λ) U(k,2) V(k,16)"
     rows, panels = (parse(problem, f"{loops} {body}") for loops in ("T(h,34) T(k,8)", "T(k,8) T(h,34)"))
@@ -211,7 +211,7 @@ def test_a_large_x_is_asked_for_where_only_rows_loop_around_it():
     assert predict(panels, slow, lambda kernel: 0.9, costs=costs).seconds - not_prefetched.seconds > 8 * x
 
 
-def test_pixels_and_outputs_that_lie_apart_are_asked_for():
+def test_pixels_and_outputs_that_lie_apart_are_prefetched():
     sizes = dict(h=136, w=136, k=64, layout="nchw")
     pixels = pointwise2d(conv2d(c=128, r=1, s=1, **sizes))
     shared, alone = (
@@ -326,7 +326,7 @@ AMX = replace(MACHINE, isa="amxbf16")
 
 
 def blocked_seconds(name: str, text: str, machine=AMX) -> float:
-    """Of a layer in bf16 by matrix instructions, every tile as fast as the next."""
+    """Predicted seconds of a layer in bf16 by matrix instructions, where all tiles are equally fast."""
     problem = replace(layer(name), dtype="bf16", output_dtype="bf16")
     scheme = parse(in_dot_groups(problem, matrix_dot_group(problem)), f"{text} V(k,16)")
     return predict(scheme, machine, lambda kernel: 0.35).seconds

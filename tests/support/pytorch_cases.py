@@ -146,7 +146,7 @@ def whole_numbers(shape: tuple[int, ...], seed: int) -> np.ndarray:
 
 
 def digest(y: np.ndarray) -> str:
-    """Of a result's shape and whole numbers."""
+    """A hash of a result's shape and of its whole numbers."""
     assert np.array_equal(y, np.rint(y))
     return hashlib.sha256(repr(y.shape).encode() + np.ascontiguousarray(y, dtype="<i8").tobytes()).hexdigest()[:32]
 

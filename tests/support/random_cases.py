@@ -166,8 +166,9 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
 
     Loops over a dim are split at will and stand in any order on either side of S(output), reductions too; output dims
     may be composed of two or three branches, with loops over the same dim outside and inside the composition; the
-    outermost loops may be handed to cores. Of narrow numbers it is one for their words, along either of the dims that
-    these may run along, and of blocks often with the pixels of an image as one dim, x being copied strip by strip.
+    outermost loops may be handed to cores. A scheme of narrow numbers is one for their dot groups, along either of the
+    dims that dot groups may run along. With blocks the pixels of an image are often one dim, and x is copied strip by
+    strip.
     """
     dot = _dot(random, problem, isa)
     narrow, problem = problem, in_dot_groups(problem, dot, _points(random, problem, dot))

@@ -40,7 +40,7 @@ def test_a_limit_per_pair_keeps_those_that_use_the_large_size_most(extent, sizes
 
 
 def test_a_limit_per_pair_makes_a_long_prime_extent_quick():
-    # Of these sizes 100003 has 366866 compositions, which take a third of a second.
+    # 100003 has 366866 compositions of these sizes. All of them take a third of a second.
     took = []
     for _ in range(3):
         start = perf_counter()

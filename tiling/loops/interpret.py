@@ -96,7 +96,12 @@ class Array:
 
     def place(self, at: tuple[int, ...]) -> tuple[int, ...]:
         """The place in the buffer of an index of the view. Raises Fault outside the buffer."""
-        shape, place = self.elements.shape, tuple(map(add, self.origin, at))
+        shape = self.elements.shape
+        if len(at) == len(self.origin) == len(shape) == 1:  # nearly every operand of an instruction
+            only = self.origin[0] + at[0]
+            if 0 <= only < shape[0]:
+                return (only,)
+        place = tuple(map(add, self.origin, at))
         if not len(at) == len(place) == len(shape):
             raise Fault(f"{self.name} has {len(shape)} dimensions, and {list(at)} is an index of {len(at)}")
         if min(place, default=0) < 0 or not all(map(lt, place, shape)):
@@ -436,4 +441,6 @@ def _is_vector(at: tuple[Index, ...], scope: _Scope) -> bool:
 
 def _at(indices: tuple[Index, ...], scope: _Scope, lane: int | None = None) -> tuple[int, ...]:
     numbers = scope.numbers if lane is None else {**scope.numbers, "lane": lane}
+    if len(indices) == 1:
+        return (indices[0].at(numbers),)
     return tuple([index.at(numbers) for index in indices])

@@ -279,7 +279,7 @@ def test_a_step_reads_like_the_picture():
         assert line in text
 
 
-def test_the_next_weights_come_ahead_of_their_turn():
+def test_the_next_weights_are_prefetched():
     text = emit(scheme_of("weights that come ahead", "bf16"), isa_named("amxbf16")).text
     assert "const long next_w = 512 * k + 8192;" in text and text.count("w_next = l2_prefetch(w_next, w_end);") == 8
     assert "cursors->w_end = place(W, (next_w + 8192) * sizeof *W, W_BYTES);" in text

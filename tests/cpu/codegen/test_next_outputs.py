@@ -48,7 +48,7 @@ def test_where_the_next_tile_goes_on_in_several_rows(more, epilogue, text, asks)
     assert ("y" in prefetched(scheme_in_dot_groups(scheme))) == bool(asks)
 
 
-def test_outputs_that_pass_the_caches_are_not_asked_for():
+def test_outputs_that_pass_the_caches_are_not_prefetched():
     scheme = parse(conv2d(**Y0), f"T(h,272) T(w,34) {BODY}")
     assert "y_next" not in emit(scheme, isa_named("amxint8"), 1, True).text
 

@@ -61,7 +61,7 @@ def scheme_of(problem, text: str, lanes: int):
 
 @pytest.mark.parametrize("isa", ["avx512f", "avx2"])
 @pytest.mark.parametrize("case", CASES)
-def test_every_line_of_the_weights_but_the_first_piece_is_asked_for_once_and_in_order(case, isa):
+def test_every_line_of_the_weights_but_the_first_piece_is_prefetched_once_and_in_order(case, isa):
     problem, text = CASES[case]
     isa = isa_named(isa)
     if not supports(isa.cpu_flags):
@@ -94,7 +94,7 @@ X_CASES = {  # problem, scheme, rows of 64 channels that the first piece has
 
 
 @pytest.mark.parametrize("case", X_CASES)
-def test_every_line_of_x_but_the_first_piece_is_asked_for_and_no_other(case):
+def test_every_line_of_x_but_the_first_piece_is_prefetched_and_no_other(case):
     problem, text, rows = X_CASES[case]
     isa = isa_named("avx512f")
     if not supports(isa.cpu_flags):
@@ -107,7 +107,7 @@ def test_every_line_of_x_but_the_first_piece_is_asked_for_and_no_other(case):
     np.testing.assert_array_equal(np.unique(asked), wanted)
 
 
-def test_a_panel_larger_than_l1_is_asked_for_steps_before():
+def test_a_panel_larger_than_l1_is_prefetched_steps_before():
     def asked(c: int, rows: str = "U(w,4)") -> int:
         scheme = scheme_of(conv2d(c=c, h=4, w=4, k=48, r=1, s=1), f"R(h) S(y) R(c) {rows} U(k,3)", 16)
         second = PREFETCH_DISTANCE * 3 * 16 + 16  # the second line of a later step
@@ -134,7 +134,7 @@ PANELS = {  # scheme, vectors of the first panel
 
 
 @pytest.mark.parametrize("case", PANELS)
-def test_every_line_of_the_next_panel_of_pixels_is_asked_for_before_its_turn(case):
+def test_every_line_of_the_next_panel_of_pixels_is_prefetched_before_its_turn(case):
     problem, (text, first) = pointwise2d(conv2d(**PIXELS)), PANELS[case]
     isa = isa_named("avx512f")
     if not supports(isa.cpu_flags):
@@ -151,13 +151,13 @@ def test_every_line_of_the_next_panel_of_pixels_is_asked_for_before_its_turn(cas
         np.testing.assert_array_equal(missing, lines[0, :first])
 
 
-def test_pixels_that_are_packed_already_are_not_asked_for():
+def test_pixels_that_are_packed_already_are_not_prefetched():
     problem = pointwise2d(conv2d(**PIXELS))
     text = "S(x) T(k,2) T(w,40) T(k,2) S(y) T(c,256) U(k,6) U(w,2) V(w,16)"
     assert "next" not in emit(parse(problem, text), isa_named("avx512f")).text
 
 
-def test_a_panel_of_pixels_larger_than_l1_is_asked_for_steps_before():
+def test_a_panel_of_pixels_larger_than_l1_is_prefetched_steps_before():
     def asked(c: int, body: str = "U(k,6) U(w,3)") -> int:
         problem = pointwise2d(conv2d(**PIXELS | {"c": c, "w": 48}))
         scheme = parse(problem, f"T(w,16) S(x) T(k,4) S(y) R(c) {body} V(w,16)")
@@ -185,7 +185,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("case", STEPS)
-def test_an_x_whose_steps_lie_apart_is_asked_for_before_they_come(case):
+def test_an_x_whose_steps_lie_apart_is_prefetched(case):
     problem, text = STEPS[case]
     isa = isa_named("avx512f")
     if not supports(isa.cpu_flags):
@@ -209,7 +209,7 @@ def test_an_x_whose_steps_lie_apart_is_asked_for_before_they_come(case):
         (conv2d(**FIRST), "T(h,20) T(w,2) S(y) T(c,8) T(c,8) U(w,10) V(k,16)"),  # few steps
     ],
 )
-def test_an_x_that_is_near_is_not_asked_for(problem, text):
+def test_an_x_that_is_near_is_not_prefetched(problem, text):
     assert ", 0, 3);" not in emit(parse(problem, text), isa_named("avx512f")).text  # no line comes to L1
 
 
@@ -223,7 +223,7 @@ OUTPUTS = {
 
 
 @pytest.mark.parametrize("case", OUTPUTS)
-def test_outputs_that_lie_apart_are_asked_for_once_by_each_tile(case):
+def test_outputs_that_lie_apart_are_prefetched_once_by_each_tile(case):
     isa = isa_named("avx512f")
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
@@ -250,7 +250,7 @@ def test_outputs_that_lie_apart_are_asked_for_once_by_each_tile(case):
         (conv2d(**TURNED), "T(h,64) T(k,4) T(w,5) S(y) T(r,3) T(c,48) U(s,3) U(w,16) V(k,16)", True),  # past the caches
     ],
 )
-def test_outputs_that_come_soon_enough_are_not_asked_for(problem, text, stream):
+def test_outputs_that_come_soon_enough_are_not_prefetched(problem, text, stream):
     assert ", 1, 2);" not in emit(parse(problem, text), isa_named("avx512f"), stream=stream).text
 
 

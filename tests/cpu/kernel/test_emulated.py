@@ -90,7 +90,7 @@ def test_calling_an_avx512_kernel_ends_in_a_sentence(tmp_path):
 
 @pytest.mark.soak
 def test_soak_whole_search(python):
-    """Nothing known of the machine: microkernels are ranked, candidates measured in workers, all of it as a Haswell."""
+    """A Haswell that nobody has ranked: its microkernels are ranked, then candidates are measured in workers."""
     ended = python("Haswell", *SEARCH, "--budget", "10", seconds=SEARCH_SECONDS)
     assert ended.returncode == 0, ended.stderr
     print(ended.stdout)

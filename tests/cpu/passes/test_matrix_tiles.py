@@ -1,4 +1,4 @@
-"""Steps as matrix instructions: what goes to which tile register, and which shapes these have where."""
+"""Steps as matrix instructions: what each tile register holds, and its shape at every place."""
 
 from __future__ import annotations
 

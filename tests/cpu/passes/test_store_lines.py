@@ -108,7 +108,7 @@ def test_vectors_that_fill_a_line_are_stored_at_once():
 
 
 def test_only_neighbours_are_joined():
-    """Of two vectors a line: those of different rows, those that overlap, those after another statement."""
+    """Two vectors fill a line unless they lie in different rows, overlap, or have a statement between them."""
     narrow = instructions_of(isa_named("avx512bf16"))
     stores = narrow.narrow["to_bf16"]
 

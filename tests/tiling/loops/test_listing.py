@@ -179,7 +179,7 @@ def test_nothing_else_is_a_statement():
 
 
 def test_a_gpus_loops_can_be_read():
-    """Lowered, that is all there is of them so far; no Python is left in the text."""
+    """So far they are only lowered. No Python is left in the text."""
     problem = conv2d(n=2, c=16, h=9, w=10, k=64, r=3, s=3, padding=1, dtype="f16", filters="krsc")
     text = "T(nhw,2)@block S(y) T(rsc,9) S(x, 3) S(w, 3) T(nhw,2)@warpgroup M(nhw64k64rsc16)"
     shown = listing(lower(parse(problem, text)))

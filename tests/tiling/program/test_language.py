@@ -27,7 +27,7 @@ OUTSIDE = st.none() | numbers
 
 
 def expressions(dims):
-    """Any tree of values over these dims. Of arrays a, b and c the number of axes is 1, 2 and 3."""
+    """Any tree of values over these dims. Arrays a, b and c have 1, 2 and 3 axes."""
 
     def larger(inner):
         calls = [

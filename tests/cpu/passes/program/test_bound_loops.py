@@ -81,7 +81,7 @@ def test_a_loop_ends_at_its_limit():
 
 def test_half_of_a_causal_product_is_left_out():
     def iterations(stage: str) -> int:
-        """Of loops over j, all rows."""
+        """Iterations of the loops over j, in all rows together."""
         kernel = after(stage, MASKED_ATTENTION.format(mask="j <= i"), q=(512, 16), k=(512, 16), v=(512, 16))
         (rows,) = [s for s in walk(kernel.body) if isinstance(s, For) and s.name == "i"]
         columns = [s for s in walk(rows.body) if isinstance(s, For) and s.name == "j"]

@@ -192,7 +192,7 @@ def test_attention_keeps_rows_and_turns_its_keys():
     text = lines(after("place rows", ATTENTION, q=(2, 64, 64), k=(2, 64, 64), v=(2, 64, 64)))
     assert "k_columns[2, 64, 64] in global memory" in text
     rows = [line for line in text if "in memory of the function" in line]
-    # Of s and e, for four queries, and the block that turns keys. All else is in registers.
+    # Rows of s and e for four queries, and the block that transposes keys. All else is in registers.
     assert [line.split()[0] for line in rows[1:]] == [f"{a}{q}[64]" for a in "se" for q in ("", "_i1", "_i2", "_i3")]
 
 
