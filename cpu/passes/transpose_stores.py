@@ -45,7 +45,7 @@ from tiling.loops.lower import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, substituted, with_operands
 from tiling.problem import Problem
 
-TURNED = "t"  # a block after it is transposed
+TRANSPOSED = "t"  # a block after it is transposed
 PLACE = variable("place")  # counts the vectors of a block, one for each point of the vectorised dim
 _ROW = variable("row")  # counts the rows of a block, until these are lanes
 
@@ -141,7 +141,7 @@ class _Transposer:
         """A block whose accumulators are transposed and then stored."""
 
         def change(part: Operand) -> Operand | None:
-            return _turned() if isinstance(part, Load) and part.buffer == self.registers else None
+            return _element() if isinstance(part, Load) and part.buffer == self.registers else None
 
         store = replace(nest.store, value=with_operands(nest.store.value, change))
         sums = [Load(self.registers, (constant(rows.first + row), constant(v), LANE)) for row in range(rows.count)]
@@ -149,20 +149,23 @@ class _Transposer:
 
     def loaded(self, nest: _Nest, v: int, rows: Rows) -> Block:
         """A block of sums that are loaded by vectors of rows and transposed back."""
-        to, nothing = Store(TURNED, _turned().at, nest.store.value), Store(TURNED, _turned().at, Number(0))
+        to, nothing = Store(TRANSPOSED, _element().at, nest.store.value), Store(TRANSPOSED, _element().at, Number(0))
         load = self.points(nest, v, rows, to, nothing)
-        vectors = [Load(TURNED, (constant(place), LANE)) for place in range(self.lanes)]
-        sums = Store(self.registers, (_ROW + rows.first, constant(v), LANE), Load(TURNED, (_ROW, LANE)))
+        vectors = [Load(TRANSPOSED, (constant(place), LANE)) for place in range(self.lanes)]
+        sums = Store(self.registers, (_ROW + rows.first, constant(v), LANE), Load(TRANSPOSED, (_ROW, LANE)))
         back = For("row", ZERO, constant(rows.count), 1, (self.each_lane(sums),), "unrolled")
         return self.transposed((load,), vectors, (back,))
 
     def transposed(self, before: Body, vectors: list[Load], after: Body) -> Block:
         """The transposition of these vectors, and what stands in front of it and behind."""
         axes = ("place", "lane")
-        turned = Alloc(Buffer(TURNED, (self.lanes, self.lanes), axes, self.dtype, "registers"))
-        operands = [(TURNED, Address(TURNED, (ZERO, ZERO))), *((f"r{row}", each) for row, each in enumerate(vectors))]
+        block = Alloc(Buffer(TRANSPOSED, (self.lanes, self.lanes), axes, self.dtype, "registers"))
+        operands = [
+            (TRANSPOSED, Address(TRANSPOSED, (ZERO, ZERO))),
+            *((f"r{row}", each) for row, each in enumerate(vectors)),
+        ]
         transpose = Do(Invoke(transpose_instruction(len(vectors), self.lanes), tuple(operands)))
-        return Block("", (turned, *before, transpose, *after))
+        return Block("", (block, *before, transpose, *after))
 
     def points(self, nest: _Nest, v: int, rows: Rows, store: Store, beyond: Store | None = None) -> For:
         """The loop over the vectors of a block, around `store` for each row. beyond: the store where no output is."""
@@ -181,9 +184,9 @@ class _Transposer:
         return For("lane", ZERO, constant(self.lanes), 1, (statement,), "vector")
 
 
-def _turned() -> Load:
+def _element() -> Load:
     """The element of a transposed block for a row, and a point of the vectorised dim, which is still a lane."""
-    return Load(TURNED, (LANE, _ROW))
+    return Load(TRANSPOSED, (LANE, _ROW))
 
 
 def _nest(statement: Statement) -> _Nest | None:
