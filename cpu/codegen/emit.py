@@ -17,15 +17,13 @@ import jinja2
 
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.check import check, is_blocked, single_pass
+from cpu.codegen.copies import copied_x, copy_text
 from cpu.codegen.epilogue import epilogue_text, pointers
-from cpu.codegen.flat_pixels import copy_of
-from cpu.codegen.im2col import im2col_of
 from cpu.codegen.inside import Inside, facts_of, loops_of
 from cpu.codegen.operands import operands, sizes_of
 from cpu.codegen.pack import pack_lines
-from cpu.codegen.transposed_copy import transposed_copy_of
 from cpu.codegen.winograd import facts, packed_floats, winograd_stages
-from cpu.passes.order import stages
+from cpu.passes.order import stages, stages_with_copy
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.estimate import loads_per_step
 from microkernels.tile.isa import Isa, isa_named
@@ -112,8 +110,8 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     dots = scheme_in_dot_groups(scheme)
     definitions = isa.matrix.definition if isa.matrix else ""
     stream = stream and _streamable(scheme)
-    inside = loops_of(dots, isa, threads, stream)
-    transposed = transposed_copy_of(dots.problem, problem, isa)
+    inside = loops_of(scheme, isa, threads, stream)
+    copy = copy_text(scheme, isa, threads)
     left = stored(dots.problem)
     text = TEMPLATES.get_template("kernel.c.j2").render(
         symbol=symbol,
@@ -127,9 +125,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         dtype=", ".join(dict.fromkeys(elements_of(problem))),
         operands=operands(problem),
         types=[ELEMENTS[name].c for name in elements_of(problem)],
-        im2col=im2col_of(scheme, dots.problem, threads),
-        copy=copy_of(problem, dots.problem),
-        transposed=transposed,
+        copy=copy,
         x_type=isa.x_type(dots.problem),
         axes=inside.axes,
         strides=inside.axes,
@@ -137,7 +133,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         own_panel=inside.panel,
         strips=bool(dots.problem.flat_pixels and dots.problem.flat_pixels.strip),
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if inside.masked else "",
-        lanes=_lanes(dots.problem, isa, inside, transposed.blocks if transposed else ()),
+        lanes=_lanes(dots.problem, isa, inside, copy.transposed if copy else frozenset()),
         definitions=definitions,
         shapes=[shapes_definition(name, shapes) for shapes, name in inside.shapes.items()],
         functions=inside.functions,
@@ -166,7 +162,8 @@ def stages_of(scheme: Scheme | Winograd, isa: Isa, stream: bool = False) -> Iter
         check(scheme.product, isa)
         return winograd_stages(scheme, isa)
     check(scheme, isa)
-    return stages(facts_of(scheme_in_dot_groups(scheme), isa, stream and _streamable(scheme)))
+    facts, copy = facts_of(scheme, isa, stream and _streamable(scheme)), copied_x(scheme, isa)
+    return stages_with_copy(copy.loops, facts) if copy else stages(facts)
 
 
 def row_of(scheme: Scheme | Winograd, isa: Isa) -> Isa:
@@ -177,7 +174,7 @@ def row_of(scheme: Scheme | Winograd, isa: Isa) -> Isa:
     return isa_named(isa.vectors) if vectors_alone else isa
 
 
-def _lanes(problem: Problem, isa: Isa, inside: Inside, transposed: tuple[int, ...]) -> list[str]:
+def _lanes(problem: Problem, isa: Isa, inside: Inside, transposed: frozenset[int]) -> list[str]:
     """The C functions that fill and move lanes, for tiles and for the transposed copy of x."""
     access = access_of(problem)
     if access.exchange_dim:
@@ -213,9 +210,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         dtype=problem.dtype,
         operands=operands(problem),
         types=[ELEMENTS[name].c for name in elements_of(problem)],
-        im2col=None,
         copy=None,
-        transposed=None,
         x_type=isa.word,
         next_panel=False,
         bias=None,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from cpu.codegen.arrays import elements_of
 from cpu.codegen.epilogue import compares_with_zero
 from cpu.codegen.print import PrintedFunction, Printer, strides
 from cpu.passes.order import Facts, stages
@@ -16,6 +17,7 @@ from microkernels.tile.isa import Isa
 from tiling.bias import stored
 from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import Cursors, Kernel, Shape, buffers, walk
+from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.words import packed_words
 from tiling.scheme import Scheme
 
@@ -41,22 +43,26 @@ class Inside:
 
 def facts_of(scheme: Scheme, isa: Isa, stream: bool) -> Facts:
     """What the passes need to know of a kernel."""
-    left = stored(scheme.problem)
-    return Facts(scheme, isa, packed_words(scheme), stream, bool(left and compares_with_zero(left)))
+    dots, left = scheme_in_dot_groups(scheme), stored(scheme.problem)
+    zero = bool(left and compares_with_zero(left))
+    return Facts(dots, scheme.problem, isa, packed_words(scheme), stream, zero)
 
 
 def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     """A kernel written by passes over loops."""
-    *_, (_, kernel) = stages(facts_of(scheme, isa, stream))
-    used = scheme.problem.extents[scheme.problem.vector_dim] % isa.lanes
-    turned = transposed_rows(kernel)
+    facts = facts_of(scheme, isa, stream)
+    *_, (_, kernel) = stages(facts)
+    problem = facts.scheme.problem
+    used = problem.extents[problem.vector_dim] % isa.lanes
+    transposed = transposed_rows(kernel)
     types = {buffer.name: "float" for buffer in buffers(kernel)}
-    own = {buffer.name: isa.x_type(scheme.problem) for buffer in buffers(kernel) if buffer.memory == "own"}
-    types |= own | {"X": isa.x_type(scheme.problem), "W": isa.word, "Y": ELEMENTS[scheme.problem.output_dtype].c}
-    printer = Printer(kernel, types, isa.vector_type, {used: "TAIL"} | {n: f"FIRST_{n}" for n in turned}, threads)
+    own = {buffer.name: isa.x_type(problem) for buffer in buffers(kernel) if buffer.memory == "own"}
+    x = ELEMENTS[elements_of(scheme.problem)[0]].c if facts.strip else isa.x_type(problem)
+    types |= own | {"X": x, "W": isa.word, "Y": ELEMENTS[problem.output_dtype].c}
+    printer = Printer(kernel, types, isa.vector_type, {used: "TAIL"} | {n: f"FIRST_{n}" for n in transposed}, threads)
     cursors = any(isinstance(statement, Cursors) for statement in walk(kernel.body))
     inside = Inside(printer.functions(), printer.body(), used > 0, cursors, strides(kernel))
-    inside = replace(inside, shapes=shapes_of(kernel), transposed=turned)
+    inside = replace(inside, shapes=shapes_of(kernel), transposed=transposed)
     following = any(view == NEXT for function in kernel.functions for view, _ in function.views)
     elements = sum(prod(buffer.shape) for buffer in buffers(kernel) if buffer.name in own)
     return replace(inside, panel=LANE_BYTES * elements, next_panel=following)

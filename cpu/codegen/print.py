@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cpu.codegen.expression import indented
-from cpu.passes.stage_strips import STRIP
 from tiling.loops.index import Index, Part
 from tiling.loops.language import (
     Address,
@@ -62,6 +61,7 @@ from tiling.loops.language import (
     walk,
 )
 from tiling.loops.rewrite import places
+from tiling.rewrite.im2col import COPY
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Printer:
     @cached_property
     def written(self) -> set[str]:
         """The arrays that the kernel writes to."""
-        return {"Y", *(name for name, buffer in self.buffers.items() if buffer.memory == "own")}
+        return {"Y", COPY, *(name for name, buffer in self.buffers.items() if buffer.memory == "own")}
 
     def functions(self) -> list[PrintedFunction]:
         """The functions that the kernel calls."""
@@ -193,7 +193,7 @@ class Printer:
                     "{",
                     f"    const long {first} = {'0' if place == array else place};",
                     f"    cursors->{cursor} = place({array}, {first} * {size});",
-                    f"    cursors->{cursor}_end = place({array}, ({first} + {elements}) * {size});",
+                    f"    cursors->{cursor}_end = place({array}, ({first} + {number(elements)}) * {size});",
                     "}",
                 ]
             case Tiles():
@@ -295,9 +295,7 @@ def stepped(index: Index, buffer: Buffer, axis: int) -> str:
 
 def strides(kernel: Kernel) -> list[tuple[str, int]]:
     """(name, elements) of every stride that addresses may name."""
-    # Planes that are copied strip by strip are nowhere in memory.
-    strips = any(buffer.name == STRIP and not buffer.packed for buffer in buffers(kernel))
-    named = [buffer for buffer in buffers(kernel) if not (buffer.packed or (strips and buffer.name == "X"))]
+    named = [buffer for buffer in buffers(kernel) if not buffer.packed]
     return [(_stride(b, axis), stride) for b in named for axis, stride in enumerate(b.strides)]
 
 

@@ -95,7 +95,7 @@ def around_facts(winograd: Winograd, isa: Isa) -> Facts:
     """What passes need to know of the loops around the products."""
     epilogue = winograd.problem.epilogue
     zero = epilogue is not None and compares_with_zero(epilogue)
-    return Facts(winograd.product, isa, packed_lanes(winograd.product), False, zero, around=True)
+    return Facts(winograd.product, winograd.problem, isa, packed_lanes(winograd.product), False, zero, around=True)
 
 
 def packed_floats(winograd: Winograd) -> int:

@@ -20,9 +20,9 @@ import jinja2
 
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.check import single_pass
+from cpu.codegen.copies import aligns
 from cpu.codegen.emit import TEMPLATES, VERSION, Source, symbol_of
 from cpu.codegen.epilogue import may_be_output
-from cpu.codegen.im2col import aligns
 from cpu.runtime.library import compiled
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.taken_names import is_taken

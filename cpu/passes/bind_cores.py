@@ -19,16 +19,23 @@ from tiling.loops.language import Body, Define, For, Kernel, Statement, Team
 WORKER = "worker"
 
 
-def bind_cores(kernel: Kernel) -> Kernel:
-    """The kernel with one parallel loop in place of the core loops, which are its outermost loops."""
+def core_loops(kernel: Kernel) -> list[For]:
+    """The core loops of a kernel, the outermost first."""
     loops: list[For] = []
-    *before, last = kernel.body
-    body: Body = (last,)
+    body: Body = kernel.body[-1:]
     while len(body) == 1 and isinstance(body[0], For) and body[0].kind == "core":
         loops.append(body[0])
         body = body[0].body
+    return loops
+
+
+def bind_cores(kernel: Kernel) -> Kernel:
+    """The kernel with one parallel loop in place of the core loops, which are its outermost loops."""
+    loops = core_loops(kernel)
     if not loops:
         return kernel
+    *before, _ = kernel.body
+    body = loops[-1].body
     trips = [(loop.stop - loop.start).offset // loop.step for loop in loops]
     defines: list[Statement] = []
     for number, loop in enumerate(loops):

@@ -30,15 +30,15 @@ from tiling.loops.lower import ACCUMULATORS
 from tiling.loops.rewrite import with_operands, with_values
 
 
-def hoist_accumulators(kernel: Kernel) -> Kernel:
-    """The kernel with named registers in place of the accumulators' buffers."""
-    functions = tuple(replace(function, body=_hoisted(function.body)) for function in kernel.functions)
+def hoist_accumulators(kernel: Kernel, buffer: str = ACCUMULATORS) -> Kernel:
+    """The kernel with named registers in place of the accumulators' buffers, or of other buffers of vectors."""
+    functions = tuple(replace(function, body=_hoisted(function.body, buffer)) for function in kernel.functions)
     return replace(kernel, functions=functions)
 
 
-def _hoisted(body: Body) -> Body:
+def _hoisted(body: Body, buffer: str) -> Body:
     found: list[Statement] = []
-    for statement in _named(body):
+    for statement in _named(body, buffer):
         if isinstance(statement, Alloc):
             found += [Let(name, None, True) for name in _names(statement.buffer)]
         else:
@@ -51,26 +51,24 @@ def _names(buffer: Buffer) -> list[str]:
     return [f"{buffer.name}_{row}_{vector}" for row in range(rows) for vector in range(vectors)]
 
 
-def _named(body: Body) -> Body:
-    return tuple(map(_statement, body))
+def _named(body: Body, buffer: str) -> Body:
+    def register(operand: Operand) -> Operand | None:
+        return Register(_name(operand)) if isinstance(operand, Load) and operand.buffer == buffer else None
 
+    def named(statement: Statement) -> Statement:
+        if isinstance(statement, Store) and statement.buffer == buffer:
+            return Set(_name(statement), with_operands(statement.value, register))
+        if isinstance(statement, Alloc):
+            return statement
+        changed = with_blocks(statement, lambda block: tuple(map(named, block)))
+        return with_values(statement, register) if changed is statement else changed
 
-def _statement(statement: Statement) -> Statement:
-    if isinstance(statement, Store) and statement.buffer == ACCUMULATORS:
-        return Set(_name(statement), with_operands(statement.value, _register))
-    if isinstance(statement, Alloc):
-        return statement
-    changed = with_blocks(statement, _named)
-    return with_values(statement, _register) if changed is statement else changed
-
-
-def _register(operand: Operand) -> Operand | None:
-    return Register(_name(operand)) if isinstance(operand, Load) and operand.buffer == ACCUMULATORS else None
+    return tuple(map(named, body))
 
 
 def _name(place: Store | Load) -> str:
     row, vector, _ = place.at
-    return f"{ACCUMULATORS}_{row.offset}_{vector.offset}"
+    return f"{place.buffer}_{row.offset}_{vector.offset}"
 
 
 def _declared(body: Body) -> Body:

@@ -56,18 +56,24 @@ from tiling.loops.language import (
 from tiling.loops.lower import ACCUMULATORS, FIRST
 from tiling.loops.rewrite import parts_of
 from tiling.problem import Problem
+from tiling.rewrite.laid_out import STRIP
 
 Shapes = tuple[Buffer, ...]
 
 
 def matrix_tiles(kernel: Kernel, problem: Problem, instructions: MatrixInstructions) -> Kernel:
     """The kernel with matrix instructions in its functions. Each worker gives its tile registers shapes, and back."""
-    tilers = [_Tiler(kernel, function, problem, instructions) for function in kernel.functions]
-    functions = tuple(tiler.whole() for tiler in tilers)
-    shaper = _Shaper({tiler.function.name: tiler.shapes for tiler in tilers})
+    tilers = {f.name: _Tiler(kernel, f, problem, instructions) for f in kernel.functions if _has_sums(f)}
+    functions = tuple(tilers[f.name].whole() if f.name in tilers else f for f in kernel.functions)
+    shaper = _Shaper({name: tiler.shapes for name, tiler in tilers.items()})
     release = Do(Invoke(instructions.release, ()))
     body = for_each_worker(kernel.body, lambda block: (Tiles(), *shaper.body(block), release))
     return replace(kernel, body=body, functions=functions)
+
+
+def _has_sums(function: Function) -> bool:
+    """Whether a function is a register tile."""
+    return any(isinstance(statement, Alloc) for statement in function.body)
 
 
 class _Shaper:
@@ -80,8 +86,9 @@ class _Shaper:
     def body(self, body: Body) -> Body:
         found: list[Statement] = []
         for statement in body:
-            if isinstance(statement, (Call, If)):
-                (shapes,) = {self.shapes[call.function] for call in walk((statement,)) if isinstance(call, Call)}
+            calls = [s for s in walk((statement,)) if isinstance(s, Call)] if isinstance(statement, (Call, If)) else []
+            if any(call.function in self.shapes for call in calls):
+                (shapes,) = {self.shapes[call.function] for call in calls}
                 found.append(Shape(self.names.setdefault(shapes, f"SHAPES_{len(self.names)}"), shapes))
                 found.append(statement)
             else:
@@ -109,7 +116,7 @@ class _Tiler:
         self.words = problem.bytes_per_element // LANE_BYTES
         loops = [s for s in walk(function.body) if isinstance(s, For) and s.kind == "unrolled"]
         self.extents = {loop.dim: len(_counts(loop)) for loop in loops if loop.dim in problem.row_dims}
-        self.dtypes = {buffer.name: buffer.dtype for buffer in kernel.arrays}
+        self.x, self.w = arrays.get(STRIP, arrays["X"]), arrays["W"]  # as tiles read them
 
     # --- the registers ------------------------------------------------------------------------------------------------
 
@@ -133,9 +140,9 @@ class _Tiler:
         of_sums, lanes = len(self.runs) * self.vectors, self.instructions.lanes
         found = []
         for number, rows in enumerate(self.registers.rows):
-            width, dtype = (lanes, self.sums.dtype) if number < of_sums else (self.words, self.dtypes["X"])
+            width, dtype = (lanes, self.sums.dtype) if number < of_sums else (self.words, self.x.dtype)
             found.append(_register(number, rows, width, dtype))
-        return (*found, *(_register(n, self.words, lanes, self.dtypes["W"]) for n in self.registers.weights))
+        return (*found, *(_register(n, self.words, lanes, self.w.dtype) for n in self.registers.weights))
 
     # --- the function -------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from cpu.passes.bind_cores import bind_cores
+from cpu.passes.bind_cores import bind_cores, core_loops
 from cpu.passes.bound_pixels import bound_pixels
 from cpu.passes.bound_taps import bound_taps
+from cpu.passes.copy_runs import copy_runs
 from cpu.passes.exchange_lanes import exchange_lanes
 from cpu.passes.hoist_accumulators import hoist_accumulators
 from cpu.passes.load_zero import load_zero
@@ -28,7 +29,7 @@ from cpu.passes.stage_panels import plan_panels, stage_panels
 from cpu.passes.stage_strips import stage_strips
 from cpu.passes.store_lines import store_lines
 from cpu.passes.stream_stores import stream_stores
-from cpu.passes.transpose_stores import transpose_stores
+from cpu.passes.transpose_stores import transpose_copy, transpose_stores
 from cpu.passes.unroll import unroll
 from cpu.passes.vectorise import vectorise
 from cpu.passes.walk_pointers import walk_pointers
@@ -37,8 +38,13 @@ from microkernels.tile.instructions import instructions_of
 from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tiling.access import Access, access_of
 from tiling.flat_pixels import passes_gaps
-from tiling.loops.language import Kernel
+from tiling.loops.index import ZERO
+from tiling.loops.language import Address, Alloc, Call, Function, Kernel
 from tiling.loops.lower import lower
+from tiling.problem import Problem
+from tiling.rewrite.im2col import COPY
+from tiling.rewrite.laid_out import LAY_OUT
+from tiling.rewrite.transposed import ROWS
 from tiling.rewrite.winograd import Winograd
 from tiling.rewrite.winograd_loops import lower_around, product_function
 from tiling.scheme import Scheme
@@ -48,11 +54,13 @@ from tiling.scheme import Scheme
 class Facts:
     """What passes need to know of a kernel beside its loops.
 
-    packed: how many lanes the packed weights fill. stream: whether stores may bypass the caches. zero: whether the
-    epilogue compares with zero. around: these are the loops around the products of Winograd's algorithm.
+    scheme: in dot groups. problem: as its caller sees it, whose x may be copied first. packed: how many lanes the
+    packed weights fill. stream: whether stores may bypass the caches. zero: whether the epilogue compares with zero.
+    around: these are the loops around the products of Winograd's algorithm.
     """
 
     scheme: Scheme
+    problem: Problem
     isa: Isa
     packed: int
     stream: bool
@@ -72,12 +80,16 @@ class Facts:
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass, and whether a kernel needs it. around: the loops around Winograd's products may need it too."""
+    """One pass, and whether a kernel needs it. around: the loops around Winograd's products may need it too.
+
+    copy: what it makes of the loops that copy x; None where they do not need it.
+    """
 
     name: str
     run: Callable[[Kernel, Facts], Kernel]
     applies: Callable[[Facts], bool] = lambda facts: True
     around: bool = False
+    copy: Callable[[Kernel, Facts], Kernel] | None = None
 
 
 PACK_WEIGHTS = "pack weights"  # the pass after which W is packed
@@ -96,8 +108,14 @@ PASSES = (
     ),
     Pass(
         "stage strips",
-        lambda kernel, facts: stage_strips(kernel, facts.scheme.problem.broadcast.shape[-1]),
+        lambda kernel, facts: stage_strips(kernel, facts.problem, facts.scheme.problem),
         lambda facts: facts.strip > 0,
+    ),
+    Pass(
+        "copy runs",
+        lambda kernel, facts: copy_runs(kernel),
+        lambda facts: facts.strip > 0,
+        copy=lambda kernel, facts: copy_runs(kernel),
     ),
     Pass(
         "prefetch",
@@ -110,8 +128,16 @@ PASSES = (
     ),
     Pass("bound taps", lambda kernel, facts: bound_taps(kernel)),
     Pass("split cases", lambda kernel, facts: split_cases(kernel)),
-    Pass("outline", lambda kernel, facts: outline(kernel)),
-    Pass("bind cores", lambda kernel, facts: bind_cores(kernel)),
+    Pass(
+        "outline",
+        lambda kernel, facts: outline(kernel),
+        copy=lambda kernel, facts: outline(kernel, "block", lambda tile: f"{tile.name} channels by pixels"),
+    ),
+    Pass(
+        "bind cores",
+        lambda kernel, facts: bind_cores(kernel),
+        copy=lambda kernel, facts: bind_cores(kernel) if len(core_loops(kernel)) > 1 else kernel,
+    ),
     Pass("share sums", lambda kernel, facts: share_sums(kernel), lambda facts: facts.around, around=True),
     Pass(
         "matrix tiles",
@@ -122,21 +148,26 @@ PASSES = (
         "transpose stores",
         lambda kernel, facts: transpose_stores(kernel, facts.scheme.problem, facts.isa.lanes),
         lambda facts: facts.access.transposed_output,
+        copy=lambda kernel, facts: transpose_copy(kernel, COPY, ROWS, facts.isa.lanes),
     ),
     Pass(
         "vectorise",
         lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, facts.zero),
         around=True,
+        copy=lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, False),
     ),
-    Pass("walk pointers", lambda kernel, facts: walk_pointers(kernel), around=True),
+    Pass("walk pointers", lambda kernel, facts: walk_pointers(kernel, but=LAY_OUT), around=True),
     Pass(
         "order step",
         lambda kernel, facts: order_step(kernel, facts.isa.registers),
         lambda facts: not facts.access.by_matrix,
     ),
-    Pass("unroll", lambda kernel, facts: unroll(kernel), around=True),
+    Pass("unroll", lambda kernel, facts: unroll(kernel), around=True, copy=lambda kernel, facts: unroll(kernel)),
     Pass(
-        "hoist accumulators", lambda kernel, facts: hoist_accumulators(kernel), lambda facts: not facts.access.by_matrix
+        "hoist accumulators",
+        lambda kernel, facts: hoist_accumulators(kernel),
+        lambda facts: not facts.access.by_matrix,
+        copy=lambda kernel, facts: hoist_accumulators(kernel, ROWS),
     ),
     Pass("own registers", lambda kernel, facts: own_registers(kernel, instructions_of(facts.isa))),
     Pass("load zero", lambda kernel, facts: load_zero(kernel), lambda facts: facts.zero, around=True),
@@ -153,6 +184,7 @@ PASSES = (
 )
 
 
+COPY_OF_X = "copy_of_x"  # the function that copies x before a kernel computes
 LOWER = "lower"  # the name of the first form, which no pass has changed
 
 
@@ -179,6 +211,36 @@ def stages_around(winograd: Winograd, facts: Facts, workers: int) -> Iterator[tu
         if each.around and each.applies(facts):
             kernel = each.run(kernel, facts)
             yield each.name, kernel
+
+
+def stages_of_copy(copy: Kernel, facts: Facts) -> Iterator[tuple[str, Kernel]]:
+    """The loops that copy x before a kernel computes, after each pass."""
+    yield LOWER, copy
+    for each in PASSES:
+        if each.copy:
+            copy = each.copy(copy, facts)
+            yield each.name, copy
+
+
+def stages_with_copy(copy: Kernel, facts: Facts) -> Iterator[tuple[str, Kernel]]:
+    """Both: the loops that copy x are a function then, which the kernel calls first."""
+    copies, kernels = dict(stages_of_copy(copy, facts)), dict(stages(facts))
+    first, kernel = copies[LOWER], kernels[LOWER]
+    for name in names():
+        if name in copies or name in kernels:
+            first, kernel = copies.get(name, first), kernels.get(name, kernel)
+            yield name, _calling(first, kernel)
+
+
+def _calling(copy: Kernel, kernel: Kernel) -> Kernel:
+    """The kernel that makes the copy first. Its X is the copy then, and what it gets is the input."""
+    (given, copied), (x, *others) = copy.arrays, kernel.arrays
+    function = Function(COPY_OF_X, (("X", "X"), (COPY, COPY)), (), (), copy.body, (), "X as tiles read it")
+    places = tuple((ZERO,) * len(buffer.shape) for buffer in (given, copied))
+    call = Call(COPY_OF_X, (Address("input", places[0]), Address("X", places[1])))
+    functions = (*copy.functions, function, *kernel.functions)
+    arrays = (replace(given, name="input"), *others)
+    return replace(kernel, arrays=arrays, body=(Alloc(x), call, *kernel.body), functions=functions)
 
 
 def stages_of_winograd(winograd: Winograd, around: Facts, product: Facts, workers: int) -> Iterator[tuple[str, Kernel]]:

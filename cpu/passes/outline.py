@@ -12,6 +12,7 @@ become numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tiling.loops.index import Index
@@ -43,14 +44,17 @@ from tiling.loops.rewrite import places, with_values
 Parameters = tuple[tuple[str, str], ...]
 
 
-def outline(kernel: Kernel) -> Kernel:
-    """The kernel with a call in place of each tile. Tiles with equal code share a function."""
-    return _Outliner(kernel).whole()
+def outline(kernel: Kernel, word: str = "tile", describe: Callable[[Block], str] | None = None) -> Kernel:
+    """The kernel with a call in place of each tile. Tiles with equal code share a function.
+
+    word: what functions are called by. describe: the comment of a function; by default on a tile of sums.
+    """
+    return _Outliner(kernel, word, describe or _comment).whole()
 
 
 class _Outliner:
-    def __init__(self, kernel: Kernel):
-        self.kernel = kernel
+    def __init__(self, kernel: Kernel, word: str, describe: Callable[[Block], str]):
+        self.kernel, self.word, self.describe = kernel, word, describe
         # A parameter is named as its array, in small letters: x shows X, and e_b the array E_b.
         self.views: Parameters = tuple(
             (buffer.name[0].lower() + buffer.name[1:], buffer.name) for buffer in buffers(kernel)
@@ -80,7 +84,7 @@ class _Outliner:
         if key not in self.found:
             name = self.named(tile)
             cursors = tuple(dict.fromkeys(s.cursor for s in walk(moved) if isinstance(s, Advance)))
-            self.found[key] = Function(name, views, numbers, flags, moved, cursors, _comment(tile))
+            self.found[key] = Function(name, views, numbers, flags, moved, cursors, self.describe(tile))
         places = [origins[array] for _, array in self.views if array in origins]
         places += [view.address for view in given]
         return Call(self.found[key].name, tuple(places), tuple(Index(((n, 1),)) for n in numbers), flags)
@@ -90,7 +94,7 @@ class _Outliner:
         first = self.sizes.setdefault(tile.name, 0)
         self.sizes[tile.name] += 1
         number = list(self.sizes).index(tile.name)
-        return f"tile{number}_{tile.name}" + (f"_{first}" if first else "")
+        return f"{self.word}{number}_{tile.name}" + (f"_{first}" if first else "")
 
 
 def _comment(tile: Block) -> str:

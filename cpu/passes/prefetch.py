@@ -24,15 +24,12 @@ from tiling.loops.language import (
     Aim,
     Block,
     Body,
+    Buffer,
     Cursors,
-    Do,
     Flag,
     For,
     If,
-    Immediate,
     Inside,
-    Instruction,
-    Invoke,
     Kernel,
     Load,
     Move,
@@ -63,6 +60,7 @@ from tiling.loops.prefetch import (
 )
 from tiling.loops.rewrite import places
 from tiling.problem import Problem
+from tiling.rewrite.laid_out import row_of
 from tiling.scheme import Scheme
 from tiling.tensor import Tensor
 
@@ -96,15 +94,16 @@ def plan_prefetches(scheme: Scheme, stream: bool) -> tuple[Plan, ...]:
 def prefetch(kernel: Kernel, problem: Problem, plans: tuple[Plan, ...]) -> Kernel:
     """The kernel with prefetches. Its tiles come in the order of `plans`."""
     packed = {buffer.name for buffer in buffers(kernel) if buffer.packed}
-    body, _ = _Prefetcher(problem, list(plans), packed).body(kernel.body, 0)
+    x = next(buffer for buffer in kernel.arrays if buffer.name == "X")
+    body, _ = _Prefetcher(problem, list(plans), packed, x).body(kernel.body, 0)
     if any(plan.pieces for plan in plans):
         body = for_each_worker(body, lambda block: (Cursors(), *block))
     return replace(kernel, body=body)
 
 
 class _Prefetcher:
-    def __init__(self, problem: Problem, waiting: list[Plan], packed: set[str]):
-        self.problem, self.waiting, self.packed = problem, waiting, packed
+    def __init__(self, problem: Problem, waiting: list[Plan], packed: set[str], x: Buffer):
+        self.problem, self.waiting, self.packed, self.x = problem, waiting, packed, x
 
     def body(self, body: Body, depth: int) -> tuple[Body, list[tuple[Plan, Body]]]:
         """The block inside `depth` loops, and the plans of the tiles in it, each with the tile's own statements."""
@@ -248,13 +247,13 @@ class _Prefetcher:
             for plan, body in tiles:
                 piece = next((p for p in plan.pieces if (p.array, *_depth(plan, p)) == (array, depth, looping)), None)
                 if piece and array == "x" and self.strip:
-                    found += self.next_strip(_positions(plan.tile.outer[: plan.tile.outer.index(piece.loop) + 1]))
+                    found.append(self.next_strip(_positions(plan.tile.outer[: plan.tile.outer.index(piece.loop) + 1])))
                     break
                 if piece:
                     name, tensor = array.upper(), self.problem.broadcast if array == "x" else self.problem.packed
                     # The loops count the words of a block.
                     words = prod(shape_of(self.problem, tensor)) // tensor.elements
-                    found.append(Aim(array, Address(name, at(piece, plan, body)), piece.elements * words))
+                    found.append(Aim(array, Address(name, at(piece, plan, body)), constant(piece.elements * words)))
                     break
         return tuple(found)
 
@@ -263,15 +262,13 @@ class _Prefetcher:
         """How many flattened pixels x is copied by at a time; 0 where it is not copied strip by strip."""
         return self.problem.flat_pixels.strip if self.problem.flat_pixels else 0
 
-    def next_strip(self, here: Mapping[str, Index]) -> Body:
-        """The cursor of x goes to the rows of the input that the strip after this one is the first to copy."""
-        image, found = here.get("n", ZERO), []
-        row = "row_at({w} + STRIP + {more})" if image == ZERO else "{n} * IMAGE + row_at({w} + STRIP + {more})"
-        for end, more in (("x", 0), ("x_end", self.strip)):
-            place = f"({row})".replace(" + {more}", f" + {more}" if more else "")
-            form = Instruction("aim_at_rows", f"cursors->{end} = place(input, {place} * sizeof *input, X_BYTES)", ())
-            found.append(Do(Invoke(form, (("n", Immediate(image)), ("w", Immediate(here["w"]))))))
-        return tuple(found)
+    def next_strip(self, here: Mapping[str, Index]) -> Aim:
+        """The cursor of x goes to the rows of x that the strip after this one is the first to copy."""
+        flat, point = self.problem.flat_pixels, here["w"] + self.problem.broadcast.shape[-1]
+        assert flat
+        first, end = row_of(flat, point), row_of(flat, point + self.strip)
+        rows = (end - first) * self.x.strides[1]
+        return Aim("x", Address(self.x.name, (here.get("n", ZERO), first, ZERO, ZERO)), rows)
 
     def next_weights(self, piece: Piece, plan: Plan, body: Body) -> tuple[Index, ...]:
         """Where the packed weights begin that the next iteration reads."""

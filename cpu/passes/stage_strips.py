@@ -1,93 +1,72 @@
-"""Copies the plane of an image strip by strip, in front of the tiles that read the strip.
+"""Copies the flattened pixels of an image strip by strip, in front of the tiles that read the strip.
 
-    stage X along n from n, w from w:              lay out: panel = X[n, …, w …]
+    stage X along n from n, w from w:              laid_out(X + [n], panel, w)
       for k in 0..32 by 16:                  ->    for k in 0..32 by 16:
         tile: … X[n, c, w_1 + 9*r + s] …             tile: … panel[c, w_1 - w + 9*r + s] …
 
-Each worker has one panel. The kernel's own function lays out the points of a strip from the pixels of x, with the zeros
-between rows; so X, all of the planes, is never in memory.
+Each worker has one panel. `laid_out` copies the points of a strip from the rows of x, with the zeros between rows
+(`tiling.rewrite.laid_out`). From here on X is x as the caller hands it over, and its points are in memory strip by
+strip.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tiling.loops.index import ZERO, Index, constant, variable
+from tiling.loops.index import ZERO
 from tiling.loops.language import (
     Address,
     Alloc,
     Body,
     Buffer,
-    Do,
-    For,
-    Immediate,
-    Instruction,
-    Invoke,
+    Call,
     Kernel,
     Load,
     Operand,
     Stage,
     Statement,
-    Store,
     with_blocks,
 )
+from tiling.loops.lower import arrays
 from tiling.loops.rewrite import with_values
+from tiling.problem import Problem
+from tiling.rewrite.laid_out import LAY_OUT, STRIP, lay_out
 
-STRIP = "panel"
 
+def stage_strips(kernel: Kernel, problem: Problem, words: Problem) -> Kernel:
+    """The kernel with a panel of the points of a strip in place of all points.
 
-def stage_strips(kernel: Kernel, points: int) -> Kernel:
-    """The kernel with a panel of so many points in place of the planes that it stages."""
-    planes = next(buffer for buffer in kernel.arrays if buffer.name == "X")
-    _, blocks, _, words = planes.shape
-    strip = Buffer(STRIP, (blocks, points, words), planes.axes[1:], planes.dtype, "own")
+    problem: as its caller sees it. words: in dot groups, with strips.
+    """
+    (points, *others), (x, *_) = kernel.arrays, arrays(problem)
+    _, blocks, _, held = points.shape
+    strip = Buffer(STRIP, (blocks, words.broadcast.shape[-1], held), points.axes[1:], points.dtype, "own")
 
     def body(block: Body) -> Body:
         found: list[Statement] = []
         for statement in block:
-            if isinstance(statement, Stage) and statement.buffer == planes.name:
-                found += _staged(statement, planes, strip)
+            if isinstance(statement, Stage) and statement.buffer == points.name:
+                found += _staged(statement, points, strip)
             else:
                 found.append(with_blocks(statement, body))
         return tuple(found)
 
-    return replace(kernel, body=(Alloc(strip), *body(kernel.body)))
+    given = replace(x, dtype={"int8": "u8"}.get(x.dtype, x.dtype))
+    functions = (*kernel.functions, lay_out(problem, words))
+    return replace(kernel, arrays=(given, *others), body=(Alloc(strip), *body(kernel.body)), functions=functions)
 
 
-def _staged(stage: Stage, planes: Buffer, strip: Buffer) -> Body:
+def _staged(stage: Stage, points: Buffer, strip: Buffer) -> Body:
     """The copy, and what reads it."""
     starts = {along.dim: along.start for along in stage.part}
     image, first = starts["n"], starts["w"]
 
     def change(part: Operand) -> Operand | None:
-        if not isinstance(part, Load) or part.buffer != planes.name:
+        if not isinstance(part, Load) or part.buffer != points.name:
             return None
         _, block, point, word = part.at
         return Load(strip.name, (block, point - first, word))
 
-    lay_out = Invoke(
-        _lay_out(planes, strip, image),
-        (
-            ("n", Immediate(image)),
-            ("w", Immediate(first)),
-            ("panel", Address(strip.name, (ZERO, ZERO, ZERO))),
-            ("x", Address(planes.name, (image, ZERO, first, ZERO))),
-        ),
-    )
-    return (Do(lay_out), *(with_values(statement, change) for statement in stage.body))
-
-
-def _lay_out(planes: Buffer, strip: Buffer, image: Index) -> Instruction:
-    """The kernel's own function, which computes the points of the planes from x, and what it comes to."""
-    of_planes, of_strip = planes.strides[1:], strip.strides
-    at = tuple(variable(name) for name in ("block", "point", "word"))
-    source, target = (sum((i * s for i, s in zip(at, strides)), ZERO) for strides in (of_planes, of_strip))
-    body: Body = (Store("panel", (target,), Load("x", (source,))),)
-    for index, extent in reversed(tuple(zip(("block", "point", "word"), strip.shape))):
-        body = (For(index, ZERO, constant(extent), 1, body),)
-    return Instruction("lay_out", f"laid_out({image_at(image)}, {{panel}}, {{w}}, STRIP)", body)
-
-
-def image_at(image: Index) -> str:
-    """The place in the kernel's input of an image `n`, as a form."""
-    return "input" if image == ZERO else "input + {n} * IMAGE"
+    views = Address(points.name, (image, ZERO, ZERO, ZERO)), Address(strip.name, (ZERO, ZERO, ZERO))
+    copied = Call(LAY_OUT, views, (first,))
+    return (copied, *(with_values(statement, change) for statement in stage.body))

@@ -13,7 +13,7 @@ another pass are loaded by vectors of rows, and transposed back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -45,7 +45,7 @@ from tiling.loops.lower import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, substituted, with_operands
 from tiling.problem import Problem
 
-TURNED = "t"  # a block after it is transposed
+TRANSPOSED = "t"  # a block after it is transposed
 PLACE = variable("place")  # counts the vectors of a block, one for each point of the vectorised dim
 _ROW = variable("row")  # counts the rows of a block, until these are lanes
 
@@ -53,9 +53,32 @@ _ROW = variable("row")  # counts the rows of a block, until these are lanes
 def transpose_stores(kernel: Kernel, problem: Problem, lanes: int) -> Kernel:
     """The kernel, whose output is transposed, with stores and loads of Y by vectors of rows."""
 
+    def of_tile(loops: tuple[For, ...]) -> tuple[Rows, ...]:
+        extents = dict.fromkeys(problem.extents, 1) | {loop.dim: _trips(loop) for loop in loops}
+        return blocks(problem, extents, lanes)
+
+    return _transposed(kernel, "Y", _Transposer(of_tile, problem.sum_dtype, lanes, ACCUMULATORS, frozenset()))
+
+
+def transpose_copy(kernel: Kernel, array: str, registers: str, lanes: int) -> Kernel:
+    """A kernel that copies blocks to `array`, with stores by vectors of rows. registers: the buffer of a block.
+
+    Here all rows of a block are neighbours in memory.
+    """
+    dtype = next(buffer.dtype for buffer in kernel.arrays if buffer.name == array)
+
+    def of_tile(loops: tuple[For, ...]) -> tuple[Rows, ...]:
+        return (Rows(0, prod(map(_trips, loops))),)
+
+    return _transposed(kernel, array, _Transposer(of_tile, dtype, lanes, registers, frozenset()))
+
+
+def _transposed(kernel: Kernel, array: str, transposer: _Transposer) -> Kernel:
+    """The kernel with stores to `array`, and loads of it, transposed in its functions."""
+
     def whole(body: Body, views: Mapping[str, str]) -> Body:
-        outputs = frozenset(view for view, array in views.items() if array == "Y")
-        return _Transposer(problem, lanes, outputs).body(body)
+        outputs = frozenset(view for view, shown in views.items() if shown == array)
+        return replace(transposer, outputs=outputs).body(body)
 
     functions = tuple(replace(f, body=whole(f.body, dict(f.views))) for f in kernel.functions)
     return replace(kernel, functions=functions)
@@ -76,20 +99,25 @@ class _Nest:
     tests: tuple[Inside, ...]
     store: Store
 
-    def along(self, axis: int) -> tuple[For, ...]:
-        """The loops that move an axis of the accumulators: 0 for those over rows, 1 for the one over vectors."""
+    def along(self, axis: int, registers: str) -> tuple[For, ...]:
+        """The loops that move an axis of the registers: 0 for those over rows, 1 for the one over vectors."""
         places = (self.store, *parts_of(self.store.value))
-        sums = next(p for p in places if isinstance(p, (Store, Load)) and p.buffer == ACCUMULATORS)
+        sums = next(p for p in places if isinstance(p, (Store, Load)) and p.buffer == registers)
         moving = set(sums.at[axis].names())
         return tuple(loop for loop in self.loops if loop.name in moving)
 
 
 @dataclass(frozen=True)
 class _Transposer:
-    """outputs: the views of Y."""
+    """of_tile: the blocks of a tile with these loops over rows. dtype, registers: of the buffer that holds the rows.
 
-    problem: Problem
+    outputs: the views of the array that is stored to.
+    """
+
+    of_tile: Callable[[tuple[For, ...]], tuple[Rows, ...]]
+    dtype: str
     lanes: int
+    registers: str
     outputs: frozenset[str]
 
     def body(self, body: Body) -> Body:
@@ -106,41 +134,43 @@ class _Transposer:
 
     def blocks(self, nest: _Nest) -> list[tuple[int, Rows]]:
         """(vector, rows) of every block of a tile."""
-        extents = dict.fromkeys(self.problem.extents, 1) | {loop.dim: _trips(loop) for loop in nest.along(0)}
-        vectors = prod(_trips(loop) for loop in nest.along(1))
-        return [(v, rows) for v in range(vectors) for rows in blocks(self.problem, extents, self.lanes)]
+        vectors = prod(_trips(loop) for loop in nest.along(1, self.registers))
+        return [(v, rows) for v in range(vectors) for rows in self.of_tile(nest.along(0, self.registers))]
 
     def stored(self, nest: _Nest, v: int, rows: Rows) -> Block:
         """A block whose accumulators are transposed and then stored."""
 
         def change(part: Operand) -> Operand | None:
-            return _turned() if isinstance(part, Load) and part.buffer == ACCUMULATORS else None
+            return _element() if isinstance(part, Load) and part.buffer == self.registers else None
 
         store = replace(nest.store, value=with_operands(nest.store.value, change))
-        sums = [Load(ACCUMULATORS, (constant(rows.first + row), constant(v), LANE)) for row in range(rows.count)]
+        sums = [Load(self.registers, (constant(rows.first + row), constant(v), LANE)) for row in range(rows.count)]
         return self.transposed((), sums, (self.points(nest, v, rows, store),))
 
     def loaded(self, nest: _Nest, v: int, rows: Rows) -> Block:
         """A block of sums that are loaded by vectors of rows and transposed back."""
-        to, nothing = Store(TURNED, _turned().at, nest.store.value), Store(TURNED, _turned().at, Number(0))
+        to, nothing = Store(TRANSPOSED, _element().at, nest.store.value), Store(TRANSPOSED, _element().at, Number(0))
         load = self.points(nest, v, rows, to, nothing)
-        vectors = [Load(TURNED, (constant(place), LANE)) for place in range(self.lanes)]
-        sums = Store(ACCUMULATORS, (_ROW + rows.first, constant(v), LANE), Load(TURNED, (_ROW, LANE)))
+        vectors = [Load(TRANSPOSED, (constant(place), LANE)) for place in range(self.lanes)]
+        sums = Store(self.registers, (_ROW + rows.first, constant(v), LANE), Load(TRANSPOSED, (_ROW, LANE)))
         back = For("row", ZERO, constant(rows.count), 1, (self.each_lane(sums),), "unrolled")
         return self.transposed((load,), vectors, (back,))
 
     def transposed(self, before: Body, vectors: list[Load], after: Body) -> Block:
         """The transposition of these vectors, and what stands in front of it and behind."""
         axes = ("place", "lane")
-        turned = Alloc(Buffer(TURNED, (self.lanes, self.lanes), axes, self.problem.sum_dtype, "registers"))
-        operands = [(TURNED, Address(TURNED, (ZERO, ZERO))), *((f"r{row}", each) for row, each in enumerate(vectors))]
+        block = Alloc(Buffer(TRANSPOSED, (self.lanes, self.lanes), axes, self.dtype, "registers"))
+        operands = [
+            (TRANSPOSED, Address(TRANSPOSED, (ZERO, ZERO))),
+            *((f"r{row}", each) for row, each in enumerate(vectors)),
+        ]
         transpose = Do(Invoke(transpose_instruction(len(vectors), self.lanes), tuple(operands)))
-        return Block("", (turned, *before, transpose, *after))
+        return Block("", (block, *before, transpose, *after))
 
     def points(self, nest: _Nest, v: int, rows: Rows, store: Store, beyond: Store | None = None) -> For:
         """The loop over the vectors of a block, around `store` for each row. beyond: the store where no output is."""
-        here = {"lane": PLACE, "row": LANE} | _of_rows(nest.along(0), rows)
-        here |= {loop.name: constant(v) for loop in nest.along(1)}
+        here = {"lane": PLACE, "row": LANE} | _of_rows(nest.along(0, self.registers), rows)
+        here |= {loop.name: constant(v) for loop in nest.along(1, self.registers)}
         (store,) = substituted((store,), here)
         others = substituted((beyond,), here) if beyond else ()
         test = Inside(LANE, None, rows.count)
@@ -154,9 +184,9 @@ class _Transposer:
         return For("lane", ZERO, constant(self.lanes), 1, (statement,), "vector")
 
 
-def _turned() -> Load:
+def _element() -> Load:
     """The element of a transposed block for a row, and a point of the vectorised dim, which is still a lane."""
-    return Load(TURNED, (LANE, _ROW))
+    return Load(TRANSPOSED, (LANE, _ROW))
 
 
 def _nest(statement: Statement) -> _Nest | None:

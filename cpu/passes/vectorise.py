@@ -195,8 +195,10 @@ class _Vectoriser:
         return _invoke(self.instructions.alone_tail, lanes=_mask(test), p=where)
 
     def words(self, value: Apply, test: Inside | None) -> Value:
-        """Words of narrow numbers, each for the lanes of its group."""
+        """Words of narrow numbers: each for the lanes of its group, or each of numbers that lie apart."""
         loads = [load for load in value.arguments if isinstance(load, Load)]
+        if loads[0].at[-1].coefficient("lane") == 1:
+            return self.gathered(loads, test)
         if exchange := exchange_of(loads[0].at[-1]):
             still = Apply("word", tuple(_still(load, exchange) for load in loads))
             return _invoke(self.instructions.exchange, x=self.words(still, test), c=Immediate(exchange))
@@ -206,6 +208,12 @@ class _Vectoriser:
         words = words_instruction(alone.text, numbers, self.lanes, test is not None)
         mask = {} if test is None else {"lanes": _mask(test)}
         return _invoke(words, **mask, p=Address(loads[0].buffer, first))
+
+    def gathered(self, loads: list[Load], test: Inside | None) -> Value:
+        """A word of each lane, whose numbers lie apart: the numbers of neighbouring lanes are neighbours."""
+        whole, tail = self.instructions.gathered[len(loads) - 1]
+        places = {f"p_{n}": Address(load.buffer, _first_lane(load.at)) for n, load in enumerate(loads)}
+        return _invoke(whole, **places) if test is None else _invoke(tail, lanes=_mask(test), **places)
 
     def floats(self, value: Value) -> Value:
         """The sums of a vector as floats."""

@@ -31,9 +31,9 @@ def reference(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarra
 def _sums(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     x, w = x.astype(np.float64), w.astype(np.float64)
     if problem.op == "matmul":
-        turned = {t.name for t in transposed(problem)}
-        product: np.ndarray = (x.swapaxes(-1, -2) if "a" in turned else x) @ (
-            w.swapaxes(-1, -2) if "b" in turned else w
+        swapped = {t.name for t in transposed(problem)}
+        product: np.ndarray = (x.swapaxes(-1, -2) if "a" in swapped else x) @ (
+            w.swapaxes(-1, -2) if "b" in swapped else w
         )
         return product
     if problem.layout == "nchw":

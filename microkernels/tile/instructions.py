@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from microkernels.tile.forms import Isa, Narrow
 from microkernels.tile.lanes import own_loads
+from tiling.dtypes import DTYPE_BYTES, LANE_BYTES
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Apply,
@@ -48,9 +49,10 @@ class NarrowStores:
 class Instructions:
     """The vector instructions of an instruction set. Their operands have the names of the forms' fields.
 
-    alone: as `load`, of narrow numbers, each into a lane of its own. exchange: lane l gets lane l ^ c. arithmetic: of
-    two vectors, or of a number and a vector, by the names of functions. narrow: the stores of what a function such as
-    `to_bf16` rounds.
+    alone: as `load`, of narrow numbers, each into a lane of its own. gathered: for each count of numbers, the loads,
+    whole and masked, of vectors from p_0, p_1 … into the words of lanes. exchange: lane l gets lane l ^ c. arithmetic:
+    of two vectors, or of a number and a vector, by the names of functions. narrow: the stores of what a function such
+    as `to_bf16` rounds.
     """
 
     zero: Instruction
@@ -68,6 +70,7 @@ class Instructions:
     alone: Instruction
     alone_tail: Instruction
     exchange: Instruction
+    gathered: tuple[tuple[Instruction, Instruction], ...] = ()
     arithmetic: Mapping[str, Instruction] = field(default_factory=dict)
     narrow: Mapping[str, NarrowStores] = field(default_factory=dict)
 
@@ -108,6 +111,7 @@ def instructions_of(isa: Isa) -> Instructions:
         floats=Instruction("floats", isa.floats, lanes(out(Apply("to_f32", (at("v"),))))),
         alone=Instruction("alone", alone, lanes(number), "bf16x1"),
         alone_tail=Instruction("alone_tail", alone_tail, masked(number), "bf16x1"),
+        gathered=tuple((_gathered(isa, count, False), _gathered(isa, count, True)) for count in _counts(isa)),
         exchange=Instruction("exchange", "exchange_{c}({x})", lanes(exchanged), words, registers=1),
         arithmetic={
             "add": Instruction("add", "{a} + {b}", lanes(out(Apply("add", (at("a"), at("b")))))),
@@ -117,6 +121,26 @@ def instructions_of(isa: Isa) -> Instructions:
         },
         narrow={f"to_{row.dtype}": _narrow_stores(row, isa.lanes) for row in isa.narrow},
     )
+
+
+def _counts(isa: Isa) -> range:
+    """How many numbers a word may hold; none for f32."""
+    return range(1, LANE_BYTES // DTYPE_BYTES[isa.dtype] + 1) if isa.numbers else range(0)
+
+
+def _gathered(isa: Isa, count: int, masked: bool) -> Instruction:
+    """Words of `count` numbers and zeros: the numbers of each place are shifted to their bits of all lanes."""
+    assert isa.numbers
+    load, held = isa.numbers.load_tail if masked else isa.numbers.load, len(_counts(isa))
+    loads = [load.format(p=f"{{p_{number}}}", lanes="{lanes}") for number in range(count)]
+    lanes = [isa.numbers.alone.format(v=loads[0])]
+    lanes += [isa.numbers.moved.format(v=loads[n], bits=n * 32 // held) for n in range(1, count)]
+    numbers = (at(f"p_{number}") if number < count else Number(0) for number in range(held))
+    word: Store | If = Store("out", (LANE,), Apply("word", tuple(numbers)))
+    word = If((_USED,), (word,), (Store("out", (LANE,), Number(0)),)) if masked else word
+    each = For("lane", ZERO, constant(isa.lanes), 1, (word,), "vector")
+    name = f"gathered_{count}_tail" if masked else f"gathered_{count}"
+    return Instruction(name, f"({isa.vector_type})({' | '.join(lanes)})", (each,), "bf16x1")
 
 
 def _narrow_stores(row: Narrow, lanes: int) -> NarrowStores:

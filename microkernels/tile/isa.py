@@ -206,6 +206,7 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
     return acc;
 }""",
     stream="_mm512_stream_ps((float *)({p}), {v})",
+    broadcast="_mm512_set1_ps(*(const word *)({p}))",  # the bits of a word, and of a sum of an earlier pass
     fma="dot({x}, {w}, {acc})",
     multiplies="dot_int8_add",
     dtype="int8",

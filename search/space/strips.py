@@ -1,4 +1,4 @@
-"""Where a scheme may copy x strip by strip, S(x), with flattened pixels (`cpu.codegen.flat_pixels`).
+"""Where a scheme may copy x strip by strip, S(x), with flattened pixels (`tiling.rewrite.laid_out`).
 
 All loops inside read the strip, so S(x) stands outside the loops over k, right inside loops over pixels. Neighbouring
 strips overlap by the reach of a window, so strips are long; a cache must hold each.

@@ -222,7 +222,8 @@ void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16(const 
         fputs("conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16: this CPU lacks avx512f or avx512vl or fma or avx512bw or avx512_bf16 or amx_tile or amx_bf16\n", stderr);
         abort();
     }
-    const word *const X = (const word *)input, *const W = (const word *)packed;
+    const word *const X = (const word *)input;
+    const word *const W = (const word *)packed;
     const struct shapes *shape = 0;
     for (long h = 0; h < 4; ++h) {
         const long r_begin = (0 > -h + 1 ? 0 : -h + 1);

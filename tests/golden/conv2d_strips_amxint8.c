@@ -22,7 +22,7 @@
  *     X: x[n, h + r - 1, w + s - 1, c] of 2 x 5 x 5 x 64
  *     W: w[k, c, r, s] of 16 x 64 x 3 x 3
  *     Y: y[n, h, w, k] of 2 x 5 x 5 x 16
- *     X is copied strip by strip, to planes of points whose rows have zeros between them.
+ *     X is copied strip by strip, to points: a row of an image after the other, with zeros in between.
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
@@ -79,6 +79,10 @@ static __attribute__((target("no-avx"))) int tiles_given(void)
 #include <string.h>
 
 /* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in their order. */
+static const long X_n = 1600;
+static const long X_h = 320;
+static const long X_w = 64;
+static const long X_c = 1;
 static const long Y_n = 400;
 static const long Y_w = 16;
 static const long Y_k = 1;
@@ -87,7 +91,6 @@ static const long PANEL_w = 16;
 static const long PANEL_word = 1;
 
 /* Tiles go over all points of an image, w, as if it were one row: of each 6 the first 5 are pixels of Y, on 5 lines. */
-enum { PITCH = 6 };
 enum { THREADS = 2 };
 
 #ifdef _OPENMP
@@ -117,6 +120,28 @@ static word *own_panel(void)
     return panel;
 }
 
+/* The points from `first` on of an image, 6 to a row, and the zeros between rows. */
+static void laid_out(const uint8_t *x, word *panel, long first)
+{
+    const long origin = first + 5;
+    for (long row = (first + 5) / 6; row < (first + 28) / 6 + 1; ++row) {
+        const long begin = (origin > 6 * row ? origin : 6 * row);
+        const long end = (origin + 24 < 6 * row + 6 ? origin + 24 : 6 * row + 6);
+        if (row >= 2 && row < 7) {
+            for (long point = begin; point < (end < 6 * row + 5 ? end : 6 * row + 5); ++point) {
+                memcpy(panel + (point - origin) * PANEL_w, x + (row - 2) * X_h + (point - 6 * row) * X_w, 16 * sizeof *panel);
+            }
+            for (long point = (begin > 6 * row + 5 ? begin : 6 * row + 5); point < end; ++point) {
+                memset(panel + (point - origin) * PANEL_w, 0, 16 * sizeof *panel);
+            }
+        } else {
+            for (long point = begin; point < end; ++point) {
+                memset(panel + (point - origin) * PANEL_w, 0, 16 * sizeof *panel);
+            }
+        }
+    }
+}
+
 /* 10 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3. */
 static void tile0_10wx16k(const word *w, int32_t *y, word *panel, long point)
 {
@@ -142,34 +167,6 @@ static void tile0_10wx16k(const word *w, int32_t *y, word *panel, long point)
     }
 }
 
-/* X as planes, for each 64 channels of a pixel one: the pixels of an image row by row, PITCH points from one row to the next,
- * and zeros in between and around. So the tap (r, s) of a point is as far from it wherever it is. */
-enum { WIDTH = 5, HEIGHT = 5, PIXEL = 64, BLOCK = 64, APART = 1536 };
-static const long IMAGE = 1600;
-enum { STRIP = 24 };
-
-/* Where, from its image, the row of X begins that a point is of. */
-static inline long row_at(long point) { return ((point + 5) / PITCH - 2) * WIDTH * PIXEL; }
-
-/* The points from `first` on of the planes of an image, which lie APART. */
-static void laid_out(const uint8_t *restrict image, void *planes, long first, long count)
-{
-    uint8_t *to = planes;
-    for (long points; count > 0; count -= points, first += points, to += points * BLOCK) {
-        const long at = first + 5, row = at / PITCH - 2, column = at % PITCH;
-        points = PITCH - column < count ? PITCH - column : count;
-        long pixels = row < 0 || row >= HEIGHT || column >= WIDTH ? 0 : WIDTH - column;
-        pixels = pixels < points ? pixels : points;
-        const uint8_t *x = image + (pixels ? (row * WIDTH + column) * PIXEL : 0);
-        for (long pixel = 0; pixel < pixels; ++pixel, x += PIXEL) {
-            uint8_t *const block = to + pixel * BLOCK;
-            for (long b = 0; b < 1; ++b) memcpy(block + b * APART, x + b * BLOCK, BLOCK * sizeof *to);
-        }
-        for (long b = 0; b < 1; ++b)
-            memset(to + b * APART + pixels * BLOCK, 0, (points - pixels) * BLOCK * sizeof *to);
-    }
-}
-
 /* Whether this CPU runs the kernel. This function and the packing run on any. */
 __attribute__((target("no-avx"))) int conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_supported(void)
 {
@@ -177,7 +174,7 @@ __attribute__((target("no-avx"))) int conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__a
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2(const uint8_t *restrict input, const int8_t *restrict packed, int32_t *restrict Y)
+void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2(const uint8_t *restrict X, const int8_t *restrict packed, int32_t *restrict Y)
 {
     if (!conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_supported()) {
         fputs("conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2: this CPU lacks avx512f or avx512vl or fma or avx512bw or avx512_vnni or amx_tile or amx_int8\n", stderr);
@@ -194,7 +191,7 @@ void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2(const uint8_t *restrict
             const struct shapes *shape = 0;
             const long n = worker;
             for (long w = 0; w < 30; w += 10) {
-                laid_out(input + n * IMAGE, panel, w, STRIP);
+                laid_out(X + n * X_n, panel, w);
                 const long point = w;
                 shape = shaped(&SHAPES_0, shape);
                 tile0_10wx16k(W, Y + n * Y_n + w * Y_w, panel, point);

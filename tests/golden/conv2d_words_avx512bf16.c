@@ -19,7 +19,7 @@
  *     W: w[k, c, r, s] of 37 x 5 x 1 x 3
  *     Y: y[n, h, w, k] of 1 x 4 x 6 x 37
  *     E_b: b[k] of 37
- *     X is copied first, to words: x[n, h + r, w + s - 1, c] of 1 x 4 x 6 x 3.
+ *     X is copied first: x[n, h + r, w + s - 1, c] of 1 x 4 x 6 x 3.
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
@@ -147,7 +147,10 @@ static void tile0_6wx48kx3s(const word *x, const word *w, uint16_t *y, const flo
     _mm256_mask_storeu_epi16(y + 5 * Y_w + 32 * Y_k, TAIL, to_bf16(epilogue(acc_5_2, zero)));
 }
 
-/* X with zeros after every 5 neighbours, so that a word holds nothing of the next pixel or group; to be freed. */
+/* X with zeros after every 5 neighbours, so that a word holds nothing of the next pixel or group. */
+
+/* The copy, to be freed. It is a call's own: another thread may be making one at once, and the C library hands out the
+ * memory of the last call again, its pages in place. */
 static uint16_t *copy_of_x(const uint16_t *restrict X)
 {
     uint16_t *const x_copy = aligned_alloc(64, (144 * sizeof *x_copy + 63) / 64 * 64);
@@ -179,7 +182,8 @@ void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16(const
         abort();
     }
     uint16_t *const x_copy = copy_of_x(input);
-    const word *const X = (const word *)x_copy, *const W = (const word *)packed;
+    const word *const X = (const word *)x_copy;
+    const word *const W = (const word *)packed;
     for (long h = 0; h < 4; ++h) {
         tile0_6wx48kx3s(X + h * X_h + -1 * X_w, W, Y + h * Y_h, E_b);
     }

@@ -21,6 +21,7 @@
  *     X: x[n, c, h + r - 1, w + s - 1] of 2 x 37 x 9 x 8
  *     W: w[c, 0, r, s] of 37 x 1 x 3 x 3
  *     Y: y[n, c, h, w] of 2 x 37 x 9 x 8
+ *     X is copied first: x[n, h + r - 1, w + s - 1, c] of 2 x 9 x 8 x 37.
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
@@ -274,79 +275,82 @@ static void tile5_8cx3r_tail_hpad2(const float *x, const float *w, float *y, lon
     }
 }
 
-/* Of X: so many channels and pixels of each; of its copy so many words from one pixel to the next, and APART from
- * one block of channels to the next. */
-static const long IMAGES = 2, CHANNELS = 37, PLANE = 72, WORDS = 37, APART = 8;
-/* RUN pixels of some channels are transposed before the next channels, in blocks of channels by pixels. */
-static const long PIXELS = PLANE, RUN = 128;
+/* X with the channels of each pixel side by side. */
+static const long X_image = 2664;
+static const long X_channel = 72;
+static const long X_pixel = 1;
+static const long x_copy_image = 2664;
+static const long x_copy_pixel = 37;
+static const long x_copy_word = 1;
 
-static void turn_8x8(const float *restrict x, float *restrict copy)
+/* 8x8 channels by pixels. */
+static void block0_8x8(const float *x, float *x_copy)
 {
-    const __m256 r0 = _mm256_loadu_ps(x);
-    const __m256 r1 = _mm256_loadu_ps(x + PLANE);
-    const __m256 r2 = _mm256_loadu_ps(x + 2 * PLANE);
-    const __m256 r3 = _mm256_loadu_ps(x + 3 * PLANE);
-    const __m256 r4 = _mm256_loadu_ps(x + 4 * PLANE);
-    const __m256 r5 = _mm256_loadu_ps(x + 5 * PLANE);
-    const __m256 r6 = _mm256_loadu_ps(x + 6 * PLANE);
-    const __m256 r7 = _mm256_loadu_ps(x + 7 * PLANE);
-    __m256 t[8];
-    transpose_8(t, r0, r1, r2, r3, r4, r5, r6, r7);
-    _mm256_storeu_ps(copy, t[0]);
-    _mm256_storeu_ps(copy + WORDS, t[1]);
-    _mm256_storeu_ps(copy + 2 * WORDS, t[2]);
-    _mm256_storeu_ps(copy + 3 * WORDS, t[3]);
-    _mm256_storeu_ps(copy + 4 * WORDS, t[4]);
-    _mm256_storeu_ps(copy + 5 * WORDS, t[5]);
-    _mm256_storeu_ps(copy + 6 * WORDS, t[6]);
-    _mm256_storeu_ps(copy + 7 * WORDS, t[7]);
+    __m256 r_0_0 = _mm256_loadu_ps(x);
+    __m256 r_1_0 = _mm256_loadu_ps(x + X_channel);
+    __m256 r_2_0 = _mm256_loadu_ps(x + 2 * X_channel);
+    __m256 r_3_0 = _mm256_loadu_ps(x + 3 * X_channel);
+    __m256 r_4_0 = _mm256_loadu_ps(x + 4 * X_channel);
+    __m256 r_5_0 = _mm256_loadu_ps(x + 5 * X_channel);
+    __m256 r_6_0 = _mm256_loadu_ps(x + 6 * X_channel);
+    __m256 r_7_0 = _mm256_loadu_ps(x + 7 * X_channel);
+    {
+        __m256 t[8];
+        transpose_8(t, r_0_0, r_1_0, r_2_0, r_3_0, r_4_0, r_5_0, r_6_0, r_7_0);
+        _mm256_storeu_ps(x_copy, t[0]);
+        _mm256_storeu_ps(x_copy + x_copy_pixel, t[1]);
+        _mm256_storeu_ps(x_copy + 2 * x_copy_pixel, t[2]);
+        _mm256_storeu_ps(x_copy + 3 * x_copy_pixel, t[3]);
+        _mm256_storeu_ps(x_copy + 4 * x_copy_pixel, t[4]);
+        _mm256_storeu_ps(x_copy + 5 * x_copy_pixel, t[5]);
+        _mm256_storeu_ps(x_copy + 6 * x_copy_pixel, t[6]);
+        _mm256_storeu_ps(x_copy + 7 * x_copy_pixel, t[7]);
+    }
 }
 
-static void turn_5x8(const float *restrict x, float *restrict copy)
+/* 5x8 channels by pixels. */
+static void block1_5x8(const float *x, float *x_copy)
 {
-    const __m256 r0 = _mm256_loadu_ps(x);
-    const __m256 r1 = _mm256_loadu_ps(x + PLANE);
-    const __m256 r2 = _mm256_loadu_ps(x + 2 * PLANE);
-    const __m256 r3 = _mm256_loadu_ps(x + 3 * PLANE);
-    const __m256 r4 = _mm256_loadu_ps(x + 4 * PLANE);
-    __m256 t[8];
-    transpose_5(t, r0, r1, r2, r3, r4);
-    _mm256_maskstore_ps(copy, FIRST_5, t[0]);
-    _mm256_maskstore_ps(copy + WORDS, FIRST_5, t[1]);
-    _mm256_maskstore_ps(copy + 2 * WORDS, FIRST_5, t[2]);
-    _mm256_maskstore_ps(copy + 3 * WORDS, FIRST_5, t[3]);
-    _mm256_maskstore_ps(copy + 4 * WORDS, FIRST_5, t[4]);
-    _mm256_maskstore_ps(copy + 5 * WORDS, FIRST_5, t[5]);
-    _mm256_maskstore_ps(copy + 6 * WORDS, FIRST_5, t[6]);
-    _mm256_maskstore_ps(copy + 7 * WORDS, FIRST_5, t[7]);
+    __m256 r_0_0 = _mm256_loadu_ps(x);
+    __m256 r_1_0 = _mm256_loadu_ps(x + X_channel);
+    __m256 r_2_0 = _mm256_loadu_ps(x + 2 * X_channel);
+    __m256 r_3_0 = _mm256_loadu_ps(x + 3 * X_channel);
+    __m256 r_4_0 = _mm256_loadu_ps(x + 4 * X_channel);
+    {
+        __m256 t[8];
+        transpose_5(t, r_0_0, r_1_0, r_2_0, r_3_0, r_4_0);
+        _mm256_maskstore_ps(x_copy, FIRST_5, t[0]);
+        _mm256_maskstore_ps(x_copy + x_copy_pixel, FIRST_5, t[1]);
+        _mm256_maskstore_ps(x_copy + 2 * x_copy_pixel, FIRST_5, t[2]);
+        _mm256_maskstore_ps(x_copy + 3 * x_copy_pixel, FIRST_5, t[3]);
+        _mm256_maskstore_ps(x_copy + 4 * x_copy_pixel, FIRST_5, t[4]);
+        _mm256_maskstore_ps(x_copy + 5 * x_copy_pixel, FIRST_5, t[5]);
+        _mm256_maskstore_ps(x_copy + 6 * x_copy_pixel, FIRST_5, t[6]);
+        _mm256_maskstore_ps(x_copy + 7 * x_copy_pixel, FIRST_5, t[7]);
+    }
 }
 
-/* X with the channels of each pixel side by side, to be freed. It is a call's own: another thread may be making one at once, and
- * the C library hands out the memory of the last call again, its pages in place. */
-static float *transposed_x(const float *restrict X)
+/* The copy, to be freed. It is a call's own: another thread may be making one at once, and the C library hands out the
+ * memory of the last call again, its pages in place. */
+static float *copy_of_x(const float *restrict X)
 {
-    float *const whole = aligned_alloc(64, (5328 * sizeof *whole + 63) / 64 * 64);
-    if (!whole) {
+    float *const x_copy = aligned_alloc(64, (5328 * sizeof *x_copy + 63) / 64 * 64);
+    if (!x_copy) {
         fputs("depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2: no memory for a copy of the input\n", stderr);
         abort();
     }
-#pragma omp parallel for collapse(2) num_threads(THREADS) schedule(static)
-    for (long image = 0; image < IMAGES; ++image)
-        for (long begin = 0; begin < PIXELS; begin += RUN) {
-            const long end = begin + RUN < PIXELS ? begin + RUN : PIXELS;
-            const float *const x = X + image * CHANNELS * PLANE;
-            float *const copy = whole + image * 2664;
-            long c = 0;
-            for (; c + 8 <= CHANNELS; c += 8) {
-                long p = begin;
-                for (; p + 8 <= end; p += 8) turn_8x8(x + c * PLANE + p, copy + p * WORDS + c / 8 * APART);
-            }
-            {
-                long p = begin;
-                for (; p + 8 <= end; p += 8) turn_5x8(x + c * PLANE + p, copy + p * WORDS + c / 8 * APART);
+    #pragma omp parallel for num_threads(THREADS) schedule(static)
+    for (long image = 0; image < 2; ++image) {
+        for (long block = 0; block < 4; ++block) {
+            for (long pixel = 0; pixel < 72; pixel += 8) {
+                block0_8x8(X + image * X_image + 8 * block * X_channel + pixel * X_pixel, x_copy + image * x_copy_image + pixel * x_copy_pixel + 8 * block * x_copy_word);
             }
         }
-    return whole;
+        for (long pixel = 0; pixel < 72; pixel += 8) {
+            block1_5x8(X + image * X_image + 32 * X_channel + pixel * X_pixel, x_copy + image * x_copy_image + pixel * x_copy_pixel + 32 * x_copy_word);
+        }
+    }
+    return x_copy;
 }
 
 /* Whether this CPU runs the kernel. This function and the packing run on any. */
@@ -364,7 +368,8 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(co
     }
     const int dynamic = omp_get_dynamic();
     omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
-    float *const X = transposed_x(input);
+    float *const x_copy = copy_of_x(input);
+    const float *const X = x_copy;
     #pragma omp parallel for num_threads(THREADS) schedule(static)
     for (long worker = 0; worker < 6; ++worker) {
         const long n = worker / 3;
@@ -394,7 +399,7 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(co
         }
     }
     omp_set_dynamic(dynamic);
-    free(X);
+    free(x_copy);
 }
 
 /* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */

@@ -31,7 +31,8 @@ ALIGNED, ROOM, TRIALS = 64, 256, 60
 # What a file defines for itself, and a fence, which has no result.
 WITHOUT_RESULT = {"own", "zeros", "stream_fence"}
 # Instructions by the names of functions: of vectors, and the narrow stores. One of them takes a number as it stands.
-OF_FUNCTIONS = ("arithmetic", "narrow")
+# Those that gather words, by how many numbers.
+SEVERAL = ("arithmetic", "narrow", "gathered")
 OPERATIONS = ("add", "sub", "neg", "mul")
 FACTOR = Number(-5.5)
 C_TYPES = {np.uint16: "uint16_t", np.uint8: "uint8_t", np.int8: "int8_t"}
@@ -40,8 +41,9 @@ C_TYPES = {np.uint16: "uint16_t", np.uint8: "uint8_t", np.int8: "int8_t"}
 def forms(isa):
     """(name, instruction) of every instruction of a row that has a result, by the fields of `Instructions`."""
     row = instructions_of(isa)
-    found = {name: getattr(row, name) for name in Instructions.__dataclass_fields__ if name not in OF_FUNCTIONS}
+    found = {name: getattr(row, name) for name in Instructions.__dataclass_fields__ if name not in SEVERAL}
     found |= row.arithmetic
+    found |= {instruction.name: instruction for pair in row.gathered for instruction in pair}
     if isa.numbers is None:
         del found["alone"], found["alone_tail"]
     for function, stores in row.narrow.items():
@@ -51,6 +53,11 @@ def forms(isa):
 
 def operands_of(instruction):
     return list(dict.fromkeys(name for _, name, _, _ in Formatter().parse(instruction.text) if name not in ("s", None)))
+
+
+def in_memory(operand):
+    """Whether an operand is a pointer: p, or p_0, p_1 … of words that are gathered."""
+    return operand.partition("_")[0] == "p"
 
 
 def gives_value(name):
@@ -67,7 +74,7 @@ def masks(name, lanes):
 def dtypes(name, isa):
     """NumPy's dtype of what lies at p, of vectors of floats, and of x and w. What is moved is moved by its bits."""
     memory = NUMPY[name.rpartition("_")[2]] if "_to_" in name else np.uint32
-    if name.startswith("alone"):
+    if name.startswith(("alone", "gathered")):
         memory = {"uint16_t": np.uint16, "uint8_t": np.uint8}[isa.numbers.number]
     sums = np.int32 if isa.dtype == "int8" else np.float32
     if name in OPERATIONS:
@@ -97,8 +104,9 @@ def file_of(isa):
                 lines += [line.replace("words_at(", f"words_at_{used}(") for line in own_definitions(isa, True, 1)]
             lines += [f"void do_{name}_{used}(void **given, void *out)", "{", "    (void)given; (void)out;"]
             for place, operand in enumerate(operands_of(instruction)):
-                if operand == "p":
-                    lines.append(f"    {element} *p = ({element} *)given[{place}];")
+                if in_memory(operand):
+                    text[operand] = operand
+                    lines.append(f"    {element} *{operand} = ({element} *)given[{place}];")
                 elif operand not in ("lanes", "c"):
                     text[operand] = operand
                     lines += [
@@ -144,7 +152,8 @@ def random_bits(rng, dtype, elements):
 def interpreted(name, instruction, used, given, out):
     """What the meaning makes of these arrays: it writes to `out`, or to p."""
     arrays = {**given, "out": out} if gives_value(name) else given
-    fixed = {"p": Address("p", (ZERO,)), "lanes": Mask(constant(used)), "c": Immediate(constant(used))}
+    fixed = {o: Address(o, (ZERO,)) for o in operands_of(instruction) if in_memory(o)}
+    fixed |= {"lanes": Mask(constant(used)), "c": Immediate(constant(used))}
     operands = tuple(
         (o, fixed.get(o, Load(o, (LANE,))))
         for o in dict.fromkeys((*operands_of(instruction), *(["lanes"] * (used > 0 and "tail" in name))))
@@ -172,9 +181,9 @@ def test_each_instruction_means_what_the_cpu_does(row):
             for _ in range(-(-TRIALS // len(masks(name, isa.lanes)))):
                 given = {}
                 for operand in operands_of(instruction):
-                    dtype = memory if operand == "p" else factors if operand in ("x", "w") else vectors
+                    dtype = memory if in_memory(operand) else factors if operand in ("x", "w") else vectors
                     if operand not in ("lanes", "c"):
-                        given[operand] = random_bits(rng, dtype, ROOM if operand == "p" else isa.lanes)
+                        given[operand] = random_bits(rng, dtype, ROOM if in_memory(operand) else isa.lanes)
                 if "p" in given or used:
                     given.setdefault("p", aligned(memory, ROOM))
                 out = aligned(NUMPY[instruction.dtype] if instruction.dtype else memory, isa.lanes)

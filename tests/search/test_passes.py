@@ -28,7 +28,7 @@ def test_the_loops_after_each_pass(capsys):
     problem, scheme, *_ = printed.out.splitlines()
     assert problem.startswith("# conv2d c=8,h=12,w=12,k=16,r=3,s=3,") and scheme == f"# {SCHEME}"
     unneeded = {"exchange lanes", "stage strips", "bound pixels", "share sums", "matrix tiles", "transpose stores"}
-    unneeded |= {"load zero", "stream stores", "store lines"}
+    unneeded |= {"load zero", "stream stores", "store lines", "copy runs"}
     assert headings(printed.out) == [name for name in names() if name not in unneeded]
     assert "      tile 4wx4k:\n" in printed.out and "acc_0_0 = fma(x: x_0, w: w_0, acc: acc_0_0)" in printed.out
     assert "(as before)" in printed.out  # no core loops to bind

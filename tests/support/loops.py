@@ -37,6 +37,8 @@ def of_numbers(values: np.ndarray, buffer: Buffer) -> np.ndarray:
         values = (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
     elif buffer.dtype.startswith("int8"):
         values = np.abs(values).astype(np.uint8) if buffer.name == "X" else values.astype(np.int8)
+    elif buffer.dtype == "u8":
+        values = np.abs(values).astype(np.uint8)
     else:
         values = values.astype(np.float32)
     return values.view(NUMPY[buffer.dtype])[..., 0]

@@ -101,6 +101,11 @@ CASES = {
         dict(c=68, h=4, w=19, k=48, r=1, s=2, padding=(0, 1), layout="nchw"),
         "R(h) R(k) L(w, 1x4 + 1x16) S(y) T(s,2) T(c,{c}) U(w,λ)",
     ),
+    "channels first, one row, accumulated": (
+        conv2d,
+        dict(c=12, h=1, w=3, k=20, r=3, s=1, padding=(1, 0), layout="nchw"),
+        "T(r,3) R(w) R(k) S(y) T(c,{c})",
+    ),
     "channels first, groups of odd channels": (
         conv2d,
         dict(n=2, c=9, h=5, w=5, k=60, r=3, s=3, padding=1, groups=3, layout="nchw"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from math import prod
 from random import Random
@@ -17,16 +18,18 @@ from cpu.codegen.pack import pack_loops
 from cpu.passes.order import PACK_WEIGHTS, stages
 from microkernels.tile.isa import EVERY_ISA, ISAS, Isa
 from tests.support import random_cases
-from tests.support.loops import Arrays, result, statements
+from tests.support.loops import Arrays, of_numbers, result, statements
 from tiling.access import access_of
 from tiling.dtypes import OUTPUT_DTYPES
+from tiling.flat_pixels import in_whole_planes
 from tiling.loops.functions import FUNCTIONS
-from tiling.loops.interpret import interpret
+from tiling.loops.interpret import NUMPY, interpret
 from tiling.loops.language import Body, Buffer, Do, For, If, Inside, Invoke, Kernel, Let, Load, Set, Store, inside
 from tiling.loops.rewrite import parts_of
 from tiling.operators import conv2d
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
+from tiling.rewrite.laid_out import lower_points
 from tiling.rewrite.words import packed_elements
 from tiling.scheme import Scheme
 from tiling.text.notation import parse
@@ -41,16 +44,40 @@ PACKING = PACK_WEIGHTS
 
 @dataclass(frozen=True)
 class Small:
-    """A kernel that the interpreter runs in a moment, and how it is built. problem: as its caller sees it."""
+    """A kernel that the interpreter runs in a moment, and how it is built.
 
-    problem: Problem
-    scheme: Scheme
+    given: the scheme as its caller sees it.
+    """
+
+    given: Scheme
     isa: Isa
     stream: bool
 
+    @cached_property
+    def scheme(self) -> Scheme:
+        """The scheme in dot groups."""
+        return scheme_in_dot_groups(self.given)
+
+    @property
+    def problem(self) -> Problem:
+        """What the plain loops compute: of f32 the problem itself, of narrow numbers that of dot groups."""
+        return self.given.problem if self.given.problem.dtype == "f32" else self.scheme.problem
+
     def stages(self) -> list[tuple[str, Kernel]]:
         """Its loops after each pass."""
-        return list(stages(facts_of(self.scheme, self.isa, self.stream)))
+        return list(stages(facts_of(self.given, self.isa, self.stream)))
+
+    def strips(self, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Where strips are copied: x, and all of its points, which the plain loops read. None elsewhere."""
+        words = self.scheme.problem
+        if not words.flat_pixels or not words.flat_pixels.strip:
+            return None
+        loops = lower_points(self.given.problem, in_whole_planes(words))
+        x, points = loops.arrays
+        numbers = np.random.default_rng(seed).integers(-4, 5, (*x.shape, 1))
+        copied = {"X": of_numbers(numbers, x), points.name: np.zeros(points.shape, NUMPY[points.dtype])}
+        interpret(loops, copied)
+        return copied["X"], copied[points.name]
 
     def copied(self, x: np.ndarray) -> np.ndarray:
         """x as the loops read it: where they read a copy, its channels come last."""
@@ -68,8 +95,7 @@ def small(random: Random) -> Small:
         problem = random_cases.followed(random, random_cases.problem(random, isa, 2 * MOST_PRODUCTS))
         if problem.op != operator or products_of(problem, isa) > MOST_PRODUCTS:
             continue
-        scheme = scheme_in_dot_groups(random_cases.scheme(random, problem, isa))
-        return Small(problem, scheme, isa, random.random() < 0.3)
+        return Small(random_cases.scheme(random, problem, isa), isa, random.random() < 0.3)
     raise AssertionError
 
 
@@ -94,7 +120,7 @@ def small_blocks(random: Random) -> Small:
         if (pixels == "points" and not flat) or (pixels == "strips" and not (flat and flat.strip)):
             continue
         if is_blocked(scheme) and products_of(dots.problem, isa) * words <= 4 * MOST_PRODUCTS:
-            return Small(dots.problem, dots, isa, random.random() < 0.3)
+            return Small(scheme, isa, random.random() < 0.3)
     raise AssertionError
 
 

@@ -388,7 +388,7 @@ class Aim:
 
     cursor: str
     address: Address
-    elements: int
+    elements: Index
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ Read in this order:
     flattened   a convolution with its pixels as one dim
     grouped     convolutions of few channels per group: several groups in one vector
     im2col      the copies of x that dot groups need
+    laid_out    the copy of x as flattened pixels, with zeros between the rows
     pointwise   pointwise convolutions of channels-first images as matrix products
     strips      which strips of an image a scheme may copy, S(x)
+    transposed  the copy of x whose channels come last
     winograd    Winograd's algorithm for 3 x 3 convolutions of stride 1
     winograd_tiles  its transforms of tiles, as functions of loops
     winograd_loops  its loops around the products

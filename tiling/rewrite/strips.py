@@ -1,6 +1,4 @@
-"""Which strips of flattened pixels a scheme may copy, S(x). The search and `cpu.codegen.flat_pixels` share these
-rules.
-"""
+"""Which strips of flattened pixels a scheme may copy, S(x). The search and the CPU's check share these rules."""
 
 from __future__ import annotations
 

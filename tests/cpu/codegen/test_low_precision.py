@@ -59,6 +59,7 @@ STORED = {
     "windows, padded after": {"bf16": ("f32", None), "int8": ("s32", None)},
     "channels first, masked": {"bf16": ("bf16", "relu(y + b) - z"), "int8": ("f32", "gelu(y/1000 + b)")},
     "channels first, whole blocks": {"bf16": ("bf16", None), "int8": ("s8", "y*0.002*scale[k] + z")},
+    "channels first, one row, accumulated": {"bf16": ("f32", None), "int8": ("s32", None)},
     "channels first, groups of odd channels": {"bf16": ("bf16", "min(y*scale, 6) + z"), "int8": ("u8", "y*0.01 + b")},
     "channels first, groups of whole words": {"bf16": ("f32", None), "int8": ("s32", None)},
     "product, a transposed": {"bf16": ("bf16", None), "int8": ("s32", None)},

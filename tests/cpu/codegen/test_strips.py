@@ -62,7 +62,7 @@ def test_exact_on_integers_beside_guard_pages(case, dtype, far, row):
     with patch.multiple("tiling.loops.prefetch", **FAR) if far else nullcontext():
         kernel = build(scheme_of(text, words, dtype, None, output, **SAME | more), row(dtype), threads)
     assert "copy_of_x(" not in kernel.source and "laid_out(" in kernel.source
-    assert ("cursors->x = place(input, " in kernel.source) == (far and case not in SILENT)
+    assert ("cursors->x = place(X, " in kernel.source) == (far and case not in SILENT)
     for place in PLACES:
         check_guarded(kernel, place)
 

@@ -37,4 +37,4 @@ def test_a_panel_is_aimed_at_by_the_loop_that_goes_to_the_next():
         _, after = around("prefetch", matmul(m=8, n=8, k=16), "R(n) T(m,2) S(c) T(k,16) U(m,4) V(n,{v})")
     (loop,) = [s for s in statements(after) if isinstance(s, For) and any(isinstance(i, Aim) for i in s.body)]
     (aim,) = [s for s in loop.body if isinstance(s, Aim)]
-    assert (loop.name, aim.cursor, str(aim.address.at[0]), aim.elements) == ("n", "w", "16*n + 64", 64)
+    assert (loop.name, aim.cursor, str(aim.address.at[0]), str(aim.elements)) == ("n", "w", "16*n + 64", "64")

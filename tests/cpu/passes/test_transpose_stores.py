@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cpu.passes.transpose_stores import TURNED, transposed_rows
+from cpu.passes.transpose_stores import TRANSPOSED, transposed_rows
 from cpu.passes.vectorise import vectorise
 from microkernels.tile.instructions import instructions_of, transpose_instruction
 from microkernels.tile.isa import ISAS
@@ -78,7 +78,9 @@ def test_sums_of_an_earlier_pass_are_transposed_back():
     text = "T(c,2) R(k) T(h,2) S(y) U(w,6) V(k,{v})"
     _, after = around(NAME, PLAIN, text)
     assert transposed_rows(after) == {2, 4}
-    loaded = [s for s in statements(after) if isinstance(s, Store) and s.buffer == TURNED and isinstance(s.value, Load)]
+    loaded = [
+        s for s in statements(after) if isinstance(s, Store) and s.buffer == TRANSPOSED and isinstance(s.value, Load)
+    ]
     assert loaded and all(s.value.buffer == "y" for s in loaded)
     arrays, wanted = arrays_of(PLAIN, text)
     np.testing.assert_array_equal(result(after, arrays), wanted)
@@ -87,8 +89,8 @@ def test_sums_of_an_earlier_pass_are_transposed_back():
 def test_a_block_lies_in_registers_and_its_functions_are_counted():
     before, after = around(NAME, PLAIN, ROWS)
     assert transposed_rows(before) == set() and transposed_rows(after) == {2, 4}
-    turned = [s.buffer for s in statements(after) if isinstance(s, Alloc) and s.buffer.name == TURNED]
-    assert {(buffer.shape, buffer.memory) for buffer in turned} == {((4, 4), "registers")}
+    blocks = [s.buffer for s in statements(after) if isinstance(s, Alloc) and s.buffer.name == TRANSPOSED]
+    assert {(buffer.shape, buffer.memory) for buffer in blocks} == {((4, 4), "registers")}
     assert not any(isinstance(s, Alloc) for s in after.body)
     assert any(isinstance(s, Do) for s in statements(after))
 
