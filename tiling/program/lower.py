@@ -290,10 +290,12 @@ def bounded(index: Index, extent: Index, below: bool = True, above: bool = True)
 
 
 def _wide(index: Expression) -> Expression:
-    """An index in 64 bits, whatever the arrays that it is read from."""
+    """An index in 64 bits, whatever the arrays that it is read from. What a cast is given has its own dtype."""
     if isinstance(index, Access):
         return Apply("s64", (index,))
-    return Apply(index.function, tuple(map(_wide, index.arguments))) if isinstance(index, Apply) else index
+    if not isinstance(index, Apply) or FUNCTIONS[index.function].gives not in (SAME, REAL, TRUTH):
+        return index
+    return Apply(index.function, tuple(map(_wide, index.arguments)))
 
 
 def _cast(value: Value, dtype: str, wanted: str) -> Value:
