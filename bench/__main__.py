@@ -24,6 +24,7 @@ from bench.run.epilogues import followed_by
 from bench.run.journal import Journal, alone, journal
 from bench.run.layouts import laid_out
 from bench.run.suites import Visit, plan, run
+from bench.studies import models
 from cpu.runtime.host import host
 from cpu.runtime.output import INTERRUPTED
 from gpu.runtime.kernel import DeviceError
@@ -62,6 +63,8 @@ class Finding:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
+    if "--models" in (sys.argv[1:] if arguments is None else arguments):
+        return models.main(arguments)
     options = _parser().parse_args(arguments)
     found = Finding()
     code, ended = 0, ""
@@ -226,7 +229,11 @@ def _command(options: argparse.Namespace) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m bench", description="Times suites of layers beside other libraries.")
+    parser = argparse.ArgumentParser(
+        "python -m bench",
+        description="Times suites of layers beside other libraries. With --models it times whole models: see "
+        "python -m bench --models --help.",
+    )
     parser.add_argument(
         "--suite", nargs="+", default=list(PAPER), metavar="NAME[:LAYER]", help="default: yolo9000 resnet18"
     )

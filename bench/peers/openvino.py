@@ -40,7 +40,7 @@ class OpenVino(Peer):
 
         matrix = problem.op == "matmul"
         model = _matmul(x.shape, w) if matrix else _conv2d(convolution(problem), w, problem.layout)
-        request = openvino.Core().compile_model(model, "CPU", _options(threads)).create_infer_request()
+        request = openvino.Core().compile_model(model, "CPU", cpu_options(threads)).create_infer_request()
         y = aligned_empty(problem.output.shape)
         request.set_input_tensor(openvino.Tensor(x, shared_memory=True))
         request.set_output_tensor(openvino.Tensor(y, shared_memory=True))
@@ -49,7 +49,8 @@ class OpenVino(Peer):
         return Prepared(request.infer, lambda kept=(x, w, request): y, layout)
 
 
-def _options(threads: int) -> dict[str, object]:
+def cpu_options(threads: int) -> dict[str, object]:
+    """The options of a compiled model: f32, so many threads that nothing pins."""
     return {
         "INFERENCE_NUM_THREADS": threads,
         "INFERENCE_PRECISION_HINT": "f32",

@@ -1,17 +1,17 @@
-"""The command `python -m bench.models FILE.onnx …`: whole models beside ONNX Runtime.
+"""The command `python -m bench --models NAME|FILE.onnx …`: whole models beside other libraries.
 
-Both compute in turns in one process, on the same inputs and into memory that is used again. What ONNX Runtime gives is
+All compute in turns in one process, on the same inputs and into memory that is used again. What the others give is
 compared with ours first. A speed is the median over the turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import exp, log
 from pathlib import Path
 from statistics import median
@@ -19,45 +19,55 @@ from typing import Any
 
 import numpy as np
 
-from bench.peers.ort import session_options
+from bench.peers.architectures import ARCHITECTURES, exported
+from bench.peers.whole_models import MODEL_PEERS
 from bench.report.sections import on_threads
 from bench.run.journal import alone
-from cpu.kernel.arguments import aligned_empty
+from bench.run.turns import timed
 from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.worker import CandidateError, Worker
 from graph import ModelError, compile_model
 from graph.compile import dim, random_inputs
-from graph.compiled import CompiledModel
 from microkernels.scores.database import readable
 from search.options import FAILURES, seconds, whole
 
 ROUNDS = 15
 _TURN_SECONDS = 0.2  # several calls, or one: the first of a turn finds the caches as the other side left them
-_TIMEOUT_SECONDS = 600.0
-# Relative to the largest number of an output: the two round sums of thousands of products in different orders.
+_TIMEOUT_SECONDS = 900.0
+# Relative to the largest number of an output: both sides round sums of thousands of products in different orders.
 _NEAR = 1e-4
 
 
 @dataclass(frozen=True)
 class Race:
-    """A model on so many threads: seconds of a call of ours and of ONNX Runtime's, and how far the outputs differ."""
+    """A model on so many threads: seconds of a call of ours and of each peer's, and how far the outputs differ.
+
+    missing: why a peer has no time.
+    """
 
     name: str
     threads: int
     ours: float
-    peer: float
-    apart: float
+    peers: dict[str, float]
+    apart: dict[str, float]
+    missing: dict[str, str]
+
+    def ratio(self, peer: str) -> float:
+        """How many times as long as ours a peer's call takes."""
+        return self.peers[peer] / self.ours
 
     @property
-    def ratio(self) -> float:
-        """How many times as long as ours ONNX Runtime's call takes."""
-        return self.peer / self.ours
+    def best(self) -> float:
+        """How many times as long as ours the fastest peer's call takes."""
+        return min(map(self.ratio, self.peers))
 
 
-def turns(*, path: str, dims: dict[str, int], threads: int, budget: float, rounds: int) -> list[float]:
-    """Times one model in a worker: seconds of ours and of ONNX Runtime, and the largest difference of the outputs.
+def turns(
+    *, name: str, path: str, dims: dict[str, int], peers: list[str], threads: int, budget: float, rounds: int
+) -> dict[str, Any]:
+    """Times one model in a worker. The fields of a `Race`. budget: seconds of search; 0 takes the model's choices.
 
-    budget: seconds of search; 0 takes the model's choices. Raises CandidateError where the results differ.
+    Raises CandidateError where the results differ.
     """
     tune = "measure" if budget else "model"
     try:
@@ -65,67 +75,62 @@ def turns(*, path: str, dims: dict[str, int], threads: int, budget: float, round
     except ModelError as error:
         raise CandidateError(str(error)) from error
     inputs, out = random_inputs(model, 0), model.empty()
-    call, theirs = _session(path, model, inputs, threads)
+    given = dict(zip((array.name for array in model.inputs), inputs))
+    wanted = dict(zip((array.name for array in model.outputs), out))
     model(*inputs, out=out)
-    call()
-    apart = float(np.max([_apart(y, other.numpy()) for y, other in zip(out, theirs)]))  # NaN where one is
-    if not apart <= _NEAR:
-        raise CandidateError(f"the outputs differ from ONNX Runtime's by {apart:.1e} of the largest number")
-    ours, peer = _timed(lambda: model(*inputs, out=out)), _timed(call)
-    found: list[list[float]] = [[], []]
+    calls, apart, missing = {"": lambda: model(*inputs, out=out)}, {}, {}
+    for peer in peers:
+        try:
+            ready = MODEL_PEERS[peer][1](name, path, given, wanted, threads)
+            ready.call()
+        except Exception as error:  # whatever a library raises, the others are still compared
+            missing[peer] = readable(f"{type(error).__name__}: {error}")[:200]
+            continue
+        apart[peer] = max(map(_apart, out, ready.outputs()))
+        if not apart[peer] <= _NEAR:
+            raise CandidateError(f"the outputs differ from those of {peer} by {apart[peer]:.1e} of the largest number")
+        calls[peer] = ready.call
+    clocks = {who: timed(call, _TURN_SECONDS) for who, call in calls.items()}
+    found: dict[str, list[float]] = {who: [] for who in clocks}
     for _ in range(rounds):
-        found[0].append(ours())
-        found[1].append(peer())
-    return [*map(median, found), apart]
-
-
-def _session(
-    path: str, model: CompiledModel, inputs: list[np.ndarray], threads: int
-) -> tuple[Callable[[], object], list[Any]]:
-    """A call of ONNX Runtime with bound inputs and outputs, and the outputs."""
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(path, session_options(threads), providers=["CPUExecutionProvider"])
-    binding = session.io_binding()
-    outputs = [aligned_empty(y.shape, y.dtype) for y in model.empty()]
-    values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in (*inputs, *outputs)]
-    for array, value in zip(model.inputs, values):
-        binding.bind_ortvalue_input(array.name, value)
-    for array, value in zip(model.outputs, values[len(inputs) :]):
-        binding.bind_ortvalue_output(array.name, value)
-    return lambda: session.run_with_iobinding(binding), values[len(inputs) :]
+        for who, clock in clocks.items():
+            found[who].append(clock())
+    medians = {who: median(times) for who, times in found.items()}
+    ours = medians.pop("")
+    return asdict(Race(name, threads, ours, medians, apart, missing))
 
 
 def _apart(y: np.ndarray, other: np.ndarray) -> float:
-    """The largest difference, relative to the largest number."""
-    if y.dtype.kind != "f":  # whole numbers and truths are equal or not
-        return float(np.any(y != other))
-    return float(np.max(np.abs(y - other), initial=0) / (np.max(np.abs(other), initial=0) or 1))
+    """The largest difference, relative to the largest number; infinite for a NaN, and where whole numbers differ."""
+    if y.dtype.kind != "f":
+        return 0.0 if np.array_equal(y, other) else float("inf")
+    found = float(np.max(np.abs(y - other), initial=0) / (np.max(np.abs(other), initial=0) or 1))
+    return found if found == found else float("inf")
 
 
-def _timed(call: Callable[[], object]) -> Callable[[], float]:
-    """A function that gives the seconds of a call, from as many as fill a turn."""
-    call()
-    begin = time.perf_counter()
-    call()
-    count = max(1, round(_TURN_SECONDS / max(time.perf_counter() - begin, 1e-7)))
-
-    def timed() -> float:
-        begin = time.perf_counter()
-        for _ in range(count):
-            call()
-        return (time.perf_counter() - begin) / count
-
-    return timed
+def table(results: Sequence[Race], peers: Sequence[str]) -> str:
+    """A table in Markdown: milliseconds, and how many times as long as ours the fastest peer takes."""
+    lines = [
+        f"| model | threads | Tilewright | {' | '.join(peers)} | fastest peer |",
+        f"| --- | ---: | ---: | {' | '.join('---:' for _ in peers)} | ---: |",
+    ]
+    for race in results:
+        times = " | ".join(f"{1e3 * race.peers[peer]:.2f}" if peer in race.peers else "–" for peer in peers)
+        best = f"{race.best:.2f}" if race.peers else "–"
+        lines.append(f"| {race.name} | {race.threads} | {1e3 * race.ours:.2f} | {times} | {best} |")
+    return "\n".join(lines)
 
 
 def summary(results: Sequence[Race]) -> str:
-    """The geometric mean of the ratios."""
-    mean = exp(sum(log(found.ratio) for found in results) / len(results))
-    faster = [found.name for found in results if found.ratio < 1]
+    """The geometric mean of the ratios to the fastest peer."""
+    compared = [race for race in results if race.peers]
+    if not compared:
+        return "no peer could be compared"
+    mean = exp(sum(log(race.best) for race in compared) / len(compared))
+    slower = [race.name for race in compared if race.best < 1]
     return (
-        f"ONNX Runtime takes {mean:.2f} times as long in the geometric mean, and is faster on {len(faster)} of "
-        f"{len(results)}{': ' + ', '.join(faster) if faster else ''}"
+        f"the fastest peer takes {mean:.2f} times as long in the geometric mean, and is faster on {len(slower)} of "
+        f"{len(compared)}{': ' + ', '.join(slower) if slower else ''}"
     )
 
 
@@ -134,30 +139,26 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     code = 0
     try:
-        import onnxruntime
-
-        print(f"ONNX Runtime {onnxruntime.__version__}, {ROUNDS} turns, medians, outputs in memory that is used again")
+        print(
+            f"{', '.join(map(_version, options.peers))}; {ROUNDS} turns, medians, outputs in memory that is used again"
+        )
         with alone():
             for threads in dict.fromkeys(options.threads):
                 results = []
-                for path in options.files:
+                for named in options.models:
                     try:
-                        results.append(_race(path, dict(options.dim), threads, options.budget or 0.0))
-                    except CandidateError as error:
-                        print(f"{path}: {readable(error.reason)}", file=sys.stderr)
+                        name, path = (named, exported(named)) if named in ARCHITECTURES else (Path(named).stem, named)
+                        race = _race(name, Path(path), options, threads)
+                    except (CandidateError, ModuleNotFoundError) as error:
+                        print(f"{named}: {readable(getattr(error, 'reason', str(error)))}", file=sys.stderr)
                         code = 1
                         continue
-                    found = results[-1]
-                    print(
-                        f"{found.name:<24} {1e3 * found.ours:9.2f} ms   ONNX Runtime {1e3 * found.peer:9.2f} ms, "
-                        f"{found.ratio:.2f} times   outputs {found.apart:.0e} apart",
-                        flush=True,
-                    )
+                    for peer, why in race.missing.items():
+                        print(f"{name}: {peer} is left out: {why}", file=sys.stderr)
+                    results.append(race)
+                    print(table([race], options.peers).splitlines()[-1], flush=True)
                 if results:
-                    print(f"{on_threads(threads)}: {summary(results)}", flush=True)
-    except ModuleNotFoundError:
-        print("ONNX Runtime or onnx is missing: pip install -e '.[peers,models]'", file=sys.stderr)
-        return 1
+                    print(f"\n{table(results, options.peers)}\n\n{on_threads(threads)}: {summary(results)}", flush=True)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -167,24 +168,41 @@ def main(arguments: list[str] | None = None) -> int:
     return code
 
 
-def _race(path: Path, dims: dict[str, int], threads: int, budget: float) -> Race:
+def _version(peer: str) -> str:
+    try:
+        return f"{peer} {importlib.metadata.version(MODEL_PEERS[peer][0])}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"{peer} (not installed: pip install -e '.[peers,models]')"
+
+
+def _race(name: str, path: Path, options: argparse.Namespace, threads: int) -> Race:
     with closing(Worker(packages=("bench", "graph"))) as worker:
         found = worker.call(
             "bench.studies.models:turns",
-            timeout=_TIMEOUT_SECONDS + budget,
+            timeout=_TIMEOUT_SECONDS + (options.budget or 0.0),
+            name=name,
             path=str(path),
-            dims=dims,
+            dims=dict(options.dim),
+            peers=list(options.peers),
             threads=threads,
-            budget=budget,
+            budget=options.budget or 0.0,
             rounds=ROUNDS,
         )
-    ours, peer, apart = found
-    return Race(path.stem, threads, ours, peer, apart)
+    return Race(**found)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m bench.models", description="Whole models beside ONNX Runtime.")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE.onnx")
+    parser = argparse.ArgumentParser("python -m bench", description="Whole models beside other libraries.")
+    parser.add_argument(
+        "--models",
+        nargs="+",
+        required=True,
+        metavar="NAME|FILE.onnx",
+        help=f"{', '.join(ARCHITECTURES)}, with random weights; or a file",
+    )
+    parser.add_argument(
+        "--peers", nargs="+", choices=tuple(MODEL_PEERS), default=["ort"], help="default: ort, which is ONNX Runtime"
+    )
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument(
         "--dim", type=dim, action="append", default=[], metavar="NAME=EXTENT", help="an open dim's extent"

@@ -9,8 +9,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from math import exp, log
@@ -24,6 +23,7 @@ from bench.peers.torch_programs import WORKLOADS, Workload
 from bench.report.files import ReportError, check_writable, write
 from bench.report.sections import on_threads
 from bench.run.journal import alone
+from bench.run.turns import timed
 from bench.studies import runtime_extents
 from cpu.kernel.arguments import aligned
 from cpu.runtime.host import fingerprint, host
@@ -78,30 +78,14 @@ def turns(*, number: int, threads: int, rounds: int, turn: float) -> list[float]
     if not np.allclose(y, calls.output.numpy(), **_NEAR):
         raise CandidateError(f"{work.name}: the result is not PyTorch's")
     inputs = [arrays[array.name] for array in kernel.inputs]
-    ours = _timed(lambda: kernel(*inputs, out=y), turn)
-    theirs = _timed(calls.run, turn)
+    ours = timed(lambda: kernel(*inputs, out=y), turn)
+    theirs = timed(calls.run, turn)
     found: list[list[float]] = [[], [], []]
     for _ in range(rounds):
         found[0].append(ours())
         found[1].append(kernel.measure(inputs, turn).seconds)
         found[2].append(theirs())
     return [*map(median, found), float(sum(array.nbytes for array in (*inputs, y)))]
-
-
-def _timed(call: Callable[[], object], turn: float) -> Callable[[], float]:
-    """A function that gives the seconds of a call, from as many as fill a turn."""
-    call()
-    begin = time.perf_counter()
-    call()
-    count = max(1, round(turn / max(time.perf_counter() - begin, 1e-7)))
-
-    def timed() -> float:
-        begin = time.perf_counter()
-        for _ in range(count):
-            call()
-        return (time.perf_counter() - begin) / count
-
-    return timed
 
 
 def race(number: int, threads: int) -> Race:

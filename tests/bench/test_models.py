@@ -1,24 +1,37 @@
-"""`python -m bench.models` against ONNX Runtime, where that is installed."""
+"""`python -m bench --models` against other libraries, where they are installed."""
 
 import pytest
 
-from bench.studies.models import Race, main, summary
+from bench.__main__ import main
+from bench.studies.models import Race, summary, table
 from tests.support.onnx_models import residual_network
 
 
-def test_the_summary_names_the_models_on_which_the_peer_is_faster():
-    results = [Race("slow", 1, 2.0, 1.0, 0.0), Race("fast", 1, 1.0, 8.0, 0.0)]
+def race(name, ours, **peers):
+    return Race(name, 1, ours, peers, dict.fromkeys(peers, 0.0), {})
+
+
+def test_the_summary_names_the_models_on_which_a_peer_is_faster():
+    results = [race("slow", 2.0, ort=1.0, openvino=3.0), race("fast", 1.0, ort=8.0), race("alone", 1.0)]
     assert summary(results).endswith("takes 2.00 times as long in the geometric mean, and is faster on 1 of 2: slow")
+    assert summary(results[2:]) == "no peer could be compared"
+
+
+def test_the_table_has_a_column_a_peer():
+    lines = table([race("net", 0.002, ort=0.003)], ["ort", "openvino"]).splitlines()
+    assert lines[0] == "| model | threads | Tilewright | ort | openvino | fastest peer |"
+    assert lines[2] == "| net | 1 | 2.00 | 3.00 | – | 1.50 |"
 
 
 @pytest.mark.slow
-def test_a_model_is_timed_beside_onnx_runtime(tmp_path, capsys):
+def test_a_model_is_timed_beside_the_peers_that_are_installed(tmp_path, capsys):
     pytest.importorskip("onnxruntime")
     path = tmp_path / "net.onnx"
     proto = residual_network()
     proto.ir_version = 8
     path.write_bytes(proto.SerializeToString())
-    assert main([str(path), "--dim", "batch=1"]) == 0
-    assert "net " in capsys.readouterr().out
-    assert main([str(path)]) == 1  # an open dim
+    assert main(["--models", str(path), "--dim", "batch=1", "--peers", "ort", "inductor"]) == 0
+    shown = capsys.readouterr()
+    assert "| net | 1 | " in shown.out and "inductor is left out" in shown.err
+    assert main(["--models", str(path)]) == 1  # an open dim
     assert "axis 0 is open" in capsys.readouterr().err

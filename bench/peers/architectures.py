@@ -1,0 +1,63 @@
+"""Networks by name, with random weights: as PyTorch modules, and as ONNX files that are exported once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from cpu.runtime.cache import cache_folder
+
+_IMAGES = {
+    **dict.fromkeys(("resnet18", "resnet50", "mobilenet_v2", "densenet121", "efficientnet_b0", "squeezenet1_1"), 224),
+    "inception_v3": 299,
+}
+_TEXTS = ("bert_base", "gpt2")
+_TOKENS = 128
+ARCHITECTURES = (*_IMAGES, *_TEXTS)
+
+
+def module(name: str) -> tuple[Any, tuple[Any, ...]]:
+    """The module in evaluation, and example inputs for a batch of 1. Raises ModuleNotFoundError."""
+    import torch
+
+    torch.manual_seed(0)
+    if name in _IMAGES:
+        import torchvision
+
+        options = {"aux_logits": False, "init_weights": True} if name == "inception_v3" else {}
+        made = getattr(torchvision.models, name)(weights=None, **options)
+        return made.eval(), (torch.rand(1, 3, _IMAGES[name], _IMAGES[name]),)
+    import transformers
+
+    if name == "bert_base":
+        made = transformers.BertModel(transformers.BertConfig(), add_pooling_layer=False)
+    else:
+        made = transformers.GPT2Model(transformers.GPT2Config(use_cache=False))
+
+    class Hidden(torch.nn.Module):
+        """The hidden states alone."""
+
+        def __init__(self, model: Any):
+            super().__init__()
+            self.model = model
+
+        def forward(self, ids: Any) -> Any:
+            return self.model(input_ids=ids).last_hidden_state
+
+    return Hidden(made).eval(), (torch.arange(_TOKENS)[None],)
+
+
+def exported(name: str) -> Path:
+    """The ONNX file of a network, made by PyTorch's exporter the first time. Raises ModuleNotFoundError."""
+    import torch
+
+    # Each version draws other weights, and a module is compared with its file.
+    path = cache_folder() / "architectures" / f"{name}-torch{torch.__version__}.onnx"
+    if not path.exists():
+        made, inputs = module(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.{os.getpid()}")
+        torch.onnx.export(made, inputs, partial, dynamo=True, external_data=False, verbose=False)
+        partial.replace(path)
+    return path
