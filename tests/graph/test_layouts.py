@@ -85,9 +85,24 @@ def test_convolutions_that_are_faster_with_channels_last_get_them():
 
 
 def test_where_channels_first_are_as_fast_nothing_changes():
-    given = fused(read(residual_network(), {"batch": 2}))
+    nodes = [
+        node("Conv", ["x", "w"], ["a"], "a"),
+        node("Relu", ["a"], ["b"], "b"),
+        node("Conv", ["b", "w"], ["y"], "y"),
+    ]
+    given = fused(read(model(nodes, {"x": [1, 8, 16, 16]}, ["y"], {"w": whole(1, 8, 8, 1, 1)})))
     assert with_layouts(given, lambda problem: 1.0) is given
     assert with_layouts(given, first_is_faster) is given
+
+
+def test_windows_are_read_where_channels_last_make_vectors_of_them():
+    nodes = [
+        node("Conv", ["x", "w"], ["a"], "a"),
+        node("MaxPool", ["a"], ["b"], "b", kernel_shape=[3, 3], strides=[2, 2]),
+    ]
+    nodes += [node("Conv", ["b", "w"], ["y"], "y")]
+    given = model(nodes, {"x": [1, 64, 40, 40]}, ["y"], {"w": whole(1, 64, 64, 1, 1)})
+    assert layouts(given, lambda problem: 1.0) == (["nhwc", "nchw"], 2)
 
 
 def test_a_gain_below_the_cost_of_the_conversions_is_left():

@@ -17,6 +17,7 @@ from cpu.passes.program.peel_tails import peel_tails
 from cpu.passes.program.place_rows import place_rows
 from cpu.passes.program.share_loops import share_loops
 from cpu.passes.program.split_lanes import split_lanes
+from cpu.passes.program.split_ranges import split_ranges
 from cpu.passes.program.transpose_reads import transpose_reads
 from cpu.passes.program.vectors import vectors
 from microkernels.tile.forms import Isa
@@ -29,6 +30,7 @@ from tiling.program.rewrite.transpose_operands import transposed_operands
 
 PASSES: tuple[tuple[str, Callable[[Kernel, Isa, int], Kernel]], ...] = (
     ("share loops", lambda kernel, isa, threads: share_loops(kernel)),
+    ("split ranges", lambda kernel, isa, threads: split_ranges(kernel)),
     ("split lanes", lambda kernel, isa, threads: split_lanes(kernel, isa.lanes)),
     ("transpose reads", lambda kernel, isa, threads: transpose_reads(kernel, isa.lanes)),
     ("jam vectors", lambda kernel, isa, threads: jam_vectors(kernel, isa.lanes)),

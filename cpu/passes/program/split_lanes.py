@@ -207,7 +207,7 @@ class _Split:
             if statement.buffer in self.reduced:
                 if not _sums(statement):
                     return False
-            elif not any(index == variable(self.loop.name) for index in statement.at):
+            elif not any((index - variable(self.loop.name)).is_constant for index in statement.at):
                 return False
         # What is summed is not read before the end.
         loads = (p for s in walk(self.loop.body) for o in operands_of(s) for p in parts_of(o) if isinstance(p, Load))
