@@ -1,6 +1,7 @@
 """Rewrites of a program into an equal one that is faster to compute, in this order:
 
     inline              computes maps where they are read
+    factor_sums         divides sums instead of their values
     transpose_operands  operands of products the other way round
     split_sums          long sums in parts
 
