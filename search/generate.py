@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.evaluator import errors_of, target_of
 from search.evaluator.files import fold_batch_norm, load
-from search.evaluator.programs import ProgramKernel, around, build
+from search.evaluator.programs import ProgramKernel, anchored_for, around, build, target_of_anchor
 from search.evaluator.protocol import TargetError
 from search.find import DEFAULT_BUDGET, find
 from search.tuner.dtypes import typed
@@ -18,7 +18,6 @@ from tiling.operators import conv2d, matmul
 from tiling.problem import Problem, ProblemError
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
-from tiling.program.rewrite.anchored import anchored
 from tiling.scheme import SchemeError
 
 if TYPE_CHECKING:
@@ -201,10 +200,10 @@ def generate_program(
 
 def program_kernel(program: Sized, target: Target, tune: str, budget: float) -> ProgramKernel:
     """The kernel of a program: around that of its anchor, where it has one, else by rules."""
-    found = anchored(program)
+    found = anchored_for(program, target)
     if isinstance(found, str):
         return build(program, target)
-    anchor: Any = kernel_for(found.stores.problem, target, tune, budget)
+    anchor: Any = kernel_for(found.stores.problem, target_of_anchor(found, target), tune, budget)
     return around(program, found, anchor, target)
 
 

@@ -128,15 +128,14 @@ def _report(facts: dict[str, object], threads: int) -> str:
 
 def _loops(program: object, target: object, wanted: str) -> str:
     """What `--show-passes` prints: the loops after each pass, or after one."""
-    from search.evaluator.programs import PASS_NAMES, loops_after
+    from search.evaluator.programs import PASS_NAMES, anchored_for, loops_after
     from search.passes import AS_BEFORE
     from search.tuner.target import Target
     from tiling.problem import ProblemError
     from tiling.program.infer import Sized
-    from tiling.program.rewrite.anchored import anchored
 
     assert isinstance(program, Sized) and isinstance(target, Target)
-    found = anchored(program)
+    found = anchored_for(program, target)
     if not isinstance(found, str):
         raise ProblemError(f"--show-passes: the loops of the anchor are those of {found.stores.problem}: ask for these")
     name = wanted.replace("-", " ").replace("_", " ")

@@ -14,8 +14,10 @@ from cpu.kernel.callable import Kernel
 from cpu.kernel.program import ProgramKernel, build_program, random_inputs
 from cpu.passes.program.order import PASS_NAMES, stages
 from cpu.reference.programs import evaluate
+from cpu.runtime.host import host
 from cpu.runtime.numbers import from_bits
-from microkernels.tile.isa import isa_named
+from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
+from search.evaluator.cpu import cpu_target
 from search.tuner.target import Target
 from tiling.arguments import ArgumentError
 from tiling.loops.listing import listing
@@ -27,12 +29,14 @@ __all__ = [
     "PASS_NAMES",
     "AnchoredKernel",
     "ProgramKernel",
+    "anchored_for",
     "around",
     "build",
     "definition_error",
     "explanation",
     "loops_after",
     "random_inputs",
+    "target_of_anchor",
     "text_of",
 ]
 
@@ -50,6 +54,23 @@ def text_of(program: Sized, target: Target) -> ProgramSource:
     return emit(program, isa_named(target.isa), target.threads)
 
 
+def anchored_for(program: Sized, target: Target) -> Anchored | str:
+    """The program around its anchor, in the dtypes that this CPU has instructions for; else why it has none.
+
+    Other dtypes than f32 have instruction sets of their own. They are left out where a narrower one was asked for.
+    """
+    flags = host().flags
+    others = () if target.isa != best_isa(flags).name else ("bf16", "int8")
+    found = (dtype for dtype in others if any(flags >= set(isa.cpu_flags) for isa in ISAS_OF[dtype].values()))
+    return anchored(program, ("f32", *found))
+
+
+def target_of_anchor(found: Anchored, target: Target) -> Target:
+    """The target of the anchor's own kernel."""
+    dtype = found.stores.problem.dtype
+    return target if dtype == target.dtype else cpu_target(None, target.threads, dtype)
+
+
 def around(program: Sized, found: Anchored, anchor: Kernel, target: Target) -> AnchoredKernel:
     """The kernel of a program around that of its anchor. Raises ToolchainError, CacheError or CpuError."""
     before = build(found.before, target) if found.before else None
@@ -65,7 +86,7 @@ def loops_after(program: Sized, target: Target) -> list[tuple[str, str]]:
 
 def explanation(program: Sized, target: Target) -> list[str]:
     """Why the kernel has its loops."""
-    isa, found = isa_named(target.isa), anchored(program)
+    isa, found = isa_named(target.isa), anchored_for(program, target)
     if isinstance(found, str):
         return [found, *explained(program, isa, target.threads)]
     stores, sentences = found.stores, []

@@ -12,6 +12,7 @@ from microkernels.tile.isa import AVX512F
 from tiling.loops.interpret import NUMPY, interpret
 from tiling.loops.language import Kernel
 from tiling.loops.listing import listing
+from tiling.program.functions import FUNCTIONS
 from tiling.program.infer import Sized, sized
 from tiling.program.language import Access, Apply, Declaration, Dim, Expression, Number, Program, Reduce, Statement
 from tiling.program.read import read
@@ -52,6 +53,7 @@ PRODUCTS = {
 
 EXACT = ("add", "sub", "mul", "min", "max", "neg", "abs", "sign", "floor", "ceil", "round", "relu", "clamp", "where")
 TRUTHS = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not")
+REAL = ("div", "exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sigmoid", "silu", "gelu", "hardswish", "sin", "cos")
 REDUCED = ("sum", "max", "min", "any", "all", "argmax", "argmin")
 DTYPES = ("f32", "f32", "f32", "f64", "f16", "bf16", "s64", "s32", "s8", "u8", "s16", "u16", "u32", "bool")
 
@@ -59,6 +61,11 @@ DTYPES = ("f32", "f32", "f32", "f64", "f16", "bf16", "s64", "s32", "s8", "u8", "
 def random_program(random: Random) -> Sized:
     """Up to three statements over dims of a few points, with gathers, windows and elements outside."""
     return _Drawing(random).program()
+
+
+def random_real_program(random: Random) -> Sized:
+    """The same, with functions of real numbers, all in f32."""
+    return _Drawing(random, (*EXACT, *REAL), ("f32",)).program()
 
 
 def with_runtime_extents(program: Sized, random: Random) -> Sized:
@@ -110,8 +117,8 @@ def numbers(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 class _Drawing:
-    def __init__(self, random: Random):
-        self.random = random
+    def __init__(self, random: Random, functions: tuple[str, ...] = EXACT, dtypes: tuple[str, ...] = DTYPES):
+        self.random, self.functions, self.dtypes = random, functions, dtypes
         self.extents = {dim: random.randint(1, 4) for dim in "ijkl"}
         long = random.choice("ijkl")  # one dim may have more points than a vector has lanes
         self.extents[long] = random.choice((self.extents[long], random.randint(5, 19)))
@@ -127,7 +134,9 @@ class _Drawing:
             self.shapes[name] = tuple(self.extents[dim] for dim in statements[-1].dims)
         program = Program(tuple(statements))
         declared = [Declaration("t", "s32", None)] * ("t" in program.inputs)
-        declared += [Declaration(n, self.random.choice(DTYPES), None) for n in "abc" if n in program.inputs]
+        declared += [Declaration(n, self.random.choice(self.dtypes), None) for n in "abc" if n in program.inputs]
+        rounded = [s.array for s in statements if self.random.random() < 0.25]
+        declared += [Declaration(name, self.random.choice(self.dtypes), None) for name in rounded]
         names = [statement.array for statement in statements]
         outputs = (*(name for name in names[:-1] if self.random.random() < 0.3), names[-1])
         program = Program(program.statements, tuple(declared))
@@ -154,13 +163,11 @@ class _Drawing:
             return self.leaf(dims, depth)
         if draw < 0.3:
             return self.truth(dims, depth - 1)
-        function = self.random.choice(EXACT)
+        function = self.random.choice(self.functions)
         arguments = [self.value(dims, depth - 1) for _ in range({"clamp": 3, "where": 2}.get(function, 2))]
         if function == "where":
             return Apply("where", (self.truth(dims, depth - 1), *arguments))
-        if function in ("neg", "abs", "sign", "floor", "ceil", "round", "relu"):
-            arguments = arguments[:1]
-        return Apply(function, tuple(arguments))
+        return Apply(function, tuple(arguments[: FUNCTIONS[function].arguments]))
 
     def truth(self, dims: tuple[str, ...], depth: int) -> Expression:
         function = self.random.choice(TRUTHS)

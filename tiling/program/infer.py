@@ -135,6 +135,19 @@ def _is_extent(extent: object) -> bool:
     return isinstance(extent, int) and not isinstance(extent, bool) and 1 <= extent <= LARGEST_EXTENT
 
 
+def _counted(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"
+
+
+def _check_index(index: Expression, where: str) -> None:
+    """Raises ProgramError for what is no index, whatever the arrays hold that it is read from."""
+    if affine(index) is None and not any(isinstance(part, Access) for part in parts(index)):
+        raise ProgramError(
+            f"{where}: {index} is no index: dims and whole numbers with + - * // % min max are, if one factor of "
+            f"a product is a number, and what stands right of // and % is one above 0"
+        )
+
+
 class _Sizing:
     def __init__(
         self,
@@ -242,8 +255,8 @@ class _Sizing:
                 shape = self.shapes.get(access.array)
                 if shape is not None and len(shape) != len(access.at):
                     raise ProgramError(
-                        f"statement {number + 1}: {access} has {len(access.at)} indices, but {access.array} has "
-                        f"{len(shape)} axes"
+                        f"statement {number + 1}: {access} has {_counted(len(access.at), 'index', 'indices')}, but "
+                        f"{access.array} has {_counted(len(shape), 'axis', 'axes')}"
                     )
                 for index, extent in zip(access.at, shape or ()):
                     simple = isinstance(index, Dim) and index.name not in given and access.outside is None
@@ -275,6 +288,10 @@ class _Sizing:
         """The shape of an input that its indices reach."""
         accesses = [(access, s) for s in program.statements for access in s.accesses if access.array == name]
         found = []
+        for access, statement in accesses:
+            number = program.statements.index(statement)
+            for index in access.at:
+                _check_index(index, f"statement {number + 1}, {access}")
         for axis in range(len(accesses[0][0].at)):
             longest: Index | None = constant(1)
             for access, statement in accesses:
@@ -355,13 +372,8 @@ class _Sizing:
         for part in parts(index):
             if isinstance(part, Access) and self.dtypes[part.array] not in INTEGERS:
                 raise ProgramError(f"{where}: {part} is {self.dtypes[part.array]}, and an index is a whole number")
-        found = affine(index)
-        if found is None and not any(isinstance(part, Access) for part in parts(index)):
-            raise ProgramError(
-                f"{where}: {index} is no index: dims and whole numbers with + - * // % min max are, if one factor of "
-                f"a product, and what stands right of // and %, is a number"
-            )
-        return found
+        _check_index(index, where)
+        return affine(index)
 
     def dtype_of(self, statement: Statement) -> str:
         """The dtype of the array that a statement assigns."""

@@ -11,13 +11,15 @@ from tiling.program.dtypes import WIDTH
 from tiling.program.group import Group, groups
 from tiling.program.infer import Sized
 from tiling.program.limits import limits
+from tiling.program.online import BLOCK, Online, online
+from tiling.program.rewrite.factor_sums import factored_sums
 from tiling.program.rewrite.inline import inlined, kept_because
 from tiling.program.rewrite.split_sums import split_sums
 
 
 def explained(program: Sized, isa: Isa, threads: int) -> list[str]:
     """The sentences, in the order of the program."""
-    short = inlined(program)
+    short = factored_sums(inlined(program))
     left = {statement.array for statement in short.program.statements}
     gone = [s.array for s in program.program.statements if s.array not in left]
     found = [f"{name} is computed where it is read, and stored nowhere" for name in gone]
@@ -43,11 +45,24 @@ def _of_group(program: Sized, group: Group) -> Iterator[str]:
     if len(group.statements) < 2:
         return
     names = " ".join(s.array for s in group.statements)
+    along = online(program, group)
+    if along:
+        yield f"{names} share the loops over {' '.join(group.dims)}; {_of_blocks(along)}"
+        return
     rows = [array for array in program.assigned if array.name in group.rows]
     dims = {statement.array: statement.dims for statement in group.statements}
     size = sum(WIDTH[array.dtype] * _points(array.shape, dims[array.name], group) for array in rows)
     kept = f"; of {' '.join(array.name for array in rows)} one row of {size} bytes is kept" if rows else ""
     yield f"{names} share the loops over {' '.join(group.dims)}{kept}"
+
+
+def _of_blocks(along: Online) -> str:
+    sums = " ".join(statement.array for statement in along.sums)
+    kept = " ".join(s.array for s in along.inside if along.dim in s.dims)
+    return (
+        f"{along.largest.array} is the largest value so far, and where it grows {sums} are multiplied"
+        + f", so that of {kept} a block of {BLOCK} of {along.dim} is kept" * bool(kept)
+    )
 
 
 def _points(shape: tuple[int, ...], dims: tuple[str, ...], group: Group) -> int:

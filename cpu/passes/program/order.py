@@ -24,6 +24,7 @@ from microkernels.tile.forms import Isa
 from tiling.loops.language import Kernel
 from tiling.program.infer import Sized
 from tiling.program.lower import lower
+from tiling.program.rewrite.factor_sums import factored_sums
 from tiling.program.rewrite.inline import inlined
 from tiling.program.rewrite.split_sums import split_sums
 from tiling.program.rewrite.transpose_operands import transposed_operands
@@ -47,7 +48,7 @@ PASS_NAMES = (LOWER, *(name for name, _ in PASSES))
 
 def stages(program: Sized, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
     """The plain loops of a program, with cheap maps where they are read and long sums in parts; then of each pass."""
-    kernel = lower(split_sums(transposed_operands(inlined(program))))
+    kernel = lower(split_sums(transposed_operands(factored_sums(inlined(program)))))
     yield LOWER, kernel
     for name, run in PASSES:
         kernel = run(kernel, isa, threads)

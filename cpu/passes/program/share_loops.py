@@ -61,20 +61,26 @@ def _shared(body: Body, outermost: bool = False) -> Body:
 def _partner(found: list[Statement], loop: For, outermost: bool) -> int | None:
     """Where the loop stands that this one may be merged into; None where there is none.
 
-    outermost: a loop whose points cores may share keeps apart from one whose points need each other.
+    A loop whose points need nothing of each other keeps apart from one whose points do, where that is worth more than
+    a row that is walked once: outermost, where cores may share it, and around a sum, of which several are one tile.
     """
     for place in reversed(range(len(found))):
         before = found[place]
         if not isinstance(before, For):
             continue
         alike = replace(before, body=()) == replace(loop, body=()) and loop.kind == "serial"
-        alike = alike and not (outermost and independent(before) != independent(loop))
+        apart = outermost or any(_has_loop(each) for each in (before, loop))
+        alike = alike and not (apart and independent(before) != independent(loop))
         between = tuple(found[place + 1 :])
         if alike and _independent((before,), between) and _same_places(before, loop):
             return place
         if not _independent((before,), (loop,)):
             return None  # nothing before it may come after it
     return None
+
+
+def _has_loop(loop: For) -> bool:
+    return any(isinstance(statement, For) for statement in walk(loop.body))
 
 
 def _independent(first: Body, then: Body) -> bool:

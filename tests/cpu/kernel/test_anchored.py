@@ -2,6 +2,7 @@
 
 import pickle
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,6 +24,8 @@ ANCHORS = {
               {"h": 14, "w": 13, "k": 24, "c": 56, "r": 3, "s": 3}),
     "groups": ("y[h,w,k] = sum[c,r,s] a[h+r-1,w+s-1,16*(k//16)+c] * b[k,c,r,s]", "h,w,k",
                {"h": 22, "w": 22, "k": 32, "c": 16, "r": 3, "s": 3}),
+    "reversed": ("y[i,j] = sum[k] a[95-i,k] * b[k,j]", "i,j", {"i": 96, "j": 72, "k": 320}),
+    "sliced": ("y[i,j] = sum[k] a[i+3,2*k] * relu(b[319-k,j])", "i,j", {"i": 96, "j": 72, "k": 320}),
     "depthwise": ("y[h,w,c] = sum[r,s] a[h+r-1,w+s-1,c] * b[c,r,s]", "h,w,c",
                   {"h": 30, "w": 31, "c": 256, "r": 3, "s": 3}),
 }  # fmt: skip
@@ -67,6 +70,55 @@ def test_random_programs_around_an_anchor(drawn):
     kernel = search.generate_program(text, outputs=outputs, threads=threads, isa="portable", **extents)
     assert isinstance(kernel, AnchoredKernel)
     assert same(kernel, inputs_of(kernel))
+
+
+@pytest.mark.isa("avx512bf16")
+@pytest.mark.parametrize("output", ["f32", "bf16"])
+def test_a_product_of_bf16(output):
+    text = f"y: {output}; y[i,j] = sum[k] a[99-i,k] * b[k,j]; z: f32; z[i,j] = relu(y[i,j]) + 1"
+    kernel = search.generate_program(text, i=100, j=96, k=512, dtype="bf16", outputs=("y", "z"))
+    assert isinstance(kernel, AnchoredKernel) and "dtype=bf16" in str(kernel.found.anchor.problem)
+    random = np.random.default_rng(0)
+    a, b = (random.integers(-3, 4, array.shape).astype(ml_dtypes.bfloat16) for array in kernel.inputs)
+    found = kernel(a, b)
+    wanted = a[::-1].astype(np.float32) @ b.astype(np.float32)
+    if output == "bf16":
+        wanted = wanted.astype(ml_dtypes.bfloat16).astype(np.float32)
+    y = found["y"] if output == "f32" else np.asarray(found["y"]).view(ml_dtypes.bfloat16).astype(np.float32)
+    np.testing.assert_array_equal(y, wanted)
+    np.testing.assert_array_equal(found["z"], np.maximum(wanted, 0) + 1)
+
+
+@pytest.mark.isa("avx512vnni")
+def test_a_product_of_bytes():
+    text = (
+        "a: u8; b: s8; y: s32; y[i,j] = sum[k] a[i,k] * b[j,k]; z: u8; z[i,j] = u8(clamp(round(y[i,j] * g[j]), 0, 255))"
+    )
+    kernel = search.generate_program(text, i=100, j=96, k=512, outputs=("y", "z"))
+    assert isinstance(kernel, AnchoredKernel) and "dtype=int8" in str(kernel.found.anchor.problem)
+    random = np.random.default_rng(0)
+    a, b = random.integers(0, 256, (100, 512), np.uint8), random.integers(-128, 128, (96, 512)).astype(np.int8)
+    g = np.full(96, 2.0**-8, np.float32)
+    found, wanted = kernel(a, b, g), a.astype(np.int32) @ b.astype(np.int32).T
+    np.testing.assert_array_equal(found["y"], wanted)
+    np.testing.assert_array_equal(found["z"], np.clip(np.rint(wanted * np.float32(2.0**-8)), 0, 255).astype(np.uint8))
+
+
+def test_a_narrower_instruction_set_goes_by_rules():
+    text = "y: f32; y[i,j] = sum[k] a[i,k] * b[k,j]"
+    kernel = search.generate_program(text, i=100, j=96, k=512, dtype="bf16", isa="portable")
+    assert not isinstance(kernel, AnchoredKernel)
+
+
+def test_an_index_of_an_operand_that_lies_outside_is_an_error():
+    text = "t: s32; y[i,j] = sum[k] a[t[i],k] * b[k,j]"
+    shapes = {"a": (40, 512), "t": (100,), "b": (512, 96)}
+    kernel = search.generate_program(text, shapes=shapes, isa="portable")
+    assert isinstance(kernel, AnchoredKernel)
+    arrays = {"a": np.ones((40, 512), np.float32), "b": np.ones((512, 96), np.float32)}
+    assert (kernel(t=np.full(100, 39, np.int32), **arrays) == 512).all()
+    with pytest.raises(ArgumentError, match="lies outside"):
+        kernel(t=np.full(100, 40, np.int32), **arrays)
 
 
 TEXT = "e[i,k] = relu(a[i,k]); y[i,j] = sum[k] e[i,k] * b[k,j]; z[i,j] = relu(y[i,j] + v[j]); s[i] = sum[j] z[i,j]"

@@ -1,9 +1,11 @@
 """Rewrites of a program into an equal one that is faster to compute, in this order:
 
     inline              computes maps where they are read
+    factor_sums         divides sums instead of their values
     transpose_operands  operands of products the other way round
     split_sums          long sums in parts
 
-`anchored` cuts a program into an anchor, with what its stores do, and what comes before and after.
+`anchored` cuts a program into an anchor, with what its stores do, and what comes before and after. `lay_out_operands`
+makes arrays of operands that no scheme reads.
 `rename` gives a program other names of arrays and dims, or has it read other elements.
 """

@@ -14,6 +14,7 @@ from tiling.program.infer import Array, Sized
 from tiling.program.language import Access, Declaration, Dim, Program, Reduce, Statement
 from tiling.program.product import NoProductError, factors
 from tiling.program.rewrite.inline import substituted
+from tiling.program.rewrite.lay_out_operands import is_product, laid_out
 from tiling.program.rewrite.rename import with_accesses
 from tiling.program.stores import Stores, stores_of
 
@@ -34,29 +35,45 @@ class Anchored:
     moved: tuple[str, ...]
 
 
-def anchored(program: Sized) -> Anchored | str:
-    """The program around its anchor; else a sentence that says why its loops follow rules instead."""
+def anchored(program: Sized, dtypes: tuple[str, ...] = ("f32",)) -> Anchored | str:
+    """The program around its anchor; else a sentence that says why its loops follow rules instead.
+
+    dtypes: those in which the machine has kernels of problems.
+    """
     if program.runtime:
         return f"{' '.join(program.runtime)}: a scheme is chosen for one extent, and every call has another"
-    sums = [statement for statement in program.program.statements if _is_product(statement)]
+    sums = [statement for statement in program.program.statements if _is_product(statement) or is_product(statement)]
     if len(sums) != 1:
         names = " ".join(statement.array for statement in sums)
         return (
             f"{names} are sums of products: only one can be an anchor" if sums else "no statement is a sum of products"
         )
     array, original = sums[0].array, program
-    program = _turned(program, array)
-    program = _read_directly(program, array)
+    found = _read_as_it_is(program, array, dtypes)
+    for changed in laid_out(program, array) if isinstance(found, str) else ():
+        other = _read_as_it_is(changed, array, dtypes)
+        if not isinstance(other, str):
+            found = other
+            break
+    if isinstance(found, str):
+        return found
+    program, anchor = found
+    stores = stores_of(program, anchor)
+    left = {statement.array for statement in program.program.statements}
+    moved = tuple(s.array for s in original.program.statements if s.array not in left)
+    return _split(program, anchor, stores, moved)
+
+
+def _read_as_it_is(program: Sized, array: str, dtypes: tuple[str, ...]) -> tuple[Sized, Anchor] | str:
+    """The program whose sum is an anchor of what it reads, and the anchor; else why it is none."""
+    if not _is_product(next(s for s in program.program.statements if s.array == array)):
+        return f"{array} goes by rules: its factors are no elements of arrays"
+    program = _read_directly(_turned(program, array), array)
     found = _with_weights(program, array)
     if isinstance(found, str):
         return found
-    reason = _by_rules(found)
-    if reason:
-        return f"{array} goes by rules: {reason}"
-    stores = stores_of(program, found)
-    left = {statement.array for statement in program.program.statements}
-    moved = tuple(s.array for s in original.program.statements if s.array not in left)
-    return _split(program, found, stores, moved)
+    reason = _by_rules(found, dtypes)
+    return f"{array} goes by rules: {reason}" if reason else (program, found)
 
 
 def _with_weights(program: Sized, array: str) -> Anchor | str:
@@ -74,11 +91,11 @@ def _is_product(statement: Statement) -> bool:
         return False
 
 
-def _by_rules(anchor: Anchor) -> str:
+def _by_rules(anchor: Anchor, dtypes: tuple[str, ...]) -> str:
     """Why the loops of the rules are as fast; nothing where they are not."""
     problem = anchor.problem
-    if problem.dtype != "f32":
-        return f"products of {problem.dtype} have no kernel in programs yet"
+    if problem.dtype not in dtypes:
+        return f"this machine has no instructions for products of {problem.dtype}"
     uses = problem.flops // 2 // problem.packed.elements
     if problem.flops < LEAST_FLOPS:
         return "it has few multiplications"

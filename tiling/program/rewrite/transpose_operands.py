@@ -2,7 +2,8 @@
 
     s[i,j] = sum[c] q[i,c] * k[j,c]      ->      k_columns[c,j] = k[j,c]; s[i,j] = sum[c] q[i,c] * k_columns[c,j]
 
-Neighbours of s then lie side by side in what they read: lanes walk j, and no sum goes across lanes.
+Neighbours of s then lie side by side in what they read: lanes walk j, and no sum goes across lanes. An index such as
+h//4, of keys that heads share, stays as it is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import replace
 from math import prod
 
 from tiling.program.infer import Sized
-from tiling.program.language import Access, Dim, Expression, Program, Reduce, Statement
+from tiling.program.language import Access, Dim, Expression, Program, Reduce, Statement, parts
 from tiling.program.rewrite.rename import with_accesses
 from tiling.program.rewrite.split_sums import free_name
 
@@ -39,19 +40,24 @@ def _turned(program: Sized, statement: Statement) -> Iterator[Access]:
     if program.extents[along] < LEAST_NEIGHBOURS or summed > LONGEST_SUM:
         return
     for access in dict.fromkeys(statement.accesses):
-        dims = _dims(program, access)
-        if not dims or along not in dims[:-1] or dims[-1] not in statement.reduced or access.outside is not None:
+        dims = tuple(_dims(program, statement, access))
+        if along not in dims[:-1] or dims[-1] not in statement.reduced or access.outside is not None:
             continue
         if points >= LEAST_READS * prod(program.array(access.array).shape):
             yield access
 
 
-def _dims(program: Sized, access: Access) -> tuple[str, ...]:
-    """The dims that walk the axes of an array, each one all of it; none where other indices do."""
-    dims = tuple(index.name for index in access.at if isinstance(index, Dim))
-    whole = len(set(dims)) == len(access.at)
-    sizes = program.array(access.array).sizes
-    return dims if whole and tuple(map(program.count, dims)) == sizes else ()
+def _dims(program: Sized, statement: Statement, access: Access) -> Iterator[str]:
+    """The dims that walk all of an axis of an array each; "" for an axis on which the sum stays where it is."""
+    moving = {statement.dims[-1], *statement.reduced}
+    sizes, plain = program.array(access.array).sizes, [i.name for i in access.at if isinstance(i, Dim)]
+    for index, size in zip(access.at, sizes):
+        if isinstance(index, Dim) and program.count(index.name) == size and plain.count(index.name) == 1:
+            yield index.name
+        elif any(part.name in moving for part in parts(index) if isinstance(part, Dim)) or not size.is_constant:
+            return
+        else:
+            yield ""
 
 
 def _with_columns(program: Sized, reader: str, access: Access) -> Sized:
@@ -59,16 +65,23 @@ def _with_columns(program: Sized, reader: str, access: Access) -> Sized:
     number = next(n for n, s in enumerate(program.program.statements) if s.array == reader)
     statement, array = program.program.statements[number], program.array(access.array)
     along = statement.dims[-1]
-    dims = (*(dim for dim in _dims(program, access) if dim != along), along)
-    name = free_name(f"{access.array}_columns", program)
-    new = Access(name, tuple(map(Dim, dims)))
+    walked = list(_dims(program, statement, access))
+    added: list[tuple[str, int]] = []
+    for axis, dim in enumerate(walked):
+        if not dim:
+            walked[axis] = free_name(f"{access.array}_axis{axis}", program)
+            added.append((walked[axis], array.shape[axis]))
+    program = replace(program, dims=(*program.dims, *added))
+    order = sorted(range(len(walked)), key=lambda axis: walked[axis] == along)
+    name, dims = free_name(f"{access.array}_columns", program), tuple(walked[axis] for axis in order)
+    new = Access(name, tuple(access.at[axis] for axis in order))
 
     def changed(part: Access) -> Expression | None:
         return new if part == access else None
 
     statements = (
         *program.program.statements[:number],
-        Statement(name, dims, access),
+        Statement(name, dims, Access(array.name, tuple(map(Dim, walked)))),
         with_accesses(statement, changed),
         *program.program.statements[number + 1 :],
     )
