@@ -191,8 +191,9 @@ def _is_inf(node: Node) -> Made:
 
 def _dropout(node: Node) -> Made:
     training = node.has(2) and bool(node.constant(2, "the mode of training").reshape(()))
-    if training:
-        raise node.refuse("training is not supported")
+    ratio = node.constant(1, "the ratio").item() if node.has(1) and training else node.attribute("ratio", 0.5)
+    if training and ratio:
+        raise node.refuse("in training mode it gives other numbers at every call")
     if len(node.outputs) == 1 or not node.outputs[1]:
         return View(node.shape())
     dims = at(node.dims(len(node.shape())))

@@ -88,7 +88,9 @@ def _cumulative(node: Node) -> Made:
     read = at(["to" if dim == here else dim for dim in dims])
     compare = (">" if node.attribute("reverse", 0) else "<") + ("" if node.attribute("exclusive", 0) else "=")
     extents = {**dict(zip(dims, shape)), "to": shape[axis]}
-    return Text(f"y{at(dims)} = sum[to] where(to {compare} {here}, x{read}, 0)", {"x": 0}, extents, (node.dtype(),))
+    kind, neutral = ("prod", 1) if node.op == "CumProd" else ("sum", 0)
+    text = f"y{at(dims)} = {kind}[to] where(to {compare} {here}, x{read}, {neutral})"
+    return Text(text, {"x": 0}, extents, (node.dtype(),))
 
 
 def _hardmax(node: Node) -> Made:
@@ -119,4 +121,5 @@ REDUCTIONS: dict[str, Callable[[Node], Made]] = {
     "LogSoftmax": _softmax("l{rest} = log(d{rest}); y{all} = x{all} - m{rest} - l{rest}"),
     "Hardmax": _hardmax,
     "CumSum": _cumulative,
+    "CumProd": _cumulative,
 }
