@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from graph.model.node import Made, Node
 from graph.operators.casts import CASTS
+from graph.operators.counting import COUNTING
 from graph.operators.elementwise import ELEMENTWISE
 from graph.operators.images import IMAGES
 from graph.operators.moves import MOVES
@@ -39,5 +40,6 @@ OPERATORS: Mapping[str, Callable[[Node], Made]] = {
     **SAMPLING,
     **SIGNALS,
     **TRAINING,
+    **COUNTING,
     **REFUSED,
 }

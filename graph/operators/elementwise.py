@@ -177,7 +177,9 @@ _SOFTPLUS = "max({0}, 0) + log1p(exp(-abs({0})))"
 
 def _shift(node: Node) -> Made:
     up = node.attribute("direction", b"").decode() == "LEFT"
-    return elementwise(node, "shl({0}, {1})" if up else "shr({0}, {1})")
+    # A negative count leaves as much as one that is too large.
+    count = "{1}" if node.dtype()[0] == "u" else "where({1} < 0, 64, {1})"
+    return elementwise(node, f"shl({{0}}, {count})" if up else f"shr({{0}}, {count})")
 
 
 def _is_inf(node: Node) -> Made:

@@ -27,6 +27,6 @@ REFUSED: dict[str, Callable[[Node], Made]] = {
     **dict.fromkeys(("StringNormalizer", "StringConcat", "StringSplit", "RegexFullMatch"), _TEXT),
     **dict.fromkeys(("SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert"), _SEQUENCE),
     **dict.fromkeys(("SequenceLength", "SequenceMap", "SplitToSequence", "ConcatFromSequence"), _SEQUENCE),
-    **dict.fromkeys(("Optional", "OptionalGetElement", "OptionalHasElement"), _SEQUENCE),
+    **dict.fromkeys(("Optional", "OptionalHasElement"), _SEQUENCE),
     "ImageDecoder": _because("files of images are not decoded: give the image"),
 }
