@@ -6,14 +6,16 @@ Prints how many pass, how many are refused for which reason, and every wrong ans
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -160,9 +162,43 @@ def report(found: list[Outcome]) -> str:
     lines += [
         f"Of those that passed, {bound} have no input but what decides shapes: bound, their outputs are constants."
     ]
-    reasons = Counter(reason(outcome.why) for outcome in found if outcome.ended == REFUSED)
-    lines += ["", "Refused:", *(f"{count:5d}  {why}" for why, count in reasons.most_common())]
+    lines += ["", "Refused:", *(f"{len(names):5d}  {why}" for why, names in refusals(found))]
     lines += ["", "Wrong:", *(f"  {outcome.name}: {outcome.why}" for outcome in found if outcome.ended == WRONG)]
+    return "\n".join(lines)
+
+
+def refusals(found: list[Outcome]) -> list[tuple[str, list[str]]]:
+    """The reasons with the tests that they refuse, the most frequent first."""
+    reasons: dict[str, list[str]] = {}
+    for outcome in found:
+        if outcome.ended == REFUSED:
+            reasons.setdefault(reason(outcome.why), []).append(outcome.name)
+    return sorted(reasons.items(), key=lambda each: (-len(each[1]), each[0]))
+
+
+def page(found: list[Outcome]) -> str:
+    """The report as a page of the documentation."""
+    counts = Counter(outcome.ended for outcome in found)
+    bound = sum(outcome.why == BOUND for outcome in found)
+    share = 100 * counts[PASSED] / max(len(found), 1)
+    lines = [
+        "# Conformance",
+        "",
+        "Written by `python -m graph.conformance --page docs/conformance.md`, which runs onnx's own tests of operators.",
+        "",
+        f"Of {len(found)} tests of onnx {onnx.__version__} {counts[PASSED]} pass ({share:.1f} %), "
+        f"{counts[REFUSED]} are refused and {counts[WRONG]} differ.",
+        f"Of those that pass, {bound} have no input but what decides shapes: bound, their outputs are constants.",
+        "",
+        "| refused | because | such as |",
+        "| ---: | --- | --- |",
+        *(f"| {len(names)} | {why.replace('|', '/')} | `{sorted(names)[0]}` |" for why, names in refusals(found)),
+        "",
+    ]
+    wrong = sorted((outcome for outcome in found if outcome.ended == WRONG), key=lambda outcome: outcome.name)
+    if wrong:
+        rows = [f"| `{outcome.name}` | {outcome.why.replace('|', '/')} |" for outcome in wrong]
+        lines += ["| differs | how |", "| --- | --- |", *rows, ""]
     return "\n".join(lines)
 
 
@@ -180,11 +216,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m graph.conformance", description="Runs onnx's own tests of operators.")
     parser.add_argument("names", metavar="NAME", nargs="*", help="run only tests whose name contains one of these")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="run every Nth test; default 1: all")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write the report as a page of the documentation")
+    parser.add_argument(
+        "--journal", type=Path, metavar="FILE", help="note each outcome there, and run only the tests that have none"
+    )
     options = parser.parse_args(arguments)
     tests = [case for case in cases() if not options.names or any(name in case.name for name in options.names)]
-    found = list(outcomes(tests[:: options.every]))
+    found = list(_noted(tests[:: options.every], options.journal))
     print(report(found))
+    if options.page:
+        options.page.write_text(page(found), encoding="utf-8")
     return int(any(outcome.ended == WRONG for outcome in found))
+
+
+def _noted(tests: list[Any], journal: Path | None) -> Iterator[Outcome]:
+    """The outcomes, those in the journal first."""
+    known: dict[str, Outcome] = {}
+    if journal and journal.exists():
+        entries = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+        known = {entry["name"]: Outcome(**entry) for entry in entries}
+    yield from (known[case.name] for case in tests if case.name in known)
+    for outcome in outcomes([case for case in tests if case.name not in known]):
+        if journal:
+            with journal.open("a", encoding="utf-8") as file:
+                print(json.dumps(asdict(outcome)), file=file)
+        yield outcome
 
 
 if __name__ == "__main__":

@@ -65,6 +65,8 @@ def _position(kind: str) -> Callable[[Node], Made]:
 
 
 _SOFTMAX = "m{rest} = max{over} x{all}; e{all} = exp(x{all} - m{rest}); d{rest} = sum{over} e{all}; "
+# The standard defines it by operators of x's dtype: so a narrow one is rounded to in between.
+_NARROW_SOFTMAX = "e: {t}; d: {t}; " + _SOFTMAX.replace("exp(x{all} - m{rest})", "exp({t}(x{all} - m{rest}))")
 
 
 def _softmax(last: str) -> Callable[[Node], Made]:
@@ -75,7 +77,9 @@ def _softmax(last: str) -> Callable[[Node], Made]:
         # Before version 13 all axes from this one on are one.
         over = [dims[axis]] if node.version >= 13 else dims[axis:]
         rest = [dim for dim in dims if dim not in over]
-        return Text((_SOFTMAX + last).format(all=at(dims), rest=at(rest), over=at(over)), {"x": 0}, {}, (node.dtype(),))
+        text = (_NARROW_SOFTMAX if node.dtype() in ("f16", "bf16") else _SOFTMAX) + last
+        filled = text.format(all=at(dims), rest=at(rest), over=at(over), t=node.dtype())
+        return Text(filled, {"x": 0}, {}, (node.dtype(),))
 
     return made
 
