@@ -6,14 +6,16 @@ Prints how many pass, how many are refused for which reason, and every wrong ans
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,12 @@ import onnx
 from cpu.runtime.host import host
 from cpu.runtime.numbers import ELEMENTS, in_memory
 from graph.build import compile_model
+from graph.compiled import CompiledModel
 from graph.model.dtypes import OF_NUMPY
 from graph.model.language import ModelError
 
 PASSED, REFUSED, WRONG = "passed", "refused", "wrong"
+BOUND = "every input decides a shape, so that with them the outputs are known"
 # An input that decides shapes or loops is a small array of whole numbers. The tests give it when the model runs.
 _DECIDES = 64  # elements at most
 
@@ -65,19 +69,25 @@ def _checked(case: Any) -> Outcome:
         given = {name: _array(value) for name, value in zip(names, inputs)}
         if not all(isinstance(value, np.ndarray) for value in given.values()):
             return Outcome(case.name, REFUSED, "an input is a sequence or an optional: only tensors are supported")
-        try:
-            model = compile_model(case.model)
-        except ModelError:
-            # Then with the inputs known that may decide shapes.
-            model = compile_model(case.model, known=decisive(given))
-            if not model.inputs:
-                return Outcome(case.name, REFUSED, "no input is left where those are known that may decide shapes")
+        model = _compiled(case.model, given)
         found = model({array.name: given[array.name] for array in model.inputs})
         for number, (y, wanted) in enumerate(zip(found, expected, strict=True)):
             wrong = difference(y, _array(wanted), case.rtol, case.atol)
             if wrong:
                 return Outcome(case.name, WRONG, f"output {number}: {wrong}")
-    return Outcome(case.name, PASSED)
+    return Outcome(case.name, PASSED, "" if model.inputs or not given else BOUND)
+
+
+def _compiled(model: onnx.ModelProto, given: dict[str, np.ndarray]) -> CompiledModel:
+    """The model: as it is, else with the inputs known that may decide shapes, else with the first one known too."""
+    small = given and all(_is_small(array) for array in given.values())
+    for known in ({}, decisive(given), given if small else None):
+        try:
+            if known is not None:
+                return compile_model(model, known=known)
+        except ModelError as error:
+            refused = error
+    raise refused
 
 
 def _array(value: Any) -> Any:
@@ -91,6 +101,11 @@ def decisive(given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The inputs that may decide shapes or loops. The first is what a node computes with."""
     rest = list(given.items())[1:]
     return {n: v for n, v in rest if v.size <= _DECIDES and (v.dtype.kind in "iub" or v.ndim <= 1)}
+
+
+def _is_small(array: np.ndarray) -> bool:
+    """Whether an array may be nothing but a size or a shape."""
+    return array.ndim <= 1 and array.size <= 8 and array.dtype.kind in "iu"
 
 
 def difference(y: np.ndarray, wanted: np.ndarray, rtol: float, atol: float) -> str:
@@ -143,9 +158,47 @@ def report(found: list[Outcome]) -> str:
     """The counts, the reasons by how often they occur, and all wrong answers."""
     counts = Counter(outcome.ended for outcome in found)
     lines = [f"{len(found)} tests: " + ", ".join(f"{counts[kind]} {kind}" for kind in (PASSED, REFUSED, WRONG))]
-    reasons = Counter(reason(outcome.why) for outcome in found if outcome.ended == REFUSED)
-    lines += ["", "Refused:", *(f"{count:5d}  {why}" for why, count in reasons.most_common())]
+    bound = sum(outcome.why == BOUND for outcome in found)
+    lines += [
+        f"Of those that passed, {bound} have no input but what decides shapes: bound, their outputs are constants."
+    ]
+    lines += ["", "Refused:", *(f"{len(names):5d}  {why}" for why, names in refusals(found))]
     lines += ["", "Wrong:", *(f"  {outcome.name}: {outcome.why}" for outcome in found if outcome.ended == WRONG)]
+    return "\n".join(lines)
+
+
+def refusals(found: list[Outcome]) -> list[tuple[str, list[str]]]:
+    """The reasons with the tests that they refuse, the most frequent first."""
+    reasons: dict[str, list[str]] = {}
+    for outcome in found:
+        if outcome.ended == REFUSED:
+            reasons.setdefault(reason(outcome.why), []).append(outcome.name)
+    return sorted(reasons.items(), key=lambda each: (-len(each[1]), each[0]))
+
+
+def page(found: list[Outcome]) -> str:
+    """The report as a page of the documentation."""
+    counts = Counter(outcome.ended for outcome in found)
+    bound = sum(outcome.why == BOUND for outcome in found)
+    share = 100 * counts[PASSED] / max(len(found), 1)
+    lines = [
+        "# Conformance",
+        "",
+        "Written by `python -m graph.conformance --page docs/conformance.md`, which runs onnx's own tests of operators.",
+        "",
+        f"Of {len(found)} tests of onnx {onnx.__version__} {counts[PASSED]} pass ({share:.1f} %), "
+        f"{counts[REFUSED]} are refused and {counts[WRONG]} differ.",
+        f"Of those that pass, {bound} have no input but what decides shapes: bound, their outputs are constants.",
+        "",
+        "| refused | because | such as |",
+        "| ---: | --- | --- |",
+        *(f"| {len(names)} | {why.replace('|', '/')} | `{sorted(names)[0]}` |" for why, names in refusals(found)),
+        "",
+    ]
+    wrong = sorted((outcome for outcome in found if outcome.ended == WRONG), key=lambda outcome: outcome.name)
+    if wrong:
+        rows = [f"| `{outcome.name}` | {outcome.why.replace('|', '/')} |" for outcome in wrong]
+        lines += ["| differs | how |", "| --- | --- |", *rows, ""]
     return "\n".join(lines)
 
 
@@ -163,11 +216,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m graph.conformance", description="Runs onnx's own tests of operators.")
     parser.add_argument("names", metavar="NAME", nargs="*", help="run only tests whose name contains one of these")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="run every Nth test; default 1: all")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write the report as a page of the documentation")
+    parser.add_argument(
+        "--journal", type=Path, metavar="FILE", help="note each outcome there, and run only the tests that have none"
+    )
     options = parser.parse_args(arguments)
     tests = [case for case in cases() if not options.names or any(name in case.name for name in options.names)]
-    found = list(outcomes(tests[:: options.every]))
+    found = list(_noted(tests[:: options.every], options.journal))
     print(report(found))
+    if options.page:
+        options.page.write_text(page(found), encoding="utf-8")
     return int(any(outcome.ended == WRONG for outcome in found))
+
+
+def _noted(tests: list[Any], journal: Path | None) -> Iterator[Outcome]:
+    """The outcomes, those in the journal first."""
+    known: dict[str, Outcome] = {}
+    if journal and journal.exists():
+        entries = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+        known = {entry["name"]: Outcome(**entry) for entry in entries}
+    yield from (known[case.name] for case in tests if case.name in known)
+    for outcome in outcomes([case for case in tests if case.name not in known]):
+        if journal:
+            with journal.open("a", encoding="utf-8") as file:
+                print(json.dumps(asdict(outcome)), file=file)
+        yield outcome
 
 
 if __name__ == "__main__":

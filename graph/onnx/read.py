@@ -26,6 +26,7 @@ from graph.onnx.control import control
 from graph.onnx.standard import defaults, definition, evaluated, is_random, unchanged, unread
 from graph.operators import MOVING, OPERATORS
 from tiling.problem import ProblemError
+from tiling.program.dtypes import INTEGERS
 from tiling.program.infer import Array, sized
 from tiling.program.language import Program
 from tiling.program.read import read as read_program
@@ -253,6 +254,10 @@ class _Reading:
     def emptied(self, proto: onnx.NodeProto) -> bool:
         """Whether no output has elements, as onnx's reference finds out with zeros for what is not known."""
         feeds = {name: self.constants.get(name, self.zeros(name)) for name in filter(None, proto.input)}
+        # Whole numbers after the first input may decide shapes.
+        rest = [name for name in list(proto.input)[1:] if name and name not in self.constants]
+        if any(self.arrays[name].dtype in INTEGERS for name in rest):
+            return False
         try:
             found = evaluated(proto, feeds, self.versions)
         except Unsupported:

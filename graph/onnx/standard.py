@@ -16,7 +16,7 @@ from tiling.program.infer import Array
 
 _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial")
 # Inputs of which only shape and dtype count: which, from the first one on.
-_UNREAD = {"Shape": 0, "Size": 0, "CastLike": 1}
+_UNREAD = {"Shape": 0, "Size": 0, "EyeLike": 0, "OptionalHasElement": 0, "CastLike": 1}
 
 
 def is_random(proto: onnx.NodeProto) -> bool:
@@ -27,7 +27,7 @@ def is_random(proto: onnx.NodeProto) -> bool:
 def unread(proto: onnx.NodeProto) -> list[str]:
     """The inputs whose numbers are not read."""
     first = _UNREAD.get(proto.op_type)
-    return [] if first is None else list(proto.input)[first:]
+    return [] if first is None else [name for name in list(proto.input)[first:] if name]
 
 
 def unchanged(proto: onnx.NodeProto, versions: Mapping[str, int], oldest: int) -> bool:

@@ -9,12 +9,20 @@ from collections.abc import Callable, Mapping
 
 from graph.model.node import Made, Node
 from graph.operators.casts import CASTS
+from graph.operators.counting import COUNTING
 from graph.operators.elementwise import ELEMENTWISE
 from graph.operators.images import IMAGES
 from graph.operators.moves import MOVES
 from graph.operators.normalisations import NORMALISATIONS
 from graph.operators.products import PRODUCTS
+from graph.operators.quantised import QUANTISED
 from graph.operators.reductions import REDUCTIONS
+from graph.operators.refused import REFUSED
+from graph.operators.resizing import RESIZING
+from graph.operators.sampling import SAMPLING
+from graph.operators.selection import SELECTION
+from graph.operators.signals import SIGNALS
+from graph.operators.training import TRAINING
 
 # Operators that move bytes, or know what they mean, so that they take numbers of dtypes that no program computes with.
 MOVING = frozenset((*MOVES, *CASTS))
@@ -26,4 +34,12 @@ OPERATORS: Mapping[str, Callable[[Node], Made]] = {
     **MOVES,
     **IMAGES,
     **PRODUCTS,
+    **QUANTISED,
+    **SELECTION,
+    **RESIZING,
+    **SAMPLING,
+    **SIGNALS,
+    **TRAINING,
+    **COUNTING,
+    **REFUSED,
 }

@@ -64,7 +64,8 @@ def codes_of(dtype: str, rounding: str = "nearest") -> Codes:
         return Codes(meaning, least, 8, 8, 7)  # there is no infinity, and of no number onnx makes -0
     if dtype.endswith("fnuz"):
         return Codes(meaning, least, 128, 128, 128)
-    return Codes(meaning, least, 0 if unsigned else 128, 255 if unsigned else 127, len(values))
+    none = int(np.asarray([np.nan], np.float32).astype(kind).view(np.uint8)[0]) & (255 if unsigned else 127)
+    return Codes(meaning, least, 0 if unsigned else 128, none, len(values))
 
 
 def decoded(node: Node, place: int, element: str, table: str) -> tuple[str, dict[str, np.ndarray]]:
@@ -177,6 +178,8 @@ def _quantize(node: Node) -> Made:
     inputs = {"x": 0, "s": 1}
     value = f"{source}({source}(x{at(dims)}) / {source}(s{along(node, 1, dims, axis, block)}))"
     if wanted in FLOATS_OF_BITS:
+        if node.has(2):  # which is 0, and makes 0 of -0
+            value = f"({value} + 0.0)"
         text, tables, extents = encoded(dims, value, source, wanted, bool(node.attribute("saturate", 1)))
         return Text(text, inputs, extents | dict(zip(dims, shape)), (wanted,), made=tables)
     if wanted not in _RANGES:

@@ -177,7 +177,9 @@ _SOFTPLUS = "max({0}, 0) + log1p(exp(-abs({0})))"
 
 def _shift(node: Node) -> Made:
     up = node.attribute("direction", b"").decode() == "LEFT"
-    return elementwise(node, "shl({0}, {1})" if up else "shr({0}, {1})")
+    # A negative count leaves as much as one that is too large.
+    count = "{1}" if node.dtype()[0] == "u" else "where({1} < 0, 64, {1})"
+    return elementwise(node, f"shl({{0}}, {count})" if up else f"shr({{0}}, {count})")
 
 
 def _is_inf(node: Node) -> Made:
@@ -191,8 +193,9 @@ def _is_inf(node: Node) -> Made:
 
 def _dropout(node: Node) -> Made:
     training = node.has(2) and bool(node.constant(2, "the mode of training").reshape(()))
-    if training:
-        raise node.refuse("training is not supported")
+    ratio = node.constant(1, "the ratio").item() if node.has(1) and training else node.attribute("ratio", 0.5)
+    if training and ratio:
+        raise node.refuse("in training mode it gives other numbers at every call")
     if len(node.outputs) == 1 or not node.outputs[1]:
         return View(node.shape())
     dims = at(node.dims(len(node.shape())))

@@ -11,12 +11,14 @@ from graph.model.node import Made, Node, Text, at
 
 def _batch(node: Node) -> Made:
     """Every channel has a factor and a summand; those of a trained model are known, and then one of each is left."""
-    if node.attribute("training_mode", 0) or (len(node.outputs) > 1 and any(node.outputs[1:])):
-        raise node.refuse("training is not supported")
     shape = node.shape()
     dims = node.dims(len(shape))
     channel = at([dims[1]]) if len(shape) > 1 else "[0]"
     eps = node.attribute("epsilon", 1e-5)
+    if node.attribute("training_mode", 0):
+        return _trained(node, dims)
+    if len(node.outputs) > 1 and any(node.outputs[1:]):
+        raise node.refuse("means and variances are given in training mode alone")
     known = node.known[1:5]
     if all(each is not None for each in known):
         gamma, beta, mean, variance = (np.asarray(each, np.float64) for each in known if each is not None)
@@ -27,6 +29,20 @@ def _batch(node: Node) -> Made:
             return Text(text, {"x": 0}, {}, ("f32",), made=made)
     value = f"(x{at(dims)} - m{channel}) * rsqrt(v{channel} + {eps!r}) * g{channel} + b{channel}"
     return Text(f"y{at(dims)} = {value}", {"x": 0, "g": 1, "b": 2, "m": 3, "v": 4}, {}, (node.dtype(),))
+
+
+def _trained(node: Node, dims: list[str]) -> Made:
+    """With the mean and the variance of this batch, which move the running ones."""
+    over, here = [dims[0], *dims[2:]], at([dims[1]])
+    kept = node.attribute("momentum", 0.9)
+    text = _moments(dims, over).replace(f"m{here}", f"mu{here}").replace(f"v{here}", f"sigma{here}")
+    scaled = f"(x{at(dims)} - mu{here}) * rsqrt(sigma{here} + {node.attribute('epsilon', 1e-5)!r})"
+    text += f"y{at(dims)} = {scaled} * g{here} + b{here}; "
+    text += "; ".join(f"new_{n}{here} = {n}_{here} * {kept!r} + {n}{here} * {1 - kept!r}" for n in ("mu", "sigma"))
+    inputs = {"x": 0, "g": 1, "b": 2, "mu_": 3, "sigma_": 4}
+    outputs = ("y", "new_mu", "new_sigma")[: len(node.outputs)]
+    dtypes = (node.dtype(), node.dtype(3), node.dtype(4))[: len(outputs)]
+    return Text(text, inputs, {}, dtypes, outputs=outputs)
 
 
 def _moments(dims: list[str], over: list[str]) -> str:

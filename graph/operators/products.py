@@ -179,22 +179,59 @@ def _einsum(node: Node) -> Made:
     equation = node.attribute("equation").decode().replace(" ", "")
     given, arrow, out = equation.partition("->")
     parts = given.split(",")
-    if "." in equation or any(len(set(part)) < len(part) for part in parts):
-        raise node.refuse(f"the equation {equation} is not supported: no dots, and no dim twice in a factor")
     if not arrow:
         letters = sorted({letter for letter in given if letter.isalpha()})
-        out = "".join(letter for letter in letters if given.count(letter) == 1)
+        out = "..." * ("." in given) + "".join(letter for letter in letters if given.count(letter) == 1)
+    # The axes that dots stand for, counted from the last one.
+    counts = [len(node.shape(place)) - len(part.replace("...", "")) for place, part in enumerate(parts)]
+    most = max((count for count, part in zip(counts, parts) if "." in part), default=0)
     extents: dict[str, int] = {}
-    for place, part in enumerate(parts):
-        for letter, extent in zip(part, node.shape(place)):
-            if extents.setdefault(letter, extent) != extent:
-                raise node.refuse(f"{letter} of {equation} has the extents {extents[letter]} and {extent}")
-    names = [f"x{place}" for place in range(len(parts))]
-    product = " * ".join(f"{name}{at([f'd{d}' for d in part])}" for name, part in zip(names, parts))
-    over = [f"d{d}" for d in extents if d not in out]
-    value = f"sum{at(over)} {product}" if over else product
-    text = f"y{at([f'd{d}' for d in out])} = {value}"
-    return Text(text, dict(zip(names, range(len(names)))), {f"d{d}": e for d, e in extents.items()}, (node.dtype(),))
+    factors = []
+    for place, (part, count) in enumerate(zip(parts, counts)):
+        dims = _letters(part, count, most)
+        if len(dims) != len(node.shape(place)):
+            raise node.refuse(
+                f"input {place} has {len(node.shape(place))} axes, and {part} in {equation} another number"
+            )
+        read = []
+        for dim, extent in zip(dims, node.shape(place)):
+            dotted = dim[0] == "e"
+            if extents.get(dim, 1) == 1 and dotted:
+                extents[dim] = extent
+            if extents.setdefault(dim, extent) != extent and not (dotted and extent == 1):
+                raise node.refuse(f"{dim[1:]} of {equation} has the extents {extents[dim]} and {extent}")
+            read.append("0" if dotted and extent == 1 else dim)
+        factors.append(f"x{place}{at(read)}")
+    dims = _letters(out, most, most)
+    over = [dim for dim in extents if dim not in dims]
+    product = " * ".join(factors)
+    text = f"y{at(dims)} = {f'sum{at(over)} {product}' if over else product}"
+    return Text(text, {f"x{place}": place for place in range(len(parts))}, extents, (node.dtype(),))
+
+
+def _letters(part: str, count: int, most: int) -> list[str]:
+    """The dims of a factor of an equation: d and its letter, and e and a number for each axis of its dots."""
+    before, dots, after = part.partition("...")
+    dotted = [f"e{number}" for number in range(most - count, most)] if dots else []
+    return [*(f"d{letter}" for letter in before), *dotted, *(f"d{letter}" for letter in after)]
+
+
+def _det(node: Node) -> Made:
+    shape = node.shape()
+    size = shape[-1]
+    if size != shape[-2] or size > 4:
+        raise node.refuse(f"determinants of {shape[-2:]} are not supported: up to (4, 4) are")
+    dims = node.dims(len(shape))[:-2]
+
+    def expanded(rows: list[int], columns: list[int]) -> str:
+        element = f"x{at([*dims, str(rows[0]), '{}'])}"
+        if len(rows) == 1:
+            return element.format(columns[0])
+        terms = [f"{element.format(c)} * ({expanded(rows[1:], [o for o in columns if o != c])})" for c in columns]
+        return "".join((" - " if n % 2 else " + " if n else "") + term for n, term in enumerate(terms))
+
+    text = f"y{at(dims)} = {expanded(list(range(size)), list(range(size)))}"
+    return Text(text, {"x": 0}, dict(zip(dims, shape)), (node.dtype(),))
 
 
 PRODUCTS: dict[str, Callable[[Node], Made]] = {
@@ -203,4 +240,5 @@ PRODUCTS: dict[str, Callable[[Node], Made]] = {
     "Gemm": _gemm,
     "MatMul": _matmul,
     "Einsum": _einsum,
+    "Det": _det,
 }

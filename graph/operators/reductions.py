@@ -65,6 +65,8 @@ def _position(kind: str) -> Callable[[Node], Made]:
 
 
 _SOFTMAX = "m{rest} = max{over} x{all}; e{all} = exp(x{all} - m{rest}); d{rest} = sum{over} e{all}; "
+# The standard defines it by operators of x's dtype: so a narrow one is rounded to in between.
+_NARROW_SOFTMAX = "e: {t}; d: {t}; " + _SOFTMAX.replace("exp(x{all} - m{rest})", "exp({t}(x{all} - m{rest}))")
 
 
 def _softmax(last: str) -> Callable[[Node], Made]:
@@ -75,7 +77,9 @@ def _softmax(last: str) -> Callable[[Node], Made]:
         # Before version 13 all axes from this one on are one.
         over = [dims[axis]] if node.version >= 13 else dims[axis:]
         rest = [dim for dim in dims if dim not in over]
-        return Text((_SOFTMAX + last).format(all=at(dims), rest=at(rest), over=at(over)), {"x": 0}, {}, (node.dtype(),))
+        text = (_NARROW_SOFTMAX if node.dtype() in ("f16", "bf16") else _SOFTMAX) + last
+        filled = text.format(all=at(dims), rest=at(rest), over=at(over), t=node.dtype())
+        return Text(filled, {"x": 0}, {}, (node.dtype(),))
 
     return made
 
@@ -88,7 +92,9 @@ def _cumulative(node: Node) -> Made:
     read = at(["to" if dim == here else dim for dim in dims])
     compare = (">" if node.attribute("reverse", 0) else "<") + ("" if node.attribute("exclusive", 0) else "=")
     extents = {**dict(zip(dims, shape)), "to": shape[axis]}
-    return Text(f"y{at(dims)} = sum[to] where(to {compare} {here}, x{read}, 0)", {"x": 0}, extents, (node.dtype(),))
+    kind, neutral = ("prod", 1) if node.op == "CumProd" else ("sum", 0)
+    text = f"y{at(dims)} = {kind}[to] where(to {compare} {here}, x{read}, {neutral})"
+    return Text(text, {"x": 0}, extents, (node.dtype(),))
 
 
 def _hardmax(node: Node) -> Made:
@@ -119,4 +125,5 @@ REDUCTIONS: dict[str, Callable[[Node], Made]] = {
     "LogSoftmax": _softmax("l{rest} = log(d{rest}); y{all} = x{all} - m{rest} - l{rest}"),
     "Hardmax": _hardmax,
     "CumSum": _cumulative,
+    "CumProd": _cumulative,
 }

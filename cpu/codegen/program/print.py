@@ -41,7 +41,7 @@ from tiling.loops.language import (
 )
 from tiling.loops.values import dtype_of
 
-_TIGHT = {"*": 3, "/": 3, "+": 2, "-": 2, "&": 1, "|": 1}
+_TIGHT = {"*": 4, "/": 4, "+": 3, "-": 3, "&": 2, "|": 1}
 FIRST = "FIRST"  # the macro of the first lanes of a vector, so many as a call has
 _LINE = 64  # bytes of a cache line, where arrays begin
 
@@ -254,4 +254,4 @@ def _binds(operand: Operand) -> int:
     """How tightly the outermost operator of a text binds."""
     if isinstance(operand, Apply) and operand.function in INFIX:
         return _TIGHT[INFIX[operand.function]]
-    return 4
+    return 5

@@ -308,6 +308,14 @@ def test_names_and_gathers(text, extents, shapes):
     np.testing.assert_array_equal(outputs(program, "portable", given)["y"], evaluate(program, given)["y"])
 
 
+def test_conditions_are_grouped_as_they_are_written():
+    conditions = "(a[i] or b[i]) and c[i]", "a[i] or b[i] and c[i]", "a[i] and (b[i] or c[i])"
+    text = "y[i] = " + " + ".join(f"where({condition}, {1 << n}, 0)" for n, condition in enumerate(conditions))
+    program = sized(read(f"a: bool; b: bool; c: bool; {text}"), {}, {name: (8,) for name in "abc"})
+    given = {name: np.arange(8) >> place & 1 for place, name in enumerate("abc")}
+    np.testing.assert_array_equal(outputs(program, "portable", given)["y"], evaluate(program, given)["y"])
+
+
 def test_an_index_may_be_computed_of_floats():
     text = "n: s64; n[i] = s64(floor(g[i] * 2.5 + 0.5)); y[i] = x[n[i]] else 0"
     program = sized(read(text), {}, {"g": (40,), "x": (60,)})
