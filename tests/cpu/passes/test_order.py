@@ -56,7 +56,7 @@ def check(drawn: Small, seed: int) -> None:
 
 
 def drawn(seed: int) -> None:
-    """A random kernel, half of them as if all arrays were large, so that tiles ask for what comes next."""
+    """A random kernel, half of them as if all arrays were large, so that tiles prefetch."""
     random = Random(seed)
     with patch.multiple("tiling.loops.prefetch", **FAR) if random.random() < 0.5 else nullcontext():
         check(small(random), seed)
