@@ -11,9 +11,8 @@ from pathlib import Path
 
 from cpu.runtime.toolchain import find_compiler
 
-# The flags of a kernel, but -O1, which hides little and compiles faster. -g1 gives a finding
-# its line, and takes two thirds of the time of -g to compile. A pointer of another type is an error, as it is by
-# default from gcc 14 on.
+# The flags of a kernel, but -O1, which hides little and compiles faster. -g1 gives a finding its line, and takes two
+# thirds of the time of -g to compile. A pointer of another type is an error, as it is by default from gcc 14 on.
 FLAGS = ("-O1", "-g1", "-std=gnu11", "-ffp-contract=fast", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 FLAGS += ("-Werror=incompatible-pointer-types",)
 COMPILE_SECONDS, RUN_SECONDS = 300, 300
