@@ -63,9 +63,10 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         (long if item.get_closest_marker("soak") else short).append(item)
     items[:], left_out = (short, long) if config.option.soak is None else (long, short)
-    # Files with slow tests begin first, so that no process is left alone with one at the end (Makefile: loadfile).
+    # Files with slow tests begin first, so that no process is left alone with one at the end (Makefile: loadfile). The
+    # longest begin at once: those of whole runs lie directly in this folder.
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: (item.path not in slow, len(item.path.parts)))
     if config.option.fast:
         sample = set(quick_sample(items))
         left_out += [item for item in items if item not in sample]

@@ -34,7 +34,7 @@ from tiling.text.shapes import canonical, problem_of
 CASE_SECONDS = 300
 
 
-# What `tiling.loops.prefetch` takes for few and small, so that random kernels, which are, ask for what comes next too.
+# What `tiling.loops.prefetch` takes for few and small, so that random kernels, which are, prefetch too.
 FAR = {
     "FEW_WEIGHTS": 0,
     "SMALL_X": 0,

@@ -94,9 +94,9 @@ def main(arguments: list[str] | None = None) -> int:
                 problem = backend.problem(layer.problem)
                 scheme = backend.parsed(problem, options.scheme) if options.scheme else backend.candidates(problem)[0]
                 if number == 0:
-                    print("percent of the FMA peak of f32, the kernel alone, by what it asks for beforehand")
+                    print("percent of the FMA peak of f32, the kernel alone, by what it prefetches")
                 found = gain(backend, scheme)
-                told = ", ".join(f"{kind} {found.percent(kind):.1f} %" for kind in BEFORE) if found else "asks for none"
+                told = ", ".join(f"{kind} {found.percent(kind):.1f} %" for kind in BEFORE) if found else "no prefetches"
                 print(f"{name.partition(':')[0]}:{layer.name:<4} {told}   {scheme}", flush=True)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`python -m bench.prefetch`: the three kernels it compares differ in what they ask for, and it says what each
+"""`python -m bench.prefetch`: the three kernels it compares differ in what they prefetch, and it says what each
 reaches.
 """
 
@@ -56,7 +56,7 @@ def test_a_kernel_that_asks_for_nothing_is_not_timed(monkeypatch, capsys):
     monkeypatch.setattr(prefetch, "Timing", lambda *_: pytest.fail("timed"))
     scheme = "T(k,8) T(h,56) T(w,8) S(y) T(c,64) U(w,7) U(k,2) V(k,4)"
     assert prefetch.main(["--suite", "resnet18:R3", "--isa", "portable", "--scheme", scheme]) == 0
-    assert "asks for none" in capsys.readouterr().out
+    assert "no prefetches" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

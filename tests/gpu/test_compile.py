@@ -114,7 +114,8 @@ def test_schedules_compile_without_spills(kind, lasting_cache):
 def test_f16_takes_the_registers_of_bf16(operator, lasting_cache):
     """So the schedules of bf16 answer for those of f16, all of which took the same when all were compared.
 
-    Here one schedule of every tile in registers is; the soak test compiles all of f16.
+    Here one schedule of every tile in registers is, of convolutions one of every third tile; the soak test compiles all
+    of f16.
     """
     lasting_cache(f"{operator}-bf16")
     for device in DEVICES.values():
@@ -123,7 +124,8 @@ def test_f16_takes_the_registers_of_bf16(operator, lasting_cache):
     as_f16 = {
         scheme.text: scheme for device in DEVICES.values() for scheme in candidates(LARGE[operator, "f16"], device)
     }
-    for scheme, device in one_of_each_tile((operator, "bf16")):  # compiled by the test above
+    some = one_of_each_tile((operator, "bf16"))[:: 1 if operator == "matmul" else 3]  # the test above compiles them
+    for scheme, device in some:
         one, other = (compile_cubin(emit(s), DEVICES[device].architecture) for s in (as_f16[scheme.text], scheme))
         assert (one.registers, one.spilled) == (other.registers, other.spilled), scheme.text
 

@@ -43,12 +43,19 @@ def test_the_installed_command_is_this_function():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_runs_its_module(name):
+def test_every_command_runs_its_module(name, monkeypatch, capsys):
+    """In this process, whose libraries are loaded; other tests here start processes."""
     module, _ = COMMANDS[name]
     assert find_spec(module)
-    ended = run(name, "--help")
-    assert ended.returncode == 0 and ended.stdout.startswith(f"usage: python -m {module}"), ended.stderr
-    assert run(name, "--no-such-option").returncode == 2
+    monkeypatch.setattr("sys.argv", ["tilewright", name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    assert ended.value.code == 0 and printed.out.startswith(f"usage: python -m {module}"), printed.err
+    monkeypatch.setattr("sys.argv", ["tilewright", name, "--no-such-option"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
 
 
 def test_a_commands_options_output_and_exit_code_are_its_own(tmp_path):

@@ -98,7 +98,7 @@ def test_rows_a_page_apart_evict_each_other():
     assert moved(spread, "T(w,2) S(y) T(c,1040) U(w,14) V(k,16)", replace(MACHINE, caches=(L1,)))["x"] == 28 * 1040 * 4
 
 
-def test_occupancy_of_a_strided_tile():
+def test_cache_conflicts_of_a_strided_tile():
     problem = conv2d(k=16, c=1024, h=1, w=28, r=1, s=1)
     extents = {**dict.fromkeys(problem.extents, 1), "w": 14}
     found = cache_conflicts(problem, problem.broadcast, extents, geometries(MACHINE, 1))

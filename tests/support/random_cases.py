@@ -53,7 +53,7 @@ MOST_UNROLLED = 160
 
 @dataclass(frozen=True)
 class Case:
-    """A scheme and how its kernel is built; far: as if all arrays were large, so that tiles ask for what comes next."""
+    """A scheme and how its kernel is built; far: as if all arrays were large, so that tiles prefetch."""
 
     scheme: Scheme | Winograd
     isa: str

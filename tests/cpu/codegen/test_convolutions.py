@@ -1,13 +1,17 @@
-"""What PyTorch takes, on every instruction set and in every dtype: exactly what PyTorch makes of small integers."""
+"""What PyTorch takes, on every instruction set and in every dtype: exactly what PyTorch makes of small integers.
+
+`make test` computes each case on one instruction set, in turns; `make soak` computes all on all.
+"""
 
 import pytest
 
 from cpu.codegen.arrays import stored
+from cpu.runtime.host import supports
 from microkernels.tile.isa import ISAS
 from search import generate_conv, generate_matmul
 from tests.support.pytorch_cases import CONVOLUTIONS, FUSED, PRODUCTS, arrays, digest, recorded
 
-FLOATING = [pytest.param(name, marks=pytest.mark.isa(name)) for name in ISAS]
+RUNNABLE = [isa for isa in ISAS if supports(ISAS[isa].cpu_flags)]
 NARROW = [name for name in CONVOLUTIONS if name not in FUSED]
 
 
@@ -18,18 +22,29 @@ def computed(case, **chosen):
     return kernel(*stored(kernel.problem, arrays(case)))
 
 
+def in_turns(cases) -> list[tuple[str, str]]:
+    """Each case, with one of the instruction sets that run here."""
+    return [(name, RUNNABLE[place % len(RUNNABLE)]) for place, name in enumerate(cases)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("isa", FLOATING)
-@pytest.mark.parametrize("name", CONVOLUTIONS)
+@pytest.mark.parametrize(("name", "isa"), in_turns(CONVOLUTIONS))
 def test_convolutions(name, isa):
     assert digest(computed(CONVOLUTIONS[name], isa=isa)) == recorded()[name]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("isa", FLOATING)
-@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize(("name", "isa"), in_turns(PRODUCTS))
 def test_products(name, isa):
     assert digest(computed(PRODUCTS[name], isa=isa)) == recorded()[name]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("isa", [pytest.param(name, marks=pytest.mark.isa(name)) for name in ISAS])
+def test_soak_all_of_them(isa):
+    """Two minutes of a core each."""
+    for name, case in (CONVOLUTIONS | PRODUCTS).items():
+        assert digest(computed(case, isa=isa)) == recorded()[name], name
 
 
 @pytest.mark.isa("avx512bf16")

@@ -158,7 +158,7 @@ CASES = {
         "c",
         4,
     ),
-    "weights that come ahead": (
+    "weights that are prefetched": (
         conv2d,
         dict(c=1024, h=4, w=4, k=1040, r=1, s=1),
         "T(h,2) T(k,65) T(h,2) S(y) T(c,{b}) U(w,4)",
@@ -280,7 +280,7 @@ def test_a_step_reads_like_the_picture():
 
 
 def test_the_next_weights_are_prefetched():
-    text = emit(scheme_of("weights that come ahead", "bf16"), isa_named("amxbf16")).text
+    text = emit(scheme_of("weights that are prefetched", "bf16"), isa_named("amxbf16")).text
     assert "const long next_w = 512 * k + 8192;" in text and text.count("w_next = l2_prefetch(w_next, w_end);") == 8
     assert "cursors->w_end = place(W, (next_w + 8192) * sizeof *W, W_BYTES);" in text
     few = emit(scheme_of("padded", "bf16"), isa_named("amxbf16")).text

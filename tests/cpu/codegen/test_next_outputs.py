@@ -1,4 +1,4 @@
-"""What a tile of matrix instructions asks for of the outputs of the next one (`tiling.loops.prefetch.next_outputs`)."""
+"""The outputs of the next tile that a tile of matrix instructions prefetches (`tiling.loops.prefetch.next_outputs`)."""
 
 from __future__ import annotations
 

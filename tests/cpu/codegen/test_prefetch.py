@@ -1,4 +1,4 @@
-"""What comes to L2 before its turn: the lines that emitted kernels ask for, written down as they run."""
+"""Prefetches into L2: the lines that emitted kernels prefetch, written down as they run."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def test_every_line_of_the_weights_but_the_first_piece_is_prefetched_once_and_in
     first = asked[0] - w.ctypes.data // 64
     assert 0 < first < w.nbytes / 64 / 2
     wanted = lines_of(w)[first:]
-    if case == "composed panels":  # a piece of two panels asks for as much of the next one, of three
+    if case == "composed panels":  # a piece of two panels prefetches as much of the next one, of three
         wanted = np.delete(wanted, slice(1024, 1536))
-    if case == "a sum that goes on inside":  # a piece lies in each panel; those of the first panel are not asked for
+    if case == "a sum that goes on inside":  # a piece lies in each panel; those of the first panel are not prefetched
         assert asked[256] - asked[0] == 1024
         asked = np.sort(asked)
     np.testing.assert_array_equal(asked, wanted)
@@ -102,7 +102,7 @@ def test_every_line_of_x_but_the_first_piece_is_prefetched_and_no_other(case):
     asked, (x, _, _) = lines_asked(scheme_of(problem, text, isa.lanes), isa)
     assert len(asked) <= len(lines_of(x)) * 1.01 * (2 if "@core" in text else 1)
     wanted = lines_of(x)[rows * 4 :]
-    if case == "composed rows":  # the last tile of a line of rows, of 6, asks for as much of the next one, of 7
+    if case == "composed rows":  # the last tile of a line of rows, of 6, prefetches as much of the next one, of 7
         wanted = np.setdiff1d(wanted, [lines_of(x)[(128 * h + 6) * 4 :][:4] for h in range(40)])
     np.testing.assert_array_equal(np.unique(asked), wanted)
 
@@ -141,11 +141,11 @@ def test_every_line_of_the_next_panel_of_pixels_is_prefetched_before_its_turn(ca
         pytest.skip(f"needs {isa.name}")
     asked, (x, _, _) = lines_asked(parse(problem, f"{text} V(w,16)"), isa)
     lines = lines_of(x).reshape(256, 80)
-    # Each of up to 12 tiles over the same pixels asks for one line, or as many as are missing.
+    # Each of up to 12 tiles over the same pixels prefetches one line, or as many as are missing.
     assert len(asked) <= 256 * 40 * 12 and max(asked) < lines.max() + 8
     # After the last panel of a channel comes the next channel's first.
     missing = np.setdiff1d(lines_of(x), asked)
-    if case == "composed pixels":  # panels of two vectors ask for as much of the next, of three
+    if case == "composed pixels":  # panels of two vectors prefetch as much of the next, of three
         assert set(missing) <= set(lines[:, :5].ravel())
     else:
         np.testing.assert_array_equal(missing, lines[0, :first])
@@ -255,7 +255,7 @@ def test_outputs_that_come_soon_enough_are_not_prefetched(problem, text, stream)
 
 
 def lines_asked(scheme, isa, level: int = 2):
-    """The numbers of the lines that a run of the kernel asks for in a cache, and its x, packed weights and y."""
+    """The numbers of the lines that a run of the kernel prefetches into a cache, and its x, packed weights and y."""
     source, problem = emit(scheme, isa), scheme.problem
     library = load(RECORDER.replace("LEVEL", str(level)) + source.text, source.compiler_flags, ctypes.CDLL)
     library.lines_asked.restype, library.how_many.restype = ctypes.POINTER(ctypes.c_long), ctypes.c_long

@@ -56,7 +56,7 @@ SILENT = ("of an image", "of each core", "of one image after the other")
 @pytest.mark.parametrize("dtype", ISA)
 @pytest.mark.parametrize("case", CASES)
 def test_exact_on_integers_beside_guard_pages(case, dtype, far, row):
-    """Also as if arrays were large, when tiles ask for the rows of x that the next strip copies."""
+    """Also as if arrays were large, when tiles prefetch the rows of x that the next strip copies."""
     more, text, words, threads = CASES[case]
     output = {"bf16": "f32", "int8": "s32"}[dtype]
     with patch.multiple("tiling.loops.prefetch", **FAR) if far else nullcontext():
@@ -121,7 +121,7 @@ def test_a_search_tries_the_longest_strips_that_fit():
 
 
 def test_the_model_counts_what_strips_repeat_and_what_tiles_ask_for():
-    """Short strips repeat more; long ones are written to L2, and tiles have asked for x: they cost less than all."""
+    """Short strips repeat more; long ones are written to L2, and tiles have prefetched x: they cost less than all."""
     problem = conv2d(c=128, h=68, w=68, k=256, r=3, s=3, padding=1, dtype="bf16")
     body = "S(y) T(c,4) T(r,3) T(s,3) U(hw,32) U(k,2) D(c,32) V(k,16)"
     machine = replace(MACHINE, isa="amxbf16")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from random import Random
+from time import monotonic
 from unittest.mock import patch
 
 import numpy as np
@@ -55,7 +56,7 @@ def check(drawn: Small, seed: int) -> None:
 
 
 def drawn(seed: int) -> None:
-    """A random kernel, half of them as if all arrays were large, so that tiles ask for what comes next."""
+    """A random kernel, half of them as if all arrays were large, so that tiles prefetch."""
     random = Random(seed)
     with patch.multiple("tiling.loops.prefetch", **FAR) if random.random() < 0.5 else nullcontext():
         check(small(random), seed)
@@ -71,10 +72,20 @@ def test_passes_keep_the_meaning(seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(seeds)
-def test_passes_keep_the_meaning_of_500_kernels(seed):
+def test_passes_keep_the_meaning_of_200_kernels(seed):
     drawn(seed)
+
+
+@pytest.mark.soak
+def test_soak_passes_keep_the_meaning(soak_seconds, soak_seed):
+    """500 random kernels, and more while there is time."""
+    end, done = monotonic() + soak_seconds, 0
+    while done < 500 or monotonic() < end:
+        drawn(soak_seed + done)
+        done += 1
+    print(f"{done} random kernels mean the same after every pass")
 
 
 @pytest.mark.parametrize(

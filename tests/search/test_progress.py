@@ -1,0 +1,34 @@
+"""What a terminal shows of a search under way."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from rich.console import Console
+
+from search.progress import shown
+from search.tuner.tune import Stage
+from tests.support.searching import PROBLEM
+
+
+def told(budget: float | None, terminal: bool = True) -> str:
+    console = Console(file=StringIO(), force_terminal=terminal, width=120)
+    with shown(console, PROBLEM, 1, budget) as progress:
+        progress(Stage("measuring", 2, 8, best=4 * PROBLEM.flops))
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_the_elapsed_time_stands_beside_the_budget():
+    """No time left is guessed: steps differ too much, and a guess of two seconds has stood still for eight."""
+    text = told(30.0)
+    assert "measuring, best 25.0 % of peak" in text and "2/8" in text and "0:00:00" in text and "of 30 s" in text
+    assert "-:--:--" not in text and "eta" not in text
+
+
+def test_a_choice_of_the_model_has_no_budget():
+    assert "measuring" in told(None) and " of 0" not in told(None) and "None" not in told(None)
+
+
+def test_nothing_is_shown_where_there_is_no_terminal():
+    assert told(30.0, terminal=False).strip() == ""
