@@ -240,7 +240,7 @@ def _dot(random: Random, problem: Problem, isa: Isa) -> DotGroup | None:
 
 
 def _points(random: Random, problem: Problem, dot: DotGroup | None) -> int:
-    """How many points of a plane are computed where the pixels of an image are one dim, a few too many now and then;
+    """How many flattened pixels are computed where the pixels of an image are one dim, a few too many now and then;
     0 where they are not.
     """
     blocked = dot is not None and dot.dim == access_of(problem).dot_dim and dot.points > numbers_per_lane(problem)
