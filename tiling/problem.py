@@ -44,6 +44,8 @@ class Problem:
         vector      it reads a vector at a time (the weights, b)
         output      it keeps the tensor in registers and writes it once (y, c)
 
+    dot_group: how many numbers of the inputs are one element, whose products with those of another are summed as one
+    (`tiling.rewrite.dot_groups`); 0 where each number is an element.
     origin: the original problem, where this one has fused some of its axes (`tiling.rewrite.pointwise`); else None.
     flat_pixels: the flattened pixels of an image, where w counts them (`tiling.flat_pixels`); else None.
     """
@@ -58,11 +60,11 @@ class Problem:
     epilogue: Epilogue | None = None
     origin: Problem | None = None
     flat_pixels: FlatPixels | None = None
+    dot_group: int = 0
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPE_BYTES:
-            known = ", ".join(dtype for dtype in DTYPE_BYTES if "x" not in dtype)
-            raise ProblemError(f"dtype {self.dtype!r:.40} is not supported; supported: {known}")
+            raise ProblemError(f"dtype {self.dtype!r:.40} is not supported; supported: {', '.join(DTYPE_BYTES)}")
         outputs = OUTPUT_DTYPES[self.dtype]
         if self.output_dtype not in outputs:
             raise ProblemError(f"{self.dtype} gives an output of {' or '.join(outputs)}, not {self.output_dtype!r:.40}")
@@ -123,20 +125,10 @@ class Problem:
 
     @cached_property
     def packed(self) -> Tensor:
-        """The input that is packed before the call: the weights, or b. Its role is vector, unless
-        `weights_broadcast`.
+        """The input that is packed before the call: the weights, or b. Its role is vector, unless weights are
+        broadcast (`Access.weights_broadcast`).
         """
         return self.tensors[1]
-
-    @cached_property
-    def weights_broadcast(self) -> bool:
-        """Whether vectors are read from the first input where it lies, and the packed input is broadcast."""
-        return self.vector is not self.packed
-
-    @cached_property
-    def panel_dim(self) -> str:
-        """The output dim that the packed input is cut into micropanels along."""
-        return self.row_dims[-1] if self.weights_broadcast else self.vector_dim
 
     @cached_property
     def sharing_dims(self) -> tuple[str, ...]:
@@ -210,24 +202,14 @@ class Problem:
         return prod(self.extents[dim] for dim in dims)
 
     @property
-    def bytes_per_element(self) -> int:
-        """Bytes of an element of the inputs."""
-        return DTYPE_BYTES[self.dtype]
-
-    @property
     def sum_dtype(self) -> str:
         """The dtype that products are summed in."""
-        return "s32" if self.dtype.startswith("int8") else "f32"
+        return "s32" if self.dtype == "int8" else "f32"
 
     @property
     def keeps_sums(self) -> bool:
         """Whether the output can hold a partial sum between two passes."""
         return self.sum_dtype == self.output_dtype
-
-    @property
-    def numbers_per_group(self) -> int:
-        """How many numbers of an input one element stands for: 1, or the numbers of a dot group."""
-        return int(self.dtype.partition("x")[2] or 1)
 
     @property
     def flops(self) -> int:

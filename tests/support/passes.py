@@ -116,7 +116,7 @@ def small_blocks(random: Random) -> Small:
         problem = random_cases.followed(random, problem)
         scheme = random_cases.scheme(random, problem, isa)
         dots = scheme_in_dot_groups(scheme)
-        words, flat = dots.problem.bytes_per_element // 4, dots.problem.flat_pixels
+        words, flat = access_of(dots.problem).element_bytes // 4, dots.problem.flat_pixels
         if (pixels == "points" and not flat) or (pixels == "strips" and not (flat and flat.strip)):
             continue
         if is_blocked(scheme) and products_of(dots.problem, isa) * words <= 4 * MOST_PRODUCTS:

@@ -197,7 +197,7 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
     unrolled += steps
     random.shuffle(unrolled)
     stage = Stage(problem.output.name)
-    if problem.weights_broadcast and random.random() < 0.5:
+    if access_of(problem).weights_broadcast and random.random() < 0.5:
         loops = _staged(random, problem, loops)
     found = Scheme(problem, (*cores, *loops, stage, *inside, *unrolled, Vector(problem.vector_dim, isa.lanes)))
     if access_of(problem).by_matrix and not all(_fits(tile, problem, isa) for tile in found.tiles):

@@ -89,7 +89,7 @@ def test_words_are_what_register_tiles_and_caches_see():
     problem = conv2d(c=10, h=4, w=4, k=6, r=3, s=3, groups=2, dtype="int8")
     words = in_dot_groups(problem)
     assert words.extents["c"] == 2 and words.broadcast.shape == (1, 4, 4, 4) and words.vector.shape == (6, 2, 3, 3)
-    assert words.broadcast.stride("g") == 2 and words.bytes_per_element == 4 and in_dot_groups(words) is words
+    assert words.broadcast.stride("g") == 2 and access_of(words).element_bytes == 4 and in_dot_groups(words) is words
     scheme = parse(problem, "R(g) R(h) R(w) S(y) T(c,2) T(r,3) T(s,3) D(c,4) V(k,16)")
     assert (
         parse(problem, scheme.text) == scheme

@@ -89,7 +89,8 @@ def words_per_group(problem: Problem, tensor: Tensor) -> int:
     where it is one number or word.
     """
     is_input = tensor.role in ("broadcast", "vector")
-    return problem.bytes_per_element // LANE_BYTES if is_input and access_of(problem).by_matrix else 0
+    access = access_of(problem)
+    return access.element_bytes // LANE_BYTES if is_input and access.by_matrix else 0
 
 
 def shape_of(problem: Problem, tensor: Tensor) -> tuple[int, ...]:
@@ -112,11 +113,12 @@ def covered(scheme: Scheme, dims: str) -> int:
 def dtype_of(problem: Problem, tensor: Tensor) -> str:
     """The dtype of a tensor's elements."""
     # An x that is read by vectors keeps its narrow numbers in memory.
-    number, _, words = problem.dtype.partition("x")
-    in_group = words_per_group(problem, tensor)
-    word = f"{number}x{problem.numbers_per_group // in_group}" if in_group else ""
-    x = {"int8": "u8"}.get(number, number) if words and access_of(problem).lanewise else problem.dtype
-    return word or {"output": problem.output_dtype, "epilogue": "f32", "broadcast": x}.get(tensor.role, problem.dtype)
+    if tensor.role in ("output", "epilogue"):
+        return problem.output_dtype if tensor.role == "output" else "f32"
+    number, numbers, lanewise = problem.dtype, problem.dot_group, access_of(problem).lanewise
+    if tensor.role == "broadcast" and numbers and lanewise:
+        return {"int8": "u8"}.get(number, number)
+    return f"{number}x{numbers // (words_per_group(problem, tensor) or 1)}" if numbers else number
 
 
 def axes_of(problem: Problem, tensor: Tensor) -> tuple[str, ...]:
@@ -318,19 +320,18 @@ class _Tile:
     def product(self) -> Statement:
         """One multiplication, added to its sum."""
         x, w = (Load(name, self.element(tensor)) for name, tensor in zip("XW", self.problem.tensors))
-        number, _, words = self.problem.dtype.partition("x")
-        access = access_of(self.problem)
-        of_words: Value = Apply("alone", (x,)) if words and access.lanewise else x
+        in_groups, access = bool(self.problem.dot_group), access_of(self.problem)
+        of_group: Value = Apply("alone", (x,)) if in_groups and access.lanewise else x
         if access.exchange_dim:
-            of_words = self.of_group(access.exchange_dim)
-        product = Apply(f"dot_{number}" if words else "mul", (of_words, w))
+            of_group = self.of_group(access.exchange_dim)
+        product = Apply(f"dot_{self.problem.dtype}" if in_groups else "mul", (of_group, w))
         return self.kept(Apply("add", (self.sum, product)))
 
     def of_group(self, dim: str) -> Value:
         """The x of a lane whose group stands beside others: the channel that `dim` counts in it, or the word of such
         channels.
         """
-        numbers, at = self.problem.numbers_per_group, self.place[self.problem.vector_dim]
+        numbers, at = self.problem.dot_group or 1, self.place[self.problem.vector_dim]
         block = self.problem.extents[dim] * numbers
         first = at - LANE + LANE // block * block + self.place[dim] * numbers
         channels = ({self.problem.vector_dim: first + number} for number in range(numbers))

@@ -65,7 +65,7 @@ def lower_transposed(problem: Problem, words: Problem, lanes: int) -> Kernel | N
         return None
     x, numbers = problem.broadcast, numbers_per_lane(problem)
     groups = prod(problem.extents[d] for d in problem.looped_dims if x.indices[axis].coefficient(d))
-    block = words.numbers_per_group if access.by_matrix else lanes * numbers
+    block = words.dot_group if access.by_matrix else lanes * numbers
     if x.shape[axis] // groups % (block if access.by_matrix else numbers) == 0:
         groups = 1  # no word holds numbers of two groups
     window = padded_window(problem) if access.by_matrix else None

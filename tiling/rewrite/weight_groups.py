@@ -29,7 +29,7 @@ def packed_lanes(scheme: Scheme) -> int:
     """
     scheme = scheme_in_dot_groups(scheme)
     problem = scheme.problem
-    if problem.weights_broadcast:
+    if access_of(problem).weights_broadcast:
         return problem.packed.elements
     groups = prod(problem.extents[dim] for dim in problem.looped_dims)
     return groups * scheme.units[problem.vector_dim] * scheme.lanes * problem.reduction_length
@@ -101,7 +101,7 @@ def weight_groups_of(scheme: Scheme) -> WeightGroups:
     return WeightGroups(
         problem,
         Buffer("W", packed.shape, axes_of(problem, packed), dtype),
-        dots.numbers_per_group // max(words, 1) if dot else lane,
+        dots.dot_group // max(words, 1) if dot else lane,
         words,
         dot.dim if dot else "",
         pixel_of_windows(scheme) if taps else 0,
