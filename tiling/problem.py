@@ -7,7 +7,7 @@ function in `tiling.operators`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import prod
 
@@ -90,6 +90,18 @@ class Problem:
                     f"{self.op}: {tensor.name} of {' x '.join(map(str, tensor.shape))} has more than {LARGEST_TENSOR} "
                     "elements, the most supported"
                 )
+
+    def __hash__(self) -> int:
+        # Kept: much that is asked of a problem is remembered by it, and all its tensors take long to hash.
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, each.name) for each in fields(self)))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the hash, which another process has another one for."""
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     @cached_property
     def extents(self) -> dict[str, int]:

@@ -140,7 +140,11 @@ class Printer:
 
     def statement(self, statement: Statement, arrays: Mapping[str, str]) -> list[str]:
         """The lines of one statement."""
-        match statement:
+        match statement:  # the commonest ones first
+            case Set(name, value):
+                return [f"{name} = {self.operand(value, arrays)};"]
+            case Do(invoke):
+                return [f"{self.operand(invoke, arrays)};"]
             case For():
                 return self.loop(statement, arrays)
             case If():
@@ -168,10 +172,6 @@ class Printer:
                 return [f"{self.vector} {name};"]
             case Let(name, value, changes):
                 return [f"{'' if changes else 'const '}{self.vector} {name} = {self.operand(value, arrays)};"]
-            case Set(name, value):
-                return [f"{name} = {self.operand(value, arrays)};"]
-            case Do(invoke):
-                return [f"{self.operand(invoke, arrays)};"]
             case Define(name, index):
                 return [f"const long {name} = {number(index)};"]
             case Decide(name, conditions):
@@ -236,6 +236,8 @@ class Printer:
         match operand:
             case Register(name):
                 return name
+            case Invoke(instruction, operands):
+                return instruction.text.format(**{name: self.operand(given, arrays) for name, given in operands})
             case Number(value):
                 return str(value)
             case Load(buffer, at):
@@ -251,8 +253,6 @@ class Printer:
             case Apply("add" | "mul" as function, (left, right)):  # sums of products, of scalars
                 sign = "+" if function == "add" else "*"
                 return f"{self.operand(left, arrays)} {sign} {self.operand(right, arrays)}"
-            case Invoke(instruction, operands):
-                return instruction.text.format(**{name: self.operand(given, arrays) for name, given in operands})
         raise TypeError(f"{type(operand).__name__} has no text in C: a pass has to lower it")
 
     def element(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:

@@ -506,6 +506,9 @@ class Kernel:
 # --- walking ----------------------------------------------------------------------------------------------------------
 
 
+WITH_BLOCKS = (For, If, Block, Stage, Team)  # the statements that have other ones inside
+
+
 def inside(statement: Statement) -> Iterator[Body]:
     """The blocks directly inside a statement."""
     if isinstance(statement, (For, Block, Stage, Team)):
@@ -517,7 +520,7 @@ def inside(statement: Statement) -> Iterator[Body]:
 
 def with_blocks(statement: Statement, change: Callable[[Body], Body]) -> Statement:
     """The statement with `change` applied to the blocks directly inside it. One without blocks is returned as it is."""
-    if not isinstance(statement, (For, If, Block, Stage, Team)):
+    if not isinstance(statement, WITH_BLOCKS):
         return statement
     # Written out: `dataclasses.replace` takes ten times as long, and passes do little else.
     if isinstance(statement, For):
@@ -539,7 +542,7 @@ def walk(body: Body) -> Iterator[Statement]:
         yield statement
         if isinstance(statement, If):
             rest += reversed(statement.otherwise)
-        if isinstance(statement, (For, If, Block, Stage, Team)):
+        if isinstance(statement, WITH_BLOCKS):
             rest += reversed(statement.body)
 
 
