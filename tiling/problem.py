@@ -210,7 +210,7 @@ class Problem:
         return tuple(found)
 
     def extent(self, dims: str) -> int:
-        """The extent of a dim. Of dims that a scheme fuses into one, such as `nhw`, it is the product."""
+        """The extent of a dim, or the product of the extents where a scheme fuses dims into one, such as `nhw`."""
         return prod(self.extents[dim] for dim in dims)
 
     @property

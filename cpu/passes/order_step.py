@@ -271,7 +271,7 @@ class _Written(NamedTuple):
 
 
 def _copies(copy: Statement, known: dict[Invoke, Invoke]) -> Iterator[Invoke]:
-    """The stores of a copy, one after the other. known: as of `_products`."""
+    """The stores of a copy, one after the other. known: the one object of each load in the function."""
     placed: Placed = {}
     for statement, at in _written_out(copy):
         assert isinstance(statement, Do)

@@ -78,7 +78,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A place in a buffer, as an operand of an instruction, a view, or a prefetch."""
+    """A place in a buffer: what an instruction, a view or a prefetch gets."""
 
     buffer: str
     at: tuple[Index, ...]
@@ -288,9 +288,9 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """A name for a value until the end of the block. Where `changes`, `Set` may give it another; None: the first.
+    """A name for a value until the end of the block. Where it `changes`, a `Set` may give it another value.
 
-    dtype: that of the value, "" where all registers of the kernel have one.
+    value: None where a `Set` gives it the first one. dtype: that of the value; "" where all registers have the same.
     """
 
     name: str

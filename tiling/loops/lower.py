@@ -130,7 +130,7 @@ def axes_of(problem: Problem, tensor: Tensor) -> tuple[str, ...]:
 
 
 def in_words(problem: Problem, tensor: Tensor, at: tuple[Index, ...], word: Index) -> tuple[Index, ...]:
-    """The place of a word of the element `at` of a tensor; the element itself where it has no words."""
+    """The place of a word of the element `at` of a tensor. An element without words keeps its place."""
     if not words_per_group(problem, tensor):
         return at
     if not tensor.reach:
@@ -432,7 +432,7 @@ class _Tile:
 
     @cached_property
     def place_of_output(self) -> dict[str, Index]:
-        """As `place`; where w counts flattened pixels, the pixel of y in place of the point."""
+        """The index along each dim. Where w counts flattened pixels, it is that of the pixel of y, not of the point."""
         flat, point = self.problem.flat_pixels, self.place.get("w", ZERO)
         if flat is None or not passes_gaps(self.problem):
             return self.place
