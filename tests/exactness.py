@@ -127,7 +127,7 @@ def kinds(drawn: Case) -> list[str]:
     found += ["by Winograd's algorithm"] if drawn.scheme.algorithm == "winograd" else []
     found += ["composed"] if "λ" in text else []
     found += ["with pixels as one dim"] if "(hw," in text or "(hw)" in text else []
-    found += ["strip by strip"] if "S(x)" in text and not problem.weights_broadcast else []
+    found += ["strip by strip"] if "S(x)" in text and not access_of(problem).weights_broadcast else []
     found += ["with core loops"] if "@core" in text else []
     found += ["streamed"] if drawn.stream else []
     found += ["as if far"] if drawn.far else []

@@ -33,8 +33,11 @@ class Access:
     window_dims: `sc`, the taps and channels of a window's row as one dim, where all of them are neighbours in x.
     transposed_output: the output's contiguous axis is not the vectorised dim, so tiles are transposed as they are
         stored.
+    weights_broadcast: tiles read vectors of the first input where it lies, and broadcast the packed input.
+    panel_dim: the output dim that the packed input is cut into micropanels along.
     by_matrix: an element is a dot group of a matrix instruction, which is longer than a vector's lane.
-    x_bytes, weight_bytes, output_bytes: bytes of an element in memory.
+    element_bytes: bytes of an element of the inputs: of a number, or of a dot group, which fills a lane at least.
+    x_bytes, output_bytes: bytes of an element of x and of the output in memory.
     """
 
     as_read: Problem
@@ -44,9 +47,11 @@ class Access:
     dot_dim: str | None
     window_dims: str | None
     transposed_output: bool
+    weights_broadcast: bool
+    panel_dim: str
     by_matrix: bool
+    element_bytes: int
     x_bytes: int
-    weight_bytes: int
     output_bytes: int
 
     @property
@@ -58,20 +63,22 @@ class Access:
         """Bytes of an element of a tensor of the problem in memory."""
         if tensor.role == "output":
             return self.output_bytes
-        return self.x_bytes if tensor.role == "broadcast" else self.weight_bytes
+        return self.x_bytes if tensor.role == "broadcast" else self.element_bytes
 
 
 @lru_cache(maxsize=4096)
 def access_of(problem: Problem) -> Access:
     """How tiles reach the arrays of `problem`."""
-    x, numbers = problem.broadcast, DTYPE_BYTES[problem.dtype.partition("x")[0]]
+    x, number = problem.broadcast, DTYPE_BYTES[problem.dtype]
+    element = max(LANE_BYTES, number * problem.dot_group) if problem.dot_group else number
     lanewise = problem.vector_dim in x.dims
-    axis = _transposed_axis(problem, lanewise)
+    axis = _transposed_axis(problem, lanewise, element < LANE_BYTES)
     as_read = problem if axis is None else _transposed(problem, axis)
     exchange = next((dim for dim in problem.reductions if lanewise and dim not in x.dims), None)
     dot = exchange if lanewise else _dot_dim(as_read)
     # x that is read by vectors keeps its narrow numbers in memory, although they fill lanes in registers.
-    x_bytes = numbers if lanewise else LANE_BYTES if x.reach else problem.bytes_per_element
+    x_bytes = number if lanewise else LANE_BYTES if x.reach else element
+    weights_broadcast = problem.vector is not problem.packed
     return Access(
         as_read=as_read,
         transposed_axis=axis,
@@ -80,18 +87,19 @@ def access_of(problem: Problem) -> Access:
         dot_dim=dot,
         window_dims=None if lanewise or axis is not None or dot is None else _window_dims(problem, dot),
         transposed_output=problem.output.stride(problem.vector_dim) != 1,
-        by_matrix=problem.bytes_per_element > LANE_BYTES,
+        weights_broadcast=weights_broadcast,
+        panel_dim=problem.row_dims[-1] if weights_broadcast else problem.vector_dim,
+        by_matrix=element > LANE_BYTES,
+        element_bytes=element,
         x_bytes=x_bytes,
-        weight_bytes=problem.bytes_per_element,
         output_bytes=OUTPUT_BYTES[problem.output_dtype],
     )
 
 
-def _transposed_axis(problem: Problem, lanewise: bool) -> int | None:
+def _transposed_axis(problem: Problem, lanewise: bool, narrow: bool) -> int | None:
     """The axis of x that tiles read by vectors or dot groups, although it is not the last one; else None."""
     x, taps = problem.broadcast, {window.tap for window in problem.windows}
     summed = [dim for dim in problem.reductions if dim in x.dims and dim not in taps]
-    narrow = problem.bytes_per_element < LANE_BYTES
     read = [problem.vector_dim] if lanewise else summed if narrow else []
     axes = [axis for axis, index in enumerate(x.indices) if any(index.coefficient(dim) for dim in read)]
     return axes[0] if axes and axes[0] != len(x.indices) - 1 else None

@@ -46,7 +46,7 @@ def bias_of(problem: Problem) -> Tensor | None:
     if found is None or problem.sum_dtype != "f32" or access_of(problem).by_matrix:
         return None
     array = next(tensor for tensor in problem.epilogue_arrays if tensor.name == found[0].name)
-    channel = next(index for index in problem.output.indices if index.coefficient(problem.panel_dim))
+    channel = next(index for index in problem.output.indices if index.coefficient(access_of(problem).panel_dim))
     return array if array.indices == (channel,) else None
 
 

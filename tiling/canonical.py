@@ -44,6 +44,9 @@ class Asked(Protocol):
     def output(self) -> Tensor: ...
 
     @property
+    def dot_group(self) -> int: ...
+
+    @property
     def windows(self) -> tuple[Window, ...]: ...
 
 
@@ -52,7 +55,7 @@ def text_of(problem: Asked) -> str | None:
 
     None where there is no such form: for a problem of dot groups, or for an operator that no shape names.
     """
-    if problem.dtype not in OUTPUT_DTYPE:
+    if problem.dot_group:
         return None
     if problem.op == "matmul":
         shape = _product(problem)

@@ -7,13 +7,8 @@ from typing import TypeVar
 _Value = TypeVar("_Value")
 
 # Bytes of an element of the inputs. tf32 is an f32 of which a matrix instruction reads 19 bits. int8 is u8 for the
-# input that is broadcast (x, a) and s8 for the weights. f16 and tf32 are a GPU's, int8 is a CPU's. bf16x2 and int8x4
-# are dot groups of so many numbers, bf16x1 and int8x1 one number and zeros, the longer ones dot groups of up to 64
-# bytes (`tiling.rewrite.dot_groups`).
+# input that is broadcast (x, a) and s8 for the weights. f16 and tf32 are a GPU's, int8 is a CPU's.
 DTYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "tf32": 4, "int8": 1}
-DTYPE_BYTES |= {"bf16x1": 4, "int8x1": 4}
-DTYPE_BYTES |= {f"bf16x{size // 2}": size for size in range(4, 65, 4)}
-DTYPE_BYTES |= {f"int8x{size}": size for size in range(4, 65, 4)}
 # The dtypes of the output that each dtype of the inputs allows, the default first.
 OUTPUT_DTYPES = {
     "f32": ("f32",),
@@ -23,7 +18,6 @@ OUTPUT_DTYPES = {
     "int8": ("s32", "f32", "u8", "s8"),
 }
 OUTPUT_DTYPE = {dtype: outputs[0] for dtype, outputs in OUTPUT_DTYPES.items()}
-OUTPUT_DTYPES |= {words: OUTPUT_DTYPES[words.partition("x")[0]] for words in DTYPE_BYTES if "x" in words}
 # A lane of a vector is a float, a sum of 32 bits, or a word of narrow numbers.
 LANE_BYTES = 4
 OUTPUT_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "s32": 4, "u8": 1, "s8": 1}

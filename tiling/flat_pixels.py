@@ -1,7 +1,7 @@
 """The flattened pixels of an image: h and w as one dim, hw. A tile register runs on over the ends of image rows.
 
-The functions give the plane of a convolution, or say why it has none. `tiling.rewrite.flattened` makes hw the problem's
-dim w.
+The functions give the flattened pixels of a convolution, or say why it has none. `tiling.rewrite.flattened` makes hw
+the problem's dim w.
 """
 
 # A matrix instruction takes two thirds as long for 7 rows of x as for 16 (`python -m bench.tiles`), so images of 7, 17
@@ -16,7 +16,7 @@ dim w.
 #
 #     tap (r, s) of point hw:   hw + r·dilation·pitch + s·dilation
 #
-# A padded image is copied to this form, each block of channels to a plane of its own. An unpadded image has it already.
+# A padded image is copied to this form, each block of channels to points of its own. An unpadded image has it already.
 # With 1 x 1 taps every point is a pixel of y.
 
 from __future__ import annotations
@@ -47,27 +47,27 @@ def unsupported_reason(problem: Problem) -> str | None:
     flat, x = flat_pixels_of(problem), problem.broadcast
     points = flat.points + FOUR_TILES
     if points > LARGEST_EXTENT or x.shape[0] * x.shape[-1] * (points + flat.reach + flat.lead) > LARGEST_TENSOR:
-        return "the plane of an image has too many points for one dim"
+        return "the pixels of an image and the zeros between them are too many for one dim"
     return None
 
 
 def passes_gaps(problem: Problem) -> bool:
-    """Whether w counts the points of a plane and some of these are no pixels of y."""
+    """Whether w counts flattened pixels and some of these are no pixels of y."""
     return problem.flat_pixels is not None and problem.extents["w"] > problem.flat_pixels.pixels
 
 
-def in_whole_planes(problem: Problem) -> Problem:
+def without_strips(problem: Problem) -> Problem:
     """The problem as if all of x were copied first, where it is copied strip by strip; else the problem itself."""
     flat, x = problem.flat_pixels, problem.broadcast
     if flat is None or not flat.strip:
         return problem
     extents, (blocks, _) = problem.extents, x.shape
-    planes = replace(
+    points = replace(
         x,
         indices=(Affine((("n", 1),)), *x.indices),
         shape=(extents["n"], blocks, extents["w"] + flat.reach),
     )
-    tensors = tuple(planes if tensor is x else tensor for tensor in problem.tensors)
+    tensors = tuple(points if tensor is x else tensor for tensor in problem.tensors)
     return replace(problem, tensors=tensors, flat_pixels=replace(flat, strip=0))
 
 

@@ -7,7 +7,7 @@ function in `tiling.operators`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import prod
 
@@ -44,6 +44,8 @@ class Problem:
         vector      it reads a vector at a time (the weights, b)
         output      it keeps the tensor in registers and writes it once (y, c)
 
+    dot_group: how many numbers of the inputs are one element, whose products with those of another are summed as one
+    (`tiling.rewrite.dot_groups`); 0 where each number is an element.
     origin: the original problem, where this one has fused some of its axes (`tiling.rewrite.pointwise`); else None.
     flat_pixels: the flattened pixels of an image, where w counts them (`tiling.flat_pixels`); else None.
     """
@@ -58,11 +60,11 @@ class Problem:
     epilogue: Epilogue | None = None
     origin: Problem | None = None
     flat_pixels: FlatPixels | None = None
+    dot_group: int = 0
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPE_BYTES:
-            known = ", ".join(dtype for dtype in DTYPE_BYTES if "x" not in dtype)
-            raise ProblemError(f"dtype {self.dtype!r:.40} is not supported; supported: {known}")
+            raise ProblemError(f"dtype {self.dtype!r:.40} is not supported; supported: {', '.join(DTYPE_BYTES)}")
         outputs = OUTPUT_DTYPES[self.dtype]
         if self.output_dtype not in outputs:
             raise ProblemError(f"{self.dtype} gives an output of {' or '.join(outputs)}, not {self.output_dtype!r:.40}")
@@ -88,6 +90,18 @@ class Problem:
                     f"{self.op}: {tensor.name} of {' x '.join(map(str, tensor.shape))} has more than {LARGEST_TENSOR} "
                     "elements, the most supported"
                 )
+
+    def __hash__(self) -> int:
+        # Kept: much that is asked of a problem is remembered by it, and all its tensors take long to hash.
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, each.name) for each in fields(self)))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the hash, which another process has another one for."""
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     @cached_property
     def extents(self) -> dict[str, int]:
@@ -123,20 +137,10 @@ class Problem:
 
     @cached_property
     def packed(self) -> Tensor:
-        """The input that is packed before the call: the weights, or b. Its role is vector, unless
-        `weights_broadcast`.
+        """The input that is packed before the call: the weights, or b. Its role is vector, unless weights are
+        broadcast (`Access.weights_broadcast`).
         """
         return self.tensors[1]
-
-    @cached_property
-    def weights_broadcast(self) -> bool:
-        """Whether vectors are read from the first input where it lies, and the packed input is broadcast."""
-        return self.vector is not self.packed
-
-    @cached_property
-    def panel_dim(self) -> str:
-        """The output dim that the packed input is cut into micropanels along."""
-        return self.row_dims[-1] if self.weights_broadcast else self.vector_dim
 
     @cached_property
     def sharing_dims(self) -> tuple[str, ...]:
@@ -206,28 +210,18 @@ class Problem:
         return tuple(found)
 
     def extent(self, dims: str) -> int:
-        """The extent of a dim. Of dims that a scheme fuses into one, such as `nhw`, it is the product."""
+        """The extent of a dim, or the product of the extents where a scheme fuses dims into one, such as `nhw`."""
         return prod(self.extents[dim] for dim in dims)
-
-    @property
-    def bytes_per_element(self) -> int:
-        """Bytes of an element of the inputs."""
-        return DTYPE_BYTES[self.dtype]
 
     @property
     def sum_dtype(self) -> str:
         """The dtype that products are summed in."""
-        return "s32" if self.dtype.startswith("int8") else "f32"
+        return "s32" if self.dtype == "int8" else "f32"
 
     @property
     def keeps_sums(self) -> bool:
         """Whether the output can hold a partial sum between two passes."""
         return self.sum_dtype == self.output_dtype
-
-    @property
-    def numbers_per_group(self) -> int:
-        """How many numbers of an input one element stands for: 1, or the numbers of a dot group."""
-        return int(self.dtype.partition("x")[2] or 1)
 
     @property
     def flops(self) -> int:

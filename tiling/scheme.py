@@ -252,7 +252,7 @@ def groups_of(problem: Problem, dot: DotGroup) -> int:
     A matrix instruction may take the row of a window, `sc`. Then every pixel is filled up to whole words of 32 bits,
     so that the windows of neighbouring columns can overlap in memory. The groups hold exactly the words of a window.
     """
-    per_lane = LANE_BYTES // problem.bytes_per_element
+    per_lane = LANE_BYTES // access_of(problem).element_bytes
     if dot.points > per_lane and dot.dim == access_of(problem).window_dims:
         return dot_groups_of_window(problem) * per_lane // dot.points
     return -(-problem.extent(dot.dim) // dot.points)
@@ -261,7 +261,7 @@ def groups_of(problem: Problem, dot: DotGroup) -> int:
 def dot_groups_of_window(problem: Problem) -> int:
     """Words of 32 bits in the row of a window, every pixel filled up to whole words."""
     tap, channel = tap_and_channel(problem)
-    return problem.extents[tap] * -(-problem.extents[channel] * problem.bytes_per_element // LANE_BYTES)
+    return problem.extents[tap] * -(-problem.extents[channel] * access_of(problem).element_bytes // LANE_BYTES)
 
 
 def tap_and_channel(problem: Problem) -> tuple[str, str]:
@@ -369,7 +369,7 @@ def _check_fused(problem: Problem, specifiers: Specifiers) -> None:
 
 def _check_pixels(problem: Problem, specifiers: Specifiers, s: Specifier) -> None:
     """Checks that the pixels of an image may be one dim: rows of tile registers must lie equally far apart."""
-    refused, per_lane = unsupported_reason(problem), LANE_BYTES // problem.bytes_per_element
+    refused, per_lane = unsupported_reason(problem), LANE_BYTES // access_of(problem).element_bytes
     channels = access_of(problem).dot_dim
     if refused:
         raise SchemeError(f"{s}: {refused}")
@@ -427,8 +427,8 @@ def _check_one(problem: Problem, extents: dict[str, int], s: Specifier) -> None:
 
 
 def _check_dot(problem: Problem, s: DotGroup) -> None:
-    per_lane = LANE_BYTES // problem.bytes_per_element
-    most, access = MATRIX_ROW_BYTES // problem.bytes_per_element, access_of(problem)
+    per_lane = LANE_BYTES // access_of(problem).element_bytes
+    most, access = MATRIX_ROW_BYTES // access_of(problem).element_bytes, access_of(problem)
     if per_lane == 1 or s.points % per_lane or not per_lane <= s.points <= most:
         raise SchemeError(
             f"{s}: a lane of 32 bits holds {per_lane} of {problem.dtype}"

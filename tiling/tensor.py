@@ -1,4 +1,4 @@
-"""What the tensors of a problem are made of: affine indices, shapes, windows over edges, planes of pixels."""
+"""What the tensors of a problem are made of: affine indices, shapes, windows over edges, flattened pixels."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import numpy as np
 from bench.peers.peer import Prepared
 from bench.peers.torch_cuda import CudaPeer, matrices, prepared, settle, version
 from bench.peers.versions import installed
+from tiling.dtypes import DTYPE_BYTES
 from tiling.problem import Problem
 
 # Rows and columns of c's tile, bytes of a row of a's tile, tiles of rows in a band, warps, stages: from what fills the
@@ -82,6 +83,6 @@ def config(tiling: tuple[int, ...], problem: Problem):
     import triton
 
     rows, columns, depth_bytes, band, warps, stages = tiling
-    sizes = {"ROWS": rows, "COLUMNS": columns, "DEPTH": depth_bytes // problem.bytes_per_element, "BAND": band}
+    sizes = {"ROWS": rows, "COLUMNS": columns, "DEPTH": depth_bytes // DTYPE_BYTES[problem.dtype], "BAND": band}
     precision = "tf32" if problem.dtype == "tf32" else "ieee"
     return triton.Config({**sizes, "PRECISION": precision}, num_warps=warps, num_stages=stages)

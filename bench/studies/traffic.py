@@ -21,6 +21,7 @@ from cpu.runtime.library import load
 from microkernels.tile.isa import Isa
 from search.cost.cache_conflicts import geometries
 from search.cost.volume import Volumes
+from tiling.access import access_of
 from tiling.machine import Machine
 from tiling.scheme import Scheme
 
@@ -64,7 +65,7 @@ def compare(
     or store of the kernel. Raises SchemeError, ToolchainError, CacheError.
     """
     predicted = Volumes(scheme.problem, machine).traffic(scheme)
-    compulsory = sum(t.elements for t in scheme.problem.tensors) * scheme.problem.bytes_per_element
+    compulsory = sum(t.elements for t in scheme.problem.tensors) * access_of(scheme.problem).element_bytes
     return tuple(
         Moved(t.level, t.total, counted.get(t.level, simulated), t.level in counted, compulsory)
         for t, simulated in zip(predicted, simulate(scheme, machine, isa))

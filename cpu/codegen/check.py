@@ -68,7 +68,7 @@ def _check_stage(scheme: Scheme, stage: Stage) -> None:
     if (
         stage.tensor != output
         and not strips
-        and not (problem.weights_broadcast and stage.tensor == problem.vector.name)
+        and not (access_of(problem).weights_broadcast and stage.tensor == problem.vector.name)
     ):
         raise SchemeError(
             f"{stage}: on a CPU only the output is staged, in registers, and in panels the x of 1 x 1 convolutions of "

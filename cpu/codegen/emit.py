@@ -39,8 +39,8 @@ from tiling.loops.prefetch import LINE
 from tiling.loops.show import show
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
+from tiling.rewrite.weight_groups import packed_elements, packed_lanes
 from tiling.rewrite.winograd import Winograd
-from tiling.rewrite.words import packed_elements, packed_lanes
 from tiling.scheme import Scheme, Tile
 from tiling.text.shapes import canonical
 from tiling.text.symbol import symbol_of as problem_symbol
@@ -119,7 +119,9 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         problem=f"{problem.op} {canonical(problem)}",
         scheme=scheme.text,
         loops=show(dots).splitlines(),
-        microkernels=[describe(kernel, isa, inside.panel > 0 and dots.problem.weights_broadcast) for kernel in kernels],
+        microkernels=[
+            describe(kernel, isa, inside.panel > 0 and access_of(dots.problem).weights_broadcast) for kernel in kernels
+        ],
         isa=isa,
         threads=threads,
         dtype=", ".join(dict.fromkeys(elements_of(problem))),
@@ -179,8 +181,8 @@ def _lanes(problem: Problem, isa: Isa, inside: Inside, transposed: frozenset[int
     access = access_of(problem)
     if access.exchange_dim:
         size = problem.extents[access.exchange_dim]
-        return exchange_definitions(isa, size) + own_definitions(isa, inside.masked, problem.numbers_per_group, size)
-    own = own_definitions(isa, inside.masked, problem.numbers_per_group) if access.lanewise else []
+        return exchange_definitions(isa, size) + own_definitions(isa, inside.masked, problem.dot_group, size)
+    own = own_definitions(isa, inside.masked, problem.dot_group) if access.lanewise else []
     return own + (_transposition(isa, {*inside.transposed, *transposed}) if inside.transposed or transposed else [])
 
 

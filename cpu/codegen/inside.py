@@ -18,7 +18,7 @@ from tiling.bias import stored
 from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import Cursors, Kernel, Shape, buffers, walk
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
-from tiling.rewrite.words import packed_words
+from tiling.rewrite.weight_groups import packed_words
 from tiling.scheme import Scheme
 
 

@@ -12,7 +12,7 @@ from tiling.access import access_of
 from tiling.loops.language import Kernel
 from tiling.loops.lower import lower
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
-from tiling.rewrite.words import packed_words, words_of
+from tiling.rewrite.weight_groups import packed_words, weight_groups_of
 from tiling.scheme import Scheme
 
 
@@ -23,7 +23,7 @@ def pack_loops(scheme: Scheme) -> Kernel:
     exchanged = access_of(dots.problem).exchange_dim
     if exchanged:
         plain = exchange_lanes(plain, exchanged)
-    return packing(plain, pack_weights(plain, dots.problem, packed_words(scheme)), words_of(scheme))
+    return packing(plain, pack_weights(plain, dots.problem, packed_words(scheme)), weight_groups_of(scheme))
 
 
 def pack_lines(scheme: Scheme) -> list[str]:

@@ -140,7 +140,11 @@ class Printer:
 
     def statement(self, statement: Statement, arrays: Mapping[str, str]) -> list[str]:
         """The lines of one statement."""
-        match statement:
+        match statement:  # the commonest ones first
+            case Set(name, value):
+                return [f"{name} = {self.operand(value, arrays)};"]
+            case Do(invoke):
+                return [f"{self.operand(invoke, arrays)};"]
             case For():
                 return self.loop(statement, arrays)
             case If():
@@ -168,10 +172,6 @@ class Printer:
                 return [f"{self.vector} {name};"]
             case Let(name, value, changes):
                 return [f"{'' if changes else 'const '}{self.vector} {name} = {self.operand(value, arrays)};"]
-            case Set(name, value):
-                return [f"{name} = {self.operand(value, arrays)};"]
-            case Do(invoke):
-                return [f"{self.operand(invoke, arrays)};"]
             case Define(name, index):
                 return [f"const long {name} = {number(index)};"]
             case Decide(name, conditions):
@@ -236,6 +236,8 @@ class Printer:
         match operand:
             case Register(name):
                 return name
+            case Invoke(instruction, operands):
+                return instruction.text.format(**{name: self.operand(given, arrays) for name, given in operands})
             case Number(value):
                 return str(value)
             case Load(buffer, at):
@@ -251,12 +253,10 @@ class Printer:
             case Apply("add" | "mul" as function, (left, right)):  # sums of products, of scalars
                 sign = "+" if function == "add" else "*"
                 return f"{self.operand(left, arrays)} {sign} {self.operand(right, arrays)}"
-            case Invoke(instruction, operands):
-                return instruction.text.format(**{name: self.operand(given, arrays) for name, given in operands})
         raise TypeError(f"{type(operand).__name__} has no text in C: a pass has to lower it")
 
     def element(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:
-        """One element of an array; of a function's own array, a vector."""
+        """One element of an array. An element of an array that a function has for itself is a vector."""
         if self.buffers[arrays[buffer]].memory in ("registers", "stack"):
             return buffer + "".join(f"[{number(index)}]" for index in at[:-1])
         place = self.address(Address(buffer, at), arrays)
@@ -273,7 +273,7 @@ class Printer:
         return " + ".join([address.buffer, *(term for term in terms if term)])
 
     def stride(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:
-        """The bytes between two places of an array. Of the function's own arrays it is a row."""
+        """The bytes between two places of an array; those of a row in an array that a function has for itself."""
         if self.buffers[arrays[buffer]].memory == "stack":
             return f"sizeof *{buffer}"
         step = self.address(Address(buffer, at), arrays).removeprefix(f"{buffer} + ")
@@ -316,7 +316,7 @@ def local_strides(kernel: Kernel) -> list[str]:
 def _stride(buffer: Buffer, axis: int) -> str:
     """`X_h`, and `STEP_b_k` for E_b. An epilogue's array may have any name, so that E_b_k could be an array.
 
-    `PANEL_w` for a worker's own panel, of which panel_w is a pointer.
+    `PANEL_w` is a stride of the panel that a worker has for itself. panel_w is a pointer into it.
     """
     name = buffer.name.upper() if buffer.memory == "own" else buffer.name.replace("E_", "STEP_", 1)
     return f"{name}_{buffer.axes[axis]}"

@@ -18,10 +18,10 @@ from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition
 from tiling.loops.language import Kernel, buffers
 from tiling.loops.show import show
+from tiling.rewrite.weight_groups import packed_elements, packed_lanes
 from tiling.rewrite.winograd import LINE_FLOATS, Matrix, Winograd, transforms
 from tiling.rewrite.winograd_loops import product_function
 from tiling.rewrite.winograd_weights import lower_weights
-from tiling.rewrite.words import packed_elements, packed_lanes
 from tiling.scheme import SchemeError, Tile
 
 # What the buffers of a call hold.

@@ -5,7 +5,7 @@
         Y[(w + w_u) / 9 * 7 + (w + w_u) % 9]    ->       Y[7*line + w + w_u - 9*line]
           = acc[w_u]                                       = acc[w_u]
 
-Tiles compute all points of a plane (`tiling.flat_pixels`). What lies in the gaps between rows is no output.
+Tiles compute all flattened pixels of an image (`tiling.flat_pixels`). What lies in the gaps between rows is no output.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _tiles(body: Body, flat: FlatPixels) -> Body:
 
 
 def _of_tile(body: Body, first: Index, flat: FlatPixels) -> Body:
-    """The block with its nests of outputs bounded. first: the point of the plane that the tile begins with."""
+    """The block with its nests of outputs bounded. first: the point that the tile begins with."""
     found: list[Statement] = []
     for statement in body:
         loops, choice = _unnested(statement)
@@ -107,7 +107,7 @@ def _around(loops: tuple[For, ...], body: Body) -> Body:
 
 
 def _point(test: Condition, flat: FlatPixels) -> Index | None:
-    """The point of the plane that a test asks about; None for any other test."""
+    """The point that a test asks about; None for any other test."""
     for term, _ in test.index.terms if isinstance(test, Inside) else ():
         if isinstance(term, Part) and term.operation in ("/", "%") and term.right == constant(flat.pitch):
             return term.left

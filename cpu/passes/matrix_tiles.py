@@ -22,6 +22,7 @@ from math import prod
 from cpu.passes.unroll import decided
 from microkernels.tile.matrix import Registers, Run, registers_of, runs_of
 from microkernels.tile.matrix_instructions import MatrixInstructions
+from tiling.access import access_of
 from tiling.dtypes import LANE_BYTES
 from tiling.loops.index import ZERO, constant
 from tiling.loops.language import (
@@ -113,7 +114,7 @@ class _Tiler:
         arrays = {buffer.name: buffer for buffer in buffers(kernel)}
         self.arrays = {view: arrays[array] for view, array in function.views}
         (self.sums,) = [s.buffer for s in function.body if isinstance(s, Alloc)]
-        self.words = problem.bytes_per_element // LANE_BYTES
+        self.words = access_of(problem).element_bytes // LANE_BYTES
         loops = [s for s in walk(function.body) if isinstance(s, For) and s.kind == "unrolled"]
         self.extents = {loop.dim: len(_counts(loop)) for loop in loops if loop.dim in problem.row_dims}
         self.x, self.w = arrays.get(STRIP, arrays["X"]), arrays["W"]  # as tiles read them

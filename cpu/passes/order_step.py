@@ -77,6 +77,7 @@ class _Orderer:
         self.strides = {view: strides[array] for view, array in function.views}
         self.sources = {view: view for view, _ in function.views}
         self.known: dict[Invoke, Invoke] = {}
+        self.sums: dict[tuple[int, int], Load] = {}
         for pointer in (s for s in walk(function.body) if isinstance(s, View)):
             self.strides[pointer.name] = self.strides[pointer.address.buffer]
             self.sources[pointer.name] = self.sources[pointer.address.buffer]
@@ -154,13 +155,20 @@ class _Orderer:
         for n, alike in enumerate(sorted(uses.values(), key=lambda alike: self.place(alike[0].other, alike[0].vector))):
             name = f"{self.source(alike[0].other)}_{n}"
             block: list[Statement] = [Let(name, alike[0].other)]
+            x = Register(name)
             for product in alike:
-                at = (constant(product.row), constant(product.vector), LANE)
-                values = {"x": Register(name), "w": Register(names[id(product.held)]), "acc": Load(ACCUMULATORS, at)}
-                factors = tuple((key, values[key]) for key, _ in product.fma.operands)
-                block.append(Store(ACCUMULATORS, at, Invoke(product.fma.instruction, factors)))
+                acc = self.sum_of(product.row, product.vector)
+                values = {"x": x, "w": Register(names[id(product.held)]), "acc": acc}
+                factors = tuple([(key, values[key]) for key, _ in product.fma.operands])
+                block.append(Store(ACCUMULATORS, acc.at, Invoke(product.fma.instruction, factors)))
             found.append(Block("", tuple(block)))
         return tuple(found)
+
+    def sum_of(self, row: int, vector: int) -> Load:
+        """An accumulator; the same object for all products that are added to it."""
+        if (row, vector) not in self.sums:
+            self.sums[row, vector] = Load(ACCUMULATORS, (constant(row), constant(vector), LANE))
+        return self.sums[row, vector]
 
     def source(self, load: Invoke) -> str:
         """The array of a number, as the tile names it: `x`, also where a loop's pointer x_c is read."""
@@ -211,38 +219,87 @@ def _is_copy(statement: Statement) -> bool:
 def _products(step: Statement, known: dict[Invoke, Invoke]) -> Iterator[_Product]:
     """The multiplications of a step, one after the other. known: the one object of each load in the function."""
     placed: Placed = {}
-    for statement, at in _written_out(step, {}):
+    written: dict[int, _Written] = {}
+    for statement, at in _written_out(step):
+        found = written.get(id(statement))
+        if found is None:
+            found = written[id(statement)] = _Written.of(statement)
+        point = tuple([value for name, value in at.items() if name not in found.of_output])
+        other, held = (operand.placed(at, placed, known) for operand in (found.other, found.held))
+        yield _Product(point, _offset(found.row, at), _offset(found.vector, at), other, held, found.fma)
+
+
+class _Operand(NamedTuple):
+    """An operand of an instruction in a loop, with the indices that tell its uses apart."""
+
+    operand: Invoke
+    indices: tuple[Index, ...]
+
+    @classmethod
+    def of(cls, operand: Operand) -> _Operand:
+        assert isinstance(operand, Invoke)
+        return cls(operand, tuple(_indices(operand)))
+
+    def placed(self, at: Mapping[str, int], placed: Placed, known: dict[Invoke, Invoke]) -> Invoke:
+        """The operand where unrolled loops have these values. placed: those that are there already. known: their
+        objects.
+        """
+        key = id(self.operand), tuple([_offset(index, at) for index in self.indices])
+        if key not in placed:
+            found = with_operands(self.operand, lambda part: _placed(part, at))
+            placed[key] = known.setdefault(found, found)
+        return placed[key]
+
+
+class _Written(NamedTuple):
+    """The one statement of a step in its loops: the sum that it adds to, the names that move it, and its operands."""
+
+    row: Index
+    vector: Index
+    of_output: frozenset[str]
+    other: _Operand
+    held: _Operand
+    fma: Invoke
+
+    @classmethod
+    def of(cls, statement: Statement) -> _Written:
         assert isinstance(statement, Store) and isinstance(statement.value, Invoke)
         row, vector, _ = statement.at
-        of_output = {*row.names(), *vector.names()}
-        point = tuple(value for name, value in at.items() if name not in of_output)
-        other, held = (_place(dict(statement.value.operands)[name], at, placed, known) for name in "xw")
-        yield _Product(point, _at(row, at).offset, _at(vector, at).offset, other, held, statement.value)
+        operands = dict(statement.value.operands)
+        of_output = frozenset((*row.names(), *vector.names()))
+        return cls(row, vector, of_output, _Operand.of(operands["x"]), _Operand.of(operands["w"]), statement.value)
 
 
 def _copies(copy: Statement, known: dict[Invoke, Invoke]) -> Iterator[Invoke]:
-    """The stores of a copy, one after the other. known: as of `_products`."""
+    """The stores of a copy, one after the other. known: the one object of each load in the function."""
     placed: Placed = {}
-    for statement, at in _written_out(copy, {}):
+    for statement, at in _written_out(copy):
         assert isinstance(statement, Do)
         operands = dict(statement.invoke.operands)
         where = _address(statement.invoke)
         place = Address(where.buffer, tuple(_at(index, at) for index in where.at))
-        yield Invoke(statement.invoke.instruction, (("p", place), ("v", _place(operands["v"], at, placed, known))))
+        vector = _Operand.of(operands["v"]).placed(at, placed, known)
+        yield Invoke(statement.invoke.instruction, (("p", place), ("v", vector)))
 
 
-def _written_out(statement: Statement, at: Mapping[str, int]) -> Iterator[tuple[Statement, Mapping[str, int]]]:
-    """The statements inside unrolled loops, one after the other, with the values of these loops; `at` those outside."""
-    if isinstance(statement, For):
-        for value in range(statement.start.offset, statement.stop.offset, statement.step):
-            for inner in statement.body:
-                yield from _written_out(inner, {**at, statement.name: value})
-    elif isinstance(statement, If):
-        tests = (Inside(_at(c.index, at), c.low, c.high) for c in statement.conditions if isinstance(c, Inside))
-        for inner in statement.body if all(decided(test) is True for test in tests) else statement.otherwise:
-            yield from _written_out(inner, at)
-    else:
-        yield statement, at
+def _written_out(statement: Statement) -> list[tuple[Statement, Mapping[str, int]]]:
+    """The statements inside unrolled loops, one after the other, with the values of these loops."""
+    found: list[tuple[Statement, Mapping[str, int]]] = []
+
+    def write(body: Body, at: Mapping[str, int]) -> None:
+        for statement in body:
+            if isinstance(statement, For):
+                for value in range(statement.start.offset, statement.stop.offset, statement.step):
+                    write(statement.body, {**at, statement.name: value})
+            elif isinstance(statement, If):
+                tests = [Inside(_at(c.index, at), c.low, c.high) for c in statement.conditions if isinstance(c, Inside)]
+                holds = all(decided(test) is True for test in tests)
+                write(statement.body if holds else statement.otherwise, at)
+            else:
+                found.append((statement, at))
+
+    write((statement,), {})
+    return found
 
 
 def _at(index: Index, at: Mapping[str, int]) -> Index:
@@ -252,17 +309,11 @@ def _at(index: Index, at: Mapping[str, int]) -> Index:
 
 def _offset(index: Index, at: Mapping[str, int]) -> int:
     """The number in an index where unrolled loops have these values."""
-    return index.offset + sum([c * at[term] for term, c in index.terms if term in at])
-
-
-def _place(operand: Operand, at: Mapping[str, int], placed: Placed, known: dict[Invoke, Invoke]) -> Invoke:
-    """An operand where unrolled loops have these values. placed: those that are there already. known: their objects."""
-    assert isinstance(operand, Invoke)
-    key = id(operand), tuple([_offset(index, at) for index in _indices(operand)])
-    if key not in placed:
-        found = with_operands(operand, lambda part: _placed(part, at))
-        placed[key] = known.setdefault(found, found)
-    return placed[key]
+    offset = index.offset
+    for term, coefficient in index.terms:
+        if term in at:
+            offset += coefficient * at[term]
+    return offset
 
 
 def _indices(invoke: Invoke) -> list[Index]:

@@ -13,15 +13,31 @@ from __future__ import annotations
 from dataclasses import replace
 
 from microkernels.tile.instructions import Instructions
-from tiling.loops.language import Address, Body, Do, Invoke, Kernel, Let, Register, Set, Statement, with_blocks
+from tiling.loops.language import (
+    Address,
+    Body,
+    Do,
+    Function,
+    Invoke,
+    Kernel,
+    Let,
+    Register,
+    Set,
+    Statement,
+    with_blocks,
+)
 
 BIAS = "e_"  # views of an epilogue's arrays
 
 
 def own_registers(kernel: Kernel, instructions: Instructions) -> Kernel:
     """The kernel with such accumulators owned."""
-    functions = tuple(replace(f, body=_owned(f.body, instructions)) for f in kernel.functions)
+    functions = tuple(replace(f, body=_owned(f.body, instructions)) if _reads_bias(f) else f for f in kernel.functions)
     return replace(kernel, functions=functions)
+
+
+def _reads_bias(function: Function) -> bool:
+    return any(view.startswith(BIAS) for view, _ in function.views)
 
 
 def _owned(body: Body, instructions: Instructions) -> Body:

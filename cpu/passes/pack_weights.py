@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+from tiling.access import access_of
 from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.language import (
     PACKED,
@@ -75,7 +76,9 @@ class _Packer:
         """The same number in the packed copy."""
         problem = self.problem
         # The groups of a grouped convolution follow each other, each with all its panels.
-        axis, index = next((a, i) for a, i in enumerate(problem.packed.indices) if i.coefficient(problem.panel_dim))
+        axis, index = next(
+            (a, i) for a, i in enumerate(problem.packed.indices) if i.coefficient(access_of(problem).panel_dim)
+        )
         column, groups = load.at[axis], ZERO
         for dim in problem.looped_dims:
             group = next((variable(loop.name) for loop in reversed(around) if loop.dim == dim), ZERO)

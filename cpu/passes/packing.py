@@ -9,8 +9,8 @@
 Every product reads a weight at one place before the pass and at another after it. So the same loops, without those
 that move neither place, copy every weight to its place. Loops over panels stand outside, so memory is written in order.
 
-Where a weight is a word of narrow numbers, each of its numbers is copied, and zeros fill the words
-(`tiling.rewrite.words`):
+Where a weight is a dot group of narrow numbers, each of its numbers is copied, and zeros fill the groups
+(`tiling.rewrite.weight_groups`):
 
     packed[16*k + lane] = W[n + lane, k]         for number in 0..2:
                                          ->        if 2*k + number < 59: packed[32*k + 2*lane + number] = W[…]
@@ -27,7 +27,7 @@ from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import PACKED as PACKED_AXES
 from tiling.loops.language import Body, Buffer, For, If, Inside, Kernel, Load, Number, Statement, Store, inside
 from tiling.loops.rewrite import parts_of
-from tiling.rewrite.words import Words
+from tiling.rewrite.weight_groups import WeightGroups
 
 PACKED = "packed"
 
@@ -41,17 +41,17 @@ class _Read:
     tests: tuple[Inside, ...]
 
 
-def packing(before: Kernel, after: Kernel, words: Words) -> Kernel:
+def packing(before: Kernel, after: Kernel, groups: WeightGroups) -> Kernel:
     """The kernel that packs: arrays W and `packed`, both of numbers.
 
-    before, after: a kernel without and with packed weights. words: what each of its weights holds.
+    before, after: a kernel without and with packed weights. groups: what each of its weights holds.
     """
     summed, reads = _summed(before), zip(_reads(before.body), _reads(after.body), strict=True)
-    nests = (_nest(read, there, summed, words) for read, there in reads)
+    nests = (_nest(read, there, summed, groups) for read, there in reads)
     (lanes,) = next(b.shape for b in after.arrays if b.name == WEIGHTS)
-    packed = Buffer(PACKED, (lanes * words.numbers,), PACKED_AXES, words.weights.dtype)
+    packed = Buffer(PACKED, (lanes * groups.numbers,), PACKED_AXES, groups.weights.dtype)
     # The branches of a λ over rows read the same panels.
-    return Kernel((words.weights, packed), tuple(dict.fromkeys(nests)))
+    return Kernel((groups.weights, packed), tuple(dict.fromkeys(nests)))
 
 
 def _reads(body: Body, loops: tuple[For, ...] = (), tests: tuple[Inside, ...] = ()) -> Iterator[_Read]:
@@ -84,7 +84,7 @@ def _stores(body: Body) -> Iterator[Store]:
             yield from _stores(block)
 
 
-def _nest(read: _Read, there: _Read, summed: frozenset[str], words: Words) -> Statement:
+def _nest(read: _Read, there: _Read, summed: frozenset[str], groups: WeightGroups) -> Statement:
     """The loops that copy the weights of one product."""
     names = {name for index in (*read.load.at, *there.load.at) for name in index.names()}
     loops: list[For] = []
@@ -96,11 +96,11 @@ def _nest(read: _Read, there: _Read, summed: frozenset[str], words: Words) -> St
     moving = {name for index in read.load.at for name in index.names()}
     on_lane = (test for test in read.tests if test.index.coefficient("lane"))
     beyond = tuple(test for test in on_lane if moving.issuperset(test.index.names()))
-    numbers = [For("number", ZERO, constant(words.numbers), 1, ())] if words.numbers > 1 else []
+    numbers = [For("number", ZERO, constant(groups.numbers), 1, ())] if groups.numbers > 1 else []
     number = variable("number") if numbers else ZERO
     (lane,) = there.load.at
-    place = (lane * words.numbers + number,)
-    source, held = words.element(read.load.at, number)
+    place = (lane * groups.numbers + number,)
+    source, held = groups.element(read.load.at, number)
     tests = beyond + held
     copied = Store(PACKED, place, Load(WEIGHTS, source))
     body: Body = (If(tests, (copied,), (Store(PACKED, place, Number(0)),)) if tests else copied,)

@@ -42,7 +42,7 @@ from tiling.loops.language import (
     walk,
     with_blocks,
 )
-from tiling.loops.lower import FIRST, in_words, position, shape_of, words_per_block
+from tiling.loops.lower import FIRST, in_words, position, shape_of, words_per_group
 from tiling.loops.prefetch import (
     LINE,
     PREFETCH_DISTANCE,
@@ -279,7 +279,7 @@ class _Prefetcher:
             outside = _positions(plan.tile.outer[: plan.tile.outer.index(inner)])
             at = at.replaced({position(inner): outside.get(inner.dim, ZERO) + inner.start})
         if not _is_written(piece.loop):  # its position is a number: a branch of a λ, which is over panels
-            words = words_per_block(self.problem, self.problem.packed) or 1
+            words = words_per_group(self.problem, self.problem.packed) or 1
             return (at + piece.loop.step * self.problem.reduction_length * words,)
         name = position(piece.loop)
         return (at.replaced({name: variable(name) + piece.loop.step}),)

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
+from tiling.access import access_of
 from tiling.loops import nest
 from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.language import (
@@ -130,7 +131,9 @@ class _Stager:
 
     def row(self, tile: Block) -> Index:
         """The first row of a tile."""
-        axis = next(a for a, i in enumerate(self.problem.output.indices) if i.coefficient(self.problem.panel_dim))
+        axis = next(
+            a for a, i in enumerate(self.problem.output.indices) if i.coefficient(access_of(self.problem).panel_dim)
+        )
         store = next(place for place in places(tile.body) if isinstance(place, Store) and place.buffer == "Y")
         return store.at[axis].replaced(dict.fromkeys(_inner(tile), ZERO))
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tiling.loops.index import Index, constant
-from tiling.loops.language import Body, Condition, For, If, Inside, Kernel, Statement, with_blocks
+from tiling.loops.language import WITH_BLOCKS, Body, Condition, For, If, Inside, Kernel, Statement, with_blocks
 from tiling.loops.rewrite import is_idle, open_conditions, with_own_indices
 
 
@@ -26,7 +26,9 @@ def unrolled(body: Body, at: Mapping[str, Index]) -> Body:
     for statement in body:
         if at:
             statement = with_own_indices(statement, lambda index: index.replaced(at))
-        if isinstance(statement, For) and statement.kind == "unrolled":
+        if not isinstance(statement, WITH_BLOCKS):
+            found.append(statement)
+        elif isinstance(statement, For) and statement.kind == "unrolled":
             for value in range(statement.start.offset, statement.stop.offset, statement.step):
                 found += unrolled(statement.body, {**at, statement.name: constant(value)})
         elif isinstance(statement, If):

@@ -63,7 +63,7 @@ def benchmark_scheme(kernel: Microkernel, l1_bytes: int) -> Scheme:
     unrolled = [Unroll(dim, extent) for dim, extent in (*kernel.rows, *kernel.unrolled)]
     if kernel.vectors > 1:
         unrolled.append(Unroll(problem.vector_dim, kernel.vectors))
-    dot = [DotGroup("c", MATRIX_ROW_BYTES // problem.bytes_per_element)] if matrix else []
+    dot = [DotGroup("c", MATRIX_ROW_BYTES // DTYPE_BYTES[problem.dtype])] if matrix else []
     return Scheme(
         problem,
         (

@@ -203,7 +203,7 @@ class Predictor:
         The first visit to a panel packs it. Vectors of V bytes begin at multiples of g where planes do, so a share
         (V - g) / L of them crosses from one line of L bytes to the next.
         """
-        if not self.problem.weights_broadcast:
+        if not access_of(self.problem).weights_broadcast:
             return 0.0
         costs, x = self.costs, self.problem.vector
         line, size = self.machine.caches[0].line, self.access.bytes_of(x)

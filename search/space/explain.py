@@ -61,7 +61,7 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
         text += f" ({prediction.copy / prediction.seconds:.0%} of the time)"
     if points_of(chosen.scheme):
         text += "; tiles run on over the ends of an image's rows"
-    if problem.weights_broadcast and Stage(problem.vector.name) in chosen.scheme.specifiers:
+    if access_of(problem).weights_broadcast and Stage(problem.vector.name) in chosen.scheme.specifiers:
         text += f"; {problem.vector.name} is packed on the way, for the tiles that read it again"
     sizes = whole(problem)
     for moved in prediction.traffic:

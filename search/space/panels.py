@@ -17,7 +17,7 @@ def with_panels(scheme: Scheme, largest: float) -> tuple[Scheme, ...]:
     There is none where the scheme does not read vectors of x in place.
     """
     problem = scheme.problem
-    if not problem.weights_broadcast:
+    if not access_of(problem).weights_broadcast:
         return ()
     specifiers, found = scheme.specifiers, []
     for place, specifier in enumerate(specifiers[: scheme.accumulators_at]):

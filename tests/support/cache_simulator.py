@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import product
 
+from tiling.access import access_of
 from tiling.loops.nest import Loop, Register, Staged, lower
 from tiling.machine import CacheLevel
 from tiling.problem import Problem
@@ -80,7 +81,7 @@ def _register(node) -> Register:
 
 def _inputs(register: Register, start, problem: Problem, bases, packed) -> Iterator[tuple[str, int]]:
     extents, lanes = register.extents, register.lanes
-    size = problem.bytes_per_element
+    size = access_of(problem).element_bytes
     for taps in product(*(range(extents[d]) for d in problem.reductions)):
         at = {**start, **{d: start[d] + t for d, t in zip(problem.reductions, taps)}}
         for vector in range(extents[problem.vector_dim] // lanes):
@@ -102,7 +103,7 @@ def _outputs(register: Register, start, problem: Problem, bases) -> Iterator[tup
             point = {**start, **{d: start[d] + i for d, i in zip(problem.row_dims, rows)}}
             point[dim] = start[dim] + vector
             address = _address(problem.output, point)
-            yield problem.output.name, bases[problem.output.name] + address * problem.bytes_per_element
+            yield problem.output.name, bases[problem.output.name] + address * access_of(problem).element_bytes
 
 
 def _address(tensor: Tensor, point) -> int | None:

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from tiling.flat_pixels import in_whole_planes, passes_gaps
+from tiling.flat_pixels import passes_gaps, without_strips
 from tiling.loops.index import Index
 from tiling.loops.interpret import NUMPY, interpret
 from tiling.loops.language import Body, Buffer, Function, Inside, Kernel, Statement, walk
@@ -69,7 +69,7 @@ def result(kernel: Kernel, arrays: Arrays, **flags: bool) -> np.ndarray:
 
 def sums(problem: Problem, given: Arrays) -> np.ndarray:
     """Y by the definition, without its epilogue: each point of all dims, straight from the problem's indices."""
-    problem = in_whole_planes(problem)
+    problem = without_strips(problem)
     at = dict(zip(problem.extents, np.indices(tuple(problem.extents.values()))))
 
     def places(tensor) -> list[np.ndarray]:

@@ -3,6 +3,7 @@
 from math import prod
 
 from microkernels.scores.catalog import Catalog
+from tiling.access import access_of
 from tiling.loops.nest import Loop, Register, lower
 from tiling.machine import CacheLevel, Machine
 from tiling.operators import conv2d
@@ -68,7 +69,10 @@ def check_scheme(scheme, lanes):
     padded = {**problem.extents, problem.vector_dim: -(-problem.extents[problem.vector_dim] // lanes) * lanes}
     assert points_covered(lower(scheme)) == prod(padded.values())
     stages = [s.tensor for s in scheme.specifiers if isinstance(s, Stage)]
-    assert stages[-1] == problem.output.name and stages[:-1] in ([], [problem.vector.name] * problem.weights_broadcast)
+    assert stages[-1] == problem.output.name and stages[:-1] in (
+        [],
+        [problem.vector.name] * access_of(problem).weights_broadcast,
+    )
     inside = [s for s in scheme.specifiers[scheme.accumulators_at :] if isinstance(s, Tile)]
     assert all(s.dim in problem.reductions for s in inside)
     assert all(s.trips > 1 for s in scheme.specifiers if isinstance(s, Tile))

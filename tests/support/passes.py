@@ -21,7 +21,7 @@ from tests.support import random_cases
 from tests.support.loops import Arrays, of_numbers, result, statements
 from tiling.access import access_of
 from tiling.dtypes import OUTPUT_DTYPES
-from tiling.flat_pixels import in_whole_planes
+from tiling.flat_pixels import without_strips
 from tiling.loops.functions import FUNCTIONS
 from tiling.loops.interpret import NUMPY, interpret
 from tiling.loops.language import Body, Buffer, Do, For, If, Inside, Invoke, Kernel, Let, Load, Set, Store, inside
@@ -30,7 +30,7 @@ from tiling.operators import conv2d
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.laid_out import lower_points
-from tiling.rewrite.words import packed_elements
+from tiling.rewrite.weight_groups import packed_elements
 from tiling.scheme import Scheme
 from tiling.text.notation import parse
 
@@ -72,7 +72,7 @@ class Small:
         words = self.scheme.problem
         if not words.flat_pixels or not words.flat_pixels.strip:
             return None
-        loops = lower_points(self.given.problem, in_whole_planes(words))
+        loops = lower_points(self.given.problem, without_strips(words))
         x, points = loops.arrays
         numbers = np.random.default_rng(seed).integers(-4, 5, (*x.shape, 1))
         copied = {"X": of_numbers(numbers, x), points.name: np.zeros(points.shape, NUMPY[points.dtype])}
@@ -116,7 +116,7 @@ def small_blocks(random: Random) -> Small:
         problem = random_cases.followed(random, problem)
         scheme = random_cases.scheme(random, problem, isa)
         dots = scheme_in_dot_groups(scheme)
-        words, flat = dots.problem.bytes_per_element // 4, dots.problem.flat_pixels
+        words, flat = access_of(dots.problem).element_bytes // 4, dots.problem.flat_pixels
         if (pixels == "points" and not flat) or (pixels == "strips" and not (flat and flat.strip)):
             continue
         if is_blocked(scheme) and products_of(dots.problem, isa) * words <= 4 * MOST_PRODUCTS:

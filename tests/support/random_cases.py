@@ -197,7 +197,7 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
     unrolled += steps
     random.shuffle(unrolled)
     stage = Stage(problem.output.name)
-    if problem.weights_broadcast and random.random() < 0.5:
+    if access_of(problem).weights_broadcast and random.random() < 0.5:
         loops = _staged(random, problem, loops)
     found = Scheme(problem, (*cores, *loops, stage, *inside, *unrolled, Vector(problem.vector_dim, isa.lanes)))
     if access_of(problem).by_matrix and not all(_fits(tile, problem, isa) for tile in found.tiles):
@@ -240,7 +240,7 @@ def _dot(random: Random, problem: Problem, isa: Isa) -> DotGroup | None:
 
 
 def _points(random: Random, problem: Problem, dot: DotGroup | None) -> int:
-    """How many points of a plane are computed where the pixels of an image are one dim, a few too many now and then;
+    """How many flattened pixels are computed where the pixels of an image are one dim, a few too many now and then;
     0 where they are not.
     """
     blocked = dot is not None and dot.dim == access_of(problem).dot_dim and dot.points > numbers_per_lane(problem)

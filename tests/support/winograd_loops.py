@@ -13,9 +13,9 @@ from tiling.loops.interpret import interpret
 from tiling.loops.language import Body, Kernel, Load, Operand, Statement, Store, with_blocks
 from tiling.loops.lower import lower
 from tiling.loops.rewrite import with_values
+from tiling.rewrite.weight_groups import packed_lanes
 from tiling.rewrite.winograd import Winograd, transforms
 from tiling.rewrite.winograd_loops import product_function
-from tiling.rewrite.words import packed_lanes
 
 
 def run(winograd: Winograd, kernel: Kernel, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:

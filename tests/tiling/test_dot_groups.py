@@ -89,7 +89,7 @@ def test_words_are_what_register_tiles_and_caches_see():
     problem = conv2d(c=10, h=4, w=4, k=6, r=3, s=3, groups=2, dtype="int8")
     words = in_dot_groups(problem)
     assert words.extents["c"] == 2 and words.broadcast.shape == (1, 4, 4, 4) and words.vector.shape == (6, 2, 3, 3)
-    assert words.broadcast.stride("g") == 2 and words.bytes_per_element == 4 and in_dot_groups(words) is words
+    assert words.broadcast.stride("g") == 2 and access_of(words).element_bytes == 4 and in_dot_groups(words) is words
     scheme = parse(problem, "R(g) R(h) R(w) S(y) T(c,2) T(r,3) T(s,3) D(c,4) V(k,16)")
     assert (
         parse(problem, scheme.text) == scheme
@@ -129,15 +129,19 @@ def test_words_run_along_windows_where_that_pays(extents, dtype, dims):
 def test_words_of_one_number_where_every_channel_is_by_itself(dtype, numbers):
     problem = conv2d(c=21, h=9, w=9, k=21, r=3, s=3, groups=21, padding=1, dtype=dtype)
     words = in_dot_groups(problem)
-    assert words.dtype == f"{dtype}x1" and words.broadcast == problem.broadcast and words.extents == problem.extents
+    assert (
+        (words.dtype, words.dot_group) == (dtype, 1)
+        and words.broadcast == problem.broadcast
+        and words.extents == problem.extents
+    )
     assert access_of(words).bytes_of(words.broadcast) == 4 // numbers and access_of(words).bytes_of(words.vector) == 4
     scheme = parse(problem, "R(c) T(h,9) S(y) U(r,3) U(s,3) U(w,9) V(c,16)")
     assert scheme_from_dot_groups(problem, scheme_in_dot_groups(scheme)) == scheme and not copies(scheme)
     with pytest.raises(SchemeError, match="lies side by side in x, which c does not"):
         parse(problem, f"T(h,9) S(y) R(c) U(r,3) U(s,3) U(w,9) D(c,{numbers}) V(c,16)")
-    turned = in_dot_groups(in_layout(problem, "nchw"))
-    whole = -(-21 // numbers) * numbers  # a turned x is copied by words
-    assert turned.broadcast.shape == (1, 9, 9, whole) and turned.extents == problem.extents
+    transposed = in_dot_groups(in_layout(problem, "nchw"))
+    whole = -(-21 // numbers) * numbers  # a transposed x is copied by words
+    assert transposed.broadcast.shape == (1, 9, 9, whole) and transposed.extents == problem.extents
 
 
 @pytest.mark.parametrize("dtype, size, words", [("bf16", 2, 1), ("bf16", 8, 4), ("int8", 2, 1), ("int8", 8, 2)])
@@ -145,7 +149,11 @@ def test_words_of_groups_side_by_side(dtype, size, words):
     problem = conv2d(c=48, h=4, w=4, k=48, groups=48 // size, r=3, s=3, padding=1, dtype=dtype)
     beside = beside_each_other(problem, 16)
     found, numbers = in_dot_groups(beside), {"bf16": 2, "int8": 4}[dtype]
-    assert beside.op == "grouped2d" and found.dtype == f"{dtype}x{numbers}" and found.broadcast == beside.broadcast
+    assert (
+        beside.op == "grouped2d"
+        and (found.dtype, found.dot_group) == (dtype, numbers)
+        and found.broadcast == beside.broadcast
+    )
     assert found.extents["c"] == words and access_of(found).bytes_of(found.broadcast) == 4 // numbers
     # The search asks the ranking that has its tiles.
     tile = microkernel_of(found, dict.fromkeys(found.extents, 1) | {"w": 7, "c": words}, ISA[dtype])

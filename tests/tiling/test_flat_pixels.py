@@ -1,4 +1,4 @@
-"""Schemes that take the pixels of an image as one dim, hw: the planes of their points, what is refused and why, and
+"""Schemes that take the pixels of an image as one dim, hw: their points, what is refused and why, and
 where a search looks for them.
 """
 
@@ -13,9 +13,9 @@ from microkernels.scores.catalog import Catalog
 from microkernels.tile.isa import isa_named
 from search.space.layouts import layouts
 from search.space.space import candidates
+from tests.support.flat_pixel_cases import CASES, scheme_of
 from tests.support.matrix_cases import ISA, NUMBERS
 from tests.support.model_cases import MACHINE
-from tests.support.plane_cases import CASES, scheme_of
 from tiling.epilogue import fused
 from tiling.flat_pixels import flat_pixels_of
 from tiling.operators import conv2d, matmul

@@ -21,7 +21,7 @@ from tiling.loops.language import Call, For
 from tiling.loops.language import walk as walked
 from tiling.operators import conv2d
 from tiling.rewrite.winograd import Winograd, transforms
-from tiling.rewrite.winograd_loops import lower_around, planes
+from tiling.rewrite.winograd_loops import lower_around, point_strides
 from tiling.rewrite.winograd_weights import lower_weights
 from tiling.text.notation import parse
 
@@ -96,4 +96,4 @@ def test_only_tiles_beyond_the_image_have_functions_of_their_own():
 
 def test_points_lie_an_odd_number_of_lines_apart():
     winograd = parse(SMALL, text_of(SMALL, 2, 4, 1, 4))
-    assert all(floats % 16 == 0 and floats // 16 % 2 == 1 for floats in planes(winograd))
+    assert all(floats % 16 == 0 and floats // 16 % 2 == 1 for floats in point_strides(winograd))

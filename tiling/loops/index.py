@@ -156,13 +156,15 @@ class Index:
 
 def constant(value: int) -> Index:
     """The index that is a number."""
-    return Index((), value)
+    return _SMALL[value] if 0 <= value < len(_SMALL) else Index((), value)
 
 
 def variable(name: str) -> Index:
     """The index that is a variable."""
     return Index(((name, 1),))
 
+
+_SMALL = tuple(Index((), value) for value in range(64))  # most numbers in a kernel are among these
 
 ZERO, LANE = constant(0), variable("lane")  # `lane` counts the lanes of a vector
 

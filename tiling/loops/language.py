@@ -78,7 +78,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A place in a buffer, as an operand of an instruction, a view, or a prefetch."""
+    """A place in a buffer: what an instruction, a view or a prefetch gets."""
 
     buffer: str
     at: tuple[Index, ...]
@@ -288,9 +288,9 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """A name for a value until the end of the block. Where `changes`, `Set` may give it another; None: the first.
+    """A name for a value until the end of the block. Where it `changes`, a `Set` may give it another value.
 
-    dtype: that of the value, "" where all registers of the kernel have one.
+    value: None where a `Set` gives it the first one. dtype: that of the value; "" where all registers have the same.
     """
 
     name: str
@@ -506,6 +506,9 @@ class Kernel:
 # --- walking ----------------------------------------------------------------------------------------------------------
 
 
+WITH_BLOCKS = (For, If, Block, Stage, Team)  # the statements that have other ones inside
+
+
 def inside(statement: Statement) -> Iterator[Body]:
     """The blocks directly inside a statement."""
     if isinstance(statement, (For, Block, Stage, Team)):
@@ -517,7 +520,7 @@ def inside(statement: Statement) -> Iterator[Body]:
 
 def with_blocks(statement: Statement, change: Callable[[Body], Body]) -> Statement:
     """The statement with `change` applied to the blocks directly inside it. One without blocks is returned as it is."""
-    if not isinstance(statement, (For, If, Block, Stage, Team)):
+    if not isinstance(statement, WITH_BLOCKS):
         return statement
     # Written out: `dataclasses.replace` takes ten times as long, and passes do little else.
     if isinstance(statement, For):
@@ -539,7 +542,7 @@ def walk(body: Body) -> Iterator[Statement]:
         yield statement
         if isinstance(statement, If):
             rest += reversed(statement.otherwise)
-        if isinstance(statement, (For, If, Block, Stage, Team)):
+        if isinstance(statement, WITH_BLOCKS):
             rest += reversed(statement.body)
 
 

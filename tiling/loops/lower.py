@@ -26,7 +26,7 @@ from math import prod
 from tiling.access import access_of
 from tiling.bias import bias_of, stored
 from tiling.dtypes import LANE_BYTES
-from tiling.flat_pixels import in_whole_planes, passes_gaps
+from tiling.flat_pixels import passes_gaps, without_strips
 from tiling.loops import nest
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
@@ -59,14 +59,14 @@ from tiling.value import Number as Constant
 from tiling.value import Value as EpilogueValue
 
 ACCUMULATORS = "acc"
-WORD = "word"  # counts the words of a block
+WORD = "word"  # counts the words of a dot group that is longer than a lane
 FIRST, LAST = "first", "last"  # flags: this pass over a tile's outputs is the first, the last
 
 
 @lru_cache(maxsize=1)  # the loops that pack the weights begin with those of the kernel
 def lower(scheme: Scheme) -> Kernel:
     """The kernel of a scheme as plain loops. It says what is computed and in which order, for any machine."""
-    scheme = replace(scheme, problem=in_whole_planes(scheme.problem))
+    scheme = replace(scheme, problem=without_strips(scheme.problem))
     problem = scheme.problem
     nodes = nest.lower(scheme)
     whole = {dim: Along(dim, ZERO, covered(scheme, dim)) for dim in scheme.extents}
@@ -75,7 +75,7 @@ def lower(scheme: Scheme) -> Kernel:
 
 def arrays(problem: Problem) -> tuple[Buffer, ...]:
     """The arrays of a kernel by the names that they have in C, in the order of its arguments."""
-    problem = in_whole_planes(problem)
+    problem = without_strips(problem)
     named = list(zip("XWY", problem.tensors))
     named += [(f"E_{array.name}", array) for array in problem.epilogue_arrays]
     return tuple(
@@ -84,20 +84,21 @@ def arrays(problem: Problem) -> tuple[Buffer, ...]:
     )
 
 
-def words_per_block(problem: Problem, tensor: Tensor) -> int:
-    """The words of 32 bits that an element of an input has, where an element is a block for matrix instructions; 0
+def words_per_group(problem: Problem, tensor: Tensor) -> int:
+    """The words of 32 bits of an element of an input, where that is a dot group of matrix instructions; 0
     where it is one number or word.
     """
     is_input = tensor.role in ("broadcast", "vector")
-    return problem.bytes_per_element // LANE_BYTES if is_input and access_of(problem).by_matrix else 0
+    access = access_of(problem)
+    return access.element_bytes // LANE_BYTES if is_input and access.by_matrix else 0
 
 
 def shape_of(problem: Problem, tensor: Tensor) -> tuple[int, ...]:
-    """The extents of a tensor's axes in the loops. The words of a block are an axis of their own."""
-    if not words_per_block(problem, tensor):
+    """The extents of a tensor's axes in the loops. The words of a dot group are an axis of their own."""
+    if not words_per_group(problem, tensor):
         return tensor.shape
     if not tensor.reach:
-        return (*tensor.shape, words_per_block(problem, tensor))
+        return (*tensor.shape, words_per_group(problem, tensor))
     # Blocks that overlap run on over the next columns, so a row is one axis.
     *lines, columns, pixel = tensor.shape
     return (*lines, columns * pixel)
@@ -112,24 +113,25 @@ def covered(scheme: Scheme, dims: str) -> int:
 def dtype_of(problem: Problem, tensor: Tensor) -> str:
     """The dtype of a tensor's elements."""
     # An x that is read by vectors keeps its narrow numbers in memory.
-    number, _, words = problem.dtype.partition("x")
-    in_block = words_per_block(problem, tensor)
-    word = f"{number}x{problem.numbers_per_group // in_block}" if in_block else ""
-    x = {"int8": "u8"}.get(number, number) if words and access_of(problem).lanewise else problem.dtype
-    return word or {"output": problem.output_dtype, "epilogue": "f32", "broadcast": x}.get(tensor.role, problem.dtype)
+    if tensor.role in ("output", "epilogue"):
+        return problem.output_dtype if tensor.role == "output" else "f32"
+    number, numbers, lanewise = problem.dtype, problem.dot_group, access_of(problem).lanewise
+    if tensor.role == "broadcast" and numbers and lanewise:
+        return {"int8": "u8"}.get(number, number)
+    return f"{number}x{numbers // (words_per_group(problem, tensor) or 1)}" if numbers else number
 
 
 def axes_of(problem: Problem, tensor: Tensor) -> tuple[str, ...]:
     """A name for each axis: the first dim that moves along it, such as h for `h + r - 1`."""
     axes = [index.terms[0][0] if index.terms else f"axis{axis}" for axis, index in enumerate(tensor.indices)]
-    if words_per_block(problem, tensor):
+    if words_per_group(problem, tensor):
         axes = [*(axes[:-2] if tensor.reach else axes), WORD]
     return tuple(axes)
 
 
 def in_words(problem: Problem, tensor: Tensor, at: tuple[Index, ...], word: Index) -> tuple[Index, ...]:
-    """The place of a word of the element `at` of a tensor; the element itself where it is no block."""
-    if not words_per_block(problem, tensor):
+    """The place of a word of the element `at` of a tensor. An element without words keeps its place."""
+    if not words_per_group(problem, tensor):
         return at
     if not tensor.reach:
         return (*at, word)
@@ -301,8 +303,8 @@ class _Tile:
 
     @property
     def words(self) -> int:
-        """The words of a block, 0 where products are not of blocks."""
-        return words_per_block(self.problem, self.problem.broadcast)
+        """The words of a dot group, 0 where it fills a lane or a product is of single numbers."""
+        return words_per_group(self.problem, self.problem.broadcast)
 
     def _each_output(self, body: Body, words: int = 0) -> Body:
         """Loops over the outputs of the tile: rows, vectors, lanes. words: a product of so many words each."""
@@ -318,19 +320,18 @@ class _Tile:
     def product(self) -> Statement:
         """One multiplication, added to its sum."""
         x, w = (Load(name, self.element(tensor)) for name, tensor in zip("XW", self.problem.tensors))
-        number, _, words = self.problem.dtype.partition("x")
-        access = access_of(self.problem)
-        of_words: Value = Apply("alone", (x,)) if words and access.lanewise else x
+        in_groups, access = bool(self.problem.dot_group), access_of(self.problem)
+        of_group: Value = Apply("alone", (x,)) if in_groups and access.lanewise else x
         if access.exchange_dim:
-            of_words = self.of_group(access.exchange_dim)
-        product = Apply(f"dot_{number}" if words else "mul", (of_words, w))
+            of_group = self.of_group(access.exchange_dim)
+        product = Apply(f"dot_{self.problem.dtype}" if in_groups else "mul", (of_group, w))
         return self.kept(Apply("add", (self.sum, product)))
 
     def of_group(self, dim: str) -> Value:
         """The x of a lane whose group stands beside others: the channel that `dim` counts in it, or the word of such
         channels.
         """
-        numbers, at = self.problem.numbers_per_group, self.place[self.problem.vector_dim]
+        numbers, at = self.problem.dot_group or 1, self.place[self.problem.vector_dim]
         block = self.problem.extents[dim] * numbers
         first = at - LANE + LANE // block * block + self.place[dim] * numbers
         channels = ({self.problem.vector_dim: first + number} for number in range(numbers))
@@ -431,7 +432,7 @@ class _Tile:
 
     @cached_property
     def place_of_output(self) -> dict[str, Index]:
-        """As `place`; where w counts the points of a plane, the pixel in place of the point."""
+        """The index along each dim. Where w counts flattened pixels, it is that of the pixel of y, not of the point."""
         flat, point = self.problem.flat_pixels, self.place.get("w", ZERO)
         if flat is None or not passes_gaps(self.problem):
             return self.place
@@ -439,7 +440,7 @@ class _Tile:
         return {**self.place, "w": line * flat.columns + column}
 
     def gaps(self) -> tuple[Condition, ...]:
-        """The tests that a point of a plane is a pixel of y: in a column and a line of y."""
+        """The tests that a flattened pixel is a pixel of y: in a column and a line of y."""
         flat, point = self.problem.flat_pixels, self.place.get("w", ZERO)
         if flat is None or not passes_gaps(self.problem):
             return ()

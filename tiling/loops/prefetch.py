@@ -57,7 +57,9 @@ class Piece:
 
 
 def pieces(problem: Problem, tile: Around) -> tuple[Piece, ...]:
-    """The pieces that the tiles at a place of a nest prefetch. None of an array that L2 holds, or that one tile reads.
+    """The pieces that the tiles at a place of a nest prefetch.
+
+    An array that L2 holds, or that one tile reads, has none.
 
     yolo9000:Y23 has 116 MB of weights in pieces of 98 KB. A memory of 17 GB/s takes 6 us for a piece, and the tiles
     multiply with it for 70 us.
@@ -75,7 +77,7 @@ def streams_past_l1(problem: Problem, tile: Around) -> bool:
     access, steps = access_of(problem), prod(loop.trips for loop in tile.inner)
     points = prod(tile.register.extents[d] for d in problem.reductions)
     size = steps * tile.register.extents[problem.vector_dim] * access.bytes_of(problem.vector)
-    packed = tile.shared is not None or not problem.weights_broadcast
+    packed = tile.shared is not None or not access_of(problem).weights_broadcast
     return points == 1 and size > LARGEST_L1 and not access.by_matrix and packed
 
 
@@ -102,7 +104,7 @@ def apart(problem: Problem, tile: Around) -> Apart | None:
     if loop.trips < 2 * PREFETCH_DISTANCE or x.stride(loop.dim) * size < LINE or extents[loop.dim] > 1:
         return None
     whole = tile.register.lanes * size % LINE == 0 and x.shape[-1] * size % LINE == 0
-    return Apart(loop.dim, _places(problem, x, extents, problem.weights_broadcast and whole))
+    return Apart(loop.dim, _places(problem, x, extents, access_of(problem).weights_broadcast and whole))
 
 
 def outputs(problem: Problem, tile: Around) -> Places:
@@ -197,10 +199,10 @@ def next_panel(problem: Problem, tile: Around) -> NextPanel | None:
     None where x is small enough to stay in L2, where one tile alone reads a panel, where a step reads several reduction
     points so that its own loads run ahead, or where S(x) holds all panels after the first pass.
     """
-    x, extents, panel = problem.vector, tile.register.extents, problem.panel_dim
+    x, extents, panel = problem.vector, tile.register.extents, access_of(problem).panel_dim
     size = access_of(problem).bytes_of(x)
     points = prod(extents[d] for d in problem.reductions)
-    if not problem.weights_broadcast or points > 1 or x.elements * size < SMALL_X:
+    if not access_of(problem).weights_broadcast or points > 1 or x.elements * size < SMALL_X:
         return None
     for place in reversed(range(len(tile.outer))):
         loop, pixels = tile.outer[place], extents[problem.vector_dim]
@@ -220,7 +222,7 @@ def next_panel(problem: Problem, tile: Around) -> NextPanel | None:
 
 def _of_weights(problem: Problem, tile: Around) -> Piece | None:
     """The piece of the innermost loop over weights with loops over rows inside. Packed weights lie in loop order."""
-    lane, size = problem.panel_dim, access_of(problem).bytes_of(problem.packed)
+    lane, size = access_of(problem).panel_dim, access_of(problem).bytes_of(problem.packed)
     if problem.extents[lane] * problem.reduction_length * size < FEW_WEIGHTS:
         return None
     for place in reversed(range(len(tile.outer))):
@@ -244,7 +246,7 @@ def _of_x(problem: Problem, tile: Around) -> Piece | None:
     size = access.bytes_of(x)
     if problem.flat_pixels and problem.flat_pixels.strip:
         return _of_strips(problem, tile, problem.flat_pixels)
-    if access.lanewise or problem.weights_broadcast or x.elements * size < SMALL_X:
+    if access.lanewise or access.weights_broadcast or x.elements * size < SMALL_X:
         return None
     for place in reversed(range(len(tile.outer))):
         loop, covered = tile.outer[place], _covered(problem, tile, place)
@@ -302,7 +304,7 @@ def _spread(problem: Problem, tile: Around, array: str, place: int, elements: in
     over taps skips those on padding, so its variable does not count steps.
     """
     covered = _covered(problem, tile, place)
-    shared = (*problem.sharing_dims, problem.panel_dim, *(problem.looped_dims if array == "x" else ()))
+    shared = (*problem.sharing_dims, access_of(problem).panel_dim, *(problem.looped_dims if array == "x" else ()))
     tiles = prod(covered[d] / tile.register.extents[d] for d in shared)
     tiles *= prod(loop.trips for loop in tile.outer[place + 1 :] if loop.dim in problem.reductions)
     a_step = elements * size / LINE / tiles / prod(loop.trips for loop in tile.inner)

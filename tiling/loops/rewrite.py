@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from tiling.loops.index import Index
 from tiling.loops.language import (
@@ -52,15 +52,19 @@ ChangeOperand = Callable[[Operand], Operand | None]
 def with_operands(operand: Kind, change: ChangeOperand) -> Kind:
     """A value with each part replaced by change(part); where that is None, the walk goes on inside the part."""
     changed = change(operand)
-    if changed is None and isinstance(operand, Invoke):
+    if changed is not None:
+        return changed  # type: ignore[return-value]
+    if not isinstance(operand, (Invoke, Apply, Choose)):
+        return operand
+    if isinstance(operand, Invoke):
         operands = tuple([(name, with_operands(given, change)) for name, given in operand.operands])
         changed = Invoke(operand.instruction, operands)
-    elif changed is None and isinstance(operand, Apply):
+    elif isinstance(operand, Apply):
         changed = Apply(operand.function, tuple([with_operands(argument, change) for argument in operand.arguments]))
-    elif changed is None and isinstance(operand, Choose):
+    else:
         either = (with_operands(value, change) for value in (operand.value, operand.otherwise))
         changed = Choose(operand.conditions, *either)
-    return operand if changed is None else cast(Kind, changed)
+    return changed  # type: ignore[return-value]
 
 
 def with_values(statement: Statement, change: ChangeOperand) -> Statement:

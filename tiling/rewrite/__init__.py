@@ -14,5 +14,5 @@ Read in this order:
     winograd_tiles  its transforms of tiles, as functions of loops
     winograd_loops  its loops around the products
     winograd_weights  its packing: the transform of the weights
-    words       what a word of the weights holds, and how many numbers a packed copy has
+    weight_groups  what a dot group of the weights holds, and how many numbers a packed copy has
 """

@@ -56,12 +56,12 @@ _LANES = 16
 
 def is_narrow(problem: Problem) -> bool:
     """Whether several numbers of the inputs fit a word of 32 bits."""
-    return problem.bytes_per_element < LANE_BYTES
+    return access_of(problem).element_bytes < LANE_BYTES
 
 
 def numbers_per_lane(problem: Problem) -> int:
     """How many numbers of the inputs fit a word."""
-    return LANE_BYTES // problem.bytes_per_element
+    return LANE_BYTES // access_of(problem).element_bytes
 
 
 def dot_group_dims(problem: Problem) -> str:
@@ -160,7 +160,7 @@ def in_dot_groups(problem: Problem, dot: DotGroup | None = None, points: int = 0
     tensors = tuple(x if tensor.role == "broadcast" else tensor for tensor in laid.tensors)
     tensors = tuple(t if t.reach else _of_dot_groups(t, problem.extents, counts) for t in tensors)
     groups = tuple((d, counts.get(d, extent)) for d, extent in laid.dims)
-    return replace(laid, dims=groups, tensors=tensors, dtype=f"{problem.dtype}x{numbers if dims else 1}")
+    return replace(laid, dims=groups, tensors=tensors, dot_group=numbers if dims else 1)
 
 
 def _in_whole_groups(x: Tensor, numbers: int) -> Tensor:

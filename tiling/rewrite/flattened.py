@@ -10,7 +10,7 @@ from tiling.tensor import Affine
 
 
 def flattened(problem: Problem, points: int, strip: int = 0) -> Problem:
-    """The problem with its pixels as the dim w, of so many `points` of the plane; h has one point.
+    """The problem with its pixels as the dim w, of so many `points`; h has one point.
 
     The x of padded images is their copy, where channels come before pixels. With `strip` it is the copy of so many
     points, and of those that their windows reach.

@@ -12,7 +12,7 @@ a depthwise convolution.
 #     meets c=1   1  0  3  2 | 5  4  7  6 | …          c=1: the same with neighbours exchanged
 #     meets c=2   2  3  0  1 | 6  7  4  5 | …          c=2: with pairs exchanged, …
 #
-# c moves no address. The weights are packed in the order in which the lanes meet them (`tiling.rewrite.words`).
+# c moves no address. The weights are packed in the order in which the lanes meet them (`tiling.rewrite.weight_groups`).
 #
 # With bf16 and int8 c counts dot groups (`tiling.rewrite.dot_groups`). A load broadcasts the dot groups of each group
 # to its lanes, and lanes exchange those that are left. Four channels of int8 are one dot group, so nothing is

@@ -51,13 +51,13 @@ def lower_copy(scheme: Scheme, dots: Problem, aligned: bool) -> Im2col | None:
     if aligned:
         x = dots.broadcast
         *lines, _, _ = x.shape if len(x.shape) > 2 else (*x.shape, 1)
-        numbers = x.elements * dots.numbers_per_group // prod(lines)
+        numbers = x.elements * dots.dot_group // prod(lines)
         return _filled("aligned", prod(lines), numbers, numbers)
     dot = dot_group_of(scheme) if is_narrow(problem) and not access_of(problem).transposes_x else None
     if dot is None or not copies(scheme):
         return None
     taps, channel = dot.dim[:-1], dot.dim[-1]
-    numbers, whole = problem.extents[channel], dots.extents[channel] * dots.numbers_per_group
+    numbers, whole = problem.extents[channel], dots.extents[channel] * dots.dot_group
     window = padded_window(problem) if access_of(dots).by_matrix else None
     if dots.broadcast.reach:
         pixel = pixel_of_windows(scheme)
@@ -68,9 +68,9 @@ def lower_copy(scheme: Scheme, dots: Problem, aligned: bool) -> Im2col | None:
         return _windows(_window_of(problem, taps), problem.extents[taps], prod(lines), columns, numbers, whole)
     if window:
         *lines, blocks, columns = dots.broadcast.shape
-        held = _Blocks(blocks // dots.extents[channel], blocks, dots.numbers_per_group)
+        held = _Blocks(blocks // dots.extents[channel], blocks, dots.dot_group)
         return _sides("sides", window, prod(lines), columns, numbers, held)
-    return _filled("filled", dots.broadcast.elements * dots.numbers_per_group // whole, numbers, whole)
+    return _filled("filled", dots.broadcast.elements * dots.dot_group // whole, numbers, whole)
 
 
 def _window_of(problem: Problem, tap: str) -> Window:

@@ -80,7 +80,7 @@ class _Points:
     @property
     def block(self) -> int:
         """Words of a block."""
-        return self.words.numbers_per_group // self.numbers
+        return self.words.dot_group // self.numbers
 
     @property
     def points(self) -> int:

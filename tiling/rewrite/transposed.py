@@ -65,7 +65,7 @@ def lower_transposed(problem: Problem, words: Problem, lanes: int) -> Kernel | N
         return None
     x, numbers = problem.broadcast, numbers_per_lane(problem)
     groups = prod(problem.extents[d] for d in problem.looped_dims if x.indices[axis].coefficient(d))
-    block = words.numbers_per_group if access.by_matrix else lanes * numbers
+    block = words.dot_group if access.by_matrix else lanes * numbers
     if x.shape[axis] // groups % (block if access.by_matrix else numbers) == 0:
         groups = 1  # no word holds numbers of two groups
     window = padded_window(problem) if access.by_matrix else None
@@ -278,11 +278,11 @@ class _ByLine(_Copy):
     """A line of x at a time. A line of the copy holds one block of all its columns after the other, with zeros in the
     columns beyond the image.
 
-    plane: the lines of a channel, and the pixels of a line. left: columns of zeros before a line of so many `columns`.
+    lines: the lines of a channel, and the pixels of a line. left: columns of zeros before a line of so many `columns`.
     all_blocks: those of all groups.
     """
 
-    plane: tuple[int, ...]
+    lines: tuple[int, ...]
     left: int
     columns: int
     all_blocks: int
@@ -299,7 +299,7 @@ class _ByLine(_Copy):
         return variable("image"), variable("line"), of_group + block, pixel + self.left, word
 
     def kernel(self) -> Kernel:
-        shape, (lines, pixels) = self.shape, self.plane
+        shape, (lines, pixels) = self.shape, self.lines
         x = (shape.images, shape.groups * shape.channels, lines, pixels)
         copy = (shape.images, lines, self.all_blocks, self.columns, shape.words)
         arrays = (

@@ -34,9 +34,9 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.lower import arrays
+from tiling.rewrite.weight_groups import packed_elements
 from tiling.rewrite.winograd import Winograd, odd_lines
 from tiling.rewrite.winograd_tiles import Tiles, at_point
-from tiling.rewrite.words import packed_elements
 
 PRODUCT = "product"  # the function that multiplies: views X of V, W of W, Y of M
 IMAGE = "image"  # the axis of X, Y and an epilogue's arrays that counts images; a product has an n of its own
@@ -54,7 +54,7 @@ def product_function(body: Body) -> Function:
     return Function(PRODUCT, views, (), (), body, (), "One product of a block: Y = X W")
 
 
-def planes(winograd: Winograd) -> tuple[int, int]:
+def point_strides(winograd: Winograd) -> tuple[int, int]:
     """Floats from one point to the next of V and of M."""
     product = winograd.product.problem
     return odd_lines(product.broadcast.elements), odd_lines(product.output.elements)
@@ -100,7 +100,7 @@ class _Around:
     # ---- the loops over blocks
 
     def body(self) -> Body:
-        v, m = planes(self.winograd)
+        v, m = point_strides(self.winograd)
         own = (
             Buffer("V", (self.workers * self.points, v), ("point", "float"), memory="own"),
             Buffer("M", (self.workers * self.points, m), ("point", "float"), memory="own"),

@@ -32,8 +32,8 @@ from tiling.loops.language import (
     with_blocks,
 )
 from tiling.loops.lower import axes_of
+from tiling.rewrite.weight_groups import packed_elements
 from tiling.rewrite.winograd import TAPS, Winograd
-from tiling.rewrite.words import packed_elements
 
 PACK = "pack_product"
 

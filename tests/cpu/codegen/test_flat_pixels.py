@@ -13,9 +13,9 @@ from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact, largest_error
 from cpu.reference.oracle import error_bound, reals, reference
 from tests.exactness import FAR
+from tests.support.flat_pixel_cases import CASES, SAME, scheme_of
 from tests.support.guard import PLACES, check_guarded
 from tests.support.matrix_cases import ISA
-from tests.support.plane_cases import CASES, SAME, scheme_of
 from tests.support.pytorch_cases import whole_numbers
 from tiling.dtypes import OUTPUT_DTYPES
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
@@ -41,7 +41,7 @@ def test_exact_on_integers_beside_guard_pages(case, dtype, row):
     ],
 )
 def test_sums_are_taken_up_again_pixel_by_pixel(text, dtype, row):
-    """What lies between two rows of the plane has no place in y to wait in."""
+    """What lies between two rows of points has no place in y to wait in."""
     output, epilogue = {"bf16": ("f32", "relu(y + b + z)"), "int8": ("s32", None)}[dtype]
     kernel = build(scheme_of(text, 8, dtype, epilogue, output, **SAME), row(dtype))
     assert not single_pass(scheme_in_dot_groups(kernel.scheme))

@@ -1,4 +1,4 @@
-"""Planes of x that are copied strip by strip, S(x): exact wherever strips begin, and where a search puts them."""
+"""Flattened pixels that are copied strip by strip, S(x): exact wherever strips begin, and where a search puts them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from search.space.space import Candidate, trusted
 from search.space.strips import with_strips
 from search.tuner.target import Target
 from tests.exactness import FAR
+from tests.support.flat_pixel_cases import SAME, scheme_of
 from tests.support.guard import PLACES, check_guarded
 from tests.support.matrix_cases import ISA
 from tests.support.model_cases import MACHINE
-from tests.support.plane_cases import SAME, scheme_of
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups, strip_of
 from tiling.scheme import SchemeError, Stage

@@ -37,7 +37,7 @@ from tiling.loops.rewrite import places
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.grouped import grouped2d
-from tiling.rewrite.words import packed_elements
+from tiling.rewrite.weight_groups import packed_elements
 from tiling.text.notation import parse
 
 NAME = "exchange lanes"

@@ -18,7 +18,7 @@ from tiling.loops.lower import lower
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import numbers_per_lane, scheme_in_dot_groups
 from tiling.rewrite.grouped import grouped2d
-from tiling.rewrite.words import packed_words
+from tiling.rewrite.weight_groups import packed_words
 from tiling.text.notation import parse
 
 KERNELS = [

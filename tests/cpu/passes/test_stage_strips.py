@@ -1,4 +1,4 @@
-"""Planes that are copied strip by strip: what is copied where, and what tiles then read."""
+"""Flattened pixels that are copied strip by strip: what is copied where, and what tiles then read."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What a word of the weights holds, and how many of them a packed copy has.
+"""What a dot group of the weights holds, and how many of them a packed copy has.
 
-    bf16   D(c,2)    W[k, c, r, s] of words   ──►   W[k, 2*c + number, r, s], 0 beyond the last channel
-    bf16   D(sc,2)   W[k, c, r, 0] of words   ──►   number 2*c + number of the window's row: its tap and its channel
-    bf16             W[k, c, r, s] of words   ──►   W[k, c, r, s] and a zero, where each channel is alone
+    bf16   D(c,2)    W[k, c, r, s] of groups   ──►   W[k, 2*c + number, r, s], 0 beyond the last channel
+    bf16   D(sc,2)   W[k, c, r, 0] of groups   ──►   number 2*c + number of the window's row: its tap and its channel
+    bf16             W[k, c, r, s] of groups   ──►   W[k, c, r, s] and a zero, where each channel is alone
 
-The words are those of `tiling.rewrite.dot_groups`. A block for matrix instructions is several of them, which
+The dot groups are those of `tiling.rewrite.dot_groups`. One for matrix instructions is several words of 32 bits, which
 loops count by an axis of their own (`tiling.loops.lower`).
 """
 
@@ -17,7 +17,7 @@ from math import prod
 from tiling.access import access_of
 from tiling.loops.index import LANE, ZERO, Index
 from tiling.loops.language import Buffer, Inside
-from tiling.loops.lower import axes_of, words_per_block
+from tiling.loops.lower import axes_of, words_per_group
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import dot_group_of, numbers_per_lane, pixel_of_windows, scheme_in_dot_groups
 from tiling.scheme import Scheme
@@ -29,29 +29,30 @@ def packed_lanes(scheme: Scheme) -> int:
     """
     scheme = scheme_in_dot_groups(scheme)
     problem = scheme.problem
-    if problem.weights_broadcast:
+    if access_of(problem).weights_broadcast:
         return problem.packed.elements
     groups = prod(problem.extents[dim] for dim in problem.looped_dims)
     return groups * scheme.units[problem.vector_dim] * scheme.lanes * problem.reduction_length
 
 
 def packed_words(scheme: Scheme) -> int:
-    """Words of the packed weights: one in a lane, or those of a block."""
+    """Words of 32 bits of the packed weights: one in a lane, or those of a longer dot group."""
     dots = scheme_in_dot_groups(scheme).problem
-    return packed_lanes(scheme) * (words_per_block(dots, dots.packed) or 1)
+    return packed_lanes(scheme) * (words_per_group(dots, dots.packed) or 1)
 
 
 def packed_elements(scheme: Scheme) -> int:
     """Numbers of the packed weights, of all lanes together."""
-    return packed_words(scheme) * words_of(scheme).numbers
+    return packed_words(scheme) * weight_groups_of(scheme).numbers
 
 
 @dataclass(frozen=True)
-class Words:
-    """The words of a problem's weights.
+class WeightGroups:
+    """The dot groups of a problem's weights.
 
-    weights: the array of numbers. numbers: so many are in a word. words: so many are in a block, 0 where there are
-    none. dims: the dims of the scheme's D, "" for none. pixel: numbers of a pixel of x for a D along taps and channels.
+    weights: the array of numbers. numbers: so many are in a word. words: so many are in a group that is longer than a
+    lane, 0 where none is. dims: the dims of the scheme's D, "" for none. pixel: numbers of a pixel of x for a D along
+    taps and channels.
     """
 
     problem: Problem
@@ -65,7 +66,7 @@ class Words:
         """The place in W of a number of the word at `at`, and the tests that it is a weight and no filling."""
         found = list(at)
         word = found.pop() if self.words else ZERO
-        block = self.numbers * max(self.words, 1)
+        group = self.numbers * max(self.words, 1)
         if not self.dims:
             return tuple(found), (Inside(number, 0, 1),) if self.numbers > 1 else ()
         taps, channel = self.dims[:-1], self.dims[-1]
@@ -73,34 +74,34 @@ class Words:
         if access_of(self.problem).exchange_dim and channels < self.numbers:
             # The other numbers of the word belong to other groups.
             found[axis] = number % channels
-            group = number // channels - LANE % self.numbers // channels
-            return tuple(found), (Inside(group, 0, 1),)
-        place = found[axis] * block + word * self.numbers + number
+            beside = number // channels - LANE % self.numbers // channels
+            return tuple(found), (Inside(beside, 0, 1),)
+        place = found[axis] * group + word * self.numbers + number
         found[axis] = place
         if taps:
             found[self._axis(taps)], found[axis] = place // self.pixel, place % self.pixel
             if self.pixel > channels:
                 return tuple(found), (Inside(place % self.pixel, None, channels),)
-        return tuple(found), (Inside(place, None, extent),) if extent % block else ()
+        return tuple(found), (Inside(place, None, extent),) if extent % group else ()
 
     def _axis(self, dim: str) -> int:
         """The axis of W that a dim moves along."""
         return next(a for a, index in enumerate(self.problem.packed.indices) if index.coefficient(dim))
 
 
-def words_of(scheme: Scheme) -> Words:
-    """The words of the weights as the tiles of a scheme read them."""
+def weight_groups_of(scheme: Scheme) -> WeightGroups:
+    """The dot groups of the weights as the tiles of a scheme read them."""
     problem, dots = scheme.problem, scheme_in_dot_groups(scheme).problem
     lane = numbers_per_lane(problem)
     dot = dot_group_of(scheme) if lane > 1 else None
-    words = words_per_block(dots, dots.packed)
+    words = words_per_group(dots, dots.packed)
     taps = dot is not None and len(dot.dim) > 1
     packed = problem.packed
     dtype = {"int8": "s8"}.get(problem.dtype, problem.dtype)
-    return Words(
+    return WeightGroups(
         problem,
         Buffer("W", packed.shape, axes_of(problem, packed), dtype),
-        dots.numbers_per_group // max(words, 1) if dot else lane,
+        dots.dot_group // max(words, 1) if dot else lane,
         words,
         dot.dim if dot else "",
         pixel_of_windows(scheme) if taps else 0,
