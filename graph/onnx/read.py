@@ -22,7 +22,9 @@ from onnx import helper, numpy_helper
 from graph.model.dtypes import DTYPES, OF_NUMPY, is_computed, stored
 from graph.model.language import Model, ModelError, Slice, Step
 from graph.model.node import Made, Node, Product, Text, Unsupported, View
+from graph.model.regions import needed
 from graph.onnx.control import control
+from graph.onnx.recurrent import recurrent
 from graph.onnx.standard import defaults, definition, evaluated, is_random, unchanged, unread
 from graph.operators import MOVING, OPERATORS
 from tiling.problem import ProblemError
@@ -131,7 +133,7 @@ class _Reading:
         model = Model(
             graph.name, inputs, outputs, self.arrays, self.constants, self.views, steps, self.dims, self.slices
         )
-        return _needed(model)
+        return replace(model, steps=needed(steps, outputs, model.root))
 
     def declared(self, value: onnx.ValueInfoProto, given: tuple[int, ...] = ()) -> Array:
         """An input of the model. given: the shape of the array that a caller has for it."""
@@ -180,7 +182,7 @@ class _Reading:
         for given in proto.input:
             if given and given not in self.arrays:
                 raise ModelError(f"node {name} ({proto.op_type}) reads {given}, which nothing computes")
-        if control(self, proto, name) or self.folded(proto):
+        if control(self, proto, name) or recurrent(self, proto, name) or self.folded(proto):
             return
         node = self.seen(proto, name)
         if not unchanged(proto, self.versions, OLDEST):
@@ -391,6 +393,7 @@ class _Reading:
         self.views[name] = of
 
 
+from graph.onnx.recurrent import recurrent
 def _needed(model: Model) -> Model:
     """The model without steps that no output needs."""
     wanted = {model.root(name) for name in model.outputs}

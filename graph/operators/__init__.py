@@ -14,6 +14,7 @@ from graph.operators.images import IMAGES
 from graph.operators.moves import MOVES
 from graph.operators.normalisations import NORMALISATIONS
 from graph.operators.products import PRODUCTS
+from graph.operators.recurrent import RECURRENT
 from graph.operators.reductions import REDUCTIONS
 
 # Operators that move bytes, or know what they mean, so that they take numbers of dtypes that no program computes with.
@@ -26,4 +27,5 @@ OPERATORS: Mapping[str, Callable[[Node], Made]] = {
     **MOVES,
     **IMAGES,
     **PRODUCTS,
+    **RECURRENT,
 }
