@@ -391,15 +391,3 @@ class _Reading:
             return
         self.arrays[name] = Array(name, dtype or source.dtype, shape)
         self.views[name] = of
-
-
-from graph.onnx.recurrent import recurrent
-def _needed(model: Model) -> Model:
-    """The model without steps that no output needs."""
-    wanted = {model.root(name) for name in model.outputs}
-    kept: list[Step] = []
-    for step in reversed(model.steps):
-        if wanted.intersection(map(model.root, step.outputs)):
-            kept.append(step)
-            wanted |= set(map(model.root, step.inputs))
-    return replace(model, steps=tuple(reversed(kept)))
