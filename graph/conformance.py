@@ -184,7 +184,7 @@ def page(found: list[Outcome]) -> str:
     lines = [
         "# Conformance",
         "",
-        "Written by `python -m graph.conformance --page docs/conformance.md`, which runs onnx's own tests of operators.",
+        "Written by `python -m graph.conformance --page docs/conformance.md`, that runs onnx's own tests of operators.",
         "",
         f"Of {len(found)} tests of onnx {onnx.__version__} {counts[PASSED]} pass ({share:.1f} %), "
         f"{counts[REFUSED]} are refused and {counts[WRONG]} differ.",

@@ -5,7 +5,7 @@ Positions count all steps in the order of the text: a region first, then those o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from graph.model.language import Branch, Copy, Loop, Model, Step
@@ -50,6 +50,17 @@ def region(node: str, work: Branch | Loop) -> Step:
         inputs=tuple(dict.fromkeys(name for name in read if name not in own)),
         outputs=tuple(dict.fromkeys(kept)),
     )
+
+
+def needed(steps: Sequence[Step], outputs: Iterable[str], root: Callable[[str], str]) -> tuple[Step, ...]:
+    """The steps that these arrays need. root: the array whose memory one lies in."""
+    wanted = set(map(root, outputs))
+    kept: list[Step] = []
+    for step in reversed(steps):
+        if wanted.intersection(map(root, step.outputs)):
+            kept.append(step)
+            wanted |= set(map(root, step.inputs))
+    return tuple(reversed(kept))
 
 
 def in_blocks(change: Callable[[Model], Model], model: Model) -> Model:

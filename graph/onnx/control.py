@@ -16,7 +16,7 @@ from onnx import helper, numpy_helper
 
 from graph.model.language import Branch, Copy, Loop, ModelError, Slice, Step
 from graph.model.node import Shape, Unsupported
-from graph.model.regions import region
+from graph.model.regions import needed, region
 from tiling.program.infer import Array
 
 # Turns that are written out at most: each has kernels' calls of its own in the text.
@@ -165,6 +165,11 @@ def _loop(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
 def _scan(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
     if reading.version < 9:
         raise _refused(proto, name, "a Scan of version 8 is not supported")
+    scan(reading, proto, name)
+
+
+def scan(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
+    """Reads a Scan of version 9 or later."""
     given = {attribute.name: helper.get_attribute_value(attribute) for attribute in proto.attribute}
     body, count = given["body"], given["num_scan_inputs"]
     states = len(proto.input) - count
@@ -272,9 +277,7 @@ def _looped(reading: Reading, loop: _Turns) -> None:
         if (after.dtype, after.shape) != (buffer.dtype, buffer.shape):
             told = [f"{each.dtype}{list(each.shape)}" for each in (buffer, after)]
             raise _Varying(f"a state is {told[0]} before a turn and {told[1]} after it")
-        root = value
-        while root in reading.views:
-            root = reading.views[root]
+        root = _root(reading, value)
         if root == buffer.name:
             continue
         if root in names:  # another state, which is written in this turn too
@@ -355,7 +358,7 @@ def _block(
     outer, reading.steps = reading.steps, []
     try:
         found = _inlined(reading, graph, scope, name, given)
-        return reading.steps, found
+        return list(needed(reading.steps, found, lambda array: _root(reading, array))), found
     finally:
         reading.steps = outer
 
@@ -389,6 +392,12 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
 def _alias(reading: Reading, outer: str, inner: str) -> None:
     if outer:
         reading.view(outer, inner, reading.arrays[inner].shape)
+
+
+def _root(reading: Reading, name: str) -> str:
+    while name in reading.views:
+        name = reading.views[name]
+    return name
 
 
 def _copy(name: str, source: str, target: str) -> Step:

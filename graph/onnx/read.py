@@ -22,7 +22,9 @@ from onnx import helper, numpy_helper
 from graph.model.dtypes import DTYPES, OF_NUMPY, is_computed, stored
 from graph.model.language import Model, ModelError, Slice, Step
 from graph.model.node import Made, Node, Product, Text, Unsupported, View
+from graph.model.regions import needed
 from graph.onnx.control import control
+from graph.onnx.recurrent import recurrent
 from graph.onnx.standard import defaults, definition, evaluated, is_random, unchanged, unread
 from graph.operators import MOVING, OPERATORS
 from tiling.problem import ProblemError
@@ -132,7 +134,7 @@ class _Reading:
         model = Model(
             graph.name, inputs, outputs, self.arrays, self.constants, self.views, steps, self.dims, self.slices
         )
-        return _needed(model)
+        return replace(model, steps=needed(steps, outputs, model.root))
 
     def declared(self, value: onnx.ValueInfoProto, given: tuple[int, ...] = ()) -> Array:
         """An input of the model. given: the shape of the array that a caller has for it."""
@@ -181,7 +183,7 @@ class _Reading:
         for given in proto.input:
             if given and given not in self.arrays:
                 raise ModelError(f"node {name} ({proto.op_type}) reads {given}, which nothing computes")
-        if control(self, proto, name) or self.folded(proto):
+        if control(self, proto, name) or recurrent(self, proto, name) or self.folded(proto):
             return
         node = self.seen(proto, name)
         if not unchanged(proto, self.versions, OLDEST):
@@ -394,14 +396,3 @@ class _Reading:
             return
         self.arrays[name] = Array(name, dtype or source.dtype, shape)
         self.views[name] = of
-
-
-def _needed(model: Model) -> Model:
-    """The model without steps that no output needs."""
-    wanted = {model.root(name) for name in model.outputs}
-    kept: list[Step] = []
-    for step in reversed(model.steps):
-        if wanted.intersection(map(model.root, step.outputs)):
-            kept.append(step)
-            wanted |= set(map(model.root, step.inputs))
-    return replace(model, steps=tuple(reversed(kept)))

@@ -16,6 +16,7 @@ from graph.operators.moves import MOVES
 from graph.operators.normalisations import NORMALISATIONS
 from graph.operators.products import PRODUCTS
 from graph.operators.quantised import QUANTISED
+from graph.operators.recurrent import RECURRENT
 from graph.operators.reductions import REDUCTIONS
 from graph.operators.refused import REFUSED
 from graph.operators.resizing import RESIZING
@@ -42,4 +43,5 @@ OPERATORS: Mapping[str, Callable[[Node], Made]] = {
     **TRAINING,
     **COUNTING,
     **REFUSED,
+    **RECURRENT,
 }
