@@ -173,7 +173,7 @@ def test_known_inputs_decide_shapes():
 @pytest.mark.parametrize(
     ("nodes", "why"),
     [
-        ([node("TopK", ["x", "k"], ["y", "i"], "best")], r"node best \(TopK\): it is not supported"),
+        ([node("NonZero", ["x"], ["y"], "which")], r"node which \(NonZero\): how many elements it gives depends on"),
         (
             [node("Frob", ["x"], ["y"], "odd", domain="mine")],
             r"node odd \(mine\.Frob\): no operator of mine",
