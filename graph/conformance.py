@@ -105,7 +105,7 @@ def decisive(given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def _is_small(array: np.ndarray) -> bool:
     """Whether an array may be nothing but a size or a shape."""
-    return array.ndim <= 1 and array.size <= 8 and array.dtype.kind in "iu"
+    return array.ndim <= 1 and array.size <= 8 and (array.ndim == 0 or array.dtype.kind in "iu")
 
 
 def difference(y: np.ndarray, wanted: np.ndarray, rtol: float, atol: float) -> str:
@@ -184,7 +184,7 @@ def page(found: list[Outcome]) -> str:
     lines = [
         "# Conformance",
         "",
-        "Written by `python -m graph.conformance --page docs/conformance.md`, that runs onnx's own tests of operators.",
+        "Written by `python -m graph.conformance --page docs/conformance.md`, by onnx's own tests of operators.",
         "",
         f"Of {len(found)} tests of onnx {onnx.__version__} {counts[PASSED]} pass ({share:.1f} %), "
         f"{counts[REFUSED]} are refused and {counts[WRONG]} differ.",

@@ -343,7 +343,7 @@ def _inlined(reading: Reading, graph: onnx.GraphProto, scope: str, name: str, gi
         if tensor.name not in given:
             reading.know(names[tensor.name], numpy_helper.to_array(tensor))
     for number, node in enumerate(graph.node):
-        reading.node(_renamed(node, names), f"{name}.{node.name or number}")
+        reading.node(renamed(node, names), f"{name}.{node.name or number}")
     found = [names.get(value.name, value.name) for value in graph.output]
     for each in found:
         if each not in reading.arrays:
@@ -369,19 +369,19 @@ def _own(graph: onnx.GraphProto) -> set[str]:
     return names | {output for node in graph.node for output in node.output if output}
 
 
-def _renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
+def renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
     """The node with other names of arrays, in its graphs too where they are not the graph's own."""
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
     for side in (copy.input, copy.output):
-        renamed = [names.get(each, each) for each in side]
+        found = [names.get(each, each) for each in side]
         del side[:]
-        side.extend(renamed)
+        side.extend(found)
     for attribute in copy.attribute:
         if attribute.type == onnx.AttributeProto.GRAPH:
             own = _own(attribute.g)
             outer = {name: new for name, new in names.items() if name not in own}
-            nodes = [_renamed(each, outer) for each in attribute.g.node]
+            nodes = [renamed(each, outer) for each in attribute.g.node]
             del attribute.g.node[:]
             attribute.g.node.extend(nodes)
             for value in attribute.g.output:

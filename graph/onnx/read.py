@@ -23,9 +23,9 @@ from graph.model.dtypes import DTYPES, OF_NUMPY, is_computed, stored
 from graph.model.language import Model, ModelError, Slice, Step
 from graph.model.node import Made, Node, Product, Text, Unsupported, View
 from graph.model.regions import needed
-from graph.onnx.control import control
+from graph.onnx.control import control, renamed
 from graph.onnx.recurrent import recurrent
-from graph.onnx.standard import defaults, definition, evaluated, is_random, unchanged, unread
+from graph.onnx.standard import defaults, definition, evaluated, is_random, unchanged, unread, with_attributes
 from graph.operators import MOVING, OPERATORS
 from tiling.problem import ProblemError
 from tiling.program.dtypes import INTEGERS
@@ -138,12 +138,15 @@ class _Reading:
 
     def declared(self, value: onnx.ValueInfoProto, given: tuple[int, ...] = ()) -> Array:
         """An input of the model. given: the shape of the array that a caller has for it."""
-        kind = value.type.WhichOneof("value")
+        type_ = value.type
+        if type_.WhichOneof("value") == "optional_type":  # of which a caller always gives one
+            type_ = type_.optional_type.elem_type
+        kind = type_.WhichOneof("value")
         if kind != "tensor_type":
             raise ModelError(
                 f"input {value.name} is a {(kind or 'value').removesuffix('_type')}: only tensors are supported"
             )
-        tensor = value.type.tensor_type
+        tensor = type_.tensor_type
         if tensor.elem_type not in DTYPES:
             raise ModelError(f"input {value.name} is made of {_NAME(tensor.elem_type)}, which is not supported")
         if not tensor.HasField("shape") and given:
@@ -276,30 +279,15 @@ class _Reading:
         if body is None:
             theirs = proto.domain.partition(".")[0] not in ("", "ai")
             raise node.refuse(f"no operator of {proto.domain} is supported" if theirs else "it is not supported")
-        inner = {inside: outside for inside, outside in zip(body.input, proto.input)}
-        inner |= dict(zip(body.output, proto.output))
+        names = {each: f"\0{proto.output[0]}.{each}" for one in body.node for each in one.output if each}
+        names |= (
+            dict.fromkeys(body.input, "") | dict(zip(body.input, proto.input)) | dict(zip(body.output, proto.output))
+        )
         given = defaults(proto, self.versions) | {a.name: a for a in proto.attribute}
         versions = self.versions
         self.versions = versions | {entry.domain or "ai.onnx": entry.version for entry in body.opset_import}
-
-        def named(inside: str) -> str:
-            return inner.setdefault(inside, f"\0{proto.output[0]}.{inside}") if inside else ""
-
         for number, each in enumerate(body.node):
-            copy = onnx.NodeProto()
-            copy.CopyFrom(each)
-            del copy.input[:], copy.output[:], copy.attribute[:]
-            copy.input.extend(named(one) for one in each.input)
-            copy.output.extend(named(one) for one in each.output)
-            for attribute in each.attribute:
-                if not attribute.ref_attr_name:
-                    copy.attribute.append(attribute)
-                elif attribute.ref_attr_name in given:
-                    value = onnx.AttributeProto()
-                    value.CopyFrom(given[attribute.ref_attr_name])
-                    value.name = attribute.name
-                    copy.attribute.append(value)
-            self.node(copy, f"{node.name}.{each.op_type}{number}")
+            self.node(with_attributes(renamed(each, names), given), f"{node.name}.{each.op_type}{number}")
         self.versions = versions
 
     def made(self, proto: onnx.NodeProto, node: Node, made: Made) -> None:

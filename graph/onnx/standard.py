@@ -101,3 +101,24 @@ def defaults(proto: onnx.NodeProto, versions: Mapping[str, int]) -> dict[str, on
     """The attributes that an operator has where none are given."""
     schema = onnx.defs.get_schema(proto.op_type, versions.get(proto.domain or "ai.onnx", 1), proto.domain)
     return {name: a.default_value for name, a in schema.attributes.items() if a.default_value.type}
+
+
+def with_attributes(node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]) -> onnx.NodeProto:
+    """A node of a definition, with the attributes of the operator that is defined in place of their names."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    del copy.attribute[:]
+    for attribute in node.attribute:
+        value = onnx.AttributeProto()
+        if not attribute.ref_attr_name:
+            value.CopyFrom(attribute)
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                del value.g.node[:]
+                value.g.node.extend(with_attributes(each, given) for each in attribute.g.node)
+        elif attribute.ref_attr_name in given:
+            value.CopyFrom(given[attribute.ref_attr_name])
+            value.name = attribute.name
+        else:
+            continue
+        copy.attribute.append(value)
+    return copy
