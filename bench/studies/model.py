@@ -19,7 +19,6 @@ from statistics import median
 
 from rich.console import Console
 from rich.progress import Progress
-from scipy.stats import spearmanr
 
 from bench.report.files import ReportError, check_writable, write
 from bench.report.sections import PAPER, on_threads
@@ -65,6 +64,8 @@ class ModelAccuracy:
         """Spearman's rho, 1 for a model that ranks perfectly; None where there are no ranks to compare."""
         if len(set(self.predicted)) < 2 or len(set(self.measured)) < 2:
             return None
+        from scipy.stats import spearmanr  # which takes a second to load
+
         return float(spearmanr(self.predicted, self.measured).statistic)
 
     @property

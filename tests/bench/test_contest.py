@@ -204,7 +204,8 @@ def test_the_contests_process_keeps_freed_memory_and_has_what_each_peer_wants(mo
 
 
 @pytest.mark.slow
-def test_a_layer_run_for_real_has_both_timings_and_errors():
+def test_a_layer_run_for_real_has_both_timings_and_errors(monkeypatch):
+    monkeypatch.setattr(layers, "ROUNDS", 2)
     backend = cpu_backend("portable")
     found = run_layer(backend, "tiny", "T", 2, PROBLEM, budget=1.0)
     assert found.shape == canonical(PROBLEM) and found.flops == PROBLEM.flops > found.flops_on_image
