@@ -2,9 +2,9 @@
 
     for i_begin in 0..512 by 32:
       m_run[32] = -inf; d_run[32] = 0; a_run[32, 64] = 0
-      for j_begin in 0..512 by 64:
+      for j_begin in 0..512 by 256:
         for i in 0..32:
-          s[64], e[64]                                           of this block of j
+          s[256], e[256]                                         of this block of j
           m = the larger of m_run[i] and the largest of s
           m_grown = exp(m_run[i] - m)
           d_run[i] = d_run[i] * m_grown + sum of e
@@ -120,7 +120,9 @@ class Blocks:
             if name in inside:
                 body.append(Alloc(self.shortened(row_of(self.program, self.group, name))))
         for statement in self.online.inside:
-            each = StatementLoops(self.program, self.group, statement, {}, self.numbers)
+            limit = self.limits.get((statement.array, self.online.dim))
+            ends = {} if limit is None else {self.online.dim: limit}
+            each = StatementLoops(self.program, self.group, statement, ends, self.numbers)
             if statement is self.online.largest:
                 body += self.largest(each)
             elif statement in self.online.sums:
@@ -242,11 +244,14 @@ def runs(count: Index, size: int) -> Iterator[tuple[Index, Index, Index]]:
 
 
 def _ended(body: Body, dim: str, points: Index) -> Body:
-    """The block whose loops over a dim have so many points."""
+    """The block whose loops over a dim have so many points, and end where those of the whole dim end."""
 
     def changed(statement: loops.Statement) -> loops.Statement:
         statement = with_blocks(statement, lambda block: tuple(map(changed, block)))
-        return replace(statement, stop=points) if isinstance(statement, For) and statement.dim == dim else statement
+        if not isinstance(statement, For) or statement.dim != dim:
+            return statement
+        limit = statement.limit and statement.limit - variable(begin_of(dim))
+        return replace(statement, stop=points, limit=limit)
 
     return tuple(map(changed, body))
 

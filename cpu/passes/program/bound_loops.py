@@ -3,6 +3,7 @@
     for j in 0..512 by 64, needed below i + 4:   ->   for j in 0..min((i + 67) / 64 * 64, 512) by 64:
 
 All loops with a limit end at a multiple of all their steps. So what one of them writes reaches as far as another reads.
+A loop over blocks ends at a block.
 """
 
 from __future__ import annotations
@@ -17,15 +18,23 @@ from tiling.loops.language import Body, For, Kernel, walk, with_blocks
 def bound_loops(kernel: Kernel, lanes: int) -> Kernel:
     """The kernel whose loops end at their limits. lanes: of a vector, which a loop may have become as a whole."""
     limited = [s for s in walk(kernel.body) if isinstance(s, For) and s.limit is not None]
-    step = lcm(lanes, *(loop.step for loop in limited))
+    step = lcm(lanes, *(loop.step for loop in limited if not _of_blocks(loop)))
 
     def bounded(body: Body) -> Body:
         changed = (with_blocks(statement, bounded) for statement in body)
         return tuple(
-            _ended(statement, step, kernel) if isinstance(statement, For) else statement for statement in changed
+            _ended(after, before.step if _of_blocks(before) else step, kernel)
+            if isinstance(before, For) and isinstance(after, For)
+            else after
+            for before, after in zip(body, changed)
         )
 
     return replace(kernel, body=bounded(kernel.body)) if limited else kernel
+
+
+def _of_blocks(loop: For) -> bool:
+    """Whether a loop goes from block to block of a dim, and other loops through each."""
+    return any(isinstance(s, For) and s.limit is not None and s.dim == loop.dim for s in walk(loop.body))
 
 
 def _ended(loop: For, step: int, kernel: Kernel) -> For:

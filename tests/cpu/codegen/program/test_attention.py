@@ -105,11 +105,11 @@ def check(isa, mask, sizes, text=AFTER, shared=1, threads=1, seed=0):
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("mask", MASKS)
 def test_a_result_is_within_the_bound(isa, mask):
-    check(isa, mask, (2, 45, 200, 24))
+    check(isa, mask, (1, 290, 600, 8))
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("sizes", [(3, 1, 130, 40), (2, 33, 65, 7), (1, 64, 128, 64)])
+@pytest.mark.parametrize("sizes", [(3, 1, 300, 40), (2, 33, 257, 7), (1, 64, 512, 64)])
 def test_sizes_that_no_block_divides(isa, sizes):
     check(isa, "none", sizes, threads=2)
 
@@ -117,12 +117,12 @@ def test_sizes_that_no_block_divides(isa, sizes):
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("queries", [1, 70])
 def test_heads_that_share_keys(isa, queries):
-    check(isa, "causal", (6, queries, 150, 16), shared=3)
+    check(isa, "causal", (6, queries, 300, 16), shared=3)
 
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_softmax_and_a_product_are_attention(isa):
-    check(isa, "causal", (2, 40, 150, 16), BEFORE)
+    check(isa, "causal", (2, 40, 300, 16), BEFORE)
 
 
 def test_a_long_sequence():
@@ -136,7 +136,7 @@ def test_exact_where_exponentials_are_0_or_1(isa):
     b = random.integers(-3, 4, (37, 300)).astype(np.float32)
     b[5] = np.sort(b[5])  # grows from block to block
     b[6] = -np.inf
-    b[7, :200] = -np.inf
+    b[7, :270] = -np.inf
     q, k = np.zeros((2, 37, 8), np.float32), np.zeros((2, 300, 8), np.float32)
     v = random.integers(-9, 10, (2, 300, 8)).astype(np.float32)
     kernel, inputs = kernel_of(AFTER.format(t="s[h,i,j] + b[i,j] * 100", h="h"), (q, k, v, b), isa)
@@ -150,24 +150,24 @@ def test_exact_where_exponentials_are_0_or_1(isa):
 @pytest.mark.parametrize("output", ["f32", "bf16"])
 def test_stored_in_bf16(isa, output):
     random = np.random.default_rng(3)
-    q, k, v = (array.astype(ml_dtypes.bfloat16) for array in drawn(random, 2, 1, 35, 130, 24))
+    q, k, v = (array.astype(ml_dtypes.bfloat16) for array in drawn(random, 2, 1, 35, 300, 24))
     text = f"y: {output}; " + AFTER.format(t=SCALED, h="h")
     kernel, _ = kernel_of(text, (q, k, v), isa, dtype="bf16")
     found = kernel(*(array.view(np.uint16) for array in (q, k, v)))
     found = found.view(ml_dtypes.bfloat16).astype(np.float32) if output == "bf16" else found
     wanted, magnitudes, rounding = attention(q, k, v, 0)
-    most = bound(magnitudes, rounding, 130, 24) + (2.0**-8 * np.abs(wanted) if output == "bf16" else 0)
+    most = bound(magnitudes, rounding, 300, 24) + (2.0**-8 * np.abs(wanted) if output == "bf16" else 0)
     assert (np.abs(found - wanted) <= most).all()
 
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_one_kernel_for_every_length(isa):
     text = AFTER.format(t=MASKS["causal"][0], h="h")
-    program = sized(read(text), {"h": 2, "i": "<=100", "j": "<=300", "c": 24})
+    program = sized(read(text), {"h": 2, "i": "<=100", "j": "<=700", "c": 24})
     kernel = build_program(program, isa_named(isa), 2)
     assert "m_run" in kernel.source
     random = np.random.default_rng(4)
-    for queries, keys in ((1, 1), (100, 300), (33, 65), (64, 64), (31, 63), (1, 300)):
+    for queries, keys in ((1, 1), (100, 700), (33, 257), (64, 512), (31, 255), (1, 700)):
         q, k, v = drawn(random, 2, 1, queries, keys, 24)
         seen = MASKS["causal"][1](np.arange(queries)[:, None], np.arange(keys), 0)
         wanted, magnitudes, rounding = attention(q, k, v, seen)
@@ -176,7 +176,7 @@ def test_one_kernel_for_every_length(isa):
 
 def test_threads_change_no_bit():
     random = np.random.default_rng(6)
-    arrays = drawn(random, 3, 1, 70, 150, 16)
+    arrays = drawn(random, 3, 1, 70, 300, 16)
     text = AFTER.format(t=SCALED, h="h")
     found = [kernel_of(text, arrays, "portable", threads) for threads in (1, 2, 3)]
     one, *others = (kernel(*inputs) for kernel, inputs in found)
@@ -202,6 +202,6 @@ def test_soak_attention(soak_seconds, soak_seed):
     isas = [isa.name for isa in (PORTABLE, AVX2, AVX512F) if supports(isa.cpu_flags)]
     while time.monotonic() < end:
         shared = random.choice((1, 1, 2))
-        sizes = (2 * random.randint(1, 2), random.randint(2, 100), random.randint(2, 300), random.randint(1, 70))
+        sizes = (2 * random.randint(1, 2), random.randint(2, 300), random.randint(2, 700), random.randint(1, 70))
         mask, text = random.choice(list(MASKS)), random.choice((AFTER, BEFORE))
         check(random.choice(isas), mask, sizes, text, shared, random.randint(1, 3), random.randrange(2**32))

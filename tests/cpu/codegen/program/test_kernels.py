@@ -373,7 +373,7 @@ def test_the_first_that_is_no_number_is_the_largest_and_the_smallest():
         ),
         ("y[i,j] = sum[k] x[i,k] * w[j,k]", {}, {"x": (70, 21), "w": (45, 21)}),
         ("x: bf16; y: f16; y[i,j] = x[i,j] + x[i,j+1]", {"i": 3, "j": 20}, {"x": (3, 21)}),
-        (ATTENTION, {}, {"q": (2, 35, 5), "k": (2, 70, 5), "v": (2, 70, 5)}),
+        (ATTENTION, {}, {"q": (2, 35, 5), "k": (2, 300, 5), "v": (2, 300, 5)}),
     ],
 )
 def test_nothing_is_touched_beside_the_arrays(isa, place, text, extents, shapes):
