@@ -37,7 +37,7 @@ class CompiledModel:
     """`model(x)` gives the outputs as a list, `model.run({"x": x})` as a dict by name."""
 
     def __init__(self, record: Mapping[str, Any], shared: bytes, weights: np.ndarray, files: Mapping[str, bytes]):
-        """weights: bytes that begin on a cache line. files: what `save` writes."""
+        """weights: bytes that begin on a cache line. files: what `save` writes beside them."""
         self.name: str = record["name"]
         self.inputs = tuple(Array(name, dtype, tuple(shape)) for name, dtype, shape in record["inputs"])
         self.outputs = tuple(Array(name, dtype, tuple(shape)) for name, dtype, shape in record["outputs"])
@@ -68,8 +68,9 @@ class CompiledModel:
         """The model whose files these are."""
         record = json.loads(files[RECORD])
         weights = _page_aligned(record["weight_bytes"])
-        weights[:] = np.frombuffer(files[f"{record['name']}.bin"], np.uint8)
-        return cls(record, files[f"{record['name']}.so"], weights, files)
+        binary = f"{record['name']}.bin"
+        weights[:] = np.frombuffer(files[binary], np.uint8)
+        return cls(record, files[f"{record['name']}.so"], weights, {n: f for n, f in files.items() if n != binary})
 
     def __repr__(self) -> str:
         return f"<CompiledModel {self.name}: {len(self.explained)} kernels>"
@@ -145,7 +146,7 @@ class CompiledModel:
 
     def save(self, folder: str | os.PathLike[str]) -> tuple[Path, ...]:
         """Writes the library and its C texts, which need no Python. Returns the paths. Raises ModelError."""
-        return placed(Path(folder), self._files)
+        return placed(Path(folder), {**self._files, f"{self.name}.bin": self._weights.data})
 
 
 def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
@@ -169,11 +170,15 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
         raise ModelError(f"{path} holds no saved model ({error})") from None
     if weights.size != record["weight_bytes"]:
         raise ModelError(f"{path / f'{name}.bin'} has {weights.size} bytes, and the model has {record['weight_bytes']}")
-    files[f"{name}.bin"] = b"" if not weights.size else weights.tobytes()
-    return CompiledModel(record, files[f"{name}.so"], weights, files)
+    try:
+        return CompiledModel(record, files[f"{name}.so"], weights, files)
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, cffi.CDefError) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"{path} holds a damaged model: save it again ({error})") from None
 
 
-def placed(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
+def placed(folder: Path, files: Mapping[str, bytes | memoryview]) -> tuple[Path, ...]:
     """Writes files, each whole or not at all. Raises ModelError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -210,4 +215,5 @@ def _checked(given: object, array: Array, written: bool = False) -> np.ndarray:
         raise ModelError(f"{array.name} has shape {given.shape}, and the model was compiled for {array.shape}")
     if written and not (given.flags.c_contiguous and given.flags.writeable):
         raise ModelError(f"{array.name}: an array for an output must be contiguous and writable")
-    return np.ascontiguousarray(given)
+    # NumPy's own function would give a scalar an axis.
+    return given if given.flags.c_contiguous else np.ascontiguousarray(given)

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import platform
+import struct
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from cpu.runtime.headers import read_ahead
 from cpu.runtime.toolchain import BASE_FLAGS, CompileError, Compiler, compile_shared, find_compiler
 
 Opened = TypeVar("Opened")
+_ELF_HEADER = 64  # bytes
 
 
 def load(source: str, flags: tuple[str, ...], opened: Callable[[str], Opened], openmp: bool = False) -> Opened:
@@ -71,6 +73,18 @@ def _name(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool)
     return hashlib.sha256(json.dumps([identity, source]).encode()).hexdigest() + ".so"
 
 
+def _check_whole(content: bytes) -> None:
+    """Raises OSError for a shared object that is cut short: the dynamic loader would end the process over it."""
+    if content[:5] != b"\x7fELF\x02":  # no ELF of 64 bits: the loader refuses what it does not know
+        return
+    if len(content) >= _ELF_HEADER:
+        (sections,) = struct.unpack_from("<Q", content, 0x28)  # where the table of sections begins: at the end
+        size, count = struct.unpack_from("<HH", content, 0x3A)
+        if len(content) >= sections + size * count:
+            return
+    raise OSError("the shared object is cut short")
+
+
 def load_bytes(content: bytes, opened: Callable[[str], Opened]) -> Opened:
     """Loads the bytes of a shared object: returns what ``opened(path)`` makes of them.
 
@@ -78,6 +92,7 @@ def load_bytes(content: bytes, opened: Callable[[str], Opened]) -> Opened:
     The bytes lie in memory. If the system loads no program from there, they lie in the folder for temporary files.
     Raises OSError.
     """
+    _check_whole(content)
     with contextlib.suppress(OSError), os.fdopen(os.memfd_create("tilewright"), "wb") as file:
         file.write(content)
         file.flush()

@@ -190,6 +190,23 @@ def test_what_is_not_covered_is_one_sentence(nodes, why):
         compile_model(proto)
 
 
+@pytest.mark.parametrize("file", ["net.so", "net.bin", "model.json"])
+def test_a_damaged_folder_is_one_sentence(network, tmp_path, file):
+    network.save(tmp_path)
+    path = tmp_path / file
+    path.write_bytes(b"{}" if file == "model.json" else path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(ModelError, match=r"holds no saved model|holds a damaged model|net\.bin has"):
+        load_model(tmp_path)
+
+
+def test_a_number_that_is_handed_over_for_an_output_stays_a_number():
+    given = model([node("ReduceSum", ["x"], ["y"], "sum", keepdims=0)], {"x": [3, 4]}, ["y"])
+    out = [np.empty((), np.float32)]
+    x = whole(0, 3, 4)
+    (y,) = compile_model(given)(x, out=out)
+    assert y is out[0] and y.shape == () and y == x.sum()
+
+
 def test_open_dims_and_wrong_arrays_are_one_sentence(network):
     with pytest.raises(ModelError, match=r"input x: axis 0 is open; give its extent, dims=\{'batch': 1\}"):
         compile_model(residual_network())
