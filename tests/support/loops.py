@@ -32,7 +32,12 @@ def numbers(buffer: Buffer) -> int:
 
 
 def of_numbers(values: np.ndarray, buffer: Buffer) -> np.ndarray:
-    """Whole numbers, those of an element along a last axis, as elements of a buffer. x of int8 has no sign."""
+    """Whole numbers, those of an element along a last axis, as elements of a buffer. x of int8 has no sign.
+
+    A number that is alone in a word has zeros beside it.
+    """
+    if buffer.dtype.endswith("x1"):
+        values = np.pad(values, [*[(0, 0)] * (values.ndim - 1), (0, 1 if buffer.dtype.startswith("bf16") else 3)])
     if buffer.dtype.startswith("bf16"):
         values = (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
     elif buffer.dtype.startswith("int8"):

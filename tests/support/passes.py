@@ -21,7 +21,7 @@ from tests.support import random_cases
 from tests.support.loops import Arrays, of_numbers, result, statements
 from tiling.access import access_of
 from tiling.dtypes import OUTPUT_DTYPES
-from tiling.flat_pixels import without_strips
+from tiling.flat_pixels import passes_gaps, without_strips
 from tiling.loops.functions import FUNCTIONS
 from tiling.loops.interpret import NUMPY, interpret
 from tiling.loops.language import Body, Buffer, Do, For, If, Inside, Invoke, Kernel, Let, Load, Set, Store, inside
@@ -30,6 +30,7 @@ from tiling.operators import conv2d
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.laid_out import lower_points
+from tiling.rewrite.pointwise import along_pixels
 from tiling.rewrite.weight_groups import packed_elements
 from tiling.scheme import Scheme
 from tiling.text.notation import parse
@@ -89,11 +90,15 @@ def small(random: Random) -> Small:
     """A random problem and scheme that passes write."""
     if random.random() < 0.1:  # the interpreter takes long for their many numbers
         return small_blocks(random)
-    operator = random.choice(("matmul", "conv2d", "conv2d", "depthwise2d", "grouped2d"))
+    operator = random.choice(("matmul", "conv2d", "conv2d", "pointwise2d", "depthwise2d", "grouped2d"))
+    # A word of weights beside those of other groups has no place of its own before it is packed.
+    of_words = operator not in ("pointwise2d", "grouped2d") and random.random() < 0.25
+    rows = [EVERY_ISA["avx512bf16"], EVERY_ISA["avx512vnni"]] if of_words else list(ISAS.values())
     for _ in count():
-        isa = random.choice([isa for isa in ISAS.values() if isa.dtype == "f32"])
+        isa = random.choice(rows)
         problem = random_cases.followed(random, random_cases.problem(random, isa, 2 * MOST_PRODUCTS))
-        if problem.op != operator or products_of(problem, isa) > MOST_PRODUCTS:
+        problem = along_pixels(problem, isa.lanes) if operator == "pointwise2d" else problem
+        if problem.op != operator or products_of(problem, isa) > (1 + of_words) * MOST_PRODUCTS:
             continue
         return Small(random_cases.scheme(random, problem, isa), isa, random.random() < 0.3)
     raise AssertionError
@@ -117,7 +122,9 @@ def small_blocks(random: Random) -> Small:
         scheme = random_cases.scheme(random, problem, isa)
         dots = scheme_in_dot_groups(scheme)
         words, flat = access_of(dots.problem).element_bytes // 4, dots.problem.flat_pixels
-        if (pixels == "points" and not flat) or (pixels == "strips" and not (flat and flat.strip)):
+        if pixels == "points" and not (flat and passes_gaps(dots.problem)):
+            continue
+        if pixels == "strips" and not (flat and flat.strip):
             continue
         if is_blocked(scheme) and products_of(dots.problem, isa) * words <= 4 * MOST_PRODUCTS:
             return Small(scheme, isa, random.random() < 0.3)
@@ -157,7 +164,9 @@ def packed(plain: Kernel, packing: Kernel, w: np.ndarray) -> np.ndarray:
     (buffer,) = [b for b in packing.arrays if b.name == "W"]
     found, known = unread(buffer, w.dtype), np.zeros(buffer.shape, bool)
     for edges, source, target, numbers in _pairs(plain.body, packing.body, {}, ()):
-        exists = all(edge.index.at(numbers) < edge.high for edge in edges)
+        # Only an edge that the weight moves along says whether it exists: there is another one of pixels in lanes.
+        moving = {name for index in source.at for name in index.names()}
+        exists = all(e.index.at(numbers) < e.high for e in edges if moving.issuperset(e.index.names()))
         value = w[tuple(i.at(numbers) for i in source.at)] if exists else w.dtype.type(0)
         (place,) = (i.at(numbers) for i in target.at)
         assert not known[place] or found[place] == value, f"W[{place}] is two numbers"
