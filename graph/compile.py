@@ -52,6 +52,7 @@ def told(options: argparse.Namespace) -> str:
     model = compile_model(
         options.model,
         dims=dict(options.dim),
+        known=dict(options.known),
         threads=options.threads,
         tune="measure" if options.budget else "model",
         budget=options.budget or 1.0,
@@ -150,6 +151,18 @@ def dim(text: str) -> tuple[str, int | tuple[int, ...]]:
     return (name, shape[0]) if len(shape) == 1 else (name, shape)
 
 
+def number(text: str) -> tuple[str, np.ndarray]:
+    """An option such as `sr=16000`: an input that is one number."""
+    name, _, given = text.rpartition("=")
+    try:
+        found = np.array(int(given)) if given.lstrip("-").isdecimal() else np.array(float(given), np.float32)
+    except ValueError:
+        name = ""
+    if not name:
+        raise argparse.ArgumentTypeError(f"{text!r}: write INPUT=NUMBER, such as sr=16000")
+    return name, found
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m graph.compile", description="Makes one C library for an ONNX model, and times it."
@@ -162,6 +175,9 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=EXTENT",
         help="an open dim's extent, or an input's shape",
+    )
+    parser.add_argument(
+        "--known", type=number, action="append", default=[], metavar="INPUT=NUMBER", help="an input of every call"
     )
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
     tuning = parser.add_mutually_exclusive_group()
