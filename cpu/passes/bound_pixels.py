@@ -30,6 +30,7 @@ from tiling.loops.language import (
 from tiling.loops.rewrite import conditions_of, with_conditions, with_indices
 from tiling.tensor import FlatPixels
 
+DIM = "w"  # counts the points
 LINE, ROW = "line", "w_u"  # the row of y, and the row of a tile
 
 
@@ -109,7 +110,9 @@ def _around(loops: tuple[For, ...], body: Body) -> Body:
 def _point(test: Condition, flat: FlatPixels) -> Index | None:
     """The point that a test asks about; None for any other test."""
     for term, _ in test.index.terms if isinstance(test, Inside) else ():
-        if isinstance(term, Part) and term.operation in ("/", "%") and term.right == constant(flat.pitch):
+        by_pitch = isinstance(term, Part) and term.operation in ("/", "%") and term.right == constant(flat.pitch)
+        # What is prefetched every so many steps may count as many taps or channels.
+        if by_pitch and all(name.partition("_")[0] == DIM for name in term.left.names()):
             return term.left
     return None
 

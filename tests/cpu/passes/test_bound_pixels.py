@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from cpu.codegen.inside import facts_of
 from cpu.passes.bound_pixels import LINE, ROW
 from cpu.passes.order import stages
 from microkernels.tile.isa import EVERY_ISA
+from tests.exactness import FAR
 from tests.support.loops import conditions, inputs, result, statements, sums
 from tests.support.passes import packed
 from tiling.loops.index import Part
@@ -113,3 +115,16 @@ def test_points_beyond_a_line_would_be_wrong():
     changed = {**found, NAME: Kernel(kernel.arrays, tuple(map(wider, kernel.body)), kernel.functions)}
     with pytest.raises((AssertionError, Fault)):
         check(problem, changed, NAME)
+
+
+def test_what_is_asked_for_every_so_many_taps_is_no_point():
+    """A line of x comes with every second tap: `r % 2` looks like a column of rows of two points."""
+    image = dict(c=5, h=1, w=2, k=5, r=3, s=1, padding=((1, 2), (0, 0)), output_dtype="bf16")
+    dots = scheme_in_dot_groups(
+        parse(conv2d(**IMAGE | image), "T(hw,5) L(hw, 1x1 + 1x1) S(y) R(r) U(hw,λ) D(c,6) V(k,16)")
+    )
+    with patch.multiple("tiling.loops.prefetch", **FAR):
+        found = dict(stages(facts_of(dots, EVERY_ISA["amxbf16"], False)))
+    assert "r % 2" in {str(test.index) for test in conditions(found["prefetch"])}
+    points = [s.index for s in statements(found[NAME]) if isinstance(s, Define)]
+    assert [str(point) for point in points] == ["w", "w + 1"]
