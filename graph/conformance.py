@@ -176,8 +176,8 @@ def refusals(found: list[Outcome]) -> list[tuple[str, list[str]]]:
     return sorted(reasons.items(), key=lambda each: (-len(each[1]), each[0]))
 
 
-def page(found: list[Outcome]) -> str:
-    """The report as a page of the documentation."""
+def page(found: list[Outcome], total: int) -> str:
+    """The report as a page of the documentation. total: how many tests there are."""
     counts = Counter(outcome.ended for outcome in found)
     bound = sum(outcome.why == BOUND for outcome in found)
     share = 100 * counts[PASSED] / max(len(found), 1)
@@ -186,7 +186,8 @@ def page(found: list[Outcome]) -> str:
         "",
         "Written by `python -m graph.conformance --page docs/conformance.md`, by onnx's own tests of operators.",
         "",
-        f"Of {len(found)} tests of onnx {onnx.__version__} {counts[PASSED]} pass ({share:.1f} %), "
+        f"Of the {total} tests of onnx {onnx.__version__} {len(found)} were run: "
+        f"{counts[PASSED]} pass ({share:.1f} %), "
         f"{counts[REFUSED]} are refused and {counts[WRONG]} differ.",
         f"Of those that pass, {bound} have no input but what decides shapes: bound, their outputs are constants.",
         "",
@@ -225,7 +226,7 @@ def main(arguments: list[str] | None = None) -> int:
     found = list(_noted(tests[:: options.every], options.journal))
     print(report(found))
     if options.page:
-        options.page.write_text(page(found), encoding="utf-8")
+        options.page.write_text(page(found, len(found)), encoding="utf-8")
     return int(any(outcome.ended == WRONG for outcome in found))
 
 
