@@ -107,22 +107,21 @@ def _channels_last(model: Model, images: frozenset[str], seconds: Callable[[Prob
         else:
             continue
         for place in reads:
-            root = model.root(step.inputs[place])
-            if root in model.constants:
+            name = step.inputs[place]
+            if model.root(name) in model.constants:
                 continue  # it is laid out ahead
-            if root in images:
-                cut.differs(number, writers[root], max(windows, _moving(model, root)))
-            elif _is_image(model, root):
-                cut.costs(number, last=max(windows, _moving(model, root)))
-            elif not _lies_the_same(model, root):
+            if model.root(name) in images:
+                cut.differs(number, writers[model.root(name)], max(windows, _moving(model, name)))
+            elif _is_image(model, name):
+                cut.costs(number, last=max(windows, _moving(model, name)))
+            elif not _lies_the_same(model, name):
                 cut.costs(number, last=_NEVER * _UNIT)
     return cut.last()
 
 
 def _is_image(model: Model, name: str) -> bool:
-    """Whether an array is an image whose layouts differ."""
-    shape = model.arrays[name].shape
-    return len(shape) == _AXES and not _is_same(model.arrays[name]) and model.arrays[model.root(name)].shape == shape
+    """Whether an array is an image whose layouts differ. A view of another shape may be one where its root is none."""
+    return len(model.arrays[name].shape) == _AXES and not _is_same(model.arrays[name])
 
 
 def _windows(program: Sized) -> int:
@@ -135,9 +134,8 @@ def _windows(program: Sized) -> int:
     return found
 
 
-def _lies_the_same(model: Model, root: str) -> bool:
-    array = model.arrays[root]
-    return len(array.shape) == _AXES and _is_same(array)
+def _lies_the_same(model: Model, name: str) -> bool:
+    return len(model.arrays[name].shape) == _AXES and _is_same(model.arrays[name])
 
 
 def _moving(model: Model, name: str) -> float:
@@ -246,11 +244,12 @@ class _Rewriting:
         root = self.model.root(name)
         if root in self.constants:
             return "" if last else name
-        if _lies_the_same(self.model, root) or last == self.laid.get(root, False):
+        if _lies_the_same(self.model, name) or last == self.laid.get(root, False):
             return name
-        made, order = _named(root, last), _TO_LAST if last else _TO_FIRST
+        source = root if root in self.images else name
+        made, order = _named(source, last), _TO_LAST if last else _TO_FIRST
         if made not in self.arrays:
-            self.convert(root, made, order)
+            self.convert(source, made, order)
         return made
 
     def known(self, name: str, shape: tuple[int, ...], order: tuple[int, ...]) -> str:

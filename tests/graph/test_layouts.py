@@ -78,6 +78,19 @@ def test_the_numbers_are_the_same_in_each_layout(monkeypatch, seconds, outputs):
         assert y.tolist() == other.tolist()
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_an_image_that_is_seen_in_another_shape_is_laid_out_from_that_one(monkeypatch, channels):
+    monkeypatch.setattr(build, "predicted_seconds", lambda threads: last_is_faster)
+    constants = {"shape": np.array([2, channels, 6, 8]), "w": whole(1, 5, channels, 3, 3)}
+    nodes = [node("Reshape", ["x", "shape"], ["r"], "seen"), node("Conv", ["r", "w"], ["a"], "a")]
+    nodes += [node("Relu", ["x"], ["b"], "b"), node("Reshape", ["b", "shape"], ["s"], "again")]
+    nodes += [node("Conv", ["s", "w"], ["c"], "c")]
+    given = model(nodes, {"x": [2, 6, 8, channels]}, ["a", "c"], constants)
+    x = whole(2, 2, 6, 8, channels)
+    for y, wanted in zip(compile_model(given)(x), ReferenceEvaluator(given).run(None, {"x": x}), strict=True):
+        assert y.tolist() == wanted.tolist()
+
+
 def test_convolutions_that_are_faster_with_channels_last_get_them():
     found, conversions = layouts(residual_network(), last_is_faster, {"batch": 2})
     # One image comes from the caller. The pooled one has a single pixel, which lies the same either way.
