@@ -244,7 +244,9 @@ def test_the_commands_compile_and_run(tmp_path, capsys):
     path.write_bytes(residual_network().SerializeToString())
     assert compile_main([str(path), "--dim", "batch=1", "--emit", str(folder), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["kernels"] == 6 and facts["products"] == 4 and len(facts["steps"]) == 6
+    # How many conversions of layouts there are hangs on the machine.
+    computing = [step for step in facts["steps"] if step["node"] != "layout"]
+    assert len(facts["steps"]) == facts["kernels"] and len(computing) == 6 and facts["products"] == 4
     assert facts["seconds"] > 0 and facts["arena_bytes"] >= facts["arena_least"]
     x = whole(0, 1, 3, 16, 16)
     np.save(tmp_path / "x.npy", x)
