@@ -16,8 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from graph.model.language import Copy, Model, Step
-from graph.model.regions import blocks
+from graph.model.language import Model, Step
 from tiling.operators import in_layout
 from tiling.problem import Problem
 from tiling.program.infer import Array, Sized, sized
@@ -57,7 +56,8 @@ def _images(model: Model) -> frozenset[str]:
     found = {name for name in written if len(model.arrays[name].shape) == _AXES and not _is_same(model.arrays[name])}
     found -= {model.root(name) for name in model.outputs}
     for step in model.steps:
-        if blocks(step) or isinstance(step.work, Copy):
+        # A matrix product reads and writes numbers in their order, as a branch, a loop and a copy do.
+        if not (isinstance(step.work, Sized) or _is_free(step)):
             found -= {model.root(name) for name in (*step.inputs, *step.outputs)}
     for name in model.views:
         root = model.root(name)

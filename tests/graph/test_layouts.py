@@ -91,6 +91,22 @@ def test_an_image_that_is_seen_in_another_shape_is_laid_out_from_that_one(monkey
         assert y.tolist() == wanted.tolist()
 
 
+def test_a_matrix_product_reads_and_writes_images_as_they_are(monkeypatch):
+    monkeypatch.setattr(build, "predicted_seconds", lambda threads: last_is_faster)
+    constants = {"w": whole(1, 8, 3, 1, 1), "m": whole(2, 5, 7), "v": whole(3, 4, 8, 3, 3)}
+    nodes = [
+        node("Conv", ["x", "w"], ["a"], "a"),
+        node("MatMul", ["a", "m"], ["b"], "b"),
+        node("Conv", ["b", "v"], ["c"], "c"),
+        node("Relu", ["c"], ["y"], "y"),
+    ]
+    given = model(nodes, {"x": [2, 3, 6, 5]}, ["y"], constants)
+    assert layouts(given, last_is_faster) == (["nhwc", "nhwc"], 4)
+    x = whole(4, 2, 3, 6, 5)
+    (y,), (wanted,) = compile_model(given)(x), ReferenceEvaluator(given).run(None, {"x": x})
+    assert y.tolist() == wanted.tolist()
+
+
 def test_convolutions_that_are_faster_with_channels_last_get_them():
     found, conversions = layouts(residual_network(), last_is_faster, {"batch": 2})
     # One image comes from the caller. The pooled one has a single pixel, which lies the same either way.

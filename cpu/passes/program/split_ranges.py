@@ -103,7 +103,7 @@ def _compared(part: Operand) -> tuple[str, Position, int] | None:
     if not isinstance(part, Apply) or part.function not in _CUTS:
         return None
     left, right = part.arguments
-    if isinstance(left, Position) and isinstance(right, Number) and right.value == int(right.value):
+    if isinstance(left, Position) and isinstance(right, Number) and float(right.value).is_integer():
         return part.function, left, int(right.value)
     return None
 
