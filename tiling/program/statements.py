@@ -197,17 +197,17 @@ class StatementLoops:
             met = real(met)
         elif met == "bool" and function.gives == SAME and not function.choice:
             met = "s64"
-        if value.function == "where" and (chosen := self.chosen(condition[0], rest, met)):
+        # Once: of choices within choices, each would double what those inside take.
+        arguments = tuple(self.converted(argument, met) for argument in rest)
+        if value.function == "where" and (chosen := self.chosen(condition[0], *arguments)):
             return _cast(chosen, met, dtype)
         conditions = (_cast(self.value(c, self.meeting(c)), self.meeting(c), "bool") for c in condition)
-        arguments = (self.converted(argument, met) for argument in rest)
         applied = loops.Apply(value.function, (*conditions, *arguments))
         return _cast(applied, "bool" if function.gives == TRUTH else met, dtype)
 
-    def chosen(self, condition: Expression, values: tuple[Expression, ...], dtype: str) -> Choose | None:
+    def chosen(self, condition: Expression, value: Value, otherwise: Value) -> Choose | None:
         """A choice by positions alone, which most vectors make as a whole; None for another one."""
         chosen_by = tests(condition, self.ranges)
-        value, otherwise = (self.converted(each, dtype) for each in values)
         guarded = any(isinstance(part, Choose) for part in (*parts_of(value), *parts_of(otherwise)))
         gathered = any(isinstance(part, Load) and self.reads(part) for part in parts_of(value))
         return Choose(chosen_by, value, otherwise) if chosen_by and not guarded and not gathered else None
