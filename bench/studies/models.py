@@ -149,8 +149,12 @@ def main(arguments: list[str] | None = None) -> int:
                     try:
                         name, path = (named, exported(named)) if named in ARCHITECTURES else (Path(named).stem, named)
                         race = _race(name, Path(path), options, threads)
-                    except (CandidateError, ModuleNotFoundError) as error:
-                        print(f"{named}: {readable(getattr(error, 'reason', str(error)))}", file=sys.stderr)
+                    except ModuleNotFoundError as error:
+                        print(f"{named}: {error}: pip install -e '.[peers,models]'", file=sys.stderr)
+                        code = 1
+                        continue
+                    except CandidateError as error:
+                        print(f"{named}: {readable(error.reason)}", file=sys.stderr)
                         code = 1
                         continue
                     for peer, why in race.missing.items():

@@ -154,6 +154,10 @@ def main(arguments: list[str] | None = None) -> int:
         for model in TRAINED
         if not options.names or any(name in model.wheel + model.file for name in options.names)
     ]
+    if not wanted:
+        wheels = ", ".join(sorted({model.wheel.partition("=")[0] for model in TRAINED}))
+        print(f"no model has one of {', '.join(options.names)} in its name; the wheels are {wheels}", file=sys.stderr)
+        return 2
     wrong = 0
     try:
         for agrees, line in checked(wanted, cache_folder() / "trained", options.threads):

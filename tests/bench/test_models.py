@@ -3,6 +3,7 @@
 import pytest
 
 from bench.__main__ import main
+from bench.studies import models, trained
 from bench.studies.models import Race, summary, table
 from tests.support.onnx_models import residual_network
 
@@ -35,3 +36,14 @@ def test_a_model_is_timed_beside_the_peers_that_are_installed(tmp_path, capsys):
     assert "| net | 1 | " in shown.out and "inductor is left out" in shown.err
     assert main(["--models", str(path)]) == 1  # an open dim
     assert "axis 0 is open" in capsys.readouterr().err
+
+
+def test_what_is_not_there_is_one_sentence(capsys, monkeypatch):
+    def without(name):
+        raise ModuleNotFoundError("No module named 'torch'")
+
+    monkeypatch.setattr(models, "exported", without)
+    assert main(["--models", "resnet18"]) == 1
+    assert capsys.readouterr().err == "resnet18: No module named 'torch': pip install -e '.[peers,models]'\n"
+    assert trained.main(["nonsense"]) == 2
+    assert "no model has one of nonsense in its name; the wheels are magika, " in capsys.readouterr().err
