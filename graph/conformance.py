@@ -186,7 +186,7 @@ def page(found: list[Outcome], total: int) -> str:
         "",
         "Written by `python -m graph.conformance --page docs/conformance.md`, by onnx's own tests of operators.",
         "",
-        f"Of the {total} tests of onnx {onnx.__version__} {len(found)} were run: "
+        f"onnx {onnx.__version__} has {total} tests, and {len(found)} were run: "
         f"{counts[PASSED]} pass ({share:.1f} %), "
         f"{counts[REFUSED]} are refused and {counts[WRONG]} differ.",
         f"Of those that pass, {bound} have no input but what decides shapes: bound, their outputs are constants.",

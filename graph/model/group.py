@@ -56,7 +56,7 @@ def _joined(model: Model, steps: list[Step], place: int) -> tuple[int, list[Step
 
 
 def is_map(step: Step) -> bool:
-    """Whether a step is a program of maps alone, none of which rounds what it stores."""
+    """Whether a step is a program of maps alone, with one output."""
     if not isinstance(step.work, Sized):
         return False
     statements = step.work.program.statements

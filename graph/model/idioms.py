@@ -22,7 +22,6 @@ class _Any:
 
 
 _Y = _Any()
-_Pattern = Value | _Any | tuple[object, ...]
 
 _TANH = ("tanh", ("mul", Number(sqrt(2 / pi)), ("add", _Y, ("mul", Number(0.044715), _Y, _Y, _Y))))
 _ERF = ("erf", ("mul", _Y, Number(sqrt(0.5))))

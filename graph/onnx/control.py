@@ -34,7 +34,7 @@ class Reading(Protocol):
 
     @property
     def version(self) -> int:
-        """Of the operators' set."""
+        """The version of the set of operators."""
 
     def node(self, proto: onnx.NodeProto, name: str) -> None:
         """Reads a node."""

@@ -11,7 +11,7 @@ from graph.model.node import Made, Node, Text, at
 from graph.operators.images import windows
 
 _RANGES = {"u8": (0, 255), "s8": (-128, 127)}
-# Of the dims and the sums: the statement after them, its dtype, and the inputs that it reads.
+# What is made of the dims and the sums: the statement after them, its dtype, and the inputs that it reads.
 _Last = Callable[[list[str], str], tuple[str, str, dict[str, int]]]
 
 
