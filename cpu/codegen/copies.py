@@ -16,7 +16,7 @@ from cpu.codegen.inside import facts_of
 from cpu.codegen.operands import operand_text
 from cpu.codegen.print import PrintedFunction, Printer, local_strides, strides
 from cpu.passes.order import stages_of_copy
-from cpu.passes.transpose_stores import transposed_rows
+from cpu.passes.vectors.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
 from tiling.access import access_of

@@ -9,9 +9,9 @@ from math import prod
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.epilogue import compares_with_zero
 from cpu.codegen.print import PrintedFunction, Printer, strides
+from cpu.passes.memory.prefetch import NEXT
 from cpu.passes.order import Facts, stages
-from cpu.passes.prefetch import NEXT
-from cpu.passes.transpose_stores import transposed_rows
+from cpu.passes.vectors.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
 from tiling.bias import stored

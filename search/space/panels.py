@@ -1,4 +1,4 @@
-"""Where a scheme may place S(x), so that register tiles share a packed panel of pixels (`cpu.passes.stage_panels`).
+"""Where a scheme may place S(x), so that tiles share a packed panel of pixels (`cpu.passes.memory.stage_panels`).
 
 A panel pays where tiles of several rows read the same pixels, so S(x) stands before a run of loops over rows. A cache
 must hold the panel.

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cpu.passes.pack_weights import pack_weights
+from cpu.passes.memory.pack_weights import pack_weights
 from tests.support.passes import by_loops
 from tiling.loops.index import ZERO, Index
 from tiling.loops.interpret import interpret

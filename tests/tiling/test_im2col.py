@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cpu.passes.copy_runs import copy_runs
+from cpu.passes.memory.copy_runs import copy_runs
 from tests.support.loops import statements
 from tiling.loops.interpret import interpret
 from tiling.loops.language import Do, For, Kernel, Store

@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import reduce
 from math import prod
 
-from cpu.passes.bind_cores import WORKER
+from cpu.passes.control.bind_cores import WORKER
 from tiling.loops.index import ZERO, Index, Range, applied, constant, variable
 from tiling.loops.language import Alloc, Body, Define, For, Kernel, Load, Statement, Store, inside, walk
 from tiling.loops.rewrite import operands_of, parts_of

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from cpu.passes.pack_weights import WEIGHTS
+from cpu.passes.memory.pack_weights import WEIGHTS
 from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import PACKED as PACKED_AXES
 from tiling.loops.language import Body, Buffer, For, If, Inside, Kernel, Load, Number, Statement, Store, inside

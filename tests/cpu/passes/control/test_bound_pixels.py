@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cpu.codegen.inside import facts_of
-from cpu.passes.bound_pixels import LINE, ROW
+from cpu.passes.control.bound_pixels import LINE, ROW
 from cpu.passes.order import stages
 from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR

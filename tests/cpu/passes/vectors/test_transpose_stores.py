@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cpu.passes.transpose_stores import TRANSPOSED, transposed_rows
-from cpu.passes.vectorise import vectorise
+from cpu.passes.vectors.transpose_stores import TRANSPOSED, transposed_rows
+from cpu.passes.vectors.vectorise import vectorise
 from microkernels.tile.instructions import instructions_of, transpose_instruction
 from microkernels.tile.isa import ISAS
 from tests.support.loops import inputs, result, statements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cpu.passes.unroll import decided, unrolled
+from cpu.passes.control.unroll import decided, unrolled
 from tests.support.loops import statements
 from tests.support.passes import around
 from tiling.loops.index import ZERO, constant, variable

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from cpu.codegen.inside import facts_of
-from cpu.passes.matrix_tiles import matrix_tiles
 from cpu.passes.order import stages
+from cpu.passes.vectors.matrix_tiles import matrix_tiles
 from microkernels.tile.isa import EVERY_ISA
 from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tests.support.loops import inputs, result, statements, sums

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cpu.codegen.pack import pack_loops
+from cpu.passes.memory.pack_weights import pack_weights
 from cpu.passes.order import LOWER
-from cpu.passes.pack_weights import pack_weights
 from tests.support.kernel_cases import DEPTHWISE
 from tests.support.loops import inputs, statements
 from tests.support.passes import PACKING, SAME, TILES, by_loops, packed, stages_by_name

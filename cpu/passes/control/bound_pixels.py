@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cpu.passes.unroll import decided
+from cpu.passes.control.unroll import decided
 from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
 from tiling.loops.language import (
     Block,

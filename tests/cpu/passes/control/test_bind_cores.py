@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from cpu.passes.bind_cores import WORKER
+from cpu.passes.control.bind_cores import WORKER
 from tests.support.loops import statements
 from tests.support.passes import around
 from tiling.loops.language import Define, For

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cpu.passes.exchange_lanes import exchange_of
+from cpu.passes.vectors.exchange_lanes import exchange_of
 from microkernels.tile.instructions import Instructions, NarrowStores, at, epilogue_instruction, words_instruction
 from tiling.loops.functions import PRODUCTS
 from tiling.loops.index import ZERO, Index

@@ -9,8 +9,8 @@ from cpu.codegen.arrays import stored
 from cpu.codegen.emit import emit
 from cpu.codegen.inside import facts_of
 from cpu.kernel.callable import build
+from cpu.passes.memory.store_lines import store_lines
 from cpu.passes.order import stages
-from cpu.passes.store_lines import store_lines
 from cpu.reference.oracle import integers, reference
 from cpu.runtime.numbers import to_bits
 from microkernels.tile.instructions import instructions_of

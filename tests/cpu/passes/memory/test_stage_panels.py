@@ -9,8 +9,8 @@ import pytest
 
 from cpu.codegen.inside import facts_of
 from cpu.codegen.pack import pack_loops
+from cpu.passes.memory.stage_panels import Plan, plan_panels, stage_panels
 from cpu.passes.order import stages
-from cpu.passes.stage_panels import Plan, plan_panels, stage_panels
 from microkernels.tile.isa import ISAS
 from tests.support.kernel_cases import CASES
 from tiling.loops.index import variable

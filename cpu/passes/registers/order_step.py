@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from cpu.passes.unroll import decided
+from cpu.passes.control.unroll import decided
 from tiling.loops.index import LANE, Index, constant
 from tiling.loops.language import (
     Address,

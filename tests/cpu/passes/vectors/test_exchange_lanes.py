@@ -9,8 +9,8 @@ import pytest
 
 from cpu.codegen.inside import facts_of
 from cpu.codegen.pack import pack_loops
-from cpu.passes.exchange_lanes import exchange_of
 from cpu.passes.order import LOWER, stages
+from cpu.passes.vectors.exchange_lanes import exchange_of
 from cpu.reference.oracle import reference
 from cpu.runtime.numbers import to_bits
 from microkernels.tile.instructions import instructions_of

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from cpu.passes.share_sums import share_sums
+from cpu.passes.vectors.share_sums import share_sums
 from tiling.loops.language import Comment, Function, Kernel, Let, Load
 from tiling.loops.sums import Terms, sum_of, terms_of
 from tiling.rewrite.winograd import SIZES, transforms

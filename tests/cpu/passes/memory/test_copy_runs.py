@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cpu.passes.copy_runs import copy_runs
+from cpu.passes.memory.copy_runs import copy_runs
 from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import Buffer, For, Kernel, Load, Number, Store
 from tiling.loops.listing import listing

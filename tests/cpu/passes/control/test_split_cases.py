@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cpu.passes.split_cases import cases
+from cpu.passes.control.split_cases import cases
 from tests.support.loops import conditions, ones, statements
 from tests.support.passes import SAME, TILES, around, products, stages_by_name
 from tiling.loops.index import variable

@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
-from cpu.passes.unroll import decided
+from cpu.passes.control.unroll import decided
 from microkernels.tile.matrix import Registers, Run, registers_of, runs_of
 from microkernels.tile.matrix_instructions import MatrixInstructions
 from tiling.access import access_of
