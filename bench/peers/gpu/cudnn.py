@@ -8,9 +8,9 @@ from statistics import median
 
 import numpy as np
 
-from bench.peers.convolution import convolution
-from bench.peers.peer import Prepared
-from bench.peers.torch_cuda import CudaPeer, prepared, settle, tensor, version
+from bench.peers.gpu.torch_cuda import CudaPeer, prepared, settle, tensor, version
+from bench.peers.interface.convolution import convolution
+from bench.peers.interface.peer import Prepared
 from tiling.problem import Problem
 from tiling.value import Apply, Array, Sum, Value
 

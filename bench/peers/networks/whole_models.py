@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bench.peers.architectures import ARCHITECTURES, module
-from bench.peers.openvino import cpu_options
-from bench.peers.ort import session_options
+from bench.peers.cpu.openvino import cpu_options
+from bench.peers.cpu.ort import session_options
+from bench.peers.networks.architectures import ARCHITECTURES, module
 from cpu.kernel.arguments import aligned_empty
 
 Inputs = Mapping[str, np.ndarray]

@@ -1,4 +1,4 @@
-"""XTC's search for one layer, in a process of its own: `python -m bench.peers.xtc_search REQUEST`, a JSON object.
+"""XTC's search for one layer, in a process of its own: `python -m bench.peers.compilers.xtc_search JSON`.
 
 Compiles and times `trials` schedules that one of XTC's own strategies draws, keeps the fastest as a shared library in
 `folder`, and prints its path. A process of its own because XTC needs TVM's threads to be told of at the start, and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.peers.convolution import convolution
+from bench.peers.interface.convolution import convolution
 from tiling.problem import Problem
 
 

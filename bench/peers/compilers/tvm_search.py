@@ -1,4 +1,4 @@
-"""MetaSchedule's space for one layer, in its own process: `python -m bench.peers.tvm_search REQUEST`, a JSON object.
+"""MetaSchedule's space for one layer, in its own process: `python -m bench.peers.compilers.tvm_search JSON`.
 
 Draws `trials` schedules from the space that MetaSchedule generates for this CPU (what its `replay-trace` strategy
 does), compiles and times each, keeps the fastest as a shared library in `folder`, and prints its path. MetaSchedule's

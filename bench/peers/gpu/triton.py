@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench.peers.peer import Prepared
-from bench.peers.torch_cuda import CudaPeer, matrices, prepared, settle, version
-from bench.peers.versions import installed
+from bench.peers.gpu.torch_cuda import CudaPeer, matrices, prepared, settle, version
+from bench.peers.interface.peer import Prepared
+from bench.peers.interface.versions import installed
 from tiling.dtypes import DTYPE_BYTES
 from tiling.problem import Problem
 
@@ -60,7 +60,7 @@ class Triton(CudaPeer):
     def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
         import triton
 
-        from bench.peers.triton_product import product
+        from bench.peers.gpu.triton_product import product
 
         settle(problem.dtype)
         a, b, c = matrices(problem, x, w, self.device)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.peers.peer import Prepared
+from bench.peers.interface.peer import Prepared
 from cpu.runtime.cache import kept, with_facts, without_facts
 from cpu.runtime.host import fingerprint, host
 
@@ -56,7 +56,7 @@ def found(module: str, request: dict, threads: int, trials: int, version: str) -
 
 def search(module: str, request: dict, threads: int, trials: int) -> dict:
     """Runs `python -m module` with the request and gives the JSON object of its last line. Raises SearchFailed."""
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[3])
     paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-m", module, json.dumps({**request, "threads": threads, "trials": trials})]
     limit = patience(trials)

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench.peers import tvm_library
-from bench.peers.convolution import convolution
-from bench.peers.peer import Peer, Prepared
-from bench.peers.versions import installed
+from bench.peers.compilers import tvm_library
+from bench.peers.interface.convolution import convolution
+from bench.peers.interface.peer import Peer, Prepared
+from bench.peers.interface.versions import installed
 from tiling.problem import Problem
 
 
@@ -60,7 +60,8 @@ class Xtc(Peer):
         request = {"op": problem.op, "x": given.shape, "w": weights.shape}
         if not matrix:
             request["stride"] = convolution(problem).stride
-        library, symbol = tvm_library.found("bench.peers.xtc_search", request, threads, self.trials, self.version())
+        search = "bench.peers.compilers.xtc_search"
+        library, symbol = tvm_library.found(search, request, threads, self.trials, self.version())
         layout = "row-major" if matrix else "NHWC, input padded ahead, weights (R,S,C,K)"
         return tvm_library.load(library, symbol, given, weights, problem.output.shape, layout)
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench.peers import tvm_library
-from bench.peers.convolution import convolution
-from bench.peers.peer import Peer, Prepared
-from bench.peers.versions import installed
+from bench.peers.compilers import tvm_library
+from bench.peers.interface.convolution import convolution
+from bench.peers.interface.peer import Peer, Prepared
+from bench.peers.interface.versions import installed
 from tiling.problem import Problem
 
 
@@ -52,6 +52,7 @@ class Tvm(Peer):
             conv = convolution(problem)
             padding = (*conv.before, *conv.after)
             request |= {"stride": conv.stride, "dilation": conv.dilation, "padding": padding}
-        library, symbol = tvm_library.found("bench.peers.tvm_search", request, threads, self.trials, self.version())
+        search = "bench.peers.compilers.tvm_search"
+        library, symbol = tvm_library.found(search, request, threads, self.trials, self.version())
         layout = "row-major" if matrix else "NHWC, weights (R,S,C,K)"
         return tvm_library.load(library, symbol, x, weights, problem.output.shape, layout)

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench.peers import onednn_int8, torch_cpu
-from bench.peers.convolution import convolution
-from bench.peers.peer import Peer, Prepared
-from bench.peers.torch_cpu import Calls
-from bench.peers.verbose import kernel_seconds
+from bench.peers.cpu import onednn_int8, torch_cpu
+from bench.peers.cpu.torch_cpu import Calls
+from bench.peers.cpu.verbose import kernel_seconds
+from bench.peers.interface.convolution import convolution
+from bench.peers.interface.peer import Peer, Prepared
 from tiling.problem import Problem
 
 

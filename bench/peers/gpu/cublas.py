@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from bench.peers.peer import Prepared
-from bench.peers.torch_cuda import CudaPeer, matrices, prepared, settle, version
+from bench.peers.gpu.torch_cuda import CudaPeer, matrices, prepared, settle, version
+from bench.peers.interface.peer import Prepared
 from tiling.problem import Problem
 
 

@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench.peers.peer import Peer, Prepared
-from bench.peers.torch_cpu import Calls
-from bench.peers.versions import installed
+from bench.peers.cpu.torch_cpu import Calls
+from bench.peers.interface.peer import Peer, Prepared
+from bench.peers.interface.versions import installed
 from gpu.runtime.driver import no_gpu
 from tiling.dtypes import OUTPUT_DTYPE
 from tiling.problem import Problem

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench.peers import torch_cpu
-from bench.peers.convolution import as_problem_has_it, channels_first, convolution
-from bench.peers.peer import Peer, Prepared
-from bench.peers.torch_cpu import Calls
+from bench.peers.cpu import torch_cpu
+from bench.peers.cpu.torch_cpu import Calls
+from bench.peers.interface.convolution import as_problem_has_it, channels_first, convolution
+from bench.peers.interface.peer import Peer, Prepared
 from tiling.problem import Problem
 
 

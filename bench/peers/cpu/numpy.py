@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench.peers.convolution import Convolution, convolution
-from bench.peers.peer import Peer, Prepared
+from bench.peers.interface.convolution import Convolution, convolution
+from bench.peers.interface.peer import Peer, Prepared
 from tiling.problem import Problem
 
 
