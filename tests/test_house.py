@@ -16,7 +16,11 @@ ROOMS = {
     "tiling": set(),
     "tiling.loops": {"tiling"},
     "tiling.program": {"tiling", "tiling.loops"},
-    "tiling.program.rewrite": {"tiling", "tiling.loops", "tiling.program"},
+    "tiling.program.anchors": {"tiling", "tiling.loops", "tiling.program"},
+    "tiling.program.lowering": {"tiling", "tiling.loops", "tiling.program"},
+    "tiling.program.rewrite": {
+        *("tiling", "tiling.loops", "tiling.program", "tiling.program.anchors", "tiling.program.lowering"),
+    },
     "tiling.rewrite": {"tiling", "tiling.loops"},
     "tiling.suites": set(),
     "tiling.text": {"tiling", "tiling.rewrite", "tiling.suites"},

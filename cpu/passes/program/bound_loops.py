@@ -1,4 +1,4 @@
-"""Ends loops where what they compute is no longer needed (`tiling.program.limits`), as under a causal mask.
+"""Ends loops where what they compute is no longer needed (`tiling.program.lowering.limits`), as under a causal mask.
 
     for j in 0..512 by 64, needed below i + 4:   ->   for j in 0..min((i + 67) / 64 * 64, 512) by 64:
 

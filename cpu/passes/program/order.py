@@ -23,7 +23,7 @@ from cpu.passes.program.vectors import vectors
 from microkernels.tile.forms import Isa
 from tiling.loops.language import Kernel
 from tiling.program.infer import Sized
-from tiling.program.lower import lower
+from tiling.program.lowering.lower import lower
 from tiling.program.rewrite.factor_sums import factored_sums
 from tiling.program.rewrite.inline import inlined
 from tiling.program.rewrite.split_sums import split_sums

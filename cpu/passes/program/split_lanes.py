@@ -62,7 +62,7 @@ REDUCTIONS = frozenset({"add", "mul", "max", "min", "and", "or"})
 
 
 def split_lanes(kernel: Kernel, lanes: int) -> Kernel:
-    """The kernel with loops over lanes. Loops begin at 0, as `tiling.program.lower` writes them."""
+    """The kernel with loops over lanes. Loops begin at 0, as `tiling.program.lowering.lower` writes them."""
     buffers = {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
     splitting = _Splitting(lanes, {array.name: array for array in kernel.arrays} | buffers, kernel.ranges)
     return replace(kernel, body=splitting.body(kernel.body))

@@ -1,4 +1,4 @@
-"""A group that goes on block by block (`tiling.program.online`) as plain loops.
+"""A group that goes on block by block (`tiling.program.lowering.online`) as plain loops.
 
     for i_begin in 0..512 by 32:
       m_run[32] = -inf; d_run[32] = 0; a_run[32, 64] = 0
@@ -26,12 +26,12 @@ from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, For, Load, Operand, Store, Value, walk, with_blocks
 from tiling.loops.rewrite import substituted, with_values
 from tiling.program.dtypes import met_in, summed_in
-from tiling.program.group import Group
 from tiling.program.infer import Sized
 from tiling.program.language import Reduce, Statement
-from tiling.program.limits import Limits
-from tiling.program.online import BLOCK, ROWS, Online
-from tiling.program.statements import StatementLoops, over, register, row_of
+from tiling.program.lowering.group import Group
+from tiling.program.lowering.limits import Limits
+from tiling.program.lowering.online import BLOCK, ROWS, Online
+from tiling.program.lowering.statements import StatementLoops, over, register, row_of
 
 
 @dataclass(frozen=True)

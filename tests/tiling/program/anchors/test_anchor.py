@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiling.program.anchor import Anchor, anchor_of
+from tiling.program.anchors.anchor import Anchor, anchor_of
 from tiling.program.infer import sized
 from tiling.program.operators import program_of
 from tiling.program.read import read

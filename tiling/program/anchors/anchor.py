@@ -14,8 +14,8 @@ from math import prod
 from tiling.dtypes import OUTPUT_DTYPES
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem, ProblemError
+from tiling.program.anchors.product import NoProductError, Product, Spatial, factors, product_of
 from tiling.program.infer import Sized
-from tiling.program.product import NoProductError, Product, Spatial, factors, product_of
 
 # Outputs that share an x: with fewer, lanes of vectors are idle.
 FULL_VECTOR = 8

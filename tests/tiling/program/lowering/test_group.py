@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tiling.program.group import groups
 from tiling.program.infer import sized
+from tiling.program.lowering.group import groups
 from tiling.program.read import read
 
 

@@ -15,10 +15,10 @@ from tiling.loops.language import Alloc, Body, Buffer, Choose, For, Inside, Load
 from tiling.loops.rewrite import parts_of
 from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, met_in, promoted, real, summed_in
 from tiling.program.functions import COMBINE, FUNCTIONS, REAL, SAME, TRUTH
-from tiling.program.group import Group
 from tiling.program.indices import affine, from_zero, tests
 from tiling.program.infer import Array, Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Reduce, Statement
+from tiling.program.lowering.group import Group
 from tiling.program.runtime import ends
 
 

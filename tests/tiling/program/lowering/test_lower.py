@@ -16,7 +16,7 @@ from tiling.loops.language import Alloc, Choose, For, walk
 from tiling.loops.listing import listing
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.program.infer import Sized, sized
-from tiling.program.lower import lower
+from tiling.program.lowering.lower import lower
 from tiling.program.read import read
 
 

@@ -20,10 +20,10 @@ from tiling.loops.index import Index, Part, constant, variable
 from tiling.loops.language import Inside
 from tiling.program.dtypes import FLOATS, met_in, summed_in
 from tiling.program.functions import COMBINE
-from tiling.program.group import groups
 from tiling.program.indices import tests
 from tiling.program.infer import Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Reduce, Statement, parts
+from tiling.program.lowering.group import groups
 
 Limits = Mapping[tuple[str, str], Index]  # (array, dim) of a statement: where its loop over the dim may end
 

@@ -7,10 +7,10 @@ import pytest
 
 from tests.support.programs import interpreted
 from tiling.loops.language import Alloc, For, walk
-from tiling.program.group import groups
 from tiling.program.infer import sized
-from tiling.program.lower import lower
-from tiling.program.online import BLOCK, ROWS, online
+from tiling.program.lowering.group import groups
+from tiling.program.lowering.lower import lower
+from tiling.program.lowering.online import BLOCK, ROWS, online
 from tiling.program.read import read
 
 LARGEST = "m[i] = max[j] t[i,j]; "

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tiling.program.dtypes import computed_in, met_in
-from tiling.program.group import Group
 from tiling.program.infer import Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Reduce, Statement
+from tiling.program.lowering.group import Group
 
 # Points of a block, and rows that read it one after the other. For 4 rows a block costs some 270 vector operations
 # beside those for each of its points: with 256 keys of 64 floats they are 3 %. Such a block of keys is 64 KiB.

@@ -8,7 +8,7 @@ from cpu.codegen.program.explain import explained
 from microkernels.tile.isa import PORTABLE
 from tests.support.programs import MASKED_ATTENTION
 from tiling.program.infer import sized
-from tiling.program.limits import limits
+from tiling.program.lowering.limits import limits
 from tiling.program.read import read
 from tiling.program.rewrite.inline import inlined
 

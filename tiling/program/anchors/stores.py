@@ -14,7 +14,7 @@ from math import prod
 from tiling.epilogue import FUNCTIONS, RESERVED, EpilogueError, parse
 from tiling.loops.index import Index, constant, variable
 from tiling.problem import Problem
-from tiling.program.anchor import Anchor
+from tiling.program.anchors.anchor import Anchor
 from tiling.program.indices import affine
 from tiling.program.infer import Sized
 from tiling.program.language import Access, Dim, Expression, Number, Reduce, Statement

@@ -7,7 +7,7 @@
                                                     acc_y[0] += (x[i, j] if 0 <= j < 3 else 0)
                                                   y[i] = acc_y[0]
 
-Statements of a group share loops (`tiling.program.group`), and have loops of their own inside.
+Statements of a group share loops (`tiling.program.lowering.group`), and have loops of their own inside.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from itertools import count
 
 from tiling.loops import language as loops
 from tiling.loops.language import Alloc, Kernel
-from tiling.program.blocks import Blocks
-from tiling.program.group import groups
 from tiling.program.infer import Sized
-from tiling.program.limits import limits
-from tiling.program.online import online
-from tiling.program.statements import StatementLoops, buffer, over, row_of
+from tiling.program.lowering.blocks import Blocks
+from tiling.program.lowering.group import groups
+from tiling.program.lowering.limits import limits
+from tiling.program.lowering.online import online
+from tiling.program.lowering.statements import StatementLoops, buffer, over, row_of
 
 
 def lower(program: Sized) -> Kernel:
