@@ -26,7 +26,7 @@ from microkernels.tile.microkernel import OPERATOR_DIMS
 from search.options import natural, whole
 from tests.support.guard import PLACES, check_guarded
 from tests.support.random_cases import Case, case
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, problem_of
 

@@ -14,16 +14,18 @@ ROOT = Path(__file__).parent.parent
 # is a folder; what lies in a package's own folder is a room too.
 ROOMS = {
     "tiling": set(),
-    "tiling.loops": {"tiling"},
+    "tiling.arrays": {"tiling"},
+    "tiling.scheme": {"tiling", "tiling.arrays"},
+    "tiling.loops": {"tiling", "tiling.arrays", "tiling.scheme"},
     "tiling.program": {"tiling", "tiling.loops"},
     "tiling.program.anchors": {"tiling", "tiling.loops", "tiling.program"},
     "tiling.program.lowering": {"tiling", "tiling.loops", "tiling.program"},
     "tiling.program.rewrite": {
         *("tiling", "tiling.loops", "tiling.program", "tiling.program.anchors", "tiling.program.lowering"),
     },
-    "tiling.rewrite": {"tiling", "tiling.loops"},
+    "tiling.rewrite": {"tiling", "tiling.arrays", "tiling.scheme", "tiling.loops"},
     "tiling.suites": set(),
-    "tiling.text": {"tiling", "tiling.rewrite", "tiling.suites"},
+    "tiling.text": {"tiling", "tiling.arrays", "tiling.scheme", "tiling.rewrite", "tiling.suites"},
     "microkernels.tile": {"tiling.*"},
     "microkernels.scores": {"tiling.*", "microkernels.tile"},
     "microkernels.ranking": {"tiling.*", "microkernels.tile", "microkernels.scores", "cpu.runtime", "cpu.kernel"},

@@ -31,9 +31,9 @@ from microkernels.tile.lanes import block_definition, exchange_definitions, own_
 from microkernels.tile.matrix import shapes_definition
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from microkernels.tile.transpose import definitions, whole_stores
-from tiling.access import access_of
-from tiling.bias import bias_of, stored
-from tiling.flat_pixels import passes_gaps
+from tiling.arrays.access import access_of
+from tiling.arrays.bias import bias_of, stored
+from tiling.arrays.flat_pixels import passes_gaps
 from tiling.loops.language import Kernel
 from tiling.loops.prefetch import LINE
 from tiling.loops.show import show
@@ -41,7 +41,7 @@ from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes
 from tiling.rewrite.winograd import Winograd
-from tiling.scheme import Scheme, Tile
+from tiling.scheme.scheme import Scheme, Tile
 from tiling.text.shapes import canonical
 from tiling.text.symbol import symbol_of as problem_symbol
 

@@ -14,12 +14,12 @@ from cpu.passes.order import Facts, stages
 from cpu.passes.vectors.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
-from tiling.bias import stored
+from tiling.arrays.bias import stored
 from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import Cursors, Kernel, Shape, buffers, walk
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_words
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from cpu.passes.memory.pack_weights import WEIGHTS, pack_weights
 from cpu.passes.memory.packing import PACKED, packing
 from cpu.passes.vectors.exchange_lanes import exchange_lanes
 from cpu.runtime.numbers import ELEMENTS
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.loops.language import Kernel
 from tiling.loops.lower import lower
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_words, weight_groups_of
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 
 def pack_loops(scheme: Scheme) -> Kernel:

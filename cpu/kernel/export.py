@@ -32,7 +32,7 @@ from tiling.problem import Problem
 from tiling.rewrite.dot_groups import copies
 from tiling.rewrite.pointwise import panel_elements
 from tiling.rewrite.winograd import Winograd
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 from tiling.text.shapes import canonical
 
 

@@ -36,8 +36,8 @@ from cpu.passes.vectors.vectorise import vectorise
 from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.matrix_instructions import matrix_instructions_of
-from tiling.access import Access, access_of
-from tiling.flat_pixels import passes_gaps
+from tiling.arrays.access import Access, access_of
+from tiling.arrays.flat_pixels import passes_gaps
 from tiling.loops.index import ZERO
 from tiling.loops.language import Address, Alloc, Call, Function, Kernel
 from tiling.loops.lower import lower
@@ -47,7 +47,7 @@ from tiling.rewrite.laid_out import LAY_OUT
 from tiling.rewrite.transposed import ROWS
 from tiling.rewrite.winograd import Winograd
 from tiling.rewrite.winograd_loops import lower_around, product_function
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 
 @dataclass(frozen=True)

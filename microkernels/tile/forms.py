@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.problem import Problem
 
 

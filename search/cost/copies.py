@@ -8,12 +8,12 @@ from math import prod
 from search.cost.costs import COSTS
 from search.cost.predict import Prediction, prefetched
 from search.cost.volume import tasks
-from tiling.access import access_of
-from tiling.flat_pixels import PIXELS
+from tiling.arrays.access import access_of
+from tiling.arrays.flat_pixels import PIXELS
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import copies, scheme_in_dot_groups, strip_of
-from tiling.scheme import Lambda, Rest, Scheme, Stage, Tile
+from tiling.scheme.scheme import Lambda, Rest, Scheme, Stage, Tile
 
 
 def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Prediction:

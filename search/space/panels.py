@@ -6,9 +6,9 @@ must hold the panel.
 
 from __future__ import annotations
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.rewrite.pointwise import LARGEST_PANEL, is_row_loop, panel_elements
-from tiling.scheme import Scheme, Stage
+from tiling.scheme.scheme import Scheme, Stage
 
 
 def with_panels(scheme: Scheme, largest: float) -> tuple[Scheme, ...]:

@@ -14,8 +14,8 @@ from tests.support.gpu_cases import product_scheme
 from tiling.loops.show import show
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError
-from tiling.scheme import SchemeError
-from tiling.taskmap import repeat, spatial
+from tiling.scheme.scheme import SchemeError
+from tiling.scheme.taskmap import repeat, spatial
 from tiling.text.notation import parse
 
 PRODUCT = matmul(m=100, n=72, k=200, dtype="f16")

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from tiling.flat_pixels import passes_gaps, without_strips
+from tiling.arrays.flat_pixels import passes_gaps, without_strips
 from tiling.loops.index import Index
 from tiling.loops.interpret import NUMPY, interpret
 from tiling.loops.language import Body, Buffer, Function, Inside, Kernel, Statement, walk

@@ -2,9 +2,9 @@
 
 from hypothesis import strategies as st
 
-from tiling.compose import compositions, divisors
 from tiling.operators import conv2d, matmul
-from tiling.scheme import Lambda, Rest, Scheme, Stage, Tile, Unroll, Vector
+from tiling.scheme.compose import compositions, divisors
+from tiling.scheme.scheme import Lambda, Rest, Scheme, Stage, Tile, Unroll, Vector
 
 
 @st.composite

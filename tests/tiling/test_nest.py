@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.strategies import schemes
-from tiling.footprint import axis_points, footprint
+from tiling.arrays.footprint import axis_points, footprint
 from tiling.loops.nest import Loop, Register, lower, starts
 from tiling.loops.show import show
 from tiling.machine import Timing
 from tiling.operators import conv2d, matmul
-from tiling.scheme import SchemeError
+from tiling.scheme.scheme import SchemeError
 from tiling.text.notation import parse
 
 

@@ -23,10 +23,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
 
-from tiling.access import access_of
-from tiling.bias import bias_of, stored
+from tiling.arrays.access import access_of
+from tiling.arrays.bias import bias_of, stored
+from tiling.arrays.flat_pixels import passes_gaps, without_strips
 from tiling.dtypes import LANE_BYTES
-from tiling.flat_pixels import passes_gaps, without_strips
 from tiling.loops import nest
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
@@ -51,7 +51,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.problem import Problem
-from tiling.scheme import DotGroup, Scheme
+from tiling.scheme.scheme import DotGroup, Scheme
 from tiling.tensor import Tensor
 from tiling.value import Apply as Applied
 from tiling.value import Array, Sum

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tiling.scheme import DotGroup, Lambda, Matrix, Scheme, Stage, Tile, Unroll, Vector
+from tiling.scheme.scheme import DotGroup, Lambda, Matrix, Scheme, Stage, Tile, Unroll, Vector
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import ceil, prod
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.loops.nest import Around, Loop
 from tiling.problem import Problem
 from tiling.tensor import FlatPixels, Tensor

@@ -11,7 +11,7 @@ import re
 
 from tiling.problem import Problem
 from tiling.rewrite.winograd import Winograd, check_block, product_problem
-from tiling.scheme import (
+from tiling.scheme.scheme import (
     LAMBDA,
     DotGroup,
     Lambda,

@@ -5,7 +5,8 @@
         Y[(w + w_u) / 9 * 7 + (w + w_u) % 9]    ->       Y[7*line + w + w_u - 9*line]
           = acc[w_u]                                       = acc[w_u]
 
-Tiles compute all flattened pixels of an image (`tiling.flat_pixels`). What lies in the gaps between rows is no output.
+Tiles compute all flattened pixels of an image (`tiling.arrays.flat_pixels`). What lies in the gaps between rows is
+no output.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.language import (
     PACKED,

@@ -61,7 +61,7 @@ from tiling.loops.prefetch import (
 from tiling.loops.rewrite import places
 from tiling.problem import Problem
 from tiling.rewrite.laid_out import row_of
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 from tiling.tensor import Tensor
 
 _IN_LINE = LINE // LANE_BYTES

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.loops import nest
 from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.language import (
@@ -51,7 +51,7 @@ from tiling.loops.language import (
 from tiling.loops.rewrite import parts_of, places, with_values
 from tiling.problem import Problem
 from tiling.rewrite.pointwise import panel_elements, same_pixels
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 PANEL, UNPACKED = "panel", "unpacked"
 

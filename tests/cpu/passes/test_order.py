@@ -18,7 +18,7 @@ from tests.exactness import FAR
 from tests.support.kernel_cases import BATCHED, DEPTHWISE, FOURS, GROUPED, TAIL, kernel_of
 from tests.support.loops import inputs, result, sums
 from tests.support.passes import PACKING, Small, by_loops, packed, packed_forms, small, stages_by_name
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.problem import Problem
 from tiling.text.notation import parse
 

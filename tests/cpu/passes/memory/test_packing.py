@@ -11,7 +11,7 @@ from cpu.passes.order import LOWER
 from tests.support.kernel_cases import DEPTHWISE
 from tests.support.loops import inputs, statements
 from tests.support.passes import PACKING, SAME, TILES, by_loops, packed, stages_by_name
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.loops.language import For, Store
 from tiling.loops.listing import listing
 from tiling.loops.lower import lower

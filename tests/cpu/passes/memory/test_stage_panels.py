@@ -35,7 +35,7 @@ from tiling.loops.language import (
 from tiling.loops.rewrite import places
 from tiling.operators import conv2d
 from tiling.rewrite.pointwise import panel_elements, pointwise2d
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 
 PLANES = pointwise2d(conv2d(n=2, c=12, h=3, w=3, k=18, r=1, s=1, layout="nchw"))  # two vectors and a pixel

@@ -16,7 +16,7 @@ from cpu.runtime.numbers import to_bits
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa import isa_named
 from tests.support.low_precision_cases import ISA
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.epilogue import fused
 from tiling.loops.index import ZERO, constant
 from tiling.loops.interpret import NUMPY, interpret

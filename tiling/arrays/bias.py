@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 from tiling.value import Apply, Array, Epilogue, Sum, Value, parts

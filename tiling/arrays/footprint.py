@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 

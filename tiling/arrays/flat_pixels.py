@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR, Problem
 from tiling.tensor import Affine, FlatPixels
 

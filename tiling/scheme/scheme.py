@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
+from tiling.arrays.flat_pixels import FOUR_TILES, PIXELS, flat_pixels_of, unsupported_reason
 from tiling.dtypes import LANE_BYTES
-from tiling.flat_pixels import FOUR_TILES, PIXELS, flat_pixels_of, unsupported_reason
 from tiling.problem import Problem
 
 WORKERS = ("core", "cluster", "block", "warpgroup", "warp", "lane")
@@ -93,7 +93,8 @@ class DotGroup:
         D(sc,2)    the taps s and channels c of a window's row are one dim, also in `T(sc,5)` and `U(sc,5)`
         D(sc,12)   the same for a matrix instruction, where every pixel is filled up to whole 32 bits
 
-    Around a matrix instruction the pixels of an image may be one dim, `T(hw,75)` … `U(hw,64)` (`tiling.flat_pixels`).
+    Around a matrix instruction the pixels of an image may be one dim, `T(hw,75)` … `U(hw,64)`
+    (`tiling.arrays.flat_pixels`).
     """
 
     dim: str
@@ -127,7 +128,7 @@ class Stage:
     """`S(y)`: everything inside works on a copy of the tensor's tile, one memory level further in.
 
     For the output these are the accumulators in registers. For an input it is a packed panel, a strip of an image
-    (`tiling.flat_pixels`), or `depth` stages of shared memory.
+    (`tiling.arrays.flat_pixels`), or `depth` stages of shared memory.
     """
 
     tensor: str
