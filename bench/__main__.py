@@ -39,7 +39,7 @@ from search.tuner.target import ALGORITHMS
 from tiling.dtypes import dtype_of
 from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
-from tiling.scheme.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import chosen
 from tiling.text.suite import Layer
 

@@ -26,7 +26,8 @@ from search.options import FAILURES
 from tiling.machine import Timing
 from tiling.operators import LAYOUTS
 from tiling.problem import ProblemError
-from tiling.scheme.scheme import Scheme, SchemeError
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import chosen
 
 ROUNDS, TURN_SECONDS = 7, 0.1

@@ -41,7 +41,8 @@ from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes
 from tiling.rewrite.winograd import Winograd
-from tiling.scheme.scheme import Scheme, Tile
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Tile
 from tiling.text.shapes import canonical
 from tiling.text.symbol import symbol_of as problem_symbol
 

@@ -22,7 +22,7 @@ from tiling.rewrite.weight_groups import packed_elements, packed_lanes
 from tiling.rewrite.winograd import LINE_FLOATS, Matrix, Winograd, transforms
 from tiling.rewrite.winograd_loops import product_function
 from tiling.rewrite.winograd_weights import lower_weights
-from tiling.scheme.scheme import SchemeError, Tile
+from tiling.scheme.specifiers import SchemeError, Tile
 
 # What the buffers of a call hold.
 _BUFFERS = {

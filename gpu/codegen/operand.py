@@ -14,7 +14,7 @@ from gpu.codegen.instructions import CHUNK
 from gpu.codegen.pipeline import MOST_UNROLLED, SMALLEST_COPY, Pipeline
 from tiling.expression import times
 from tiling.problem import Problem
-from tiling.scheme.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.scheme.taskmap import TaskMap, repeat, spatial
 from tiling.tensor import Affine, Tensor, Window
 

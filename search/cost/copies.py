@@ -13,7 +13,8 @@ from tiling.arrays.flat_pixels import PIXELS
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import copies, scheme_in_dot_groups, strip_of
-from tiling.scheme.scheme import Lambda, Rest, Scheme, Stage, Tile
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Lambda, Rest, Stage, Tile
 
 
 def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Prediction:

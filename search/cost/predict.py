@@ -23,7 +23,8 @@ from tiling.loops.prefetch import next_outputs, next_panel, outputs, pieces
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.rewrite.pointwise import visits_of_panel
-from tiling.scheme.scheme import Lambda, Rest, Scheme, Stage, Tile
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Lambda, Rest, Stage, Tile
 
 # The model, with the constants of `search.cost.costs`:
 #

@@ -14,7 +14,8 @@ from tiling.arrays.access import access_of
 from tiling.loops.nest import Loop, Node, Register, Staged, lower
 from tiling.machine import Machine
 from tiling.problem import Problem
-from tiling.scheme.scheme import Scheme, Tile
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Tile
 
 # What becomes of a tensor's tile, seen from outside a piece of the nest:
 #

@@ -10,7 +10,7 @@ from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import FOUR_TILES, flat_pixels_of, unsupported_reason
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import in_dot_groups, numbers_per_lane
-from tiling.scheme.scheme import DotGroup
+from tiling.scheme.specifiers import DotGroup
 
 _ROWS = 16  # rows of a tile register
 

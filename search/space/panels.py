@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from tiling.arrays.access import access_of
 from tiling.rewrite.pointwise import LARGEST_PANEL, is_row_loop, panel_elements
-from tiling.scheme.scheme import Scheme, Stage
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Stage
 
 
 def with_panels(scheme: Scheme, largest: float) -> tuple[Scheme, ...]:

@@ -20,7 +20,8 @@ from search.space.space import canonical, register_body, trusted
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.scheme.compose import Composition, compositions, divisors
-from tiling.scheme.scheme import Lambda, Scheme, Specifier, Stage, Tile
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Lambda, Specifier, Stage, Tile
 
 # Draws per wanted scheme, before the problem counts as having no more schemes.
 PATIENCE = 20

@@ -23,7 +23,8 @@ from tiling.arrays.footprint import footprint
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.scheme.compose import divisors
-from tiling.scheme.scheme import Lambda, Scheme, Specifier, Stage, Tile, Unroll, Vector
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Lambda, Specifier, Stage, Tile, Unroll, Vector
 
 # TILES register tiles are looked at, the first THOROUGH of them with all loop orders. The others get only the FEW
 # orders that did best there.

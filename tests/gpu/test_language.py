@@ -14,7 +14,7 @@ from tests.support.gpu_cases import product_scheme
 from tiling.loops.show import show
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError
-from tiling.scheme.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.scheme.taskmap import repeat, spatial
 from tiling.text.notation import parse
 

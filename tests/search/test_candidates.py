@@ -20,7 +20,7 @@ from tests.support.model_cases import CATALOG, DEPTHWISE, L1, LAYERS, MACHINE, c
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.grouped import grouped2d
 from tiling.scheme.compose import Composition
-from tiling.scheme.scheme import Lambda, Tile
+from tiling.scheme.specifiers import Lambda, Tile
 from tiling.text.notation import parse
 
 

@@ -7,7 +7,7 @@ from tiling.arrays.access import access_of
 from tiling.loops.nest import Loop, Register, lower
 from tiling.machine import CacheLevel, Machine
 from tiling.operators import conv2d
-from tiling.scheme.scheme import Stage, Tile, Unroll
+from tiling.scheme.specifiers import Stage, Tile, Unroll
 from tiling.text.notation import parse
 
 L1 = CacheLevel("L1", 48 << 10, 64, 12, 500e9)

@@ -35,17 +35,17 @@ from tiling.rewrite.strips import copies_flat_pixels
 from tiling.rewrite.strips import unsupported_reason as refused_strip
 from tiling.rewrite.winograd import SIZES, TAPS, Winograd, product_problem, tile_grid
 from tiling.scheme.compose import divisors
-from tiling.scheme.scheme import (
+from tiling.scheme.counts import dot_groups_of_window
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import (
     DotGroup,
     Lambda,
     Rest,
-    Scheme,
     Specifier,
     Stage,
     Tile,
     Unroll,
     Vector,
-    dot_groups_of_window,
 )
 from tiling.text.shapes import canonical
 

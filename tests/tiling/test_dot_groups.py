@@ -37,7 +37,7 @@ from tiling.rewrite.dot_groups import (
     scheme_in_dot_groups,
 )
 from tiling.rewrite.grouped import beside_each_other
-from tiling.scheme.scheme import DotGroup, SchemeError
+from tiling.scheme.specifiers import DotGroup, SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, parse_shape
 

@@ -27,7 +27,7 @@ from tiling.rewrite.dot_groups import (
     scheme_from_dot_groups,
     scheme_in_dot_groups,
 )
-from tiling.scheme.scheme import DotGroup, SchemeError
+from tiling.scheme.specifiers import DotGroup, SchemeError
 from tiling.tensor import FlatPixels
 from tiling.text.notation import parse
 

@@ -11,7 +11,7 @@ from tiling.loops.nest import Loop, Register, lower, starts
 from tiling.loops.show import show
 from tiling.machine import Timing
 from tiling.operators import conv2d, matmul
-from tiling.scheme.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
 

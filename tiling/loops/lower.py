@@ -51,7 +51,8 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.problem import Problem
-from tiling.scheme.scheme import DotGroup, Scheme
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import DotGroup
 from tiling.tensor import Tensor
 from tiling.value import Apply as Applied
 from tiling.value import Array, Sum

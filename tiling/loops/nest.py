@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tiling.scheme.scheme import DotGroup, Lambda, Matrix, Scheme, Stage, Tile, Unroll, Vector
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import DotGroup, Lambda, Matrix, Stage, Tile, Unroll, Vector
 
 
 @dataclass(frozen=True)

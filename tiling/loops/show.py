@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tiling.loops.nest import Loop, Node, Register, Staged, lower
-from tiling.scheme.scheme import Matrix, Scheme
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Matrix
 
 
 def show(scheme: Scheme) -> str:

@@ -35,19 +35,10 @@ from tiling.arrays.flat_pixels import PIXELS, flat_pixels_of
 from tiling.dtypes import LANE_BYTES
 from tiling.problem import Problem
 from tiling.rewrite.flattened import flattened
-from tiling.scheme.scheme import (
-    MATRIX_ROW_BYTES,
-    DotGroup,
-    Matrix,
-    Scheme,
-    SchemeError,
-    Specifiers,
-    Stage,
-    Vector,
-    dot_groups_of_window,
-    groups_of,
-    tap_and_channel,
-)
+from tiling.scheme.counts import dot_groups_of_window, groups_of, tap_and_channel
+from tiling.scheme.rules import MATRIX_ROW_BYTES
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import DotGroup, Matrix, SchemeError, Specifiers, Stage, Vector
 from tiling.tensor import Affine, Tensor, Window
 
 # Lanes of a vector of 64 bytes, which all instruction sets of narrow numbers have.

@@ -28,7 +28,7 @@ from tests.support.matrix_cases import ISA
 from tests.support.model_cases import MACHINE
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups, strip_of
-from tiling.scheme.scheme import SchemeError, Stage
+from tiling.scheme.specifiers import SchemeError, Stage
 from tiling.text.notation import parse
 
 TAPS = "S(y) T(r,3) T(s,3) T(c,{b})"

@@ -30,7 +30,7 @@ from tiling.epilogue import fused
 from tiling.operators import conv2d
 from tiling.problem import ProblemError
 from tiling.rewrite.winograd import SIZES, Winograd, product_problem, tile_grid, transforms
-from tiling.scheme.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, suite
 

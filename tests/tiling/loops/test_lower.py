@@ -15,7 +15,7 @@ from tiling.loops.language import Alloc, Block, Decide, For
 from tiling.loops.lower import lower
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.problem import Problem
-from tiling.scheme.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
 # So many products at most, those beyond edges included: the interpreter takes some µs for each.
