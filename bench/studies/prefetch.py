@@ -1,5 +1,5 @@
 """The command `python -m bench.prefetch --suite yolo9000:Y23`: the gain of prefetches in kernels
-(`tiling.loops.prefetch`).
+(`tiling.loops.lowering.prefetch`).
 
 It compiles the kernel of one scheme three times: as emitted, with prefetches to L2 only, and with none. Addresses and
 counters are the same in all three. The kernels take turns in one process on one thread, and the median of each counts.

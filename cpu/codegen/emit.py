@@ -35,8 +35,8 @@ from tiling.arrays.access import access_of
 from tiling.arrays.bias import bias_of, stored
 from tiling.arrays.flat_pixels import passes_gaps
 from tiling.loops.language import Kernel
-from tiling.loops.prefetch import LINE
-from tiling.loops.show import show
+from tiling.loops.lowering.prefetch import LINE
+from tiling.loops.lowering.show import show
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes

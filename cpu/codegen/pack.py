@@ -10,7 +10,7 @@ from cpu.passes.vectors.exchange_lanes import exchange_lanes
 from cpu.runtime.numbers import ELEMENTS
 from tiling.arrays.access import access_of
 from tiling.loops.language import Kernel
-from tiling.loops.lower import lower
+from tiling.loops.lowering.lower import lower
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_words, weight_groups_of
 from tiling.scheme.scheme import Scheme

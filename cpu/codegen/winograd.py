@@ -17,7 +17,7 @@ from cpu.passes.order import Facts, stages_around, stages_of_winograd
 from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition
 from tiling.loops.language import Kernel, buffers
-from tiling.loops.show import show
+from tiling.loops.lowering.show import show
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes
 from tiling.rewrite.winograd import LINE_FLOATS, Matrix, Winograd, transforms
 from tiling.rewrite.winograd_loops import product_function

@@ -40,7 +40,7 @@ from tiling.arrays.access import Access, access_of
 from tiling.arrays.flat_pixels import passes_gaps
 from tiling.loops.index import ZERO
 from tiling.loops.language import Address, Alloc, Call, Function, Kernel
-from tiling.loops.lower import lower
+from tiling.loops.lowering.lower import lower
 from tiling.problem import Problem
 from tiling.rewrite.im2col import COPY
 from tiling.rewrite.laid_out import LAY_OUT

@@ -39,8 +39,8 @@ def _of_strips(scheme: Scheme, machine: Machine, threads: int) -> float:
     """Seconds to copy x strip by strip.
 
     x is read from the innermost cache that holds it twice, mostly while tiles compute if they prefetch it
-    (`tiling.loops.prefetch`). Each strip is written where the strip before it was. Neighbouring strips overlap by the
-    reach of a window. Loops around a strip over anything but images and pixels repeat all strips.
+    (`tiling.loops.lowering.prefetch`). Each strip is written where the strip before it was. Neighbouring strips overlap
+    by the reach of a window. Loops around a strip over anything but images and pixels repeat all strips.
     """
     dots, place = scheme_in_dot_groups(scheme), scheme.specifiers.index(Stage(scheme.problem.broadcast.name))
     around = [s for s in scheme.specifiers[:place] if isinstance(s, (Rest, Tile, Lambda))]

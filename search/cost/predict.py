@@ -18,8 +18,8 @@ from microkernels.tile.transpose import blocks, transposition, whole_stores
 from search.cost.costs import COSTS, Costs
 from search.cost.volume import Traffic, Volumes, streams, tasks
 from tiling.arrays.access import access_of
-from tiling.loops.nest import lower, tiles
-from tiling.loops.prefetch import next_outputs, next_panel, outputs, pieces
+from tiling.loops.lowering.nest import lower, tiles
+from tiling.loops.lowering.prefetch import next_outputs, next_panel, outputs, pieces
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.rewrite.pointwise import visits_of_panel

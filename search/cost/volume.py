@@ -11,7 +11,7 @@ from math import prod
 
 from search.cost.cache_conflicts import CacheConflicts, Geometry, cache_conflicts, geometries
 from tiling.arrays.access import access_of
-from tiling.loops.nest import Loop, Node, Register, Staged, lower
+from tiling.loops.lowering.nest import Loop, Node, Register, Staged, lower
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from tiling.arrays.access import access_of
-from tiling.loops.nest import Loop, Register, Staged, lower
+from tiling.loops.lowering.nest import Loop, Register, Staged, lower
 from tiling.machine import CacheLevel
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme

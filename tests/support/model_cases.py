@@ -4,7 +4,7 @@ from math import prod
 
 from microkernels.scores.catalog import Catalog
 from tiling.arrays.access import access_of
-from tiling.loops.nest import Loop, Register, lower
+from tiling.loops.lowering.nest import Loop, Register, lower
 from tiling.machine import CacheLevel, Machine
 from tiling.operators import conv2d
 from tiling.scheme.specifiers import Stage, Tile, Unroll

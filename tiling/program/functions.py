@@ -62,5 +62,5 @@ BINDING = {
 # Those that are called by name; the others have symbols alone.
 NAMED = tuple(name for name in FUNCTIONS if name not in SYMBOLS)
 
-# How a reduction takes one more value in: a function of `tiling.loops.functions`.
+# How a reduction takes one more value in: a function of `tiling.loops.meaning.functions`.
 COMBINE = {"sum": "add", "mean": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from tiling.loops.nest import Loop, lower, tiles
+from tiling.loops.lowering.nest import Loop, lower, tiles
 from tiling.problem import LARGEST_EXTENT, Problem, ProblemError
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Lambda, Rest, Specifier, Stage, Tile

@@ -1,6 +1,6 @@
 """How a problem is tiled: an ordered tuple of specifiers, outermost first.
 
-A scheme is pure data. `tiling.text.notation` reads and prints it as text, `tiling.loops.nest` lowers it to loops.
+A scheme is pure data. `tiling.text.notation` reads its text, `tiling.loops.lowering.nest` lowers it to loops.
 """
 
 from __future__ import annotations

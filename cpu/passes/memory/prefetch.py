@@ -1,4 +1,4 @@
-"""Brings cache lines near before they are needed. What a tile prefetches is planned in `tiling.loops.prefetch`.
+"""Brings cache lines near before they are needed. `tiling.loops.lowering.prefetch` plans what a tile prefetches.
 
     for k in 0..512:                  for k in 0..512:
       acc += X[…] * W[32*k]    ->       prefetch W[32*k + 256] to L1        the panel's vectors of 8 steps later
@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tiling.dtypes import LANE_BYTES
-from tiling.loops import nest
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import (
     Address,
@@ -42,8 +41,9 @@ from tiling.loops.language import (
     walk,
     with_blocks,
 )
-from tiling.loops.lower import FIRST, in_words, position, shape_of, words_per_group
-from tiling.loops.prefetch import (
+from tiling.loops.lowering import nest
+from tiling.loops.lowering.lower import FIRST, in_words, position, shape_of, words_per_group
+from tiling.loops.lowering.prefetch import (
     LINE,
     PREFETCH_DISTANCE,
     Apart,

@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tiling.arrays.access import access_of
-from tiling.loops import nest
 from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.language import (
     PACKED,
@@ -48,6 +47,7 @@ from tiling.loops.language import (
     walk,
     with_blocks,
 )
+from tiling.loops.lowering import nest
 from tiling.loops.rewrite import parts_of, places, with_values
 from tiling.problem import Problem
 from tiling.rewrite.pointwise import panel_elements, same_pixels

@@ -22,7 +22,6 @@ from math import inf
 from cpu.passes.program.bind_tasks import most_trips
 from cpu.passes.program.bound_loops import reaching
 from cpu.passes.program.instructions import across
-from tiling.loops.functions import neutral
 from tiling.loops.index import LANE, ZERO, Index, Part, Range, constant, variable
 from tiling.loops.language import (
     Alloc,
@@ -47,6 +46,7 @@ from tiling.loops.language import (
     walk,
     with_blocks,
 )
+from tiling.loops.meaning.functions import neutral
 from tiling.loops.rewrite import operands_of, parts_of, substituted, with_values
 
 # What things cost, in vector operations. An exponential takes some fifteen, and most functions have one.

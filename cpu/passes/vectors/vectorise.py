@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 from cpu.passes.vectors.exchange_lanes import exchange_of
 from microkernels.tile.instructions import Instructions, NarrowStores, at, epilogue_instruction, words_instruction
-from tiling.loops.functions import PRODUCTS
 from tiling.loops.index import ZERO, Index
 from tiling.loops.language import (
     Address,
@@ -43,6 +42,7 @@ from tiling.loops.language import (
     walk,
     with_blocks,
 )
+from tiling.loops.meaning.functions import PRODUCTS
 from tiling.loops.rewrite import parts_of, with_operands
 from tiling.loops.sums import terms_of
 

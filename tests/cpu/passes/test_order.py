@@ -69,7 +69,7 @@ def of_original(problem: Problem, x: np.ndarray, w: np.ndarray, *epilogue: np.nd
 def drawn(seed: int) -> None:
     """A random kernel, half of them as if all arrays were large, so that tiles prefetch."""
     random = Random(seed)
-    with patch.multiple("tiling.loops.prefetch", **FAR) if random.random() < 0.5 else nullcontext():
+    with patch.multiple("tiling.loops.lowering.prefetch", **FAR) if random.random() < 0.5 else nullcontext():
         check(small(random), seed)
 
 

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
-from tiling.loops.functions import neutral
 from tiling.loops.index import Index, Part, constant, variable
 from tiling.loops.language import Inside
+from tiling.loops.meaning.functions import neutral
 from tiling.program.dtypes import FLOATS, met_in, summed_in
 from tiling.program.functions import COMBINE
 from tiling.program.indices import tests

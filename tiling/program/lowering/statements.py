@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tiling.loops import language as loops
-from tiling.loops.functions import neutral
 from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, Choose, For, Inside, Load, Position, Read, Store, Value
+from tiling.loops.meaning.functions import neutral
 from tiling.loops.rewrite import parts_of
 from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, met_in, promoted, real, summed_in
 from tiling.program.functions import COMBINE, FUNCTIONS, REAL, SAME, TRUTH

@@ -16,8 +16,8 @@ from tests.exactness import FAR
 from tests.support.loops import conditions, inputs, result, statements, sums
 from tests.support.passes import packed
 from tiling.loops.index import Part
-from tiling.loops.interpret import Fault
 from tiling.loops.language import Define, For, Kernel, Store
+from tiling.loops.meaning.interpret import Fault
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.text.notation import parse
@@ -123,7 +123,7 @@ def test_what_is_asked_for_every_so_many_taps_is_no_point():
     dots = scheme_in_dot_groups(
         parse(conv2d(**IMAGE | image), "T(hw,5) L(hw, 1x1 + 1x1) S(y) R(r) U(hw,λ) D(c,6) V(k,16)")
     )
-    with patch.multiple("tiling.loops.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
         found = dict(stages(facts_of(dots, EVERY_ISA["amxbf16"], False)))
     assert "r % 2" in {str(test.index) for test in conditions(found["prefetch"])}
     points = [s.index for s in statements(found[NAME]) if isinstance(s, Define)]

@@ -14,7 +14,7 @@ from tests.support.passes import PACKING, SAME, TILES, by_loops, packed, stages_
 from tiling.arrays.access import access_of
 from tiling.loops.language import For, Store
 from tiling.loops.listing import listing
-from tiling.loops.lower import lower
+from tiling.loops.lowering.lower import lower
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import numbers_per_lane, scheme_in_dot_groups
 from tiling.rewrite.grouped import grouped2d

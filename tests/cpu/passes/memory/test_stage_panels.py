@@ -14,7 +14,6 @@ from cpu.passes.order import stages
 from microkernels.tile.isa import ISAS
 from tests.support.kernel_cases import CASES
 from tiling.loops.index import variable
-from tiling.loops.interpret import Fault, interpret
 from tiling.loops.language import (
     Block,
     Do,
@@ -32,6 +31,7 @@ from tiling.loops.language import (
     buffers,
     walk,
 )
+from tiling.loops.meaning.interpret import Fault, interpret
 from tiling.loops.rewrite import places
 from tiling.operators import conv2d
 from tiling.rewrite.pointwise import panel_elements, pointwise2d

@@ -15,8 +15,8 @@ from tests.exactness import FAR
 from tests.support.loops import inputs, result, statements, sums
 from tests.support.passes import Small, packed
 from tiling.loops.index import ZERO
-from tiling.loops.interpret import Fault
 from tiling.loops.language import Aim, Alloc, Call, Load, Stage, Team, walk
+from tiling.loops.meaning.interpret import Fault
 from tiling.loops.rewrite import places
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
@@ -102,7 +102,7 @@ def test_without_the_copy_tiles_read_what_nobody_wrote():
 
 
 def test_tiles_ask_for_the_rows_that_the_next_strip_copies():
-    with patch.multiple("tiling.loops.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
         _, found = stages_of()
     (aim,) = [s for s in statements(found["prefetch"]) if isinstance(s, Aim) and s.cursor == "x"]
     # A strip is of 6 points and 10 that windows reach; 4 points make a row, of which 6 numbers are pixels of x.

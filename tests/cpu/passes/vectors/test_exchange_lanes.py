@@ -18,7 +18,6 @@ from microkernels.tile.isa import ISAS, isa_named
 from tests.support.loops import inputs, result
 from tests.support.passes import around, instructions, packed, packed_forms, stages_by_name
 from tiling.loops.index import LANE, ZERO, applied, constant, variable
-from tiling.loops.interpret import Fault, interpret
 from tiling.loops.language import (
     Address,
     Block,
@@ -33,6 +32,7 @@ from tiling.loops.language import (
     inside,
     walk,
 )
+from tiling.loops.meaning.interpret import Fault, interpret
 from tiling.loops.rewrite import places
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups

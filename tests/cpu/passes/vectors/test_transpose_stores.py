@@ -12,9 +12,9 @@ from microkernels.tile.isa import ISAS
 from tests.support.loops import inputs, result, statements
 from tests.support.passes import PACKING, around, instructions, packed, stages_by_name
 from tiling.epilogue import fused
-from tiling.loops.interpret import Fault, interpret
 from tiling.loops.language import Alloc, Buffer, Do, For, Kernel, Load, Mask, Store
 from tiling.loops.listing import listing
+from tiling.loops.meaning.interpret import Fault, interpret
 from tiling.operators import conv2d
 
 NAME = "transpose stores"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tiling.loops.nest import Loop, Node, Register, Staged, lower
+from tiling.loops.lowering.nest import Loop, Node, Register, Staged, lower
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from tiling.loops.functions import FUNCTIONS
 from tiling.loops.index import Index
 from tiling.loops.language import (
     Address,
@@ -71,6 +70,7 @@ from tiling.loops.language import (
     Wait,
     walk,
 )
+from tiling.loops.meaning.functions import FUNCTIONS
 
 ALONE = ("serial", "unrolled", "vector")  # kinds of loops that one worker runs
 Given = Any  # a NumPy scalar, or a vector of them

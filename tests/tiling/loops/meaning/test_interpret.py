@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.loops import indices
 from tiling.loops.index import LANE, ZERO, constant, variable
-from tiling.loops.interpret import Fault, interpret
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -42,6 +41,7 @@ from tiling.loops.language import (
     View,
     Wait,
 )
+from tiling.loops.meaning.interpret import Fault, interpret
 
 AT, OTHER = variable("i"), variable("j")
 SHARED = Buffer("S", (4,), ("i",), memory="shared")

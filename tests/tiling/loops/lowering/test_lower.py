@@ -12,7 +12,7 @@ from tests.support.loops import inputs, result, statements, sums
 from tests.support.strategies import schemes
 from tiling.epilogue import fused
 from tiling.loops.language import Alloc, Block, Decide, For
-from tiling.loops.lower import lower
+from tiling.loops.lowering.lower import lower
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.problem import Problem
 from tiling.scheme.specifiers import SchemeError

@@ -12,7 +12,7 @@ from itertools import product
 from math import ceil, prod
 
 from tiling.arrays.access import access_of
-from tiling.loops.nest import Around, Loop
+from tiling.loops.lowering.nest import Around, Loop
 from tiling.problem import Problem
 from tiling.tensor import FlatPixels, Tensor
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tiling.loops import functions
-from tiling.loops.functions import FUNCTIONS
+from tiling.loops.meaning import functions
+from tiling.loops.meaning.functions import FUNCTIONS
 
 
 def test_a_product_and_a_sum_are_rounded_once():

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.support.strategies import schemes
 from tiling.arrays.footprint import axis_points, footprint
-from tiling.loops.nest import Loop, Register, lower, starts
-from tiling.loops.show import show
+from tiling.loops.lowering.nest import Loop, Register, lower, starts
+from tiling.loops.lowering.show import show
 from tiling.machine import Timing
 from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError

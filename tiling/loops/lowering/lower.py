@@ -3,7 +3,7 @@
     lower(scheme) -> Kernel
 
 The loops follow the scheme: one `For` for each iteration that it names, also those of U and V, and accumulators where
-S(output) stands. Nothing is packed, clipped or vectorised yet. Source of the nest: `tiling.loops.nest`.
+S(output) stands. Nothing is packed, clipped or vectorised yet. Source of the nest: `tiling.loops.lowering.nest`.
 """
 
 #     R(m) S(c) T(k,60) U(m,10) V(n,16)        ->      for m in 0..100 by 10:
@@ -27,7 +27,6 @@ from tiling.arrays.access import access_of
 from tiling.arrays.bias import bias_of, stored
 from tiling.arrays.flat_pixels import passes_gaps, without_strips
 from tiling.dtypes import LANE_BYTES
-from tiling.loops import nest
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Alloc,
@@ -50,6 +49,7 @@ from tiling.loops.language import (
     Store,
     Value,
 )
+from tiling.loops.lowering import nest
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import DotGroup
