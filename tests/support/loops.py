@@ -9,7 +9,7 @@ import numpy as np
 from tiling.arrays.flat_pixels import passes_gaps, without_strips
 from tiling.loops.index import Index
 from tiling.loops.language import Body, Buffer, Function, Inside, Kernel, Statement, walk
-from tiling.loops.lowering.lower import arrays as arrays_of
+from tiling.loops.lowering.arrays import arrays as arrays_of
 from tiling.loops.meaning.interpret import NUMPY, interpret
 from tiling.loops.rewrite import conditions_of
 from tiling.problem import Problem

@@ -31,7 +31,7 @@ from tiling.loops.language import (
     Store,
     with_blocks,
 )
-from tiling.loops.lowering.lower import axes_of
+from tiling.loops.lowering.arrays import axes_of
 from tiling.rewrite.weight_groups import packed_elements
 from tiling.rewrite.winograd import TAPS, Winograd
 

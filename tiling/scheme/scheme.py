@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import ClassVar
 
 from tiling.problem import Problem
 from tiling.scheme.counts import covered_by, extents_of, units_of
 from tiling.scheme.rules import check
-from tiling.scheme.specifiers import Lambda, Rest, Specifiers, Stage, Tile, Unroll, Vector
+from tiling.scheme.specifiers import DotGroup, Lambda, Rest, Specifiers, Stage, Tile, Unroll, Vector
 
 
 @dataclass(frozen=True)
@@ -88,3 +89,8 @@ class Scheme:
     def trips(self, specifier: Rest) -> int:
         """Iterations of an R loop: the units of its dim over the product of every other factor."""
         return self.units[specifier.dim] // covered_by(self.specifiers, specifier.dim)
+
+    def visited(self, dims: str) -> int:
+        """Points of a dim that the loops visit: its extent, or more where the last tile reaches beyond it."""
+        groups = [s.points for s in self.specifiers if isinstance(s, DotGroup) and s.dim == dims]
+        return self.covered(dims) * prod(groups) * (self.lanes if self.problem.vector_dim in dims else 1)

@@ -28,7 +28,7 @@ from tiling.loops.language import (
     Store,
     with_blocks,
 )
-from tiling.loops.lowering.lower import ACCUMULATORS
+from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, with_values
 from tiling.problem import Problem
 

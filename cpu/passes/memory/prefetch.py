@@ -42,7 +42,8 @@ from tiling.loops.language import (
     with_blocks,
 )
 from tiling.loops.lowering import nest
-from tiling.loops.lowering.lower import FIRST, in_words, position, shape_of, words_per_group
+from tiling.loops.lowering.arrays import in_words, shape_of, words_per_group
+from tiling.loops.lowering.nest import position
 from tiling.loops.lowering.prefetch import (
     LINE,
     PREFETCH_DISTANCE,
@@ -58,6 +59,7 @@ from tiling.loops.lowering.prefetch import (
     pieces,
     streams_past_l1,
 )
+from tiling.loops.lowering.tile import FIRST
 from tiling.loops.rewrite import places
 from tiling.problem import Problem
 from tiling.rewrite.laid_out import row_of

@@ -27,7 +27,7 @@ from tiling.loops.language import (
     Statement,
     with_blocks,
 )
-from tiling.loops.lowering.lower import arrays
+from tiling.loops.lowering.arrays import arrays
 from tiling.loops.rewrite import with_values
 from tiling.problem import Problem
 from tiling.rewrite.laid_out import LAY_OUT, STRIP, lay_out

@@ -26,7 +26,7 @@ from tiling.loops.language import (
     Store,
     with_blocks,
 )
-from tiling.loops.lowering.lower import ACCUMULATORS
+from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import with_operands, with_values
 
 

@@ -44,7 +44,7 @@ from tiling.loops.language import (
     walk,
     with_blocks,
 )
-from tiling.loops.lowering.lower import ACCUMULATORS
+from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, with_operands
 
 # Loads by what they are read for and the indices there. Equal ones are one object, so that a step tells them apart by

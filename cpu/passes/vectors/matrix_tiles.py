@@ -54,7 +54,7 @@ from tiling.loops.language import (
     walk,
     with_blocks,
 )
-from tiling.loops.lowering.lower import ACCUMULATORS, FIRST
+from tiling.loops.lowering.tile import ACCUMULATORS, FIRST
 from tiling.loops.rewrite import parts_of
 from tiling.problem import Problem
 from tiling.rewrite.laid_out import STRIP

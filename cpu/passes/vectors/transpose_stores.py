@@ -41,7 +41,7 @@ from tiling.loops.language import (
     walk,
     with_blocks,
 )
-from tiling.loops.lowering.lower import ACCUMULATORS
+from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, substituted, with_operands
 from tiling.problem import Problem
 

@@ -6,4 +6,8 @@ Read in this order:
     show      a scheme as indented pseudo-code
     prefetch  what register tiles prefetch
     lower     a scheme as plain loops of the language
+    tile      a register tile in them: accumulators, sums, stores
+    point     one point of a tile: the elements it touches, and whether it exists
+    arrays    the arrays of a kernel: names, axes, shapes, dtypes
+    epilogue  an epilogue as a value
 """

@@ -170,3 +170,21 @@ def starts(loops: tuple[Loop, ...], dim: str) -> tuple[int, ...]:
         if loop.dim == dim:
             positions = [p + loop.start + i * loop.step for p in positions for i in range(loop.trips)]
     return tuple(sorted(set(positions)))
+
+
+def position(loop: Loop) -> str:
+    """The variable of a loop: `h` for the innermost loop over h, then `h_1`, `h_2`, … outwards."""
+    depth = _depth(loop.body, loop.dim)
+    return f"{loop.dim}_{depth}" if depth else loop.dim
+
+
+def _depth(nodes: tuple[Node, ...], dim: str) -> int:
+    """How many loops over `dim` stand inside each other in `nodes`. For a λ: in its deepest branch."""
+    depths = [0]
+    for node in nodes:
+        if isinstance(node, Staged):
+            depths.append(_depth(node.body, dim))
+        elif isinstance(node, Loop):
+            written = node.dim == dim and (node.trips > 1 or node.worker is not None)
+            depths.append(written + _depth(node.body, dim))
+    return max(depths)
