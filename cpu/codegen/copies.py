@@ -20,8 +20,9 @@ from cpu.passes.vectors.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
 from tiling.arrays.access import access_of
-from tiling.loops.language import Invoke, Kernel, Mask, walk
+from tiling.loops.language import Invoke, Kernel, Mask
 from tiling.loops.rewrite import operands_of, parts_of
+from tiling.loops.walk import walk
 from tiling.rewrite.dot_groups import copies, scheme_in_dot_groups
 from tiling.rewrite.im2col import COPY, lower_copy
 from tiling.rewrite.laid_out import lower_points

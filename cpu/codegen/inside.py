@@ -16,7 +16,8 @@ from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
 from tiling.arrays.bias import stored
 from tiling.dtypes import LANE_BYTES
-from tiling.loops.language import Cursors, Kernel, Shape, buffers, walk
+from tiling.loops.language import Cursors, Kernel, Shape
+from tiling.loops.walk import buffers, walk
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_words
 from tiling.scheme.scheme import Scheme

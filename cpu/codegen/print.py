@@ -57,10 +57,9 @@ from tiling.loops.language import (
     Team,
     Tiles,
     View,
-    buffers,
-    walk,
 )
 from tiling.loops.rewrite import places
+from tiling.loops.walk import buffers, walk
 from tiling.rewrite.im2col import COPY
 
 

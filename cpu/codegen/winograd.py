@@ -16,8 +16,9 @@ from cpu.codegen.print import Printer, strides
 from cpu.passes.order import Facts, stages_around, stages_of_winograd
 from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition
-from tiling.loops.language import Kernel, buffers
+from tiling.loops.language import Kernel
 from tiling.loops.lowering.show import show
+from tiling.loops.walk import buffers
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes
 from tiling.rewrite.winograd import LINE_FLOATS, Matrix, Winograd, transforms
 from tiling.rewrite.winograd_loops import product_function

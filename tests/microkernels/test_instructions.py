@@ -20,7 +20,8 @@ from microkernels.tile.lanes import exchange_definitions, lanes_definition, own_
 from tiling.loops.index import LANE, ZERO, constant
 from tiling.loops.language import Address, Buffer, Do, Immediate, Invoke, Kernel, Load, Mask, Number, Store
 from tiling.loops.meaning.functions import fma
-from tiling.loops.meaning.interpret import NUMPY, interpret
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import NUMPY
 
 ROWS = [
     pytest.param("portable"),

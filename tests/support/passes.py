@@ -22,10 +22,25 @@ from tests.support.loops import Arrays, of_numbers, result, statements
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import passes_gaps, without_strips
 from tiling.dtypes import OUTPUT_DTYPES
-from tiling.loops.language import Body, Buffer, Do, For, If, Inside, Invoke, Kernel, Let, Load, Set, Store, inside
+from tiling.loops.language import (
+    Body,
+    Buffer,
+    Do,
+    For,
+    If,
+    Inside,
+    Invoke,
+    Kernel,
+    Let,
+    Load,
+    Set,
+    Store,
+)
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.interpret import NUMPY, interpret
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.rewrite import parts_of
+from tiling.loops.walk import inside
 from tiling.operators import conv2d
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups

@@ -6,7 +6,8 @@ Read in this order:
     language   the nodes of the loop language
     values     the dtype of a value
     sums       sums of registers by numbers, as values
-    rewrite    the walks that passes share
+    walk       the statements of a kernel, one after the other
+    rewrite    the changes that passes share
     listing    a kernel of any form as pseudo-code
     lowering/  from a scheme to loops
     meaning/   what loops of any form compute

@@ -21,9 +21,10 @@ from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.lanes import lanes_definition
 from tiling.loops.index import Index
-from tiling.loops.language import Alloc, Buffer, Define, For, Invoke, Kernel, Let, Mask, walk
+from tiling.loops.language import Alloc, Buffer, Define, For, Invoke, Kernel, Let, Mask
 from tiling.loops.listing import listing
 from tiling.loops.rewrite import operands_of, parts_of
+from tiling.loops.walk import walk
 from tiling.program.infer import Sized
 
 # Arithmetic of whole numbers wraps around, as in NumPy. Without if-conversion: of a loop that tests each element before

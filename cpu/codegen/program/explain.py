@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from cpu.passes.program.order import stages
 from microkernels.tile.forms import Isa
-from tiling.loops.language import Alloc, For, Kernel, walk
+from tiling.loops.language import Alloc, For, Kernel
+from tiling.loops.walk import walk
 from tiling.program.dtypes import WIDTH
 from tiling.program.infer import Sized
 from tiling.program.lowering.group import Group, groups

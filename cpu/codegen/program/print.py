@@ -37,9 +37,9 @@ from tiling.loops.language import (
     Register,
     Statement,
     Store,
-    walk,
 )
 from tiling.loops.values import dtype_of
+from tiling.loops.walk import walk
 
 _TIGHT = {"*": 4, "/": 4, "+": 3, "-": 3, "&": 2, "|": 1}
 FIRST = "FIRST"  # the macro of the first lanes of a vector, so many as a call has

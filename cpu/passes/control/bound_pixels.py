@@ -26,9 +26,9 @@ from tiling.loops.language import (
     Kernel,
     Statement,
     Store,
-    with_blocks,
 )
 from tiling.loops.rewrite import conditions_of, with_conditions, with_indices
+from tiling.loops.walk import with_blocks
 from tiling.tensor import FlatPixels
 
 DIM = "w"  # counts the points

@@ -13,8 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tiling.loops.index import Index, applied, constant, variable
-from tiling.loops.language import Block, Body, Define, For, Inside, Kernel, Statement, inside, with_blocks
+from tiling.loops.language import Block, Body, Define, For, Inside, Kernel, Statement
 from tiling.loops.rewrite import conditions_of, with_conditions
+from tiling.loops.walk import inside, with_blocks
 
 
 def bound_taps(kernel: Kernel) -> Kernel:

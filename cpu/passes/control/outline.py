@@ -34,12 +34,9 @@ from tiling.loops.language import (
     Statement,
     Store,
     View,
-    buffers,
-    inside,
-    walk,
-    with_blocks,
 )
 from tiling.loops.rewrite import places, with_values
+from tiling.loops.walk import buffers, inside, walk, with_blocks
 
 Parameters = tuple[tuple[str, str], ...]
 

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from tiling.loops.index import Index, constant, variable
-from tiling.loops.language import Block, Body, For, If, Inside, Kernel, Statement, inside, with_blocks
+from tiling.loops.language import Block, Body, For, If, Inside, Kernel, Statement
 from tiling.loops.rewrite import conditions_of, with_conditions
+from tiling.loops.walk import inside, with_blocks
 
 
 @dataclass(frozen=True)

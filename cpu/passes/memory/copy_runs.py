@@ -27,8 +27,8 @@ from tiling.loops.language import (
     Statement,
     Store,
     Value,
-    with_blocks,
 )
+from tiling.loops.walk import with_blocks
 
 
 def copy_runs(kernel: Kernel) -> Kernel:

@@ -26,10 +26,10 @@ from tiling.loops.language import (
     Load,
     Statement,
     Store,
-    with_blocks,
 )
 from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, with_values
+from tiling.loops.walk import with_blocks
 from tiling.problem import Problem
 
 WEIGHTS = "W"

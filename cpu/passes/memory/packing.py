@@ -25,8 +25,20 @@ from dataclasses import dataclass, replace
 from cpu.passes.memory.pack_weights import WEIGHTS
 from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import PACKED as PACKED_AXES
-from tiling.loops.language import Body, Buffer, For, If, Inside, Kernel, Load, Number, Statement, Store, inside
+from tiling.loops.language import (
+    Body,
+    Buffer,
+    For,
+    If,
+    Inside,
+    Kernel,
+    Load,
+    Number,
+    Statement,
+    Store,
+)
 from tiling.loops.rewrite import parts_of
+from tiling.loops.walk import inside
 from tiling.rewrite.weight_groups import WeightGroups
 
 PACKED = "packed"

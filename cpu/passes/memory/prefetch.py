@@ -35,11 +35,6 @@ from tiling.loops.language import (
     Prefetch,
     Statement,
     View,
-    buffers,
-    for_each_worker,
-    inside,
-    walk,
-    with_blocks,
 )
 from tiling.loops.lowering import nest
 from tiling.loops.lowering.arrays import in_words, shape_of, words_per_group
@@ -61,6 +56,7 @@ from tiling.loops.lowering.prefetch import (
 )
 from tiling.loops.lowering.tile import FIRST
 from tiling.loops.rewrite import places
+from tiling.loops.walk import buffers, for_each_worker, inside, walk, with_blocks
 from tiling.problem import Problem
 from tiling.rewrite.laid_out import row_of
 from tiling.scheme.scheme import Scheme

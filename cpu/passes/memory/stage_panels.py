@@ -43,12 +43,10 @@ from tiling.loops.language import (
     Stage,
     Statement,
     Store,
-    inside,
-    walk,
-    with_blocks,
 )
 from tiling.loops.lowering import nest
 from tiling.loops.rewrite import parts_of, places, with_values
+from tiling.loops.walk import inside, walk, with_blocks
 from tiling.problem import Problem
 from tiling.rewrite.pointwise import panel_elements, same_pixels
 from tiling.scheme.scheme import Scheme

@@ -25,10 +25,10 @@ from tiling.loops.language import (
     Operand,
     Stage,
     Statement,
-    with_blocks,
 )
 from tiling.loops.lowering.arrays import arrays
 from tiling.loops.rewrite import with_values
+from tiling.loops.walk import with_blocks
 from tiling.problem import Problem
 from tiling.rewrite.laid_out import LAY_OUT, STRIP, lay_out
 

@@ -24,10 +24,8 @@ from tiling.loops.language import (
     Invoke,
     Kernel,
     Statement,
-    for_each_worker,
-    walk,
-    with_blocks,
 )
+from tiling.loops.walk import for_each_worker, walk, with_blocks
 
 STREAM = "stream"
 

@@ -20,8 +20,9 @@ from math import prod
 
 from cpu.passes.control.bind_cores import WORKER
 from tiling.loops.index import ZERO, Index, Range, applied, constant, variable
-from tiling.loops.language import Alloc, Body, Define, For, Kernel, Load, Statement, Store, inside, walk
+from tiling.loops.language import Alloc, Body, Define, For, Kernel, Load, Statement, Store
 from tiling.loops.rewrite import operands_of, parts_of
+from tiling.loops.walk import inside, walk
 
 TASK = "task"
 # One worker may have so much more to do than the mean before another loop is bound too.

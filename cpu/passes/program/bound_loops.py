@@ -12,7 +12,8 @@ from dataclasses import replace
 from math import lcm
 
 from tiling.loops.index import Index, applied, variable
-from tiling.loops.language import Body, For, Kernel, walk, with_blocks
+from tiling.loops.language import Body, For, Kernel
+from tiling.loops.walk import walk, with_blocks
 
 
 def bound_loops(kernel: Kernel, lanes: int) -> Kernel:

@@ -43,11 +43,10 @@ from tiling.loops.language import (
     Read,
     Statement,
     Store,
-    walk,
-    with_blocks,
 )
 from tiling.loops.meaning.functions import neutral
 from tiling.loops.rewrite import operands_of, parts_of, substituted, with_values
+from tiling.loops.walk import walk, with_blocks
 
 # What things cost, in vector operations. An exponential takes some fifteen, and most functions have one.
 FUNCTION = 15.0

@@ -24,10 +24,10 @@ from tiling.loops.language import (
     Set,
     Statement,
     Store,
-    with_blocks,
 )
 from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import with_operands, with_values
+from tiling.loops.walk import with_blocks
 
 
 def hoist_accumulators(kernel: Kernel, buffer: str = ACCUMULATORS) -> Kernel:

@@ -9,8 +9,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tiling.loops.language import Block, Body, Do, Invoke, Kernel, Let, Operand, Register, Statement, with_blocks
+from tiling.loops.language import (
+    Block,
+    Body,
+    Do,
+    Invoke,
+    Kernel,
+    Let,
+    Operand,
+    Register,
+    Statement,
+)
 from tiling.loops.rewrite import with_operands
+from tiling.loops.walk import with_blocks
 
 ZEROS, NAME = "zeros", "zero"
 

@@ -40,12 +40,10 @@ from tiling.loops.language import (
     Statement,
     Store,
     View,
-    buffers,
-    walk,
-    with_blocks,
 )
 from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, with_operands
+from tiling.loops.walk import buffers, walk, with_blocks
 
 # Loads by what they are read for and the indices there. Equal ones are one object, so that a step tells them apart by
 # identity: to hash all of a load takes ten times as long.

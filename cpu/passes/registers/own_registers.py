@@ -24,8 +24,8 @@ from tiling.loops.language import (
     Register,
     Set,
     Statement,
-    with_blocks,
 )
+from tiling.loops.walk import with_blocks
 
 BIAS = "e_"  # views of an epilogue's arrays
 

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tiling.loops.index import ZERO, Index
-from tiling.loops.language import Address, Body, For, Kernel, Load, Operand, Statement, View, with_blocks
+from tiling.loops.language import Address, Body, For, Kernel, Load, Operand, Statement, View
 from tiling.loops.rewrite import places, with_own_values
+from tiling.loops.walk import with_blocks
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tiling.loops.index import LANE, Index, Part, applied, variable
-from tiling.loops.language import Body, For, Kernel, Statement, with_blocks
+from tiling.loops.language import Body, For, Kernel, Statement
 from tiling.loops.rewrite import substituted
+from tiling.loops.walk import with_blocks
 
 
 def exchange_lanes(kernel: Kernel, dim: str) -> Kernel:

@@ -49,13 +49,10 @@ from tiling.loops.language import (
     Store,
     Stride,
     Tiles,
-    buffers,
-    for_each_worker,
-    walk,
-    with_blocks,
 )
 from tiling.loops.lowering.tile import ACCUMULATORS, FIRST
 from tiling.loops.rewrite import parts_of
+from tiling.loops.walk import buffers, for_each_worker, walk, with_blocks
 from tiling.problem import Problem
 from tiling.rewrite.laid_out import STRIP
 

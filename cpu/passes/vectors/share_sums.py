@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from tiling.loops.language import Body, Kernel, Let, Statement, with_blocks
+from tiling.loops.language import Body, Kernel, Let, Statement
 from tiling.loops.sums import Terms, sum_of, terms_of
+from tiling.loops.walk import with_blocks
 
 
 def share_sums(kernel: Kernel) -> Kernel:

@@ -38,11 +38,10 @@ from tiling.loops.language import (
     Operand,
     Statement,
     Store,
-    walk,
-    with_blocks,
 )
 from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, substituted, with_operands
+from tiling.loops.walk import walk, with_blocks
 from tiling.problem import Problem
 
 TRANSPOSED = "t"  # a block after it is transposed

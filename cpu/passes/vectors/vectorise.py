@@ -38,13 +38,11 @@ from tiling.loops.language import (
     Statement,
     Store,
     Value,
-    buffers,
-    walk,
-    with_blocks,
 )
 from tiling.loops.meaning.functions import PRODUCTS
 from tiling.loops.rewrite import parts_of, with_operands
 from tiling.loops.sums import terms_of
+from tiling.loops.walk import buffers, walk, with_blocks
 
 
 def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool) -> Kernel:

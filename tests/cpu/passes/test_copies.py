@@ -19,7 +19,8 @@ from tests.support import random_cases
 from tests.support.loops import numbers_of, of_numbers
 from tiling.arrays.access import access_of
 from tiling.loops.language import Kernel
-from tiling.loops.meaning.interpret import NUMPY, interpret
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import NUMPY
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.laid_out import lower_points

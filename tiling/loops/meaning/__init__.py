@@ -3,5 +3,7 @@
 Read in this order:
 
     functions  what the functions of values mean
+    memory     arrays, every access of which is checked
+    scope      what names stand for at a place of a kernel
     interpret  runs loops
 """

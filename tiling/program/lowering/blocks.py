@@ -23,8 +23,9 @@ from math import inf, nan
 
 from tiling.loops import language as loops
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import Alloc, Body, Buffer, For, Load, Operand, Store, Value, walk, with_blocks
+from tiling.loops.language import Alloc, Body, Buffer, For, Load, Operand, Store, Value
 from tiling.loops.rewrite import substituted, with_values
+from tiling.loops.walk import walk, with_blocks
 from tiling.program.dtypes import met_in, summed_in
 from tiling.program.infer import Sized
 from tiling.program.language import Reduce, Statement

@@ -17,7 +17,7 @@ from tests.support.loops import conditions, inputs, result, statements, sums
 from tests.support.passes import packed
 from tiling.loops.index import Part
 from tiling.loops.language import Define, For, Kernel, Store
-from tiling.loops.meaning.interpret import Fault
+from tiling.loops.meaning.memory import Fault
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.text.notation import parse

@@ -8,7 +8,8 @@ from cpu.passes.control.split_cases import cases
 from tests.support.loops import conditions, ones, statements
 from tests.support.passes import SAME, TILES, around, products, stages_by_name
 from tiling.loops.index import variable
-from tiling.loops.language import Block, For, If, Inside, Kernel, walk
+from tiling.loops.language import Block, For, If, Inside, Kernel
+from tiling.loops.walk import walk
 from tiling.operators import conv2d
 
 TAIL = conv2d(c=2, h=3, w=5, k=6, r=3, s=3, padding=1)

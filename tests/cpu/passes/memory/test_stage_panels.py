@@ -28,11 +28,11 @@ from tiling.loops.language import (
     Stage,
     Store,
     Team,
-    buffers,
-    walk,
 )
-from tiling.loops.meaning.interpret import Fault, interpret
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import Fault
 from tiling.loops.rewrite import places
+from tiling.loops.walk import buffers, walk
 from tiling.operators import conv2d
 from tiling.rewrite.pointwise import panel_elements, pointwise2d
 from tiling.scheme.scheme import Scheme

@@ -15,9 +15,10 @@ from tests.exactness import FAR
 from tests.support.loops import inputs, result, statements, sums
 from tests.support.passes import Small, packed
 from tiling.loops.index import ZERO
-from tiling.loops.language import Aim, Alloc, Call, Load, Stage, Team, walk
-from tiling.loops.meaning.interpret import Fault
+from tiling.loops.language import Aim, Alloc, Call, Load, Stage, Team
+from tiling.loops.meaning.memory import Fault
 from tiling.loops.rewrite import places
+from tiling.loops.walk import walk
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.text.notation import parse

@@ -20,7 +20,8 @@ from tiling.arrays.access import access_of
 from tiling.epilogue import fused
 from tiling.loops.index import ZERO, constant
 from tiling.loops.language import Address, Do, Flag, Function, If, Invoke, Kernel, Register
-from tiling.loops.meaning.interpret import NUMPY, interpret
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import NUMPY
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.text.notation import parse

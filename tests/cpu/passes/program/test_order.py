@@ -26,7 +26,8 @@ from tests.support.programs import (
     runtime_values,
     with_runtime_extents,
 )
-from tiling.loops.language import Alloc, For, walk
+from tiling.loops.language import Alloc, For
+from tiling.loops.walk import walk
 from tiling.program.infer import sized
 from tiling.program.read import read
 

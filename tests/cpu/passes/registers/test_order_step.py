@@ -6,7 +6,8 @@ from collections import Counter
 
 from tests.support.loops import statements
 from tests.support.passes import around, instructions
-from tiling.loops.language import Block, Body, Fence, Invoke, Let, Store, inside
+from tiling.loops.language import Block, Body, Fence, Invoke, Let, Store
+from tiling.loops.walk import inside
 from tiling.operators import conv2d
 
 # 3 taps of a row of 12: (12 + 3) * 1 + 1 vectors are as many as the portable row has registers.

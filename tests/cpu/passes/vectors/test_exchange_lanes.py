@@ -29,11 +29,11 @@ from tiling.loops.language import (
     Kernel,
     Let,
     Register,
-    inside,
-    walk,
 )
-from tiling.loops.meaning.interpret import Fault, interpret
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import Fault
 from tiling.loops.rewrite import places
+from tiling.loops.walk import inside, walk
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.grouped import grouped2d

@@ -13,8 +13,9 @@ from microkernels.tile.isa import EVERY_ISA
 from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tests.support.loops import inputs, result, statements, sums
 from tests.support.passes import packed
-from tiling.loops.language import Address, Alloc, Do, For, If, Kernel, Shape, Stride, Tiles, walk
-from tiling.loops.meaning.interpret import Fault
+from tiling.loops.language import Address, Alloc, Do, For, If, Kernel, Shape, Stride, Tiles
+from tiling.loops.meaning.memory import Fault
+from tiling.loops.walk import walk
 from tiling.operators import conv2d
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups

@@ -14,7 +14,8 @@ from tests.support.passes import PACKING, around, instructions, packed, stages_b
 from tiling.epilogue import fused
 from tiling.loops.language import Alloc, Buffer, Do, For, Kernel, Load, Mask, Store
 from tiling.loops.listing import listing
-from tiling.loops.meaning.interpret import Fault, interpret
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import Fault
 from tiling.operators import conv2d
 
 NAME = "transpose stores"

@@ -41,7 +41,8 @@ from tiling.loops.language import (
     View,
     Wait,
 )
-from tiling.loops.meaning.interpret import Fault, interpret
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import Fault
 
 AT, OTHER = variable("i"), variable("j")
 SHARED = Buffer("S", (4,), ("i",), memory="shared")

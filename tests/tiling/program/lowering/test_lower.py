@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from cpu.reference.programs import evaluate, rounded
 from tests.support.programs import SOFTMAX, inputs_of, numbers, random_program, stored
-from tiling.loops.language import Alloc, Choose, For, walk
+from tiling.loops.language import Alloc, Choose, For
 from tiling.loops.listing import listing
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.rewrite import operands_of, parts_of
+from tiling.loops.walk import walk
 from tiling.program.infer import Sized, sized
 from tiling.program.lowering.lower import lower
 from tiling.program.read import read

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.support.programs import interpreted
-from tiling.loops.language import Alloc, For, walk
+from tiling.loops.language import Alloc, For
+from tiling.loops.walk import walk
 from tiling.program.infer import sized
 from tiling.program.lowering.group import groups
 from tiling.program.lowering.lower import lower
