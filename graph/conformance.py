@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -27,6 +26,7 @@ from graph.build import compile_model
 from graph.compiled import CompiledModel
 from graph.model.dtypes import OF_NUMPY
 from graph.model.language import ModelError
+from tilewright_entry import run
 
 PASSED, REFUSED, WRONG = "passed", "refused", "wrong"
 BOUND = "every input decides a shape, so that with them the outputs are known"
@@ -245,4 +245,4 @@ def _noted(tests: list[Any], journal: Path | None) -> Iterator[Outcome]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("graph.conformance:main")

@@ -13,8 +13,8 @@ from graph.build import compile_model
 from graph.compile import dim
 from graph.compiled import load_model
 from graph.model.language import ModelError
-from search.entry import run
 from search.options import FAILURES, folder, whole
+from tilewright_entry import run
 from tiling.problem import ProblemError
 
 
@@ -82,4 +82,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    run(main)
+    run("graph.run:main")

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from search.entry import run
+from tilewright_entry import run
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -223,4 +223,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    run(main)
+    run("search.program:main")

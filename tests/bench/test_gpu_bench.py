@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import bench.__main__ as command
+import bench.command as command
 import bench.run.gpu_contest as contests
 import bench.run.layers as layers
 from bench.peers.interface.peer import Peer, Prepared
