@@ -12,9 +12,10 @@ from math import prod
 
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.check import is_blocked
+from cpu.codegen.indices import local_strides, strides
 from cpu.codegen.inside import facts_of
 from cpu.codegen.operands import operand_text
-from cpu.codegen.print import PrintedFunction, Printer, local_strides, strides
+from cpu.codegen.print import PrintedFunction, Printer
 from cpu.passes.order import stages_of_copy
 from cpu.passes.vectors.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS

@@ -8,7 +8,8 @@ from math import prod
 
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.epilogue import compares_with_zero
-from cpu.codegen.print import PrintedFunction, Printer, strides
+from cpu.codegen.indices import strides
+from cpu.codegen.print import PrintedFunction, Printer
 from cpu.passes.memory.prefetch import NEXT
 from cpu.passes.order import Facts, stages
 from cpu.passes.vectors.transpose_stores import transposed_rows

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cpu.codegen.arrays import elements_of
-from cpu.codegen.print import Printer, local_strides
+from cpu.codegen.indices import local_strides
+from cpu.codegen.print import Printer
 from cpu.passes.memory.pack_weights import WEIGHTS, pack_weights
 from cpu.passes.memory.packing import PACKED, packing
 from cpu.passes.vectors.exchange_lanes import exchange_lanes

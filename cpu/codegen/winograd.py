@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cpu.codegen.epilogue import compares_with_zero, epilogue_text, pointers
+from cpu.codegen.indices import strides
 from cpu.codegen.inside import facts_of, loops_of
 from cpu.codegen.operands import sizes_of
 from cpu.codegen.pack import pack_loops
-from cpu.codegen.print import Printer, strides
+from cpu.codegen.print import Printer
 from cpu.passes.order import Facts, stages_around, stages_of_winograd
 from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from cpu.codegen.print import Printer, number
+from cpu.codegen.indices import number
+from cpu.codegen.print import Printer
 from cpu.codegen.program.functions import BEFORE, COMPARED, INFIX, Definitions, c_name
 from cpu.passes.program.instructions import literal
 from cpu.runtime.numbers import ELEMENTS
