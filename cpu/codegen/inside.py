@@ -10,7 +10,7 @@ from cpu.codegen.arrays import elements_of
 from cpu.codegen.epilogue import compares_with_zero
 from cpu.codegen.indices import strides
 from cpu.codegen.print import PrintedFunction, Printer
-from cpu.passes.memory.prefetch import NEXT
+from cpu.passes.memory.prefetch_in_tiles import NEXT
 from cpu.passes.order import Facts, stages
 from cpu.passes.vectors.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS

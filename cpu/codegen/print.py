@@ -1,8 +1,8 @@
 """Prints the last form of a kernel as C: one line a statement. It computes nothing and decides nothing.
 
-    Store, Set, Let       const __m512 w_0 = _mm512_loadu_ps(w_k);
-    For                   for (long k = 0; k < 60; k += 2) {
-    View                  const float *x_k = x + k * X_k;
+Store, Set, Let       const __m512 w_0 = _mm512_loadu_ps(w_k);
+For                   for (long k = 0; k < 60; k += 2) {
+View                  const float *x_k = x + k * X_k;
 """
 
 from __future__ import annotations

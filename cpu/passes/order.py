@@ -18,7 +18,8 @@ from cpu.passes.control.split_cases import split_cases
 from cpu.passes.control.unroll import unroll
 from cpu.passes.memory.copy_runs import copy_runs
 from cpu.passes.memory.pack_weights import pack_weights
-from cpu.passes.memory.prefetch import plan_prefetches, prefetch
+from cpu.passes.memory.prefetch import prefetch
+from cpu.passes.memory.prefetch_plan import plan_prefetches
 from cpu.passes.memory.stage_panels import plan_panels, stage_panels
 from cpu.passes.memory.stage_strips import stage_strips
 from cpu.passes.memory.store_lines import store_lines

@@ -96,7 +96,7 @@ class _Lowering:
     def loop(self, loop: nest.Loop, at: Mapping[str, Along], sums: Mapping[str, nest.Loop]) -> Body:
         """The loop; only its body where it has a single iteration and no workers."""
         start = at[loop.dim].start + loop.start
-        if loop.trips == 1 and loop.worker is None:
+        if not loop.written:
             return self.body(loop.body, {**at, loop.dim: Along(loop.dim, start, loop.step)}, sums)
         name = nest.position(loop)
         summed = all(dim in self.problem.reductions for dim in loop.dim)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tiling.loops.index import ZERO, Index, variable
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import DotGroup, Lambda, Matrix, Stage, Tile, Unroll, Vector
 
@@ -26,7 +27,13 @@ class Loop:
 
     @property
     def points(self) -> int:
+        """Points of `dim` that all iterations cover."""
         return self.trips * self.step
+
+    @property
+    def written(self) -> bool:
+        """Whether the kernel has a loop for it. A single iteration needs none, unless workers share it."""
+        return self.trips > 1 or self.worker is not None
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ def _step(scheme: Scheme, position: int, chosen: dict[str, int], dim: str) -> in
         if isinstance(s, Tile):
             points *= s.trips
         elif isinstance(s, Lambda):
-            points *= sum(count * size for count, size in s.branches)
+            points *= s.units
         elif isinstance(s, Unroll):
             # Outside an L its sum counts; inside it the chosen size does.
             points *= s.factor if s.factor is not None else chosen.get(dim, 1)
@@ -185,6 +192,13 @@ def _depth(nodes: tuple[Node, ...], dim: str) -> int:
         if isinstance(node, Staged):
             depths.append(_depth(node.body, dim))
         elif isinstance(node, Loop):
-            written = node.dim == dim and (node.trips > 1 or node.worker is not None)
-            depths.append(written + _depth(node.body, dim))
+            depths.append((node.dim == dim and node.written) + _depth(node.body, dim))
     return max(depths)
+
+
+def positions(loops: tuple[Loop, ...]) -> dict[str, Index]:
+    """The position along each dim inside these loops, outermost first."""
+    found: dict[str, Index] = {}
+    for loop in loops:
+        found[loop.dim] = variable(position(loop)) if loop.written else found.get(loop.dim, ZERO) + loop.start
+    return found

@@ -92,8 +92,8 @@ class Apart:
 def apart(problem: Problem, tile: Around) -> Apart | None:
     """The lines of x that a register tile reads in a step, where the next step reads at least a line further.
 
-    The hardware's prefetchers follow no such strides, so the tile prefetches the lines of the step that is STEPS_AHEAD.
-    None where L1 holds x, or where steps are few.
+    The hardware's prefetchers follow no such strides, so the tile prefetches what the step `PREFETCH_DISTANCE` further
+    reads. None where L1 holds x, or where steps are few.
     """
     x, looping = problem.tensors[0], [loop for loop in tile.inner if loop.trips > 1]
     access = access_of(problem)
