@@ -100,6 +100,24 @@ def test_commands_on_pages_are_there_with_their_options():
     assert not wrong
 
 
+def test_names_that_the_recipes_look_for_are_in_their_files():
+    """``FLAGS` in `cpu/host.py``, and ``cpu/host.py`: `FLAGS`, `cores``."""
+    text, names = (
+        " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split()),
+        r"((?:`[\w.]+`(?:, | and )?)+)",
+    )
+    before = [(file, listed) for listed, file in re.findall(names + r" (?:in|of) `([\w/]+\.py)`", text)]
+    after = re.findall(r"`([\w/]+\.py)`: " + names, text)
+    found = {(file, name) for file, listed in before + after for name in re.findall(r"`(\w+)`", listed)}
+    assert len(found) > 20
+    absent = [
+        f"{name} in {file}"
+        for file, name in sorted(found)
+        if not re.search(rf"\b{name}\b", (ROOT / file).read_text(encoding="utf-8"))
+    ]
+    assert not absent
+
+
 @pytest.mark.parametrize("command", ["search.conv", "search.matmul"])
 def test_the_guide_has_every_option(command):
     said = subprocess.check_output([sys.executable, "-m", command, "--help"], cwd=ROOT, text=True)
