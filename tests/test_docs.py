@@ -101,11 +101,9 @@ def test_commands_on_pages_are_there_with_their_options():
 
 
 def test_names_that_the_recipes_look_for_are_in_their_files():
-    """``FLAGS` in `cpu/host.py``, and ``cpu/host.py`: `FLAGS`, `cores``."""
-    text, names = (
-        " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split()),
-        r"((?:`[\w.]+`(?:, | and )?)+)",
-    )
+    """As in "the table FLAGS in cpu/host.py" and "cpu/host.py: FLAGS, cores", each name in backticks."""
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    names = r"((?:`[\w.]+`(?:, | and )?)+)"
     before = [(file, listed) for listed, file in re.findall(names + r" (?:in|of) `([\w/]+\.py)`", text)]
     after = re.findall(r"`([\w/]+\.py)`: " + names, text)
     found = {(file, name) for file, listed in before + after for name in re.findall(r"`(\w+)`", listed)}
