@@ -31,7 +31,7 @@ class Aims:
         """The statements that aim cursors at the piece after this one.
 
         depth: how many loops stand around. looping: the pieces are those of iterations of the loop at that depth; else
-        those of its only iteration, such as a branch of a λ, of which no loop is left.
+        those of its only iteration, such as a branch of a λ, for which the kernel has no loop.
         """
         found: list[Statement] = []
         for array, at in (("x", self.next_rows), ("w", self.next_weights)):

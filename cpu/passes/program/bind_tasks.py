@@ -128,7 +128,10 @@ def most_trips(loop: For, ranges: Mapping[str, Range]) -> int:
 
 
 def work(statement: Statement) -> Index:
-    """How many elements of buffers a statement touches, each time that it does. Of a choice the first counts."""
+    """How many elements of buffers a statement touches, repeated ones too.
+
+    A choice counts as its largest branch, or as its first one where an extent is known only when the kernel runs.
+    """
     if isinstance(statement, For):
         return applied("*", trips(statement), _sum(map(work, statement.body)))
     inner = [_sum(map(work, block)) for block in inside(statement)]

@@ -5,7 +5,7 @@
                                    acc_1_0 = load(e_b)
                                    own(acc_1_0)
 
-A bias that the compiler knows several accumulators to begin with it keeps, in a register that an accumulator needs.
+A compiler that sees several accumulators begin with one bias keeps it, in a register that an accumulator needs.
 """
 
 from __future__ import annotations

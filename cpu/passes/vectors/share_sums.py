@@ -3,9 +3,9 @@
     t_1 = 4*d_1 … + d_3 …                        d_1_plus_d_3 = d_1 + d_3
     t_2 = 4*d_1 … - d_3 …              ->        …
 
-The points of Winograd's algorithm come in pairs ±p, so columns or rows of a matrix often differ in signs only. Of two
-such columns, the sum and the difference of the two inputs serve all rows. Of two such rows, the terms of equal sign
-and the terms of opposite sign are summed once: one row is their sum, the other their difference.
+The points of Winograd's algorithm come in pairs ±p, so columns or rows of a matrix often differ in signs only. For
+two such columns, the sum and the difference of their inputs serve all rows. For two such rows, the terms of equal sign
+and the terms of opposite sign are summed once: one row is the sum of both, the other their difference.
 """
 
 from __future__ import annotations

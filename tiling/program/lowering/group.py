@@ -50,7 +50,8 @@ def _joined(group: Group, statement: Statement) -> Group | None:
             given = next((s for s in statements if s.array == access.array), None)
             if given:
                 dims = _shared(dims, tuple(i.name if isinstance(i, Dim) else "" for i in access.at))
-    # What the first hands on in each iteration is a row. Of more, cores and the second's own outer loops gain nothing.
+    # The first hands on one row in each iteration. If it handed on more, neither cores nor the second's own outer loops
+    # would gain by it.
     if min(len(group.dims), len(statement.dims)) > len(dims) + 1:
         return None
     return Group(dims, statements) if dims else None

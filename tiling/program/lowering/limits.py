@@ -113,7 +113,7 @@ class _Limits:
         return 1 <= least < self.program.extents[dim]
 
     def candidates(self, statement: Statement, dim: str) -> Iterator[Index]:
-        """Limits on a dim that a value speaks of: those of its tests, and those of the arrays that it reads."""
+        """Limits on a dim that a value implies, by its tests or by the arrays that it reads."""
         for part in parts(statement.expression):
             if isinstance(part, Apply) and part.function == "where":
                 yield from self.tested(part.arguments[0], dim)
