@@ -77,7 +77,7 @@ def typed(page: Path) -> set[tuple[str, str]]:
     for module, rest in re.findall(rf"python -m ((?:{OURS})(?:\.[a-z_]+)*)([^`\n]*)", text):
         rest = rest.partition(" # ")[0].partition(" | ")[0]
         word = re.match(r" ([a-z]+)\b", rest) if module in ("microkernels", "cpu.cache") else None
-        started = module + (f" {word[1]}" if word else " --models" if "--models" in rest else "")
+        started = module + (f" {word[1]}" if word else " --models any" if "--models" in rest else "")
         found |= {(started, option) for option in re.findall(r" (--[a-z][a-z-]*)", rest)} | {(started, "")}
     return found
 
