@@ -154,6 +154,8 @@ def _text_of(text: str) -> str:
     from tiling.problem import ProblemError
 
     if text == "-":
+        if sys.stdin is None:  # closed by whoever started us
+            raise ProblemError("- reads the program from standard input, which is closed")
         return sys.stdin.read()
     if not text.startswith("@"):
         return text
