@@ -100,6 +100,21 @@ def test_commands_on_pages_are_there_with_their_options():
     assert not wrong
 
 
+@pytest.mark.slow
+@pytest.mark.isa("avx512bf16")
+@pytest.mark.isa("avx512vnni")
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
+def test_python_on_pages_runs(page, tmp_path, monkeypatch):
+    """One block after the other, as they are read; but for those that search, or need PyTorch, as examples do."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
+    names: dict[str, object] = {}
+    ran = [block for block in blocks if "import torch" not in block and 'tune="measure", budget' not in block]
+    for number, block in enumerate(ran):
+        exec(compile(block, f"{page}, block {number}", "exec"), names)
+    assert ran and "k" in names
+
+
 def test_names_that_the_recipes_look_for_are_in_their_files():
     """As in "the table FLAGS in cpu/host.py" and "cpu/host.py: FLAGS, cores", each name in backticks."""
     text = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
