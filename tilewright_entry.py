@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import TracebackType
 
 OURS = ("tiling", "microkernels", "cpu", "gpu", "search", "graph", "bench")
 LIBRARIES = ("numpy", "scipy", "cffi", "jinja2", "rich", "platformdirs", "filelock", "onnx")
@@ -24,18 +25,13 @@ def run(command: str) -> None:
     """Ends the program with the exit code of a command, named as `package.module:function`."""
     module, _, function = command.partition(":")
     try:
-        with loading():
-            code = getattr(import_module(module), function)()
-        sys.exit(code)
-    except KeyboardInterrupt:  # while the libraries load
-        print("interrupted before anything was done", file=sys.stderr)
-        sys.exit(_INTERRUPTED)
-    except ModuleNotFoundError as error:
-        print(f"{error}: run `make setup`, then `. .venv/bin/activate`", file=sys.stderr)
-        sys.exit(1)
-    except ImportError as error:
-        print(error, file=sys.stderr)
-        sys.exit(1)
+        sys.exit(getattr(import_module(module), function)())
+    except (Exception, KeyboardInterrupt) as error:
+        sentence = _sentence(error)
+        if sentence is None:
+            raise
+        print(sentence, file=sys.stderr)
+        sys.exit(_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
 
 
 @contextmanager
@@ -47,9 +43,20 @@ def loading() -> Iterator[None]:
         hiding = _hiding()
         if hiding is None:
             raise
-        raise ImportError(
-            f"{hiding} stands in the place of the package {hiding.stem!r}: rename it, or start elsewhere"
-        ) from error
+        raise ImportError(_named(hiding)) from error
+
+
+def _sentence(error: BaseException) -> str | None:
+    """What to tell of an error that ends a command while its libraries load; None for any other."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted before anything was done"
+    if not isinstance(error, (ImportError, AttributeError)):
+        return None
+    if hiding := _hiding():
+        return _named(hiding)
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error}: run `make setup`, then `. .venv/bin/activate`"
+    return str(error) if isinstance(error, ImportError) else None
 
 
 def _hiding() -> Path | None:
@@ -63,15 +70,30 @@ def _hiding() -> Path | None:
     return None
 
 
-def _leave_out_the_current_folder() -> None:
-    """Takes from `sys.path` the current folder that `python -m` puts first. Our own root stays."""
-    try:
-        here = os.getcwd()
-    except OSError:  # it is gone
+def _named(hiding: Path) -> str:
+    return f"{hiding} stands in the place of the package {hiding.stem!r}: rename it, or start elsewhere"
+
+
+def _begin() -> None:
+    """What a command needs before its package loads anything, if `python -m` is looking for one just now.
+
+    It takes the current folder, which `python -m` puts first, from `sys.path`; our own root stays. What interrupts or
+    ends the loading is told in a sentence.
+    """
+    if sys.argv[:1] != ["-m"]:  # so Python has it while it looks for the module
         return
-    searching = sys.argv[:1] == ["-m"]  # so Python has it while it looks for the module of `-m`
-    if searching and sys.path[:1] == [here] and not getattr(sys.flags, "safe_path", False) and Path(here) != _ROOT:
-        del sys.path[0]
+
+    def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        sentence = _sentence(error)
+        if sentence is None:
+            return sys.__excepthook__(kind, error, trace)
+        print(sentence, file=sys.stderr)
+
+    sys.excepthook = tell
+    with suppress(OSError):  # the current folder may be gone
+        here = os.getcwd()
+        if sys.path[:1] == [here] and not getattr(sys.flags, "safe_path", False) and Path(here) != _ROOT:
+            del sys.path[0]
 
 
-_leave_out_the_current_folder()
+_begin()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pydoc
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -76,6 +77,26 @@ def test_files_of_the_current_folder_do_not_stand_in_for_packages(command, tmp_p
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('by somebody else')\n")
     ended = run(tmp_path, "-m", command, "--help")
     assert ended.returncode == 0 and not ended.stderr and "python -m " in ended.stdout, ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", commands())
+def test_an_interruption_while_a_command_loads_is_one_sentence(command, tmp_path):
+    """Ctrl-C comes as the first library or room is imported."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name in ('numpy', 'argparse', 'cpu.runtime'):\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    ended = subprocess.run(
+        [sys.executable, "-m", command, "--help"], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert ended.returncode in (130, -signal.SIGINT)
+    assert ended.stderr == "interrupted before anything was done\n" and not ended.stdout
 
 
 def test_the_folder_stays_where_it_is_asked_for(tmp_path):
