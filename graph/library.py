@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from pathlib import Path
 
@@ -71,11 +72,28 @@ def bytes_of(array: Array) -> int:
 
 def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str, threads: int) -> Library:
     """The library of a model. Raises ModelError for a name that is none in C."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
         raise ModelError(f"{name!r} is no name in C: give letters, digits and _, a letter first")
-    if is_taken(name):
-        raise ModelError(f"{name!r} is taken in C or in its library: give another name")
+    if is_used(name) or name in {kernel.symbol for kernel in kernels.values()}:
+        raise ModelError(f"{name!r} is taken in C, in its library, or in the model's own text: give another name")
     return _Layout(model, kernels, name, threads).whole()
+
+
+def is_used(name: str) -> bool:
+    """Whether a name stands for something else in a model's texts."""
+    return is_taken(name) or name in _words() or bool(re.fullmatch(r"(input|output|turn)_\d+", name))
+
+
+@cache
+def _words() -> frozenset[str]:
+    """The words of the C templates, and the file of the example."""
+    loader = _TEMPLATES.loader
+    assert loader is not None
+    texts = [loader.get_source(_TEMPLATES, f"{name}.j2")[0] for name in _FILES if name.endswith((".c", ".h"))]
+    code = re.sub(r"/\*%.*?%\*/|{{.*?}}", " ", " ".join(texts), flags=re.DOTALL)
+    return frozenset(re.findall(r"[A-Za-z_]\w*", re.sub(r"/\*.*?\*/|\".*?\"", " ", code, flags=re.DOTALL))) | {
+        "example"
+    }
 
 
 class _Layout:
@@ -174,7 +192,7 @@ class _Layout:
 
     def region(self, position: int, step: Step) -> list[str]:
         """The lines of a branch or a loop."""
-        work, head = step.work, f"/* {' '.join(step.node.split())} */".replace("*/ */", "* / */")
+        work, head = step.work, f"/* {_in_comment(step.node)} */"
         if isinstance(work, Branch):
             otherwise = position + 1 + sum(1 for _ in every(work.then))
             return [
@@ -239,6 +257,7 @@ class _Layout:
             "symbols": [kernel.symbol for kernel in kernels],
             "arguments": [parameter.rpartition("*")[2] for parameter in parameters],
             "lines": lines,
+            "unread": [name for name in self.given.values() if not re.search(rf"\b{name}\b", "\n".join(lines))],
             "laps": self.laps,
             "threads": self.threads,
             "input_bytes": [bytes_of(array) for array in inputs],
@@ -279,8 +298,9 @@ def _comment(step: Step) -> str:
 
 
 def _in_comment(text: str) -> str:
-    """A text in one line that neither ends a comment nor begins one."""
-    return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *")
+    """A text in one line that neither ends a comment nor begins one, without what compilers or terminals act on."""
+    plain = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+    return plain.replace("*/", "* /").replace("/*", "/ *")
 
 
 def _arguments(kernel: Kernel, places: list[str]) -> str:
