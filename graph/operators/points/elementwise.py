@@ -204,6 +204,10 @@ def _dropout(node: Node) -> Made:
     return Text(f"y{dims} = a{dims}; z{dims} = 0 == 0", {"a": 0}, extents, dtypes, outputs=("y", "z"))
 
 
+def _binarizer(node: Node) -> Made:
+    return elementwise(node, f"where({{0}} > {node.attribute('threshold', 0.0)!r}, 1, 0)")
+
+
 ELEMENTWISE: dict[str, Callable[[Node], Made]] = {
     **{
         name: _value(value)
@@ -249,4 +253,5 @@ ELEMENTWISE: dict[str, Callable[[Node], Made]] = {
     "Gelu": _gelu,
     "IsInf": _is_inf,
     "Dropout": _dropout,
+    "ai.onnx.ml.Binarizer": _binarizer,
 }
