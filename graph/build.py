@@ -63,7 +63,8 @@ def compile_model(
     kept.
     """
     try:
-        from graph.onnx.read import load, read
+        from graph.onnx.load import load
+        from graph.onnx.read import read
     except ModuleNotFoundError as error:
         raise ModelError(MODELS) from error
     if tune not in ("model", "measure"):
