@@ -6,6 +6,7 @@ A branch whose condition is known is its nodes alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -14,10 +15,9 @@ from onnx import helper
 from graph.model.language import Branch
 from graph.model.node import Unsupported
 from graph.model.regions import region
-from graph.onnx.graphs import alias, block, copy_step, inlined
+from graph.onnx.graphs import block, copy_step, inlined
 from graph.onnx.reading import Reading
 from graph.onnx.turns import Turns, Varying, repeat
-from tiling.program.infer import Array
 
 
 def control(reading: Reading, proto: onnx.NodeProto, name: str) -> bool:
@@ -53,20 +53,34 @@ def _if(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
         side = sides[0] if known.reshape(-1)[0] else sides[1]
         found = inlined(reading, _graph(proto, f"{side}_branch"), f"{scope}.{side}.", f"{name}.{side}", {})
         for outer, inner in zip(proto.output, found):
-            alias(reading, outer, inner)
+            reading.alias(outer, inner)
         return
     made = [block(reading, _graph(proto, f"{side}_branch"), f"{scope}.{side}.", f"{name}.{side}", {}) for side in sides]
     for number, outer in enumerate(proto.output):
-        kinds = [reading.arrays[results[number]] for _, results in made]
-        told = [f"{kind.dtype}{list(kind.shape)}" for kind in kinds]
+        told = [reading.told(results[number]) for _, results in made]
         if told[0] != told[1]:
             raise Varying(f"its output {number} is {told[0]} or {told[1]}, and the condition is computed in the call")
-        if outer:
-            reading.arrays[outer] = Array(outer, kinds[0].dtype, kinds[0].shape)
-            for steps, results in made:
-                steps.append(copy_step(name, results[number], outer))
+        if not outer:
+            continue
+        targets = _places(reading, outer, made[0][1][number])
+        for steps, results in made:
+            leaves = reading.leaves(results[number])
+            steps += [copy_step(name, leaf, target) for leaf, target in zip(leaves, targets)]
     (then, _), (otherwise, _) = made
     reading.steps.append(region(name, Branch(condition, tuple(then), tuple(otherwise))))
+
+
+def _places(reading: Reading, name: str, like: str) -> list[str]:
+    """A value with arrays of its own, of the structure of another one. Returns the names of the arrays."""
+    if like in reading.sequences:
+        elements = {f"\0{name}[{place}]": each for place, each in enumerate(reading.sequences[like])}
+        reading.sequences[name] = tuple(elements)
+        return [leaf for mine, each in elements.items() for leaf in _places(reading, mine, each)]
+    if like in reading.absent:
+        reading.absent |= {name}
+        return []
+    reading.arrays[name] = replace(reading.arrays[like], name=name)
+    return [name]
 
 
 def _loop(reading: Reading, proto: onnx.NodeProto, name: str) -> None:

@@ -24,7 +24,7 @@ def inlined(reading: Reading, graph: onnx.GraphProto, scope: str, name: str, giv
         reading.node(renamed(node, names), f"{name}.{node.name or number}")
     found = [names.get(value.name, value.name) for value in graph.output]
     for each in found:
-        if each not in reading.arrays:
+        if not reading.has(each):
             raise ModelError(f"node {name}: output {each} of its graph is computed by no node")
     return found
 
@@ -36,7 +36,8 @@ def block(
     outer, reading.steps = reading.steps, []
     try:
         found = inlined(reading, graph, scope, name, given)
-        return list(needed(reading.steps, found, lambda array: reading.root(array))), found
+        leaves = [leaf for each in found for leaf in reading.leaves(each)]
+        return list(needed(reading.steps, leaves, lambda array: reading.root(array))), found
     finally:
         reading.steps = outer
 
@@ -65,11 +66,6 @@ def renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
             for value in attribute.g.output:
                 value.name = outer.get(value.name, value.name)
     return copy
-
-
-def alias(reading: Reading, outer: str, inner: str) -> None:
-    if outer:
-        reading.view(outer, inner, reading.arrays[inner].shape)
 
 
 def copy_step(name: str, source: str, target: str) -> Step:

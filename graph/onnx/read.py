@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -25,6 +26,7 @@ from graph.onnx.graphs import renamed
 from graph.onnx.inputs import Bound
 from graph.onnx.reading import Reading
 from graph.onnx.recurrent import recurrent
+from graph.onnx.sequences import sequence
 from graph.onnx.standard import defaults, definition, evaluated, is_random, unchanged, unread, with_attributes
 from graph.onnx.steps import add
 from graph.operators import MOVING, OPERATORS
@@ -37,12 +39,13 @@ OLDEST = 7  # the first set of operators whose inputs broadcast as NumPy's do
 def read(
     proto: onnx.ModelProto,
     dims: Mapping[str, int | Sequence[int]] | None = None,
-    known: Mapping[str, np.ndarray] | None = None,
+    known: Mapping[str, Any] | None = None,
 ) -> Model:
     """The model with these extents of dims that the file leaves open. Raises ModelError.
 
-    dims: the extent of each, or by the name of an input its whole shape, for dims without names. known: the
-    numbers of inputs that are the same at every call. They are no inputs of the compiled model.
+    dims: the extent of each, or by the name of an input its whole shape, for dims without names, and how many elements
+    a sequence has. known: what is the same at every call, arrays, lists of them for sequences, and None for an optional
+    without an element. They are no inputs of the compiled model.
     """
     if proto.functions:
         proto = onnx.inliner.inline_local_functions(proto)
@@ -52,17 +55,10 @@ def read(
     bound = Bound.of(dims or {})
     reading = _Graph(versions)
     declared = {value.name: value for value in proto.graph.input}
-    for name, numbers in (known or {}).items():
+    for name, value in (known or {}).items():
         if name not in declared:
             raise ModelError(f"the model has no input {name!r}")
-        array = bound.declared(declared[name], np.shape(numbers))
-        reading.know(name, numbers)
-        given = reading.arrays[name]
-        if given.shape != array.shape or given.dtype != array.dtype:
-            raise ModelError(
-                f"known: {name} is {given.dtype}{list(given.shape)}, "
-                f"and the model's is {array.dtype}{list(array.shape)}"
-            )
+        reading.bind(name, declared[name].type, value, bound)
     return reading.model(proto.graph, bound)
 
 
@@ -77,34 +73,79 @@ class _Graph(Reading):
         if graph.sparse_initializer:
             raise ModelError(f"{graph.sparse_initializer[0].values.name}: sparse weights are not supported")
         for tensor in graph.initializer:
-            if tensor.name in self.constants:
+            if self.has(tensor.name):
                 continue  # the caller knows other numbers
             self.know(tensor.name, numpy_helper.to_array(tensor))
-        inputs = tuple(value.name for value in graph.input if value.name not in self.constants)
+        asked = [value for value in graph.input if not self.has(value.name)]
+        inputs = tuple(leaf for value in asked for leaf in self.input(value.name, value.type, bound))
         bound.check(graph, inputs)
-        for value in graph.input:
-            if value.name in inputs:
-                array = self.arrays[value.name] = bound.declared(value, bound.shapes.get(value.name, ()))
-                if 0 in array.shape:
-                    self.empty(array.name, array.dtype, array.shape)
         for number, node in enumerate(graph.node):
             self.node(node, node.name or f"{number}")
-        outputs = tuple(value.name for value in graph.output)
-        for name in outputs:
-            if name not in self.arrays:
-                raise ModelError(f"output {name} is computed by no node")
+        for value in graph.output:
+            if not self.has(value.name):
+                raise ModelError(f"output {value.name} is computed by no node")
+        outputs = tuple(leaf for value in graph.output for leaf in self.output(value.name))
+        if not outputs:
+            raise ModelError("the model's outputs are sequences and optionals without elements: nothing is computed")
         steps = tuple(self.steps)
         model = Model(
             graph.name, inputs, outputs, self.arrays, self.constants, self.views, steps, bound.extents, self.slices
         )
         return replace(model, steps=needed(steps, outputs, model.root))
 
+    def input(self, name: str, type_: onnx.TypeProto, bound: Bound) -> tuple[str, ...]:
+        """Declares what a call gives. Returns the names of its arrays."""
+        kind = type_.WhichOneof("value")
+        if kind == "optional_type":  # of which a caller always gives one
+            return self.input(name, type_.optional_type.elem_type, bound)
+        if kind == "sequence_type":
+            parts = self.sequences[name] = bound.elements(name)
+            return tuple(leaf for part in parts for leaf in self.input(part, type_.sequence_type.elem_type, bound))
+        array = self.arrays[name] = bound.declared(name, type_, bound.shapes.get(name, ()))
+        if 0 in array.shape:
+            self.empty(array.name, array.dtype, array.shape)
+        return (name,)
+
+    def bind(self, name: str, type_: onnx.TypeProto, value: Any, bound: Bound) -> None:
+        """An input whose numbers are the same at every call."""
+        kind = type_.WhichOneof("value")
+        if kind == "optional_type" and value is None:
+            self.absent |= {name}
+        elif kind == "optional_type":
+            self.bind(name, type_.optional_type.elem_type, value, bound)
+        elif kind == "sequence_type":
+            if not isinstance(value, (list, tuple)):
+                raise ModelError(f"known: {name} is a sequence: give a list of arrays")
+            parts = self.sequences[name] = tuple(f"{name}[{place}]" for place in range(len(value)))
+            for part, each in zip(parts, value):
+                self.bind(part, type_.sequence_type.elem_type, each, bound)
+        else:
+            array = bound.declared(name, type_, np.shape(value))
+            self.know(name, value)
+            given = self.arrays[name]
+            if given.shape != array.shape or given.dtype != array.dtype:
+                raise ModelError(
+                    f"known: {name} is {self.told(name)}, and the model's is {array.dtype}{list(array.shape)}"
+                )
+
+    def output(self, name: str) -> tuple[str, ...]:
+        """The names of the arrays of an output; those of a sequence are `name[0]`, `name[1]` and so on."""
+        if name not in self.sequences:
+            return self.leaves(name)
+        parts = []
+        for place, each in enumerate(self.sequences[name]):
+            parts.append(f"{name}[{place}]")
+            self.alias(parts[-1], each)
+        return tuple(leaf for part in parts for leaf in self.output(part))
+
     def node(self, proto: onnx.NodeProto, name: str) -> None:
         """A node becomes constants, views, or a step."""
         for given in proto.input:
-            if given and given not in self.arrays:
+            if given and not self.has(given):
                 raise ModelError(f"node {name} ({proto.op_type}) reads {given}, which nothing computes")
-        if control(self, proto, name) or recurrent(self, proto, name) or self.folded(proto):
+        if control(self, proto, name) or sequence(self, proto, name):
+            return
+        if recurrent(self, proto, name) or self.folded(proto):
             return
         node = self.seen(proto, name)
         if not unchanged(proto, self.versions, OLDEST):

@@ -1,8 +1,14 @@
-"""What is known of a graph while its nodes are read, one after the other."""
+"""What is known of a graph while its nodes are read, one after the other.
+
+A value is an array, a sequence of values, or nothing, where an optional has no element. Sequences are known while
+reading alone: a compiled model has arrays.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +32,8 @@ class Reading(ABC):
     views: dict[str, str] = field(default_factory=dict)
     slices: dict[str, Slice] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
+    sequences: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the names of the elements
+    absent: frozenset[str] = frozenset()  # optionals without an element
 
     @abstractmethod
     def node(self, proto: onnx.NodeProto, name: str) -> None:
@@ -34,6 +42,46 @@ class Reading(ABC):
     @property
     def version(self) -> int:
         return self.versions.get("ai.onnx", 1)
+
+    def has(self, name: str) -> bool:
+        """Whether a value is known by this name."""
+        return name in self.arrays or name in self.sequences or name in self.absent
+
+    def leaves(self, name: str) -> tuple[str, ...]:
+        """The arrays of a value."""
+        if name in self.absent:
+            return ()
+        if name in self.sequences:
+            return tuple(leaf for each in self.sequences[name] for leaf in self.leaves(each))
+        return (name,)
+
+    def told(self, name: str) -> str:
+        """What a value is, for a reader."""
+        if name in self.absent:
+            return "nothing"
+        if name in self.sequences:
+            return f"a sequence of [{', '.join(map(self.told, self.sequences[name]))}]"
+        return f"{self.arrays[name].dtype}{list(self.arrays[name].shape)}"
+
+    def alias(self, name: str, of: str) -> None:
+        """Another name for a value; "" for none."""
+        if not name or name == of:
+            return
+        if of in self.absent:
+            self.absent |= {name}
+        elif of in self.sequences:
+            self.sequences[name] = self.sequences[of]
+        else:
+            self.view(name, of, self.arrays[of].shape)
+
+    def kept(self) -> Callable[[], None]:
+        """What makes all that is known what it is now, whatever is read until then."""
+        fields = {name: copy(value) for name, value in vars(self).items()}
+
+        def restored() -> None:
+            vars(self).update(fields)
+
+        return restored
 
     def know(self, name: str, numbers: np.ndarray) -> None:
         """An array whose numbers are known. One of another kind than ours may still decide a shape."""

@@ -16,7 +16,7 @@ from tiling.program.infer import Array
 
 _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial")
 # Inputs of which only shape and dtype count: which, from the first one on.
-_UNREAD = {"Shape": 0, "Size": 0, "EyeLike": 0, "OptionalHasElement": 0, "CastLike": 1}
+_UNREAD = {"Shape": 0, "Size": 0, "EyeLike": 0, "CastLike": 1}
 
 
 def is_random(proto: onnx.NodeProto) -> bool:

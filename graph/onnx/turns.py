@@ -15,7 +15,7 @@ from onnx import helper
 from graph.model.language import Loop, Slice
 from graph.model.node import Unsupported
 from graph.model.regions import region
-from graph.onnx.graphs import alias, block, copy_step, inlined
+from graph.onnx.graphs import block, copy_step, inlined
 from graph.onnx.reading import Reading
 from tiling.program.infer import Array
 
@@ -63,13 +63,13 @@ def repeat(reading: Reading, loop: Turns) -> None:
     if few and isinstance(loop.turns, int) and loop.turns <= 1:
         _written_out(reading, loop)
         return
-    before = len(reading.steps)
+    restore = reading.kept()
     try:
         _looped(reading, loop)
     except (Varying, Unsupported):
         if not few:
             raise
-        del reading.steps[before:]
+        restore()
         _written_out(reading, loop)
 
 
@@ -79,6 +79,11 @@ def _looped(reading: Reading, loop: Turns) -> None:
     given: dict[str, str] = {}
     buffers = []
     for (inside, initial), result in zip(loop.states, loop.results):
+        if initial not in reading.arrays:
+            raise Varying(
+                f"its state {inside} is {reading.told(initial)}: a loop that is written out may have such a state, and "
+                f"that takes a known number of turns, of at most {MOST_UNROLLED}"
+            )
         first = reading.arrays[initial]
         given[inside] = result or f"{scope}.state.{inside}"
         buffers.append(Array(given[inside], first.dtype, first.shape))
@@ -110,7 +115,7 @@ def _looped(reading: Reading, loop: Turns) -> None:
     for value, output, backward in zip(found[len(buffers) :], loop.stacked, loop.backward):
         if not isinstance(loop.turns, int) or going:
             raise Varying("how many turns it makes is computed in the call, and an output has a row for each")
-        part = reading.arrays[value]
+        part = _tensor(reading, value)
         stack = output or f"{scope}.stack.{value}"
         reading.arrays[stack] = Array(stack, part.dtype, (loop.turns, *part.shape))
         target = _sliced(reading, scope, f"\0{stack}.part", reading.arrays[stack], backward)
@@ -118,6 +123,8 @@ def _looped(reading: Reading, loop: Turns) -> None:
         stacks.append(stack)
     names = {buffer.name for buffer in buffers}
     for value, buffer in zip(found, buffers):
+        if value not in reading.arrays:
+            raise Varying(f"a state is {reading.told(buffer.name)} before a turn and {reading.told(value)} after it")
         after = reading.arrays[value]
         if (after.dtype, after.shape) != (buffer.dtype, buffer.shape):
             told = [f"{each.dtype}{list(each.shape)}" for each in (buffer, after)]
@@ -166,7 +173,7 @@ def _written_out(reading: Reading, loop: Turns) -> None:
         if not going.reshape(-1)[0]:
             break
     for outer, inner in zip(loop.results, state):
-        alias(reading, outer, inner)
+        reading.alias(outer, inner)
     for outer, stack, backward in zip(loop.stacked, stacks, loop.backward):
         if not outer:
             continue
@@ -175,8 +182,15 @@ def _written_out(reading: Reading, loop: Turns) -> None:
         rows = []
         for inner in reversed(stack) if backward else stack:
             rows.append(f"{inner}.row" if inner.startswith("\0") else f"\0{inner}.row")
-            reading.view(rows[-1], inner, (1, *reading.arrays[inner].shape))
+            reading.view(rows[-1], inner, (1, *_tensor(reading, inner).shape))
         reading.node(helper.make_node("Concat", rows, [outer], axis=0), f"{loop.name}.stack")
+
+
+def _tensor(reading: Reading, name: str) -> Array:
+    """What a turn adds to an output."""
+    if name not in reading.arrays:
+        raise Varying(f"a turn adds {reading.told(name)} to an output, and must add a tensor")
+    return reading.arrays[name]
 
 
 def _sliced(reading: Reading, turn: str, name: str, whole: Array, backward: bool) -> str:

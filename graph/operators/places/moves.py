@@ -294,5 +294,4 @@ MOVES: dict[str, Callable[[Node], Made]] = {
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,
     "Trilu": _triangle,
-    "OptionalGetElement": lambda node: View(node.shape()),
 }
