@@ -17,7 +17,7 @@ from graph.model.node import Unsupported
 from graph.model.regions import region
 from graph.onnx.graphs import block, copy_step, inlined
 from graph.onnx.reading import Reading
-from graph.onnx.turns import Turns, Varying, repeat
+from graph.onnx.turns import MOST_UNROLLED, Turns, Varying, part_of, repeat, stack_rows
 
 
 def control(reading: Reading, proto: onnx.NodeProto, name: str) -> bool:
@@ -115,9 +115,38 @@ def _loop(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
 
 
 def _scan(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
-    if reading.version < 9:
-        raise _refused(proto, name, "a Scan of version 8 is not supported")
-    scan(reading, proto, name)
+    if reading.version >= 9:
+        scan(reading, proto, name)
+    else:
+        _scans(reading, proto, name)
+
+
+def _scans(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
+    """A Scan of version 8: one for each element of the first axis of all its arrays, the batch."""
+    lengths, *arrays = proto.input
+    if lengths:
+        raise _refused(proto, name, "a Scan of version 8 with lengths of sequences is not supported")
+    given = {attribute.name: helper.get_attribute_value(attribute) for attribute in proto.attribute}
+    batches = {reading.arrays[array].shape[:1] for array in arrays}
+    if len(batches) != 1 or batches <= {(), (0,)}:
+        raise _refused(proto, name, f"its inputs have batches of {sorted(batches)}, and one length is needed")
+    ((batch,),) = batches
+    if batch > MOST_UNROLLED:
+        raise _refused(proto, name, f"it is written out for each of {batch} images, and at most {MOST_UNROLLED} are")
+    found: list[list[str]] = [[] for _ in proto.output]
+    for number in range(batch):
+        scope = f"\0{proto.output[0]}.{number}."
+        parts = [part_of(reading, array, f"{scope}in{place}", number) for place, array in enumerate(arrays)]
+        outputs = [f"{scope}out{place}" if output else "" for place, output in enumerate(proto.output)]
+        one = helper.make_node("Scan", parts, outputs, body=given["body"], num_scan_inputs=given["num_scan_inputs"])
+        if "directions" in given:
+            one.attribute.append(helper.make_attribute("scan_input_directions", given["directions"]))
+        scan(reading, one, f"{name}.{number}")
+        for stack, output in zip(found, outputs):
+            stack.append(output)
+    for output, stack in zip(proto.output, found):
+        if output:
+            stack_rows(reading, stack, output, name)
 
 
 def scan(reading: Reading, proto: onnx.NodeProto, name: str) -> None:

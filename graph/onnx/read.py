@@ -27,7 +27,7 @@ from graph.onnx.inputs import Bound
 from graph.onnx.reading import Reading
 from graph.onnx.recurrent import recurrent
 from graph.onnx.sequences import sequence
-from graph.onnx.standard import defaults, definition, evaluated, is_random, unchanged, unread, with_attributes
+from graph.onnx.standard import MISTAKEN, defaults, definition, evaluated, is_random, unchanged, unread, with_attributes
 from graph.onnx.steps import add
 from graph.operators import MOVING, OPERATORS
 from tiling.problem import ProblemError
@@ -193,7 +193,7 @@ class _Graph(Reading):
         feeds = {name: self.constants.get(name) for name in proto.input if name}
         for name in unread(proto):
             feeds[name] = self.zeros(name)
-        if is_random(proto) or any(value is None for value in feeds.values()):
+        if is_random(proto) or proto.op_type in MISTAKEN or any(value is None for value in feeds.values()):
             return False
         try:
             values = evaluated(proto, feeds, self.versions)

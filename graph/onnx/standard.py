@@ -19,6 +19,11 @@ _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLi
 _UNREAD = {"Shape": 0, "Size": 0, "EyeLike": 0, "CastLike": 1}
 
 
+# Operators that onnx's reference computes otherwise than the standard says: LRN goes over as many channels as there are
+# images.
+MISTAKEN = ("LRN",)
+
+
 def is_random(proto: onnx.NodeProto) -> bool:
     """Whether a node gives other numbers at every call, so that it is no constant, whatever its inputs are."""
     return proto.op_type in _RANDOM

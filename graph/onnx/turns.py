@@ -155,7 +155,7 @@ def _written_out(reading: Reading, loop: Turns) -> None:
         given = dict(zip((inside for inside, _ in loop.states), state))
         for place, (inside, array, backward) in enumerate(loop.parts):
             at = loop.turns - 1 - turn if backward else turn
-            given[inside] = _part(reading, array, f"{scope}part{place}", at)
+            given[inside] = part_of(reading, array, f"{scope}part{place}", at)
         for inside, number in ((loop.counter, np.array(turn, np.int64)), (loop.going, np.array(True))):
             if inside:
                 given[inside] = f"{scope}input.{inside}"
@@ -179,11 +179,7 @@ def _written_out(reading: Reading, loop: Turns) -> None:
             continue
         if not stack:
             raise Varying("it makes no turn, so that an output has no elements")
-        rows = []
-        for inner in reversed(stack) if backward else stack:
-            rows.append(f"{inner}.row" if inner.startswith("\0") else f"\0{inner}.row")
-            reading.view(rows[-1], inner, (1, *_tensor(reading, inner).shape))
-        reading.node(helper.make_node("Concat", rows, [outer], axis=0), f"{loop.name}.stack")
+        stack_rows(reading, stack[::-1] if backward else stack, outer, loop.name)
 
 
 def _tensor(reading: Reading, name: str) -> Array:
@@ -201,7 +197,16 @@ def _sliced(reading: Reading, turn: str, name: str, whole: Array, backward: bool
     return name
 
 
-def _part(reading: Reading, array: str, name: str, at: int) -> str:
+def stack_rows(reading: Reading, arrays: list[str], output: str, name: str) -> None:
+    """One array of several of the same shape, along a new first axis."""
+    rows = []
+    for number, array in enumerate(arrays):
+        rows.append(f"\0{output}.row{number}")
+        reading.view(rows[-1], array, (1, *_tensor(reading, array).shape))
+    reading.node(helper.make_node("Concat", rows, [output], axis=0), f"{name}.stack")
+
+
+def part_of(reading: Reading, array: str, name: str, at: int) -> str:
     """One part of an array along its first axis."""
     shape = reading.arrays[array].shape
     if shape[0] == 1:
