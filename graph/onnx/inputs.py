@@ -44,7 +44,7 @@ class Bound:
             if dim not in used and dim not in sequences:
                 raise ModelError(f"the model has no open dim {dim!r}; it has {', '.join(sorted(used)) or 'none'}")
         for name in self.shapes:
-            if name not in inputs:
+            if name not in inputs and name.partition("[")[0] not in sequences:
                 raise ModelError(f"dims: the model has no input {name!r}; it has {', '.join(inputs) or 'none'}")
 
     def elements(self, name: str) -> tuple[str, ...]:

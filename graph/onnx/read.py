@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnx.inliner
 from onnx import helper, numpy_helper
 
 from graph.model.dtypes import is_computed
@@ -24,6 +23,7 @@ from graph.model.regions import needed
 from graph.onnx.control import control
 from graph.onnx.graphs import renamed
 from graph.onnx.inputs import Bound
+from graph.onnx.load import without_functions
 from graph.onnx.reading import Reading
 from graph.onnx.recurrent import recurrent
 from graph.onnx.sequences import sequence
@@ -47,8 +47,7 @@ def read(
     a sequence has. known: what is the same at every call, arrays, lists of them for sequences, and None for an optional
     without an element. They are no inputs of the compiled model.
     """
-    if proto.functions:
-        proto = onnx.inliner.inline_local_functions(proto)
+    proto = without_functions(proto)
     versions = _versions(proto)
     if not proto.graph.output:
         raise ModelError("the model has no graph, or a graph without outputs")
@@ -77,8 +76,8 @@ class _Graph(Reading):
                 continue  # the caller knows other numbers
             self.know(tensor.name, numpy_helper.to_array(tensor))
         asked = [value for value in graph.input if not self.has(value.name)]
+        bound.check(graph, [value.name for value in asked])
         inputs = tuple(leaf for value in asked for leaf in self.input(value.name, value.type, bound))
-        bound.check(graph, inputs)
         for number, node in enumerate(graph.node):
             self.node(node, node.name or f"{number}")
         for value in graph.output:
