@@ -45,7 +45,7 @@ def compile_model(
     model: str | os.PathLike[str] | onnx.ModelProto | ExportedProgram,
     *,
     dims: Mapping[str, int | Sequence[int]] | None = None,
-    known: Mapping[str, np.ndarray] | None = None,
+    known: Mapping[str, Any] | None = None,
     threads: int = 1,
     tune: str = "model",
     budget: float = 60.0,
@@ -55,15 +55,17 @@ def compile_model(
     """A model as a function of NumPy arrays.
 
     model: a path of an ONNX file, what `onnx.load` gives, or what `torch.export.export` gives. dims: extents of dims
-    that the model leaves open, or by the name of an input its whole shape. known: the numbers of inputs that are the
-    same at every call, which are then no inputs any more. tune: "model" trusts the model of data movement; "measure"
+    that the model leaves open, or by the name of an input its whole shape, or how many elements a sequence has. known:
+    inputs that are the same at every call, which are then no inputs any more: arrays, lists of them for sequences, None
+    for an optional without an element. tune: "model" trusts the model of data movement; "measure"
     searches for about `budget` seconds, shared by all products. name: of the C function, by default that of the file.
 
     Raises ModelError for what cannot be compiled, ToolchainError without a C compiler, CacheError where files cannot be
     kept.
     """
     try:
-        from graph.onnx.read import load, read
+        from graph.onnx.load import load
+        from graph.onnx.read import read
     except ModuleNotFoundError as error:
         raise ModelError(MODELS) from error
     if tune not in ("model", "measure"):

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from graph.model.node import Made, Node, Text, at
-from graph.operators.images import windows
+from graph.model.windows import windows
 
 _RANGES = {"u8": (0, 255), "s8": (-128, 127)}
 # What is made of the dims and the sums: the statement after them, its dtype, and the inputs that it reads.
