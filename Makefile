@@ -48,6 +48,10 @@ format: setup ## mend what `make lint` finds where that needs no thought
 	$(VENV)/bin/ruff check --fix
 	$(VENV)/bin/ruff format
 
+# Tests start hundreds of Python processes: where the environment forbids to keep bytecode, each would compile our modules
+# again, for as long as most of them run.
+test test-fast soak: export PYTHONDONTWRITEBYTECODE =
+
 # A process that a test crashes is not started again: pytest-xdist would then wait for ever at the end.
 test: setup ## run the tests, files side by side
 	$(VENV_PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(PYTEST_FLAGS)

@@ -21,11 +21,11 @@ import cffi
 import numpy as np
 
 from cpu.runtime.host import host
-from cpu.runtime.library import load_bytes
+from cpu.runtime.library import compiled, load_bytes
 from cpu.runtime.numbers import ELEMENTS, in_memory
 from cpu.runtime.toolchain import Compiler, compile_shared, find_compiler
 from graph.compiled import RECORD, CompiledModel, Explained, seal
-from graph.kernels import kernels_of, predicted_seconds
+from graph.kernels import Kernel, kernels_of, predicted_seconds
 from graph.library import Library, is_used, library
 from graph.model.fuse import fused_maps
 from graph.model.group import grouped_maps, is_map
@@ -148,21 +148,19 @@ def explained(model: Model) -> list[Explained]:
 
 
 def _compiled(made: Library) -> bytes:
-    """The shared library: every kernel compiled by itself, side by side, then linked."""
+    """The shared library: every kernel compiled by itself, side by side, unless the cache has it; then linked."""
     compiler = find_compiler()
     with tempfile.TemporaryDirectory(prefix="tilewright-") as temporary:
         folder = Path(temporary)
         (folder / f"{made.name}.h").write_text(made.header, encoding="utf-8")
 
-        def compile_one(job: tuple[str, str, tuple[str, ...], bool]) -> Path:
-            symbol, text, flags, openmp = job
-            output = folder / f"{symbol}.o"
-            compile_shared(compiler, text, output, (*flags, "-c"), openmp)
+        def compile_one(kernel: Kernel) -> Path:
+            output = folder / f"{kernel.symbol}.o"
+            output.write_bytes(compiled(kernel.text, (*kernel.flags, "-c"), kernel.openmp))
             return output
 
-        jobs = [(kernel.symbol, kernel.text, kernel.flags, kernel.openmp) for kernel in made.kernels]
         with ThreadPoolExecutor(host().cores) as pool:
-            objects = list(pool.map(compile_one, jobs))
+            objects = list(pool.map(compile_one, made.kernels))
         return _linked(compiler, made, folder, objects)
 
 
