@@ -71,6 +71,9 @@ class Bound:
         if not tensor.HasField("shape"):
             raise ModelError(f"input {own} has no shape in the file: bind it by exporting the model with shapes")
         shape = []
+        axes = len(tensor.shape.dim)
+        if given and len(given) != axes:
+            raise ModelError(f"input {own} has {axes} axes by the file, and {len(given)} extents are given")
         for axis, dim in enumerate(tensor.shape.dim):
             name = dim.dim_param
             if dim.HasField("dim_value") and dim.dim_value >= 0:  # some exporters write -1 for an open one

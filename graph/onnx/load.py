@@ -20,7 +20,8 @@ def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
         onnx.load_external_data_for_model(model, os.path.dirname(os.path.abspath(path)))
         return model
     except FileNotFoundError as error:
-        raise ModelError(f"{path}: {error.filename or path} is missing") from None
+        of_model = error.filename and os.path.abspath(error.filename) != os.path.abspath(path)
+        raise ModelError(f"{path}: {error.filename} is missing" if of_model else f"{path} is missing") from None
     except (OSError, onnx.checker.ValidationError) as error:
         raise ModelError(f"{path} is no valid ONNX model: {str(error).strip().splitlines()[0]}") from None
     except ModelError:

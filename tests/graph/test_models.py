@@ -234,10 +234,11 @@ def test_files_that_are_no_models_are_one_sentence(tmp_path, capsys):
 
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(b"\xff\xfe not protobuf")
-    for path, why in ((broken, "is no"), (tmp_path / "none.onnx", "is missing")):
+    none = tmp_path / "none.onnx"
+    for path, why in ((broken, "is no"), (none, f"{none} is missing\n")):
         assert main([str(path)]) == 2
         told = capsys.readouterr().err
-        assert why in told and told.count("\n") == 1
+        assert why in told and told.count("\n") == 1 and told.count(str(path)) == 1
     with pytest.raises(ModelError, match="holds no saved model"):
         load_model(tmp_path)
 

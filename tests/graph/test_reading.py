@@ -96,6 +96,7 @@ def test_a_bound_may_be_the_largest_number():
         (5, {}, "model is a int: give the path"),
         (onnx.ModelProto(), {}, "the model has no graph, or a graph without outputs"),
         (None, {"dims": {"n": 2.5}}, "dims: n=2.5 must be a whole number"),
+        (None, {"dims": {"x": (1,) * 7}}, "axes by the file, and 7 extents are given"),
         (None, {"dims": {"n": 2}, "name": "printf"}, "'printf' is taken in C"),
         (None, {"dims": {"n": 2}, "name": "double"}, "'double' is taken in C"),
         (None, {"dims": {"n": 2}, "name": "main"}, "'main' is taken in C"),
