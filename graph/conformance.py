@@ -118,7 +118,8 @@ def _compiled(model: onnx.ModelProto, given: dict[str, Any]) -> CompiledModel:
                 open_ = {name: bound for name, bound in dims.items() if name.partition("[")[0] not in known}
                 return compile_model(model, dims=open_, known=known)
         except ModelError as error:
-            refused = error
+            if known is not sizes:  # the attempt before tells more
+                refused = error
     raise refused
 
 

@@ -82,7 +82,7 @@ def test_an_operator_gives_what_onnx_expects(tests, name):
 def test_no_operator_gives_a_wrong_answer(tests):
     found = list(outcomes(list(tests.values())))
     assert [outcome for outcome in found if outcome.ended == WRONG and outcome.name not in LESS_EXACT] == []
-    assert sum(outcome.ended == PASSED for outcome in found) > 0.9 * len(found)
+    assert sum(outcome.ended == PASSED for outcome in found) > 0.95 * len(found)
     assert all(outcome.why for outcome in found if outcome.ended == REFUSED)
 
 
