@@ -85,7 +85,7 @@ def compile_model(
         )
     graph = with_layouts(fused(read(proto, dims, known)), predicted_seconds(threads))
     kernels = kernels_of(tuple(kernel_steps(graph.steps)), threads, tune, budget, progress)
-    made = library(graph, kernels, name or c_name(stem), threads)
+    made = library(graph, kernels, name or c_name(stem))
     return CompiledModel.of_files(files_of(graph, made))
 
 

@@ -21,8 +21,9 @@ import jinja2
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.check import single_pass
 from cpu.codegen.copies import aligns
-from cpu.codegen.emit import TEMPLATES, VERSION, Source, symbol_of
+from cpu.codegen.emit import VERSION, Source, symbol_of
 from cpu.codegen.epilogue import may_be_output
+from cpu.codegen.frames import TEMPLATES
 from cpu.runtime.library import compiled
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.taken_names import is_taken
@@ -178,16 +179,17 @@ def _renamed(source: Source, name: str) -> Source:
     """The same C text with another name for its functions. Raises ExportError if the text uses that name already."""
     if name == source.symbol:
         return source
-    return replace(source, symbol=name, text=renamed_text(source.text, source.symbol, name))
+    inside, call = (renamed_text(text, source.symbol, name) for text in (source.inside, source.call))
+    return replace(source, symbol=name, inside=inside, call=call)
 
 
 def renamed_text(text: str, symbol: str, name: str) -> str:
     """C text where the functions that begin with a symbol begin with another name. Raises ExportError."""
     # A name in capitals may be a macro's or a constant's, any other a function's. A local variable or a comment may use
     # any name.
-    if re.search(rf"\b{name}(_pack|_supported|_at)?\(" if name.upper() != name else rf"\b{name}\b", text):
+    if re.search(rf"\b{name}(_pack|_supported|_at|_run)?\(" if name.upper() != name else rf"\b{name}\b", text):
         raise ExportError(f"name={name!r} stands for something else in the kernel's C text: take another")
-    return re.sub(rf"\b{symbol}(?=(_pack|_supported|_at)?\b)", name, text)
+    return re.sub(rf"\b{symbol}(?=(_pack|_supported|_at|_run)?\b)", name, text)
 
 
 def _record(scheme: Scheme | Winograd, source: Source, library: bytes) -> dict[str, object]:

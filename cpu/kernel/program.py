@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 import cffi
 import numpy as np
 
-from cpu.codegen.emit import TEMPLATES
+from cpu.codegen.frames import TEMPLATES
 from cpu.codegen.program.emit import ProgramSource, emit
 from cpu.kernel.arguments import adopted, aligned, aligned_empty, checked, like, overlap, pointer
 from cpu.kernel.callable import CpuError, check_openmp, timed
@@ -200,7 +200,8 @@ class ProgramKernel:
             )
             if name == "arrays" or re.search(outside, source.text):
                 raise ExportError(f"name={name!r} stands for something else in the kernel's C text: take another")
-            source = replace(source, symbol=name, text=renamed_text(source.text, source.symbol, name))
+            inside, call = (renamed_text(text, source.symbol, name) for text in (source.inside, source.call))
+            source = replace(source, symbol=name, inside=inside, call=call)
         facts = {
             "numbers": source.numbers,
             "symbol": source.symbol,

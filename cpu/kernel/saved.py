@@ -55,7 +55,8 @@ def load(path: str | Path) -> Kernel:
         )
     source = Source(
         symbol=symbol,
-        text=text.decode(),
+        inside=text.decode(),
+        call="",
         isa=isa.name,
         threads=record["threads"],
         microkernels=microkernels_of(scheme, isa),

@@ -27,5 +27,6 @@ Read in this order:
     load_zero           the zero of an epilogue
     stream_stores       stores past the caches
     store_lines         narrow vectors that fill a line
+    share_threads       what one thread of a team does, and where its buffers lie
     program/            the passes of programs that are no product
 """

@@ -3,13 +3,13 @@
     interpret(kernel, {"X": x, "W": w, "Y": y})         y holds the result
 
 Slow and plain: every statement is executed as it stands, scalars are NumPy's, an instruction runs its meaning. Workers
-run one after the other, so none may need what a later one writes before a barrier. What an asynchronous copy brings is
-there after its `Wait`. An access outside a buffer, or a read of what nothing has written, is a `Fault`.
+and threads run one after the other, so none may need what a later one writes before a barrier. What an asynchronous
+copy brings is there after its `Wait`. An access outside a buffer, or a read of what nothing has written, is a `Fault`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import add, lt
 from typing import Any
@@ -19,6 +19,8 @@ import numpy as np
 from tiling.loops.functions import FUNCTIONS
 from tiling.loops.index import Index
 from tiling.loops.language import (
+    THREAD,
+    THREADS,
     Address,
     Advance,
     Aim,
@@ -125,10 +127,11 @@ class _Scope:
     raised: set[str] = field(default_factory=set)
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
+    team: dict[str, Array] = field(default_factory=dict)  # buffers that all threads share
 
     def inner(self) -> _Scope:
         names = dict(self.arrays), dict(self.registers), dict(self.numbers)
-        return _Scope(self.functions, *names, self.waiting, self.raised, self.shapes)
+        return _Scope(self.functions, *names, self.waiting, self.raised, self.shapes, team=self.team)
 
 
 def interpret(
@@ -136,10 +139,12 @@ def interpret(
     given: Mapping[str, np.ndarray],
     flags: Mapping[str, bool] | None = None,
     numbers: Mapping[str, int] | None = None,
+    threads: int = 1,
 ) -> None:
     """Runs `kernel` on these arrays, one for each of its `arrays`. What it writes is in them afterwards.
 
-    flags: the facts of `Flag` conditions; those that are not named do not hold. numbers: those of the kernel.
+    flags: the facts of `Flag` conditions; those that are not named do not hold. numbers: those of the kernel. threads:
+    how many run it, one after the other from barrier to barrier.
     """
     scope = _Scope({function.name: function for function in kernel.functions})
     scope.numbers |= {name: int(holds) for name, holds in (flags or {}).items()}
@@ -148,7 +153,24 @@ def interpret(
         shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
         elements = given[buffer.name].reshape(shape)
         scope.arrays[buffer.name] = Array(buffer.name, elements, np.ones(shape, bool), (0,) * len(shape))
-    run(kernel.body, scope)
+    team = [replace(scope.inner(), raised=set(), shapes={}, waiting=[[]]) for _ in range(threads)]
+    for phase in _phases(kernel.body):
+        for number, thread in enumerate(team):
+            thread.numbers |= {THREAD: number, THREADS: threads}
+            for statement in phase:
+                _RUN[type(statement)](statement, thread)
+
+
+def _phases(body: Body) -> Iterator[Body]:
+    """What threads do between barriers."""
+    found: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, Barrier):
+            yield tuple(found)
+            found = []
+        else:
+            found.append(statement)
+    yield tuple(found)
 
 
 def run(body: Body, scope: _Scope) -> None:
@@ -169,7 +191,11 @@ def _alloc(statement: Alloc, scope: _Scope) -> None:
         raise Fault(f"tile register {buffer.name} has no shape of {' x '.join(map(str, buffer.shape))}")
     shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
     elements = np.zeros(shape, NUMPY[buffer.dtype])
-    scope.arrays[buffer.name] = Array(buffer.name, elements, np.zeros(shape, bool), (0,) * len(shape))
+    made = Array(buffer.name, elements, np.zeros(shape, bool), (0,) * len(shape))
+    if statement.at is not None and THREAD not in statement.at.names():  # the first thread makes it for all
+        made = scope.team[buffer.name] if scope.numbers[THREAD] else made
+        scope.team[buffer.name] = made
+    scope.arrays[buffer.name] = made
 
 
 def _for(statement: For, scope: _Scope) -> None:
