@@ -145,21 +145,30 @@ class Places:
 
     def touched(self, name: str, writes: bool) -> list[Touch]:
         """The memory of an array; none for one that is never written."""
-        root = self.model.root(name)
+        *_, root = chain = self.model.chain(name)
         if root in self.model.constants:
             return []
-        begin, size = self.arena.offsets.get(root, 0), bytes_of(self.model.arrays[root])
+        begin = self.arena.offsets.get(root, 0) + self.begin(chain)
+        # Which part a slice is, only the turn of its loop says.
+        size = bytes_of(self.model.arrays[root if any(each in self.model.slices for each in chain) else name])
         return [Touch(self.results.get(root) or self.given.get(root, "arena"), begin, begin + size, writes)]
+
+    def begin(self, chain: tuple[str, ...]) -> int:
+        """The byte of the last array at which the first one begins, but for slices."""
+        arrays, begins = self.model.arrays, self.model.begins
+        return sum(begins.get(each, 0) * ELEMENTS[arrays[each].dtype].numpy.itemsize for each in chain)
 
     def address(self, name: str, turns: Mapping[str, str], packed: str = "") -> str:
         """Where an array lies, as C text without a type. turns: the C names of the numbers of the turns of loops."""
         *_, root = chain = self.model.chain(name)
+        begin = self.begin(chain)
         if root in self.model.constants:
             whole = f"weights + {self.weights[root, packed].offset}"
         elif root in self.results or root in self.given:
             whole = self.results.get(root) or self.given[root]
+            whole = f"(char *){whole} + {begin}" if begin else whole
         else:
-            whole = f"arena + {self.arena.offsets[root]}"
+            whole = f"arena + {self.arena.offsets[root] + begin}"
         slices = [(each, self.model.slices[each]) for each in chain if each in self.model.slices]
         if not slices:
             return whole
