@@ -19,6 +19,11 @@ from tiling.loops.index import Index, constant
 SCRATCH, TEAM_PARAMETERS = "char *restrict scratch", ("long thread", "long threads")
 
 
+def meanwhile(scratch: bool, threads: int) -> list[str]:
+    """The parameters that SYMBOL_run has behind those of a call."""
+    return [*[SCRATCH] * scratch, *TEAM_PARAMETERS * (threads > 1)]
+
+
 @dataclass(frozen=True)
 class Call:
     """What a call takes.
@@ -36,8 +41,7 @@ class Call:
     @property
     def run_parameters(self) -> list[str]:
         """The parameters of SYMBOL_run."""
-        needs_scratch = self.scratch != constant(0)
-        return [*self.parameters, *[SCRATCH] * needs_scratch, *TEAM_PARAMETERS * (self.threads > 1)]
+        return [*self.parameters, *meanwhile(self.scratch != constant(0), self.threads)]
 
     @property
     def arguments(self) -> list[str]:

@@ -21,6 +21,7 @@ from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     THREAD,
     THREADS,
+    Address,
     Alloc,
     Barrier,
     Body,
@@ -31,33 +32,46 @@ from tiling.loops.language import (
     If,
     Inside,
     Kernel,
+    Let,
+    Load,
     Read,
     Register,
     Scratch,
+    Set,
     Statement,
+    Store,
     Team,
     inside,
+    walk,
     with_blocks,
 )
-from tiling.loops.rewrite import operands_of, parts_of
+from tiling.loops.rewrite import operands_of, parts_of, with_indices
 
 LINE = 64  # bytes: scratch memory begins on a cache line, and so does every buffer in it
-_PLACED = ("own", "global")  # the memories of buffers that lie there
 
 
 def share_threads(kernel: Kernel, team: bool, width: Callable[[Buffer], int]) -> Kernel:
     """The kernel of one thread. team: several threads run it; else one does all. width: bytes of an element."""
-    here = _Threads(team, width, tuple(dict.fromkeys(_owners(kernel.body))))
+    here = _Threads(team, width, tuple(dict.fromkeys(_owners(kernel.body, team))))
     return replace(kernel, body=here.whole(kernel.body), scratch=here.scratch)
 
 
-def _owners(body: Body, own: bool = False) -> Iterator[tuple[Buffer, bool]]:
+def _owners(body: Body, team: bool, own: bool = False) -> Iterator[tuple[Buffer, bool]]:
     """Every buffer that needs a place, and whether each thread needs one of its own."""
     for statement in body:
-        if isinstance(statement, Alloc) and statement.buffer.memory in _PLACED:
+        if isinstance(statement, Alloc) and _is_placed(statement.buffer, team and not own):
             yield statement.buffer, own
         for block in inside(statement):
-            yield from _owners(block, own or isinstance(statement, Team) or _is_shared(statement))
+            # What stands in a block other than the kernel's own is of the thread that runs the block.
+            yield from _owners(block, False, own or isinstance(statement, Team) or _is_shared(statement))
+
+
+def _is_placed(buffer: Buffer, shared: bool) -> bool:
+    """Whether a buffer lies in scratch memory. shared: threads of a team see it, so that none may have it on its stack.
+
+    Every other array that is small enough stays on the stack.
+    """
+    return buffer.memory in ("own", "global") or (shared and buffer.memory == "stack")
 
 
 @dataclass(frozen=True)
@@ -106,21 +120,23 @@ class _Threads:
                 alone.clear()
                 waits = True
 
-        for statement in body:
-            if isinstance(statement, Alloc) and statement.buffer.memory in (*_PLACED, "stack"):
-                found.append(self.alloc(statement, False))
+        needed = _needed(body) if self.team else set()
+        for number, statement in enumerate(body):
+            if isinstance(statement, Alloc) and _is_placed(statement.buffer, self.team):
+                buffer = statement.buffer
+                seen = replace(buffer, memory="global") if buffer.memory == "stack" else buffer
+                found.append(Alloc(seen, self.at(buffer, False)))
             elif not self.team or _is_shared(statement) or isinstance(statement, (Team, Define, Comment)):
                 one()
                 works = _is_shared(statement) or isinstance(statement, Team)
                 found += [_BARRIER] * (waits and works)
                 waits = self.team and (waits or works)
                 found += self.statement(statement, False)
-            elif isinstance(statement, Read) and not _has_registers(statement):
-                # Loops of other threads may need it as well.
+            elif number in needed:
                 one()
                 found += [_BARRIER] * waits
                 waits = False
-                found.append(statement)
+                found += self.statement(statement, False)
             else:
                 alone += self.statement(statement, False)
         one()
@@ -143,7 +159,7 @@ class _Threads:
 
     def alloc(self, statement: Alloc, own: bool) -> Alloc:
         """The buffer at its place, if it needs one."""
-        placed = statement.buffer.memory in _PLACED
+        placed = _is_placed(statement.buffer, False)
         return replace(statement, at=self.at(statement.buffer, own)) if placed else statement
 
     @staticmethod
@@ -161,6 +177,39 @@ def _is_shared(statement: Statement) -> bool:
     return isinstance(statement, For) and statement.kind == "core"
 
 
-def _has_registers(statement: Read) -> bool:
-    parts = (part for operand in operands_of(statement) for part in parts_of(operand))
-    return any(isinstance(part, Register) for part in parts)
+def _needed(body: Body) -> set[int]:
+    """The places of statements that give an index or a register which shared loops need: every thread runs them."""
+    names = {name for statement in body if _is_shared(statement) for name in _used(statement)}
+    registers = {s.buffer.name for s in body if isinstance(s, Alloc) and s.buffer.memory == "registers"}
+    found = set()
+    for number, statement in reversed(tuple(enumerate(body))):
+        if not _is_shared(statement) and not names.isdisjoint(_given(statement, registers)):
+            found.add(number)
+            names |= _used(statement)
+    return found
+
+
+def _given(statement: Statement, registers: set[str]) -> set[str]:
+    """The names of indices and registers that later statements know by this one. registers: buffers that are some."""
+    if isinstance(statement, (Read, Let, Set, Define)):
+        return {statement.name}
+    if isinstance(statement, Alloc):
+        return {statement.buffer.name} & registers
+    return {each.buffer for each in walk((statement,)) if isinstance(each, Store)} & registers
+
+
+def _used(statement: Statement) -> set[str]:
+    """The variables, registers and buffers that a statement names, those of the statements inside included."""
+    found: set[str] = set()
+
+    def index(given: Index) -> Index:
+        found.update(given.names())
+        return given
+
+    with_indices(statement, index)
+    for each in walk((statement,)):
+        for operand in operands_of(each):
+            parts = tuple(parts_of(operand))
+            found |= {part.name for part in parts if isinstance(part, Register)}
+            found |= {part.buffer for part in parts if isinstance(part, (Load, Address))}
+    return found

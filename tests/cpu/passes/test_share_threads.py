@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 
+import cpu.passes.program.bind_tasks as bind_tasks
 from cpu.codegen.inside import facts_of
 from cpu.passes.order import SHARE_THREADS, stages
+from cpu.passes.program.order import stages as stages_of_program
 from cpu.passes.share_threads import share_threads
-from microkernels.tile.isa import ISAS
-from tests.support.programs import after
+from cpu.reference.programs import evaluate
+from microkernels.tile.isa import AVX2, ISAS
+from tests.support.programs import after, inputs_of, interpreted
 from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.interpret import Fault, interpret
 from tiling.loops.language import THREAD, Alloc, Barrier, Buffer, For, If, Kernel, Load, Scratch, Store, walk
 from tiling.operators import conv2d
+from tiling.program.infer import sized
+from tiling.program.read import read
+from tiling.rewrite.pointwise import pointwise2d
 from tiling.text.notation import parse
 
 WORKER, AT = variable("worker"), variable("i")
@@ -78,12 +86,29 @@ def test_buffers_of_all_threads_lie_before_those_of_each():
 
 
 def test_a_panel_of_every_thread():
-    problem = conv2d(c=6, h=4, w=8, k=16, r=1, s=1, layout="nchw")
-    scheme = parse(problem, "T(k,2)@core T(h,4) S(x) T(k,2) S(y) T(c,6) U(k,4) U(w,2) V(w,4)")
+    problem = pointwise2d(conv2d(c=6, h=4, w=8, k=16, r=1, s=1, layout="nchw"))
+    scheme = parse(problem, "T(k,2)@core T(w,8) S(x) T(k,2) S(y) T(c,6) U(k,4) V(w,4)")
     kernel = dict(stages(facts_of(scheme, ISAS["portable"], False, 2)))[SHARE_THREADS]
     (panel,) = [s for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.name == "panel"]
-    assert panel.at == variable(THREAD) * kernel.scratch.own.offset and kernel.scratch.own.offset >= 4 * 6 * 8
+    assert panel.at == variable(THREAD) * kernel.scratch.own.offset and kernel.scratch.own.offset >= 4 * 6 * 4
     assert not [s for s in walk(kernel.body) if isinstance(s, Barrier)]
+
+
+def test_what_one_thread_fills_and_others_read_lies_where_all_see_it(monkeypatch):
+    """Rows are lanes here, so that the sum of each is a register, and small arrays lie on the stack."""
+    monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
+    text = "s[i,j] = sum[c] q[i,c] * k[j,c]; m[i] = max[j] where(j <= 2 * i, s[i,j], -9); "
+    text += "e[i,j] = where(j <= 2 * i, max(s[i,j] - m[i], -3), 0); d[i] = sum[j] e[i,j]; "
+    text += "a[i,c] = sum[j] e[i,j] * k[j,c]; y[i,c] = a[i,c] + d[i] - m[i]"
+    program = sized(read(text), {}, {"q": (2, 1), "k": (2, 1)}, outputs=("y",))
+    arrays = inputs_of(program, Random(0))
+    kernel = dict(stages_of_program(program, AVX2, 2))["share threads"]
+    shared = [s for s in kernel.body if isinstance(s, Alloc)]
+    assert {"s", "m"} <= {s.buffer.name for s in shared}
+    assert all(s.at is not None and THREAD not in s.at.names() for s in shared)
+    for threads in (1, 2, 3):
+        found = interpreted(program, kernel, arrays, threads=threads)
+        np.testing.assert_array_equal(found["y"], evaluate(program, arrays)["y"])
 
 
 def test_small_arrays_of_a_thread_need_no_place():
