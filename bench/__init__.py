@@ -2,6 +2,7 @@
 
 In this folder, and in its rooms:
 
+    command   the command `python -m bench`
     render    the command `python -m bench.render`
     model     the command `python -m bench.model`
     deployed  the command `python -m bench.deployed`
@@ -17,3 +18,5 @@ In this folder, and in its rooms:
 
 `python -m bench` runs suites of layers; each of the commands above answers one question.
 """
+
+import tilewright_entry  # noqa: F401 - first: it keeps files of the current folder out of the way

@@ -1,10 +1,6 @@
 """The command `python -m bench.ahead`, the earlier name of `bench.prefetch`."""
 
-from __future__ import annotations
-
-import sys
-
-from bench.studies.prefetch import main
+from tilewright_entry import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("bench.studies.prefetch:main")

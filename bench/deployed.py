@@ -1,10 +1,6 @@
 """The command `python -m bench.deployed`: see `bench.studies.deployed`."""
 
-from __future__ import annotations
-
-import sys
-
-from bench.studies.deployed import main
+from tilewright_entry import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("bench.studies.deployed:main")

@@ -1,10 +1,6 @@
 """The command `python -m bench.latency`: see `bench.studies.latency`."""
 
-from __future__ import annotations
-
-import sys
-
-from bench.studies.latency import main
+from tilewright_entry import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("bench.studies.latency:main")

@@ -1,10 +1,6 @@
 """The command `python -m bench.prefetch`: see `bench.studies.prefetch`."""
 
-from __future__ import annotations
-
-import sys
-
-from bench.studies.prefetch import main
+from tilewright_entry import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("bench.studies.prefetch:main")

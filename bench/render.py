@@ -1,10 +1,6 @@
 """The command `python -m bench.render`: see `bench.report.render`."""
 
-from __future__ import annotations
-
-import sys
-
-from bench.report.render import main
+from tilewright_entry import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("bench.report.render:main")

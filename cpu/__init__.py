@@ -9,3 +9,5 @@ In this folder, and in its rooms:
     kernel/     a kernel that can be called: loaded, given arrays, measured, saved
     reference/  computes what a kernel must compute, from the definition
 """
+
+import tilewright_entry  # noqa: F401 - first: it keeps files of the current folder out of the way

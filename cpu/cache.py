@@ -1,10 +1,6 @@
 """The command `python -m cpu.cache`: see `cpu.runtime.cache_command`."""
 
-from __future__ import annotations
-
-import sys
-
-from cpu.runtime.cache_command import main
+from tilewright_entry import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("cpu.runtime.cache_command:main")

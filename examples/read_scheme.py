@@ -5,8 +5,8 @@ python examples/read_scheme.py
 
 from cpu.codegen.emit import emit
 from microkernels.tile.isa import isa_named
-from tiling.footprint import footprint
-from tiling.loops.show import show
+from tiling.arrays.footprint import footprint
+from tiling.loops.lowering.show import show
 from tiling.text.notation import parse
 from tiling.text.shapes import parse_shape
 

@@ -10,3 +10,5 @@ In this folder:
     probes/     whether a device does what the twin does
     device/     the device layer that a kernel's text calls, as PTX
 """
+
+import tilewright_entry  # noqa: F401 - first: it keeps files of the current folder out of the way

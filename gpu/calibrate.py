@@ -1,10 +1,6 @@
 """The command `python -m gpu.calibrate`: see `gpu.probes.calibrate`."""
 
-from __future__ import annotations
-
-import sys
-
-from gpu.probes.calibrate import main
+from tilewright_entry import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("gpu.probes.calibrate:main")

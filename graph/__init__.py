@@ -7,6 +7,7 @@ In reading order: `model/` (data) · `operators/` (a program for each) · `onnx/
 `compile`, `run`, `conformance`; `exported`, `torch_backend`, `onnx_backend`.
 """
 
+import tilewright_entry  # noqa: F401 - first: it keeps files of the current folder out of the way
 from graph.build import compile_model
 from graph.compiled import CompiledModel, load_model
 from graph.model.language import ModelError

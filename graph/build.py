@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,10 @@ import numpy as np
 from cpu.runtime.host import host
 from cpu.runtime.library import load_bytes
 from cpu.runtime.numbers import ELEMENTS, in_memory
-from cpu.runtime.taken_names import is_taken
 from cpu.runtime.toolchain import Compiler, compile_shared, find_compiler
-from graph.compiled import RECORD, CompiledModel, Explained
+from graph.compiled import RECORD, CompiledModel, Explained, seal
 from graph.kernels import kernels_of, predicted_seconds
-from graph.library import Library, library
+from graph.library import Library, is_used, library
 from graph.model.fuse import fused_maps
 from graph.model.group import grouped_maps, is_map
 from graph.model.joins import joined_in_place
@@ -71,6 +71,8 @@ def compile_model(
         raise ModelError(f'tune={tune!r} must be "model" or "measure"')
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ModelError(f"threads={threads!r} must be a whole number of at least 1")
+    if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not 0 < budget < inf:
+        raise ModelError(f"budget={budget!r} must be a number of seconds above 0")
     proto: Any  # an ONNX model or what is made one: the exporter's types are not always installed
     if isinstance(model, (str, os.PathLike)):
         proto, stem = load(model), Path(model).stem
@@ -102,7 +104,7 @@ def fused(model: Model) -> Model:
 def c_name(text: str) -> str:
     """A name in C that resembles a text."""
     found = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:40]
-    return found if found[:1].isalpha() and not is_taken(found) else f"model_{found}".rstrip("_")
+    return found if found[:1].isalpha() and not is_used(found) else f"model_{found}".rstrip("_")
 
 
 def files_of(model: Model, made: Library) -> dict[str, bytes]:
@@ -122,12 +124,14 @@ def files_of(model: Model, made: Library) -> dict[str, bytes]:
         f"{made.name}.h": made.header,
         "example.c": made.example,
         "Makefile": made.makefile,
-        RECORD: json.dumps(record, indent=1),
         **{f"{kernel.symbol}.c": kernel.text for kernel in made.kernels},
     }
+    files = {**{name: text.encode() for name, text in texts.items()}, f"{made.name}.so": shared}
+    record["files"] = list(files)
+    record["sha256"] = seal(record)
     return {
-        **{name: text.encode() for name, text in texts.items()},
-        f"{made.name}.so": shared,
+        **files,
+        RECORD: json.dumps(record, indent=1).encode(),
         f"{made.name}.bin": _weights(model, made, shared),
     }
 

@@ -13,8 +13,8 @@ from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, writ
 from graph.build import compile_model
 from graph.compiled import CompiledModel
 from graph.model.language import ModelError
-from search.entry import run
 from search.options import FAILURES, c_name, folder, seconds, whole
+from tilewright_entry import run
 from tiling.problem import ProblemError
 
 _TIMED_CALLS = 5  # whose steps are timed
@@ -193,4 +193,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    run(main)
+    run("graph.compile:main")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import hashlib
 import json
 import os
+import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,16 +98,20 @@ class CompiledModel:
             names = [array.name for array in self.inputs]
             raise ModelError(f"{len(arrays)} arrays are given for {len(names)} inputs: {', '.join(names) or 'none'}")
         given = [_checked(x, array) for x, array in zip(arrays, self.inputs)]
-        found = (
-            self.empty()
-            if out is None
-            else [_checked(y, array, True) for y, array in zip(out, self.outputs, strict=True)]
-        )
-        if out is not None and _overlap(given, found):
-            raise ModelError("an array of out overlaps an input or another output: pass memory of its own")
+        found = self.empty() if out is None else self._written(out, given)
         memory = (self._ffi.from_buffer(self._weights), self._ffi.from_buffer(self._arena))
         if self._run(*memory, *self._pointers((*given, *found))):
             raise ModelError("an index that the model reads from an array lies outside of the array that it indexes")
+        return found
+
+    def _written(self, out: object, given: list[np.ndarray]) -> list[np.ndarray]:
+        """The arrays that a caller has for the outputs. Raises ModelError."""
+        names = ", ".join(array.name for array in self.outputs)
+        if not isinstance(out, (list, tuple)) or len(out) != len(self.outputs):
+            raise ModelError(f"out must be a list of {len(self.outputs)} arrays, in the order of the outputs: {names}")
+        found = [_writable(y, array) for y, array in zip(out, self.outputs)]
+        if _overlap(given, found):
+            raise ModelError("an array of out overlaps an input or another output: pass memory of its own")
         return found
 
     def _pointers(self, arrays: Sequence[np.ndarray]) -> list[Any]:
@@ -114,7 +122,7 @@ class CompiledModel:
         seconds = np.zeros(len(self.explained))
         memory = (self._ffi.from_buffer(self._weights), self._ffi.from_buffer(self._arena))
         given = [_checked(x, array) for x, array in zip(arrays, self.inputs, strict=True)]
-        found = [_checked(y, array, True) for y, array in zip(out, self.outputs, strict=True)]
+        found = self._written(out, given)
         noted = self._ffi.from_buffer("double[]", seconds)
         getattr(self._loaded, f"{self.name}_timed")(*memory, noted, *self._pointers((*given, *found)))
         return seconds
@@ -127,7 +135,10 @@ class CompiledModel:
     def _arena(self) -> np.ndarray:
         """The arena of this thread: calls of several threads may run at once."""
         if not hasattr(self._local, "arena"):
-            self._local.arena = _page_aligned(self.arena_bytes)
+            try:
+                self._local.arena = _page_aligned(self.arena_bytes)
+            except MemoryError:
+                raise ModelError(f"{self.name} needs {self.arena_bytes:,} bytes for arrays in between") from None
         arena: np.ndarray = self._local.arena
         return arena
 
@@ -146,7 +157,7 @@ class CompiledModel:
 
     def save(self, folder: str | os.PathLike[str]) -> tuple[Path, ...]:
         """Writes the library and its C texts, which need no Python. Returns the paths. Raises ModelError."""
-        return placed(Path(folder), {**self._files, f"{self.name}.bin": self._weights.data})
+        return placed(folder, {**self._files, f"{self.name}.bin": self._weights.data})
 
 
 def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
@@ -154,20 +165,18 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
 
     A saved model is a program: load only what you trust.
     """
-    path = Path(folder)
     try:
-        names = {"c", "h", "json"}
-        files = {
-            file.name: file.read_bytes()
-            for file in path.iterdir()
-            if file.suffix[1:] in names or file.name == "Makefile"
-        }
-        record = json.loads(files[RECORD])
-        name = record["name"]
-        files[f"{name}.so"] = (path / f"{name}.so").read_bytes()
-        weights = np.memmap(path / f"{name}.bin", np.uint8, "r") if record["weight_bytes"] else _page_aligned(0)
-    except (OSError, KeyError, ValueError) as error:
-        raise ModelError(f"{path} holds no saved model ({error})") from None
+        path = Path(folder)
+        with _alone(path):
+            whole = (path / RECORD).read_bytes()
+            record = json.loads(whole)
+            name = record["name"]
+            files = {file: (path / file).read_bytes() for file in (*record["files"], f"{name}.so")} | {RECORD: whole}
+            weights = np.memmap(path / f"{name}.bin", np.uint8, "r") if record["weight_bytes"] else _page_aligned(0)
+    except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ModelError(f"{folder} holds no saved model ({error})") from None
+    if record.get("sha256") != seal(record):
+        raise ModelError(f"{path} holds a damaged model: save it again ({RECORD} was changed)")
     if weights.size != record["weight_bytes"]:
         raise ModelError(f"{path / f'{name}.bin'} has {weights.size} bytes, and the model has {record['weight_bytes']}")
     try:
@@ -178,17 +187,39 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
         raise ModelError(f"{path} holds a damaged model: save it again ({error})") from None
 
 
-def placed(folder: Path, files: Mapping[str, bytes | memoryview]) -> tuple[Path, ...]:
-    """Writes files, each whole or not at all. Raises ModelError."""
+def seal(record: Mapping[str, Any]) -> str:
+    """A digest of a record: a call by a damaged one, with other arrays, could write anywhere."""
+    told = json.dumps({key: value for key, value in record.items() if key != "sha256"}, sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def placed(place: str | os.PathLike[str], files: Mapping[str, bytes | memoryview]) -> tuple[Path, ...]:
+    """Writes a model's files, all or none. A run that is killed meanwhile leaves no record. Raises ModelError."""
     try:
+        folder = Path(place)
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            partial = folder / f".{name}.{os.getpid()}"
-            partial.write_bytes(content)
-            partial.replace(folder / name)
-    except OSError as error:
-        raise ModelError(f"{folder} cannot be written: {error.strerror or error}") from None
+        with tempfile.TemporaryDirectory(prefix=".saving-", dir=folder) as private:
+            for name, content in files.items():
+                (Path(private) / name).write_bytes(content)
+            with _alone(folder, writes=True):
+                (folder / RECORD).unlink(missing_ok=True)
+                for name in sorted(files, key=lambda name: name == RECORD):
+                    os.replace(Path(private) / name, folder / name)
+    except (OSError, TypeError, ValueError) as error:
+        raise ModelError(f"{place} cannot be written: {getattr(error, 'strerror', None) or error}") from None
     return tuple(folder / name for name in files)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path, writes: bool = False) -> Iterator[None]:
+    """Meanwhile no other process puts files into a folder, where the file system can lock it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX if writes else fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _page_aligned(size: int) -> np.ndarray:
@@ -203,17 +234,30 @@ def _overlap(inputs: list[np.ndarray], outputs: list[np.ndarray]) -> bool:
     return any(np.may_share_memory(y, x) for y, before in zip(outputs, others) for x in before)
 
 
-def _checked(given: object, array: Array, written: bool = False) -> np.ndarray:
-    """An array of a call: the wanted dtype and shape; one that is not contiguous is copied, if it is only read."""
+def _checked(given: object, array: Array) -> np.ndarray:
+    """An input of a call, with the wanted dtype and shape; one that is not contiguous is copied."""
     dtype = ELEMENTS[array.dtype].numpy
-    if not isinstance(given, np.ndarray):
-        given = np.asarray(given)
+    if type(given) is not np.ndarray:  # others of NumPy's kinds of arrays may have views of their own
+        try:
+            given = np.asarray(given)
+        except Exception as error:  # whatever another library's array raises, such as a tensor on a GPU
+            raise ModelError(f"{array.name} cannot be read as an array: {error}") from None
     given = in_memory(given, array.dtype)
     if given.dtype != dtype:
         raise ModelError(f"{array.name} is {given.dtype}, and the model takes {dtype}: convert it first")
     if given.shape != array.shape:
         raise ModelError(f"{array.name} has shape {given.shape}, and the model was compiled for {array.shape}")
-    if written and not (given.flags.c_contiguous and given.flags.writeable):
-        raise ModelError(f"{array.name}: an array for an output must be contiguous and writable")
     # NumPy's own function would give a scalar an axis.
     return given if given.flags.c_contiguous else np.ascontiguousarray(given)
+
+
+def _writable(given: object, array: Array) -> np.ndarray:
+    """An array for an output: the caller's own memory."""
+    if not isinstance(given, np.ndarray):
+        raise ModelError(f"{array.name}: an array for an output must be one of NumPy, not a {type(given).__name__}")
+    if not (given.flags.c_contiguous and given.flags.writeable):
+        raise ModelError(f"{array.name}: an array for an output must be contiguous and writable")
+    found = _checked(given, array)
+    if given.size and not np.may_share_memory(found, given):
+        raise ModelError(f"{array.name} is {given.dtype}, and the model gives {found.dtype}")
+    return found

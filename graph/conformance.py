@@ -23,10 +23,13 @@ import onnx
 
 from cpu.runtime.host import host
 from cpu.runtime.numbers import ELEMENTS, in_memory
+from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
 from graph.build import compile_model
 from graph.compiled import CompiledModel
 from graph.model.dtypes import OF_NUMPY
 from graph.model.language import ModelError
+from search.options import whole
+from tilewright_entry import run
 
 PASSED, REFUSED, WRONG = "passed", "refused", "wrong"
 BOUND = "every input decides a shape, so that with them the outputs are known"
@@ -41,6 +44,10 @@ class Outcome:
     name: str
     ended: str
     why: str = ""
+
+
+class JournalError(RuntimeError):
+    """A file that is no journal."""
 
 
 def cases() -> list[Any]:
@@ -213,20 +220,37 @@ def reason(why: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line and returns the exit code: 1 where an answer is wrong."""
+    """Runs the command line and returns the exit code. 1: wrong answers, or it failed; 2: no such test; 130: Ctrl-C."""
     parser = argparse.ArgumentParser("python -m graph.conformance", description="Runs onnx's own tests of operators.")
     parser.add_argument("names", metavar="NAME", nargs="*", help="run only tests whose name contains one of these")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="run every Nth test; default 1: all")
+    parser.add_argument("--every", type=whole, default=1, metavar="N", help="run every Nth test; default 1: all")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the report as a page of the documentation")
     parser.add_argument(
         "--journal", type=Path, metavar="FILE", help="note each outcome there, and run only the tests that have none"
     )
     options = parser.parse_args(arguments)
     tests = [case for case in cases() if not options.names or any(name in case.name for name in options.names)]
-    found = list(_noted(tests[:: options.every], options.journal))
-    print(report(found))
-    if options.page:
-        options.page.write_text(page(found, len(found)), encoding="utf-8")
+    if not tests:
+        print(f"no test of onnx {onnx.__version__} has {' or '.join(options.names)} in its name", file=sys.stderr)
+        return 2
+    try:
+        for path in filter(None, (options.page, options.journal)):
+            path.open("a", encoding="utf-8").close()  # before tests run for minutes
+        found = list(_noted(tests[:: options.every], options.journal))
+        with readers_may_leave():
+            write(report(found))
+        if options.page:
+            options.page.write_text(page(found, len(found)), encoding="utf-8")
+    except KeyboardInterrupt:
+        kept = f": {options.journal} has what was run" if options.journal else ", and nothing is kept without --journal"
+        print(f"interrupted{kept}", file=sys.stderr)
+        return INTERRUPTED
+    except OSError as error:
+        print(f"{error.filename or 'a process'}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    except (OutputError, JournalError) as error:
+        print(error, file=sys.stderr)
+        return 1
     return int(any(outcome.ended == WRONG for outcome in found))
 
 
@@ -234,8 +258,11 @@ def _noted(tests: list[Any], journal: Path | None) -> Iterator[Outcome]:
     """The outcomes, those in the journal first."""
     known: dict[str, Outcome] = {}
     if journal and journal.exists():
-        entries = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
-        known = {entry["name"]: Outcome(**entry) for entry in entries}
+        try:
+            entries = [Outcome(**json.loads(line)) for line in journal.read_text(encoding="utf-8").splitlines()]
+        except (ValueError, TypeError):
+            raise JournalError(f"{journal} is no journal of outcomes: name another file, or remove it") from None
+        known = {entry.name: entry for entry in entries}
     yield from (known[case.name] for case in tests if case.name in known)
     for outcome in outcomes([case for case in tests if case.name not in known]):
         if journal:
@@ -245,4 +272,4 @@ def _noted(tests: list[Any], journal: Path | None) -> Iterator[Outcome]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("graph.conformance:main")

@@ -64,7 +64,7 @@ def kernels_of(
 ) -> Mapping[Problem | Sized, Kernel]:
     """A kernel for every different work. budget: seconds of search for all products together.
 
-    Raises what `search.kernel_for` raises.
+    Raises what `search.generate.kernel_for` raises.
     """
     works = [work for work in dict.fromkeys(step.work for step in steps) if isinstance(work, (Problem, Sized))]
     products = [work for work in works if isinstance(work, Problem)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import jinja2
@@ -56,10 +57,10 @@ class Library:
 
 def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) -> Library:
     """The library of a model. Raises ModelError for a name that is none in C."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
         raise ModelError(f"{name!r} is no name in C: give letters, digits and _, a letter first")
-    if is_taken(name):
-        raise ModelError(f"{name!r} is taken in C or in its library: give another name")
+    if is_used(name) or name in {kernel.symbol for kernel in kernels.values()}:
+        raise ModelError(f"{name!r} is taken in C, in its library, or in the model's own text: give another name")
     places = Places(model, kernels)
     threads = max((kernel.threads for kernel in kernels.values()), default=1)
     lines = Lines(places, threads)
@@ -84,6 +85,7 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
         "arguments": [parameter.rpartition("*")[2] for parameter in parameters],
         "lines": written,
         "copies": any("copy_share(" in line for line in written),
+        "unread": [read for read in places.given.values() if not re.search(rf"\b{read}\b", "\n".join(written))],
         "laps": lines.laps,
         "threads": threads,
         "team": TEAM,
@@ -106,6 +108,23 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
         inputs,
         outputs,
     )
+
+
+def is_used(name: str) -> bool:
+    """Whether a name stands for something else in a model's texts."""
+    return is_taken(name) or name in _words() or bool(re.fullmatch(r"(input|output|turn)_\d+", name))
+
+
+@cache
+def _words() -> frozenset[str]:
+    """The words of the C templates, and the file of the example."""
+    loader = _TEMPLATES.loader
+    assert loader is not None
+    texts = [loader.get_source(_TEMPLATES, f"{name}.j2")[0] for name in _FILES if name.endswith((".c", ".h"))]
+    code = re.sub(r"/\*%.*?%\*/|{{.*?}}", " ", " ".join((*texts, TEAM)), flags=re.DOTALL)
+    return frozenset(re.findall(r"[A-Za-z_]\w*", re.sub(r"/\*.*?\*/|\".*?\"", " ", code, flags=re.DOTALL))) | {
+        "example"
+    }
 
 
 _FILES = ("model.c", "model.h", "example.c", "Makefile")

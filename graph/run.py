@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +15,11 @@ from graph.build import compile_model
 from graph.compile import dim
 from graph.compiled import load_model
 from graph.model.language import ModelError
-from search.entry import run
 from search.options import FAILURES, folder, whole
+from tilewright_entry import run
 from tiling.problem import ProblemError
+
+_LONGEST = 60  # characters of a file's name; each may take four bytes of the 255 that a file system has
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -47,16 +51,27 @@ def told(options: argparse.Namespace) -> str:
         model = compile_model(options.model, dims=dict(options.dim), threads=options.threads)
     outputs = model(*map(_array, options.input))
     lines = []
-    for array, y in zip(model.outputs, outputs):
+    files = file_names([array.name for array in model.outputs])
+    for array, y, file in zip(model.outputs, outputs, files):
         lines.append(
             f"{array.name}: {array.dtype}[{', '.join(map(str, array.shape))}], first {y.reshape(-1)[:4].tolist()}"
         )
         if options.save:
-            path = Path(options.save) / f"{array.name.replace('/', '_')}.npy"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            np.save(path, y)
+            path = Path(options.save) / file
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                np.save(path, y)
+            except OSError as error:
+                raise ModelError(f"{path} cannot be written: {error.strerror or error}") from None
             lines.append(f"wrote {path}")
     return "\n".join(lines)
+
+
+def file_names(outputs: Sequence[str]) -> list[str]:
+    """A name of a file for each output, all different. A model's names may hold any character."""
+    stems = [re.sub(r"[^\w.-]", "_", name).lstrip(".")[:_LONGEST] for name in outputs]
+    plain = all(stems) and len({stem.lower() for stem in stems}) == len(stems)
+    return [f"{stem}.npy" if plain else f"{place}_{stem}.npy" for place, stem in enumerate(stems)]
 
 
 def _array(path: str) -> np.ndarray:
@@ -82,4 +97,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    run(main)
+    run("graph.run:main")

@@ -139,8 +139,9 @@ class Lines:
 
 
 def in_comment(text: str) -> str:
-    """A text in one line that neither ends a comment nor begins one."""
-    return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *")
+    """A text in one line that neither ends a comment nor begins one, without what compilers or terminals act on."""
+    plain = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+    return plain.replace("*/", "* /").replace("/*", "/ *")
 
 
 def _indented(lines: list[str]) -> list[str]:

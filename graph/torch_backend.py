@@ -28,15 +28,16 @@ class _Compiled:
 
     def __init__(self, graph: torch.fx.GraphModule):
         self.graph = graph
-        self.found: dict[object, tuple[list[int], CompiledModel]] = {}
+        # Parameters are kept: an address tells which one it is only while it lives.
+        self.found: dict[object, tuple[list[int], CompiledModel, list[torch.nn.Parameter]]] = {}
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         if torch.is_grad_enabled() and any(isinstance(each, torch.Tensor) and each.requires_grad for each in arguments):
             raise ModelError("tilewright computes no gradients: call the model under torch.no_grad()")
         key = tuple(map(_known_by, arguments))
         if key not in self.found:
-            self.found[key] = self.compiled(arguments)
-        places, model = self.found[key]
+            self.found[key] = (*self.compiled(arguments), list(filter(_is_parameter, arguments)))
+        places, model, _ = self.found[key]
         given = [_array(arguments[place]) for place in places]
         return tuple(map(torch.from_numpy, model(*given)))
 

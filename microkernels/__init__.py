@@ -8,3 +8,5 @@ In this folder, and in its rooms:
 
 `python -m microkernels rank | show | plot` is the offline stage's command line.
 """
+
+import tilewright_entry  # noqa: F401 - first: it keeps files of the current folder out of the way

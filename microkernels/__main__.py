@@ -1,12 +1,6 @@
-"""`python -m microkernels`: starts the command line of `microkernels.ranking.command`, which first loads libraries."""
+"""The command `python -m microkernels`: see `microkernels.ranking.command`."""
 
-import signal
-import sys
+from tilewright_entry import run
 
-try:
-    from microkernels.ranking.command import main
-
-    sys.exit(main())
-except KeyboardInterrupt:  # while the libraries load, which takes a moment
-    print("interrupted before anything was done", file=sys.stderr)
-    sys.exit(128 + signal.SIGINT)
+if __name__ == "__main__":
+    run("microkernels.ranking.command:main")

@@ -18,7 +18,6 @@ In this folder, and in its rooms:
     conv        the command `python -m search.conv`
     matmul      the command `python -m search.matmul`
     program     the command `python -m search.program`
-    entry       starts programs and entry points, whose libraries take a moment to load and may be missing
     progress    shows a search under way on a terminal
     report      the result of one search, as text for people and as one JSON object for programs
     cost/       what a scheme costs: bytes into each cache, and time
@@ -28,6 +27,8 @@ In this folder, and in its rooms:
 """
 
 from typing import Any
+
+import tilewright_entry  # first: it keeps files of the current folder out of the way
 
 # The names that can be imported from `search`. Each is loaded when it is first used, so that `import search` is fast.
 _ENTRY_POINTS = ("fold_batch_norm", "generate_conv", "generate_matmul", "generate_program", "load_kernel")
@@ -45,9 +46,7 @@ def __getattr__(name: str) -> Any:
     """Loads one of the names, such as `generate_conv`, when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from search.entry import loading
-
-    with loading():
+    with tilewright_entry.loading():
         if name in _ENTRY_POINTS:
             from search import generate
 

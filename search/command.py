@@ -39,7 +39,7 @@ from search.tuner.target import ALGORITHMS, TARGETS, Target
 from tiling.epilogue import fused
 from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import canonical
 
 

@@ -30,14 +30,15 @@ def main() -> int:
         runpy.run_module(COMMANDS[word][0], run_name="__main__", alter_sys=True)
         return 0
     if word in ("-h", "--help"):
-        return _told(_usage())
+        return told(_usage())
     if word == "--version":
-        return _told(f"tilewright {_version()}")
+        return told(f"tilewright {_version()}")
     print(f"tilewright has no command {word[:40]!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
     return 2
 
 
-def _told(text: str) -> int:
+def told(text: str) -> int:
+    """Prints a text and returns the exit code. 1: nothing can be written."""
     try:
         with readers_may_leave():
             write(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from search.entry import run
+from tilewright_entry import run
 
 SHAPE_HELP = (
     "resnet18:R2 (a suite's layer), n=1,c=64,h=56,w=56,k=64,r=3,s=3,stride=1,pad=1,groups=1 (h, w are the input's), "
@@ -19,4 +19,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    run(main)
+    run("search.conv:main")

@@ -18,7 +18,7 @@ from tiling.operators import conv2d, matmul
 from tiling.problem import Problem, ProblemError
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 
 if TYPE_CHECKING:
     from search.evaluator.kernels import CpuKernel, GpuKernel, TwinKernel

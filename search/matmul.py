@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from search.entry import run
+from tilewright_entry import run
 
 SHAPE_HELP = (
     "m=128,n=3072,k=768: a (m,k) times b (k,n), all row-major; also batch=8, and trans_a=1, trans_b=1 for (k,m), (n,k)"
@@ -18,4 +18,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    run(main)
+    run("search.matmul:main")

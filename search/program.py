@@ -6,17 +6,33 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
-from search.entry import run
+from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from microkernels.scores.database import readable
+from search.evaluator import target_of
+from search.evaluator.files import writable
+from search.evaluator.programs import (
+    PASS_NAMES,
+    AnchoredKernel,
+    anchored_for,
+    definition_error,
+    explanation,
+    loops_after,
+    random_inputs,
+)
+from search.generate import program_kernel
+from search.options import FAILURES, c_name, folder, natural, seconds, whole
+from search.passes import AS_BEFORE
+from search.tuner.target import Target
+from tilewright_entry import run
+from tiling.problem import ProblemError
+from tiling.program.infer import Sized, sized
+from tiling.program.read import read
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
-    from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
-    from microkernels.scores.database import readable
-    from search.options import FAILURES
-    from tiling.problem import ProblemError
-
     options = _parser().parse_args(arguments)
     try:
         text = told(options)
@@ -36,14 +52,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 def told(options: argparse.Namespace) -> str:
     """What the command prints. Raises ProblemError, and what building and saving raise."""
-    from search.evaluator import target_of
-    from search.evaluator.files import writable
-    from search.evaluator.programs import AnchoredKernel, definition_error, explanation, random_inputs
-    from search.generate import program_kernel
-    from tiling.problem import ProblemError
-    from tiling.program.infer import sized
-    from tiling.program.read import read
-
     outputs = tuple(filter(None, options.outputs.split(",")))
     program = sized(read(_text_of(options.text)), _sizes(options.shape), dtype=options.dtype, outputs=outputs)
     target = target_of("cpu", "f32", isa=options.isa, threads=options.threads)
@@ -64,7 +72,7 @@ def told(options: argparse.Namespace) -> str:
     sentences = explanation(program, target) if options.explain else []
     moved = sum(array.nbytes for array in random_inputs(program, options.seed))
     moved += sum(array.nbytes for array in kernel.empty())
-    facts: dict[str, object] = {
+    facts: dict[str, Any] = {
         "program": str(program.program),
         "dims": dict(program.dims),
         "runtime": list(program.runtime),
@@ -84,57 +92,38 @@ def told(options: argparse.Namespace) -> str:
     return json.dumps(facts) if options.json else _report(facts, options.threads)
 
 
-def _report(facts: dict[str, object], threads: int) -> str:
+def _report(facts: dict[str, Any], threads: int) -> str:
     """The facts for people."""
     arrays = {
         side: ", ".join(f"{name}: {dtype}[{', '.join(map(str, shape))}]" for name, (dtype, *shape) in each.items())
-        for side in ("inputs", "outputs")
-        if isinstance(each := facts[side], dict)
+        for side, each in (("inputs", facts["inputs"]), ("outputs", facts["outputs"]))
     }
-    seconds, rate, moved, errors = (
-        facts["seconds"],
-        facts["bytes_per_second"],
-        facts["bytes"],
-        facts["error"] or facts["unchecked"],
-    )
-    assert isinstance(seconds, float) and isinstance(rate, float) and isinstance(moved, int)
     lines = [
         *str(facts["program"]).split("; "),
         f"inputs   {arrays['inputs'] or 'none'}",
         f"outputs  {arrays['outputs']}",
     ]
-    dims, runtime = facts["dims"], facts["runtime"]
-    assert isinstance(dims, dict) and isinstance(runtime, list)
-    if runtime:
-        lines.append(
-            f"runtime  {', '.join(f'{dim} from 1 to {dims[dim]}' for dim in runtime)}; checked and timed with all"
-        )
+    if facts["runtime"]:
+        extents = ", ".join(f"{dim} from 1 to {facts['dims'][dim]}" for dim in facts["runtime"])
+        lines.append(f"runtime  {extents}; checked and timed with all")
     if facts["scheme"]:
         lines.append(f"scheme   {facts['scheme']}")
     on = f"{facts['threads']} thread{'s' if facts['threads'] != 1 else ''}"
     few = f", of {threads} asked for: there is too little to do for more" if facts["threads"] != threads else ""
     lines.append(f"machine  {facts['isa']}, {on}{few}")
-    if isinstance(errors, dict):
-        text = ", ".join(f"{name} {error:.1e}" for name, error in errors.items())
+    if facts["error"]:
+        text = ", ".join(f"{name} {error:.1e}" for name, error in facts["error"].items())
         lines.append(f"error    against the definition in float64, of the largest value: {text}")
     else:
         lines.append(f"error    not checked: {facts['unchecked']}")
-    lines.append(f"time     {1e6 * seconds:.3g} µs, warm: {rate / 1e9:.1f} GB/s of the {moved:,} bytes of its arrays")
-    explanation, emitted = facts["explanation"], facts["emitted"]
-    assert isinstance(explanation, list) and isinstance(emitted, list)
-    lines += [f"why      {sentence}" for sentence in explanation]
-    return "\n".join([*lines, *(f"wrote    {path}" for path in emitted)])
+    rate = f"{facts['bytes_per_second'] / 1e9:.1f} GB/s of the {facts['bytes']:,} bytes of its arrays"
+    lines.append(f"time     {1e6 * facts['seconds']:.3g} µs, warm: {rate}")
+    lines += [f"why      {sentence}" for sentence in facts["explanation"]]
+    return "\n".join([*lines, *(f"wrote    {path}" for path in facts["emitted"])])
 
 
-def _loops(program: object, target: object, wanted: str) -> str:
+def _loops(program: Sized, target: Target, wanted: str) -> str:
     """What `--show-passes` prints: the loops after each pass, or after one."""
-    from search.evaluator.programs import PASS_NAMES, anchored_for, loops_after
-    from search.passes import AS_BEFORE
-    from search.tuner.target import Target
-    from tiling.problem import ProblemError
-    from tiling.program.infer import Sized
-
-    assert isinstance(program, Sized) and isinstance(target, Target)
     found = anchored_for(program, target)
     if not isinstance(found, str):
         raise ProblemError(f"--show-passes: the loops of the anchor are those of {found.stores.problem}: ask for these")
@@ -150,10 +139,10 @@ def _loops(program: object, target: object, wanted: str) -> str:
 
 
 def _text_of(text: str) -> str:
-    """The program; of `-` standard input, of `@FILE` the file."""
-    from tiling.problem import ProblemError
-
+    """The program. `-` stands for standard input, `@FILE` for a file."""
     if text == "-":
+        if sys.stdin is None:  # closed by whoever started us
+            raise ProblemError("- reads the program from standard input, which is closed")
         return sys.stdin.read()
     if not text.startswith("@"):
         return text
@@ -165,8 +154,6 @@ def _text_of(text: str) -> str:
 
 def _sizes(text: str) -> dict[str, int | str]:
     """The extents that `i=2,j<=50` gives. Raises ProblemError."""
-    from tiling.problem import ProblemError
-
     sizes: dict[str, int | str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, number = part.partition("=")
@@ -182,8 +169,6 @@ def _sizes(text: str) -> dict[str, int | str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from search.options import c_name, folder, natural, seconds, whole
-
     parser = argparse.ArgumentParser(
         "python -m search.program", description="Makes, checks, times and explains a kernel for a program."
     )
@@ -223,4 +208,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    run(main)
+    run("search.program:main")

@@ -14,7 +14,7 @@ from search.tuner import store
 from search.tuner.tune import AnyScheme, Outcome, Stage, tune
 from tiling.machine import Timing
 from tiling.problem import Problem
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 
 VERDICT_SECONDS = 0.5
 

@@ -26,7 +26,7 @@ from microkernels.tile.microkernel import OPERATOR_DIMS
 from search.options import natural, whole
 from tests.support.guard import PLACES, check_guarded
 from tests.support.random_cases import Case, case
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, problem_of
 
@@ -34,7 +34,7 @@ from tiling.text.shapes import canonical, problem_of
 CASE_SECONDS = 300
 
 
-# What `tiling.loops.prefetch` takes for few and small, so that random kernels, which are, prefetch too.
+# What `tiling.loops.lowering.prefetch` takes for few and small, so that random kernels, which are, prefetch too.
 FAR = {
     "FEW_WEIGHTS": 0,
     "SMALL_X": 0,
@@ -52,7 +52,7 @@ def check(
 
     It prints each place beforehand: what a worker printed last is told of its crash.
     """
-    with patch.multiple("tiling.loops.prefetch", **FAR) if far else nullcontext():
+    with patch.multiple("tiling.loops.lowering.prefetch", **FAR) if far else nullcontext():
         kernel = build(parse(problem_of(op, shape), scheme), isa_named(isa), threads, stream)
     for place in places:
         print(f"--place {place}", flush=True)

@@ -3,13 +3,14 @@
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-OURS = "bench|cpu|docs|examples|gpu|microkernels|search|tests|tiling"
+OURS = "bench|cpu|docs|examples|gpu|graph|microkernels|search|tests|tiling"
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
 
@@ -39,6 +40,95 @@ def test_files_that_are_named_exist(page):
     text = re.sub(r"^Written by `.*", "", page.read_text(encoding="utf-8"), flags=re.M)
     named = set(re.findall(rf"(?<![\w/.])((?:{OURS})/[a-z0-9_/*]+(?:\.[a-z][a-z0-9]*)+)\b", text))
     assert not [name for name in sorted(named) if not any(ROOT.glob(name))]
+
+
+SOURCES = sorted(path for package in OURS.split("|") for path in (ROOT / package).rglob("*.py"))
+
+
+def unknown(name: str) -> bool:
+    """Whether no module or room of ours has the dotted name, and none has its last word in its text."""
+    path = ROOT.joinpath(*name.split("."))
+    if path.is_dir() or path.with_suffix(".py").exists():
+        return False
+    module = path.parent.with_suffix(".py")
+    return not (module.exists() and re.search(rf"\b{path.name}\b", module.read_text(encoding="utf-8")))
+
+
+def test_modules_that_sources_name_exist():
+    """`tiling.scheme.rules` or `cpu.kernel.measure.timed` in a docstring, a comment or a message."""
+    named = re.compile(rf"`((?:{OURS})(?:\.[a-z_]\w*)+)`")
+    found = {(path, name) for path in SOURCES for name in named.findall(path.read_text(encoding="utf-8"))}
+    assert len(found) > 100
+    assert sorted(f"{path.relative_to(ROOT)}: {name}" for path, name in found if unknown(name)) == []
+
+
+def test_a_module_that_is_not_there_is_found():
+    assert unknown("tiling.scheme.no_such") and unknown("tiling.no_such.scheme") and unknown("no_such.scheme")
+    assert (
+        not unknown("tiling.scheme") and not unknown("tiling.scheme.rules") and not unknown("tiling.scheme.rules.check")
+    )
+
+
+def typed(page: Path) -> set[tuple[str, str]]:
+    """(what is started, its options) of each `python -m …` on a page. What a benchmark's page says was typed then."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    text = re.sub(r"^.*Written by `.*", "", text, flags=re.M)
+    found = set()
+    for module, rest in re.findall(rf"python -m ((?:{OURS})(?:\.[a-z_]+)*)([^`\n]*)", text):
+        rest = rest.partition(" # ")[0].partition(" | ")[0]
+        word = re.match(r" ([a-z]+)\b", rest) if module in ("microkernels", "cpu.cache") else None
+        started = module + (f" {word[1]}" if word else " --models any" if "--models" in rest else "")
+        found |= {(started, option) for option in re.findall(r" (--[a-z][a-z-]*)", rest)} | {(started, "")}
+    return found
+
+
+@cache
+def options_of(started: str) -> str:
+    return subprocess.check_output([sys.executable, "-m", *started.split(), "--help"], cwd=ROOT, text=True)
+
+
+@pytest.mark.slow
+def test_commands_on_pages_are_there_with_their_options():
+    pages = [page for page in PAGES if "benchmarks" not in page.parts and page.name != "CHANGELOG.md"]
+    commands = {(page, *command) for page in pages for command in typed(page)}
+    assert len({started for _, started, _ in commands}) > 15
+    wrong = [
+        f"{page.relative_to(ROOT)}: python -m {started} {option}"
+        for page, started, option in sorted(commands)
+        if option not in options_of(started)
+    ]
+    assert not wrong
+
+
+@pytest.mark.slow
+@pytest.mark.isa("avx512bf16")
+@pytest.mark.isa("avx512vnni")
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
+def test_python_on_pages_runs(page, tmp_path, monkeypatch):
+    """One block after the other, as they are read; but for those that search, or need PyTorch, as examples do."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
+    names: dict[str, object] = {}
+    ran = [block for block in blocks if "import torch" not in block and 'tune="measure", budget' not in block]
+    for number, block in enumerate(ran):
+        exec(compile(block, f"{page}, block {number}", "exec"), names)
+    assert ran and "k" in names
+
+
+def test_names_that_the_recipes_look_for_are_in_their_files():
+    """As in "the table FLAGS in cpu/host.py" and "cpu/host.py: FLAGS, cores", each name in backticks."""
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    names = r"((?:`[\w.]+`(?:, | and )?)+)"
+    before = [(file, listed) for listed, file in re.findall(names + r" (?:in|of) `([\w/]+\.py)`", text)]
+    after = re.findall(r"`([\w/]+\.py)`: " + names, text)
+    found = {(file, name) for file, listed in before + after for name in re.findall(r"`(\w+)`", listed)}
+    assert len(found) > 20
+    absent = [
+        f"{name} in {file}"
+        for file, name in sorted(found)
+        if not re.search(rf"\b{name}\b", (ROOT / file).read_text(encoding="utf-8"))
+    ]
+    assert not absent
 
 
 @pytest.mark.parametrize("command", ["search.conv", "search.matmul"])

@@ -36,7 +36,7 @@ from search.evaluator.cpu import cpu_backend
 from search.tuner import store
 from tiling.machine import Timing
 from tiling.operators import conv2d
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape, suite
 

@@ -5,22 +5,18 @@ In this folder, and in its rooms:
     tensor       affine indices, shapes, windows: what the tensors of a problem are made of
     value        the tree of an epilogue's expression
     problem      what to compute: dims, tensors, affine index expressions
-    access       how register tiles reach the arrays of a problem: what passes, model and search ask
     operators    the operators: conv2d (grouped and depthwise too), matmul
     epilogue     the reader of epilogues: expressions of the result, fused into the stores
-    scheme       how a problem is tiled: specifiers, and the rules that make them a valid scheme
-    compose      λ: every way to cover an extent exactly with one or two microkernel sizes
-    footprint    how many bytes of each tensor a tile touches, and which taps fall on padding
-    taskmap      which worker gets which tile: repeat, spatial and their composition
-    machine      the machine that a scheme runs on, and the timings taken on it
-    arguments    the error for an array that a kernel cannot take
-    bias         the bias that sums begin with, where an epilogue adds one
     canonical    a problem as text
     dtypes       the dtypes, their sizes, and their names in other libraries
+    machine      the machine that a scheme runs on, and the timings taken on it
+    arguments    the error for an array that a kernel cannot take
     expression   sums and products as C text, for emitters and task maps
-    flat_pixels  the flattened pixels of an image: h and w as one dim, hw
+    arrays/      what register tiles touch in the arrays of a problem
+    scheme/      how a problem is tiled: specifiers, and the rules that make them a valid scheme
     loops/       the loops that a scheme stands for, and what they prefetch
     rewrite/     rewrites of a problem into an equal one: each file says when its rewrite applies, or why it does not
+    program/     programs of maps, reductions and products, and how they become loops
     text/        what people type and read: shapes, suites, schemes as text, the names of kernels
     suites/      lists of real layers, a text file each
 """

@@ -1,8 +1,8 @@
 """What to compute: an operator as a loop nest over named dims and tensors with affine indices.
 
-A problem says nothing about loop order, tiles or machines; `tiling.access` says how tiles reach its arrays. Footprints,
-data movement and the emitted address arithmetic all follow from the index expressions. So a new operator is a new
-function in `tiling.operators`.
+A problem says nothing about loop order, tiles or machines; `tiling.arrays.access` says how tiles reach its arrays.
+Footprints, data movement and the emitted address arithmetic all follow from the index expressions. So a new operator
+is a new function in `tiling.operators`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Problem:
     dot_group: how many numbers of the inputs are one element, whose products with those of another are summed as one
     (`tiling.rewrite.dot_groups`); 0 where each number is an element.
     origin: the original problem, where this one has fused some of its axes (`tiling.rewrite.pointwise`); else None.
-    flat_pixels: the flattened pixels of an image, where w counts them (`tiling.flat_pixels`); else None.
+    flat_pixels: the flattened pixels of an image, where w counts them (`tiling.arrays.flat_pixels`); else None.
     """
 
     op: str

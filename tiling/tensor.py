@@ -92,7 +92,7 @@ class Window:
 
 @dataclass(frozen=True)
 class FlatPixels:
-    """The flattened pixels of one image, in rows of `pitch` points (`tiling.flat_pixels`).
+    """The flattened pixels of one image, in rows of `pitch` points (`tiling.arrays.flat_pixels`).
 
     x has `height` x `width` pixels from point `lead` on, y has `rows` x `columns`.
     reach: how many points the last tap lies beyond its pixel. padded: whether windows reach beyond the image.

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from bench.peers import PEERS
-from bench.peers.peer import Prepared
+from bench.peers.interface.peer import Prepared
 from cpu.codegen.arrays import stored
 from cpu.kernel.arguments import aligned
 from cpu.kernel.callable import Kernel, build

@@ -12,7 +12,7 @@ from cpu.runtime.worker import CandidateError, Worker
 from gpu.runtime.isolation import ADDRESSES
 from search.evaluator.protocol import Backend
 from search.find import DEFAULT_TRIALS, find
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.machine import Timing
 from tiling.problem import Problem
 from tiling.text.shapes import canonical

@@ -17,7 +17,7 @@ from search.evaluator.protocol import Backend
 from search.find import OVERRUN
 from search.tuner.tune import TuningError
 from tiling.problem import ProblemError
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.suite import Layer
 
 

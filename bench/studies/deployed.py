@@ -28,7 +28,7 @@ from search.generate import kernel_for
 from search.options import FAILURES, seconds, whole
 from tiling.machine import Timing
 from tiling.problem import Problem, ProblemError
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 from tiling.text.shapes import canonical, parse_shape
 
 ROUNDS = 15

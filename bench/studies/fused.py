@@ -34,7 +34,7 @@ from search.tuner.dtypes import on_cpu
 from tiling.epilogue import fused
 from tiling.machine import Timing
 from tiling.problem import Problem, ProblemError
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, chosen, parse_shape, problem_of
 

@@ -35,7 +35,7 @@ from search.space.space import trusted
 from search.tuner import store
 from tiling.machine import Timing
 from tiling.problem import Problem, ProblemError
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import canonical, chosen
 
 SECONDS = 0.03  # seconds of samples a scheme; slow schemes show without many repetitions

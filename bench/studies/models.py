@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.peers.architectures import ARCHITECTURES, exported
-from bench.peers.whole_models import MODEL_PEERS
+from bench.peers.networks.architectures import ARCHITECTURES, exported
+from bench.peers.networks.whole_models import MODEL_PEERS
 from bench.report.sections import on_threads
 from bench.run.journal import alone
 from bench.run.turns import timed

@@ -1,5 +1,5 @@
 """The command `python -m bench.prefetch --suite yolo9000:Y23`: the gain of prefetches in kernels
-(`tiling.loops.prefetch`).
+(`tiling.loops.lowering.prefetch`).
 
 It compiles the kernel of one scheme three times: as emitted, with prefetches to L2 only, and with none. Addresses and
 counters are the same in all three. The kernels take turns in one process on one thread, and the median of each counts.
@@ -26,7 +26,8 @@ from search.options import FAILURES
 from tiling.machine import Timing
 from tiling.operators import LAYOUTS
 from tiling.problem import ProblemError
-from tiling.scheme import Scheme, SchemeError
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import chosen
 
 ROUNDS, TURN_SECONDS = 7, 0.1

@@ -18,8 +18,8 @@ from statistics import median
 
 import numpy as np
 
-from bench.peers import torch_cpu
-from bench.peers.torch_programs import WORKLOADS, Workload
+from bench.peers.cpu import torch_cpu
+from bench.peers.networks.torch_programs import WORKLOADS, Workload
 from bench.report.files import ReportError, check_writable, write
 from bench.report.sections import on_threads
 from bench.run.journal import alone

@@ -21,9 +21,9 @@ from cpu.runtime.library import load
 from microkernels.tile.isa import Isa
 from search.cost.cache_conflicts import geometries
 from search.cost.volume import Volumes
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.machine import Machine
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 _DECLARATIONS = """
 void trace_begin(int levels, const long *sets, const long *ways, const long *hashed, int line_bits, uint64_t *lines);

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cpu.codegen.frames import TEMPLATES
-from cpu.codegen.print import number
+from cpu.codegen.indices import number
 from cpu.runtime.team import TEAM
 from microkernels.tile.isa import Isa
 from tiling.loops.index import Index, constant

@@ -6,12 +6,22 @@ from math import prod
 
 from microkernels.tile.isa import ISAS_OF, Isa
 from microkernels.tile.matrix import registers_of, runs_of
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.rewrite.dot_groups import numbers_per_lane, scheme_in_dot_groups
 from tiling.rewrite.pointwise import LARGEST_PANEL, panel_elements
 from tiling.rewrite.strips import copies_flat_pixels, unsupported_reason
 from tiling.rewrite.winograd import Winograd
-from tiling.scheme import DotGroup, Lambda, Matrix, Rest, Scheme, SchemeError, Stage, Tile, Unroll
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import (
+    DotGroup,
+    Lambda,
+    Matrix,
+    Rest,
+    SchemeError,
+    Stage,
+    Tile,
+    Unroll,
+)
 
 # FMAs unrolled into one step. The largest useful steps have a few hundred. Beyond this limit, compiling takes too long.
 MOST_FMAS = 4096

@@ -12,22 +12,24 @@ from math import prod
 
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.check import is_blocked
+from cpu.codegen.indices import local_strides, strides
 from cpu.codegen.inside import facts_of
 from cpu.codegen.operands import operand_text
-from cpu.codegen.print import PrintedFunction, Printer, local_strides, strides
+from cpu.codegen.print import PrintedFunction, Printer
 from cpu.passes.order import stages_of_copy
-from cpu.passes.transpose_stores import transposed_rows
+from cpu.passes.vectors.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.dtypes import LANE_BYTES
-from tiling.loops.language import Invoke, Kernel, Mask, walk
+from tiling.loops.language import Invoke, Kernel, Mask
 from tiling.loops.rewrite import operands_of, parts_of
+from tiling.loops.walk import walk
 from tiling.rewrite.dot_groups import copies, scheme_in_dot_groups
 from tiling.rewrite.im2col import COPY, lower_copy
 from tiling.rewrite.laid_out import lower_points
 from tiling.rewrite.transposed import lower_transposed
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 TRANSPOSED, POINTS, ALIGNED = "transposed", "points", "aligned"  # kinds of copies, beside those of im2col
 _LINE = 64

@@ -18,10 +18,10 @@ from cpu.codegen.check import check, is_blocked, single_pass
 from cpu.codegen.copies import copied_x, copy_text
 from cpu.codegen.epilogue import epilogue_text, pointers
 from cpu.codegen.frames import TEMPLATES
+from cpu.codegen.indices import in_scratch
 from cpu.codegen.inside import Inside, facts_of, loops_of
 from cpu.codegen.operands import operands, sizes_of
 from cpu.codegen.pack import pack_lines
-from cpu.codegen.print import in_scratch
 from cpu.codegen.winograd import facts, packed_floats, winograd_stages
 from cpu.passes.order import stages, stages_with_copy
 from cpu.runtime.numbers import ELEMENTS
@@ -31,17 +31,18 @@ from microkernels.tile.lanes import block_definition, exchange_definitions, own_
 from microkernels.tile.matrix import shapes_definition
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from microkernels.tile.transpose import definitions, whole_stores
-from tiling.access import access_of
-from tiling.bias import bias_of, stored
-from tiling.flat_pixels import passes_gaps
+from tiling.arrays.access import access_of
+from tiling.arrays.bias import bias_of, stored
+from tiling.arrays.flat_pixels import passes_gaps
 from tiling.loops.language import Kernel
-from tiling.loops.prefetch import LINE
-from tiling.loops.show import show
+from tiling.loops.lowering.prefetch import LINE
+from tiling.loops.lowering.show import show
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes
 from tiling.rewrite.winograd import Winograd
-from tiling.scheme import Scheme, Tile
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Tile
 from tiling.text.shapes import canonical
 from tiling.text.symbol import symbol_of as problem_symbol
 

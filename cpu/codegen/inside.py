@@ -7,18 +7,20 @@ from dataclasses import dataclass, field, replace
 
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.epilogue import compares_with_zero
-from cpu.codegen.print import PrintedFunction, Printer, strides
+from cpu.codegen.indices import strides
+from cpu.codegen.print import PrintedFunction, Printer
+from cpu.passes.memory.prefetch_in_tiles import NEXT
 from cpu.passes.order import Facts, stages
-from cpu.passes.prefetch import NEXT
-from cpu.passes.transpose_stores import transposed_rows
+from cpu.passes.vectors.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
-from tiling.bias import stored
+from tiling.arrays.bias import stored
 from tiling.dtypes import LANE_BYTES
-from tiling.loops.language import NO_SCRATCH, Cursors, Kernel, Scratch, Shape, buffers, walk
+from tiling.loops.language import NO_SCRATCH, Cursors, Kernel, Scratch, Shape
+from tiling.loops.walk import buffers, walk
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_words
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import is_narrow
 from tiling.tensor import Tensor

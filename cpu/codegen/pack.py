@@ -1,19 +1,20 @@
-"""Prints the function that packs the weights: the loops that `cpu.passes.packing` makes, whoever writes the tiles."""
+"""Prints the function that packs the weights: the loops that `cpu.passes.memory.packing` makes."""
 
 from __future__ import annotations
 
 from cpu.codegen.arrays import elements_of
-from cpu.codegen.print import Printer, local_strides
-from cpu.passes.exchange_lanes import exchange_lanes
-from cpu.passes.pack_weights import WEIGHTS, pack_weights
-from cpu.passes.packing import PACKED, packing
+from cpu.codegen.indices import local_strides
+from cpu.codegen.print import Printer
+from cpu.passes.memory.pack_weights import WEIGHTS, pack_weights
+from cpu.passes.memory.packing import PACKED, packing
+from cpu.passes.vectors.exchange_lanes import exchange_lanes
 from cpu.runtime.numbers import ELEMENTS
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.loops.language import Kernel
-from tiling.loops.lower import lower
+from tiling.loops.lowering.lower import lower
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_words, weight_groups_of
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 
 def pack_loops(scheme: Scheme) -> Kernel:

@@ -9,22 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cpu.codegen.epilogue import compares_with_zero, epilogue_text, pointers
+from cpu.codegen.indices import strides
 from cpu.codegen.inside import facts_of, loops_of
 from cpu.codegen.operands import sizes_of
 from cpu.codegen.pack import pack_loops
-from cpu.codegen.print import Printer, strides
+from cpu.codegen.print import Printer
+from cpu.passes.control.share_threads import share_threads
 from cpu.passes.order import Facts, stages_around, stages_of_winograd
-from cpu.passes.share_threads import share_threads
 from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition
 from tiling.dtypes import LANE_BYTES
-from tiling.loops.language import Kernel, buffers
-from tiling.loops.show import show
+from tiling.loops.language import Kernel
+from tiling.loops.lowering.show import show
+from tiling.loops.walk import buffers
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes
 from tiling.rewrite.winograd import Matrix, Winograd, transforms
 from tiling.rewrite.winograd_loops import product_function
 from tiling.rewrite.winograd_weights import lower_weights
-from tiling.scheme import SchemeError, Tile
+from tiling.scheme.specifiers import SchemeError, Tile
 
 # What the buffers in a call's scratch memory hold.
 _BUFFERS = {

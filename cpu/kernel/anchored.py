@@ -17,7 +17,7 @@ from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.timer import time_calls
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
-from tiling.program.anchor import Operand
+from tiling.program.anchors.anchor import Operand
 from tiling.program.infer import Sized
 from tiling.program.rewrite.anchored import Anchored
 

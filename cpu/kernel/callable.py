@@ -39,7 +39,7 @@ from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.problem import Problem
 from tiling.rewrite.winograd import Winograd
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 from tiling.tensor import Tensor
 from tiling.text.shapes import canonical
 

@@ -31,7 +31,7 @@ from cpu.runtime.toolchain import BASE_FLAGS
 from microkernels.tile.isa import isa_named
 from tiling.problem import Problem
 from tiling.rewrite.winograd import Winograd
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 from tiling.text.shapes import canonical
 
 

@@ -113,7 +113,8 @@ class ProgramKernel:
     def timing(self) -> Timing:
         """Seconds per call of the kernel alone, with warm caches, timed in C, with the FMA peak beside.
 
-        Of runtime extents with the largest. Measured once, on random data. Raises ToolchainError without a C compiler.
+        Runtime extents have their largest values. Measured once, on random data. Raises ToolchainError without a
+        compiler.
         """
         if self._timing is None:
             self._timing = self.measure(random_inputs(self.program, 0), 0.1)

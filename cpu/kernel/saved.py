@@ -15,7 +15,7 @@ from cpu.kernel.callable import Kernel
 from cpu.kernel.export import OPTIONAL, RECORD, ExportError, Record, checked_name, seal
 from microkernels.tile.isa import isa_named
 from tiling.problem import ProblemError
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import problem_of
 

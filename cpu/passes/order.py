@@ -10,46 +10,47 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from cpu.passes.bind_cores import bind_cores, core_loops
-from cpu.passes.bound_pixels import bound_pixels
-from cpu.passes.bound_taps import bound_taps
-from cpu.passes.copy_runs import copy_runs
-from cpu.passes.exchange_lanes import exchange_lanes
-from cpu.passes.hoist_accumulators import hoist_accumulators
-from cpu.passes.load_zero import load_zero
-from cpu.passes.matrix_tiles import matrix_tiles
-from cpu.passes.order_step import order_step
-from cpu.passes.outline import outline
-from cpu.passes.own_registers import own_registers
-from cpu.passes.pack_weights import pack_weights
-from cpu.passes.prefetch import plan_prefetches, prefetch
-from cpu.passes.share_sums import share_sums
-from cpu.passes.share_threads import share_threads
-from cpu.passes.split_cases import split_cases
-from cpu.passes.stage_panels import plan_panels, stage_panels
-from cpu.passes.stage_strips import stage_strips
-from cpu.passes.store_lines import store_lines
-from cpu.passes.stream_stores import stream_stores
-from cpu.passes.transpose_stores import transpose_copy, transpose_stores
-from cpu.passes.unroll import unroll
-from cpu.passes.vectorise import vectorise
-from cpu.passes.walk_pointers import walk_pointers
+from cpu.passes.control.bind_cores import bind_cores, core_loops
+from cpu.passes.control.bound_pixels import bound_pixels
+from cpu.passes.control.bound_taps import bound_taps
+from cpu.passes.control.outline import outline
+from cpu.passes.control.share_threads import share_threads
+from cpu.passes.control.split_cases import split_cases
+from cpu.passes.control.unroll import unroll
+from cpu.passes.memory.copy_runs import copy_runs
+from cpu.passes.memory.pack_weights import pack_weights
+from cpu.passes.memory.prefetch import prefetch
+from cpu.passes.memory.prefetch_plan import plan_prefetches
+from cpu.passes.memory.stage_panels import plan_panels, stage_panels
+from cpu.passes.memory.stage_strips import stage_strips
+from cpu.passes.memory.store_lines import store_lines
+from cpu.passes.memory.stream_stores import stream_stores
+from cpu.passes.registers.hoist_accumulators import hoist_accumulators
+from cpu.passes.registers.load_zero import load_zero
+from cpu.passes.registers.order_step import order_step
+from cpu.passes.registers.own_registers import own_registers
+from cpu.passes.registers.walk_pointers import walk_pointers
+from cpu.passes.vectors.exchange_lanes import exchange_lanes
+from cpu.passes.vectors.matrix_tiles import matrix_tiles
+from cpu.passes.vectors.share_sums import share_sums
+from cpu.passes.vectors.transpose_stores import transpose_copy, transpose_stores
+from cpu.passes.vectors.vectorise import vectorise
 from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.matrix_instructions import matrix_instructions_of
-from tiling.access import Access, access_of
+from tiling.arrays.access import Access, access_of
+from tiling.arrays.flat_pixels import passes_gaps
 from tiling.dtypes import LANE_BYTES
-from tiling.flat_pixels import passes_gaps
 from tiling.loops.index import ZERO, variable
 from tiling.loops.language import THREAD, THREADS, Address, Alloc, Barrier, Call, Function, Kernel
-from tiling.loops.lower import lower
+from tiling.loops.lowering.lower import lower
 from tiling.problem import Problem
 from tiling.rewrite.im2col import COPY
 from tiling.rewrite.laid_out import LAY_OUT
 from tiling.rewrite.transposed import ROWS
 from tiling.rewrite.winograd import Winograd
 from tiling.rewrite.winograd_loops import lower_around, product_function
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 
 @dataclass(frozen=True)

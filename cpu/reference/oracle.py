@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cpu.reference.epilogue import UNIT, broadcast, finished
 from cpu.runtime.numbers import from_bits, to_bits
-from tiling.bias import bias_of
+from tiling.arrays.bias import bias_of
 from tiling.canonical import transposed
 from tiling.problem import Problem
 

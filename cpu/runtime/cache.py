@@ -2,7 +2,7 @@
 
 One folder, under one limit, holds the libraries of a CPU (`cpu.runtime.library`), the header that gcc has read ahead
 (`cpu.runtime.headers`), the cubins of a GPU (`gpu.runtime.compile`) and the results of other libraries' searches
-(`bench.peers.tvm_library`).
+(`bench.peers.compilers.tvm_library`).
 """
 
 from __future__ import annotations

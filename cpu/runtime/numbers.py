@@ -36,7 +36,7 @@ ELEMENTS = {
     "s16": Element("int16_t", np.dtype(np.int16)),
     "u16": Element("uint16_t", np.dtype(np.uint16)),
     "bool": Element("uint8_t", np.dtype(np.bool_)),
-    # Of fewer bits than a byte, one number a byte.
+    # Numbers of fewer bits than a byte take a byte each.
     "f8e4m3fn": Element("uint8_t", np.dtype(np.uint8), named="float8_e4m3fn"),
     "f8e4m3fnuz": Element("uint8_t", np.dtype(np.uint8), named="float8_e4m3fnuz"),
     "f8e5m2": Element("uint8_t", np.dtype(np.uint8), named="float8_e5m2"),

@@ -13,7 +13,7 @@ from math import prod
 from gpu.codegen.instructions import CHUNK
 from gpu.codegen.operand import Operand
 from tiling.expression import times
-from tiling.taskmap import TaskMap, looped, repeat, spatial
+from tiling.scheme.taskmap import TaskMap, looped, repeat, spatial
 
 # Bytes; the rows of a copy are a multiple of it. It is a sector of the L2, so a row touches only sectors that it fills.
 _ROW = 32

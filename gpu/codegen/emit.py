@@ -25,10 +25,11 @@ from gpu.codegen.split_k import sharing_context
 from gpu.codegen.tensor_map import TensorMap
 from gpu.codegen.tma import tma_context, tma_maps
 from tiling.expression import times
-from tiling.loops.show import show
+from tiling.loops.lowering.show import show
 from tiling.problem import Problem
-from tiling.scheme import Scheme, SchemeError
-from tiling.taskmap import looped, repeat
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import SchemeError
+from tiling.scheme.taskmap import looped, repeat
 from tiling.tensor import Tensor
 from tiling.text.symbol import symbol_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gpu.codegen.instructions import CHUNK
 from gpu.codegen.operand import Operand, global_offset
 from tiling.expression import added, times
-from tiling.taskmap import spatial
+from tiling.scheme.taskmap import spatial
 from tiling.tensor import Window
 
 # A run is a series of elements that lie side by side: a row of a matrix, or the channels of one tap of a convolution's

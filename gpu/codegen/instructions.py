@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tiling.taskmap import TaskMap, repeat, spatial
+from tiling.scheme.taskmap import TaskMap, repeat, spatial
 
 CHUNK = 16  # bytes: a row of the 8x8 matrices that ldmatrix moves, and the largest cp.async
 

@@ -14,8 +14,8 @@ from gpu.codegen.instructions import CHUNK
 from gpu.codegen.pipeline import MOST_UNROLLED, SMALLEST_COPY, Pipeline
 from tiling.expression import times
 from tiling.problem import Problem
-from tiling.scheme import SchemeError
-from tiling.taskmap import TaskMap, repeat, spatial
+from tiling.scheme.specifiers import SchemeError
+from tiling.scheme.taskmap import TaskMap, repeat, spatial
 from tiling.tensor import Affine, Tensor, Window
 
 BANK_CHUNKS = 8  # chunks of 16 bytes that the 32 banks serve at once

@@ -13,8 +13,9 @@ from gpu.codegen.instructions import CHUNK, Instruction
 from gpu.codegen.residual import BARRIER_BYTES, residual_of, stored_and_loaded_by_threads
 from tiling.dtypes import DTYPE_BYTES
 from tiling.problem import Problem
-from tiling.scheme import Scheme, Tile
-from tiling.taskmap import TaskMap, spatial
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Tile
+from tiling.scheme.taskmap import TaskMap, spatial
 from tiling.tensor import Affine, Tensor
 
 WARP = 32  # threads

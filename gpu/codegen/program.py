@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from gpu.codegen.aligned import AlignedRows
 from gpu.codegen.tensor_map import TensorMap
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 
 @dataclass(frozen=True)

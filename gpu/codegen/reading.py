@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from gpu.codegen.instructions import Instruction, instructions_for
 from gpu.codegen.pipeline import Pipeline
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.problem import Problem
-from tiling.scheme import Matrix, Scheme, SchemeError, Specifier, Stage, Tile, Unroll
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Matrix, SchemeError, Specifier, Stage, Tile, Unroll
 
 LARGEST_BLOCK = 1024  # threads, of every device
 LARGEST_CLUSTER = 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu.codegen.pipeline import Pipeline
-from tiling.taskmap import looped, repeat, spatial
+from tiling.scheme.taskmap import looped, repeat, spatial
 
 
 def sharing_context(pipeline: Pipeline) -> dict[str, object]:

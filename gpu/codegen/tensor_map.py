@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tiling.dtypes import DTYPE_BYTES
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 
 SWIZZLE = 128  # bytes of a row of a box, within which chunks are permuted
 _LARGEST_BOX = 256  # elements along each dim

@@ -17,8 +17,8 @@ from gpu.codegen.residual import BARRIER_BYTES, residual_of, rows_of_chunks
 from gpu.codegen.tensor_map import SWIZZLE, Pixels, TensorMap, TensorMapError
 from tiling.dtypes import DTYPE_BYTES
 from tiling.expression import added, times
-from tiling.scheme import SchemeError
-from tiling.taskmap import looped, repeat, spatial
+from tiling.scheme.specifiers import SchemeError
+from tiling.scheme.taskmap import looped, repeat, spatial
 from tiling.tensor import Window
 
 _WORD = 4  # bytes

@@ -21,7 +21,7 @@ from gpu.model.devices import Device
 from gpu.model.space import candidates, resident_blocks
 from tiling.dtypes import DTYPE_BYTES
 from tiling.problem import Problem
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 # Cycles, from published micro-benchmarks of Ampere and Hopper, to one digit: from a copy to the first use of its data
 # from memory; a load from the L2; from an ldmatrix to the end of the matrix instruction that needs it, of which each

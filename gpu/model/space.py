@@ -18,7 +18,8 @@ from gpu.codegen.reading import NO_PRODUCT, is_product, pipeline_of
 from gpu.model.devices import DEVICES, Device
 from tiling.dtypes import DTYPE_BYTES
 from tiling.problem import Problem
-from tiling.scheme import Matrix, Scheme, SchemeError, Specifier, Stage, Tile, Unroll
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Matrix, SchemeError, Specifier, Stage, Tile, Unroll
 
 # Warps along rows and columns, and rows and columns of each warp's tile. Large tiles reuse more of what they copy;
 # small tiles give a small problem more blocks. No warp has more than 64 x 64 sums, which take half of its registers.

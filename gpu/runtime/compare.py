@@ -11,7 +11,7 @@ from math import ceil
 from gpu.codegen.emit import ELEMENTS
 from gpu.codegen.program import Program
 from gpu.runtime.kernel import Loaded, load_program
-from tiling.taskmap import looped, repeat, spatial
+from tiling.scheme.taskmap import looped, repeat, spatial
 
 _THREADS = 256
 _MOST_BLOCKS = 2048  # several for each multiprocessor; the CPU adds up the counts of all threads

@@ -25,7 +25,7 @@ from gpu.runtime.driver import DriverError, allocating_in_a_capture, encoded, no
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.problem import Problem
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 from tiling.tensor import Tensor
 
 ALIGNMENT = 16  # bytes, as the widest copy needs

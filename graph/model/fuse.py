@@ -146,7 +146,7 @@ class _Reading:
         assert isinstance(problem, Problem) and isinstance(program, Sized)
         self.model, self.problem, self.product = model, problem, model.root(step.outputs[0])
         self.sources = dict(zip((array.name for array in program.inputs), reader.inputs))
-        self.dtypes = {array.name: array.dtype for array in program.inputs}
+        self.given = {array.name: array for array in program.inputs}
         self.extents = dict(zip(statement.dims, program.assigned[-1].shape))
         self.arrays = dict(arrays)
         axes = zip(problem.output_axes, problem.output.shape)
@@ -175,16 +175,17 @@ class _Reading:
         return ApplyValue(part.function, tuple(arguments))
 
     def access(self, part: Access) -> Value | Stopped:
-        name = self.sources[part.array]
-        if part.outside is not None or not all(isinstance(i, Dim) or i == Number(0) for i in part.at):
+        name, given = self.sources[part.array], self.given[part.array]
+        walks = (self.extents[i.name] if isinstance(i, Dim) else 1 if i == Number(0) else 0 for i in part.at)
+        if part.outside is not None or tuple(walks) != given.shape:
             return Stopped(f"{part} is read at other places than it is stored")
         read = [i.name for i in part.at if isinstance(i, Dim)]
         walked = [dim for dim, extent in self.extents.items() if extent > 1]
         read = [dim for dim in read if self.extents[dim] > 1]
         if self.model.root(name) == self.product:
             return Sum() if read == walked else Stopped(f"{part} is read at other places than it is stored")
-        if self.dtypes[part.array] != "f32":
-            return Stopped(f"{part.array} is {self.dtypes[part.array]}")
+        if given.dtype != "f32":
+            return Stopped(f"{part.array} is {given.dtype}")
         axes = self.axes_of(read, walked)
         if axes is None:
             return Stopped(f"{part} lies along other axes than the product")

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from graph.model.language import Model, Step
+from graph.model.node import Shape
 from tiling.operators import in_layout
 from tiling.problem import Problem
 from tiling.program.infer import Array, Sized, sized
@@ -53,9 +54,12 @@ def _is_free(step: Step) -> bool:
 def _images(model: Model) -> frozenset[str]:
     """The arrays that may lie either way: nothing but steps of this model read them, each in their own shape."""
     written = {model.root(name) for step in model.steps for name in step.outputs}
-    found = {name for name in written if len(model.arrays[name].shape) == _AXES and not _is_same(model.arrays[name])}
+    found = {name for name in written if _is_image(model.arrays[name].shape)}
     found -= {model.root(name) for name in model.outputs}
     for step in model.steps:
+        # A map that sees a convolution's output in another shape may be part of that convolution.
+        if isinstance(step.work, Problem):
+            found -= {name for name in step.outputs if model.arrays[name].shape != step.work.output.shape}
         # A matrix product reads and writes numbers in their order, as a branch, a loop and a copy do.
         if not (isinstance(step.work, Sized) or _is_free(step)):
             found -= {model.root(name) for name in (*step.inputs, *step.outputs)}
@@ -66,22 +70,27 @@ def _images(model: Model) -> frozenset[str]:
     return frozenset(found)
 
 
-def _is_same(array: Array) -> bool:
-    """Whether both layouts are the same memory."""
-    _, channels, height, width = array.shape
-    return channels == 1 or height * width == 1
+def _is_image(shape: Shape) -> bool:
+    """Whether it is the shape of an image of which both layouts are not the same memory."""
+    return len(shape) == _AXES and shape[1] > 1 and shape[2] * shape[3] > 1
 
 
-def _other_order(step: Step) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...]]]:
-    """The inputs of a convolution whose axes have another order with channels last, that order, and their shape."""
-    assert isinstance(step.work, Problem)
-    yield 0, _TO_LAST, step.work.broadcast.shape
-    after = in_layout(step.work, "nhwc")
-    axes, later = (work.epilogue.arrays if work.epilogue else () for work in (step.work, after))
+def _other_order(step: Step) -> Iterator[tuple[int, Shape, Shape, Shape]]:
+    """The inputs of a convolution whose axes have another order with channels last.
+
+    Of each its place, that order, its shape, and its shape as an image.
+    """
+    work = step.work
+    assert isinstance(work, Problem)
+    yield 0, _TO_LAST, work.broadcast.shape, work.broadcast.shape
+    after = in_layout(work, "nhwc")
+    axes, later = (each.epilogue.arrays if each.epilogue else () for each in (work, after))
     for place, (old, new) in enumerate(zip(axes, later)):
         order = tuple(old.axes.index(axis) for axis in new.axes)
         if order != tuple(range(len(order))):
-            yield place + 2, order, step.work.epilogue_arrays[place].shape
+            walked = zip(work.output_axes, work.output.shape)
+            image = tuple(extent if axis in old.axes else 1 for axis, extent in walked)
+            yield place + 2, order, work.epilogue_arrays[place].shape, image
 
 
 def _channels_last(model: Model, images: frozenset[str], seconds: Callable[[Problem], float]) -> frozenset[int]:
@@ -91,7 +100,8 @@ def _channels_last(model: Model, images: frozenset[str], seconds: Callable[[Prob
     for number, step in enumerate(model.steps):
         windows = 0.0
         if isinstance(step.work, Sized):
-            reads = [place for place, name in enumerate(step.inputs) if _is_image(model, name)]
+            shapes = [model.arrays[name].shape for name in step.inputs]
+            reads = [(place, shape) for place, shape in enumerate(shapes) if _is_image(shape)]
             if not any(model.root(name) in images for name in step.outputs):
                 continue  # it reads whatever there is, and what it writes lies the same either way
             windows = _windows(step.work) / ONE_BY_ONE
@@ -101,27 +111,22 @@ def _channels_last(model: Model, images: frozenset[str], seconds: Callable[[Prob
             after = in_layout(step.work, "nhwc")
             cut.costs(number, first=seconds(step.work), last=seconds(after))
             (output,) = step.outputs
-            if model.root(output) not in images and _is_image(model, output):
+            if model.root(output) not in images and _is_image(step.work.output.shape):
                 cut.costs(number, last=_moving(model, output))
-            reads = [place for place, *_ in _other_order(step)]
+            reads = [(place, image) for place, *_, image in _other_order(step)]
         else:
             continue
-        for place in reads:
+        for place, image in reads:
             name = step.inputs[place]
             if model.root(name) in model.constants:
                 continue  # it is laid out ahead
-            if model.root(name) in images:
-                cut.differs(number, writers[model.root(name)], max(windows, _moving(model, name)))
-            elif _is_image(model, name):
-                cut.costs(number, last=max(windows, _moving(model, name)))
-            elif not _lies_the_same(model, name):
+            if model.arrays[name].shape != image:
                 cut.costs(number, last=_NEVER * _UNIT)
+            elif model.root(name) in images:
+                cut.differs(number, writers[model.root(name)], max(windows, _moving(model, name)))
+            elif _is_image(image):
+                cut.costs(number, last=max(windows, _moving(model, name)))
     return cut.last()
-
-
-def _is_image(model: Model, name: str) -> bool:
-    """Whether an array is an image whose layouts differ. A view of another shape may be one where its root is none."""
-    return len(model.arrays[name].shape) == _AXES and not _is_same(model.arrays[name])
 
 
 def _windows(program: Sized) -> int:
@@ -132,10 +137,6 @@ def _windows(program: Sized) -> int:
         images = (access for access in statement.accesses if len(access.at) == _AXES)
         found += sum(points for access in images if not isinstance(access.at[-1], (Dim, Number)))
     return found
-
-
-def _lies_the_same(model: Model, name: str) -> bool:
-    return len(model.arrays[name].shape) == _AXES and _is_same(model.arrays[name])
 
 
 def _moving(model: Model, name: str) -> float:
@@ -219,18 +220,18 @@ class _Rewriting:
         """A convolution with channels last, between conversions where its neighbours have them first."""
         assert isinstance(step.work, Problem)
         inputs = list(step.inputs)
-        for place, order, shape in _other_order(step):
+        for place, order, shape, _ in _other_order(step):
             inputs[place] = self.read(inputs[place], True) or self.known(inputs[place], shape, order)
         (output,) = step.outputs
         root, work = self.model.root(output), in_layout(step.work, "nhwc")
         if root in self.images:
             self.lay(root)
             self.steps.append(replace(step, work=work, inputs=tuple(inputs)))
-        elif not _is_image(self.model, output):
+        elif not _is_image(step.work.output.shape):
             self.steps.append(replace(step, work=work, inputs=tuple(inputs)))
         else:
             made = _named(root, True)
-            self.arrays[made] = _ordered(self.model.arrays[root], made, _TO_LAST)
+            self.arrays[made] = Array(made, self.model.arrays[root].dtype, work.output.shape)
             self.steps.append(replace(step, work=work, inputs=tuple(inputs), outputs=(made,)))
             self.convert(made, root, _TO_FIRST)
 
@@ -244,15 +245,16 @@ class _Rewriting:
         root = self.model.root(name)
         if root in self.constants:
             return "" if last else name
-        if _lies_the_same(self.model, name) or last == self.laid.get(root, False):
+        if not _is_image(self.model.arrays[name].shape) or last == self.laid.get(root, False):
             return name
         source = root if root in self.images else name
         made, order = _named(source, last), _TO_LAST if last else _TO_FIRST
         if made not in self.arrays:
+            self.arrays[made] = _ordered(self.arrays[source], made, order)
             self.convert(source, made, order)
         return made
 
-    def known(self, name: str, shape: tuple[int, ...], order: tuple[int, ...]) -> str:
+    def known(self, name: str, shape: Shape, order: Shape) -> str:
         """A constant of this shape with its axes in this order: it is laid out now."""
         root = self.model.root(name)
         made = _named(root, True)
@@ -260,9 +262,8 @@ class _Rewriting:
         self.constants[made], self.arrays[made] = numbers, Array(made, self.arrays[root].dtype, numbers.shape)
         return made
 
-    def convert(self, source: str, target: str, order: tuple[int, ...]) -> None:
+    def convert(self, source: str, target: str, order: Shape) -> None:
         """A step that lays an array out anew."""
-        self.arrays[target] = _ordered(self.arrays[source], target, order)
         self.steps.append(Step("layout", _conversion(self.arrays[source], order), (source,), (target,)))
 
 
@@ -271,11 +272,11 @@ def _named(root: str, last: bool) -> str:
     return f"\0{root}.channels_{'last' if last else 'first'}"
 
 
-def _ordered(array: Array, name: str, order: tuple[int, ...]) -> Array:
+def _ordered(array: Array, name: str, order: Shape) -> Array:
     return Array(name, array.dtype, tuple(array.shape[axis] for axis in order))
 
 
-def _conversion(array: Array, order: tuple[int, ...]) -> Sized:
+def _conversion(array: Array, order: Shape) -> Sized:
     """The program that lays an array out anew."""
     dims = "nchw" if order == _TO_LAST else "nhwc"
     there = ",".join(dims[axis] for axis in order)

@@ -12,11 +12,12 @@ from typing import Protocol
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from graph.model.language import Branch, Copy, Loop, ModelError, Slice, Step
 from graph.model.node import Shape, Unsupported
 from graph.model.regions import needed, region
+from graph.onnx.standard import weight
 from tiling.program.infer import Array
 
 # Turns that are written out at most: each has kernels' calls of its own in the text.
@@ -341,7 +342,7 @@ def _inlined(reading: Reading, graph: onnx.GraphProto, scope: str, name: str, gi
     names = {each: f"{scope}{each}" for each in _own(graph)} | dict(given)
     for tensor in graph.initializer:
         if tensor.name not in given:
-            reading.know(names[tensor.name], numpy_helper.to_array(tensor))
+            reading.know(names[tensor.name], weight(tensor))
     for number, node in enumerate(graph.node):
         reading.node(renamed(node, names), f"{name}.{node.name or number}")
     found = [names.get(value.name, value.name) for value in graph.output]

@@ -17,7 +17,7 @@ from operator import index
 import numpy as np
 import onnx
 import onnx.inliner
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from graph.model.dtypes import DTYPES, OF_NUMPY, is_computed, stored
 from graph.model.language import Model, ModelError, Slice, Step
@@ -25,7 +25,7 @@ from graph.model.node import Made, Node, Product, Text, Unsupported, View
 from graph.model.regions import needed
 from graph.onnx.control import control, renamed
 from graph.onnx.recurrent import recurrent
-from graph.onnx.standard import defaults, definition, evaluated, is_random, unchanged, unread, with_attributes
+from graph.onnx.standard import defaults, definition, evaluated, is_random, unchanged, unread, weight, with_attributes
 from graph.operators import MOVING, OPERATORS
 from tiling.problem import ProblemError
 from tiling.program.dtypes import INTEGERS
@@ -33,7 +33,6 @@ from tiling.program.infer import Array, sized
 from tiling.program.language import Program
 from tiling.program.read import read as read_program
 
-_NAME = onnx.TensorProto.DataType.Name
 _NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
 OLDEST = 7  # the first set of operators whose inputs broadcast as NumPy's do
 
@@ -62,6 +61,9 @@ def read(
     dims: the extent of each, or by the name of an input its whole shape, for dims without names. known: the
     numbers of inputs that are the same at every call. They are no inputs of the compiled model.
     """
+    for what, named in (("dims", dims), ("known", known)):
+        if named is not None and not isinstance(named, Mapping):
+            raise ModelError(f"{what} must be a dict by name, not a {type(named).__name__}")
     if proto.functions:
         proto = onnx.inliner.inline_local_functions(proto)
     versions = _versions(proto)
@@ -76,7 +78,11 @@ def read(
     for name, numbers in (known or {}).items():
         if name not in declared:
             raise ModelError(f"the model has no input {name!r}")
-        array = reading.declared(declared[name], np.shape(numbers))
+        try:
+            numbers = np.asarray(numbers)
+        except ValueError as error:
+            raise ModelError(f"known: {name} is no array: {error}") from None
+        array = reading.declared(declared[name], numbers.shape)
         reading.know(name, numbers)
         given = reading.arrays[name]
         if given.shape != array.shape or given.dtype != array.dtype:
@@ -121,7 +127,7 @@ class _Reading:
         for tensor in graph.initializer:
             if tensor.name in self.constants:
                 continue  # the caller knows other numbers
-            self.know(tensor.name, numpy_helper.to_array(tensor))
+            self.know(tensor.name, weight(tensor))
         inputs = tuple(value.name for value in graph.input if value.name not in self.constants)
         used = {dim.dim_param for v in graph.input for dim in v.type.tensor_type.shape.dim if dim.dim_param}
         for dim in self.dims:
@@ -136,6 +142,11 @@ class _Reading:
                 if 0 in array.shape:
                     self.empty(array.name, array.dtype, array.shape)
         for number, node in enumerate(graph.node):
+            for output in filter(None, node.output):
+                if output in self.arrays:
+                    raise ModelError(
+                        f"node {node.name or number} ({node.op_type}) gives {output}, which is there already"
+                    )
             self.node(node, node.name or f"{number}")
         outputs = tuple(value.name for value in graph.output)
         for name in outputs:
@@ -159,7 +170,9 @@ class _Reading:
             )
         tensor = type_.tensor_type
         if tensor.elem_type not in DTYPES:
-            raise ModelError(f"input {value.name} is made of {_NAME(tensor.elem_type)}, which is not supported")
+            kinds = {number: name for name, number in onnx.TensorProto.DataType.items()}
+            kind = kinds.get(tensor.elem_type, f"dtype {tensor.elem_type}")
+            raise ModelError(f"input {value.name} is made of {kind}, which is not supported")
         if not tensor.HasField("shape") and given:
             return Array(value.name, DTYPES[tensor.elem_type], given)
         if not tensor.HasField("shape"):

@@ -7,16 +7,27 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from graph.model.dtypes import DTYPES
+from graph.model.language import ModelError
 from graph.model.node import Unsupported
 from tiling.program.infer import Array
 
 _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial")
 # Inputs of which only shape and dtype count: which, from the first one on.
 _UNREAD = {"Shape": 0, "Size": 0, "EyeLike": 0, "OptionalHasElement": 0, "CastLike": 1}
+
+
+def weight(tensor: onnx.TensorProto) -> np.ndarray:
+    """The numbers of a tensor of a model. Raises ModelError where they are cut short, or lie in a file."""
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        raise ModelError(f"{tensor.name}: its numbers lie in a file that is not loaded: give the path of the model")
+    try:
+        return numpy_helper.to_array(tensor)
+    except Exception as error:  # whatever onnx raises, the numbers cannot be had
+        raise ModelError(f"{tensor.name}: its numbers cannot be read: {' '.join(str(error).split())}") from None
 
 
 def is_random(proto: onnx.NodeProto) -> bool:

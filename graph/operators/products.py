@@ -126,7 +126,7 @@ def _gemm(node: Node) -> Made:
     if k != (b[1] if turned else b[0]):
         raise node.refuse(f"a has {k} columns, and b {b[1] if turned else b[0]} rows")
     c = node.shape(2) if node.has(2) else None
-    per_column = c is not None and prod(c) == n and c[-1] == n
+    per_column = c is not None and c[-1:] == (n,) and prod(c) == n
     if node.dtype() == "f32" and (c is None or per_column):
         problem = matmul(m=m, n=n, k=k, transpose_a=across, transpose_b=turned)
         y = "y" if alpha == 1 else f"{alpha!r} * y"

@@ -15,13 +15,15 @@ from math import ceil
 
 from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import OPERATOR_DIMS, Microkernel
+from tiling.arrays.footprint import footprint
 from tiling.dtypes import DTYPE_BYTES
-from tiling.footprint import footprint
 from tiling.operators import conv2d
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import dot_group_of, in_dot_groups, is_narrow
 from tiling.rewrite.grouped import grouped2d
-from tiling.scheme import MATRIX_ROW_BYTES, DotGroup, Scheme, Stage, Tile, Unroll, Vector
+from tiling.scheme.rules import MATRIX_ROW_BYTES
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import DotGroup, Stage, Tile, Unroll, Vector
 
 # Changes whenever emitted tiles, or their benchmark, change so much that old scores no longer describe them.
 EMITTER_VERSION = 4

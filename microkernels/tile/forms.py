@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.problem import Problem
 
 
@@ -81,7 +81,7 @@ class Isa:
     any_cpu: the attribute of a function that is compiled without those flags. supported: the C condition that the CPU
         has them.
     embedded_broadcast: an FMA can broadcast a scalar from memory by itself, so a broadcast needs no register.
-    multiplies: what `fma` computes, a function of `tiling.loops.functions`.
+    multiplies: what `fma` computes, a function of `tiling.loops.meaning.functions`.
     scale: `p` times 2 to the whole number `n`, and 0 where `v` is below `least`; empty where no instruction does so.
     constant: broadcasts the number `s`. larger, smaller: give b where a or b is no number.
     shuffle: takes the lanes `places` of a and b, by a macro that `microkernels.tile.lanes` defines. The lanes of b

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from microkernels.tile.isa import isa_named
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.problem import Problem
 
 # The dims of each operator in the order a name lists them: rows, the vectorised dim, reductions.

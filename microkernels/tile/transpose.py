@@ -23,9 +23,9 @@ from itertools import groupby, product
 
 from microkernels.tile.forms import Isa
 from microkernels.tile.lanes import shuffle_definition
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.problem import Problem
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 # The content of a lane: (row, point of k), or None where it is empty.
 _Lane = tuple[int, int] | None

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
 
-from tiling.access import access_of
-from tiling.footprint import axis_points, footprint
+from tiling.arrays.access import access_of
+from tiling.arrays.footprint import axis_points, footprint
 from tiling.machine import CacheLevel, Machine
 from tiling.problem import Problem
 from tiling.tensor import Tensor

@@ -8,12 +8,13 @@ from math import prod
 from search.cost.costs import COSTS
 from search.cost.predict import Prediction, prefetched
 from search.cost.volume import tasks
-from tiling.access import access_of
-from tiling.flat_pixels import PIXELS
+from tiling.arrays.access import access_of
+from tiling.arrays.flat_pixels import PIXELS
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import copies, scheme_in_dot_groups, strip_of
-from tiling.scheme import Lambda, Rest, Scheme, Stage, Tile
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Lambda, Rest, Stage, Tile
 
 
 def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Prediction:
@@ -38,8 +39,8 @@ def _of_strips(scheme: Scheme, machine: Machine, threads: int) -> float:
     """Seconds to copy x strip by strip.
 
     x is read from the innermost cache that holds it twice, mostly while tiles compute if they prefetch it
-    (`tiling.loops.prefetch`). Each strip is written where the strip before it was. Neighbouring strips overlap by the
-    reach of a window. Loops around a strip over anything but images and pixels repeat all strips.
+    (`tiling.loops.lowering.prefetch`). Each strip is written where the strip before it was. Neighbouring strips overlap
+    by the reach of a window. Loops around a strip over anything but images and pixels repeat all strips.
     """
     dots, place = scheme_in_dot_groups(scheme), scheme.specifiers.index(Stage(scheme.problem.broadcast.name))
     around = [s for s in scheme.specifiers[:place] if isinstance(s, (Rest, Tile, Lambda))]

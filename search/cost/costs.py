@@ -33,9 +33,9 @@ class Costs:
     # The same share between matrix instructions, each of whose loads waits for 16 lines. Fitted to 728 schemes of 19
     # layers in bf16 and int8 on Sapphire Rapids.
     in_tiles: float = 0.25
-    # The same share of data that comes from beyond L2 without a prefetch (`tiling.loops.prefetch`). On Sapphire Rapids
-    # that is 3.5 to 4 cycles a line of x, 2 to 9 a line of weights and 4 a line of y (952 schemes of 24 layers in f32,
-    # least squares).
+    # The same share of data that comes from beyond L2 without a prefetch (`tiling.loops.lowering.prefetch`).
+    # On Sapphire Rapids that is 3.5 to 4 cycles a line of x, 2 to 9 a line of weights and 4 a line of y (952 schemes of
+    # 24 layers in f32, least squares).
     not_prefetched: float = 0.5
     # One shuffle of two vectors, where tiles are transposed as they are stored. A shuffle takes 1 cycle on Intel's
     # cores with AVX-512 and 1/2 on Zen (uops.info). The arithmetic of neighbouring tiles hides about half.

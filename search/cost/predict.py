@@ -17,13 +17,14 @@ from microkernels.tile.microkernel import Microkernel, microkernel_of
 from microkernels.tile.transpose import blocks, transposition, whole_stores
 from search.cost.costs import COSTS, Costs
 from search.cost.volume import Traffic, Volumes, streams, tasks
-from tiling.access import access_of
-from tiling.loops.nest import lower, tiles
-from tiling.loops.prefetch import next_outputs, next_panel, outputs, pieces
+from tiling.arrays.access import access_of
+from tiling.loops.lowering.nest import lower, tiles
+from tiling.loops.lowering.prefetch import next_outputs, next_panel, outputs, pieces
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.rewrite.pointwise import visits_of_panel
-from tiling.scheme import Lambda, Rest, Scheme, Stage, Tile
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Lambda, Rest, Stage, Tile
 
 # The model, with the constants of `search.cost.costs`:
 #

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from search.cost.cache_conflicts import CacheConflicts, Geometry, cache_conflicts, geometries
-from tiling.access import access_of
-from tiling.loops.nest import Loop, Node, Register, Staged, lower
+from tiling.arrays.access import access_of
+from tiling.loops.lowering.nest import Loop, Node, Register, Staged, lower
 from tiling.machine import Machine
 from tiling.problem import Problem
-from tiling.scheme import Scheme, Tile
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Tile
 
 # What becomes of a tensor's tile, seen from outside a piece of the nest:
 #

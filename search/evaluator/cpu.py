@@ -36,7 +36,8 @@ from tiling.loops.listing import listing
 from tiling.machine import Machine, Timing
 from tiling.problem import Problem, ProblemError
 from tiling.rewrite.winograd import Winograd
-from tiling.scheme import Scheme, Tile
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Tile
 from tiling.text.shapes import canonical
 
 MOST_THREADS = 1024  # a larger number is a typing error, and OpenMP may end the process over it

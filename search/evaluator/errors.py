@@ -12,7 +12,7 @@ from search.evaluator.protocol import TargetError
 from search.tuner.tune import TuningError
 from tiling.arguments import ArgumentError
 from tiling.problem import ProblemError
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 
 # A command line ends with exit code 1 and the error's own sentence.
 FAILURES = (

@@ -25,7 +25,8 @@ from search.tuner.target import Target
 from search.tuner.tune import AnyScheme
 from tiling.machine import CacheLevel, Machine
 from tiling.problem import Problem, ProblemError
-from tiling.scheme import Scheme, SchemeError
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
 DEFAULT_DEVICE = "H200"  # where no GPU is here

@@ -23,7 +23,7 @@ from search.evaluator.gpu_check import Placed, exact_case, placed, real_case
 from search.evaluator.protocol import direct
 from search.tuner.dtypes import on_gpu
 from tiling.problem import Problem
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import problem_of
 

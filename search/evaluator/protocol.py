@@ -14,7 +14,8 @@ from search.tuner.tune import AnyScheme
 from tiling.machine import Machine, Timing
 from tiling.problem import Problem
 from tiling.rewrite.winograd import Winograd
-from tiling.scheme import Scheme, SchemeError
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import SchemeError
 
 # Seconds of a candidate's whole visit to a worker: compile, reference, check, samples. The largest layer takes about 3
 # s.

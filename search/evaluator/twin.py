@@ -19,7 +19,7 @@ from search.tuner.tune import AnyScheme
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.problem import Problem, ProblemError
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 # Multiply-adds. The twin takes seconds for so many in a cubic product, and two minutes where a tile is nearly all edge.
 MOST_ON_TWIN = 1 << 27

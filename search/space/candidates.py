@@ -20,14 +20,15 @@ from search.space.layouts import layouts
 from search.space.space import Candidate
 from search.space.strips import with_strips
 from search.space.winograd import WinogradCandidate
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.machine import Machine
 from tiling.problem import Problem, ProblemError
 from tiling.rewrite.dot_groups import in_dot_groups, matrix_dot_group, scheme_from_dot_groups, scheme_in_dot_groups
 from tiling.rewrite.grouped import beside_each_other
 from tiling.rewrite.pointwise import along_pixels
 from tiling.rewrite.winograd import Winograd, unsupported_reason
-from tiling.scheme import DotGroup, Scheme
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import DotGroup
 from tiling.text.notation import parse
 
 # How many of the best candidates are also tried with x in strips.

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from search.cost.cache_conflicts import whole
 from search.cost.predict import Prediction
 from search.space.space import Candidate
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.machine import Machine
 from tiling.rewrite.dot_groups import copies, dot_group_of, numbers_per_lane, padded_window, points_of, strip_of
 from tiling.rewrite.strips import copies_flat_pixels
-from tiling.scheme import Stage, Tile
+from tiling.scheme.specifiers import Stage, Tile
 
 RUNNERS_UP = 4
 

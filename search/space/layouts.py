@@ -1,16 +1,16 @@
 """The ways in which tiles of dot groups may read x, each as a problem that the search looks at.
 
 Tiles read the rows of an image as they lie. Tiles of matrix instructions may also read flattened pixels
-(`tiling.flat_pixels`).
+(`tiling.arrays.flat_pixels`).
 """
 
 from __future__ import annotations
 
-from tiling.access import access_of
-from tiling.flat_pixels import FOUR_TILES, flat_pixels_of, unsupported_reason
+from tiling.arrays.access import access_of
+from tiling.arrays.flat_pixels import FOUR_TILES, flat_pixels_of, unsupported_reason
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import in_dot_groups, numbers_per_lane
-from tiling.scheme import DotGroup
+from tiling.scheme.specifiers import DotGroup
 
 _ROWS = 16  # rows of a tile register
 

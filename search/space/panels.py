@@ -1,4 +1,4 @@
-"""Where a scheme may place S(x), so that register tiles share a packed panel of pixels (`cpu.passes.stage_panels`).
+"""Where a scheme may place S(x), so that tiles share a packed panel of pixels (`cpu.passes.memory.stage_panels`).
 
 A panel pays where tiles of several rows read the same pixels, so S(x) stands before a run of loops over rows. A cache
 must hold the panel.
@@ -6,9 +6,10 @@ must hold the panel.
 
 from __future__ import annotations
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.rewrite.pointwise import LARGEST_PANEL, is_row_loop, panel_elements
-from tiling.scheme import Scheme, Stage
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Stage
 
 
 def with_panels(scheme: Scheme, largest: float) -> tuple[Scheme, ...]:

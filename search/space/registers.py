@@ -19,10 +19,10 @@ from microkernels.tile.matrix import registers_of, runs_of
 from microkernels.tile.space import most_rows
 from search.cost.cache_conflicts import cache_conflicts, geometries
 from search.cost.predict import Predictor
-from tiling.access import access_of
-from tiling.compose import Composition, compositions
-from tiling.footprint import footprint
+from tiling.arrays.access import access_of
+from tiling.arrays.footprint import footprint
 from tiling.problem import Problem
+from tiling.scheme.compose import Composition, compositions
 
 # Reduction points worth unrolling into one step. A longer body outgrows the caches of decoded instructions: a step of
 # 28 accumulators × 24 points is 672 FMAs of about 8 bytes.

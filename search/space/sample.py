@@ -17,10 +17,11 @@ from microkernels.tile.space import most_rows
 from search.space.panels import with_panels
 from search.space.registers import MOST_STEPS, MOST_VECTORS, RegisterTile, looped_covers, unrollings
 from search.space.space import canonical, register_body, trusted
-from tiling.compose import Composition, compositions, divisors
 from tiling.machine import Machine
 from tiling.problem import Problem
-from tiling.scheme import Lambda, Scheme, Specifier, Stage, Tile
+from tiling.scheme.compose import Composition, compositions, divisors
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Lambda, Specifier, Stage, Tile
 
 # Draws per wanted scheme, before the problem counts as having no more schemes.
 PATIENCE = 20

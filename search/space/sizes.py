@@ -12,10 +12,10 @@ from itertools import pairwise, product
 import numpy as np
 
 from search.cost.cache_conflicts import geometry
-from tiling.access import access_of
-from tiling.compose import divisors
+from tiling.arrays.access import access_of
 from tiling.machine import Machine
 from tiling.problem import Problem
+from tiling.scheme.compose import divisors
 from tiling.tensor import Tensor
 
 # With the loop orders fixed, the bytes into a cache are products of extents (MOpt), smooth in the logarithms of the

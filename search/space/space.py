@@ -18,12 +18,13 @@ from search.space.panels import with_panels
 from search.space.permutations import orders
 from search.space.registers import RegisterTile, register_tiles
 from search.space.sizes import Block, Sizer
-from tiling.access import access_of
-from tiling.compose import divisors
-from tiling.footprint import footprint
+from tiling.arrays.access import access_of
+from tiling.arrays.footprint import footprint
 from tiling.machine import Machine
 from tiling.problem import Problem
-from tiling.scheme import Lambda, Scheme, Specifier, Stage, Tile, Unroll, Vector
+from tiling.scheme.compose import divisors
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Lambda, Specifier, Stage, Tile, Unroll, Vector
 
 # TILES register tiles are looked at, the first THOROUGH of them with all loop orders. The others get only the FEW
 # orders that did best there.

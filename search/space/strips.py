@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tiling.access import access_of
-from tiling.compose import divisors
-from tiling.flat_pixels import PIXELS
+from tiling.arrays.access import access_of
+from tiling.arrays.flat_pixels import PIXELS
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.strips import copies_flat_pixels, unsupported_reason
-from tiling.scheme import Scheme, SchemeError, Specifier, Stage, Tile
+from tiling.scheme.compose import divisors
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import SchemeError, Specifier, Stage, Tile
 
 
 def with_strips(scheme: Scheme, largest: float) -> tuple[Scheme, ...]:

@@ -26,8 +26,8 @@ from tiling.rewrite.winograd import Matrix, Winograd, product_problem, tile_grid
 TRIED = (2, 4)
 # How many blocks are looked at for each tile size, and how many schemes for the products of each block.
 BLOCKS, SCHEMES = 4, 3
-# The share of the terms of a transform's matrix that remains once sums are shared (`cpu.passes.share_sums`): 12 of 22,
-# 10 of 18.
+# The share of the terms of a transform's matrix that remains once sums are shared
+# (`cpu.passes.vectors.share_sums`): 12 of 22, 10 of 18.
 SHARED = 0.6
 # The fewest rows of a product: fewer do not fill the registers beside two vectors of weights.
 LEAST_TILES = 8

@@ -12,7 +12,7 @@ from statistics import median
 
 from tiling.machine import Timing
 from tiling.rewrite.winograd import Winograd
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 AnyScheme = Scheme | Winograd
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import bench.__main__ as command
+import bench.command as command
 import bench.studies.latency as latency
 import bench.studies.model as model
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import bench.__main__ as command
+import bench.command as command
 import bench.run.gpu_contest as contests
 import bench.run.layers as layers
-from bench.peers.peer import Peer, Prepared
+from bench.peers.interface.peer import Peer, Prepared
 from bench.report.formats import from_json_lines
 from bench.report.markdown import page, readme_table
 from bench.report.results import MODEL, OURS

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from bench.peers import PEERS
-from bench.peers.convolution import convolution
-from bench.peers.cublas import CuBlas
-from bench.peers.cudnn import FUSED, UNFUSED, CuDnn
-from bench.peers.torch_cuda import event_seconds, prepared, settle
-from bench.peers.triton import TILINGS, Triton
+from bench.peers.gpu.cublas import CuBlas
+from bench.peers.gpu.cudnn import FUSED, UNFUSED, CuDnn
+from bench.peers.gpu.torch_cuda import event_seconds, prepared, settle
+from bench.peers.gpu.triton import TILINGS, Triton
+from bench.peers.interface.convolution import convolution
 from cpu.reference.oracle import reference
 from gpu.model.devices import DEVICES
 from gpu.runtime.driver import no_gpu
@@ -160,7 +160,7 @@ def test_the_faster_of_the_fused_and_the_unfused_call_counts(faster, fused_on_a_
         seconds = 1e-3 if faster in layout else 2e-3
         return replace(prepared(operator, layout, device, axes), kernel_seconds=lambda count: [seconds] * count)
 
-    monkeypatch.setattr("bench.peers.cudnn.prepared", timed)
+    monkeypatch.setattr("bench.peers.gpu.cudnn.prepared", timed)
     problem = fused(conv2d(**CONVOLUTIONS["same"], dtype="f16"), "relu(y + b)")
     ready = CuDnn(device="cpu").prepare(problem, *signs(problem)[:2], 1, *signs(problem)[2:])
     assert ready.layout == f"NHWC, weights channels last, {faster}"
@@ -239,8 +239,8 @@ def compile_triton() -> None:
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    from bench.peers.triton import config
-    from bench.peers.triton_product import product
+    from bench.peers.gpu.triton import config
+    from bench.peers.gpu.triton_product import product
 
     steps = {f"{matrix}_{step}": "i32" for matrix in "abc" for step in ("batch", "row", "column")}
     for device, dtype, instruction in TRITON_TARGETS:
@@ -345,15 +345,15 @@ def test_the_driver_is_asked_for_a_gpu(driver, said, monkeypatch):
 
 @pytest.mark.parametrize("name", GPU_PEERS)
 def test_what_is_missing_is_named_beside_the_gpu(name, monkeypatch):
-    monkeypatch.setattr("bench.peers.torch_cuda.no_gpu", lambda: "no NVIDIA GPU here")
-    monkeypatch.setattr("bench.peers.torch_cuda.installed", lambda package: "2.13.0+cpu")
-    monkeypatch.setattr("bench.peers.peer.find_spec", lambda module: module)
+    monkeypatch.setattr("bench.peers.gpu.torch_cuda.no_gpu", lambda: "no NVIDIA GPU here")
+    monkeypatch.setattr("bench.peers.gpu.torch_cuda.installed", lambda package: "2.13.0+cpu")
+    monkeypatch.setattr("bench.peers.interface.peer.find_spec", lambda module: module)
     built = "this PyTorch is built without CUDA: see https://pytorch.org/get-started"
     assert PEERS[name].missing() == f"{built}; no NVIDIA GPU here"
-    monkeypatch.setattr("bench.peers.torch_cuda.no_gpu", lambda: None)
-    monkeypatch.setattr("bench.peers.torch_cuda.installed", lambda package: "2.13.0")
+    monkeypatch.setattr("bench.peers.gpu.torch_cuda.no_gpu", lambda: None)
+    monkeypatch.setattr("bench.peers.gpu.torch_cuda.installed", lambda package: "2.13.0")
     assert PEERS[name].missing() is None
-    monkeypatch.setattr("bench.peers.peer.find_spec", lambda module: None)
+    monkeypatch.setattr("bench.peers.interface.peer.find_spec", lambda module: None)
     assert "pip install '.[peers]'" in PEERS[name].missing()
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.__main__ import main
+from bench.command import main
 from bench.studies import models, trained
 from bench.studies.models import Race, summary, table
 from tests.support.onnx_models import residual_network

@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.peers import PEERS, Peer, Prepared, tvm_library
-from bench.peers.convolution import convolution
-from bench.peers.tvm import Tvm
-from bench.peers.tvm_library import SearchFailed, found, search
-from bench.peers.verbose import parse
-from bench.peers.xtc import Xtc
+from bench.peers import PEERS, Peer, Prepared
+from bench.peers.compilers import tvm_library
+from bench.peers.compilers.tvm import Tvm
+from bench.peers.compilers.tvm_library import SearchFailed, found, search
+from bench.peers.compilers.xtc import Xtc
+from bench.peers.cpu.verbose import parse
+from bench.peers.interface.convolution import convolution
 from cpu.reference.oracle import integers, reference
 from cpu.runtime.cache import clear
 from cpu.runtime.numbers import from_bits, to_bits
@@ -63,7 +64,7 @@ SEARCHED = {
 @pytest.fixture
 def nothing_installed(monkeypatch):
     """No library of a peer can be found."""
-    monkeypatch.setattr("bench.peers.peer.find_spec", lambda module: None)
+    monkeypatch.setattr("bench.peers.interface.peer.find_spec", lambda module: None)
 
 
 class Echo(Peer):

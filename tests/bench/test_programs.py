@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bench.studies.programs as study
-from bench.peers.torch_programs import WORKLOADS, Workload
+from bench.peers.networks.torch_programs import WORKLOADS, Workload
 from cpu.runtime.worker import CandidateError
 from tiling.program.infer import sized
 from tiling.program.read import read

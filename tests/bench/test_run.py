@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-import bench.__main__ as command
+import bench.command as command
 import bench.report.render as render
 import bench.run.conditions as known
 import bench.run.suites as runs

@@ -17,7 +17,7 @@ from tests.support.cache_simulator import moved_bytes
 from tiling.machine import CacheLevel, Machine
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.pointwise import pointwise2d
-from tiling.scheme import Stage
+from tiling.scheme.specifiers import Stage
 from tiling.text.notation import parse
 
 SMALL = [

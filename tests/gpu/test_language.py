@@ -11,11 +11,11 @@ from gpu.codegen.reading import pipeline_of
 from gpu.model.space import schedules, scheme_of
 from microkernels.tile.isa import isa_named
 from tests.support.gpu_cases import product_scheme
-from tiling.loops.show import show
+from tiling.loops.lowering.show import show
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError
-from tiling.scheme import SchemeError
-from tiling.taskmap import repeat, spatial
+from tiling.scheme.specifiers import SchemeError
+from tiling.scheme.taskmap import repeat, spatial
 from tiling.text.notation import parse
 
 PRODUCT = matmul(m=100, n=72, k=200, dtype="f16")

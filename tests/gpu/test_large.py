@@ -14,7 +14,7 @@ from gpu.codegen.reading import pipeline_of
 from tests.support.gpu_cases import product_scheme, tma_scheme
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 
 BATCHED = fused(matmul(m=2048, n=2048, k=2048, batch=1100, dtype="f16", transpose_b=True), "relu(y + z)")
 ODD_ROWS = fused(matmul(m=2048, n=2047, k=2048, batch=1100, dtype="bf16", transpose_b=True), "y + z")  # by threads

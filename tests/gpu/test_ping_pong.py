@@ -13,7 +13,7 @@ from gpu.model.space import candidates
 from tests.support.gpu_cases import SYNCHRONISATION, check_on_twin, image, product, survives, tma_scheme
 from tests.support.gpu_compiling import check_compiles, needs_nvrtc
 from tiling.epilogue import fused
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
 H200 = DEVICES["H200"]

@@ -13,7 +13,7 @@ from tests.support.gpu_cases import check_on_twin, product_scheme
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
 A100, H200 = DEVICES["A100"], DEVICES["H200"]

@@ -25,7 +25,7 @@ from tests.support.gpu_cases import (
 from tests.support.gpu_compiling import check_compiles, needs_nvrtc
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
 H200, A100 = DEVICES["H200"], DEVICES["A100"]

@@ -34,7 +34,7 @@ from tests.support.gpu_cases import (
 from tests.support.gpu_compiling import check_compiles, fault, needs_nvrtc
 from tiling.epilogue import fused
 from tiling.operators import matmul
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
 

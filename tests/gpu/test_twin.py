@@ -17,7 +17,7 @@ from gpu.codegen.emit import emit
 from gpu.twin.launch import TwinError, run_on_twin
 from tests.support.gpu_cases import check_on_twin, expected, integers, product_scheme, survives
 from tiling.operators import conv2d, matmul
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="needs a C compiler")

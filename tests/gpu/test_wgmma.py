@@ -15,7 +15,7 @@ from gpu.model.space import candidates, limits
 from tests.support.gpu_cases import check_on_twin, survives, wgmma_scheme
 from tests.support.gpu_compiling import check_compiles, needs_nvrtc
 from tiling.operators import conv2d, matmul
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
 H200 = DEVICES["H200"]

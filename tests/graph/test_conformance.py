@@ -94,3 +94,26 @@ def test_a_journal_is_gone_on_with_and_a_page_counts_it(tmp_path, capsys):
 def test_reasons_are_the_same_for_nodes_of_any_name():
     assert reason("node conv7 (Conv): x has 3 channels") == reason("node a (Conv): x has 3 channels")
     assert reason("input a is a sequence: no") == reason("input b is a sequence: no")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["no_such_test"], 2, "has no_such_test in its name"),
+        (["test_nonzero_example", "--page", "{folder}"], 1, "{folder}: Is a directory"),
+        (["test_nonzero_example", "--page", "{folder}/none/page.md"], 1, "page.md: No such file or directory"),
+        (["test_nonzero_example", "--journal", "{folder}"], 1, "{folder}: Is a directory"),
+        (["test_nonzero_example", "--journal", "{folder}/text"], 1, "text is no journal of outcomes"),
+    ],
+)
+def test_what_cannot_be_run_or_written_is_one_sentence(words, code, said, tmp_path, capsys):
+    (tmp_path / "text").write_text("{}\n")
+    assert main([word.format(folder=tmp_path) for word in words]) == code
+    printed = capsys.readouterr()
+    assert said.format(folder=tmp_path) in printed.err and printed.err.count("\n") == 1 and not printed.out
+
+
+def test_every_zeroth_test_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["--every", "0"])
+    assert "'0' is not a whole number of at least 1" in capsys.readouterr().err

@@ -123,3 +123,18 @@ def test_constants_that_the_reference_cannot_compute_are_computed_by_the_program
     given = model(nodes, {"x": [1, 3]}, ["y"], {"data": data, "index": index})
     x = whole(6, 1, 3)
     assert compile_model(given)(x)[0].tolist() == (x + np.take_along_axis(data, index, 1)).tolist()
+
+
+def test_the_first_column_of_an_array_is_no_array_of_an_epilogue():
+    """It begins where the array begins, and its elements are further apart than those of a bias."""
+    nodes = [
+        node("MatMul", ["x", "w"], ["p"], "product"),
+        node("Abs", ["p"], ["q"], "size"),  # two steps read the product: these become one, and so does the column
+        node("Mul", ["p", "q"], ["r"], "times"),
+        node("Gather", ["z", "first"], ["s"], "column", axis=1),
+        node("Add", ["r", "s"], ["y"], "sum"),
+    ]
+    given = model(nodes, {"x": [3, 5], "z": [4, 8]}, ["y"], {"w": whole(1, 5, 4), "first": np.array(0)})
+    feeds = {"x": whole(2, 3, 5), "z": whole(3, 4, 8)}
+    (y,), (wanted,) = compile_model(given)(feeds), ReferenceEvaluator(given).run(None, feeds)
+    assert y.tolist() == wanted.tolist()

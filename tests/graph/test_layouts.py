@@ -91,6 +91,28 @@ def test_an_image_that_is_seen_in_another_shape_is_laid_out_from_that_one(monkey
         assert y.tolist() == wanted.tolist()
 
 
+@pytest.mark.parametrize("seen", [(2, 6, 20), (2, 4, 6, 5), (12, 4, 5), (2, 24, 5, 1), (1, 2, 6, 20)], ids=str)
+def test_a_map_may_see_an_image_in_another_shape(monkeypatch, seen):
+    """It is part of the convolution, whose array then has that shape, and so has what is added."""
+    monkeypatch.setattr(build, "predicted_seconds", lambda threads: last_is_faster)
+    constants = {"w": whole(1, 6, 3, 3, 3), "v": whole(2, 5, 6, 1, 1), "shape": np.array(seen)}
+    constants["back"] = np.array([2, 6, 4, 5])
+    nodes = [
+        node("Conv", ["x", "w"], ["a"], "a"),
+        node("Reshape", ["a", "shape"], ["b"], "b"),
+        node("Add", ["b", "z"], ["c"], "c"),
+        node("Relu", ["c"], ["d"], "d"),
+        node("Reshape", ["d", "back"], ["e"], "e"),
+        node("Conv", ["e", "v"], ["y"], "y"),
+    ]
+    given = model(nodes, {"x": [2, 3, 6, 7], "z": list(seen)}, ["d", "y"], constants)
+    feeds = {"x": whole(3, 2, 3, 6, 7), "z": whole(4, *seen)}
+    for outputs in (["d", "y"], ["y"]):
+        kept = model(nodes, {"x": [2, 3, 6, 7], "z": list(seen)}, outputs, constants)
+        for y, wanted in zip(compile_model(kept)(feeds), ReferenceEvaluator(given).run(outputs, feeds), strict=True):
+            assert y.tolist() == wanted.tolist()
+
+
 def test_a_matrix_product_reads_and_writes_images_as_they_are(monkeypatch):
     monkeypatch.setattr(build, "predicted_seconds", lambda threads: last_is_faster)
     constants = {"w": whole(1, 8, 3, 1, 1), "m": whole(2, 5, 7), "v": whole(3, 4, 8, 3, 3)}

@@ -17,10 +17,11 @@ from cpu.runtime.library import load
 from microkernels.tile.instructions import Instructions, instructions_of
 from microkernels.tile.isa import isa_named
 from microkernels.tile.lanes import exchange_definitions, lanes_definition, own_definitions
-from tiling.loops.functions import fma
 from tiling.loops.index import LANE, ZERO, constant
-from tiling.loops.interpret import NUMPY, interpret
 from tiling.loops.language import Address, Buffer, Do, Immediate, Invoke, Kernel, Load, Mask, Number, Store
+from tiling.loops.meaning.functions import fma
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import NUMPY
 
 ROWS = [
     pytest.param("portable"),

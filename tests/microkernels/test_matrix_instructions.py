@@ -14,8 +14,9 @@ from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tests.cpu.codegen.conftest import row  # noqa: F401  the fixture of rows with tile registers
 from tests.support.matrix_cases import ISA
 from tiling.loops.index import ZERO
-from tiling.loops.interpret import NUMPY, interpret
 from tiling.loops.language import Address, Alloc, Buffer, Do, Invoke, Kernel, Shape, Tiles
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import NUMPY
 
 ROWS, WORDS, LANES, APART = 5, 3, 16, 7
 PROGRAM = """

@@ -9,7 +9,7 @@ from microkernels.tile.isa import AVX2, AVX512F, ISAS
 from microkernels.tile.microkernel import Microkernel, parse
 from microkernels.tile.space import INDEPENDENT_FMAS, most_rows, quick, space
 from tests.support.microkernel_cases import L1, SPACES, TILE
-from tiling.footprint import footprint
+from tiling.arrays.footprint import footprint
 from tiling.text import notation
 
 

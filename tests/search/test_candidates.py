@@ -17,10 +17,10 @@ from search.space.registers import RegisterTile, register_tiles
 from search.space.sample import random_schemes
 from search.space.space import Candidate, candidates, core_splits, in_order, plans, shortlist
 from tests.support.model_cases import CATALOG, DEPTHWISE, L1, LAYERS, MACHINE, check_scheme, layer
-from tiling.compose import Composition
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.grouped import grouped2d
-from tiling.scheme import Lambda, Tile
+from tiling.scheme.compose import Composition
+from tiling.scheme.specifiers import Lambda, Tile
 from tiling.text.notation import parse
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pydoc
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import search
+from tilewright_entry import LIBRARIES, OURS
 
 ROOT = Path(__file__).parents[2]
 # What README and docstrings say may be raised.
@@ -52,16 +54,64 @@ def run(folder, *arguments):
 def test_python_m_search_says_what_can_be_run(tmp_path):
     ended = run(tmp_path, "-m", "search")
     assert ended.returncode == 0 and not ended.stderr
-    assert "python -m search.conv" in ended.stdout and "generate_matmul" in ended.stdout
+    assert "python -m search.conv" in ended.stdout and "python -m search.program" in ended.stdout
+    assert "generate_matmul" in ended.stdout
 
 
-@pytest.mark.parametrize("name", ["tiling.py", "cpu.py", "microkernels.py"])
-def test_a_file_in_the_place_of_one_of_our_packages_is_named_in_one_sentence(name, tmp_path):
-    (tmp_path / name).write_text("made = 'by somebody else'\n")
-    ended = run(tmp_path, "-m", "search.conv", "--shape", "c=4,h=4,w=4,k=4,r=1,s=1")
+def commands() -> dict[str, str]:
+    """The module that each `python -m` of ours names, and what its file says. `python -m bench` names `bench`."""
+    files = {path: path.read_text(encoding="utf-8") for package in OURS for path in (ROOT / package).glob("*.py")}
+    started = {path.relative_to(ROOT): text for path, text in files.items() if '__name__ == "__main__"' in text}
+    return {".".join(path.with_suffix("").parts).removesuffix(".__main__"): text for path, text in started.items()}
+
+
+def test_all_commands_start_in_one_way():
+    assert {"search.conv", "graph.compile", "bench", "microkernels", "gpu.calibrate"} <= set(commands())
+    assert [name for name, text in commands().items() if "from tilewright_entry import run" not in text] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", commands())
+def test_files_of_the_current_folder_do_not_stand_in_for_packages(command, tmp_path):
+    for name in {*OURS, *LIBRARIES, "random", "secrets"} - {command.partition(".")[0]}:
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('by somebody else')\n")
+    ended = run(tmp_path, "-m", command, "--help")
+    assert ended.returncode == 0 and not ended.stderr and "python -m " in ended.stdout, ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", commands())
+def test_an_interruption_while_a_command_loads_is_one_sentence(command, tmp_path):
+    """Ctrl-C comes as the first library or room is imported."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name in ('numpy', 'argparse', 'cpu.runtime'):\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    ended = subprocess.run(
+        [sys.executable, "-m", command, "--help"], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert ended.returncode in (130, -signal.SIGINT)
+    assert ended.stderr == "interrupted before anything was done\n" and not ended.stdout
+
+
+def test_the_folder_stays_where_it_is_asked_for(tmp_path):
+    """For PYTHONPATH and for scripts. One sentence then says which file it is."""
+    (tmp_path / "tiling.py").write_text("made = 'by somebody else'\n")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-m", "search.conv", "--shape", "c=4,h=4,w=4,k=4,r=1,s=1"]
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert ended.returncode == 1 and ended.stdout == "" and ended.stderr.count("\n") == 1
-    package = name.removesuffix(".py")
-    assert f"{tmp_path / name} stands in the place of Tilewright's package '{package}'" in ended.stderr
+    assert f"{tmp_path / 'tiling.py'} stands in the place of the package 'tiling'" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["tiling.py", "cpu.py", "microkernels.py", "numpy.py"])
+def test_a_file_beside_a_script_that_stands_in_for_a_package_is_named(name, tmp_path):
+    (tmp_path / name).write_text("made = 'by somebody else'\n")
     ended = run(tmp_path, "-c", "from search import generate_conv")
     assert ended.returncode == 1 and f"ImportError: {tmp_path / name} stands in the place" in ended.stderr
 

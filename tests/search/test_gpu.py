@@ -41,7 +41,7 @@ from tests.support.gpu_compiling import needs_nvrtc
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import canonical
 
 CONV, PRODUCT = "c=8,h=9,w=9,k=16,r=3,s=3,pad=1", "m=40,n=24,k=56"

@@ -35,7 +35,7 @@ from tests.support.gpu_compiling import needs_nvrtc
 from tests.support.searching import tune
 from tiling.machine import Timing
 from tiling.operators import conv2d, matmul
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 
 SHAPE = "m=40,n=24,k=56"
 PROBLEM = matmul(m=40, n=24, k=56, dtype="f16")

@@ -11,7 +11,7 @@ from search.space.space import candidates
 from tests.support.model_cases import CATALOG, MACHINE
 from tiling.operators import conv2d
 from tiling.rewrite.pointwise import panel_elements, pointwise2d, visits_of_panel
-from tiling.scheme import Stage
+from tiling.scheme.specifiers import Stage
 from tiling.text.notation import parse
 
 PIXELS = pointwise2d(conv2d(c=512, h=34, w=34, k=256, r=1, s=1, layout="nchw"))

@@ -16,7 +16,7 @@ from search.cost.volume import Traffic
 from search.space.permutations import CLASSES, orders, parse_class
 from search.space.sizes import Block, Sizer
 from tests.support.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
-from tiling.footprint import footprint
+from tiling.arrays.footprint import footprint
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.rewrite.dot_groups import in_dot_groups, matrix_dot_group
 from tiling.rewrite.pointwise import pointwise2d

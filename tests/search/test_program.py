@@ -210,3 +210,9 @@ def test_an_anchor_from_the_command_line(capsys):
     ]
     assert main([text, *shape, "--show-passes"]) == 2
     assert "the loops of the anchor are those of matmul m=128,n=96,k=192" in capsys.readouterr().err
+
+
+def test_standard_input_that_is_closed_is_told(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(["-", "--shape", "i=4"]) == 2
+    assert capsys.readouterr().err == "- reads the program from standard input, which is closed\n"

@@ -10,7 +10,7 @@ from search.cost.volume import tasks, traffic
 from search.space.sample import random_schemes
 from tests.support.cache_simulator import moved_bytes
 from tests.support.model_cases import CATALOG, L1, L2, L3, MACHINE, layer
-from tiling.footprint import footprint
+from tiling.arrays.footprint import footprint
 from tiling.machine import CacheLevel
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse

@@ -9,11 +9,11 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import product
 
-from tiling.access import access_of
-from tiling.loops.nest import Loop, Register, Staged, lower
+from tiling.arrays.access import access_of
+from tiling.loops.lowering.nest import Loop, Register, Staged, lower
 from tiling.machine import CacheLevel
 from tiling.problem import Problem
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 from tiling.tensor import Tensor
 
 

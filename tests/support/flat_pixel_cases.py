@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.support.matrix_cases import NUMBERS
 from tiling.epilogue import fused
 from tiling.operators import conv2d
-from tiling.scheme import DotGroup, groups_of
+from tiling.scheme.counts import groups_of
+from tiling.scheme.specifiers import DotGroup
 from tiling.text.notation import parse
 
 # Extents of a convolution, a scheme with {b} blocks, and how many words of 32 bits a block has, of bf16 as of int8.

@@ -6,12 +6,14 @@ from math import prod
 
 import numpy as np
 
-from tiling.flat_pixels import passes_gaps, without_strips
+from tiling.arrays.flat_pixels import passes_gaps, without_strips
 from tiling.loops.index import Index
-from tiling.loops.interpret import NUMPY, interpret
-from tiling.loops.language import Body, Buffer, Function, Inside, Kernel, Statement, walk
-from tiling.loops.lower import arrays as arrays_of
+from tiling.loops.language import Body, Buffer, Function, Inside, Kernel, Statement
+from tiling.loops.lowering.arrays import arrays as arrays_of
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.rewrite import conditions_of
+from tiling.loops.walk import walk
 from tiling.problem import Problem
 
 Arrays = dict[str, np.ndarray]

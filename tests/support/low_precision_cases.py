@@ -17,7 +17,7 @@ from tests.support.guard import PLACES, check_guarded
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import in_dot_groups
-from tiling.scheme import DotGroup
+from tiling.scheme.specifiers import DotGroup
 from tiling.text.notation import parse
 
 ISA = {"bf16": "avx512bf16", "int8": "avx512vnni"}

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from bench.peers.peer import Peer, Prepared
+from bench.peers.interface.peer import Peer, Prepared
 from cpu.reference.oracle import reference
 from microkernels.tile.isa import ISAS
 from search.tuner.target import Target

@@ -3,11 +3,11 @@
 from math import prod
 
 from microkernels.scores.catalog import Catalog
-from tiling.access import access_of
-from tiling.loops.nest import Loop, Register, lower
+from tiling.arrays.access import access_of
+from tiling.loops.lowering.nest import Loop, Register, lower
 from tiling.machine import CacheLevel, Machine
 from tiling.operators import conv2d
-from tiling.scheme import Stage, Tile, Unroll
+from tiling.scheme.specifiers import Stage, Tile, Unroll
 from tiling.text.notation import parse
 
 L1 = CacheLevel("L1", 48 << 10, 64, 12, 500e9)

@@ -19,20 +19,35 @@ from cpu.passes.order import PACK_WEIGHTS, stages
 from microkernels.tile.isa import EVERY_ISA, ISAS, Isa
 from tests.support import random_cases
 from tests.support.loops import Arrays, of_numbers, result, statements
-from tiling.access import access_of
+from tiling.arrays.access import access_of
+from tiling.arrays.flat_pixels import passes_gaps, without_strips
 from tiling.dtypes import OUTPUT_DTYPES
-from tiling.flat_pixels import passes_gaps, without_strips
-from tiling.loops.functions import FUNCTIONS
-from tiling.loops.interpret import NUMPY, interpret
-from tiling.loops.language import Body, Buffer, Do, For, If, Inside, Invoke, Kernel, Let, Load, Set, Store, inside
+from tiling.loops.language import (
+    Body,
+    Buffer,
+    Do,
+    For,
+    If,
+    Inside,
+    Invoke,
+    Kernel,
+    Let,
+    Load,
+    Set,
+    Store,
+)
+from tiling.loops.meaning.functions import FUNCTIONS
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.rewrite import parts_of
+from tiling.loops.walk import inside
 from tiling.operators import conv2d
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.laid_out import lower_points
 from tiling.rewrite.pointwise import along_pixels
 from tiling.rewrite.weight_groups import packed_elements
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 
 # Enough for every pass to have its say; more only takes the interpreter longer.

@@ -9,9 +9,10 @@ import numpy as np
 
 from cpu.passes.program.order import stages
 from microkernels.tile.isa import AVX512F
-from tiling.loops.interpret import NUMPY, interpret
 from tiling.loops.language import Kernel
 from tiling.loops.listing import listing
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import NUMPY
 from tiling.program.functions import FUNCTIONS
 from tiling.program.infer import Sized, sized
 from tiling.program.language import Access, Apply, Declaration, Dim, Expression, Number, Program, Reduce, Statement

@@ -15,12 +15,11 @@ from random import Random
 
 from microkernels.tile.isa import Isa, isa_named
 from microkernels.tile.matrix import registers_of, runs_of
-from tiling.access import access_of
-from tiling.compose import divisors
+from tiling.arrays.access import access_of
+from tiling.arrays.flat_pixels import FOUR_TILES, flat_pixels_of, unsupported_reason
 from tiling.dtypes import OUTPUT_DTYPES
 from tiling.epilogue import fused
-from tiling.flat_pixels import FOUR_TILES, flat_pixels_of, unsupported_reason
-from tiling.loops.nest import Loop, Node, Register, lower
+from tiling.loops.lowering.nest import Loop, Node, Register, lower
 from tiling.operators import LAYOUTS, conv2d, matmul
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import (
@@ -35,7 +34,19 @@ from tiling.rewrite.pointwise import along_pixels
 from tiling.rewrite.strips import copies_flat_pixels
 from tiling.rewrite.strips import unsupported_reason as refused_strip
 from tiling.rewrite.winograd import SIZES, TAPS, Winograd, product_problem, tile_grid
-from tiling.scheme import DotGroup, Lambda, Rest, Scheme, Specifier, Stage, Tile, Unroll, Vector, dot_groups_of_window
+from tiling.scheme.compose import divisors
+from tiling.scheme.counts import dot_groups_of_window
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import (
+    DotGroup,
+    Lambda,
+    Rest,
+    Specifier,
+    Stage,
+    Tile,
+    Unroll,
+    Vector,
+)
 from tiling.text.shapes import canonical
 
 EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 24, 31)

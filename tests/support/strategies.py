@@ -2,9 +2,10 @@
 
 from hypothesis import strategies as st
 
-from tiling.compose import compositions, divisors
 from tiling.operators import conv2d, matmul
-from tiling.scheme import Lambda, Rest, Scheme, Stage, Tile, Unroll, Vector
+from tiling.scheme.compose import compositions, divisors
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Lambda, Rest, Stage, Tile, Unroll, Vector
 
 
 @st.composite

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from cpu.passes.pack_weights import pack_weights
+from cpu.passes.memory.pack_weights import pack_weights
 from tests.support.passes import by_loops
 from tiling.loops.index import ZERO, Index
-from tiling.loops.interpret import interpret
-from tiling.loops.language import Body, Kernel, Load, Operand, Statement, Store, with_blocks
-from tiling.loops.lower import lower
+from tiling.loops.language import Body, Kernel, Load, Operand, Statement, Store
+from tiling.loops.lowering.lower import lower
+from tiling.loops.meaning.interpret import interpret
 from tiling.loops.rewrite import with_values
+from tiling.loops.walk import with_blocks
 from tiling.rewrite.weight_groups import packed_lanes
 from tiling.rewrite.winograd import Winograd, transforms
 from tiling.rewrite.winograd_loops import product_function

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.rewrite.dot_groups import in_dot_groups, matrix_dot_group
 from tiling.rewrite.grouped import grouped2d

@@ -5,7 +5,7 @@ from time import perf_counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiling.compose import Composition, compositions, divisors
+from tiling.scheme.compose import Composition, compositions, divisors
 
 
 def test_compositions_of_20_by_7_and_3():

@@ -25,7 +25,7 @@ from search.space.sample import random_schemes
 from search.space.space import candidates
 from tests.support.low_precision_cases import ISA, ONE
 from tests.support.model_cases import MACHINE
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_layout
 from tiling.problem import ProblemError
@@ -37,7 +37,7 @@ from tiling.rewrite.dot_groups import (
     scheme_in_dot_groups,
 )
 from tiling.rewrite.grouped import beside_each_other
-from tiling.scheme import DotGroup, SchemeError
+from tiling.scheme.specifiers import DotGroup, SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, parse_shape
 

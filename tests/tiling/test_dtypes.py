@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from bench.__main__ import main as bench_command
+from bench.command import main as bench_command
 from cpu.runtime.host import supports
 from microkernels.tile.isa import isa_named
 from search import generate_conv, generate_matmul

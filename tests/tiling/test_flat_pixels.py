@@ -16,8 +16,8 @@ from search.space.space import candidates
 from tests.support.flat_pixel_cases import CASES, scheme_of
 from tests.support.matrix_cases import ISA, NUMBERS
 from tests.support.model_cases import MACHINE
+from tiling.arrays.flat_pixels import flat_pixels_of
 from tiling.epilogue import fused
-from tiling.flat_pixels import flat_pixels_of
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import (
     copies,
@@ -27,7 +27,7 @@ from tiling.rewrite.dot_groups import (
     scheme_from_dot_groups,
     scheme_in_dot_groups,
 )
-from tiling.scheme import DotGroup, SchemeError
+from tiling.scheme.specifiers import DotGroup, SchemeError
 from tiling.tensor import FlatPixels
 from tiling.text.notation import parse
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cpu.passes.copy_runs import copy_runs
+from cpu.passes.memory.copy_runs import copy_runs
 from tests.support.loops import statements
-from tiling.loops.interpret import interpret
 from tiling.loops.language import Do, For, Kernel, Store
+from tiling.loops.meaning.interpret import interpret
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.im2col import Im2col, lower_copy

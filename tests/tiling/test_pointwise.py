@@ -10,14 +10,14 @@ from microkernels.tile.microkernel import microkernel_of
 from microkernels.tile.microkernel import parse as parse_microkernel
 from search import generate_conv
 from search.evaluator.cpu import cpu_backend
-from tiling.access import access_of
 from tiling.arguments import ArgumentError
+from tiling.arrays.access import access_of
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError
 from tiling.rewrite.pointwise import along_pixels, pointwise2d
 from tiling.rewrite.winograd import unsupported_reason
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, problem_of
 

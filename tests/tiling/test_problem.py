@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.problem import ProblemError

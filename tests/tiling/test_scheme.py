@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from tests.support.strategies import schemes
 from tiling.operators import conv2d, matmul
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import parse_shape
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiling.taskmap import TaskMap, looped, repeat, spatial
+from tiling.scheme.taskmap import TaskMap, looped, repeat, spatial
 
 
 @st.composite

@@ -16,9 +16,9 @@ from tests.support import random_cases
 from tests.support.winograd_cases import text_of
 from tests.support.winograd_loops import run, transformed
 from tiling.epilogue import fused
-from tiling.loops.interpret import interpret
 from tiling.loops.language import Call, For
-from tiling.loops.language import walk as walked
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.walk import walk as walked
 from tiling.operators import conv2d
 from tiling.rewrite.winograd import Winograd, transforms
 from tiling.rewrite.winograd_loops import lower_around, point_strides

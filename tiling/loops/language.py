@@ -1,7 +1,8 @@
 """The loop language: what a kernel does, as small immutable nodes.
 
-A kernel begins as plain loops over scalars (`tiling.loops.lower`). Passes refine it, loops to loops; a back end prints
-the last form. `tiling.loops.interpret` runs any form, `tiling.loops.listing` prints any form for readers.
+A kernel begins as plain loops over scalars (`tiling.loops.lowering.lower`). Passes refine it, loops to loops; a back
+end prints the last form. `tiling.loops.meaning.interpret` runs any form, `tiling.loops.listing` prints any form for
+readers.
 """
 
 #     for h in 0..56 by 14:                                  For
@@ -13,8 +14,7 @@ the last form. `tiling.loops.interpret` runs any form, `tiling.loops.listing` pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tiling.loops.index import Index, Range, applied, constant
 
@@ -524,60 +524,3 @@ class Kernel:
     def ranges(self) -> dict[str, Range]:
         """The values that each number may have."""
         return {name: (1, most) for name, most in self.numbers}
-
-
-# --- walking ----------------------------------------------------------------------------------------------------------
-
-
-WITH_BLOCKS = (For, If, Block, Stage, Team)  # the statements that have other ones inside
-
-
-def inside(statement: Statement) -> Iterator[Body]:
-    """The blocks directly inside a statement."""
-    if isinstance(statement, (For, Block, Stage, Team)):
-        yield statement.body
-    elif isinstance(statement, If):
-        yield statement.body
-        yield statement.otherwise
-
-
-def with_blocks(statement: Statement, change: Callable[[Body], Body]) -> Statement:
-    """The statement with `change` applied to the blocks directly inside it. One without blocks is returned as it is."""
-    if not isinstance(statement, WITH_BLOCKS):
-        return statement
-    # Written out: `dataclasses.replace` takes ten times as long, and passes do little else.
-    if isinstance(statement, For):
-        s, body = statement, change(statement.body)
-        return For(s.name, s.start, s.stop, s.step, body, s.kind, s.dim, s.limit)
-    if isinstance(statement, If):
-        return If(statement.conditions, change(statement.body), change(statement.otherwise))
-    if isinstance(statement, Block):
-        return Block(statement.name, change(statement.body), statement.notes)
-    return replace(statement, body=change(statement.body))
-
-
-def walk(body: Body) -> Iterator[Statement]:
-    """Every statement of a block, those outside before those inside."""
-    # A stack, as a generator inside a generator for each loop hands on every statement once a level.
-    rest = list(reversed(body))
-    while rest:
-        statement = rest.pop()
-        yield statement
-        if isinstance(statement, If):
-            rest += reversed(statement.otherwise)
-        if isinstance(statement, WITH_BLOCKS):
-            rest += reversed(statement.body)
-
-
-def buffers(kernel: Kernel) -> tuple[Buffer, ...]:
-    """The arrays of a kernel, then the buffers that its workers have for themselves."""
-    own = (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.memory == "own")
-    return (*kernel.arrays, *own)
-
-
-def for_each_worker(body: Body, change: Callable[[Body], Body]) -> Body:
-    """The kernel's block with `change` applied to what each worker runs: the body of its core loops, or all of it."""
-    *before, last = body
-    if isinstance(last, Team) or (isinstance(last, For) and last.kind == "core"):
-        return (*before, with_blocks(last, lambda block: for_each_worker(block, change)))
-    return change(body)

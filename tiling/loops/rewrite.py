@@ -39,10 +39,8 @@ from tiling.loops.language import (
     Team,
     Value,
     View,
-    inside,
-    walk,
-    with_blocks,
 )
+from tiling.loops.walk import inside, walk, with_blocks
 
 Kind = TypeVar("Kind", bound=Operand)  # an address stays an address, a value becomes another value
 ChangeIndex = Callable[[Index], Index]

@@ -11,14 +11,7 @@ Read in this order:
     runtime      extents that each call has anew
     infer        extents, shapes and dtypes of a program; checks every index
     operators    the operators of networks, each a program
-    product      a sum of products by the roles of its dims
-    anchor       sums of products as problems of `tiling.operators`
-    stores       the maps that follow an anchor, as an epilogue
-    rewrite      equal programs that are faster to compute
-    group        which statements are computed row by row
-    limits       where loops may end early
-    online       which groups go on block by block, with a running maximum
-    statements   one statement as plain loops
-    blocks       the loops of a group that goes on block by block
-    lower        a program as plain loops
+    anchors/     sums of products that the search tiles
+    rewrite/     equal programs that are faster to compute
+    lowering/    a program as plain loops
 """

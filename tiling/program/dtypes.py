@@ -68,7 +68,7 @@ def promoted(left: str, right: str) -> str:
 
 
 def real(dtype: str) -> str:
-    """The dtype of a function of real numbers. Of numbers in the text it depends on what they meet, too."""
+    """The dtype that a function of real numbers gives. A number of the text takes the dtype of what it meets."""
     if dtype in (WHOLE, FRACTION):
         return FRACTION
     return dtype if dtype in FLOATS else "f32"

@@ -28,7 +28,7 @@ _REAL = (
     *("sigmoid", "silu", "gelu", "gelu_tanh", "hardsigmoid", "hardswish"),
 )
 
-# Of whole numbers alone. A shift by 64 or more leaves 0, or the sign of what is shifted down.
+# These take whole numbers alone. A shift by 64 or more leaves 0, or the sign of what is shifted down.
 BITWISE = ("bitand", "bitor", "bitxor", "bitnot", "shl", "shr")
 _CASTS = ("f32", "f64", "f16", "bf16", "s64", "u64", "s32", "u32", "s16", "u16", "s8", "u8", "bool")
 
@@ -62,5 +62,5 @@ BINDING = {
 # Those that are called by name; the others have symbols alone.
 NAMED = tuple(name for name in FUNCTIONS if name not in SYMBOLS)
 
-# How a reduction takes one more value in: a function of `tiling.loops.functions`.
+# How a reduction takes one more value in: a function of `tiling.loops.meaning.functions`.
 COMBINE = {"sum": "add", "mean": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}

@@ -30,24 +30,15 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
+from tiling.arrays.flat_pixels import PIXELS, flat_pixels_of
 from tiling.dtypes import LANE_BYTES
-from tiling.flat_pixels import PIXELS, flat_pixels_of
 from tiling.problem import Problem
 from tiling.rewrite.flattened import flattened
-from tiling.scheme import (
-    MATRIX_ROW_BYTES,
-    DotGroup,
-    Matrix,
-    Scheme,
-    SchemeError,
-    Specifiers,
-    Stage,
-    Vector,
-    dot_groups_of_window,
-    groups_of,
-    tap_and_channel,
-)
+from tiling.scheme.counts import dot_groups_of_window, groups_of, tap_and_channel
+from tiling.scheme.rules import MATRIX_ROW_BYTES
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import DotGroup, Matrix, SchemeError, Specifiers, Stage, Vector
 from tiling.tensor import Affine, Tensor, Window
 
 # Lanes of a vector of 64 bytes, which all instruction sets of narrow numbers have.
@@ -137,9 +128,9 @@ def in_dot_groups(problem: Problem, dot: DotGroup | None = None, points: int = 0
     """The problem of the dot groups of a D, by default of words along `dot_group_dims`, as tiles read them.
 
     A problem of 32-bit numbers stays itself, except that its x may be transposed (`Access.as_read`).
-    points: how many flattened pixels are computed where the pixels of an image are one dim (`tiling.flat_pixels`),
-    which becomes w; else 0. strip: of how many of these x is copied at a time, 0 for all. Raises ProblemError where the
-    new x is too large.
+    points: how many flattened pixels are computed where the pixels of an image are one dim, which becomes w
+    (`tiling.arrays.flat_pixels`); else 0. strip: of how many of these x is copied at a time, 0 for all. Raises
+    ProblemError where the new x is too large.
     """
     if not is_narrow(problem):
         return access_of(problem).as_read

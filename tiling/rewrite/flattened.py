@@ -1,10 +1,10 @@
-"""A convolution with its pixels as one dim: its tensors are indexed by flattened pixels (`tiling.flat_pixels`)."""
+"""A convolution with its pixels as one dim: flattened pixels index its tensors (`tiling.arrays.flat_pixels`)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tiling.flat_pixels import PIXELS, flat_pixels_of
+from tiling.arrays.flat_pixels import PIXELS, flat_pixels_of
 from tiling.problem import Problem
 from tiling.tensor import Affine
 

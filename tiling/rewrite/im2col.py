@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Body, Buffer, For, If, Inside, Kernel, Load, Number, Statement, Store
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import copies, dot_group_of, is_narrow, padded_window, pixel_of_windows
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 from tiling.tensor import Window
 
 COPY = "x_copy"

@@ -1,5 +1,5 @@
 """The copy of x as flattened pixels, as plain loops: the rows of an image one after the other, with zeros between
-(`tiling.flat_pixels`).
+(`tiling.arrays.flat_pixels`).
 
     lower_points(problem, words) -> Kernel        all of x, to `x_copy`
     lay_out(problem, words) -> Function           the points of one strip, to a view `panel`
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Apply,

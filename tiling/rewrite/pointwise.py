@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from tiling.loops.nest import Loop, lower, tiles
+from tiling.loops.lowering.nest import Loop, lower, tiles
 from tiling.problem import LARGEST_EXTENT, Problem, ProblemError
-from tiling.scheme import Lambda, Rest, Scheme, Specifier, Stage, Tile
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Lambda, Rest, Specifier, Stage, Tile
 from tiling.tensor import Affine, Tensor
 
 # The fraction of the lanes of all vectors over an image that pixels must fill: 49 pixels fill 49 of 64. Smaller images

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tiling.access import access_of
-from tiling.flat_pixels import PIXELS, flat_pixels_of
+from tiling.arrays.access import access_of
+from tiling.arrays.flat_pixels import PIXELS, flat_pixels_of
 from tiling.rewrite.dot_groups import points_of, scheme_in_dot_groups
 from tiling.rewrite.pointwise import LARGEST_PANEL
-from tiling.scheme import Lambda, Scheme, Stage
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Lambda, Stage
 
 
 def copies_flat_pixels(scheme: Scheme) -> bool:

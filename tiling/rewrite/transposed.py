@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.dtypes import LANE_BYTES
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (

@@ -5,7 +5,7 @@
     bf16             W[k, c, r, s] of groups   ──►   W[k, c, r, s] and a zero, where each channel is alone
 
 The dot groups are those of `tiling.rewrite.dot_groups`. One for matrix instructions is several words of 32 bits, which
-loops count by an axis of their own (`tiling.loops.lower`).
+loops count by an axis of their own (`tiling.loops.lowering.lower`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.loops.index import LANE, ZERO, Index
 from tiling.loops.language import Buffer, Inside
-from tiling.loops.lower import axes_of, words_per_group
+from tiling.loops.lowering.arrays import axes_of, words_per_group
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import dot_group_of, numbers_per_lane, pixel_of_windows, scheme_in_dot_groups
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 
 
 def packed_lanes(scheme: Scheme) -> int:

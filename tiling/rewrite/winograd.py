@@ -23,7 +23,8 @@ from typing import ClassVar
 
 from tiling.operators import matmul
 from tiling.problem import Problem
-from tiling.scheme import Scheme, SchemeError, Specifiers
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import SchemeError, Specifiers
 from tiling.tensor import Tensor
 
 TAPS = 3

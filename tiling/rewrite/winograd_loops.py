@@ -33,7 +33,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.lower import arrays
+from tiling.loops.lowering.arrays import arrays
 from tiling.rewrite.weight_groups import packed_elements
 from tiling.rewrite.winograd import Winograd, odd_lines
 from tiling.rewrite.winograd_tiles import Tiles, at_point

@@ -26,7 +26,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.lower import epilogue_of
+from tiling.loops.lowering.epilogue import epilogue_of
 from tiling.loops.sums import sum_of
 from tiling.rewrite.winograd import Matrix, Winograd, transforms
 

@@ -29,9 +29,9 @@ from tiling.loops.language import (
     Set,
     Statement,
     Store,
-    with_blocks,
 )
-from tiling.loops.lower import axes_of
+from tiling.loops.lowering.arrays import axes_of
+from tiling.loops.walk import with_blocks
 from tiling.rewrite.weight_groups import packed_elements
 from tiling.rewrite.winograd import TAPS, Winograd
 

@@ -11,13 +11,13 @@ import re
 
 from tiling.problem import Problem
 from tiling.rewrite.winograd import Winograd, check_block, product_problem
-from tiling.scheme import (
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import (
     LAMBDA,
     DotGroup,
     Lambda,
     Matrix,
     Rest,
-    Scheme,
     SchemeError,
     Specifier,
     Stage,

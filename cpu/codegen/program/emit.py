@@ -15,7 +15,7 @@ from functools import reduce
 from cpu.codegen.call import Call, call_text
 from cpu.codegen.emit import VERSION
 from cpu.codegen.frames import TEMPLATES
-from cpu.codegen.print import number
+from cpu.codegen.indices import number
 from cpu.codegen.program.functions import Definitions
 from cpu.codegen.program.names import with_c_names
 from cpu.codegen.program.print import FIRST, ProgramPrinter, is_masked
@@ -25,9 +25,10 @@ from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.lanes import lanes_definition
 from tiling.loops.index import ZERO, Index, applied, constant
-from tiling.loops.language import Alloc, Buffer, Define, For, Invoke, Kernel, Let, Mask, walk
+from tiling.loops.language import Alloc, Buffer, Define, For, Invoke, Kernel, Let, Mask
 from tiling.loops.listing import listing
 from tiling.loops.rewrite import operands_of, parts_of
+from tiling.loops.walk import walk
 from tiling.program.infer import Sized
 
 # Arithmetic of whole numbers wraps around, as in NumPy. Without if-conversion: of a loop that tests each element before

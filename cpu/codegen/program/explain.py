@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from cpu.passes.program.order import stages
 from microkernels.tile.forms import Isa
-from tiling.loops.language import Alloc, For, Kernel, walk
+from tiling.loops.language import Alloc, For, Kernel
+from tiling.loops.walk import walk
 from tiling.program.dtypes import WIDTH
-from tiling.program.group import Group, groups
 from tiling.program.infer import Sized
-from tiling.program.limits import limits
-from tiling.program.online import BLOCK, Online, online
+from tiling.program.lowering.group import Group, groups
+from tiling.program.lowering.limits import limits
+from tiling.program.lowering.online import BLOCK, Online, online
 from tiling.program.rewrite.factor_sums import factored_sums
 from tiling.program.rewrite.inline import inlined, kept_because
 from tiling.program.rewrite.split_sums import split_sums

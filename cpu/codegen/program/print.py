@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from cpu.codegen.print import Printer, in_scratch, number
+from cpu.codegen.indices import in_scratch, number
+from cpu.codegen.print import Printer
 from cpu.codegen.program.functions import BEFORE, COMPARED, INFIX, Definitions, c_name
 from cpu.passes.program.instructions import literal
 from cpu.runtime.numbers import ELEMENTS
@@ -36,9 +37,9 @@ from tiling.loops.language import (
     Register,
     Statement,
     Store,
-    walk,
 )
 from tiling.loops.values import dtype_of
+from tiling.loops.walk import walk
 
 _TIGHT = {"*": 4, "/": 4, "+": 3, "-": 3, "&": 2, "|": 1}
 FIRST = "FIRST"  # the macro of the first lanes of a vector, so many as a call has

@@ -18,10 +18,11 @@ from dataclasses import replace
 from functools import reduce
 from math import prod
 
-from cpu.passes.bind_cores import WORKER
+from cpu.passes.control.bind_cores import WORKER
 from tiling.loops.index import ZERO, Index, Range, applied, constant, variable
-from tiling.loops.language import Alloc, Body, Define, For, Kernel, Load, Statement, Store, inside, walk
+from tiling.loops.language import Alloc, Body, Define, For, Kernel, Load, Statement, Store
 from tiling.loops.rewrite import operands_of, parts_of, places
+from tiling.loops.walk import inside, walk
 
 TASK = "task"
 # One worker may have so much more to do than the mean before another loop is bound too.
@@ -136,7 +137,10 @@ def most_trips(loop: For, ranges: Mapping[str, Range]) -> int:
 
 
 def work(statement: Statement) -> Index:
-    """How many elements of buffers a statement touches, each time that it does. Of a choice the first counts."""
+    """How many elements of buffers a statement touches, repeated ones too.
+
+    A choice counts as its largest branch, or as its first one where an extent is known only when the kernel runs.
+    """
     if isinstance(statement, For):
         return applied("*", trips(statement), _sum(map(work, statement.body)))
     inner = [_sum(map(work, block)) for block in inside(statement)]

@@ -1,4 +1,4 @@
-"""Ends loops where what they compute is no longer needed (`tiling.program.limits`), as under a causal mask.
+"""Ends loops where what they compute is no longer needed (`tiling.program.lowering.limits`), as under a causal mask.
 
     for j in 0..512 by 64, needed below i + 4:   ->   for j in 0..min((i + 67) / 64 * 64, 512) by 64:
 
@@ -12,7 +12,8 @@ from dataclasses import replace
 from math import lcm
 
 from tiling.loops.index import Index, applied, variable
-from tiling.loops.language import Body, For, Kernel, walk, with_blocks
+from tiling.loops.language import Body, For, Kernel
+from tiling.loops.walk import walk, with_blocks
 
 
 def bound_loops(kernel: Kernel, lanes: int) -> Kernel:

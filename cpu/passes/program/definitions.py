@@ -18,7 +18,7 @@ COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _FLOATS = ("f32", "f64")
 # Narrow numbers become others by way of those that they are computed in.
 _NARROW = {"u32": "s64"} | dict.fromkeys(("u8", "s8", "u16", "s16"), "s32")
-# Functions of floats that C has in vectors of f32. Of f64 they are made of what the C library has.
+# Functions that the printed file has for vectors of f32. For f64 they are made of functions of the C library.
 _OWN_F32 = frozenset({"sigmoid", "silu", "gelu", "gelu_tanh"})
 
 

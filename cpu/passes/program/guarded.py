@@ -34,7 +34,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.rewrite import parts_of
-from tiling.program.statements import bounded
+from tiling.program.lowering.statements import bounded
 
 _CASTS = ("as_", "from_bf16")
 

@@ -1,7 +1,7 @@
 """The vector instructions of programs: loads and stores of every dtype, positions, and sums across lanes.
 
-A vector has as many lanes as one of floats, whatever its dtype, so one of f64 may fill two registers. Of floats the
-forms are those of the instruction set; of other dtypes they are functions that the printed file defines.
+A vector has as many lanes as one of floats, whatever its dtype, so one of f64 may fill two registers. Floats use the
+instruction set's own forms, other dtypes functions that the printed file defines.
 """
 
 from __future__ import annotations

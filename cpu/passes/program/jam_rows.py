@@ -32,10 +32,9 @@ from tiling.loops.language import (
     Read,
     Statement,
     Store,
-    walk,
-    with_blocks,
 )
 from tiling.loops.rewrite import conditions_of, operands_of, parts_of
+from tiling.loops.walk import walk, with_blocks
 
 # Registers for sums, of those that there are: what they are multiplied with needs the others.
 SUMS = 0.5

@@ -32,10 +32,9 @@ from tiling.loops.language import (
     Register,
     Statement,
     Store,
-    walk,
-    with_blocks,
 )
 from tiling.loops.rewrite import substituted, with_values
+from tiling.loops.walk import walk, with_blocks
 
 # Vectors at once. An FMA takes 4 cycles on today's CPUs and one or two begin in each: four to eight keep them busy, and
 # eight with what they read still fit 16 registers only just.

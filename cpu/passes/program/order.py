@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from cpu.passes.control.share_threads import share_threads
 from cpu.passes.program.bind_tasks import bind_tasks
 from cpu.passes.program.bound_loops import bound_loops
 from cpu.passes.program.jam_rows import jam_rows
@@ -20,12 +21,12 @@ from cpu.passes.program.split_lanes import split_lanes
 from cpu.passes.program.split_ranges import split_ranges
 from cpu.passes.program.transpose_reads import transpose_reads
 from cpu.passes.program.vectors import vectors
-from cpu.passes.share_threads import share_threads
 from microkernels.tile.forms import Isa
-from tiling.loops.language import For, Kernel, walk
+from tiling.loops.language import For, Kernel
+from tiling.loops.walk import walk
 from tiling.program.dtypes import WIDTH
 from tiling.program.infer import Sized
-from tiling.program.lower import lower
+from tiling.program.lowering.lower import lower
 from tiling.program.rewrite.factor_sums import factored_sums
 from tiling.program.rewrite.inline import inlined
 from tiling.program.rewrite.split_sums import split_sums

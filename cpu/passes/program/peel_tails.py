@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tiling.loops.index import applied, variable
-from tiling.loops.language import Body, For, If, Inside, Kernel, Statement, with_blocks
+from tiling.loops.language import Body, For, If, Inside, Kernel, Statement
 from tiling.loops.rewrite import substituted
+from tiling.loops.walk import with_blocks
 
 
 def peel_tails(kernel: Kernel) -> Kernel:

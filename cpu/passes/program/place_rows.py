@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tiling.loops.language import Alloc, Body, Buffer, Kernel, Statement, walk, with_blocks
+from tiling.loops.language import Alloc, Body, Buffer, Kernel, Statement
+from tiling.loops.walk import walk, with_blocks
 from tiling.program.dtypes import WIDTH
 
 # Bytes of one array on a stack, and of all. A thread has at least 2 MB, of which a caller may have used most; a row

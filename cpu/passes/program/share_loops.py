@@ -30,10 +30,9 @@ from tiling.loops.language import (
     Register,
     Statement,
     Store,
-    walk,
-    with_blocks,
 )
 from tiling.loops.rewrite import operands_of, parts_of, with_values
+from tiling.loops.walk import walk, with_blocks
 
 
 def share_loops(kernel: Kernel) -> Kernel:

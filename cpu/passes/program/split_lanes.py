@@ -22,7 +22,6 @@ from math import inf
 from cpu.passes.program.bind_tasks import most_trips
 from cpu.passes.program.bound_loops import reaching
 from cpu.passes.program.instructions import across
-from tiling.loops.functions import neutral
 from tiling.loops.index import LANE, ZERO, Index, Part, Range, constant, variable
 from tiling.loops.language import (
     Alloc,
@@ -44,10 +43,10 @@ from tiling.loops.language import (
     Read,
     Statement,
     Store,
-    walk,
-    with_blocks,
 )
+from tiling.loops.meaning.functions import neutral
 from tiling.loops.rewrite import operands_of, parts_of, substituted, with_values
+from tiling.loops.walk import walk, with_blocks
 
 # What things cost, in vector operations. An exponential takes some fifteen, and most functions have one.
 FUNCTION = 15.0
@@ -62,7 +61,7 @@ REDUCTIONS = frozenset({"add", "mul", "max", "min", "and", "or"})
 
 
 def split_lanes(kernel: Kernel, lanes: int) -> Kernel:
-    """The kernel with loops over lanes. Loops begin at 0, as `tiling.program.lower` writes them."""
+    """The kernel with loops over lanes. Loops begin at 0, as `tiling.program.lowering.lower` writes them."""
     buffers = {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
     splitting = _Splitting(lanes, {array.name: array for array in kernel.arrays} | buffers, kernel.ranges)
     return replace(kernel, body=splitting.body(kernel.body))

@@ -28,10 +28,9 @@ from tiling.loops.language import (
     Position,
     Statement,
     Value,
-    walk,
-    with_blocks,
 )
 from tiling.loops.rewrite import operands_of, parts_of, substituted, with_conditions, with_operands, with_values
+from tiling.loops.walk import walk, with_blocks
 
 # A loop becomes at most so many: each is a copy of its body.
 MOST_PARTS = 64

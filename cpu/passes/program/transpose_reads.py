@@ -36,10 +36,9 @@ from tiling.loops.language import (
     Load,
     Read,
     Statement,
-    walk,
-    with_blocks,
 )
 from tiling.loops.rewrite import operands_of, parts_of, with_values
+from tiling.loops.walk import walk, with_blocks
 
 DTYPE = "f32"  # of the arrays whose vectors the shuffles take
 

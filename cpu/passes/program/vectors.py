@@ -29,10 +29,9 @@ from tiling.loops.language import (
     Read,
     Statement,
     Store,
-    walk,
-    with_blocks,
 )
 from tiling.loops.rewrite import operands_of, parts_of, with_conditions
+from tiling.loops.walk import walk, with_blocks
 
 
 def vectors(kernel: Kernel, isa: Isa) -> Kernel:

@@ -23,7 +23,7 @@ from tests.support.kernel_cases import (
 from tiling.operators import conv2d
 from tiling.rewrite.grouped import grouped2d
 from tiling.rewrite.pointwise import pointwise2d
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
 EIGHTS = grouped2d(conv2d(c=40, k=40, groups=5, h=7, w=7, r=3, s=3, padding=1))

@@ -34,7 +34,7 @@ from tiling.dtypes import OUTPUT_DTYPES
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import in_dot_groups
-from tiling.scheme import DotGroup, SchemeError
+from tiling.scheme.specifiers import DotGroup, SchemeError
 from tiling.text.notation import parse
 
 

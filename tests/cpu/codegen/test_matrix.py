@@ -38,7 +38,7 @@ from tiling.rewrite.dot_groups import (
     scheme_in_dot_groups,
 )
 from tiling.rewrite.grouped import beside_each_other
-from tiling.scheme import DotGroup, SchemeError
+from tiling.scheme.specifiers import DotGroup, SchemeError
 from tiling.text.notation import parse
 
 # Operator, its extents, and a scheme; {b}: so many blocks of {d} words each, of bf16 as of int8.

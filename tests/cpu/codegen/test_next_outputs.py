@@ -1,4 +1,4 @@
-"""The outputs of the next tile that a tile of matrix instructions prefetches (`tiling.loops.prefetch.next_outputs`)."""
+"""The outputs of the next tile that a tile of matrix instructions prefetches (`next_outputs`)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_exact_on_integers_beside_guard_pages(dtype, threads, row):
     """Also where the last tile's next one would lie beyond y."""
     problem = conv2d(**Y0 | dict(h=12, w=64, dtype=dtype, output_dtype={"bf16": "f32", "int8": "s32"}[dtype]))
     text = "T(h,2)@core T(h,3) T(w,4)" if threads == 2 else "T(h,6) T(w,4)"
-    with patch.multiple("tiling.loops.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
         kernel = build(parse(problem, f"{text} {BODY}"), row(dtype), threads)
     calls = [line.strip() for line in kernel.source.splitlines() if re.match(r" *tile\d+_", line)]
     assert calls and all(", Y + h * Y_h + (w + 16) * Y_w" in line for line in calls)

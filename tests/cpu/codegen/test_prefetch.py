@@ -12,7 +12,7 @@ from cpu.kernel.arguments import aligned_empty
 from cpu.runtime.host import supports
 from cpu.runtime.library import load
 from microkernels.tile.isa import isa_named
-from tiling.loops.prefetch import PREFETCH_DISTANCE
+from tiling.loops.lowering.prefetch import PREFETCH_DISTANCE
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.pointwise import pointwise2d
 from tiling.text.notation import parse

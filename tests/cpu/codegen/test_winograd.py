@@ -30,7 +30,7 @@ from tiling.epilogue import fused
 from tiling.operators import conv2d
 from tiling.problem import ProblemError
 from tiling.rewrite.winograd import SIZES, Winograd, product_problem, tile_grid, transforms
-from tiling.scheme import SchemeError
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, suite
 
@@ -88,7 +88,7 @@ def test_epilogues_are_exact_too(name):
 
 @pytest.mark.isa("avx512f")
 def test_the_next_weights_are_prefetched_for_winograds_products():
-    """A product of half a megabyte of weights prefetches those that it multiplies next (`tiling.loops.prefetch`)."""
+    """A product of half a megabyte of weights prefetches those that it multiplies next."""
     problem = conv2d(c=512, h=8, w=8, k=256, r=3, s=3, padding=1)
     kernel = build(parse(problem, "F(4x4,3x3) B(4,256) T(n,16) T(m,2) S(c) T(k,512) U(m,2) V(n,16)"), ISAS["avx512f"])
     assert "w_next = l2_prefetch(w_next, w_end);" in kernel.source

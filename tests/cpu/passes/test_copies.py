@@ -17,13 +17,14 @@ from cpu.passes.order import stages_of_copy
 from microkernels.tile.isa import EVERY_ISA, Isa
 from tests.support import random_cases
 from tests.support.loops import numbers_of, of_numbers
-from tiling.access import access_of
-from tiling.loops.interpret import NUMPY, interpret
+from tiling.arrays.access import access_of
 from tiling.loops.language import Kernel
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import NUMPY
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.laid_out import lower_points
-from tiling.scheme import Scheme
+from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 
 MOST_NUMBERS = 800  # of a copy: more only takes the interpreter longer

@@ -18,7 +18,7 @@ from tests.exactness import FAR
 from tests.support.kernel_cases import BATCHED, DEPTHWISE, FOURS, GROUPED, TAIL, kernel_of
 from tests.support.loops import inputs, result, sums
 from tests.support.passes import PACKING, Small, by_loops, packed, packed_forms, small, stages_by_name
-from tiling.access import access_of
+from tiling.arrays.access import access_of
 from tiling.problem import Problem
 from tiling.text.notation import parse
 
@@ -73,7 +73,7 @@ def of_original(problem: Problem, x: np.ndarray, w: np.ndarray, *epilogue: np.nd
 def drawn(seed: int) -> None:
     """A random kernel, half of them as if all arrays were large, so that tiles prefetch."""
     random = Random(seed)
-    with patch.multiple("tiling.loops.prefetch", **FAR) if random.random() < 0.5 else nullcontext():
+    with patch.multiple("tiling.loops.lowering.prefetch", **FAR) if random.random() < 0.5 else nullcontext():
         check(small(random), seed)
 
 

@@ -9,15 +9,17 @@ import pytest
 
 import cpu.passes.program.bind_tasks as bind_tasks
 from cpu.codegen.inside import facts_of
+from cpu.passes.control.share_threads import share_threads
 from cpu.passes.order import SHARE_THREADS, stages
 from cpu.passes.program.order import stages as stages_of_program
-from cpu.passes.share_threads import share_threads
 from cpu.reference.programs import evaluate
 from microkernels.tile.isa import AVX2, ISAS
 from tests.support.programs import after, inputs_of, interpreted
 from tiling.loops.index import ZERO, constant, variable
-from tiling.loops.interpret import Fault, interpret
-from tiling.loops.language import THREAD, Alloc, Barrier, Buffer, For, If, Kernel, Load, Scratch, Store, walk
+from tiling.loops.language import THREAD, Alloc, Barrier, Buffer, For, If, Kernel, Load, Scratch, Store
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import Fault
+from tiling.loops.walk import walk
 from tiling.operators import conv2d
 from tiling.program.infer import sized
 from tiling.program.read import read

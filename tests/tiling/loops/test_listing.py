@@ -51,7 +51,7 @@ from tiling.loops.language import (
     Wait,
 )
 from tiling.loops.listing import listing
-from tiling.loops.lower import lower
+from tiling.loops.lowering.lower import lower
 from tiling.operators import conv2d
 from tiling.text.notation import parse
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tiling.program.anchor import FULL_VECTOR, Anchor, anchor_of
+from tiling.program.anchors.anchor import FULL_VECTOR, Anchor, anchor_of
+from tiling.program.anchors.product import NoProductError, factors
+from tiling.program.anchors.stores import Stores, stores_of
 from tiling.program.infer import Array, Sized
 from tiling.program.language import Access, Declaration, Dim, Program, Reduce, Statement
-from tiling.program.product import NoProductError, factors
 from tiling.program.rewrite.inline import substituted
 from tiling.program.rewrite.lay_out_operands import is_product, laid_out
 from tiling.program.rewrite.rename import with_accesses
-from tiling.program.stores import Stores, stores_of
 
 # Weights are packed in each call, which takes about as long as using each of them so often. In shorter vectors, and
 # for fewer multiplications, the loops of the rules are as fast.

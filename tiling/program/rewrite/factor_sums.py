@@ -3,7 +3,8 @@
     p[i,j] = e[i,j] / d[i]; y[i,c] = sum[j] p[i,j] * v[j,c]      ->      y_sum[i,c] = sum[j] e[i,j] * v[j,c]
                                                                          y[i,c] = y_sum[i,c] / d[i]
 
-Softmax in attention is written so. The sum then waits for no d, and may go on with it (`tiling.program.online`).
+Softmax in attention is written so. The sum then waits for no d, and may go on with it
+(`tiling.program.lowering.online`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import replace
 from tiling.program.dtypes import computed_in, met_in, summed_in
 from tiling.program.infer import Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Program, Reduce, Statement
-from tiling.program.online import factors_of
+from tiling.program.lowering.online import factors_of
 from tiling.program.rewrite.inline import substituted
 from tiling.program.rewrite.split_sums import free_name
 

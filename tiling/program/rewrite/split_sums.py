@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tiling.loops.functions import neutral
+from tiling.loops.meaning.functions import neutral
 from tiling.program.dtypes import computed_in, dtype_in, summed_in
 from tiling.program.functions import COMBINE
 from tiling.program.infer import Array, Sized

@@ -17,8 +17,8 @@ from tiling.program.language import Access, Dim, Expression, Program, Reduce, St
 from tiling.program.rewrite.rename import with_accesses
 from tiling.program.rewrite.split_sums import free_name
 
-# A transposition costs about as much as reading an array three times. Of short sums the one across lanes costs more
-# than the products; with fewer neighbours a vector would not be full.
+# A transposition costs about as much as reading an array three times. Where a sum is short, adding up
+# its lanes costs more than its products; with fewer neighbours a vector would not be full.
 LEAST_READS, LONGEST_SUM, LEAST_NEIGHBOURS = 8, 1024, 16
 
 

@@ -17,7 +17,7 @@ from cpu.kernel.program import build_program
 from cpu.runtime.host import supports
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
 from tiling.program.infer import sized
-from tiling.program.online import BLOCK
+from tiling.program.lowering.online import BLOCK
 from tiling.program.read import read
 
 ISAS = [pytest.param(isa.name, marks=pytest.mark.isa(isa.name)) for isa in (PORTABLE, AVX2, AVX512F)]

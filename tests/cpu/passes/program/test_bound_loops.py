@@ -14,7 +14,8 @@ from cpu.passes.program.order import PASS_NAMES, stages
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs import MASKED_ATTENTION, after, inputs_of, interpreted, lines
-from tiling.loops.language import For, walk
+from tiling.loops.language import For
+from tiling.loops.walk import walk
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
 

@@ -26,7 +26,8 @@ from tests.support.programs import (
     runtime_values,
     with_runtime_extents,
 )
-from tiling.loops.language import THREADS, Alloc, For, Kernel, walk
+from tiling.loops.language import THREADS, Alloc, For, Kernel
+from tiling.loops.walk import walk
 from tiling.program.infer import sized
 from tiling.program.read import read
 

@@ -15,8 +15,9 @@ from cpu.passes.program.order import stages
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs import inputs_of, interpreted, lines
-from tiling.loops.language import Apply, For, walk
+from tiling.loops.language import Apply, For
 from tiling.loops.rewrite import operands_of, parts_of
+from tiling.loops.walk import walk
 from tiling.program.infer import sized
 from tiling.program.read import read
 

@@ -1,0 +1,269 @@
+"""The command `python -m bench`: times suites of real layers, our kernels beside other libraries."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.peers import PEERS
+from bench.report.files import ReportError, append, check_writable
+from bench.report.formats import Run, conditions_line, to_json
+from bench.report.markdown import around_markers
+from bench.report.results import Conditions, LayerResult
+from bench.report.sections import PAPER, sections
+from bench.report.written import publish, show
+from bench.run import gpu_conditions
+from bench.run.algorithms import computed_by
+from bench.run.batch import batched
+from bench.run.conditions import USUAL_PEERS, available, conditions, identity
+from bench.run.epilogues import followed_by
+from bench.run.journal import Journal, alone, journal
+from bench.run.layouts import laid_out
+from bench.run.suites import Visit, plan, run
+from bench.studies import models
+from cpu.runtime.host import host
+from cpu.runtime.output import INTERRUPTED
+from gpu.runtime.kernel import DeviceError
+from microkernels.ranking.offline import machine_catalog
+from microkernels.tile.isa import ISAS_OF, Isa
+from search.evaluator.cpu import CpuBackend, cpu_backend
+from search.evaluator.cuda import cuda_backend
+from search.find import DEFAULT_BUDGET
+from search.options import FAILURES, check_target, seconds, whole
+from search.tuner.dtypes import DEFAULT_GPU_DTYPE, GPU_DTYPES
+from search.tuner.target import ALGORITHMS
+from tiling.dtypes import dtype_of
+from tiling.operators import LAYOUTS
+from tiling.problem import Problem, ProblemError
+from tiling.scheme.specifiers import SchemeError
+from tiling.text.shapes import chosen
+from tiling.text.suite import Layer
+
+STEM = "performance"  # of the report's files
+
+
+@dataclass
+class Finding:
+    """The results of a run so far. They outlive whatever ends the run."""
+
+    visits: Sequence[Visit] = ()
+    results: list[LayerResult] = field(default_factory=list)
+    failures: dict[Visit, str] = field(default_factory=dict)
+
+    def missing(self, ended: str) -> list[tuple[str, str]]:
+        """(layer, why) for each visit without a result. `ended` is the reason for visits that never ended."""
+        done = {(r.suite, r.layer, r.threads) for r in self.results}
+        without = [v for v in self.visits if (v.suite, v.layer.name, v.backend.target.threads) not in done]
+        return [(str(visit), self.failures.get(visit, ended)) for visit in without]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
+    if "--models" in (sys.argv[1:] if arguments is None else arguments):
+        return models.main(arguments)
+    options = _parser().parse_args(arguments)
+    found = Finding()
+    code, ended = 0, ""
+    try:
+        _check_target(options)
+        suites = _suites(options)
+        versions, absent = available(options.peers, options.target)
+        _check_files(options)
+        threads = list(dict.fromkeys(options.threads))
+        for sentence in _remarks(options, absent, threads):
+            print(sentence, file=sys.stderr)
+        backends, described = _backends(options, suites, threads)
+        known = described(_command(options), backends[0], versions, absent, options.cache, options.budget)
+        unfinished = journal(identity(list(suites), suites, threads, options.dtype, options.algorithm, known))
+        found.visits = plan(suites, backends)
+        print(
+            f"{len(found.visits)} layers to time, each with {options.budget:g} s of search and some 15 s of checks and "
+            "turns; Ctrl-C keeps what is done",
+            file=sys.stderr,
+        )
+        with alone():
+            if options.restart:
+                unfinished.discard()
+            _collect(found, unfinished, known, options)
+    except KeyboardInterrupt:
+        print("interrupted: what is done is kept, the same command continues", file=sys.stderr)
+        code, ended = INTERRUPTED, "not ended before a Ctrl-C"
+    except (ProblemError, SchemeError) as error:
+        print(error, file=sys.stderr)
+        code, ended = 2, f"not ended before an error: {error}"
+    except (ReportError, DeviceError, *FAILURES) as error:
+        print(error, file=sys.stderr)
+        code, ended = 1, f"not ended before an error: {error}"
+    if not found.results:
+        return code or 1
+    missing = found.missing(ended)
+    try:
+        show(sections(found.results), missing)
+        # A part of a run belongs into a report, which says so, but not in the place of the last whole one.
+        readme = None if ended else options.readme
+        for sentence in publish(Run(known, tuple(found.results), tuple(missing)), options.report, STEM, readme):
+            print(sentence, file=sys.stderr)
+        if options.readme and ended:
+            print(f"{options.readme} stays as it was: the run has not ended", file=sys.stderr)
+        # Layers that failed are tried again by the same command.
+        if not missing:
+            unfinished.discard()
+    except (ReportError, *FAILURES) as error:
+        print(error, file=sys.stderr)
+        return code or 1
+    return code or int(bool(missing))
+
+
+def _check_target(options: argparse.Namespace) -> None:
+    """Fills in the target's dtype. Raises ProblemError for an option that means nothing to the target."""
+    gpu = options.target == "cuda"
+    options.dtype = dtype_of(options.dtype) or (DEFAULT_GPU_DTYPE if gpu else "f32")
+    known = GPU_DTYPES if gpu else tuple(ISAS_OF)
+    if options.dtype not in known:
+        raise ProblemError(
+            f"dtype {options.dtype!r:.40} is not covered by --target {options.target}: {', '.join(known)}"
+        )
+    if options.epilogue and options.dtype == "int8":
+        raise ProblemError("--epilogue is not covered with --dtype int8, whose sums are stored whole: leave it out")
+    if gpu and options.layout != "nhwc":
+        raise ProblemError(f"--layout {options.layout} is not covered by --target cuda: leave it out")
+    changed = {"algorithm": options.algorithm != "direct", "threads": options.threads != [1]}
+    check_target(options.target, frozenset(name for name, differs in changed.items() if differs))
+
+
+def _suites(options: argparse.Namespace) -> dict[str, tuple[Layer, ...]]:
+    images = options.batch
+    found = {name: _laid_out(layers, options) for name, layers in chosen(options.suite).items()}
+    if images != 1:
+        found = {f"{name}-b{images}": batched(name, layers, images) for name, layers in found.items()}
+    return {name: followed_by(layers, options.epilogue) for name, layers in found.items()}
+
+
+def _laid_out(layers: tuple[Layer, ...], options: argparse.Namespace) -> tuple[Layer, ...]:
+    return computed_by(laid_out(layers, options.layout), options.algorithm)
+
+
+def _backends(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], threads: Sequence[int]):
+    """The back ends, one for each number of threads or one for the GPU; and the function for the run's conditions."""
+    if options.target == "cuda":
+        return [cuda_backend(options.dtype)], gpu_conditions.conditions
+    backends = [cpu_backend(None, count, options.dtype, options.algorithm) for count in threads]
+    problems = [layer.problem for layers in suites.values() for layer in layers if layer.problem]
+    for ranking in dict.fromkeys(ranking for problem in problems for ranking in _rankings(backends[0], problem)):
+        machine_catalog(*ranking, announce=lambda sentence: print(sentence, file=sys.stderr))
+    return backends, conditions
+
+
+def _rankings(backend: CpuBackend, problem: Problem) -> tuple[tuple[Isa, str], ...]:
+    """The ranking for the candidates of a problem; none for a problem that is refused, as its own turn will say."""
+    try:
+        return (backend.ranking(backend.problem(problem)),)
+    except ProblemError:
+        return ()
+
+
+def _check_files(options: argparse.Namespace) -> None:
+    """Checks before the run that its results can be written. Raises ReportError."""
+    for path in filter(None, (options.json, options.readme, options.report and options.report / f"{STEM}.md")):
+        check_writable(path)
+    if options.readme:
+        around_markers(options.readme)
+
+
+def _remarks(options: argparse.Namespace, absent: Sequence[tuple[str, str]], threads: Sequence[int]) -> Iterator[str]:
+    yield from (f"without {peer}: {why}" for peer, why in absent)
+    if max(threads) > host().cores:
+        yield f"{max(threads)} threads on {host().cores} cores wait for one another: expect slow kernels of everybody"
+    if options.cache == "cold" and max(threads) > 1:
+        raise ProblemError("--cache cold is for --threads 1: what empties one core's caches leaves those of the others")
+
+
+def _collect(found: Finding, unfinished: Journal, known: Conditions, options: argparse.Namespace) -> None:
+    def fail(visit: Visit, why: str) -> None:
+        found.failures[visit] = why
+        print(f"{visit}: {why}", file=sys.stderr)
+
+    def keep(result: LayerResult) -> None:
+        unfinished.keep(result)
+        if options.json:
+            append(options.json, to_json(result))
+
+    if options.json and not (options.json.exists() and options.json.stat().st_size):
+        append(options.json, conditions_line(known))
+    measured = {"peers": [name for name, _, _ in known.peers], "cache": options.cache, "budget": options.budget}
+    known_before = unfinished.results()
+    if known_before:
+        print(f"going on: {len(known_before)} of {len(found.visits)} layers were measured before", file=sys.stderr)
+    for result in run(found.visits, known_before, keep, fail, **measured):
+        found.results.append(result)
+
+
+def _command(options: argparse.Namespace) -> str:
+    words = ["python", "-m", "bench", "--suite", *options.suite]
+    if options.target == "cpu":
+        words += ["--threads", *map(str, options.threads)]
+        words += ["--dtype", options.dtype] if options.dtype != "f32" else []
+    else:
+        words += ["--target", options.target, "--dtype", options.dtype]
+    if options.batch != 1:
+        words += ["--batch", str(options.batch)]
+    if options.peers is not None:
+        words += ["--peers", *options.peers]
+    if options.cache != "warm":
+        words += ["--cache", options.cache]
+    if options.layout != "nhwc":
+        words += ["--layout", options.layout]
+    if options.algorithm != "direct":
+        words += ["--algorithm", options.algorithm]
+    if options.epilogue is not None:
+        words += ["--epilogue", options.epilogue]
+    words += ["--budget", f"{options.budget:g}"]
+    for name in ("report", "readme"):
+        if getattr(options, name):
+            words += [f"--{name}", str(getattr(options, name))]
+    return shlex.join(words)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m bench",
+        description="Times suites of layers beside other libraries. With --models it times whole models: see "
+        "python -m bench --models --help.",
+    )
+    parser.add_argument(
+        "--suite", nargs="+", default=list(PAPER), metavar="NAME[:LAYER]", help="default: yolo9000 resnet18"
+    )
+    parser.add_argument(
+        "--peers", nargs="+", metavar="NAME",
+        help=f"of {' '.join(PEERS)}, or none; default: those of {' '.join(USUAL_PEERS['cpu'])}, on a GPU "
+        f"{' '.join(USUAL_PEERS['cuda'])}, that are installed",
+    )  # fmt: skip
+    parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
+    parser.add_argument("--cache", choices=("warm", "cold"), default="warm", help="before each call; default: warm")
+    parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu", help="what computes; default: cpu")
+    parser.add_argument(
+        "--dtype", metavar="NAME", help="f32 (default), bf16 or int8 on the CPU; f16 (default), bf16 or tf32 on a GPU"
+    )
+    parser.add_argument("--batch", type=whole, default=1, metavar="N", help="images of every convolution; default: 1")
+    parser.add_argument("--layout", choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc")
+    parser.add_argument(
+        "--algorithm", choices=ALGORITHMS, default="direct",
+        help="winograd: of 3x3 layers of stride 1, others are left out; auto: the faster one; default: direct",
+    )  # fmt: skip
+    parser.add_argument(
+        "--epilogue", metavar="TEXT",
+        help="what follows every layer, fused into its stores, such as 'relu(y + b)'; default: nothing",
+    )  # fmt: skip
+    parser.add_argument(
+        "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS",
+        help=f"of search a layer; default {DEFAULT_BUDGET:g}",
+    )  # fmt: skip
+    parser.add_argument("--restart", action="store_true", help="forget what an unfinished run of this command has done")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="append one JSON object a layer")
+    parser.add_argument("--report", type=Path, metavar="DIR", help=f"write {STEM}.md, .html, .csv, .jsonl and pictures")
+    parser.add_argument("--readme", type=Path, metavar="FILE.md", help="rewrite the table between its markers")
+    return parser

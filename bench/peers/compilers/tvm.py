@@ -1,0 +1,58 @@
+"""TVM: schedules drawn from MetaSchedule's space for this CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from bench.peers.compilers import tvm_library
+from bench.peers.interface.convolution import convolution
+from bench.peers.interface.peer import Peer, Prepared
+from bench.peers.interface.versions import installed
+from tiling.problem import Problem
+
+
+class Tvm(Peer):
+    """The best of `trials` schedules drawn at random and measured.
+
+    TVM's wheel has MetaSchedule, but no longer AutoTVM or Ansor. Names change between versions; this is for 0.26, which
+    XTC needs. Padding is part of the compiled function. Weights have the order of TVM's NHWC convolution, (R,S,C,K);
+    only a layer in a Relax model could repack them ahead. Before the first schedule MetaSchedule reads the tensor
+    instructions of every GPU, which takes a core 20 s for each layer.
+    """
+
+    name = "tvm"
+    title = "TVM MetaSchedule, best of its random schedules"
+    packages: ClassVar[Mapping[str, str]] = {"tvm": "apache-tvm"}
+
+    def __init__(self, trials: int = 32):
+        self.trials = trials
+        self.patience = tvm_library.patience(trials)
+
+    def version(self) -> str:
+        return f"TVM {installed('apache-tvm')}, best of {self.trials} schedules"
+
+    def environment(self, threads: int) -> dict[str, str]:
+        return tvm_library.environment(threads)
+
+    def refuses(self, problem: Problem) -> str | None:
+        if reason := super().refuses(problem):
+            return reason
+        if problem.op != "matmul" and convolution(problem).groups != 1:
+            return "TVM's NHWC convolution has no groups"
+        return None
+
+    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
+        matrix = problem.op == "matmul"
+        weights = w if matrix else np.ascontiguousarray(w.transpose(2, 3, 1, 0))
+        request = {"op": problem.op, "x": x.shape, "w": weights.shape, "y": problem.output.shape}
+        if not matrix:
+            conv = convolution(problem)
+            padding = (*conv.before, *conv.after)
+            request |= {"stride": conv.stride, "dilation": conv.dilation, "padding": padding}
+        search = "bench.peers.compilers.tvm_search"
+        library, symbol = tvm_library.found(search, request, threads, self.trials, self.version())
+        layout = "row-major" if matrix else "NHWC, weights (R,S,C,K)"
+        return tvm_library.load(library, symbol, x, weights, problem.output.shape, layout)

@@ -1,0 +1,71 @@
+"""XTC's search for one layer, in a process of its own: `python -m bench.peers.compilers.xtc_search JSON`.
+
+Compiles and times `trials` schedules that one of XTC's own strategies draws, keeps the fastest as a shared library in
+`folder`, and prints its path. A process of its own because XTC needs TVM's threads to be told of at the start, and
+because a schedule that crashes must not take the other peers with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+
+# The first found the best schedules: it uses vectors, and no more accumulators than there are registers. The last has a
+# schedule even for sizes that no vector divides.
+STRATEGIES = ("tile_pprprp_vr", "tile_pprprp_v", "tile_pprprp")
+MIN_REPEAT_MS = 20
+
+
+def main() -> None:
+    """Prints {"library", "symbol", "tried", "strategy"} as the last line."""
+    request = json.loads(sys.argv[1])
+    graph = _graph(request)
+    name, strategy, samples = _samples(graph, request["threads"], request["trials"])
+    best, tried = None, 0
+    for number, sample in enumerate(samples):
+        module = _compile(graph, strategy, sample, f"{request['folder']}/schedule{number}")
+        seconds, code, _ = module.get_evaluator(repeat=3, number=1, min_repeat_ms=MIN_REPEAT_MS).evaluate()
+        tried += code == 0
+        if code == 0 and (best is None or min(seconds) < best[0]):
+            best = (min(seconds), module)
+    if best is None:
+        sys.exit("no schedule that XTC drew for this layer runs")
+    print(json.dumps({"library": best[1].file_name, "symbol": best[1].payload_name, "tried": tried, "strategy": name}))
+
+
+def _graph(request: dict):
+    import xtc.graphs.xtc.op as op
+
+    a, b = (op.tensor(tuple(request[shape]), "float32", name=shape) for shape in ("x", "w"))
+    with op.graph(name="layer") as builder:
+        if request["op"] == "matmul":
+            op.matmul(a, b, name="y")
+        else:
+            op.conv2d(a, b, stride=tuple(request["stride"]), name="y")
+    return builder.graph
+
+
+def _samples(graph, threads: int, trials: int):
+    """The first strategy that has any schedule for the graph: its name, itself, its schedules."""
+    from xtc.search.strategies import Strategies
+
+    for name in STRATEGIES:
+        strategy = Strategies.create(name, graph, threads=threads)
+        drawn = list(itertools.islice(strategy.sample(trials, 0), trials))
+        if drawn:
+            return name, strategy, drawn
+    sys.exit("XTC's strategies have no schedule for this layer")
+
+
+def _compile(graph, strategy, sample, path: str):
+    from xtc.backends.tvm import Backend
+
+    backend = Backend(graph)
+    scheduler = backend.get_scheduler()
+    strategy.generate(scheduler, sample)
+    return backend.get_compiler(shared_lib=True, dump_file=path, bare_ptr=False).compile(schedule=scheduler.schedule())
+
+
+if __name__ == "__main__":
+    main()

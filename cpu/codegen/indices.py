@@ -1,0 +1,95 @@
+"""Indices, conditions and the strides of arrays as C text.
+
+Strides have names, X_h for the axis h of X, so an address reads as the element that it is.
+"""
+
+from __future__ import annotations
+
+from tiling.loops.index import Index, Part
+from tiling.loops.language import Buffer, Condition, Flag, Kernel
+from tiling.loops.rewrite import places
+from tiling.loops.walk import buffers
+
+
+def in_scratch(at: Index) -> str:
+    """A place in the memory that the caller hands over for this call."""
+    return f"(scratch + {number(at)})" if at != Index(()) else "scratch"
+
+
+def stepped(index: Index, buffer: Buffer, axis: int) -> str:
+    """`2 * X_w`: how far an index along one axis moves an address, or "" for 0. Packed numbers need no stride."""
+    if index == Index(()):
+        return ""
+    text = number(index)
+    if buffer.packed:
+        return text
+    stride = _stride(buffer, axis)
+    if text == "1":
+        return stride
+    return f"({text}) * {stride}" if " + " in text or " - " in text else f"{text} * {stride}"
+
+
+def strides(kernel: Kernel) -> list[tuple[str, int]]:
+    """(name, elements) of every stride that addresses may name."""
+    named = [buffer for buffer in buffers(kernel) if not buffer.packed]
+    return [(_stride(b, axis), stride) for b in named for axis, stride in enumerate(b.strides)]
+
+
+def local_strides(kernel: Kernel) -> list[str]:
+    """The declaration of the strides that addresses of a kernel name, for loops in a function of their own."""
+    named = {buffer.name: buffer for buffer in buffers(kernel) if not buffer.packed}
+    # A compiler warns of a local that nobody uses.
+    used = dict.fromkeys(
+        (_stride(named[place.buffer], axis), named[place.buffer].strides[axis])
+        for place in places(kernel.body)
+        if place.buffer in named
+        for axis, index in enumerate(place.at)
+        if index != Index(())
+    )
+    return [f"const long {', '.join(f'{name} = {elements}' for name, elements in used)};"] if used else []
+
+
+def _stride(buffer: Buffer, axis: int) -> str:
+    """`X_h`, and `STEP_b_k` for E_b. An epilogue's array may have any name, so that E_b_k could be an array.
+
+    `PANEL_w` is a stride of the panel that a worker has for itself. panel_w is a pointer into it.
+    """
+    name = buffer.name.upper() if buffer.memory == "own" else buffer.name.replace("E_", "STEP_", 1)
+    return f"{name}_{buffer.axes[axis]}"
+
+
+def number(index: Index) -> str:
+    """An index as C."""
+    text = ""
+    for term, c in index.terms:
+        sign, size = ("-" if c < 0 else "+"), abs(c)
+        one = _part(term) if isinstance(term, Part) else term
+        if size != 1:
+            one = f"{size} * ({one})" if isinstance(term, Part) and term.operation in "/%" else f"{size} * {one}"
+        text += f" {sign} {one}" if text else (f"-{one}" if c < 0 else one)
+    if not text:
+        return str(index.offset)
+    return f"{text} {'-' if index.offset < 0 else '+'} {abs(index.offset)}" if index.offset else text
+
+
+def _part(part: Part) -> str:
+    left, right = number(part.left), number(part.right)
+    if part.operation == "^":
+        return f"({' ^ '.join(f'({side})' if ' ' in side else side for side in (left, right))})"
+    right = f"({right})" if part.operation in "*/%" and " " in right else right
+    if part.operation in ("min", "max"):
+        return f"({left} {'<' if part.operation == 'min' else '>'} {right} ? {left} : {right})"
+    return (
+        f"({left}) {part.operation} {right}" if " + " in left or " - " in left else f"{left} {part.operation} {right}"
+    )
+
+
+def test(condition: Condition) -> str:
+    """A condition as C."""
+    if isinstance(condition, Flag):
+        return condition.name
+    text, low, high = number(condition.index), condition.low, condition.high
+    if low is not None and high == low + 1:
+        return f"{text} == {low}"
+    tests = [f"{text} >= {low}"] * (low is not None) + [f"{text} < {high}"] * (high is not None)
+    return " && ".join(tests)

@@ -1,0 +1,88 @@
+"""Leaves out taps on padding by the bounds of their loop, where one row of outputs is computed at a time.
+
+    for r in 0..3:                           r_begin = max(0, 1 - h)
+      if 0 <= h + r - 1 < 56:        ->      r_end = min(3, 57 - h)
+        acc += X[h + r - 1] * …              for r in r_begin..r_end:
+                                               acc += X[h + r - 1] * …
+
+So nothing is multiplied by padding, and no function is needed for the rows at the edge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tiling.loops.index import Index, applied, constant, variable
+from tiling.loops.language import Block, Body, Define, For, Inside, Kernel, Statement
+from tiling.loops.rewrite import conditions_of, with_conditions
+from tiling.loops.walk import inside, with_blocks
+
+
+def bound_taps(kernel: Kernel) -> Kernel:
+    """The kernel with such loops bounded. The bounds are defined in front of the register tile."""
+    return replace(kernel, body=_bounded(kernel.body))
+
+
+def _bounded(body: Body) -> Body:
+    found: list[Statement] = []
+    bounds: dict[str, Index] = {}  # those of all tiles here: several side by side are the branches of a λ
+    for statement in body:
+        if isinstance(statement, Block):
+            known = len(bounds)
+            tile = _of_tile(statement, bounds)
+            found += [*(Define(name, index) for name, index in list(bounds.items())[known:]), tile]
+        else:
+            found.append(with_blocks(statement, _bounded))
+    return tuple(found)
+
+
+def _of_tile(tile: Block, bounds: dict[str, Index]) -> Block:
+    """The tile with its loops bounded. What its bounds are goes to `bounds`."""
+    own = {loop.name for loop in _loops(tile.body)}
+    counted = [name for name in (loop.name for loop in _loops(tile.body) if loop.kind == "serial")]
+
+    def change(statement: Statement) -> Statement:
+        if not isinstance(statement, For) or statement.kind != "serial" or counted.count(statement.name) > 1:
+            return with_blocks(statement, lambda block: tuple(map(change, block)))
+        for condition in dict.fromkeys(conditions_of(statement.body)):
+            alone = own.intersection(condition.index.names()) == {statement.name}
+            of_window = condition.low is not None and condition.index.coefficient(statement.name)
+            if alone and of_window and statement.step == 1:
+                begin, end = _bounds(statement, condition)
+                begin = _named(f"{statement.name}_begin", begin, bounds)
+                end = _named(f"{statement.name}_end", end, bounds)
+                body = with_conditions(statement.body, lambda c, held=condition: True if c == held else c)
+                statement = replace(statement, start=begin, stop=end, body=body)
+                break
+        return with_blocks(statement, lambda block: tuple(map(change, block)))
+
+    return replace(tile, body=tuple(map(change, tile.body)))
+
+
+def _named(name: str, bound: Index, bounds: dict[str, Index]) -> Index:
+    """A bound by its name; a number as it is. A second tile here may have another bound: that gets a longer name."""
+    if bound.is_constant:
+        return bound
+    while bounds.setdefault(name, bound) != bound:
+        name += "_too"
+    return variable(name)
+
+
+def _bounds(loop: For, condition: Inside) -> tuple[Index, Index]:
+    """The first iteration that satisfies the condition, and the one after the last."""
+    step = condition.index.coefficient(loop.name)
+    rest = condition.index - variable(loop.name) * step
+    assert condition.low is not None and condition.high is not None  # a window's test has both sides
+    begin = applied("/", constant(condition.low + step - 1) - rest, constant(step))
+    end = applied("/", constant(condition.high + step - 1) - rest, constant(step))
+    return applied("max", loop.start, begin), applied("min", loop.stop, end)
+
+
+def _loops(body: Body) -> list[For]:
+    found = []
+    for statement in body:
+        if isinstance(statement, For):
+            found.append(statement)
+        for block in inside(statement):
+            found += _loops(block)
+    return found

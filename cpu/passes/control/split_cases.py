@@ -1,0 +1,192 @@
+"""Decides tests by position: each kind of tile, at the padding or with the last vector, has code of its own.
+
+    for w in 0..56 by 14:                             for w in 0..56 by 14:
+      tile:                                             if w < 42:
+        for w_u, s_u, unrolled:                           tile, at w < 42: …  if 0 <= w_u + s_u - 1: …
+          if 0 <= w + w_u + s_u - 1 < 56: …     ->      else:
+                                                          tile, at w >= 42: …  if w_u + s_u - 1 < 14: …
+
+Positions are known when a kernel is written. What is left of a test has only variables of unrolled loops and of lanes,
+so unrolling decides it: nothing is multiplied by padding. A loop over taps inside a tile is split in the same way, into
+runs of taps that reach the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from tiling.loops.index import Index, constant, variable
+from tiling.loops.language import Block, Body, For, If, Inside, Kernel, Statement
+from tiling.loops.rewrite import conditions_of, with_conditions
+from tiling.loops.walk import inside, with_blocks
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a test becomes at the positions first … last: another test, True, or False."""
+
+    first: int
+    last: int
+    test: Inside | bool
+
+
+def split_cases(kernel: Kernel) -> Kernel:
+    """The kernel with one block for each kind of tile, chosen by position."""
+    return replace(kernel, body=_split(kernel.body, {}))
+
+
+def cases(test: Inside, name: str, positions: Iterable[int], values: Mapping[str, range]) -> list[Case]:
+    """What `test` becomes at each position of variable `name`, neighbours with the same test together.
+
+    values: what the other variables of the test count through.
+    """
+    step = test.index.coefficient(name)
+    others = test.index - variable(name) * step
+    reached = _reached(others, values)
+    found = [(at, _at(test, others, step * at, reached)) for at in positions]
+    result = []
+    for became, group in groupby(found, key=lambda pair: pair[1]):
+        members = [at for at, _ in group]
+        result.append(Case(members[0], members[-1], became))
+    return result
+
+
+def _reached(index: Index, values: Mapping[str, range]) -> list[int]:
+    """Every value of an index, in order."""
+    found = {index.offset}
+    for term, coefficient in index.terms:
+        found = {value + coefficient * count for value in found for count in values[term]}
+    return sorted(found)
+
+
+def _at(test: Inside, others: Index, shift: int, reached: list[int]) -> Inside | bool:
+    """The test at one position. Tests that hold for the same values become the same test."""
+    low = None if test.low is None else test.low - shift
+    high = None if test.high is None else test.high - shift
+    holds = [value for value in reached if (low is None or low <= value) and (high is None or value < high)]
+    if not holds:
+        return False
+    first, last = holds[0] == reached[0], holds[-1] == reached[-1]
+    return True if first and last else Inside(others, None if first else holds[0], None if last else holds[-1] + 1)
+
+
+# --- the loops around a tile ------------------------------------------------------------------------------------------
+
+
+def _split(body: Body, positions: Mapping[str, list[int]]) -> Body:
+    """positions: every value of the variable of each loop around `body`."""
+    found: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, Block):
+            found += _tile(statement, positions)
+        elif isinstance(statement, For):
+            inner = {**positions, statement.name: _positions(statement, positions)}
+            found.append(replace(statement, body=_split(statement.body, inner)))
+        else:
+            found.append(with_blocks(statement, lambda block: _split(block, positions)))
+    return tuple(found)
+
+
+def _positions(loop: For, positions: Mapping[str, list[int]]) -> list[int]:
+    """Every value of a loop's variable. A loop begins at a number, or at the position of the loop outside it."""
+    trips = range(0, (loop.stop - loop.start).offset, loop.step)
+    starts = [loop.start.offset]
+    for term, coefficient in loop.start.terms:
+        starts = [start + coefficient * at for start in starts for at in positions[term]]
+    return sorted({start + trip for start in starts for trip in trips})
+
+
+def _tile(tile: Block, positions: Mapping[str, list[int]]) -> Body:
+    values = _values(tile.body)
+    for test in sorted(dict.fromkeys(conditions_of(tile.body)), key=lambda test: not test.index.coefficient("lane")):
+        outer = sorted((name for name in test.index.names() if name in positions), key=lambda n: len(positions[n]))
+        if not outer:
+            continue
+        if len(outer) > 1:  # taps that are looped over outside the tile: each of them by itself
+            name = outer[0]
+            kinds = [(Case(at, at, True), _fixed(tile, name, at)) for at in sorted(positions[name])]
+        else:
+            name = outer[0]
+            found = cases(test, name, positions[name], values)
+            kinds = [(case, _with_test(tile, test, case.test)) for case in found]
+        if len(kinds) == 1:
+            return _tile(kinds[0][1], positions)
+        return _chosen(name, kinds, positions)
+    return (replace(tile, body=_runs(tile.body, values)),)
+
+
+def _fixed(tile: Block, name: str, at: int) -> Block:
+    """The tile where a variable in its tests has one value."""
+    body = with_conditions(
+        tile.body, lambda c: replace(c, index=c.index.replaced({name: constant(at)})) if isinstance(c, Inside) else c
+    )
+    return replace(tile, body=body)
+
+
+def _with_test(tile: Block, test: Inside, became: Inside | bool) -> Block:
+    return replace(tile, body=with_conditions(tile.body, lambda c: became if c == test else c))
+
+
+def _chosen(name: str, kinds: list[tuple[Case, Block]], positions: Mapping[str, list[int]]) -> Body:
+    """The choice among kinds of tiles by position. Most tiles have no test left, so these come first."""
+    ends: list[int | None] = [*(case.first for case, _ in kinds[1:]), None]
+    found = []
+    for number, ((case, tile), high) in enumerate(zip(kinds, ends)):
+        low = case.first if number else None
+        label = "" if case.test is True else "_tail" if _on_lane(case.test) else f"_{name}pad{number}"
+        here = replace(tile, name=tile.name + label, notes=(*tile.notes, _note(name, low, high)))
+        among = {**positions, name: [at for at in positions[name] if case.first <= at <= case.last]}
+        found.append((case.test is True, (Inside(variable(name), low, high),), _tile(here, among)))
+    *others, (_, _, otherwise) = sorted(found, key=lambda kind: not kind[0])
+    for _, test, body in reversed(others):
+        otherwise = (If(test, body, otherwise),)
+    return otherwise
+
+
+def _on_lane(test: Inside | bool) -> bool:
+    return isinstance(test, Inside) and test.index.coefficient("lane") != 0
+
+
+def _note(name: str, low: int | None, high: int | None) -> str:
+    """`14 <= h < 42`."""
+    return f"{'' if low is None else f'{low} <= '}{name}{'' if high is None else f' < {high}'}"
+
+
+# --- the loops inside a tile ------------------------------------------------------------------------------------------
+
+
+def _values(body: Body) -> dict[str, range]:
+    """What the variables of the loops in a block count through, where that is known."""
+    found = {}
+    for statement in body:
+        if isinstance(statement, For) and statement.start.is_constant and statement.stop.is_constant:
+            found[statement.name] = range(statement.start.offset, statement.stop.offset, statement.step)
+        for block in inside(statement):
+            found |= _values(block)
+    return found
+
+
+def _runs(body: Body, values: Mapping[str, range]) -> Body:
+    """The block with each serial loop over taps cut into runs of taps whose tests are alike."""
+    found: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, For) and statement.kind == "serial":
+            found += _cut(statement, values)
+        else:
+            found.append(with_blocks(statement, lambda block: _runs(block, values)))
+    return tuple(found)
+
+
+def _cut(loop: For, values: Mapping[str, range]) -> Body:
+    tests = [test for test in dict.fromkeys(conditions_of(loop.body)) if test.index.coefficient(loop.name)]
+    if not tests:
+        return (replace(loop, body=_runs(loop.body, values)),)
+    found: list[Statement] = []
+    for case in cases(tests[0], loop.name, values[loop.name], values):
+        body = with_conditions(loop.body, lambda c, test=case.test: test if c == tests[0] else c)
+        if body:
+            run = replace(loop, start=constant(case.first), stop=constant(case.last + loop.step), body=body)
+            found += _cut(run, {**values, loop.name: range(case.first, case.last + 1, loop.step)})
+    return tuple(found)

@@ -1,0 +1,67 @@
+"""Brings cache lines near before they are needed. `tiling.loops.lowering.prefetch` plans what a tile prefetches.
+
+    for k in 0..512:                  for k in 0..512:
+      acc += X[…] * W[32*k]    ->       prefetch W[32*k + 256] to L1        the panel's vectors of 8 steps later
+                                        advance w                           a line of the next panel, to L2
+                                        acc += X[…] * W[32*k]
+
+A cursor walks the next panel, or the next rows of x, while the tiles multiply this one. The loop over panels aims it.
+Before its first sums a tile asks for the lines of y that it will store to in many places, as a transposed tile does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from cpu.passes.memory.prefetch_cursors import Aims
+from cpu.passes.memory.prefetch_in_tiles import InTiles
+from cpu.passes.memory.prefetch_plan import Plan
+from tiling.loops.language import Block, Body, Cursors, For, If, Kernel, Statement
+from tiling.loops.walk import buffers, for_each_worker, walk, with_blocks
+from tiling.problem import Problem
+
+
+def prefetch(kernel: Kernel, problem: Problem, plans: tuple[Plan, ...]) -> Kernel:
+    """The kernel with prefetches. Its tiles come in the order of `plans`."""
+    packed = frozenset(buffer.name for buffer in buffers(kernel) if buffer.packed)
+    x = next(buffer for buffer in kernel.arrays if buffer.name == "X")
+    walker = _Walker(iter(plans), InTiles(problem, packed, x), Aims(problem, x))
+    body, _ = walker.body(kernel.body, 0)
+    if any(plan.pieces for plan in plans):
+        body = for_each_worker(body, lambda block: (Cursors(), *block))
+    return replace(kernel, body=body)
+
+
+@dataclass(frozen=True)
+class _Walker:
+    """Walks the loops around tiles. plans: those of the tiles that it has still to meet."""
+
+    plans: Iterator[Plan]
+    in_tiles: InTiles
+    cursors: Aims
+
+    def body(self, body: Body, depth: int) -> tuple[Body, list[tuple[Plan, Body]]]:
+        """The block inside `depth` loops, and the plans of the tiles in it, each with the tile's own statements."""
+        found: list[Statement] = []
+        tiles: list[tuple[Plan, Body]] = []
+        for statement in body:
+            if isinstance(statement, (Block, If)):
+                # An If chooses between the kinds of one tile.
+                plan = next(self.plans)
+                within = [(plan, kind.body) for kind in walk((statement,)) if isinstance(kind, Block)]
+                statement = self.kinds(statement, plan)
+            elif isinstance(statement, For):
+                inner, within = self.body(statement.body, depth + 1)
+                statement = replace(statement, body=(*self.cursors.aims(within, depth, looping=True), *inner))
+            else:
+                within = []
+            found += [*self.cursors.aims(within, depth, looping=False), statement]
+            tiles += within
+        return tuple(found), tiles
+
+    def kinds(self, statement: Statement, plan: Plan) -> Statement:
+        """A tile, or a choice between kinds of it, with prefetches."""
+        if isinstance(statement, Block):
+            return self.in_tiles.tile(statement, plan)
+        return with_blocks(statement, lambda block: tuple(self.kinds(kind, plan) for kind in block))

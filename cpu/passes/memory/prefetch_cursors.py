@@ -1,0 +1,105 @@
+"""The loops around tiles aim a cursor at what comes next: the next weights, the next rows of x, or the next strip.
+
+The tiles inside then advance it, a line at a time, while they multiply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from cpu.passes.memory.prefetch_plan import Plan, unrolled
+from tiling.loops.index import ZERO, Index, constant, variable
+from tiling.loops.language import Address, Aim, Body, Buffer, Load, Statement
+from tiling.loops.lowering.arrays import in_words, shape_of, words_per_group
+from tiling.loops.lowering.nest import position, positions
+from tiling.loops.lowering.prefetch import Piece
+from tiling.loops.rewrite import places
+from tiling.problem import Problem
+from tiling.rewrite.laid_out import row_of
+
+
+@dataclass(frozen=True)
+class Aims:
+    """Writes the statements that aim cursors. x: the array that tiles read x from."""
+
+    problem: Problem
+    x: Buffer
+
+    def aims(self, tiles: Sequence[tuple[Plan, Body]], depth: int, looping: bool) -> Body:
+        """The statements that aim cursors at the piece after this one.
+
+        depth: how many loops stand around. looping: the pieces are those of iterations of the loop at that depth; else
+        those of its only iteration, such as a branch of a λ, for which the kernel has no loop.
+        """
+        found: list[Statement] = []
+        for array, at in (("x", self.next_rows), ("w", self.next_weights)):
+            for plan, body in tiles:
+                piece = next((p for p in plan.pieces if (p.array, *_depth(plan, p)) == (array, depth, looping)), None)
+                if piece and array == "x" and self.strip:
+                    found.append(self.next_strip(positions(plan.tile.outer[: plan.tile.outer.index(piece.loop) + 1])))
+                    break
+                if piece:
+                    name, tensor = array.upper(), self.problem.broadcast if array == "x" else self.problem.packed
+                    # The loops count the words of a block.
+                    words = prod(shape_of(self.problem, tensor)) // tensor.elements
+                    found.append(Aim(array, Address(name, at(piece, plan, body)), constant(piece.elements * words)))
+                    break
+        return tuple(found)
+
+    @property
+    def strip(self) -> int:
+        """How many flattened pixels x is copied by at a time; 0 where it is not copied strip by strip."""
+        return self.problem.flat_pixels.strip if self.problem.flat_pixels else 0
+
+    def next_strip(self, here: Mapping[str, Index]) -> Aim:
+        """The cursor of x goes to the rows of x that the strip after this one is the first to copy."""
+        flat, point = self.problem.flat_pixels, here["w"] + self.problem.broadcast.shape[-1]
+        assert flat
+        first, end = row_of(flat, point), row_of(flat, point + self.strip)
+        rows = (end - first) * self.x.strides[1]
+        return Aim("x", Address(self.x.name, (here.get("n", ZERO), first, ZERO, ZERO)), rows)
+
+    def next_weights(self, piece: Piece, plan: Plan, body: Body) -> tuple[Index, ...]:
+        """Where the packed weights begin that the next iteration reads."""
+        load = next(place for place in places(body) if isinstance(place, Load) and place.buffer == "W")
+        (at,) = _first(load.at, body)
+        loops = [loop for loop in plan.tile.outer if loop.written or loop is piece.loop]
+        for inner in reversed(loops[loops.index(piece.loop) + 1 :]):
+            outside = positions(plan.tile.outer[: plan.tile.outer.index(inner)])
+            at = at.replaced({position(inner): outside.get(inner.dim, ZERO) + inner.start})
+        if not piece.loop.written:  # its position is a number: a branch of a λ, which is over panels
+            words = words_per_group(self.problem, self.problem.packed) or 1
+            return (at + piece.loop.step * self.problem.reduction_length * words,)
+        name = position(piece.loop)
+        return (at.replaced({name: variable(name) + piece.loop.step}),)
+
+    def next_rows(self, piece: Piece, plan: Plan, body: Body) -> tuple[Index, ...]:
+        """Where the rows of x begin that the next iteration is the first to read: the last that its windows reach."""
+        x, loop, outer = self.problem.broadcast, piece.loop, plan.tile.outer
+        here = positions(outer[: outer.index(loop) + 1])
+        here[loop.dim] = here[loop.dim] + loop.step
+        rows = {dim: at for dim, at in here.items() if dim in self.problem.row_dims}
+        found = []
+        for index in x.indices:
+            terms = (rows[dim] * step for dim, step in index.terms if dim in rows)
+            found.append(sum(terms, ZERO) + index.offset)
+        for window in self.problem.windows:
+            taps = self.problem.extents[window.tap]
+            axis = next(i for i, index in enumerate(x.indices) if index.coefficient(window.tap))
+            if window.dim == loop.dim:
+                found[axis] = found[axis] + (taps - 1) * window.dilation - (window.stride - 1)
+        return in_words(self.problem, x, tuple(found), ZERO)
+
+
+def _depth(plan: Plan, piece: Piece) -> tuple[int, bool]:
+    """How many loops stand around the loop of a piece, and whether that is a loop itself."""
+    outer = plan.tile.outer
+    return sum(loop.written for loop in outer[: outer.index(piece.loop)]), piece.loop.written
+
+
+def _first(at: tuple[Index, ...], body: Body) -> tuple[Index, ...]:
+    """An index where all loops of a tile begin."""
+    own = unrolled(body)
+    return tuple(index.replaced(own) for index in at)

@@ -1,0 +1,72 @@
+"""Copies the flattened pixels of an image strip by strip, in front of the tiles that read the strip.
+
+    stage X along n from n, w from w:              laid_out(X + [n], panel, w)
+      for k in 0..32 by 16:                  ->    for k in 0..32 by 16:
+        tile: … X[n, c, w_1 + 9*r + s] …             tile: … panel[c, w_1 - w + 9*r + s] …
+
+Each worker has one panel. `laid_out` copies the points of a strip from the rows of x, with the zeros between rows
+(`tiling.rewrite.laid_out`). From here on X is x as the caller hands it over, and its points are in memory strip by
+strip.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tiling.loops.index import ZERO
+from tiling.loops.language import (
+    Address,
+    Alloc,
+    Body,
+    Buffer,
+    Call,
+    Kernel,
+    Load,
+    Operand,
+    Stage,
+    Statement,
+)
+from tiling.loops.lowering.arrays import arrays
+from tiling.loops.rewrite import with_values
+from tiling.loops.walk import with_blocks
+from tiling.problem import Problem
+from tiling.rewrite.laid_out import LAY_OUT, STRIP, lay_out
+
+
+def stage_strips(kernel: Kernel, problem: Problem, words: Problem) -> Kernel:
+    """The kernel with a panel of the points of a strip in place of all points.
+
+    problem: as its caller sees it. words: in dot groups, with strips.
+    """
+    (points, *others), (x, *_) = kernel.arrays, arrays(problem)
+    _, blocks, _, held = points.shape
+    strip = Buffer(STRIP, (blocks, words.broadcast.shape[-1], held), points.axes[1:], points.dtype, "own")
+
+    def body(block: Body) -> Body:
+        found: list[Statement] = []
+        for statement in block:
+            if isinstance(statement, Stage) and statement.buffer == points.name:
+                found += _staged(statement, points, strip)
+            else:
+                found.append(with_blocks(statement, body))
+        return tuple(found)
+
+    given = replace(x, dtype={"int8": "u8"}.get(x.dtype, x.dtype))
+    functions = (*kernel.functions, lay_out(problem, words))
+    return replace(kernel, arrays=(given, *others), body=(Alloc(strip), *body(kernel.body)), functions=functions)
+
+
+def _staged(stage: Stage, points: Buffer, strip: Buffer) -> Body:
+    """The copy, and what reads it."""
+    starts = {along.dim: along.start for along in stage.part}
+    image, first = starts["n"], starts["w"]
+
+    def change(part: Operand) -> Operand | None:
+        if not isinstance(part, Load) or part.buffer != points.name:
+            return None
+        _, block, point, word = part.at
+        return Load(strip.name, (block, point - first, word))
+
+    views = Address(points.name, (image, ZERO, ZERO, ZERO)), Address(strip.name, (ZERO, ZERO, ZERO))
+    copied = Call(LAY_OUT, views, (first,))
+    return (copied, *(with_values(statement, change) for statement in stage.body))

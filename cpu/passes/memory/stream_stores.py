@@ -1,0 +1,76 @@
+"""Stores past the caches where Y is aligned: for outputs that no cache could hold.
+
+    store(y + [m, 0], acc_0_0)     ->     if stream: stream(y + [m, 0], acc_0_0)
+                                          else:      store(y + [m, 0], acc_0_0)
+
+The flag `stream` is found out when the kernel runs. At its end each worker waits until its stores are in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from microkernels.tile.instructions import Instructions
+from tiling.loops.language import (
+    Block,
+    Body,
+    Call,
+    Do,
+    Flag,
+    Function,
+    If,
+    Instruction,
+    Invoke,
+    Kernel,
+    Statement,
+)
+from tiling.loops.walk import for_each_worker, walk, with_blocks
+
+STREAM = "stream"
+
+
+def stream_stores(kernel: Kernel, instructions: Instructions) -> Kernel:
+    """The kernel with both kinds of stores."""
+    functions = tuple(_with_flag(replace(f, body=_stores(f.body, instructions))) for f in kernel.functions)
+    fence = Do(Invoke(instructions.stream_fence, ()))
+    body = for_each_worker(tuple(map(_passed, kernel.body)), lambda block: (*block, fence))
+    return replace(kernel, body=body, functions=functions)
+
+
+def _with_flag(function: Function) -> Function:
+    return replace(function, flags=(*function.flags, STREAM))
+
+
+def _passed(statement: Statement) -> Statement:
+    if isinstance(statement, Call):
+        return replace(statement, flags=(*statement.flags, STREAM))
+    return with_blocks(statement, lambda block: tuple(map(_passed, block)))
+
+
+def _stores(body: Body, instructions: Instructions) -> Body:
+    """The block with a choice in place of each run of stores."""
+    kinds = (instructions, *instructions.narrow.values())
+    streams = {kind.store: kind.stream for kind in kinds}
+    found: list[Statement] = []
+    run: list[Statement] = []
+    for statement in (*body, None):
+        # A block runs once, and so a run goes on through the stores in it.
+        inner = walk((statement,)) if isinstance(statement, (Do, Block)) else ()
+        if any(isinstance(s, Do) and s.invoke.instruction in streams for s in inner):
+            run.append(statement)
+            continue
+        if run:
+            found.append(If((Flag(STREAM),), tuple(_streamed(s, streams) for s in run), tuple(run)))
+            run = []
+        if statement is not None:
+            found.append(with_blocks(statement, lambda block: _stores(block, instructions)))
+    return tuple(found)
+
+
+def _streamed(statement: Statement, streams: Mapping[Instruction, Instruction]) -> Statement:
+    """The statement with streaming stores."""
+    if isinstance(statement, Do):
+        kind = statement.invoke.instruction
+        return Do(replace(statement.invoke, instruction=streams.get(kind, kind)))
+    return with_blocks(statement, lambda block: tuple(_streamed(inner, streams) for inner in block))

@@ -1,0 +1,10 @@
+"""Passes that decide what registers hold: pointers, the operands of a step, sums, constants.
+
+Read in this order:
+
+    walk_pointers       pointers of each loop
+    order_step          the multiplications of a step
+    hoist_accumulators  accumulators as registers
+    own_registers       accumulators that begin with a bias
+    load_zero           the zero of an epilogue
+"""

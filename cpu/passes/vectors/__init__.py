@@ -1,0 +1,10 @@
+"""Passes that turn loops over lanes into vector and matrix instructions.
+
+Read in this order:
+
+    exchange_lanes    groups of channels side by side in a vector
+    share_sums        what sums of Winograd's transforms have in common
+    matrix_tiles      steps as matrix instructions
+    transpose_stores  outputs whose neighbours are rows of a tile
+    vectorise         loops over lanes as vector instructions
+"""

@@ -1,0 +1,50 @@
+"""Lets each lane meet the channels of its group in an order of its own, so that exchanges of lanes bring them.
+
+    for c_u in 0..4, unrolled:                                for c_u in 0..4, unrolled:
+      for lane in 0..16, vector:                                for lane in 0..16, vector:
+        acc[lane] += X[lane / 4 * 4 + c_u] * W[lane, c_u]   ->    acc[lane] += X[lane ^ c_u] * W[lane, lane % 4 ^ c_u]
+
+Groups of 4 channels in and out stand side by side in a vector. As all lanes of a group read one channel, each step
+would need the channels spread. Where lane l reads l ^ c, it is the vector of x as it lies, with neighbours, pairs …
+exchanged. The weights are packed in the same order. With words of narrow numbers c counts words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tiling.loops.index import LANE, Index, Part, applied, variable
+from tiling.loops.language import Body, For, Kernel, Statement
+from tiling.loops.rewrite import substituted
+from tiling.loops.walk import with_blocks
+
+
+def exchange_lanes(kernel: Kernel, dim: str) -> Kernel:
+    """The kernel with the steps over the channels of a group, `dim`, in another order in each lane."""
+
+    def body(block: Body) -> Body:
+        return tuple(map(change, block))
+
+    def change(statement: Statement) -> Statement:
+        if isinstance(statement, For) and statement.dim == dim and statement.kind == "unrolled":
+            size = statement.stop.offset
+            met = applied("^", LANE % size, variable(statement.name))
+            # The loop counts exchanges from here on.
+            return replace(statement, body=substituted(statement.body, {statement.name: met}))
+        return with_blocks(statement, body)
+
+    return replace(kernel, body=body(kernel.body))
+
+
+def exchange_of(index: Index) -> Index | None:
+    """The c of an index that moves with `lane ^ c`: which lanes are exchanged. None for any other index."""
+    return next((part.right for part in _parts(index) if part.operation == "^"), None)
+
+
+def _parts(index: Index) -> Iterator[Part]:
+    for term, _ in index.terms:
+        if isinstance(term, Part):
+            yield term
+            yield from _parts(term.left)
+            yield from _parts(term.right)

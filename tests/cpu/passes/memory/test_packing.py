@@ -1,0 +1,138 @@
+"""The loops that pack the weights: made of what `pack_weights` changed, of words made number by number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cpu.codegen.pack import pack_loops
+from cpu.passes.memory.pack_weights import pack_weights
+from cpu.passes.order import LOWER
+from tests.support.kernel_cases import DEPTHWISE
+from tests.support.loops import inputs, statements
+from tests.support.passes import PACKING, SAME, TILES, by_loops, packed, stages_by_name
+from tiling.arrays.access import access_of
+from tiling.loops.language import For, Store
+from tiling.loops.listing import listing
+from tiling.loops.lowering.lower import lower
+from tiling.operators import conv2d, matmul
+from tiling.rewrite.dot_groups import numbers_per_lane, scheme_in_dot_groups
+from tiling.rewrite.grouped import grouped2d
+from tiling.rewrite.weight_groups import packed_words
+from tiling.text.notation import parse
+
+KERNELS = [
+    (SAME, TILES),
+    (matmul(m=7, n=9, k=5), "L(m, 1x3 + 2x2) R(n) S(c) T(k,5) U(m,λ) V(n,{v})"),
+    (matmul(m=2, n=20, k=6), "T(k,2) L(n, 1x1 + 2x2) R(m) S(c) U(k,3) U(n,λ) V(n,{v})"),
+    (
+        conv2d(c=4, k=10, groups=2, h=2, w=2, r=3, s=3, padding=1),
+        "R(g) R(k) R(h) S(y) R(r) R(s) U(c,2) U(w,2) V(k,{v})",
+    ),
+    (conv2d(c=6, k=6, groups=6, h=2, w=2, r=3, s=3, padding=1), "R(c) R(h) R(w) S(y) R(r) R(s) V(c,{v})"),
+]
+
+
+@pytest.mark.parametrize("problem, text", KERNELS)
+def test_every_weight_comes_to_where_products_read_it(problem, text):
+    by_name, w = stages_by_name(problem, text), inputs(problem)["W"]
+    found = by_loops(parse(problem, text.format(v=4)), w)
+    np.testing.assert_array_equal(found, packed(by_name[LOWER], by_name[PACKING], w))
+
+
+def test_loops_that_move_no_weight_are_left_out():
+    kernel = pack_loops(parse(SAME, TILES.format(v=4)))
+    assert [s.name for s in statements(kernel) if isinstance(s, For)] == ["k", "r", "c", "s_u", "lane"]
+    assert len([s for s in statements(kernel) if isinstance(s, Store)]) == 1
+
+
+def test_a_column_that_does_not_exist_is_zeros():
+    problem, text = KERNELS[1]
+    text = listing(pack_loops(parse(problem, text.format(v=4))))
+    assert "if n + lane < 9:\n" in text and "= 0" in text
+
+
+# ---- narrow numbers: a problem, a scheme, and the numbers of each word of W along a new last axis
+
+
+def _of_channels(w: np.ndarray, numbers: int) -> np.ndarray:
+    """Words of neighbouring channels, W being (K,C,R,S)."""
+    filled = np.pad(w, [(0, 0), (0, -w.shape[1] % numbers), (0, 0), (0, 0)])
+    return np.moveaxis(filled.reshape(w.shape[0], -1, numbers, *w.shape[2:]), 2, -1)
+
+
+def _of_rows(w: np.ndarray, numbers: int, pixel: int) -> np.ndarray:
+    """Words of a window's row, whose pixels have so many numbers: no taps are left."""
+    filled = np.pad(w, [(0, 0), (0, pixel - w.shape[1]), (0, 0), (0, 0)])
+    rows = np.moveaxis(filled, 1, -1).reshape(*w.shape[::2], -1)  # k, r, numbers of a row
+    rows = np.pad(rows, [(0, 0), (0, 0), (0, -rows.shape[-1] % numbers)])
+    return np.moveaxis(rows.reshape(*rows.shape[:2], -1, numbers), 2, 1)[:, :, :, np.newaxis]
+
+
+def _alone(w: np.ndarray, numbers: int) -> np.ndarray:
+    return np.stack([w, *[np.zeros_like(w)] * (numbers - 1)], axis=-1)
+
+
+BF16 = conv2d(c=5, h=2, w=3, k=19, r=2, s=3, dtype="bf16", padding=(0, 1))
+BYTES = conv2d(c=3, h=9, w=9, k=35, r=2, s=3, stride=2, dtype="int8")
+WORDS = {
+    "pairs of channels": (BF16, "R(k) R(h) S(y) R(c) R(r) U(s,3) U(w,3) D(c,2) V(k,16)", lambda w: _of_channels(w, 2)),
+    "four numbers of a window's row": (
+        BYTES,
+        "R(k) R(h) R(w) S(y) R(r) R(sc) U(k,3) D(sc,4) V(k,16)",
+        lambda w: _of_rows(w, 4, 3),
+    ),
+    "channels by themselves": (
+        conv2d(c=20, h=3, w=3, k=20, r=3, s=3, groups=20, dtype="bf16"),
+        "R(c) R(h) R(w) S(y) R(r) U(s,3) V(c,16)",
+        lambda w: _alone(w, 2),
+    ),
+    "blocks of channels": (
+        conv2d(c=40, h=1, w=4, k=20, r=1, s=1, dtype="bf16"),
+        "R(k) R(w) S(y) R(c) U(k,2) D(c,32) V(k,16)",
+        lambda w: _of_channels(w, 32),
+    ),
+    "blocks of a window's row": (
+        conv2d(c=3, h=3, w=9, k=16, r=1, s=3, stride=2, dtype="bf16"),
+        "R(h) S(y) U(w,4) D(sc,12) V(k,16)",
+        lambda w: _of_rows(w, 12, 4),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_words_hold_their_numbers_and_zeros(name):
+    problem, text, words_of = WORDS[name]
+    scheme = parse(problem, text)
+    dots, plain = scheme_in_dot_groups(scheme), lower(scheme_in_dot_groups(scheme))
+    after = pack_weights(plain, dots.problem, packed_words(scheme))
+    dtype = {"bf16": np.uint16, "int8": np.int8}[problem.dtype]
+    w = np.random.default_rng(0).integers(1, 100, problem.packed.shape).astype(dtype)
+    words = words_of(w)
+    assert words.shape[:-1] == dots.problem.packed.shape
+    if access_of(dots.problem).by_matrix:  # a block is words
+        words = words.reshape(*words.shape[:-1], -1, numbers_per_lane(problem))
+    lanes = np.stack([packed(plain, after, words[..., n]) for n in range(words.shape[-1])], axis=-1)
+    np.testing.assert_array_equal(by_loops(scheme, w), lanes.reshape(-1))
+
+
+def test_lanes_that_exchange_have_their_weights_in_the_order_in_which_they_meet_channels():
+    problem = grouped2d(conv2d(c=8, h=2, w=2, k=8, r=1, s=1, groups=4))
+    w = np.arange(16, dtype=np.float32).reshape(problem.packed.shape)
+    found = by_loops(parse(problem, "R(k) R(h) R(w) S(y) U(c,2) V(k,4)"), w).reshape(2, 2, 4)
+    k, met = np.arange(8), np.arange(2)[:, np.newaxis]
+    np.testing.assert_array_equal(np.concatenate([*found], axis=1), w[k, met ^ (k % 2), 0, 0])
+
+
+def test_words_may_hold_numbers_of_several_groups():
+    problem = grouped2d(conv2d(c=32, h=2, w=2, k=32, r=1, s=1, groups=16, dtype="int8"))
+    w = np.arange(1, 65).astype(np.int8).reshape(problem.packed.shape)
+    found = by_loops(parse(problem, "R(k) R(h) R(w) S(y) D(c,4) V(k,16)"), w).reshape(32, 2, 2)
+    for k in range(32):
+        own = k % 4 // 2
+        np.testing.assert_array_equal(found[k, own], w[k, :, 0, 0])
+        np.testing.assert_array_equal(found[k, 1 - own], 0)
+
+
+def test_a_scheme_of_f32_packs_numbers_as_they_are():
+    assert "number" not in listing(pack_loops(parse(DEPTHWISE, "R(n) R(h) R(w) R(c) S(y) R(r) R(s) V(c,4)")))

@@ -1,0 +1,214 @@
+"""Files, names, arrays and folders that are not as they should be: one sentence, and nothing lost or half-written."""
+
+import json
+import multiprocessing
+import subprocess
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from graph import ModelError, compile_model, load_model
+from graph.run import file_names
+from tests.support.onnx_models import model, whole
+
+node = helper.make_node
+X = whole(0, 2, 3)
+
+
+def relu(nodes=(), **how):
+    return model([node("Relu", ["x"], ["y"], "r"), *nodes], {"x": [2, 3]}, ["y"], **how)
+
+
+def with_weight(**fields):
+    """x + w, where w is not as a file should have it."""
+    made = model([node("Add", ["x", "w"], ["y"], "a")], {"x": [2, 3]}, ["y"])
+    facts = {"name": "w", "data_type": TensorProto.FLOAT, "dims": [2, 3], "raw_data": bytes(24)}
+    made.graph.initializer.append(TensorProto(**{**facts, **fields}))
+    return made
+
+
+def of_kind(number):
+    made = relu()
+    made.graph.input[0].type.tensor_type.elem_type = number
+    return made
+
+
+@pytest.mark.parametrize(
+    ("proto", "why"),
+    [
+        (relu([node("Neg", ["x"], ["y"], "n")]), r"node n \(Neg\) gives y, which is there already"),
+        (with_weight(raw_data=bytes(8)), "w: its numbers cannot be read"),
+        (with_weight(dims=[1 << 40, 1 << 40]), "w: its numbers cannot be read"),
+        (with_weight(data_type=77), "w: its numbers cannot be read"),
+        (with_weight(data_location=TensorProto.EXTERNAL), "w: its numbers lie in a file that is not loaded"),
+        (of_kind(99), "input x is made of dtype 99, which is not supported"),
+    ],
+)
+def test_a_damaged_model_is_one_sentence(proto, why):
+    with pytest.raises(ModelError, match=why):
+        compile_model(proto)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"dims": 3}, "dims must be a dict by name, not a int"),
+        ({"known": [X]}, "known must be a dict by name, not a list"),
+        ({"known": {"x": [[1], [1, 2]]}}, "known: x is no array"),
+        ({"budget": float("nan")}, "budget=nan must be a number of seconds above 0"),
+        ({"budget": "a minute"}, "budget='a minute' must be"),
+        ({"name": 3}, "3 is no name in C"),
+        *[({"name": name}, f"'{name}' is taken") for name in ("lap", "steps", "arena", "zeros", "output_0", "example")],
+    ],
+)
+def test_a_wrong_option_is_one_sentence(options, why):
+    with pytest.raises(ModelError, match=why):
+        compile_model(relu(), **options)
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    nodes = [node("Neg", ["x"], ["z"], "n")]
+    given = model([node("Relu", ["x"], ["y"], "r"), *nodes], {"x": [2, 3], "unread": [4]}, ["y", "z"])
+    return compile_model(given, name="tiny")
+
+
+UNREAD = np.zeros(4, np.float32)
+
+
+def read_only(shape):
+    found = np.empty(shape, np.float32)
+    found.flags.writeable = False
+    return found
+
+
+@pytest.mark.parametrize(
+    ("out", "why"),
+    [
+        ([np.empty((2, 3), np.float32)], "out must be a list of 2 arrays, in the order of the outputs: y, z"),
+        (np.empty((2, 2, 3), np.float32), "out must be a list of 2 arrays"),
+        ([[[0.0] * 3] * 2] * 2, "y: an array for an output must be one of NumPy, not a list"),
+        ([np.empty((2, 3))] * 2, "y is float64"),
+        ([np.empty((2, 3), np.float32)[:, ::-1]] * 2, "y: an array for an output must be contiguous and writable"),
+        ([read_only((2, 3))] * 2, "y: an array for an output must be contiguous and writable"),
+        ([X, np.empty((2, 3), np.float32)], "overlaps an input or another output"),
+    ],
+)
+def test_wrong_arrays_for_outputs_are_one_sentence(tiny, out, why):
+    with pytest.raises(ModelError, match=why):
+        tiny(X, UNREAD, out=out)
+
+
+def test_inputs_may_lie_anyhow(tiny):
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    crooked = np.frombuffer(b"\0" + X.tobytes(), np.uint8)[1:].view(np.float32).reshape(2, 3)
+    for x in (frozen, crooked, np.asfortranarray(X), X[::-1].copy()[::-1], np.ma.masked_array(X, X > 5)):
+        assert tiny(x, UNREAD)[1].tolist() == (-X).tolist()
+    for x, why in (
+        ([[1], [1, 2]], "x cannot be read as an array"),
+        (X.astype(">f4"), "x is >f4"),
+        (None, "x is object"),
+    ):
+        with pytest.raises(ModelError, match=why):
+            tiny(x, UNREAD)
+
+
+@pytest.mark.slow
+def test_a_model_with_an_input_that_nothing_reads_builds_without_python(tiny, tmp_path):
+    tiny.save(tmp_path)
+    subprocess.run(["make", "-s"], cwd=tmp_path, check=True, capture_output=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a*/ evil /*", "\u202eabc", "a\\\nb", "{{ name }}", "\0", "é漢字🙂", "int", "%n"])
+def test_names_of_any_characters_build(tmp_path, name):
+    nodes = [node("Neg", [name], [f"{name}!"], name), node("MatMul", [f"{name}!", "w"], ["y"], name)]
+    found = compile_model(model(nodes, {name: [2, 3]}, ["y"], {"w": np.eye(3, dtype=np.float32)}))
+    found.save(tmp_path)
+    assert load_model(tmp_path)({name: X})[0].tolist() == (-X).tolist()
+    subprocess.run(["make", "-s"], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_outputs_have_files_of_their_own():
+    assert file_names(["a", "b.c"]) == ["a.npy", "b.c.npy"]
+    assert file_names(["a/b", "a_b"]) == ["0_a_b.npy", "1_a_b.npy"]
+    assert file_names(["..", "x"]) == ["0_.npy", "1_x.npy"]
+    assert max(map(len, file_names(["é" * 5000, "y"]))) < 80
+
+
+# ---- folders
+
+
+@pytest.mark.parametrize("file", ["tiny.so", "tiny.bin", "tiny.c", "model.json", "Makefile"])
+def test_a_folder_without_a_file_is_one_sentence(tiny, tmp_path, file):
+    weighty = compile_model(model([node("Add", ["x", "k"], ["y"], "a")], {"x": [2, 3]}, ["y"], {"k": X}), name="tiny")
+    weighty.save(tmp_path)
+    (tmp_path / file).unlink()
+    with pytest.raises(ModelError, match="holds no saved model"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "3", "[]", "{}", "[" * 100_000, '{"name": 3, "files": [], "weight_bytes": 0}'])
+def test_a_folder_with_another_record_is_one_sentence(tiny, tmp_path, text):
+    tiny.save(tmp_path)
+    (tmp_path / "model.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ModelError, match="holds no saved model"):
+        load_model(tmp_path)
+
+
+def test_a_record_that_was_changed_is_refused(tiny, tmp_path):
+    """The library would be called with other arrays than it takes."""
+    tiny.save(tmp_path)
+    record = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    for change in ({"outputs": []}, {"inputs": [["x", "f32", [1 << 30]]]}, {"arena_bytes": -1}):
+        (tmp_path / "model.json").write_text(json.dumps(record | change), encoding="utf-8")
+        with pytest.raises(ModelError, match=r"model\.json was changed"):
+            load_model(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_stays_as_it_was(tiny, tmp_path, monkeypatch):
+    tiny.save(tmp_path)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for place in (tmp_path / "model.json", "/dev/full", "a\0b"):
+        with pytest.raises(ModelError, match="cannot be written"):
+            tiny.save(place)
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(ModelError, match="cannot be written: No space left on device"):
+        tiny.save(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert load_model(tmp_path)(X, UNREAD)[1].tolist() == (-X).tolist()
+
+
+def full(path, content):
+    raise OSError(28, "No space left on device")
+
+
+def saved_often(folder, number):
+    """A model that adds a number of its own, saved again and again."""
+    given = model(
+        [node("Add", ["x", "k"], ["y"], "a")], {"x": [2, 3]}, ["y"], {"k": np.full((2, 3), number, np.float32)}
+    )
+    found = compile_model(given, name="same")
+    for _ in range(30):
+        found.save(folder)
+
+
+@pytest.mark.slow
+def test_two_processes_that_save_to_one_folder_leave_one_model(tmp_path):
+    start = multiprocessing.get_context("spawn")
+    both = [start.Process(target=saved_often, args=(tmp_path, number)) for number in (1, 2)]
+    for each in both:
+        each.start()
+    found = set()
+    while any(each.is_alive() for each in both):
+        try:
+            found.add(float(load_model(tmp_path)(np.zeros((2, 3), np.float32))[0][0, 0]))
+        except ModelError as error:
+            assert "holds no saved model" in str(error)
+    for each in both:
+        each.join()
+        assert each.exitcode == 0
+    assert found | {float(load_model(tmp_path)(np.zeros((2, 3), np.float32))[0][0, 0])} <= {1.0, 2.0}
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".saving")]

@@ -1,0 +1,99 @@
+"""Starts the commands of all packages, and keeps files of the current folder from standing in for packages.
+
+`python -m` looks into the current folder first. A file `tiling.py` or `numpy.py` there would be taken for the package.
+So each package that has commands imports this file before anything else, and nobody else has a file of this name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+
+OURS = ("tiling", "microkernels", "cpu", "gpu", "search", "graph", "bench")
+LIBRARIES = ("numpy", "scipy", "cffi", "jinja2", "rich", "platformdirs", "filelock", "onnx")
+_ROOT = Path(__file__).resolve().parent
+_INTERRUPTED = 130  # the exit code of a program that Ctrl-C ends
+
+
+def run(command: str) -> None:
+    """Ends the program with the exit code of a command, named as `package.module:function`."""
+    module, _, function = command.partition(":")
+    try:
+        sys.exit(getattr(import_module(module), function)())
+    except (Exception, KeyboardInterrupt) as error:
+        sentence = _sentence(error)
+        if sentence is None:
+            raise
+        print(sentence, file=sys.stderr)
+        sys.exit(_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Makes an error name the file that Python took for a package by mistake, as beside a script or in PYTHONPATH."""
+    try:
+        yield
+    except (ImportError, AttributeError) as error:
+        hiding = _hiding()
+        if hiding is None:
+            raise
+        raise ImportError(_named(hiding)) from error
+
+
+def _sentence(error: BaseException) -> str | None:
+    """What to tell of an error that ends a command while its libraries load; None for any other."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted before anything was done"
+    if not isinstance(error, (ImportError, AttributeError)):
+        return None
+    if hiding := _hiding():
+        return _named(hiding)
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error}: run `make setup`, then `. .venv/bin/activate`"
+    return str(error) if isinstance(error, ImportError) else None
+
+
+def _hiding() -> Path | None:
+    """The first file that Python takes for one of these packages by mistake: a single file, or one elsewhere."""
+    for name in (*OURS, *LIBRARIES):
+        spec = find_spec(name) if name not in sys.modules else sys.modules[name].__spec__
+        found = spec and spec.origin and Path(spec.origin).resolve()
+        elsewhere = name in OURS and found and not found.is_relative_to(_ROOT / name)
+        if spec and found and (spec.submodule_search_locations is None or elsewhere):
+            return found
+    return None
+
+
+def _named(hiding: Path) -> str:
+    return f"{hiding} stands in the place of the package {hiding.stem!r}: rename it, or start elsewhere"
+
+
+def _begin() -> None:
+    """What a command needs before its package loads anything, if `python -m` is looking for one just now.
+
+    It takes the current folder, which `python -m` puts first, from `sys.path`; our own root stays. What interrupts or
+    ends the loading is told in a sentence.
+    """
+    if sys.argv[:1] != ["-m"]:  # so Python has it while it looks for the module
+        return
+
+    def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        sentence = _sentence(error)
+        if sentence is None:
+            return sys.__excepthook__(kind, error, trace)
+        print(sentence, file=sys.stderr)
+
+    sys.excepthook = tell
+    with suppress(OSError):  # the current folder may be gone
+        here = os.getcwd()
+        if sys.path[:1] == [here] and not getattr(sys.flags, "safe_path", False) and Path(here) != _ROOT:
+            del sys.path[0]
+
+
+_begin()

@@ -1,0 +1,9 @@
+"""What loops of any form compute: slow, plain, and independent of every pass.
+
+Read in this order:
+
+    functions  what the functions of values mean
+    memory     arrays, every access of which is checked
+    scope      what names stand for at a place of a kernel
+    interpret  runs loops
+"""

@@ -1,0 +1,363 @@
+"""Runs a kernel of the loop language, whatever its form: the meaning that every pass has to keep.
+
+    interpret(kernel, {"X": x, "W": w, "Y": y})         y holds the result
+
+Slow and plain: every statement is executed as it stands, scalars are NumPy's, an instruction runs its meaning. Workers
+and threads run one after the other, so none may need what a later one writes before a barrier. What an asynchronous
+copy brings is there after its `Wait`. An access outside a buffer, or a read of what nothing has written, is a `Fault`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tiling.loops.language import (
+    THREAD,
+    THREADS,
+    Address,
+    Advance,
+    Aim,
+    Alloc,
+    Apply,
+    Barrier,
+    Block,
+    Body,
+    Call,
+    Choose,
+    Comment,
+    Commit,
+    Copy,
+    Cursors,
+    Decide,
+    Define,
+    Do,
+    Fence,
+    For,
+    If,
+    Immediate,
+    Instruction,
+    Invoke,
+    Kernel,
+    Let,
+    Load,
+    Lower,
+    Mask,
+    Move,
+    Number,
+    Operand,
+    Position,
+    Prefetch,
+    Raise,
+    Read,
+    Register,
+    Set,
+    Shape,
+    Stage,
+    Statement,
+    Store,
+    Stride,
+    Team,
+    Tiles,
+    Value,
+    View,
+    Wait,
+)
+from tiling.loops.meaning.functions import FUNCTIONS
+from tiling.loops.meaning.memory import NUMPY, Fault, Given, complete, undefined
+from tiling.loops.meaning.scope import Scope
+from tiling.loops.walk import walk
+
+ALONE = ("serial", "unrolled", "vector")  # kinds of loops that one worker runs
+
+
+def interpret(
+    kernel: Kernel,
+    given: Mapping[str, np.ndarray],
+    flags: Mapping[str, bool] | None = None,
+    numbers: Mapping[str, int] | None = None,
+    threads: int = 1,
+) -> None:
+    """Runs `kernel` on these arrays, one for each of its `arrays`. What it writes is in them afterwards.
+
+    flags: the facts of `Flag` conditions; those that are not named do not hold. numbers: those of the kernel. threads:
+    how many run it, one after the other from barrier to barrier.
+    """
+    scope = Scope({function.name: function for function in kernel.functions})
+    scope.numbers |= {name: int(holds) for name, holds in (flags or {}).items()}
+    scope.numbers |= {name: (numbers or {})[name] for name, _ in kernel.numbers}
+    for buffer in kernel.arrays:
+        shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
+        scope.arrays[buffer.name] = complete(buffer.name, given[buffer.name].reshape(shape))
+    team = [replace(scope.inner(), raised=set(), shapes={}, waiting=[[]]) for _ in range(threads)]
+    for phase in _phases(kernel.body):
+        for number, thread in enumerate(team):
+            thread.numbers |= {THREAD: number, THREADS: threads}
+            for statement in phase:
+                _RUN[type(statement)](statement, thread)
+
+
+def _phases(body: Body) -> Iterator[Body]:
+    """What threads do between barriers."""
+    found: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, Barrier):
+            yield tuple(found)
+            found = []
+        else:
+            found.append(statement)
+    yield tuple(found)
+
+
+def run(body: Body, scope: Scope) -> None:
+    """Runs the statements of a block in a scope of its own. What names nothing needs none: most of an instruction."""
+    if len(body) == 1 and isinstance(body[0], Store | If | Do):
+        return _RUN[type(body[0])](body[0], scope)
+    here = scope.inner()
+    for statement in body:
+        _RUN[type(statement)](statement, here)
+    for name in here.registers:
+        if name in scope.registers and name not in here.own:
+            scope.registers[name] = here.registers[name]
+
+
+def _alloc(statement: Alloc, scope: Scope) -> None:
+    buffer = statement.buffer
+    if buffer.memory == "tile" and scope.shapes.get(buffer.name) != buffer.shape:
+        raise Fault(f"tile register {buffer.name} has no shape of {' x '.join(map(str, buffer.shape))}")
+    shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
+    made = undefined(buffer.name, shape, NUMPY[buffer.dtype])
+    if statement.at is not None and THREAD not in statement.at.names():  # the first thread makes it for all
+        made = scope.team[buffer.name] if scope.numbers[THREAD] else made
+        scope.team[buffer.name] = made
+    scope.arrays[buffer.name] = made
+
+
+def _for(statement: For, scope: Scope) -> None:
+    for value in range(statement.start.at(scope.numbers), statement.stop.at(scope.numbers), statement.step):
+        scope.numbers[statement.name] = value
+        # A worker waits for its own copies.
+        run(statement.body, scope if statement.kind in ALONE else replace(scope, waiting=[[]]))
+    scope.numbers.pop(statement.name, None)
+
+
+def _if(statement: If, scope: Scope) -> None:
+    run(statement.body if all([scope.holds(c) for c in statement.conditions]) else statement.otherwise, scope)
+
+
+def _block(statement: Block | Stage | Team, scope: Scope) -> None:
+    run(statement.body, scope)
+
+
+def _store(statement: Store, scope: Scope) -> None:
+    array, given = scope.arrays[statement.buffer], value(statement.value, scope)
+    if scope.is_vector(statement.at):
+        for lane, element in enumerate(given):
+            array.write(scope.at(statement.at, lane), element)
+    else:
+        array.write(scope.at(statement.at), given)
+
+
+def _let(statement: Let, scope: Scope) -> None:
+    _set(statement, scope)
+    scope.own.add(statement.name)
+
+
+def _set(statement: Let | Set, scope: Scope) -> None:
+    scope.registers[statement.name] = None if statement.value is None else value(statement.value, scope)
+
+
+def _define(statement: Define, scope: Scope) -> None:
+    scope.numbers[statement.name] = statement.index.at(scope.numbers)
+
+
+def _read_index(statement: Read, scope: Scope) -> None:
+    scope.numbers[statement.name] = int(value(statement.value, scope))
+
+
+def _decide(statement: Decide, scope: Scope) -> None:
+    scope.numbers[statement.name] = int(all(scope.holds(condition) for condition in statement.conditions))
+
+
+def _tiles(statement: Tiles, scope: Scope) -> None:
+    scope.shapes.clear()
+
+
+def _shape(statement: Shape, scope: Scope) -> None:
+    scope.shapes.clear()
+    scope.shapes.update((register.name, register.shape) for register in statement.registers)
+
+
+def _raise(statement: Raise, scope: Scope) -> None:
+    scope.raised.add(statement.name)
+
+
+def _lower(statement: Lower, scope: Scope) -> None:
+    scope.raised.discard(statement.name)
+
+
+def _view(statement: View, scope: Scope) -> None:
+    address = statement.address
+    scope.arrays[statement.name] = scope.arrays[address.buffer].moved(statement.name, scope.at(address.at))
+
+
+def _move(statement: Move, scope: Scope) -> None:
+    view = scope.arrays[statement.view]
+    # In place: the blocks outside see it too.
+    view.origin = tuple(start + step for start, step in zip(view.origin, scope.at(statement.at), strict=True))
+
+
+def _do(statement: Do, scope: Scope) -> None:
+    invoked(statement.invoke, scope)
+
+
+def _call(statement: Call, scope: Scope) -> None:
+    function = scope.functions[statement.function]
+    inner = Scope(scope.functions, waiting=scope.waiting, shapes=scope.shapes)
+    for (name, _), address in zip(function.views, statement.views, strict=True):
+        inner.arrays[name] = scope.arrays[address.buffer].moved(name, scope.at(address.at))
+    for name, number in zip(function.numbers, statement.numbers, strict=True):
+        inner.numbers[name] = number.at(scope.numbers)
+    for name, flag in zip(function.flags, statement.flags, strict=True):
+        inner.numbers[name] = scope.numbers.get(flag, 0)
+    run(function.body, inner)
+
+
+def _copy(statement: Copy, scope: Scope) -> None:
+    scope.waiting[-1].append((statement, scope.inner()))
+
+
+def _commit(statement: Commit, scope: Scope) -> None:
+    scope.waiting.append([])
+
+
+def _wait(statement: Wait, scope: Scope) -> None:
+    complete = scope.waiting[: max(0, len(scope.waiting) - 1 - statement.pending)]
+    del scope.waiting[: len(complete)]
+    for copy, where in (each for group in complete for each in group):
+        source, target = where.arrays[copy.source.buffer], where.arrays[copy.target.buffer]
+        begin, end = where.at(copy.source.at), where.at(copy.target.at)
+        for element in range(copy.count):
+            target.write((*end[:-1], end[-1] + element), source.read((*begin[:-1], begin[-1] + element)))
+
+
+def _nothing(statement: Statement, scope: Scope) -> None:
+    """A prefetch, a fence or a comment changes no value; one worker at a time waits for nobody."""
+
+
+_RUN: dict[type, Callable[..., None]] = {
+    **{
+        Alloc: _alloc,
+        For: _for,
+        If: _if,
+        Block: _block,
+        Stage: _block,
+        Team: _block,
+        Store: _store,
+        Let: _let,
+        Set: _set,
+        Define: _define,
+        Read: _read_index,
+        View: _view,
+        Move: _move,
+        Do: _do,
+    },
+    **{
+        Decide: _decide,
+        Raise: _raise,
+        Lower: _lower,
+        Tiles: _tiles,
+        Shape: _shape,
+        Call: _call,
+        Copy: _copy,
+        Commit: _commit,
+        Wait: _wait,
+    },
+    **dict.fromkeys((Prefetch, Cursors, Aim, Advance, Fence, Comment, Barrier), _nothing),
+}
+
+
+def value(node: Value, scope: Scope) -> Given:
+    """The scalar or vector that a value has here."""
+    return _VALUE[type(node)](node, scope)
+
+
+def _number(node: Number, scope: Scope) -> Given:
+    return NUMPY[node.dtype](node.value)
+
+
+def _position(node: Position, scope: Scope) -> Given:
+    return np.int64(node.index.at(scope.numbers))
+
+
+def _choose(node: Choose, scope: Scope) -> Given:
+    return value(node.value if all(scope.holds(c) for c in node.conditions) else node.otherwise, scope)
+
+
+def _register(node: Register, scope: Scope) -> Given:
+    found = scope.registers.get(node.name)
+    if found is None:
+        raise Fault(f"{node.name} is read before it has a value")
+    return found
+
+
+def _load(node: Load, scope: Scope) -> Given:
+    array = scope.arrays[node.buffer]
+    if scope.is_vector(node.at):
+        lanes = range(array.elements.shape[-1])
+        return np.array([array.read(scope.at(node.at, lane)) for lane in lanes])
+    return array.read(scope.at(node.at))
+
+
+def _apply(node: Apply, scope: Scope) -> Given:
+    return FUNCTIONS[node.function](*[value(argument, scope) for argument in node.arguments])
+
+
+def _invoke(node: Invoke, scope: Scope) -> Given:
+    found = invoked(node, scope)
+    assert found is not None, f"{node.instruction.name} gives no value"
+    return found
+
+
+_VALUE: dict[type, Callable[..., Given]] = {
+    **{Number: _number, Position: _position, Choose: _choose, Register: _register},
+    **{Load: _load, Apply: _apply, Invoke: _invoke},
+}
+
+
+def invoked(invoke: Invoke, scope: Scope) -> np.ndarray | None:
+    """Runs the meaning of an instruction. Returns what it stored to `out`, or None where it stores to memory."""
+    inner = Scope({})
+    for name, operand in invoke.operands:
+        _hand_over(name, operand, scope, inner)
+    lanes = vector_lanes(invoke.instruction)
+    if lanes:
+        dtype = NUMPY[invoke.instruction.dtype] if invoke.instruction.dtype else inner.arrays["p"].elements.dtype
+        inner.arrays["out"] = undefined("out", (lanes,), dtype)
+    run(invoke.instruction.meaning, inner)
+    if lanes and not inner.arrays["out"].written.all():
+        raise Fault(f"{invoke.instruction.name} leaves lanes of its value without one")
+    return inner.arrays["out"].elements if lanes else None
+
+
+def vector_lanes(instruction: Instruction) -> int:
+    """The lanes of an instruction's value; 0 where it gives none."""
+    for loop in instruction.meaning:
+        if isinstance(loop, For) and any(isinstance(s, Store) and s.buffer == "out" for s in walk(loop.body)):
+            return loop.stop.offset
+    return 0
+
+
+def _hand_over(name: str, operand: Operand, scope: Scope, inner: Scope) -> None:
+    if isinstance(operand, Mask):
+        inner.numbers[name] = operand.lanes.at(scope.numbers)
+    elif isinstance(operand, Immediate):
+        inner.numbers[name] = operand.number.at(scope.numbers)
+    elif isinstance(operand, Address):
+        inner.arrays[name] = scope.arrays[operand.buffer].moved(name, scope.at(operand.at)).flat()
+    elif isinstance(operand, Stride):
+        return  # the meaning counts elements: it is made for this stride
+    else:
+        inner.arrays[name] = complete(name, np.atleast_1d(value(operand, scope)))

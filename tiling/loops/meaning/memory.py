@@ -1,0 +1,78 @@
+"""Arrays as an interpreter sees them: every access is checked, and so is whether an element was ever written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import add, lt
+from typing import Any
+
+import numpy as np
+
+Given = Any  # a NumPy scalar, or a vector of them
+NUMPY: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bool": np.bool_}
+NUMPY |= {"s64": np.int64, "s32": np.int32, "u8": np.uint8, "s8": np.int8}
+NUMPY |= {"u64": np.uint64, "u32": np.uint32, "s16": np.int16, "u16": np.uint16}
+# bf16 is kept as its bits. A word of 32 bits holds several numbers, or one and zeros.
+NUMPY |= {"bf16": np.uint16} | dict.fromkeys(("bf16x1", "bf16x2", "int8x1", "int8x4"), np.uint32)
+
+
+class Fault(Exception):
+    """A kernel that touches what it must not: which buffer, and where."""
+
+
+@dataclass
+class Array:
+    """A buffer while it lives. origin: where a view begins in it. written: which elements have a value."""
+
+    name: str
+    elements: np.ndarray
+    written: np.ndarray
+    origin: tuple[int, ...]
+
+    def place(self, at: tuple[int, ...]) -> tuple[int, ...]:
+        """The place in the buffer of an index of the view. Raises Fault outside the buffer."""
+        shape = self.elements.shape
+        if len(at) == len(self.origin) == len(shape) == 1:  # nearly every operand of an instruction
+            only = self.origin[0] + at[0]
+            if 0 <= only < shape[0]:
+                return (only,)
+        place = tuple(map(add, self.origin, at))
+        if not len(at) == len(place) == len(shape):
+            raise Fault(f"{self.name} has {len(shape)} dimensions, and {list(at)} is an index of {len(at)}")
+        if min(place, default=0) < 0 or not all(map(lt, place, shape)):
+            raise Fault(f"{self.name}{list(place)} lies outside its {' x '.join(map(str, shape))} elements")
+        return place
+
+    def moved(self, name: str, at: tuple[int, ...]) -> Array:
+        """The same elements, seen from another place, which may lie outside."""
+        return Array(name, self.elements, self.written, tuple(a + b for a, b in zip(self.origin, at, strict=True)))
+
+    def read(self, at: tuple[int, ...]) -> Given:
+        """The element at an index. Raises Fault where nothing has written it."""
+        place = self.place(at)
+        if not self.written[place]:
+            raise Fault(f"{self.name}{list(place)} is read before anything is written there")
+        return self.elements[place]
+
+    def write(self, at: tuple[int, ...], element: Given) -> None:
+        """The element at an index becomes a number."""
+        place = self.place(at)
+        self.elements[place] = element
+        self.written[place] = True
+
+    def flat(self) -> Array:
+        """The elements as a pointer sees them: one after the other, from the origin on."""
+        start = 0
+        for extent, at in zip(self.elements.shape, self.origin):
+            start = start * extent + at
+        return Array(self.name, self.elements.reshape(-1), self.written.reshape(-1), (start,))
+
+
+def complete(name: str, elements: np.ndarray) -> Array:
+    """An array whose elements all have a value."""
+    return Array(name, elements, np.ones(elements.shape, bool), (0,) * elements.ndim)
+
+
+def undefined(name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    """An array without values."""
+    return Array(name, np.zeros(shape, dtype), np.zeros(shape, bool), (0,) * len(shape))

@@ -1,0 +1,52 @@
+"""What names stand for at a place of a kernel that runs: arrays, registers, variables, flags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tiling.loops.index import Index
+from tiling.loops.language import Condition, Copy, Function, Inside
+from tiling.loops.meaning.memory import Array, Given
+
+
+@dataclass
+class Scope:
+    """The names of a block and of the blocks outside it.
+
+    numbers: the values of variables; those of flags that callers give are 0 and 1. waiting: groups of asynchronous
+    copies, the last one still open. raised: the flags that `Raise` has named. shapes: those of tile registers. own: the
+    registers that this very block has named. team: the buffers that all threads share.
+    """
+
+    functions: Mapping[str, Function]
+    arrays: dict[str, Array] = field(default_factory=dict)
+    registers: dict[str, Given | None] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    waiting: list[list[tuple[Copy, Scope]]] = field(default_factory=lambda: [[]])
+    raised: set[str] = field(default_factory=set)
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+    team: dict[str, Array] = field(default_factory=dict)
+
+    def inner(self) -> Scope:
+        names = dict(self.arrays), dict(self.registers), dict(self.numbers)
+        return Scope(self.functions, *names, self.waiting, self.raised, self.shapes, team=self.team)
+
+    def holds(self, condition: Condition) -> bool:
+        """Whether a condition holds here. A flag that nobody has set does not."""
+        if isinstance(condition, Inside):
+            at = condition.index.at(self.numbers)
+            return (condition.low is None or condition.low <= at) and (condition.high is None or at < condition.high)
+        return condition.name in self.raised or bool(self.numbers.get(condition.name, 0))
+
+    def is_vector(self, at: tuple[Index, ...]) -> bool:
+        """Whether an access outside any loop over lanes is one to a register of all its lanes."""
+        return "lane" not in self.numbers and any(term == "lane" for index in at for term, _ in index.terms)
+
+    def at(self, indices: tuple[Index, ...], lane: int | None = None) -> tuple[int, ...]:
+        """The numbers that indices are here. lane: the value of `lane`."""
+        numbers = self.numbers if lane is None else {**self.numbers, "lane": lane}
+        if len(indices) == 1:
+            return (indices[0].at(numbers),)
+        return tuple([index.at(numbers) for index in indices])
