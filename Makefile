@@ -6,6 +6,9 @@ SHAPE ?= resnet18:R2
 MINUTES ?= 20
 PYTEST_FLAGS ?=
 
+# Processes that test side by side: one more than there are cores, since tests wait for disks, clocks and time-outs.
+PROCESSES = $(shell n=`nproc 2>/dev/null || echo 1`; echo $$((n < 4 ? n + 1 : 4)))
+
 VENV := .venv
 VENV_PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
@@ -48,12 +51,16 @@ format: setup ## mend what `make lint` finds where that needs no thought
 	$(VENV)/bin/ruff check --fix
 	$(VENV)/bin/ruff format
 
+# Tests start hundreds of Python processes: where the environment forbids to keep bytecode, each would compile our modules
+# again, for as long as most of them run.
+test test-fast soak: export PYTHONDONTWRITEBYTECODE =
+
 # A process that a test crashes is not started again: pytest-xdist would then wait for ever at the end.
 test: setup ## run the tests, files side by side
-	$(VENV_PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(PYTEST_FLAGS)
+	$(VENV_PYTHON) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(PYTEST_FLAGS)
 
 test-fast: setup ## run a quick sample of the tests, in at most two minutes on two cores
-	$(VENV_PYTHON) -m pytest -n auto --maxprocesses 4 --fast -q --durations 5 $(PYTEST_FLAGS)
+	$(VENV_PYTHON) -m pytest -n $(PROCESSES) --fast -q --durations 5 $(PYTEST_FLAGS)
 
 soak: setup ## run the long tests, which share MINUTES
 	$(VENV_PYTHON) -m pytest --soak '$(MINUTES)' -rfEP $(PYTEST_FLAGS)

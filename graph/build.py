@@ -21,11 +21,11 @@ import cffi
 import numpy as np
 
 from cpu.runtime.host import host
-from cpu.runtime.library import load_bytes
+from cpu.runtime.library import compiled, load_bytes
 from cpu.runtime.numbers import ELEMENTS, in_memory
 from cpu.runtime.toolchain import Compiler, compile_shared, find_compiler
 from graph.compiled import RECORD, CompiledModel, Explained, seal
-from graph.kernels import kernels_of, predicted_seconds
+from graph.kernels import Kernel, kernels_of, predicted_seconds
 from graph.library import Library, is_used, library
 from graph.model.fuse import fused_maps
 from graph.model.group import grouped_maps, is_map
@@ -46,7 +46,7 @@ def compile_model(
     model: str | os.PathLike[str] | onnx.ModelProto | ExportedProgram,
     *,
     dims: Mapping[str, int | Sequence[int]] | None = None,
-    known: Mapping[str, np.ndarray] | None = None,
+    known: Mapping[str, Any] | None = None,
     threads: int = 1,
     tune: str = "model",
     budget: float = 60.0,
@@ -56,15 +56,17 @@ def compile_model(
     """A model as a function of NumPy arrays.
 
     model: a path of an ONNX file, what `onnx.load` gives, or what `torch.export.export` gives. dims: extents of dims
-    that the model leaves open, or by the name of an input its whole shape. known: the numbers of inputs that are the
-    same at every call, which are then no inputs any more. tune: "model" trusts the model of data movement; "measure"
+    that the model leaves open, or by the name of an input its whole shape, or how many elements a sequence has. known:
+    inputs that are the same at every call, which are then no inputs any more: arrays, lists of them for sequences, None
+    for an optional without an element. tune: "model" trusts the model of data movement; "measure"
     searches for about `budget` seconds, shared by all products. name: of the C function, by default that of the file.
 
     Raises ModelError for what cannot be compiled, ToolchainError without a C compiler, CacheError where files cannot be
     kept.
     """
     try:
-        from graph.onnx.read import load, read
+        from graph.onnx.load import load
+        from graph.onnx.read import read
     except ModuleNotFoundError as error:
         raise ModelError(MODELS) from error
     if tune not in ("model", "measure"):
@@ -147,21 +149,19 @@ def explained(model: Model) -> list[Explained]:
 
 
 def _compiled(made: Library) -> bytes:
-    """The shared library: every kernel compiled by itself, side by side, then linked."""
+    """The shared library: every kernel compiled by itself, side by side, unless the cache has it; then linked."""
     compiler = find_compiler()
     with tempfile.TemporaryDirectory(prefix="tilewright-") as temporary:
         folder = Path(temporary)
         (folder / f"{made.name}.h").write_text(made.header, encoding="utf-8")
 
-        def compile_one(job: tuple[str, str, tuple[str, ...], bool]) -> Path:
-            symbol, text, flags, openmp = job
-            output = folder / f"{symbol}.o"
-            compile_shared(compiler, text, output, (*flags, "-c"), openmp)
+        def compile_one(kernel: Kernel) -> Path:
+            output = folder / f"{kernel.symbol}.o"
+            output.write_bytes(compiled(kernel.text, (*kernel.flags, "-c"), kernel.openmp))
             return output
 
-        jobs = [(kernel.symbol, kernel.text, kernel.flags, kernel.openmp) for kernel in made.kernels]
         with ThreadPoolExecutor(host().cores) as pool:
-            objects = list(pool.map(compile_one, jobs))
+            objects = list(pool.map(compile_one, made.kernels))
         return _linked(compiler, made, folder, objects)
 
 

@@ -20,6 +20,7 @@ from onnx.backend.base import Backend, BackendRep
 from graph.build import compile_model
 from graph.compiled import CompiledModel
 from graph.model.language import ModelError
+from graph.onnx.inputs import bound_by, flattened, gathered
 
 # An input that decides shapes or loops is a small array of whole numbers; its numbers are then part of the model.
 _DECIDES = 64  # elements at most
@@ -38,38 +39,53 @@ class Representation(BackendRep):
         self.inputs = [value.name for value in proto.graph.input if value.name not in weights]
         self.found: dict[object, CompiledModel] = {}
 
-    def run(self, inputs: Any, **kwargs: Any) -> tuple[np.ndarray, ...]:
-        """The outputs in the model's order. inputs: arrays in the model's order, or by name. Raises ModelError."""
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs in the model's order. inputs: in the model's order, or by name. Raises ModelError.
+
+        A value is an array, a list of arrays for a sequence, or None for an optional without an element.
+        """
         if not isinstance(inputs, Mapping):
             given = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
             if len(given) > len(self.inputs):
                 raise ModelError(f"{len(given)} arrays are given for {len(self.inputs)} inputs")
             inputs = dict(zip(self.inputs, given))
         for name, value in inputs.items():
-            if value is None or isinstance(value, (list, tuple, dict)):
-                raise NotCovered(f"input {name} is a sequence or an optional: only tensors are supported")
-        arrays = {name: np.asarray(value) for name, value in inputs.items()}
-        key = tuple((name, array.dtype.str, array.shape) for name, array in arrays.items())
-        if key not in self.found:
-            model = self.compiled(arrays)
-            if len(model.inputs) < len(arrays):  # it holds for these numbers alone
-                return tuple(model({array.name: arrays[array.name] for array in model.inputs}))
+            if isinstance(value, dict):
+                raise NotCovered(f"input {name} is a map: only tensors, sequences and optionals are supported")
+        values = {name: _value(value) for name, value in inputs.items()}
+        arrays = {leaf: array for name, value in values.items() for leaf, array in flattened(name, value).items()}
+        key = (*values, *((name, array.dtype.str, array.shape) for name, array in arrays.items()))
+        model = self.found.get(key) or self.compiled(values)
+        if len(model.inputs) == len(arrays):  # else it holds for these numbers alone
             self.found[key] = model
-        return tuple(self.found[key](arrays))
+        found = model.run({array.name: arrays[array.name] for array in model.inputs})
+        return tuple(gathered(value, found) for value in self.proto.graph.output)
 
-    def compiled(self, arrays: Mapping[str, np.ndarray]) -> CompiledModel:
-        shapes = {name: array.shape for name, array in arrays.items() if array.ndim}
+    def compiled(self, given: Mapping[str, Any]) -> CompiledModel:
+        absent = {name: None for name, value in given.items() if value is None}
+        arrays = {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
         small = {name: array for name, array in arrays.items() if array.size <= _DECIDES and array.dtype.kind in "iub"}
+        dims: dict[str, Any] = {}
+        for name, value in given.items():
+            dims |= bound_by(name, value)
+        dims = {name: bound for name, bound in dims.items() if bound != ()}
         try:
-            return compile_model(self.proto, dims=shapes, threads=self.threads)
+            return compile_model(self.proto, dims=dims, known=absent, threads=self.threads)
         except ModelError as error:
-            if not small or len(small) == len(arrays):
+            if not small or len(small) == len(given):
                 raise NotCovered(str(error)) from error
         try:
-            rest = {name: shape for name, shape in shapes.items() if name not in small}
-            return compile_model(self.proto, dims=rest, known=small, threads=self.threads)
+            rest = {name: bound for name, bound in dims.items() if name not in small}
+            return compile_model(self.proto, dims=rest, known=absent | small, threads=self.threads)
         except ModelError as error:
             raise NotCovered(str(error)) from error
+
+
+def _value(value: Any) -> Any:
+    """A value of a call: an array, a list of such, or None."""
+    if value is None:
+        return None
+    return [_value(each) for each in value] if isinstance(value, (list, tuple)) else np.asarray(value)
 
 
 class Tilewright(Backend):

@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import shutil
+import threading
 from pathlib import Path
 
 from cpu.runtime.cache import HEADER, CacheError, entry_path, kept, kernel_folder, limit_bytes
@@ -24,6 +25,7 @@ _SLOW = "immintrin.h"
 _FIRST_INCLUDE = re.compile(r"^#include <(.+)>", re.MULTILINE)
 # A header read ahead takes some 25 MB. It is not made where few of its size fit: it would push out the kernels.
 _ROOM_BYTES = 256 << 20
+_MAKING = threading.Lock()  # threads that compile side by side wait for one header, and do not make it each
 
 
 def read_ahead(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool, folder: Path) -> tuple[str, ...]:
@@ -35,11 +37,12 @@ def read_ahead(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: 
     # gcc takes one such header, and only before the first declaration.
     if compiler.kind != "gcc" or not first or first[1] != _SLOW:
         return ()
-    own = tuple(flag for flag in flags if flag != "-S")
+    own = tuple(flag for flag in flags if flag not in ("-S", "-c"))
     try:
         if min(limit_bytes(), shutil.disk_usage(folder).free) < _ROOM_BYTES:
             return ()
-        header = _header(compiler, own, openmp, kernel_folder())
+        with _MAKING:
+            header = _header(compiler, own, openmp, kernel_folder())
         if header is None:
             return ()
         os.link(header, folder / f"{_SLOW}.gch")

@@ -1,7 +1,7 @@
 """The dtypes of a model's arrays: what ONNX calls them, and how those are stored that no program computes with.
 
 Numbers of 2, 4 and 8 bits lie in bytes, one in each, as NumPy has them. Programs read and write these bytes; only casts
-(`graph.operators.casts`) know what they mean.
+(`graph.operators.points.casts`) know what they mean.
 """
 
 from __future__ import annotations

@@ -16,10 +16,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
+from graph.model.dtypes import stored
 from graph.model.language import Model, Step
 from graph.model.node import Shape
 from tiling.operators import in_layout
 from tiling.problem import Problem
+from tiling.program.dtypes import WIDTH
 from tiling.program.infer import Array, Sized, sized
 from tiling.program.language import Dim, Number
 from tiling.program.read import read
@@ -141,7 +143,8 @@ def _windows(program: Sized) -> int:
 
 def _moving(model: Model, name: str) -> float:
     """The seconds of a conversion."""
-    return 4 * prod(model.arrays[model.root(name)].shape) / RATE
+    array = model.arrays[model.root(name)]
+    return WIDTH[stored(array.dtype)] * prod(array.shape) / RATE
 
 
 class _Cut:

@@ -1,50 +1,23 @@
 """Control flow: If, Loop and Scan become regions, blocks of steps inside branches and loops.
 
-A branch whose condition is known is its nodes alone. A loop of a known number of turns is written out where its arrays
-change their shapes from turn to turn, or where a shape depends on the number of the turn.
+A branch whose condition is known is its nodes alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import replace
 
 import numpy as np
 import onnx
 from onnx import helper
 
-from graph.model.language import Branch, Copy, Loop, ModelError, Slice, Step
-from graph.model.node import Shape, Unsupported
-from graph.model.regions import needed, region
-from graph.onnx.standard import weight
-from tiling.program.infer import Array
-
-# Turns that are written out at most: each has kernels' calls of its own in the text.
-MOST_UNROLLED = 64
-
-
-class Reading(Protocol):
-    """What is known of a graph so far, and a way to read one more node."""
-
-    arrays: dict[str, Array]
-    constants: dict[str, np.ndarray]
-    views: dict[str, str]
-    slices: dict[str, Slice]
-    steps: list[Step]
-
-    @property
-    def version(self) -> int:
-        """The version of the set of operators."""
-
-    def node(self, proto: onnx.NodeProto, name: str) -> None:
-        """Reads a node."""
-
-    def know(self, name: str, numbers: np.ndarray) -> None:
-        """An array whose numbers are known."""
-
-    def view(self, name: str, of: str, shape: Shape) -> None:
-        """An array in another shape."""
+from graph.model.language import Branch
+from graph.model.node import Unsupported
+from graph.model.regions import region
+from graph.onnx.graphs import block, copy_step, inlined
+from graph.onnx.reading import Reading
+from graph.onnx.turns import MOST_UNROLLED, Turns, Varying, part_of, repeat, stack_rows
 
 
 def control(reading: Reading, proto: onnx.NodeProto, name: str) -> bool:
@@ -54,13 +27,9 @@ def control(reading: Reading, proto: onnx.NodeProto, name: str) -> bool:
         return False
     try:
         read(reading, proto, name)
-    except _Varying as error:
+    except Varying as error:
         raise _refused(proto, name, str(error)) from None
     return True
-
-
-class _Varying(Exception):
-    """What varies from call to call or from turn to turn, and must not."""
 
 
 def _refused(proto: onnx.NodeProto, name: str, why: str) -> Unsupported:
@@ -82,54 +51,36 @@ def _if(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
     known = reading.constants.get(condition)
     if known is not None:
         side = sides[0] if known.reshape(-1)[0] else sides[1]
-        found = _inlined(reading, _graph(proto, f"{side}_branch"), f"{scope}.{side}.", f"{name}.{side}", {})
+        found = inlined(reading, _graph(proto, f"{side}_branch"), f"{scope}.{side}.", f"{name}.{side}", {})
         for outer, inner in zip(proto.output, found):
-            _alias(reading, outer, inner)
+            reading.alias(outer, inner)
         return
-    made = [
-        _block(reading, _graph(proto, f"{side}_branch"), f"{scope}.{side}.", f"{name}.{side}", {}) for side in sides
-    ]
+    made = [block(reading, _graph(proto, f"{side}_branch"), f"{scope}.{side}.", f"{name}.{side}", {}) for side in sides]
     for number, outer in enumerate(proto.output):
-        kinds = [reading.arrays[results[number]] for _, results in made]
-        told = [f"{kind.dtype}{list(kind.shape)}" for kind in kinds]
+        told = [reading.told(results[number]) for _, results in made]
         if told[0] != told[1]:
-            raise _Varying(f"its output {number} is {told[0]} or {told[1]}, and the condition is computed in the call")
-        if outer:
-            reading.arrays[outer] = Array(outer, kinds[0].dtype, kinds[0].shape)
-            for steps, results in made:
-                steps.append(_copy(name, results[number], outer))
+            raise Varying(f"its output {number} is {told[0]} or {told[1]}, and the condition is computed in the call")
+        if not outer:
+            continue
+        targets = _places(reading, outer, made[0][1][number])
+        for steps, results in made:
+            leaves = reading.leaves(results[number])
+            steps += [copy_step(name, leaf, target) for leaf, target in zip(leaves, targets)]
     (then, _), (otherwise, _) = made
     reading.steps.append(region(name, Branch(condition, tuple(then), tuple(otherwise))))
 
 
-@dataclass(frozen=True)
-class _Turns:
-    """A Loop or a Scan.
-
-    counter, going: inputs of the body, "" where it has none. turns: their number where it is known, or the array that
-    says it. start: the array of the condition, or "". ends: whether the body's first output is the condition.
-    states: for each, the input of the body and the array before the first turn. parts: for each input that is taken
-    apart along its first axis: the input of the body, the array, and whether from its end. results, stacked: names of
-    outputs, "" where one is not wanted. backward: for each stacked output.
-    """
-
-    proto: onnx.NodeProto
-    name: str
-    body: onnx.GraphProto
-    counter: str
-    going: str
-    turns: int | str
-    start: str
-    ends: bool
-    states: tuple[tuple[str, str], ...]
-    parts: tuple[tuple[str, str, bool], ...]
-    results: tuple[str, ...]
-    stacked: tuple[str, ...]
-    backward: tuple[bool, ...]
-
-    @property
-    def scope(self) -> str:
-        return f"\0{next(filter(None, self.proto.output), self.name)}"
+def _places(reading: Reading, name: str, like: str) -> list[str]:
+    """A value with arrays of its own, of the structure of another one. Returns the names of the arrays."""
+    if like in reading.sequences:
+        elements = {f"\0{name}[{place}]": each for place, each in enumerate(reading.sequences[like])}
+        reading.sequences[name] = tuple(elements)
+        return [leaf for mine, each in elements.items() for leaf in _places(reading, mine, each)]
+    if like in reading.absent:
+        reading.absent |= {name}
+        return []
+    reading.arrays[name] = replace(reading.arrays[like], name=name)
+    return [name]
 
 
 def _loop(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
@@ -143,9 +94,9 @@ def _loop(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
     begins = reading.constants.get(start)
     if begins is not None:
         start, turns = "", turns if begins.reshape(-1)[0] else 0
-    _repeat(
+    repeat(
         reading,
-        _Turns(
+        Turns(
             proto,
             name,
             body,
@@ -164,9 +115,38 @@ def _loop(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
 
 
 def _scan(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
-    if reading.version < 9:
-        raise _refused(proto, name, "a Scan of version 8 is not supported")
-    scan(reading, proto, name)
+    if reading.version >= 9:
+        scan(reading, proto, name)
+    else:
+        _scans(reading, proto, name)
+
+
+def _scans(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
+    """A Scan of version 8: one for each element of the first axis of all its arrays, the batch."""
+    lengths, *arrays = proto.input
+    if lengths:
+        raise _refused(proto, name, "a Scan of version 8 with lengths of sequences is not supported")
+    given = {attribute.name: helper.get_attribute_value(attribute) for attribute in proto.attribute}
+    batches = {reading.arrays[array].shape[:1] for array in arrays}
+    if len(batches) != 1 or batches <= {(), (0,)}:
+        raise _refused(proto, name, f"its inputs have batches of {sorted(batches)}, and one length is needed")
+    ((batch,),) = batches
+    if batch > MOST_UNROLLED:
+        raise _refused(proto, name, f"it is written out for each of {batch} images, and at most {MOST_UNROLLED} are")
+    found: list[list[str]] = [[] for _ in proto.output]
+    for number in range(batch):
+        scope = f"\0{proto.output[0]}.{number}."
+        parts = [part_of(reading, array, f"{scope}in{place}", number) for place, array in enumerate(arrays)]
+        outputs = [f"{scope}out{place}" if output else "" for place, output in enumerate(proto.output)]
+        one = helper.make_node("Scan", parts, outputs, body=given["body"], num_scan_inputs=given["num_scan_inputs"])
+        if "directions" in given:
+            one.attribute.append(helper.make_attribute("scan_input_directions", given["directions"]))
+        scan(reading, one, f"{name}.{number}")
+        for stack, output in zip(found, outputs):
+            stack.append(output)
+    for output, stack in zip(proto.output, found):
+        if output:
+            stack_rows(reading, stack, output, name)
 
 
 def scan(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
@@ -187,9 +167,9 @@ def scan(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
     stacked = list(proto.output[states:])
     if out_axes:
         stacked = [f"\0{output}.stacked" if axis else output for output, axis in zip(stacked, out_axes)]
-    _repeat(
+    repeat(
         reading,
-        _Turns(
+        Turns(
             proto,
             name,
             body,
@@ -211,217 +191,6 @@ def scan(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
 
 
 _CONTROL: Mapping[str, Callable[[Reading, onnx.NodeProto, str], None]] = {"If": _if, "Loop": _loop, "Scan": _scan}
-
-
-def _repeat(reading: Reading, loop: _Turns) -> None:
-    """The turns as a loop; written out where there is one, or where a loop will not do."""
-    few = isinstance(loop.turns, int) and loop.turns <= MOST_UNROLLED and not loop.start
-    if few and isinstance(loop.turns, int) and loop.turns <= 1:
-        _written_out(reading, loop)
-        return
-    before = len(reading.steps)
-    try:
-        _looped(reading, loop)
-    except (_Varying, Unsupported):
-        if not few:
-            raise
-        del reading.steps[before:]
-        _written_out(reading, loop)
-
-
-def _looped(reading: Reading, loop: _Turns) -> None:
-    """A loop. Every state has memory, which a turn reads and then writes."""
-    scope, name = loop.scope, loop.name
-    given: dict[str, str] = {}
-    buffers = []
-    for (inside, initial), result in zip(loop.states, loop.results):
-        first = reading.arrays[initial]
-        given[inside] = result or f"{scope}.state.{inside}"
-        buffers.append(Array(given[inside], first.dtype, first.shape))
-    for (inside, array, backward), place in zip(loop.parts, range(len(loop.parts))):
-        whole = reading.arrays[array]
-        given[inside] = _sliced(reading, scope, f"{scope}.turn.part{place}", whole, backward)
-    for buffer in buffers:
-        reading.arrays[buffer.name] = buffer
-    counter = ""
-    if loop.counter:
-        counter = given[loop.counter] = f"{scope}.turn.number"
-        reading.arrays[counter] = Array(counter, "s64", ())
-    if loop.going:  # a turn begins only where this is true
-        given[loop.going] = f"{scope}.turn.going"
-        reading.know(given[loop.going], np.array(True))
-    steps, found = _block(reading, loop.body, f"{scope}.turn.", f"{name}.body", given)
-    going, tail = "", []
-    initial_copies = [_copy(name, initial, buffer.name) for (_, initial), buffer in zip(loop.states, buffers)]
-    if loop.ends:
-        ended, *found = found
-        known = reading.constants.get(ended)
-        if loop.start or known is None or not known.reshape(-1)[0]:
-            going = f"{scope}.going"
-            reading.arrays[going] = Array(going, "bool", ())
-            start = loop.start or f"{scope}.turn.going"
-            initial_copies.append(_copy(name, start, going))
-            tail.append((ended, going))
-    stacks = []
-    for value, output, backward in zip(found[len(buffers) :], loop.stacked, loop.backward):
-        if not isinstance(loop.turns, int) or going:
-            raise _Varying("how many turns it makes is computed in the call, and an output has a row for each")
-        part = reading.arrays[value]
-        stack = output or f"{scope}.stack.{value}"
-        reading.arrays[stack] = Array(stack, part.dtype, (loop.turns, *part.shape))
-        target = _sliced(reading, scope, f"\0{stack}.part", reading.arrays[stack], backward)
-        steps.append(_copy(name, value, target))
-        stacks.append(stack)
-    names = {buffer.name for buffer in buffers}
-    for value, buffer in zip(found, buffers):
-        after = reading.arrays[value]
-        if (after.dtype, after.shape) != (buffer.dtype, buffer.shape):
-            told = [f"{each.dtype}{list(each.shape)}" for each in (buffer, after)]
-            raise _Varying(f"a state is {told[0]} before a turn and {told[1]} after it")
-        root = _root(reading, value)
-        if root == buffer.name:
-            continue
-        if root in names:  # another state, which is written in this turn too
-            kept = f"{scope}.turn.kept.{buffer.name}"
-            reading.arrays[kept] = Array(kept, after.dtype, after.shape)
-            steps.append(_copy(name, value, kept))
-            value = kept
-        tail.append((value, buffer.name))
-    steps += [_copy(name, value, target) for value, target in tail]
-    kept_arrays = (*(buffer.name for buffer in buffers), *stacks, *([going] if going else []))
-    read = any(counter in step.inputs for step in steps)
-    work = Loop(scope, tuple(steps), loop.turns, going, counter if read else "", kept_arrays)
-    reading.steps += [*initial_copies, region(name, work)]
-
-
-def _written_out(reading: Reading, loop: _Turns) -> None:
-    """The nodes of every turn, one turn after the other."""
-    assert isinstance(loop.turns, int)
-    state = [initial for _, initial in loop.states]
-    stacks: list[list[str]] = [[] for _ in loop.stacked]
-    for turn in range(loop.turns):
-        scope = f"{loop.scope}.turn{turn}."
-        given = dict(zip((inside for inside, _ in loop.states), state))
-        for place, (inside, array, backward) in enumerate(loop.parts):
-            at = loop.turns - 1 - turn if backward else turn
-            given[inside] = _part(reading, array, f"{scope}part{place}", at)
-        for inside, number in ((loop.counter, np.array(turn, np.int64)), (loop.going, np.array(True))):
-            if inside:
-                given[inside] = f"{scope}input.{inside}"
-                reading.know(given[inside], number)
-        found = _inlined(reading, loop.body, scope, f"{loop.name}.body{turn}", given)
-        going = np.array(True)
-        if loop.ends:
-            ended, *found = found
-            if ended not in reading.constants:
-                raise _Varying("whether another turn begins is computed in the call, and shapes depend on it")
-            going = reading.constants[ended]
-        state = found[: len(state)]
-        for stack, value in zip(stacks, found[len(state) :]):
-            stack.append(value)
-        if not going.reshape(-1)[0]:
-            break
-    for outer, inner in zip(loop.results, state):
-        _alias(reading, outer, inner)
-    for outer, stack, backward in zip(loop.stacked, stacks, loop.backward):
-        if not outer:
-            continue
-        if not stack:
-            raise _Varying("it makes no turn, so that an output has no elements")
-        rows = []
-        for inner in reversed(stack) if backward else stack:
-            rows.append(f"{inner}.row" if inner.startswith("\0") else f"\0{inner}.row")
-            reading.view(rows[-1], inner, (1, *reading.arrays[inner].shape))
-        reading.node(helper.make_node("Concat", rows, [outer], axis=0), f"{loop.name}.stack")
-
-
-def _inlined(reading: Reading, graph: onnx.GraphProto, scope: str, name: str, given: Mapping[str, str]) -> list[str]:
-    """Reads a graph's nodes in the place of another one. Returns the names of its outputs."""
-    if graph.sparse_initializer:
-        raise ModelError(f"{graph.sparse_initializer[0].values.name}: sparse weights are not supported")
-    names = {each: f"{scope}{each}" for each in _own(graph)} | dict(given)
-    for tensor in graph.initializer:
-        if tensor.name not in given:
-            reading.know(names[tensor.name], weight(tensor))
-    for number, node in enumerate(graph.node):
-        reading.node(renamed(node, names), f"{name}.{node.name or number}")
-    found = [names.get(value.name, value.name) for value in graph.output]
-    for each in found:
-        if each not in reading.arrays:
-            raise ModelError(f"node {name}: output {each} of its graph is computed by no node")
-    return found
-
-
-def _block(
-    reading: Reading, graph: onnx.GraphProto, scope: str, name: str, given: Mapping[str, str]
-) -> tuple[list[Step], list[str]]:
-    """A graph's steps by themselves, and the names of its outputs."""
-    outer, reading.steps = reading.steps, []
-    try:
-        found = _inlined(reading, graph, scope, name, given)
-        return list(needed(reading.steps, found, lambda array: _root(reading, array))), found
-    finally:
-        reading.steps = outer
-
-
-def _own(graph: onnx.GraphProto) -> set[str]:
-    """The names that a graph gives to arrays."""
-    names = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-    return names | {output for node in graph.node for output in node.output if output}
-
-
-def renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
-    """The node with other names of arrays, in its graphs too where they are not the graph's own."""
-    copy = onnx.NodeProto()
-    copy.CopyFrom(node)
-    for side in (copy.input, copy.output):
-        found = [names.get(each, each) for each in side]
-        del side[:]
-        side.extend(found)
-    for attribute in copy.attribute:
-        if attribute.type == onnx.AttributeProto.GRAPH:
-            own = _own(attribute.g)
-            outer = {name: new for name, new in names.items() if name not in own}
-            nodes = [renamed(each, outer) for each in attribute.g.node]
-            del attribute.g.node[:]
-            attribute.g.node.extend(nodes)
-            for value in attribute.g.output:
-                value.name = outer.get(value.name, value.name)
-    return copy
-
-
-def _alias(reading: Reading, outer: str, inner: str) -> None:
-    if outer:
-        reading.view(outer, inner, reading.arrays[inner].shape)
-
-
-def _root(reading: Reading, name: str) -> str:
-    while name in reading.views:
-        name = reading.views[name]
-    return name
-
-
-def _copy(name: str, source: str, target: str) -> Step:
-    return Step(name, Copy(), (source,), (target,))
-
-
-def _sliced(reading: Reading, turn: str, name: str, whole: Array, backward: bool) -> str:
-    """The part of an array that belongs to the turn of a loop."""
-    reading.arrays[name] = Array(name, whole.dtype, whole.shape[1:])
-    reading.views[name] = whole.name
-    reading.slices[name] = Slice(turn, whole.shape[0], backward)
-    return name
-
-
-def _part(reading: Reading, array: str, name: str, at: int) -> str:
-    """One part of an array along its first axis."""
-    shape = reading.arrays[array].shape
-    if shape[0] == 1:
-        reading.view(name, array, shape[1:])
-        return name
-    reading.know(f"{name}.at", np.array(at, np.int64))
-    reading.node(helper.make_node("Gather", [array, f"{name}.at"], [name], axis=0), name.strip("\0"))
-    return name
 
 
 def _moved(reading: Reading, array: str, name: str, source: int, target: int) -> str:

@@ -11,8 +11,9 @@ import onnx
 from onnx import helper
 
 from graph.model.node import Unsupported
-from graph.onnx.control import Reading, scan
-from graph.operators.recurrent import ACTIVATIONS
+from graph.onnx.control import scan
+from graph.onnx.reading import Reading
+from graph.operators.points.recurrent import ACTIVATIONS
 
 _FLOATS: dict[str, type[np.floating[Any]]] = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}

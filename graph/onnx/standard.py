@@ -17,7 +17,12 @@ from tiling.program.infer import Array
 
 _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial")
 # Inputs of which only shape and dtype count: which, from the first one on.
-_UNREAD = {"Shape": 0, "Size": 0, "EyeLike": 0, "OptionalHasElement": 0, "CastLike": 1}
+_UNREAD = {"Shape": 0, "Size": 0, "EyeLike": 0, "CastLike": 1}
+
+
+# Operators that onnx's reference computes otherwise than the standard says: LRN goes over as many channels as there are
+# images.
+MISTAKEN = ("LRN",)
 
 
 def weight(tensor: onnx.TensorProto) -> np.ndarray:

@@ -17,7 +17,6 @@ def _because(why: str) -> Callable[[Node], Made]:
 _SIZE = _because("how many elements it gives depends on numbers that are computed when the model runs")
 _RANDOM = _because("it gives other numbers at every call")
 _TEXT = _because("texts are not supported")
-_SEQUENCE = _because("sequences and optionals are not supported")
 
 REFUSED: dict[str, Callable[[Node], Made]] = {
     **dict.fromkeys(("NonZero", "Unique", "NonMaxSuppression", "ConstantOfShape", "Range", "MelWeightMatrix"), _SIZE),
@@ -25,8 +24,5 @@ REFUSED: dict[str, Callable[[Node], Made]] = {
     **dict.fromkeys(("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), _RANDOM),
     **dict.fromkeys(("Bernoulli", "Multinomial"), _RANDOM),
     **dict.fromkeys(("StringNormalizer", "StringConcat", "StringSplit", "RegexFullMatch"), _TEXT),
-    **dict.fromkeys(("SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert"), _SEQUENCE),
-    **dict.fromkeys(("SequenceLength", "SequenceMap", "SplitToSequence", "ConcatFromSequence"), _SEQUENCE),
-    **dict.fromkeys(("Optional", "OptionalHasElement"), _SEQUENCE),
     "ImageDecoder": _because("files of images are not decoded: give the image"),
 }

@@ -81,14 +81,19 @@ def tile_of(scheme) -> tuple[str, ...]:
 
 
 def one_of_each_tile(kind) -> list:
-    """One kernel for every architecture and tile in registers, with the device it is for.
+    """One kernel for every tile in registers, with the device it is for: one of its architectures, in turns.
 
     The first tile has its first schedule here, the second its second, and so on: all depths, groups and clusters occur.
     """
     tiles: dict = {}
     for (architecture, _), (scheme, device) in kernels_of(kind).items():
-        tiles.setdefault((architecture, tile_of(scheme)), []).append((scheme, device))
-    return [kernels[place % len(kernels)] for place, kernels in enumerate(tiles.values())]
+        tiles.setdefault(tile_of(scheme), {}).setdefault(architecture, []).append((scheme, device))
+    found = []
+    for place, architectures in enumerate(tiles.values()):
+        kernels = [*architectures.values()][place % len(architectures)]
+        found.append(kernels[place % len(kernels)])
+    assert {DEVICES[device].architecture for _, device in found} == {device.architecture for device in DEVICES.values()}
+    return found
 
 
 def check_schedules(kernels) -> None:
@@ -100,7 +105,8 @@ def check_schedules(kernels) -> None:
 @needs_nvrtc
 @pytest.mark.parametrize("kind", [kind for kind in LARGE if kind[1] != "f16"], ids="-".join)
 def test_schedules_compile_without_spills(kind, lasting_cache):
-    """One of every tile in registers, which decides on spills; the soak test compiles every schedule.
+    """One of every tile in registers, which decides on spills; the soak test compiles every schedule for every
+    architecture.
 
     Seconds where no kernel's text has changed.
     """

@@ -302,3 +302,35 @@ def scan_of(proto, inputs, axis, direction, out_axis):
 def test_a_scan_of_one_turn_is_its_nodes_alone():
     proto, inputs = scanned(turns=1)
     assert "for (int64_t turn_" not in same(proto, inputs, scan_of(proto, inputs, 0, 0, 0)).source
+
+
+@pytest.mark.parametrize("directions", [[0, 0], [0, 1]])
+def test_a_scan_of_version_8_is_one_for_each_image(directions):
+    """s = s + x * z of each row; its rows are outputs."""
+    nodes = [node("Mul", ["a", "b"], ["p"], "p"), node("Add", ["s", "p"], ["t"], "t"), node("Neg", ["t"], ["r"], "r")]
+    turn = body(nodes, [("s", F32, [4]), ("a", F32, [4]), ("b", F32, [4])], ["t", "r"])
+    scan = node(
+        "Scan", ["", "s0", "x", "z"], ["last", "y"], "scan", body=turn, num_scan_inputs=2, directions=directions
+    )
+    proto = model([scan], {"s0": [2, 4], "x": [2, 3, 4], "z": [2, 3, 4]}, ["last", "y"], opset=8)
+    s0, x, z = whole(0, 2, 4), whole(1, 2, 3, 4), whole(2, 2, 3, 4)
+    sums = s0[:, None] + np.cumsum(x * (z[:, ::-1] if directions[1] else z), 1)
+    same(proto, {"s0": s0, "x": x, "z": z}, [sums[:, -1], -sums])
+    proto.graph.node[0].input[0] = "n"
+    with pytest.raises(ModelError, match=r"node scan \(Scan\): a Scan of version 8 with lengths of sequences"):
+        compile_model(with_inputs(proto, ("n", S64, [2])))
+
+
+def test_a_loop_that_will_not_do_leaves_nothing_behind():
+    """The second state grows, which is found out when the first has its memory already."""
+    nodes = [
+        node("Add", ["s", "x"], ["t"], "t"),
+        node("Concat", ["g", "x"], ["h"], "h", axis=0),
+        node("Identity", ["c"], ["d"], "d"),
+    ]
+    inside = [("i", S64, []), ("c", BOOL, []), ("s", F32, [2, 3]), ("g", F32, None)]
+    loop = node("Loop", ["n", "", "x", "x"], ["y", "z"], "loop", body=body(nodes, inside, ["d", "t", "h"]))
+    proto = model([loop], {"x": [2, 3]}, ["y", "z"], {"n": np.array(3, np.int64)})
+    x = whole(0, 2, 3)
+    compiled = same(proto, {"x": x}, [4 * x, np.tile(x, (4, 1))])
+    assert "for (int64_t turn" not in compiled.source

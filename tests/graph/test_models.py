@@ -51,6 +51,13 @@ def test_maps_after_products_are_their_epilogues():
     ]
 
 
+def test_what_another_model_has_compiled_is_not_compiled_again(network, monkeypatch):
+    monkeypatch.setattr("cpu.runtime.library.compile_shared", None)
+    again = compile_model(residual_network(), dims={"batch": 2}, name="again")
+    x = whole(2, 2, 3, 16, 16)
+    assert again(x)[0].tolist() == network(x)[0].tolist()
+
+
 def test_arrays_whose_times_do_not_meet_share_memory(network):
     assert network.arena_least <= network.arena_bytes <= 1.1 * network.arena_least
     together = sum(np.prod(s) * 4 for s in ((2, 16, 8, 8), (2, 16, 8, 8), (2, 16, 8, 8), (2, 16, 4, 4), (2, 16)))

@@ -12,11 +12,12 @@ from graph import ModelError
 from tests.support.onnx_models import residual_network, whole
 
 SAMPLE = ("test_add_bcast_cpu", "test_loop11_cpu", "test_reduce_mean_keepdims_random_cpu", "test_lstm_defaults_cpu")
-REFUSED = "test_sequence_insert_at_back_cpu"
+SEQUENCES = ("test_sequence_insert_at_back_cpu", "test_optional_get_element_sequence_cpu", "test_identity_sequence_cpu")
+REFUSED = "test_nonzero_example_cpu"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*SAMPLE, REFUSED])
+@pytest.mark.parametrize("name", [*SAMPLE, *SEQUENCES, REFUSED])
 def test_the_runner_of_onnx_drives_it(name):
     cases = BackendTest(backend, __name__).test_cases
     (case,) = (each for each in cases.values() if hasattr(each, name))

@@ -188,3 +188,34 @@ def test_casts_to_a_few_bits_round_as_ml_dtypes_do(name, source):
     assert y.tolist() == x.astype(wanted).view(np.uint8).tolist()
     back = typed([node("Cast", ["x"], ["y"], to=TensorProto.FLOAT)], {"x": (to, [len(y)])})
     assert call(back, y.view(wanted)).tolist() == x.astype(wanted).astype(np.float32).tolist()
+
+
+@pytest.mark.parametrize("count", [1, 3, 100])
+def test_as_many_arrays_are_joined_as_there_are(count):
+    parts = [whole(number, 2, 1 + number % 3) for number in range(count)]
+    names = [f"x{number}" for number in range(count)]
+    shapes = {name: part.shape for name, part in zip(names, parts)}
+    proto = model([node("Concat", names, ["y"], axis=1)], shapes, ["y"])
+    assert compile_model(proto)(*parts)[0].tolist() == np.concatenate(parts, 1).tolist()
+
+
+@pytest.mark.parametrize(("operator", "function"), [("Max", np.max), ("Sum", np.sum), ("Mean", np.mean)])
+def test_as_many_arrays_meet_as_there_are(operator, function):
+    parts = [whole(number, 2, 3) for number in range(64)]
+    names = [f"x{number}" for number in range(64)]
+    proto = model([node(operator, names, ["y"])], dict.fromkeys(names, (2, 3)), ["y"])
+    assert compile_model(proto)(*parts)[0].tolist() == function(parts, 0).tolist()
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_lrn_goes_over_channels_whatever_the_batch(constant):
+    """By the standard's definition; onnx's reference goes over as many channels as there are images."""
+    x, size = whole(0, 2, 7, 2, 2, most=5), 4
+    squares = np.zeros(x.shape, np.float64)
+    for c in range(7):
+        squares[:, c] = (x[:, max(0, c - 1) : min(7, c + 3)].astype(np.float64) ** 2).sum(1)
+    nodes = [node("LRN", ["x"], ["a"], size=size, alpha=0.5, beta=0.75, bias=1.0), node("Add", ["a", "z"], ["y"])]
+    inputs = {"z": [1]} | ({} if constant else {"x": list(x.shape)})
+    compiled = compile_model(model(nodes, inputs, ["y"], {"x": x} if constant else {}))
+    (y,) = compiled.run({"z": np.zeros(1, np.float32)} | ({} if constant else {"x": x})).values()
+    assert y == pytest.approx(x / (1 + 0.5 / size * squares) ** 0.75, rel=1e-5)

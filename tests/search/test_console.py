@@ -47,6 +47,7 @@ def test_every_command_runs_its_module(name, monkeypatch, capsys):
     """In this process, whose libraries are loaded; other tests here start processes."""
     module, _ = COMMANDS[name]
     assert find_spec(module)
+    monkeypatch.delitem(sys.modules, module, raising=False)  # a new process has not imported it
     monkeypatch.setattr("sys.argv", ["tilewright", name, "--help"])
     with pytest.raises(SystemExit) as ended:
         main()

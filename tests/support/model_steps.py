@@ -5,35 +5,84 @@ It shows what reading, fusing, grouping and layouts make of a model, and what th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
 from cpu.reference import programs
 from cpu.reference.oracle import reference
-from graph.model.language import Model
+from graph.model.language import Branch, Copy, Loop, Model, Step
 from tiling.problem import Problem
 from tiling.program.infer import Sized
 
 
 def outputs_of(model: Model, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """The outputs of a model without regions, floats as float64."""
-    memory = {name: numbers.reshape(-1) for name, numbers in (*model.constants.items(), *feeds.items())}
+    """The outputs of a model, floats as float64."""
+    given = {name: numbers.reshape(-1) for name, numbers in (*model.constants.items(), *feeds.items())}
+    running = _Running(model, given)
+    running.steps(model.steps)
+    return [running.read(name, model.arrays[name].shape) for name in model.outputs]
 
-    def seen(name: str, shape: tuple[int, ...]) -> np.ndarray:
-        return memory[model.root(name)].reshape(shape)
 
-    for step in model.steps:
+@dataclass
+class _Running:
+    """memory: the elements of each array that is no view. turns: the number of the turn of each loop."""
+
+    model: Model
+    memory: dict[str, np.ndarray]
+    turns: dict[str, int] = field(default_factory=dict)
+
+    def steps(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            work = step.work
+            if isinstance(work, Branch):
+                self.steps(work.then if self.read(work.condition, ()) else work.otherwise)
+            elif isinstance(work, Loop):
+                self.loop(work)
+            else:
+                for name, numbers in zip(step.outputs, self.results(step), strict=True):
+                    self.write(name, numbers)
+
+    def loop(self, work: Loop) -> None:
+        count = work.turns if isinstance(work.turns, int) else int(self.read(work.turns, ()))
+        for turn in range(count):
+            if work.going and not self.read(work.going, ()):
+                break
+            self.turns[work.turn] = turn
+            if work.counter:
+                self.write(work.counter, np.array(turn))
+            self.steps(work.body)
+
+    def results(self, step: Step) -> list[np.ndarray]:
         work = step.work
+        if isinstance(work, Copy):
+            return [self.read(step.inputs[0], self.model.arrays[step.inputs[0]].shape)]
         if isinstance(work, Sized):
-            given = {a.name: seen(name, a.shape) for a, name in zip(work.inputs, step.inputs, strict=True)}
+            given = {a.name: self.read(name, a.shape) for a, name in zip(work.inputs, step.inputs, strict=True)}
             found = programs.evaluate(work, given)
-            written = [a.name for a in work.assigned if a.name in work.outputs]
-            results = [found[name] for name in written]
-        else:
-            assert isinstance(work, Problem)
-            tensors = (*work.tensors[:2], *work.epilogue_arrays)
-            results = [reference(work, *(seen(n, t.shape) for n, t in zip(step.inputs, tensors, strict=True)))]
-        for name, numbers in zip(step.outputs, results, strict=True):
-            memory[model.root(name)] = np.ascontiguousarray(numbers).reshape(-1)
-    return [seen(name, model.arrays[name].shape) for name in model.outputs]
+            return [found[array.name] for array in work.assigned if array.name in work.outputs]
+        assert isinstance(work, Problem)
+        tensors = (*work.tensors[:2], *work.epilogue_arrays)
+        return [reference(work, *(self.read(n, t.shape) for n, t in zip(step.inputs, tensors, strict=True)))]
+
+    def begin(self, name: str) -> int:
+        """Where an array begins in its memory: one that is a part of another moves from turn to turn."""
+        found = 0
+        for each in self.model.chain(name):
+            if each in self.model.slices:
+                part = self.model.slices[each]
+                turn = self.turns[part.turn]
+                place = part.count - 1 - turn if part.backward else turn
+                found += place * prod(self.model.arrays[each].shape)
+        return found
+
+    def read(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        begin = self.begin(name)
+        return self.memory[self.model.root(name)][begin : begin + prod(shape)].reshape(shape).copy()
+
+    def write(self, name: str, numbers: np.ndarray) -> None:
+        root, begin = self.model.root(name), self.begin(name)
+        whole = self.memory.setdefault(root, np.zeros(prod(self.model.arrays[root].shape), numbers.dtype))
+        whole[begin : begin + numbers.size] = numbers.reshape(-1)

@@ -120,10 +120,10 @@ class Statement:
         """The value of a point, before it is reduced."""
         return self.value.value if isinstance(self.value, Reduce) else self.value
 
-    @property
-    def accesses(self) -> Iterator[Access]:
+    @cached_property
+    def accesses(self) -> tuple[Access, ...]:
         """Every element that it reads, in the order of the text."""
-        return (part for part in parts(self.expression) if isinstance(part, Access))
+        return tuple(part for part in parts(self.expression) if isinstance(part, Access))
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 Read in this order:
 
-    notation  the text form of a scheme: parse and print
-    shapes    the text forms of a problem: suite names, key=value lists, benchdnn descriptors
-    suite     lists of real networks' layers, and how often each network has them
-    symbol    the C name of a problem's kernel
+    notation    the text form of a scheme: parse and print
+    shapes      the text forms of a problem: a suite's layer, key=value pairs, a descriptor of benchdnn
+    pairs       key=value pairs
+    descriptor  descriptors of benchdnn
+    suite       lists of real networks' layers, and how often each network has them
+    symbol      the C name of a problem's kernel
 """

@@ -125,12 +125,12 @@ def test_every_golden_file_is_compared():
         pytest.param(14, 2, 3, marks=pytest.mark.xfail(reason="gcc 12 spills one zmm a step in spite of KEEP_APART")),
     ],
 )
-def test_tiles_of_nearly_all_registers_do_not_spill(rows, vectors, taps, tmp_path):
+def test_tiles_of_nearly_all_registers_do_not_spill(rows, vectors, taps):
     """No accumulator touches the stack: read off the assembly, whatever the compiler."""
     source = emit(parse(*nearly_full(rows, vectors, taps)), ISAS["avx512f"])
     fits = (rows + taps) * vectors + 1 < ISAS["avx512f"].registers
     assert ("    KEEP_APART;" in source.text) == (taps > 1 and not fits)
-    assembly = assembly_of(source, tmp_path)
+    assembly = assembly_of(source)
     assert len(re.findall(r"vfmadd\w+ps", assembly)) >= rows * vectors
     spills = spills_of(assembly)
     assert not spills, f"{len(spills)} spills, such as {spills[0].strip()}"
@@ -138,27 +138,27 @@ def test_tiles_of_nearly_all_registers_do_not_spill(rows, vectors, taps, tmp_pat
 
 @pytest.mark.isa("avx512f")
 @pytest.mark.parametrize("rows, vectors", [(14, 2), (28, 1), (8, 3), (6, 4)])
-def test_transposing_a_tile_spills_nothing(rows, vectors, tmp_path):
+def test_transposing_a_tile_spills_nothing(rows, vectors):
     problem, text = nearly_full(rows, vectors, taps=1)
     source = emit(parse(in_layout(problem, "nchw"), text), ISAS["avx512f"])
-    assert not spills_of(assembly_of(source, tmp_path))
+    assert not spills_of(assembly_of(source))
 
 
 @pytest.mark.isa("avx512f")
 @pytest.mark.parametrize("tile, taps", [("U(w,21)", 9), ("U(h,2) U(w,10)", 9), ("U(w,27)", 3), ("U(w,6) U(c,2)", 9)])
-def test_depthwise_tiles_of_nearly_all_registers_do_not_spill(tile, taps, tmp_path):
+def test_depthwise_tiles_of_nearly_all_registers_do_not_spill(tile, taps):
     rows = {dim: int(count) for dim, count in re.findall(r"U\((\w),(\d+)\)", tile)}
     channels = 16 * rows.get("c", 1)
     problem = conv2d(c=channels, k=channels, groups=channels, h=rows.get("h", 1) + 2, w=rows["w"] + 2, r=3, s=3)
     loops = "U(r,3) U(s,3)" if taps == 9 else "T(r,3) U(s,3)"
     source = emit(parse(problem, f"S(y) {loops} {tile} V(c,16)"), ISAS["avx512f"])
     assert "    KEEP_APART;" not in source.text
-    assert not spills_of(assembly_of(source, tmp_path))
+    assert not spills_of(assembly_of(source))
 
 
 @pytest.mark.isa("avx512f")
 @pytest.mark.parametrize("size, rows, vectors", [(2, 23, 1), (4, 14, 1), (4, 23, 1), (4, 9, 2), (8, 14, 1), (8, 10, 2)])
-def test_tiles_of_groups_side_by_side_do_not_spill(size, rows, vectors, tmp_path):
+def test_tiles_of_groups_side_by_side_do_not_spill(size, rows, vectors):
     if find_compiler().kind == "clang":
         pytest.xfail(
             "clang 14 exchanges lanes of several x ahead and keeps weights on the stack for it: as fast, measured"
@@ -167,7 +167,7 @@ def test_tiles_of_groups_side_by_side_do_not_spill(size, rows, vectors, tmp_path
     problem = grouped2d(conv2d(c=channels, k=channels, groups=channels // size, h=3, w=rows + 2, r=3, s=3))
     source = emit(parse(problem, f"S(y) T(r,3) U(s,3) U(c,{size}) U(w,{rows}) U(k,{vectors}) V(k,16)"), ISAS["avx512f"])
     assert ("    KEEP_APART;" in source.text) == ((rows + 3 * size) * vectors + 2 >= ISAS["avx512f"].registers)
-    assembly = assembly_of(source, tmp_path)
+    assembly = assembly_of(source)
     assert len(re.findall(r"vfmadd\w+ps", assembly)) >= 3 * size * rows * vectors
     assert not spills_of(assembly)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import subprocess
 from contextlib import closing
 
 import numpy as np
@@ -17,11 +16,11 @@ from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact
 from cpu.reference.epilogue import finished
 from cpu.reference.oracle import beyond, error_bound, exact_bound, integers, reals, reference
-from cpu.runtime.toolchain import BASE_FLAGS, find_compiler
+from cpu.runtime.toolchain import find_compiler
 from cpu.runtime.worker import Worker
 from microkernels.tile.isa import ISAS
 from tests import exactness
-from tests.support.assembly import nearly_full, spills_of
+from tests.support.assembly import assembly_of, nearly_full, spills_of
 from tests.support.epilogue_cases import ARRAYS, INFIX, Y
 from tests.support.kernel_cases import CASES, ON_EVERY_ISA, kernel_of
 from tests.support.random_cases import Case
@@ -230,11 +229,11 @@ def innermost_spills(assembly):
 @pytest.mark.parametrize(
     "text, spills", [("relu(y + b)", False), ("relu6(y*scale + b + z)", False), ("silu(y + b)", True)]
 )
-def test_the_inner_loop_keeps_its_registers(rows, vectors, text, spills, tmp_path):
+def test_the_inner_loop_keeps_its_registers(rows, vectors, text, spills):
     """Arithmetic costs no spill at all; a function needs registers, and takes them outside the inner loops."""
     problem, scheme = nearly_full(rows, vectors, taps=1)
     source = emit(parse_scheme(fused(problem, text), scheme), ISAS["avx512f"])
-    assembly = assembly_of(source, tmp_path)
+    assembly = assembly_of(source)
     if spills:
         slower_with_clang()
     assert not innermost_spills(assembly)
@@ -243,13 +242,13 @@ def test_the_inner_loop_keeps_its_registers(rows, vectors, text, spills, tmp_pat
 
 @pytest.mark.isa("avx512f")
 @pytest.mark.parametrize("text", ["relu(y + b)", "relu(y + b + z)"])
-def test_a_zero_to_compare_with_takes_no_register_from_the_accumulators(text, tmp_path):
+def test_a_zero_to_compare_with_takes_no_register_from_the_accumulators(text):
     """ResNet's first layer: gcc 12 kept a zero through the inner loops, and spilled 10 of 28 accumulators a step."""
     problem = fused(conv2d(c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3), text)
     scheme = "T(h,8) T(w,8) T(h,14) T(k,2) S(y) T(r,7) T(c,3) U(s,7) U(w,14) U(k,2) V(k,16)"
     source = emit(parse_scheme(problem, scheme), ISAS["avx512f"])
     slower_with_clang()
-    assert not spills_of(assembly_of(source, tmp_path))
+    assert not spills_of(assembly_of(source))
 
 
 def test_a_bias_is_read_by_the_first_pass_alone():
@@ -264,11 +263,3 @@ def test_a_bias_is_read_by_the_first_pass_alone():
 def slower_with_clang():
     if find_compiler().kind == "clang":
         pytest.xfail("clang 14 spills some accumulators here, which costs time and nothing else")
-
-
-def assembly_of(source, folder):
-    """What the compiler makes of a source."""
-    (folder / "k.c").write_text(source.text)
-    command = [*find_compiler().command, *BASE_FLAGS, *source.compiler_flags, "-S", "k.c", "-o", "k.s"]
-    subprocess.run([c for c in command if c != "-shared"], cwd=folder, check=True)
-    return (folder / "k.s").read_text()

@@ -231,13 +231,13 @@ def test_saved_kernels_run_without_python_and_load_again(case, dtype, output, ep
 
 @pytest.mark.parametrize("dtype", ON_BOTH)
 @pytest.mark.parametrize("rows, vectors, taps", [(14, 2, 1), (9, 3, 1), (9, 2, 3)])
-def test_tiles_of_nearly_all_registers_do_not_spill(rows, vectors, taps, dtype, tmp_path):
+def test_tiles_of_nearly_all_registers_do_not_spill(rows, vectors, taps, dtype):
     """Read off the assembly: for every word of x one broadcast, for every word of weights one load, and no more."""
     problem = conv2d(c=64, h=1, w=rows + 2, k=16 * vectors, r=1, s=3, dtype=dtype)
     words = in_dot_groups(problem).extents["c"]
     text = f"S(y) T(s,{3 // taps}) T(c,{words}) U(s,{taps}) U(w,{rows}) U(k,{vectors}) D(c,{NUMBERS[dtype]}) V(k,16)"
     source = emit(parse(problem, text), isa_named(ISA[dtype]))
-    assembly = assembly_of(source, tmp_path)
+    assembly = assembly_of(source)
     instruction = {"bf16": "vdpbf16ps", "int8": "vpdpbusd"}[dtype]
     assert len(re.findall(rf"{instruction}\s", assembly)) == rows * vectors * taps
     reads = rows + taps - 1  # taps share what they have in common

@@ -154,14 +154,14 @@ def test_saved_kernels_run_without_python_and_load_again(case, dtype, tmp_path):
 
 @pytest.mark.parametrize("dtype", ON_BOTH)
 @pytest.mark.parametrize("tile, taps", [("U(w,20)", 9), ("U(h,2) U(w,10)", 9), ("U(w,6) U(c,2)", 9)])
-def test_depthwise_tiles_widen_each_x_as_they_load_it(tile, taps, dtype, tmp_path):
+def test_depthwise_tiles_widen_each_x_as_they_load_it(tile, taps, dtype):
     """Read off the assembly: one load of each vector of x, which widens it, and no spills."""
     rows = {dim: int(count) for dim, count in re.findall(r"U\((\w),(\d+)\)", tile)}
     h, w, vectors = rows.get("h", 1), rows["w"], rows.get("c", 1)
     channels = 16 * vectors
     problem = conv2d(c=channels, k=channels, groups=channels, h=h + 2, w=w + 2, r=3, s=3, dtype=dtype)
     source = emit(parse(problem, f"S(y) U(r,3) U(s,3) {tile} V(c,16)"), isa_named(ISA[dtype]))
-    assembly = assembly_of(source, tmp_path)
+    assembly = assembly_of(source)
     assert len(re.findall(rf"{INSTRUCTION[dtype]}\s", assembly)) == h * w * vectors * taps
     widened = {"bf16": "vpmovzxwd", "int8": "vpmovzxbd"}[dtype]
     assert len(re.findall(rf"{widened}\s+-?\w*\(", assembly)) == (h + 2) * (w + 2) * vectors
@@ -170,12 +170,12 @@ def test_depthwise_tiles_widen_each_x_as_they_load_it(tile, taps, dtype, tmp_pat
 
 @pytest.mark.parametrize("dtype", ON_BOTH)
 @pytest.mark.parametrize("size, rows, vectors", [(2, 14, 1), (4, 14, 1), (4, 9, 2), (8, 14, 1)])
-def test_tiles_of_groups_side_by_side_multiply_by_words(size, rows, vectors, dtype, tmp_path):
+def test_tiles_of_groups_side_by_side_multiply_by_words(size, rows, vectors, dtype):
     """Read off the assembly: as many products as the group has words, and no spills."""
     channels, words = 16 * vectors, max(1, size // NUMBERS[dtype])
     problem = side_by_side(c=channels, k=channels, groups=channels // size, h=3, w=rows + 2, r=3, s=3, dtype=dtype)
     text = f"S(y) T(r,3) U(s,3) U(c,{words}) U(w,{rows}) U(k,{vectors}) D(c,{NUMBERS[dtype]}) V(k,16)"
-    assembly = assembly_of(emit(parse(problem, text), isa_named(ISA[dtype])), tmp_path)
+    assembly = assembly_of(emit(parse(problem, text), isa_named(ISA[dtype])))
     assert len(re.findall(rf"{INSTRUCTION[dtype]}\s", assembly)) == 3 * words * rows * vectors
     if find_compiler().kind == "gcc":
         assert not spills_of(assembly)

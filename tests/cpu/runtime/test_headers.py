@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -70,8 +71,19 @@ def test_gcc_takes_it(monkeypatch):
 
 
 def test_each_set_of_flags_has_its_own(tmp_path):
-    assert all(given(tmp_path, flags=flags)[0] == "-I" for flags in (FLAGS, ("-mavx512f",), (*FLAGS, "-S"), FLAGS))
+    own = (FLAGS, ("-mavx512f",), (*FLAGS, "-S"), (*FLAGS, "-c"), FLAGS)
+    assert all(given(tmp_path, flags=flags)[0] == "-I" for flags in own)
     assert kinds() == ".gch .gch"
+
+
+def test_threads_make_it_once(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        headers, "compile_header", lambda *given: made.append(given) or toolchain.compile_header(*given)
+    )
+    with ThreadPoolExecutor(4) as pool:
+        objects = list(pool.map(lambda number: compiled(f"{SOURCE}int n = {number};", (*FLAGS, "-c")), range(4)))
+    assert len(made) == 1 and len(set(objects)) == 4
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,9 @@ def _typed(program: Sized, statement: Statement) -> Expression:
 
 
 def substituted(reader: Statement, map_: Statement, value: Expression, program: Sized) -> Statement:
-    """The reader with the map's value in place of each of its elements."""
+    """The reader with the map's value in place of each of its elements. A statement that reads none stays as it is."""
+    if all(access.array != map_.array for access in reader.accesses):
+        return reader
     sizes, dtype = program.array(map_.array).sizes, program.array(map_.array).dtype
 
     def changed(part: Expression) -> Expression:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -23,7 +24,7 @@ def elementwise(node: Node, value: str, dtype: str | None = None) -> Text:
         shapes = ", ".join(str(node.shape(place)) for place in places)
         raise node.refuse(f"shapes {shapes} do not broadcast") from None
     dims = node.dims(len(whole))
-    names = {place: _INPUTS[number] for number, place in enumerate(places)}
+    names = {place: _INPUTS[number] if number < len(_INPUTS) else f"a{number}" for number, place in enumerate(places)}
     fields = [_field(node, place, names.get(place, ""), whole) for place in range(len(node.inputs))]
     text = f"y{at(dims)} = {value.format(*fields)}"
     inputs = {name: place for place, name in names.items() if fields[place].startswith(name)}
@@ -48,12 +49,14 @@ def _chained(between: str, last: str = "{}") -> Callable[[Node], Made]:
     """Any number of inputs, two by two: `between` has a field for what was found, and one for the next."""
 
     def made(node: Node) -> Made:
-        if len(node.inputs) > len(_INPUTS):
-            raise node.refuse(f"it has {len(node.inputs)} inputs, and {len(_INPUTS)} are the most supported")
-        value = "{0}"
-        for place in range(1, len(node.inputs)):
-            value = between.format(value, f"{{{place}}}")
-        return elementwise(node, last.format(value))
+        return elementwise(node, last.format(halves([f"{{{place}}}" for place in range(len(node.inputs))])))
+
+    def halves(values: list[str]) -> str:
+        # A function of many values nests only a few brackets; a sum goes in order.
+        if len(values) == 1 or "(" not in between:
+            return functools.reduce(between.format, values)
+        half = len(values) // 2
+        return between.format(halves(values[:half]), halves(values[half:]))
 
     return made
 
@@ -204,6 +207,10 @@ def _dropout(node: Node) -> Made:
     return Text(f"y{dims} = a{dims}; z{dims} = 0 == 0", {"a": 0}, extents, dtypes, outputs=("y", "z"))
 
 
+def _binarizer(node: Node) -> Made:
+    return elementwise(node, f"where({{0}} > {node.attribute('threshold', 0.0)!r}, 1, 0)")
+
+
 ELEMENTWISE: dict[str, Callable[[Node], Made]] = {
     **{
         name: _value(value)
@@ -249,4 +256,5 @@ ELEMENTWISE: dict[str, Callable[[Node], Made]] = {
     "Gelu": _gelu,
     "IsInf": _is_inf,
     "Dropout": _dropout,
+    "ai.onnx.ml.Binarizer": _binarizer,
 }

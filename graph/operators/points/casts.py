@@ -222,5 +222,4 @@ CASTS: dict[str, Callable[[Node], Made]] = {
     "BitCast": _bit_cast,
     "QuantizeLinear": _quantize,
     "DequantizeLinear": _dequantize,
-    "Identity": lambda node: View(node.shape()),
 }

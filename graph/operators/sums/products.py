@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from graph.model.node import Made, Node, Product, Text, at, broadcast
-from graph.operators.images import windows
+from graph.model.windows import windows
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 

@@ -58,8 +58,8 @@ def _dft(node: Node) -> Made:
     re, im = f"x{before[0]}", f"x{before[1]}"
     first = f"{re} * c[{here},o]" + ("" if real else f" - {im} * s[{here},o]")
     second = f"{re} * s[{here},o]" + ("" if real else f" + {im} * c[{here},o]")
-    kind = _kind(node.dtype())
-    made: dict[str, np.ndarray] = {"c": cos.astype(kind), "s": sin.astype(kind)}
+    # Sums are of f64: many numbers of a transform are 0 but for rounding, and so stay near it.
+    made: dict[str, np.ndarray] = {"c": cos, "s": sin}
     extents = dict(zip(dims, shape)) | {here: count, last: 2, "o": used}
     if inverse and one:
         extents[last] = 1

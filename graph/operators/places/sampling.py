@@ -12,7 +12,7 @@ from math import ceil, prod
 import numpy as np
 
 from graph.model.node import Made, Node, Text, at
-from graph.operators.images import windows
+from graph.model.windows import windows
 
 _CUBIC = (
     "((-0.75 * ({f} + 1) + 3.75) * ({f} + 1) - 6.0) * ({f} + 1) + 3.0",

@@ -1,4 +1,4 @@
-"""Operators of ONNX's classical machine learning that a program can say: thresholds, and counts of n-grams."""
+"""Counts of n-grams."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from graph.model.node import Made, Node, Text
-from graph.operators.elementwise import elementwise
 from tiling.program.dtypes import INTEGERS
-
-
-def _binarizer(node: Node) -> Made:
-    return elementwise(node, f"where({{0}} > {node.attribute('threshold', 0.0)!r}, 1, 0)")
 
 
 def _tf_idf(node: Node) -> Made:
@@ -67,6 +62,5 @@ def _tf_idf(node: Node) -> Made:
 
 
 COUNTING: dict[str, Callable[[Node], Made]] = {
-    "ai.onnx.ml.Binarizer": _binarizer,
     "TfIdfVectorizer": _tf_idf,
 }

@@ -66,22 +66,30 @@ def _concat(node: Node) -> Made:
     axes = len(node.shape())
     axis = node.axis(node.attribute("axis", 0), axes)
     dims = node.dims(axes)
-    value, begin = "", 0
     # What has no elements adds none.
     places = [place for place in range(len(node.inputs)) if node.shape(place)[axis]]
-    names = [f"x{place}" for place in places]
-    for place, name in zip(places, names):
+    begins, parts = [0], []
+    for place in places:
         if any(e != o for a, (e, o) in enumerate(zip(node.shape(place), node.shape(), strict=True)) if a != axis):
             raise node.refuse(f"shapes {node.shape()} and {node.shape(place)} differ along more than axis {axis}")
+        begin = begins[-1]
         read = at([f"{dim} - {begin}" if number == axis and begin else dim for number, dim in enumerate(dims)])
-        begin += node.shape(place)[axis]
-        last = place == places[-1]
-        value += f"{name}{read} else 0" if last else f"where({dims[axis]} < {begin}, {name}{read} else 0, "
+        parts.append(f"x{place}{read} else 0")
+        begins.append(begin + node.shape(place)[axis])
     if len(node.inputs) == 1:
         return View(node.shape())
-    extents = dict(zip(dims, node.shape())) | {dims[axis]: begin}
-    inputs = dict(zip(names, places))
-    return Text(f"y{at(dims)} = {value}{')' * (len(names) - 1)}", inputs, extents, (node.dtype(),))
+    extents = dict(zip(dims, node.shape())) | {dims[axis]: begins[-1]}
+    inputs = {f"x{place}": place for place in places}
+    return Text(f"y{at(dims)} = {_one_of(parts, begins, dims[axis])}", inputs, extents, (node.dtype(),))
+
+
+def _one_of(parts: list[str], begins: list[int], dim: str) -> str:
+    """The part that a dim is in, by halves: so many parts nest only a few brackets. begins: of each part, in order."""
+    if len(parts) < 2:
+        return "".join(parts)
+    half = len(parts) // 2
+    low, high = _one_of(parts[:half], begins[:half], dim), _one_of(parts[half:], begins[half:], dim)
+    return f"where({dim} < {begins[half]}, {low}, {high})"
 
 
 def _split(node: Node) -> Made:
@@ -294,5 +302,4 @@ MOVES: dict[str, Callable[[Node], Made]] = {
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,
     "Trilu": _triangle,
-    "OptionalGetElement": lambda node: View(node.shape()),
 }

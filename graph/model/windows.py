@@ -1,0 +1,50 @@
+"""The windows of pooling and convolutions along the spatial axes of an image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, floor
+
+from graph.model.node import Node, Shape
+
+TAPS = "rsv"  # the dims of a window
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows along the spatial axes: one entry for each axis. outputs: how many there are."""
+
+    taps: Shape
+    strides: Shape
+    dilations: Shape
+    before: Shape
+    after: Shape
+    outputs: Shape
+
+
+def windows(node: Node, taps: Shape, spatial: Shape) -> Windows:
+    """The windows that a node's strides, dilations and padding make over the spatial axes."""
+    axes = len(spatial)
+    if axes > len(TAPS):
+        raise node.refuse(f"images of {axes} axes are more than the {len(TAPS)} that are supported")
+    strides = tuple(node.attribute("strides", (1,) * axes))
+    dilations = tuple(node.attribute("dilations", (1,) * axes))
+    pads = tuple(node.attribute("pads", (0,) * (2 * axes)))
+    before, after = pads[:axes], pads[axes:]
+    reach = [(tap - 1) * dilation + 1 for tap, dilation in zip(taps, dilations)]
+    auto = node.attribute("auto_pad", b"NOTSET").decode()
+    if auto.startswith("SAME"):
+        outputs = tuple(ceil(extent / stride) for extent, stride in zip(spatial, strides))
+        total = [max(0, (o - 1) * s + w - e) for o, s, w, e in zip(outputs, strides, reach, spatial)]
+        smaller, larger = tuple(t // 2 for t in total), tuple(t - t // 2 for t in total)
+        before, after = (smaller, larger) if auto == "SAME_UPPER" else (larger, smaller)
+        return Windows(taps, strides, dilations, before, after, outputs)
+    if auto == "VALID":
+        before = after = (0,) * axes
+    rounded = ceil if node.attribute("ceil_mode", 0) else floor
+    outputs = tuple(rounded((e + b + a - w) / s) + 1 for e, b, a, w, s in zip(spatial, before, after, reach, strides))
+    if node.attribute("ceil_mode", 0):  # the last window begins inside the image or its padding before it
+        outputs = tuple(o - ((o - 1) * s >= e + b) for o, s, e, b in zip(outputs, strides, spatial, before))
+    if min(outputs) < 1:
+        raise node.refuse(f"the window reaches over {reach} points, and the padded image has fewer")
+    return Windows(taps, strides, dilations, before, after, outputs)

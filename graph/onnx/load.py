@@ -1,0 +1,39 @@
+"""A file as an ONNX model: `load`."""
+
+from __future__ import annotations
+
+import os
+
+import onnx
+import onnx.inliner
+
+from graph.model.language import ModelError
+
+
+def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
+    """The model in a file, with external weights. Raises ModelError."""
+    try:
+        # What is checked and rewritten is without external weights: with them it may be too large for protobuf.
+        small = onnx.load(str(path), load_external_data=False)
+        onnx.checker.check_model(str(path), full_check=False)
+        model = without_functions(small)
+        onnx.load_external_data_for_model(model, os.path.dirname(os.path.abspath(path)))
+        return model
+    except FileNotFoundError as error:
+        raise ModelError(f"{path}: {error.filename or path} is missing") from None
+    except (OSError, onnx.checker.ValidationError) as error:
+        raise ModelError(f"{path} is no valid ONNX model: {str(error).strip().splitlines()[0]}") from None
+    except ModelError:
+        raise
+    except Exception as error:  # protobuf's own error has no public name
+        raise ModelError(f"{path} is no ONNX file, or it is cut short: {error}") from None
+
+
+def without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with its own functions in place of their calls. Raises ModelError."""
+    if not model.functions:
+        return model
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except Exception as error:  # onnx's own errors here are of several kinds
+        raise ModelError(f"the model's functions cannot be put in place of their calls: {error}") from None

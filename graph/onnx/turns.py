@@ -1,0 +1,217 @@
+"""Turns of a Loop or a Scan, as a loop in C or one after the other.
+
+A loop of a known number of turns is written out where its arrays change their shapes from turn to turn, or where a
+shape depends on the number of the turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from graph.model.language import Loop, Slice
+from graph.model.node import Unsupported
+from graph.model.regions import region
+from graph.onnx.graphs import block, copy_step, inlined
+from graph.onnx.reading import Reading
+from tiling.program.infer import Array
+
+# Turns that are written out at most: each has kernels' calls of its own in the text.
+MOST_UNROLLED = 64
+
+
+class Varying(Exception):
+    """What varies from call to call or from turn to turn, and must not."""
+
+
+@dataclass(frozen=True)
+class Turns:
+    """A Loop or a Scan.
+
+    counter, going: inputs of the body, "" where it has none. turns: their number where it is known, or the array that
+    says it. start: the array of the condition, or "". ends: whether the body's first output is the condition.
+    states: for each, the input of the body and the array before the first turn. parts: for each input that is taken
+    apart along its first axis: the input of the body, the array, and whether from its end. results, stacked: names of
+    outputs, "" where one is not wanted. backward: for each stacked output.
+    """
+
+    proto: onnx.NodeProto
+    name: str
+    body: onnx.GraphProto
+    counter: str
+    going: str
+    turns: int | str
+    start: str
+    ends: bool
+    states: tuple[tuple[str, str], ...]
+    parts: tuple[tuple[str, str, bool], ...]
+    results: tuple[str, ...]
+    stacked: tuple[str, ...]
+    backward: tuple[bool, ...]
+
+    @property
+    def scope(self) -> str:
+        return f"\0{next(filter(None, self.proto.output), self.name)}"
+
+
+def repeat(reading: Reading, loop: Turns) -> None:
+    """The turns as a loop; written out where there is one, or where a loop will not do."""
+    few = isinstance(loop.turns, int) and loop.turns <= MOST_UNROLLED and not loop.start
+    if few and isinstance(loop.turns, int) and loop.turns <= 1:
+        _written_out(reading, loop)
+        return
+    restore = reading.kept()
+    try:
+        _looped(reading, loop)
+    except (Varying, Unsupported):
+        if not few:
+            raise
+        restore()
+        _written_out(reading, loop)
+
+
+def _looped(reading: Reading, loop: Turns) -> None:
+    """A loop. Every state has memory, which a turn reads and then writes."""
+    scope, name = loop.scope, loop.name
+    given: dict[str, str] = {}
+    buffers = []
+    for (inside, initial), result in zip(loop.states, loop.results):
+        if initial not in reading.arrays:
+            raise Varying(
+                f"its state {inside} is {reading.told(initial)}: a loop that is written out may have such a state, and "
+                f"that takes a known number of turns, of at most {MOST_UNROLLED}"
+            )
+        first = reading.arrays[initial]
+        given[inside] = result or f"{scope}.state.{inside}"
+        buffers.append(Array(given[inside], first.dtype, first.shape))
+    for (inside, array, backward), place in zip(loop.parts, range(len(loop.parts))):
+        whole = reading.arrays[array]
+        given[inside] = _sliced(reading, scope, f"{scope}.turn.part{place}", whole, backward)
+    for buffer in buffers:
+        reading.arrays[buffer.name] = buffer
+    counter = ""
+    if loop.counter:
+        counter = given[loop.counter] = f"{scope}.turn.number"
+        reading.arrays[counter] = Array(counter, "s64", ())
+    if loop.going:  # a turn begins only where this is true
+        given[loop.going] = f"{scope}.turn.going"
+        reading.know(given[loop.going], np.array(True))
+    steps, found = block(reading, loop.body, f"{scope}.turn.", f"{name}.body", given)
+    going, tail = "", []
+    initial_copies = [copy_step(name, initial, buffer.name) for (_, initial), buffer in zip(loop.states, buffers)]
+    if loop.ends:
+        ended, *found = found
+        known = reading.constants.get(ended)
+        if loop.start or known is None or not known.reshape(-1)[0]:
+            going = f"{scope}.going"
+            reading.arrays[going] = Array(going, "bool", ())
+            start = loop.start or f"{scope}.turn.going"
+            initial_copies.append(copy_step(name, start, going))
+            tail.append((ended, going))
+    stacks = []
+    for value, output, backward in zip(found[len(buffers) :], loop.stacked, loop.backward):
+        if not isinstance(loop.turns, int) or going:
+            raise Varying("how many turns it makes is computed in the call, and an output has a row for each")
+        part = _tensor(reading, value)
+        stack = output or f"{scope}.stack.{value}"
+        reading.arrays[stack] = Array(stack, part.dtype, (loop.turns, *part.shape))
+        target = _sliced(reading, scope, f"\0{stack}.part", reading.arrays[stack], backward)
+        steps.append(copy_step(name, value, target))
+        stacks.append(stack)
+    names = {buffer.name for buffer in buffers}
+    for value, buffer in zip(found, buffers):
+        if value not in reading.arrays:
+            raise Varying(f"a state is {reading.told(buffer.name)} before a turn and {reading.told(value)} after it")
+        after = reading.arrays[value]
+        if (after.dtype, after.shape) != (buffer.dtype, buffer.shape):
+            told = [f"{each.dtype}{list(each.shape)}" for each in (buffer, after)]
+            raise Varying(f"a state is {told[0]} before a turn and {told[1]} after it")
+        root = reading.root(value)
+        if root == buffer.name:
+            continue
+        if root in names:  # another state, which is written in this turn too
+            kept = f"{scope}.turn.kept.{buffer.name}"
+            reading.arrays[kept] = Array(kept, after.dtype, after.shape)
+            steps.append(copy_step(name, value, kept))
+            value = kept
+        tail.append((value, buffer.name))
+    steps += [copy_step(name, value, target) for value, target in tail]
+    kept_arrays = (*(buffer.name for buffer in buffers), *stacks, *([going] if going else []))
+    read = any(counter in step.inputs for step in steps)
+    work = Loop(scope, tuple(steps), loop.turns, going, counter if read else "", kept_arrays)
+    reading.steps += [*initial_copies, region(name, work)]
+
+
+def _written_out(reading: Reading, loop: Turns) -> None:
+    """The nodes of every turn, one turn after the other."""
+    assert isinstance(loop.turns, int)
+    state = [initial for _, initial in loop.states]
+    stacks: list[list[str]] = [[] for _ in loop.stacked]
+    for turn in range(loop.turns):
+        scope = f"{loop.scope}.turn{turn}."
+        given = dict(zip((inside for inside, _ in loop.states), state))
+        for place, (inside, array, backward) in enumerate(loop.parts):
+            at = loop.turns - 1 - turn if backward else turn
+            given[inside] = part_of(reading, array, f"{scope}part{place}", at)
+        for inside, number in ((loop.counter, np.array(turn, np.int64)), (loop.going, np.array(True))):
+            if inside:
+                given[inside] = f"{scope}input.{inside}"
+                reading.know(given[inside], number)
+        found = inlined(reading, loop.body, scope, f"{loop.name}.body{turn}", given)
+        going = np.array(True)
+        if loop.ends:
+            ended, *found = found
+            if ended not in reading.constants:
+                raise Varying("whether another turn begins is computed in the call, and shapes depend on it")
+            going = reading.constants[ended]
+        state = found[: len(state)]
+        for stack, value in zip(stacks, found[len(state) :]):
+            stack.append(value)
+        if not going.reshape(-1)[0]:
+            break
+    for outer, inner in zip(loop.results, state):
+        reading.alias(outer, inner)
+    for outer, stack, backward in zip(loop.stacked, stacks, loop.backward):
+        if not outer:
+            continue
+        if not stack:
+            raise Varying("it makes no turn, so that an output has no elements")
+        stack_rows(reading, stack[::-1] if backward else stack, outer, loop.name)
+
+
+def _tensor(reading: Reading, name: str) -> Array:
+    """What a turn adds to an output."""
+    if name not in reading.arrays:
+        raise Varying(f"a turn adds {reading.told(name)} to an output, and must add a tensor")
+    return reading.arrays[name]
+
+
+def _sliced(reading: Reading, turn: str, name: str, whole: Array, backward: bool) -> str:
+    """The part of an array that belongs to the turn of a loop."""
+    reading.arrays[name] = Array(name, whole.dtype, whole.shape[1:])
+    reading.views[name] = whole.name
+    reading.slices[name] = Slice(turn, whole.shape[0], backward)
+    return name
+
+
+def stack_rows(reading: Reading, arrays: list[str], output: str, name: str) -> None:
+    """One array of several of the same shape, along a new first axis."""
+    rows = []
+    for number, array in enumerate(arrays):
+        rows.append(f"\0{output}.row{number}")
+        reading.view(rows[-1], array, (1, *_tensor(reading, array).shape))
+    reading.node(helper.make_node("Concat", rows, [output], axis=0), f"{name}.stack")
+
+
+def part_of(reading: Reading, array: str, name: str, at: int) -> str:
+    """One part of an array along its first axis."""
+    shape = reading.arrays[array].shape
+    if shape[0] == 1:
+        reading.view(name, array, shape[1:])
+        return name
+    reading.know(f"{name}.at", np.array(at, np.int64))
+    reading.node(helper.make_node("Gather", [array, f"{name}.at"], [name], axis=0), name.strip("\0"))
+    return name

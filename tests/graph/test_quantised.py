@@ -1,0 +1,111 @@
+"""Products of bytes, exactly, beside sums of whole numbers by NumPy: bytes of either sign, zero points, padding."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from graph import compile_model
+from graph.onnx.read import read
+from tiling.program.rewrite.anchored import Anchored, anchored
+
+node = helper.make_node
+KINDS = {"u8": (np.uint8, 0, 255), "s8": (np.int8, -128, 127)}
+NUMBERS = {"u8": TensorProto.UINT8, "s8": TensorProto.INT8}
+
+
+def numbers(seed, kind, *shape):
+    """All values that a byte can have."""
+    dtype, low, high = KINDS[kind]
+    return np.random.default_rng(seed).integers(low, high + 1, shape).astype(dtype)
+
+
+def made(nodes, inputs, output, constants):
+    """A model. inputs: arrays by name. output: its dtype."""
+    values = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in inputs.items()
+    ]
+    known = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
+    result = helper.make_tensor_value_info("y", output, None)
+    return helper.make_model(
+        helper.make_graph(nodes, "bytes", values, [result], known), opset_imports=[helper.make_opsetid("", 21)]
+    )
+
+
+def convolved(x, zero, w, zeros, pads=(0, 0, 0, 0), stride=1, group=1):
+    """The sums of a convolution, as whole numbers. zeros: one for each filter, or one."""
+    top, left, bottom, right = pads
+    image = np.pad(x.astype(np.int64) - zero, ((0, 0), (0, 0), (top, bottom), (left, right)))
+    filters = w.astype(np.int64) - np.reshape(zeros, (-1, 1, 1, 1))
+    windows = np.lib.stride_tricks.sliding_window_view(image, w.shape[2:], (2, 3))[:, :, ::stride, ::stride]
+    each = w.shape[0] // group
+    parts = []
+    for g in range(group):
+        mine = windows[:, g * w.shape[1] : (g + 1) * w.shape[1]]
+        parts.append(np.einsum("nchwrs,kcrs->nkhw", mine, filters[g * each : (g + 1) * each]))
+    return np.concatenate(parts, 1)
+
+
+@pytest.mark.parametrize(
+    ("x_kind", "w_kind", "group"), [(x, w, g) for (x, w), g in product(product(KINDS, KINDS), (1, 2))]
+)
+def test_a_quantised_convolution_is_exact(x_kind, w_kind, group):
+    """Scales are powers of 2, so that the result is one rounding of the sums, before the odd zero point is added."""
+    x, bias = numbers(0, x_kind, 2, 4, 5, 6), np.arange(6, dtype=np.int32) * 100 - 300
+    w = numbers(1, w_kind, 6, 4 // group, 3, 2)
+    zero, middle = 130 if x_kind == "u8" else -3, 128 if w_kind == "u8" else 0
+    zeros = np.full(6, middle, w.dtype) if group == 1 else np.array(middle, w.dtype)
+    constants = {"sx": np.float32(0.5), "zx": np.array(zero, x.dtype), "w": w, "sw": np.float32(0.25), "zw": zeros}
+    constants |= {"sy": np.float32(64), "zy": np.array(5, x.dtype), "bias": bias}
+    if group == 1:
+        constants["sw"] = np.full(6, 0.25, np.float32)
+    names = ["x", "sx", "zx", "w", "sw", "zw", "sy", "zy", "bias"]
+    proto = made(
+        [node("QLinearConv", names, ["y"], pads=[1, 0, 2, 1], group=group)], {"x": x}, NUMBERS[x_kind], constants
+    )
+    sums = convolved(x, zero, w, zeros, (1, 0, 2, 1), group=group) + bias[:, None, None]
+    wanted = np.clip(np.rint(sums * (0.5 * 0.25 / 64)) + 5, *KINDS[x_kind][1:])
+    (y,) = compile_model(proto)(x)
+    assert y.dtype == x.dtype and y.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(("x_kind", "pads"), [("u8", (0, 0, 0, 0)), ("s8", (0, 0, 0, 0)), ("u8", (1, 1, 1, 1))])
+def test_the_zero_point_of_x_may_be_computed(x_kind, pads):
+    x, w = numbers(0, x_kind, 1, 3, 6, 5), numbers(1, "s8", 4, 3, 3, 3)
+    zero = np.array(7, x.dtype)
+    proto = made(
+        [node("ConvInteger", ["x", "w", "zx"], ["y"], pads=list(pads), strides=[2, 2])],
+        {"x": x, "zx": zero},
+        TensorProto.INT32,
+        {"w": w},
+    )
+    assert compile_model(proto)(x, zero)[0].tolist() == convolved(x, 7, w, 0, pads, 2).tolist()
+
+
+@pytest.mark.parametrize(("a_kind", "b_kind", "middle"), [("u8", "s8", 0), ("s8", "u8", 128), ("u8", "u8", 3)])
+def test_a_product_of_bytes_is_exact(a_kind, b_kind, middle):
+    """The last factor does not fit s8 without its zero point."""
+    a, b = numbers(0, a_kind, 2, 5, 7), numbers(1, b_kind, 7, 6)
+    zero = np.array(11, a.dtype)
+    proto = made(
+        [node("MatMulInteger", ["a", "b", "za", "zb"], ["y"])],
+        {"a": a, "za": zero},
+        TensorProto.INT32,
+        {"b": b, "zb": np.full(6, middle, b.dtype)},
+    )
+    wanted = (a.astype(np.int64) - 11) @ (b.astype(np.int64) - middle)
+    assert compile_model(proto)(a, zero)[0].tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("x_kind", KINDS)
+def test_what_goes_by_rules_now_is_a_product_that_cpus_have_instructions_for(x_kind):
+    x, w = np.zeros((1, 64, 56, 56), KINDS[x_kind][0]), numbers(1, "s8", 64, 64, 3, 3)
+    scale, zero = np.float32(1), np.zeros((), x.dtype)
+    names = ["x", "s", "z", "w", "s", "zw", "s", "z"]
+    constants = {"s": scale, "z": zero, "w": w, "zw": np.int8(0)}
+    graph = read(made([node("QLinearConv", names, ["y"], pads=[1] * 4)], {"x": x}, NUMBERS[x_kind], constants))
+    (step,) = graph.steps
+    found = anchored(step.work, ("int8",))
+    assert isinstance(found, Anchored) and found.anchor.problem.dtype == "int8"
