@@ -11,7 +11,7 @@ import numpy as np
 
 from graph.compiled import CompiledModel
 
-SECONDS = 300
+SECONDS = 1800  # a large model, built with sanitizers on a loaded machine
 COUNTING = Path(__file__).with_name("counting.c")
 # Inputs come from standard input; outputs go to standard output, once for each call. Allocations of later calls than
 # the first, and the peak of memory in bytes, go to standard error.
