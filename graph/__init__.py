@@ -3,8 +3,8 @@
     from graph import compile_model, load_model
 
 In reading order: `model/` (data) · `operators/` (a program for each) · `onnx/` (reads a file) · `kernels` (by
-`search`) · `library` (C text) · `build` (files) · `compiled` (the callable). Doors: the commands `compile`, `run`,
-`conformance`; `exported`, `torch_backend`, `onnx_backend`.
+`search`) · `places`, `steps`, `library` (C text) · `build` (files) · `compiled` (the callable). Doors: the commands
+`compile`, `run`, `conformance`; `exported`, `torch_backend`, `onnx_backend`.
 """
 
 import tilewright_entry  # noqa: F401 - first: it keeps files of the current folder out of the way

@@ -29,6 +29,7 @@ from graph.kernels import Kernel, kernels_of, predicted_seconds
 from graph.library import Library, is_used, library
 from graph.model.fuse import fused_maps
 from graph.model.group import grouped_maps, is_map
+from graph.model.joins import joined_in_place
 from graph.model.language import Model, ModelError
 from graph.model.layouts import with_layouts
 from graph.model.regions import in_blocks, kernel_steps
@@ -87,9 +88,9 @@ def compile_model(
         raise ModelError(
             f"model is a {type(model).__name__}: give the path of an ONNX file, or what onnx.load or torch.export gives"
         )
-    graph = with_layouts(fused(read(proto, dims, known)), predicted_seconds(threads))
+    graph = joined_in_place(with_layouts(fused(read(proto, dims, known)), predicted_seconds(threads)))
     kernels = kernels_of(tuple(kernel_steps(graph.steps)), threads, tune, budget, progress)
-    made = library(graph, kernels, name or c_name(stem), threads)
+    made = library(graph, kernels, name or c_name(stem))
     return CompiledModel.of_files(files_of(graph, made))
 
 

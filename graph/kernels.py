@@ -18,19 +18,30 @@ from tiling.program.infer import Sized
 
 @dataclass(frozen=True)
 class Kernel:
-    """A compiled file's facts. It defines SYMBOL, SYMBOL_supported, and for a product SYMBOL_pack.
+    """A compiled file's facts. It defines SYMBOL_run, SYMBOL_supported, and for a product SYMBOL_pack.
 
-    parameters: the C type of each, such as "const float *". packed: floats of the packed weights of a product; 0 for a
+    threads: how many share a call, each of which calls SYMBOL_run. arrays: the C type of each, such as "const float *".
+    scratch: bytes of memory that a call needs meanwhile. packed: floats of the packed weights of a product; 0 for a
     program, which returns whether all indices that it read were inside. scheme: the text that a search chose.
     """
 
     symbol: str
     text: str
     flags: tuple[str, ...]
-    openmp: bool
-    parameters: tuple[str, ...]
+    threads: int
+    arrays: tuple[str, ...]
+    scratch: int
     packed: int = 0
     scheme: str = ""
+
+    @property
+    def openmp(self) -> bool:
+        return self.threads > 1
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The C type of each parameter of SYMBOL_run."""
+        return (*self.arrays, *("char *",) * (self.scratch > 0), *("long", "long") * (self.threads > 1))
 
 
 def predicted_seconds(threads: int) -> Callable[[Problem], float]:
@@ -70,18 +81,19 @@ def kernels_of(
             kernel: Any = kernel_for(work, target, tune, share)  # that of a CPU
             source = kernel.emitted
             arrays = ("const float *",) * len(work.epilogue_arrays)
-            parameters = ("const float *", "const float *", "float *", *arrays)
             found[work] = Kernel(
                 source.symbol,
-                source.text,
+                source.inside,
                 source.compiler_flags,
-                source.openmp,
-                parameters,
+                source.threads,
+                ("const float *", "const float *", "float *", *arrays),
+                source.scratch,
                 source.packed,
                 kernel.scheme.text,
             )
         else:
             text = text_of(work, target)
             types = tuple(p.replace("restrict ", "").rpartition("*")[0] + "*" for p in text.parameters)
-            found[work] = Kernel(text.symbol, text.text, text.compiler_flags, text.openmp, types)
+            flags, scratch = text.compiler_flags, text.scratch
+            found[work] = Kernel(text.symbol, text.inside, flags, text.threads, types, scratch)
     return found

@@ -59,7 +59,7 @@ def gain(backend: CpuBackend, scheme: Scheme) -> Gain | None:
     if REQUEST not in kernel.source:
         return None
     source = kernel.emitted
-    kernels = {name: Kernel(scheme, replace(source, text=before + source.text)) for name, before in BEFORE.items()}
+    kernels = {name: Kernel(scheme, replace(source, inside=before + source.inside)) for name, before in BEFORE.items()}
     x, w = map(aligned, stored(scheme.problem, reals(scheme.problem, 0)))
     packed, y = kernel.pack(w), kernel.empty()
     turns = {name: [] for name in BEFORE}

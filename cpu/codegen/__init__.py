@@ -12,6 +12,8 @@ Read in this order:
     pack      the function that packs the weights
     copies    the copy of x that a kernel makes first
     winograd  Winograd's algorithm around the products of an ordinary scheme
+    frames    the frames of C files, in `templates/`
+    call      the function that makes a call by itself, with memory and threads of its own
     emit      the whole C file
     program/  the C text of a program that is no product
 """

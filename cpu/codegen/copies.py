@@ -21,6 +21,7 @@ from cpu.passes.vectors.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
 from tiling.arrays.access import access_of
+from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import Invoke, Kernel, Mask
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
@@ -51,16 +52,16 @@ class Copied:
 class CopyText:
     """What the template of a copy needs.
 
-    about: what the copy is. operand: what its elements hold. word: the C type of an element, of which there are
-    `total`. strides: (name, elements) of the file. functions, lines: the loops. transposed: the numbers of rows that
-    are transposed together. moves: it uses functions of <string.h>.
+    about: what the copy is. operand: what its elements hold. word: the C type of an element. bytes: of all, up to a
+    whole cache line. strides: (name, elements) of the file. functions, lines: the loops. transposed: the numbers of
+    rows that are transposed together. moves: it uses functions of <string.h>.
     """
 
     kind: str
     about: str
     operand: str
     word: str
-    total: int
+    bytes: int
     strides: tuple[tuple[str, int], ...]
     functions: tuple[PrintedFunction, ...]
     lines: tuple[str, ...]
@@ -106,18 +107,19 @@ def copy_text(scheme: Scheme, isa: Isa, threads: int) -> CopyText | None:
     if copy is None:
         return None
     words = scheme_in_dot_groups(scheme).problem
-    *_, (_, kernel) = stages_of_copy(copy.loops, facts_of(scheme, isa, False))
-    number = ELEMENTS[elements_of(scheme.problem)[0]].c
+    *_, (_, kernel) = stages_of_copy(copy.loops, facts_of(scheme, isa, False, threads))
+    element = ELEMENTS[elements_of(scheme.problem)[0]]
+    number, size = element.c, element.numpy.itemsize if copy.kind not in (TRANSPOSED, POINTS) else LANE_BYTES
     word = {TRANSPOSED: "uint32_t" if access_of(words).by_matrix else isa.word, POINTS: isa.word}.get(copy.kind, number)
     masks = {count: f"FIRST_{count}" for count in range(1, isa.lanes)}
-    printer = Printer(kernel, {"X": number, COPY: word}, isa.vector_type, masks, threads)
+    printer = Printer(kernel, {"X": number, COPY: word}, isa.vector_type, masks)
     lines = printer.body()
     return CopyText(
         kind=copy.kind,
         about=copy.about,
         operand=operand_text(words, words.broadcast),
         word=word,
-        total=prod(kernel.arrays[1].shape),
+        bytes=-(-prod(kernel.arrays[1].shape) * size // _LINE) * _LINE,
         strides=tuple(strides(kernel)) if kernel.functions else (),
         functions=tuple(printer.functions()),
         lines=tuple(lines if kernel.functions else (*local_strides(kernel), *lines)),

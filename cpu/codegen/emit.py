@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
-from pathlib import Path
-
-import jinja2
 
 from cpu.codegen.arrays import elements_of
+from cpu.codegen.call import Call, call_text
 from cpu.codegen.check import check, is_blocked, single_pass
 from cpu.codegen.copies import copied_x, copy_text
 from cpu.codegen.epilogue import epilogue_text, pointers
+from cpu.codegen.frames import TEMPLATES
+from cpu.codegen.indices import in_scratch
 from cpu.codegen.inside import Inside, facts_of, loops_of
 from cpu.codegen.operands import operands, sizes_of
 from cpu.codegen.pack import pack_lines
@@ -51,38 +51,32 @@ try:
 except PackageNotFoundError:
     VERSION = "unreleased"
 
-TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
-    block_start_string="/*%",
-    block_end_string="%*/",
-    variable_start_string="{{",
-    variable_end_string="}}",
-    comment_start_string="/*#",
-    comment_end_string="#*/",
-    trim_blocks=True,
-    lstrip_blocks=True,
-    undefined=jinja2.StrictUndefined,
-    keep_trailing_newline=True,
-)
-
 
 @dataclass(frozen=True)
 class Source:
-    """An emitted kernel: C text that defines two functions.
+    """An emitted kernel: C text that defines
 
         void SYMBOL(const float *X, const float *W, float *Y, …)   W packed, all contiguous; … the epilogue's arrays
         void SYMBOL_pack(const float *W, float *packed)            from the problem's own layout, once per weights
+        void SYMBOL_run(…)                                         what a thread of a caller's own does of a call
 
-    For other dtypes X, W and Y have other C types (`cpu.runtime.numbers`). packed: how many numbers the packed weights
-    have.
+    For other dtypes X, W and Y have other C types (`cpu.runtime.numbers`). inside: the text without the first function.
+    packed: how many numbers the packed weights have. scratch: bytes that SYMBOL_run asks for; not known of a saved one.
     """
 
     symbol: str
-    text: str
+    inside: str
+    call: str
     isa: str
     threads: int
     microkernels: tuple[Microkernel, ...]
     packed: int
+    scratch: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The whole file."""
+        return self.inside + self.call
 
     @property
     def compiler_flags(self) -> tuple[str, ...]:
@@ -114,6 +108,12 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     inside = loops_of(scheme, isa, threads, stream)
     copy = copy_text(scheme, isa, threads)
     left = stored(dots.problem)
+    strips = bool(dots.problem.flat_pixels and dots.problem.flat_pixels.strip)
+    types = [ELEMENTS[name].c for name in elements_of(problem)]
+    as_it_lies = strips or (isa.x_type(dots.problem) == types[0] and not copy)
+    behind = inside.scratch.bytes(threads)  # where the copy of x lies, behind what the loops need
+    scratch = behind + (copy.bytes if copy else 0)
+    call = Call(symbol, _parameters(problem, isa, as_it_lies), scratch, threads)
     text = TEMPLATES.get_template("kernel.c.j2").render(
         symbol=symbol,
         version=VERSION,
@@ -121,20 +121,24 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         scheme=scheme.text,
         loops=show(dots).splitlines(),
         microkernels=[
-            describe(kernel, isa, inside.panel > 0 and access_of(dots.problem).weights_broadcast) for kernel in kernels
+            describe(kernel, isa, inside.panel and access_of(dots.problem).weights_broadcast) for kernel in kernels
         ],
         isa=isa,
         threads=threads,
         dtype=", ".join(dict.fromkeys(elements_of(problem))),
         operands=operands(problem),
-        types=[ELEMENTS[name].c for name in elements_of(problem)],
+        types=types,
         copy=copy,
+        copy_at=in_scratch(behind),
+        as_it_lies=as_it_lies,
+        run_parameters=call.run_parameters,
+        scratch=scratch.offset,
         x_type=isa.x_type(dots.problem),
         axes=inside.axes,
         strides=inside.axes,
         narrow=isa.narrow_to(problem.output_dtype),
-        own_panel=inside.panel,
-        strips=bool(dots.problem.flat_pixels and dots.problem.flat_pixels.strip),
+        panel=inside.panel,
+        strips=strips,
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if inside.masked else "",
         lanes=_lanes(dots.problem, isa, inside, copy.transposed if copy else frozenset()),
         definitions=definitions,
@@ -152,10 +156,22 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         line=LINE,
         next_panel=inside.next_panel,
     )
-    return Source(symbol, text, isa.name, threads, kernels, packed_elements(scheme))
+    plain = call_text(call, isa, "call.c.j2", {})
+    return Source(symbol, text, plain, isa.name, threads, kernels, packed_elements(scheme), scratch.offset)
 
 
-def stages_of(scheme: Scheme | Winograd, isa: Isa, stream: bool = False) -> Iterator[tuple[str, Kernel]]:
+def _parameters(problem: Problem, isa: Isa, as_it_lies: bool = True) -> list[str]:
+    """The parameters of a call as C text. as_it_lies: tiles read x as the caller hands it over."""
+    x, w, y = (ELEMENTS[name].c for name in elements_of(problem))
+    names = "X" if as_it_lies else "input", "W" if isa.word == "float" else "packed"
+    arrays = pointers(problem, "E")
+    given = [f"const {type_} *restrict {name}" for type_, name in zip((x, w), names)]
+    return [*given, f"{y} *{'' if arrays else 'restrict '}Y", *arrays]
+
+
+def stages_of(
+    scheme: Scheme | Winograd, isa: Isa, stream: bool = False, threads: int = 1
+) -> Iterator[tuple[str, Kernel]]:
     """The kernel that `emit` prints, as plain loops and after each pass: (name, loops), …
 
     Raises SchemeError for a valid scheme that no passes write, or none at all.
@@ -163,9 +179,9 @@ def stages_of(scheme: Scheme | Winograd, isa: Isa, stream: bool = False) -> Iter
     isa = row_of(scheme, isa)
     if isinstance(scheme, Winograd):
         check(scheme.product, isa)
-        return winograd_stages(scheme, isa)
+        return winograd_stages(scheme, isa, threads)
     check(scheme, isa)
-    facts, copy = facts_of(scheme, isa, stream and _streamable(scheme)), copied_x(scheme, isa)
+    facts, copy = facts_of(scheme, isa, stream and _streamable(scheme), threads), copied_x(scheme, isa)
     return stages_with_copy(copy.loops, facts) if copy else stages(facts)
 
 
@@ -202,6 +218,9 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
     threads = min(threads, winograd.blocks * winograd.parts)
     symbol = symbol_of(problem, isa, threads, winograd.algorithm)
     kernels = microkernels_of(winograd, isa)
+    found = facts(winograd, isa, threads)
+    scratch = found["scratch"].bytes(threads)
+    call = Call(symbol, _parameters(problem, isa), scratch, threads)
     text = TEMPLATES.get_template("winograd.c.j2").render(
         symbol=symbol,
         version=VERSION,
@@ -220,16 +239,19 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         flat_pixels=None,
         gaps=False,
         strips=False,
-        own_panel=0,
+        panel=False,
+        as_it_lies=True,
+        run_parameters=call.run_parameters,
         narrow=None,
         lanes=[],
         definitions="",
         shapes=[],
         stream=False,
         line=LINE,
-        **facts(winograd, isa, threads),
+        **found | {"scratch": scratch.offset},
     )
-    return Source(symbol, text, isa.name, threads, kernels, packed_floats(winograd))
+    plain = call_text(call, isa, "call.c.j2", {})
+    return Source(symbol, text, plain, isa.name, threads, kernels, packed_floats(winograd), scratch.offset)
 
 
 def microkernels_of(scheme: Scheme | Winograd, isa: Isa) -> tuple[Microkernel, ...]:

@@ -11,6 +11,11 @@ from tiling.loops.rewrite import places
 from tiling.loops.walk import buffers
 
 
+def in_scratch(at: Index) -> str:
+    """A place in the memory that the caller hands over for this call."""
+    return f"(scratch + {number(at)})" if at != Index(()) else "scratch"
+
+
 def stepped(index: Index, buffer: Buffer, axis: int) -> str:
     """`2 * X_w`: how far an index along one axis moves an address, or "" for 0. Packed numbers need no stride."""
     if index == Index(()):

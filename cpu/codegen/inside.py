@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.epilogue import compares_with_zero
@@ -17,7 +16,7 @@ from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
 from tiling.arrays.bias import stored
 from tiling.dtypes import LANE_BYTES
-from tiling.loops.language import Cursors, Kernel, Shape
+from tiling.loops.language import NO_SCRATCH, Cursors, Kernel, Scratch, Shape
 from tiling.loops.walk import buffers, walk
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_words
@@ -29,7 +28,7 @@ class Inside:
     """The functions and the body of a kernel, and what they need of the file around them.
 
     axes: (name, elements) of the strides that its addresses name. masked: it uses the mask TAIL. cursors: it prefetches
-    by cursors. transposed: the numbers of rows that it transposes together.
+    by cursors. transposed: the numbers of rows that it transposes together. panel: whether each thread has a panel.
     """
 
     functions: Sequence[PrintedFunction]
@@ -37,22 +36,23 @@ class Inside:
     masked: bool
     cursors: bool
     axes: list[tuple[str, int]] = field(default_factory=list)
-    panel: int = 0
+    panel: bool = False
+    scratch: Scratch = NO_SCRATCH
     shapes: Mapping[tuple[tuple[int, int], ...], str] = field(default_factory=dict)
     transposed: frozenset[int] = frozenset()
     next_panel: bool = False
 
 
-def facts_of(scheme: Scheme, isa: Isa, stream: bool) -> Facts:
+def facts_of(scheme: Scheme, isa: Isa, stream: bool, threads: int = 1) -> Facts:
     """What the passes need to know of a kernel."""
     dots, left = scheme_in_dot_groups(scheme), stored(scheme.problem)
     zero = bool(left and compares_with_zero(left))
-    return Facts(dots, scheme.problem, isa, packed_words(scheme), stream, zero)
+    return Facts(dots, scheme.problem, isa, packed_words(scheme), stream, zero, threads)
 
 
 def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     """A kernel written by passes over loops."""
-    facts = facts_of(scheme, isa, stream)
+    facts = facts_of(scheme, isa, stream, threads)
     *_, (_, kernel) = stages(facts)
     problem = facts.scheme.problem
     used = problem.extents[problem.vector_dim] % isa.lanes
@@ -61,13 +61,12 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     own = {buffer.name: isa.x_type(problem) for buffer in buffers(kernel) if buffer.memory == "own"}
     x = ELEMENTS[elements_of(scheme.problem)[0]].c if facts.strip else isa.x_type(problem)
     types |= own | {"X": x, "W": isa.word, "Y": ELEMENTS[problem.output_dtype].c}
-    printer = Printer(kernel, types, isa.vector_type, {used: "TAIL"} | {n: f"FIRST_{n}" for n in transposed}, threads)
+    printer = Printer(kernel, types, isa.vector_type, {used: "TAIL"} | {n: f"FIRST_{n}" for n in transposed})
     cursors = any(isinstance(statement, Cursors) for statement in walk(kernel.body))
     inside = Inside(printer.functions(), printer.body(), used > 0, cursors, strides(kernel))
     inside = replace(inside, shapes=shapes_of(kernel), transposed=transposed)
     following = any(view == NEXT for function in kernel.functions for view, _ in function.views)
-    elements = sum(prod(buffer.shape) for buffer in buffers(kernel) if buffer.name in own)
-    return replace(inside, panel=LANE_BYTES * elements, next_panel=following)
+    return replace(inside, panel=bool(own), scratch=kernel.scratch, next_panel=following)
 
 
 def shapes_of(kernel: Kernel) -> dict[tuple[tuple[int, int], ...], str]:

@@ -32,5 +32,5 @@ def pack_lines(scheme: Scheme) -> list[str]:
     or (K,N).
     """
     loops, (_, element, _) = pack_loops(scheme), elements_of(scheme.problem)
-    printer = Printer(loops, dict.fromkeys((WEIGHTS, PACKED), ELEMENTS[element].c), "", {}, 1)
+    printer = Printer(loops, dict.fromkeys((WEIGHTS, PACKED), ELEMENTS[element].c), "", {})
     return [*local_strides(loops), *printer.body()]

@@ -8,10 +8,10 @@ View                  const float *x_k = x + k * X_k;
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
-from cpu.codegen.indices import number, stepped, test
+from cpu.codegen.indices import in_scratch, number, stepped, test
 from tiling.loops.index import Index
 from tiling.loops.language import (
     Address,
@@ -19,6 +19,7 @@ from tiling.loops.language import (
     Aim,
     Alloc,
     Apply,
+    Barrier,
     Block,
     Body,
     Buffer,
@@ -50,7 +51,6 @@ from tiling.loops.language import (
     Statement,
     Store,
     Stride,
-    Team,
     Tiles,
     View,
 )
@@ -73,15 +73,13 @@ class Printer:
     """Prints statements.
 
     types: the C type of an element of each array. vector: that of a register. masks: the macro of each mask, by its
-    lanes. threads: OpenMP threads; with 1 there is no pragma. in_team: these are the statements of a team.
+    lanes.
     """
 
     kernel: Kernel
     types: Mapping[str, str]
     vector: str
     masks: Mapping[int, str]
-    threads: int
-    in_team: bool = False
 
     @cached_property
     def buffers(self) -> dict[str, Buffer]:
@@ -129,8 +127,7 @@ class Printer:
             if isinstance(statement, Alloc):
                 here[statement.buffer.name] = statement.buffer.name
             found += self.statement(statement, here)
-        own = (s.buffer for s in body if isinstance(s, Alloc) and s.buffer.memory == "own")
-        return found + [f"free({buffer.name});" for buffer in own]
+        return found
 
     def statement(self, statement: Statement, arrays: Mapping[str, str]) -> list[str]:
         """The lines of one statement."""
@@ -149,15 +146,14 @@ class Printer:
                 lines = self.lines(statement.body, arrays)
                 simple = all(isinstance(inner, (Let, Set, Do)) for inner in statement.body)
                 return [f"{{ {' '.join(lines)} }}"] if simple else ["{", *indented(lines), "}"]
-            case Team(body):
-                lines = ["{", *indented(replace(self, in_team=True).lines(body, arrays)), "}"]
-                return ["#pragma omp parallel num_threads(THREADS)"] * (self.threads > 1) + lines
+            case Barrier():
+                return ["#pragma omp barrier"]
             case Alloc(Buffer(memory="tile")):
                 return []
             case Alloc(Buffer(name=name, shape=shape, memory="registers" | "stack")):
                 return [f"{self.vector} {name}{''.join(f'[{extent}]' for extent in shape[:-1])};"]
-            case Alloc(Buffer(name=name)):
-                return [f"{self.types[name]} *const {name} = own_{name}();"]
+            case Alloc(Buffer(name=name), at) if at is not None:
+                return [f"{self.types[name]} *const {name} = ({self.types[name]} *){in_scratch(at)};"]
             case Raise(name):
                 return [f"int {name} = 1;"]
             case Lower(name):
@@ -207,13 +203,10 @@ class Printer:
         raise TypeError(f"{type(statement).__name__} has no text in C: a pass has to lower it")
 
     def loop(self, loop: For, arrays: Mapping[str, str]) -> list[str]:
-        """A loop over positions, or the parallel loop over workers."""
+        """A loop over positions."""
         name, advance = loop.name, f"++{loop.name}" if loop.step == 1 else f"{loop.name} += {loop.step}"
         head = f"for (long {name} = {number(loop.start)}; {name} < {number(loop.stop)}; {advance}) {{"
-        lines = [head, *indented(self.lines(loop.body, arrays)), "}"]
-        parallel = loop.kind == "core" and self.threads > 1
-        team = "for schedule(static) nowait" if self.in_team else "parallel for num_threads(THREADS) schedule(static)"
-        return [f"#pragma omp {team}"] * parallel + lines
+        return [head, *indented(self.lines(loop.body, arrays)), "}"]
 
     def choice(self, choice: If, arrays: Mapping[str, str]) -> list[str]:
         """An if/else chain."""

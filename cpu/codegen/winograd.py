@@ -14,24 +14,25 @@ from cpu.codegen.inside import facts_of, loops_of
 from cpu.codegen.operands import sizes_of
 from cpu.codegen.pack import pack_loops
 from cpu.codegen.print import Printer
+from cpu.passes.control.share_threads import share_threads
 from cpu.passes.order import Facts, stages_around, stages_of_winograd
 from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition
+from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import Kernel
 from tiling.loops.lowering.show import show
 from tiling.loops.walk import buffers
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes
-from tiling.rewrite.winograd import LINE_FLOATS, Matrix, Winograd, transforms
+from tiling.rewrite.winograd import Matrix, Winograd, transforms
 from tiling.rewrite.winograd_loops import product_function
 from tiling.rewrite.winograd_weights import lower_weights
 from tiling.scheme.specifiers import SchemeError, Tile
 
-# What the buffers of a call hold.
+# What the buffers in a call's scratch memory hold.
 _BUFFERS = {
     "V": "V of a block, point after point, the tiles of a point in rows; one of every worker",
     "M": "The products of a block, likewise",
     "P": "A tile of x that reaches beyond the image, with zeros there; one of every worker",
-    "U": "U of one point and part of the output channels",
 }
 
 
@@ -40,7 +41,7 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
     product, problem, alpha = winograd.product, winograd.problem, winograd.alpha
     _check(winograd)
     inside = loops_of(product, isa, 1, False)
-    *_, (_, kernel) = stages_around(winograd, around_facts(winograd, isa), threads)
+    *_, (_, kernel) = stages_around(winograd, around_facts(winograd, isa, threads))
     matrices = transforms(winograd.m)
     c, k = (problem.extents[dim] % isa.lanes for dim in "ck")
     printer = Printer(
@@ -48,11 +49,10 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
         dict.fromkeys((buffer.name for buffer in buffers(kernel)), "float"),
         isa.vector_type,
         {c: "C_TAIL", k: "TAIL"},
-        threads,
     )
-    weights = lower_weights(winograd, pack_loops(product))
+    weights = share_threads(lower_weights(winograd, pack_loops(product)), False, lambda buffer: LANE_BYTES)
     types = {buffer.name: "double" if buffer.dtype == "f64" else "float" for buffer in buffers(weights)}
-    packer = Printer(weights, types, "double", {}, 1)
+    packer = Printer(weights, types, "double", {})
     axes = inside.axes + strides(kernel) + strides(weights)
     return {
         "loops": _loops(winograd),
@@ -60,11 +60,9 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
         "product": inside.body,
         "transforms": [printer.function(function) for function in kernel.functions],
         "body": printer.body(),
-        "buffers": [
-            (b.name, -(-b.shape[0] * b.shape[1] // LINE_FLOATS) * LINE_FLOATS, _BUFFERS[b.name])
-            for b in (*buffers(kernel), *buffers(weights))
-            if b.memory == "own"
-        ],
+        "scratch": kernel.scratch,
+        "pack_scratch": weights.scratch.shared.offset,
+        "buffers": [(b.name, _BUFFERS[b.name]) for b in buffers(kernel) if b.memory == "own"],
         "axes": axes,
         "strides": axes,
         "prefetches": sizes_of(product.problem, product.problem, packed_lanes(product)) if inside.cursors else [],
@@ -80,10 +78,10 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
     }
 
 
-def winograd_stages(winograd: Winograd, isa: Isa) -> Iterator[tuple[str, Kernel]]:
+def winograd_stages(winograd: Winograd, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
     """The loops of the algorithm after each pass: (name, loops), … Raises SchemeError as `facts` does."""
     _check(winograd)
-    return stages_of_winograd(winograd, around_facts(winograd, isa), facts_of(winograd.product, isa, False), 1)
+    return stages_of_winograd(winograd, around_facts(winograd, isa, threads), facts_of(winograd.product, isa, False))
 
 
 def _check(winograd: Winograd) -> None:
@@ -93,11 +91,12 @@ def _check(winograd: Winograd) -> None:
         )
 
 
-def around_facts(winograd: Winograd, isa: Isa) -> Facts:
+def around_facts(winograd: Winograd, isa: Isa, threads: int) -> Facts:
     """What passes need to know of the loops around the products."""
     epilogue = winograd.problem.epilogue
     zero = epilogue is not None and compares_with_zero(epilogue)
-    return Facts(winograd.product, winograd.problem, isa, packed_lanes(winograd.product), False, zero, around=True)
+    lanes = packed_lanes(winograd.product)
+    return Facts(winograd.product, winograd.problem, isa, lanes, False, zero, threads, around=True)
 
 
 def packed_floats(winograd: Winograd) -> int:

@@ -19,18 +19,17 @@ from typing import Any, Protocol, TypedDict, get_type_hints
 import jinja2
 
 from cpu.codegen.arrays import elements_of
+from cpu.codegen.call import meanwhile
 from cpu.codegen.check import single_pass
-from cpu.codegen.copies import aligns
-from cpu.codegen.emit import TEMPLATES, VERSION, Source, symbol_of
+from cpu.codegen.emit import VERSION, Source, symbol_of
 from cpu.codegen.epilogue import may_be_output
+from cpu.codegen.frames import TEMPLATES
 from cpu.runtime.library import compiled
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.taken_names import is_taken
 from cpu.runtime.toolchain import BASE_FLAGS
 from microkernels.tile.isa import isa_named
 from tiling.problem import Problem
-from tiling.rewrite.dot_groups import copies
-from tiling.rewrite.pointwise import panel_elements
 from tiling.rewrite.winograd import Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.text.shapes import canonical
@@ -48,9 +47,12 @@ class _Record(TypedDict):
 
 
 class Record(_Record, total=False):
-    """What SYMBOL.json says. name: that under which a kernel was saved, if it was given one."""
+    """What SYMBOL.json says. name: that under which a kernel was saved, if it was given one. scratch: bytes that
+    SYMBOL_run asks for; older kernels have none.
+    """
 
     name: str
+    scratch: int
 
 
 # The fields of every record and of some, with their types.
@@ -102,13 +104,6 @@ def writable(folder: Path) -> None:
         raise _cannot(folder, error) from error
 
 
-def _allocates(scheme: Scheme | Winograd) -> bool:
-    """Whether a call allocates memory: for transformed tiles, a copy of x, or panels of x."""
-    if isinstance(scheme, Winograd):
-        return True
-    return copies(scheme) or aligns(scheme) or panel_elements(scheme) > 0
-
-
 def save(kernel: Saveable, folder: str | os.PathLike[str], name: str | None = None) -> tuple[Path, ...]:
     """Writes SYMBOL.c, .h, .so and .json, and SYMBOL_example.c, into `folder`. Returns their paths.
 
@@ -131,7 +126,9 @@ def save(kernel: Saveable, folder: str | os.PathLike[str], name: str | None = No
             a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and single_pass(kernel.scheme)
         ],
         "packed": source.packed,
-        "allocates": _allocates(kernel.scheme),
+        "scratch": source.scratch,
+        "run": _run_parameters(kernel.original, source),
+        "allocates": source.scratch != 0,
         "elements": elements_of(problem),
         "types": [ELEMENTS[name].c for name in elements_of(problem)],
         "values": {
@@ -178,16 +175,17 @@ def _renamed(source: Source, name: str) -> Source:
     """The same C text with another name for its functions. Raises ExportError if the text uses that name already."""
     if name == source.symbol:
         return source
-    return replace(source, symbol=name, text=renamed_text(source.text, source.symbol, name))
+    inside, call = (renamed_text(text, source.symbol, name) for text in (source.inside, source.call))
+    return replace(source, symbol=name, inside=inside, call=call)
 
 
 def renamed_text(text: str, symbol: str, name: str) -> str:
     """C text where the functions that begin with a symbol begin with another name. Raises ExportError."""
     # A name in capitals may be a macro's or a constant's, any other a function's. A local variable or a comment may use
     # any name.
-    if re.search(rf"\b{name}(_pack|_supported|_at)?\(" if name.upper() != name else rf"\b{name}\b", text):
+    if re.search(rf"\b{name}(_pack|_supported|_at|_run)?\(" if name.upper() != name else rf"\b{name}\b", text):
         raise ExportError(f"name={name!r} stands for something else in the kernel's C text: take another")
-    return re.sub(rf"\b{symbol}(?=(_pack|_supported|_at)?\b)", name, text)
+    return re.sub(rf"\b{symbol}(?=(_pack|_supported|_at|_run)?\b)", name, text)
 
 
 def _record(scheme: Scheme | Winograd, source: Source, library: bytes) -> dict[str, object]:
@@ -203,7 +201,17 @@ def _record(scheme: Scheme | Winograd, source: Source, library: bytes) -> dict[s
     }
     if source.symbol != symbol:
         record["name"] = source.symbol
+    if source.scratch is not None:
+        record["scratch"] = source.scratch
     return record | {"sha256": seal(record, source.text.encode(), library)}
+
+
+def _run_parameters(problem: Problem, source: Source) -> list[str]:
+    """The parameters of SYMBOL_run for a header, whose readers may be C++."""
+    x, w, y = (ELEMENTS[name].c for name in elements_of(problem))
+    arrays = [f"const float *e_{array.name}" for array in problem.epilogue_arrays]
+    more = [parameter.replace("restrict ", "") for parameter in meanwhile(bool(source.scratch), source.threads)]
+    return [f"const {x} *input", f"const {w} *packed", f"{y} *output", *arrays, *more]
 
 
 def seal(record: Mapping[str, object], text: bytes, library: bytes) -> str:

@@ -13,7 +13,8 @@ from typing import Any, TypeGuard
 import cffi
 import numpy as np
 
-from cpu.codegen.emit import TEMPLATES
+from cpu.codegen.call import meanwhile
+from cpu.codegen.frames import TEMPLATES
 from cpu.codegen.program.emit import ProgramSource, emit
 from cpu.kernel.arguments import adopted, aligned, aligned_empty, checked, like, overlap, pointer
 from cpu.kernel.callable import CpuError, check_openmp, timed
@@ -201,13 +202,18 @@ class ProgramKernel:
             )
             if name == "arrays" or re.search(outside, source.text):
                 raise ExportError(f"name={name!r} stands for something else in the kernel's C text: take another")
-            source = replace(source, symbol=name, text=renamed_text(source.text, source.symbol, name))
+            inside, call = (renamed_text(text, source.symbol, name) for text in (source.inside, source.call))
+            source = replace(source, symbol=name, inside=inside, call=call)
+        parameters = [parameter.replace("restrict ", "") for parameter in source.parameters]
+        more = [parameter.replace("restrict ", "") for parameter in meanwhile(source.scratch > 0, source.threads)]
         facts = {
             "numbers": source.numbers,
+            "scratch": source.scratch,
+            "run": [*parameters, *(f"long {name}" for name, _ in source.numbers), *more],
             "symbol": source.symbol,
             "program": str(self.program.program).split("; "),
             "arrays": [f"{a.name}: {a.dtype}[{', '.join(map(str, a.sizes))}]" for a in (*self.inputs, *self.outputs)],
-            "parameters": [parameter.replace("restrict ", "") for parameter in source.parameters],
+            "parameters": parameters,
             "isa": isa_named(source.isa),
             "threads": source.threads,
         }

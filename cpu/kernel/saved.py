@@ -55,11 +55,13 @@ def load(path: str | Path) -> Kernel:
         )
     source = Source(
         symbol=symbol,
-        text=text.decode(),
+        inside=text.decode(),
+        call="",
         isa=isa.name,
         threads=record["threads"],
         microkernels=microkernels_of(scheme, isa),
         packed=packed_elements_of(scheme),
+        scratch=record.get("scratch"),
     )
     try:
         return Kernel(scheme, source, library)
@@ -82,6 +84,8 @@ def _read(path: Path) -> Record:
     # The symbol becomes a file's name and a C declaration.
     if not re.fullmatch("[a-z][a-z0-9_]{0,400}", record["symbol"]) or record["threads"] < 1:
         raise ExportError(f"{path} is no record of a saved kernel: its symbol or its number of threads cannot be")
+    if record.get("scratch", 0) < 0:
+        raise ExportError(f"{path} is no record of a saved kernel: scratch={record['scratch']} cannot be")
     if "name" in record:
         checked_name(record["name"])
     return cast(Record, record)  # its fields and their types were compared with RECORD above

@@ -14,6 +14,7 @@ from cpu.passes.control.bind_cores import bind_cores, core_loops
 from cpu.passes.control.bound_pixels import bound_pixels
 from cpu.passes.control.bound_taps import bound_taps
 from cpu.passes.control.outline import outline
+from cpu.passes.control.share_threads import share_threads
 from cpu.passes.control.split_cases import split_cases
 from cpu.passes.control.unroll import unroll
 from cpu.passes.memory.copy_runs import copy_runs
@@ -39,8 +40,9 @@ from microkernels.tile.instructions import instructions_of
 from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tiling.arrays.access import Access, access_of
 from tiling.arrays.flat_pixels import passes_gaps
-from tiling.loops.index import ZERO
-from tiling.loops.language import Address, Alloc, Call, Function, Kernel
+from tiling.dtypes import LANE_BYTES
+from tiling.loops.index import ZERO, variable
+from tiling.loops.language import THREAD, THREADS, Address, Alloc, Barrier, Call, Function, Kernel
 from tiling.loops.lowering.lower import lower
 from tiling.problem import Problem
 from tiling.rewrite.im2col import COPY
@@ -57,7 +59,7 @@ class Facts:
 
     scheme: in dot groups. problem: as its caller sees it, whose x may be copied first. packed: how many lanes the
     packed weights fill. stream: whether stores may bypass the caches. zero: whether the epilogue compares with zero.
-    around: these are the loops around the products of Winograd's algorithm.
+    threads: how many share a call. around: these are the loops around the products of Winograd's algorithm.
     """
 
     scheme: Scheme
@@ -66,6 +68,7 @@ class Facts:
     packed: int
     stream: bool
     zero: bool
+    threads: int = 1
     around: bool = False
 
     @property
@@ -94,6 +97,12 @@ class Pass:
 
 
 PACK_WEIGHTS = "pack weights"  # the pass after which W is packed
+SHARE_THREADS = "share threads"  # the pass after which a kernel is what one thread does
+
+
+def _for_threads(kernel: Kernel, facts: Facts) -> Kernel:
+    return share_threads(kernel, facts.threads > 1, lambda buffer: LANE_BYTES)
+
 
 PASSES = (
     Pass(
@@ -182,6 +191,12 @@ PASSES = (
         lambda kernel, facts: store_lines(kernel, instructions_of(facts.isa), facts.isa.lanes),
         lambda facts: bool(facts.isa.narrow),
     ),
+    Pass(
+        SHARE_THREADS,
+        _for_threads,
+        around=True,
+        copy=_for_threads,
+    ),
 )
 
 
@@ -204,9 +219,9 @@ def stages(facts: Facts) -> Iterator[tuple[str, Kernel]]:
             yield each.name, kernel
 
 
-def stages_around(winograd: Winograd, facts: Facts, workers: int) -> Iterator[tuple[str, Kernel]]:
+def stages_around(winograd: Winograd, facts: Facts) -> Iterator[tuple[str, Kernel]]:
     """The loops around the products of Winograd's algorithm, which are kernels of their own, after each pass."""
-    kernel = lower_around(winograd, workers)
+    kernel = lower_around(winograd, facts.threads)
     yield LOWER, kernel
     for each in PASSES:
         if each.around and each.applies(facts):
@@ -230,23 +245,28 @@ def stages_with_copy(copy: Kernel, facts: Facts) -> Iterator[tuple[str, Kernel]]
     for name in names():
         if name in copies or name in kernels:
             first, kernel = copies.get(name, first), kernels.get(name, kernel)
-            yield name, _calling(first, kernel)
+            yield name, _calling(first, kernel, name == SHARE_THREADS and facts.threads > 1)
 
 
-def _calling(copy: Kernel, kernel: Kernel) -> Kernel:
-    """The kernel that makes the copy first. Its X is the copy then, and what it gets is the input."""
+def _calling(copy: Kernel, kernel: Kernel, team: bool) -> Kernel:
+    """The kernel that makes the copy first. Its X is the copy then, and what it gets is the input.
+
+    team: both are what one of several threads does, so that all wait for the copy.
+    """
     (given, copied), (x, *others) = copy.arrays, kernel.arrays
-    function = Function(COPY_OF_X, (("X", "X"), (COPY, COPY)), (), (), copy.body, (), "X as tiles read it")
+    numbers = (THREAD, THREADS) if team else ()
+    function = Function(COPY_OF_X, (("X", "X"), (COPY, COPY)), numbers, (), copy.body, (), "X as tiles read it")
     places = tuple((ZERO,) * len(buffer.shape) for buffer in (given, copied))
-    call = Call(COPY_OF_X, (Address("input", places[0]), Address("X", places[1])))
+    call = Call(COPY_OF_X, (Address("input", places[0]), Address("X", places[1])), tuple(map(variable, numbers)))
     functions = (*copy.functions, function, *kernel.functions)
     arrays = (replace(given, name="input"), *others)
-    return replace(kernel, arrays=arrays, body=(Alloc(x), call, *kernel.body), functions=functions)
+    body = (Alloc(x), call, *(Barrier("core"),) * team, *kernel.body)
+    return replace(kernel, arrays=arrays, body=body, functions=functions)
 
 
-def stages_of_winograd(winograd: Winograd, around: Facts, product: Facts, workers: int) -> Iterator[tuple[str, Kernel]]:
+def stages_of_winograd(winograd: Winograd, around: Facts, product: Facts) -> Iterator[tuple[str, Kernel]]:
     """Both: `product` is a function then, whose views are those of one product."""
-    outer, inner = dict(stages_around(winograd, around, workers)), dict(stages(product))
+    outer, inner = dict(stages_around(winograd, around)), dict(stages(product))
     whole, one = outer[LOWER], inner[LOWER]
     for name in names():
         if name in outer or name in inner:

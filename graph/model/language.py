@@ -90,7 +90,7 @@ class Model:
 
     inputs, outputs: names, in the order of a call. arrays: every array that is read or written, by name. constants:
     arrays whose numbers are known. views: arrays that share the memory of another one, in the same order of elements.
-    slices: the views that are a part of the other one only.
+    slices: the views that are a part of the other one only. begins: the views that begin so many elements into it.
     """
 
     name: str
@@ -103,6 +103,7 @@ class Model:
     # Dims that had no extent in the file, and what they were bound to.
     dims: Mapping[str, int] = field(default_factory=dict)
     slices: Mapping[str, Slice] = field(default_factory=dict)
+    begins: Mapping[str, int] = field(default_factory=dict)
 
     def root(self, name: str) -> str:
         """The array whose memory an array lies in."""

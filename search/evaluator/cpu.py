@@ -230,7 +230,8 @@ class CpuBackend:
 
     def passes(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
         either: Any = scheme  # of either algorithm
-        return ((name, listing(kernel)) for name, kernel in stages_of(either, self.isa, _streams(scheme)))
+        forms = stages_of(either, self.isa, _streams(scheme), self.target.threads)
+        return ((name, listing(kernel)) for name, kernel in forms)
 
     def save(self, scheme: AnyScheme, folder: Path, name: str | None = None) -> tuple[Path, ...]:
         return self.build(scheme).save(folder, name)

@@ -77,8 +77,6 @@ static __attribute__((target("no-avx"))) int tiles_given(void)
     }
     return given;
 }
-#include <stdio.h>
-#include <stdlib.h>
 
 static inline __m256i to_bf16(__m512 v) { return (__m256i)_mm512_cvtneps_pbh(v); }
 static inline __m512i line_of_bf16(__m512 a, __m512 b) { return (__m512i)_mm512_cvtne2ps_pbh(b, a); }
@@ -216,12 +214,8 @@ __attribute__((target("no-avx"))) int conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_re
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 /* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
  * for a register that holds one meanwhile is taken from the accumulators. */
-void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16(const uint16_t *restrict input, const uint16_t *restrict packed, uint16_t *Y, const float *E_b)
+void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_run(const uint16_t *restrict input, const uint16_t *restrict packed, uint16_t *Y, const float *E_b)
 {
-    if (!conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_supported()) {
-        fputs("conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16: this CPU lacks avx512f or avx512vl or fma or avx512bw or avx512_bf16 or amx_tile or amx_bf16\n", stderr);
-        abort();
-    }
     const word *const X = (const word *)input;
     const word *const W = (const word *)packed;
     const struct shapes *shape = 0;
@@ -272,4 +266,19 @@ __attribute__((target("no-avx"))) void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_r
             }
         }
     }
+}
+
+/*
+ * A call by itself. Whoever has these calls conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16(const uint16_t *restrict input, const uint16_t *restrict packed, uint16_t *Y, const float *E_b)
+{
+    if (!conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_supported()) {
+        fputs("conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16: this CPU lacks avx512f or avx512vl or fma or avx512bw or avx512_bf16 or amx_tile or amx_bf16\n", stderr);
+        abort();
+    }
+    conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_run(input, packed, Y, E_b);
 }

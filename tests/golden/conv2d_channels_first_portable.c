@@ -428,7 +428,7 @@ int conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 /* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
  * for a register that holds one meanwhile is taken from the accumulators. */
-void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_t, const float *E_z, const float *E_s)
+void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_run(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_t, const float *E_z, const float *E_s)
 {
     for (long c = 0; c < 3; ++c) {
         for (long n = 0; n < 2; ++n) {
@@ -462,4 +462,13 @@ void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_
             }
         }
     }
+}
+
+/*
+ * A call by itself. Whoever has these calls conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_run.
+ */
+
+void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_t, const float *E_z, const float *E_s)
+{
+    conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_run(X, W, Y, E_b, E_t, E_z, E_s);
 }

@@ -50,20 +50,6 @@ static const long Y_n = 6912;
 static const long Y_h = 576;
 static const long Y_w = 48;
 static const long Y_k = 1;
-enum { THREADS = 2 };
-
-#ifdef _OPENMP
-#include <omp.h>
-#if !defined(__clang__) && __GNUC__ >= 9
-#include <pthread.h>
-/* A forked child has one thread but gcc's OpenMP would wait for all of them: end them first, both sides start new ones. */
-static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
-__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
-#endif
-#else
-static int omp_get_dynamic(void) { return 0; }
-static void omp_set_dynamic(int dynamic) { (void)dynamic; }
-#endif
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
@@ -189,12 +175,10 @@ int conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_supported(void)
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2(const float *restrict X, const float *restrict W, float *restrict Y)
+/* This is what thread `thread` of `threads` does of a call; all run it at once. */
+void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_run(const float *restrict X, const float *restrict W, float *restrict Y, long thread, long threads)
 {
-    const int dynamic = omp_get_dynamic();
-    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
-    #pragma omp parallel for num_threads(THREADS) schedule(static)
-    for (long worker = 0; worker < 6; ++worker) {
+    for (long worker = 6 * thread / threads; worker < (6 * thread + 6) / threads; ++worker) {
         const long h_1 = 6 * (worker / 3);
         const long w = 4 * (worker % 3);
         for (long h = h_1; h < h_1 + 6; ++h) {
@@ -211,7 +195,6 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2(const float *restrict X, 
             }
         }
     }
-    omp_set_dynamic(dynamic);
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 48 x 8 x 3 x 3. */
@@ -229,4 +212,32 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_pack(const float *restric
             }
         }
     }
+}
+
+/*
+ * A call by itself, which finds threads. Whoever has these calls conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_run.
+ */
+enum { THREADS = 2 };
+#ifdef _OPENMP
+#include <omp.h>
+#if !defined(__clang__) && __GNUC__ >= 9
+#include <pthread.h>
+/* A forked child has one thread, but gcc's OpenMP would wait for all: end them first, both sides start new ones. */
+static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
+__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
+#endif
+#else
+static int omp_get_dynamic(void) { return 0; }
+static void omp_set_dynamic(int dynamic) { (void)dynamic; }
+static int omp_get_thread_num(void) { return 0; }
+static int omp_get_num_threads(void) { return 1; }
+#endif
+
+void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    #pragma omp parallel num_threads(THREADS)
+    conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_run(X, W, Y, omp_get_thread_num(), omp_get_num_threads());
+    omp_set_dynamic(dynamic);
 }

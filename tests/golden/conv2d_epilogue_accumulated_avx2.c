@@ -25,8 +25,6 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 245;
@@ -303,12 +301,8 @@ __attribute__((target("no-avx"))) int conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 /* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
  * for a register that holds one meanwhile is taken from the accumulators. */
-void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2(const float *restrict X, const float *restrict W, float *Y, const float *E_scale, const float *E_b)
+void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_run(const float *restrict X, const float *restrict W, float *Y, const float *E_scale, const float *E_b)
 {
-    if (!conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_supported()) {
-        fputs("conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2: this CPU lacks avx2 or fma\n", stderr);
-        abort();
-    }
     for (long c = 0; c < 5; ++c) {
         for (long k = 0; k < 40; k += 8) {
             for (long h = 0; h < 7; ++h) {
@@ -345,4 +339,19 @@ __attribute__((target("no-avx"))) void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y
             }
         }
     }
+}
+
+/*
+ * A call by itself. Whoever has these calls conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2(const float *restrict X, const float *restrict W, float *Y, const float *E_scale, const float *E_b)
+{
+    if (!conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_supported()) {
+        fputs("conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
+    conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_run(X, W, Y, E_scale, E_b);
 }

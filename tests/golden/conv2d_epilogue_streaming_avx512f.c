@@ -24,8 +24,6 @@
  */
 #include <immintrin.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 1944;
@@ -117,12 +115,8 @@ __attribute__((target("no-avx"))) int conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 /* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
  * for a register that holds one meanwhile is taken from the accumulators. */
-void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_z)
+void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_run(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_z)
 {
-    if (!conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_supported()) {
-        fputs("conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
-        abort();
-    }
     const int stream = (uintptr_t)Y % 64 == 0;
     for (long k = 0; k < 32; k += 16) {
         for (long h = 0; h < 5; ++h) {
@@ -143,4 +137,19 @@ __attribute__((target("no-avx"))) void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_mi
             }
         }
     }
+}
+
+/*
+ * A call by itself. Whoever has these calls conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_z)
+{
+    if (!conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_supported()) {
+        fputs("conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
+        abort();
+    }
+    conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_run(X, W, Y, E_b, E_z);
 }

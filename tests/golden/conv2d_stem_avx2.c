@@ -22,8 +22,6 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 1200;
@@ -441,12 +439,8 @@ __attribute__((target("no-avx"))) int conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pa
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2(const float *restrict X, const float *restrict W, float *restrict Y)
+void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
-    if (!conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_supported()) {
-        fputs("conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2: this CPU lacks avx2 or fma\n", stderr);
-        abort();
-    }
     for (long k = 0; k < 16; k += 8) {
         for (long h = 0; h < 10; ++h) {
             for (long w = 0; w < 10; w += 5) {
@@ -477,4 +471,19 @@ __attribute__((target("no-avx"))) void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_p
             }
         }
     }
+}
+
+/*
+ * A call by itself. Whoever has these calls conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    if (!conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_supported()) {
+        fputs("conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
+    conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_run(X, W, Y);
 }

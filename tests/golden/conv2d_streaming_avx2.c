@@ -25,8 +25,6 @@
  */
 #include <immintrin.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 1152;
@@ -166,12 +164,8 @@ __attribute__((target("no-avx"))) int conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2(const float *restrict X, const float *restrict W, float *restrict Y)
+void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
-    if (!conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_supported()) {
-        fputs("conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2: this CPU lacks avx2 or fma\n", stderr);
-        abort();
-    }
     const int stream = (uintptr_t)Y % 32 == 0;
     for (long k = 0; k < 48; k += 8) {
         for (long h = 0; h < 12; ++h) {
@@ -204,4 +198,19 @@ __attribute__((target("no-avx"))) void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx
             }
         }
     }
+}
+
+/*
+ * A call by itself. Whoever has these calls conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    if (!conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_supported()) {
+        fputs("conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
+    conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_run(X, W, Y);
 }

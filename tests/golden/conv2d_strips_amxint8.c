@@ -74,8 +74,6 @@ static __attribute__((target("no-avx"))) int tiles_given(void)
     }
     return given;
 }
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in their order. */
@@ -91,34 +89,9 @@ static const long PANEL_w = 16;
 static const long PANEL_word = 1;
 
 /* Tiles go over all points of an image, w, as if it were one row: of each 6 the first 5 are pixels of Y, on 5 lines. */
-enum { THREADS = 2 };
-
-#ifdef _OPENMP
-#include <omp.h>
-#if !defined(__clang__) && __GNUC__ >= 9
-#include <pthread.h>
-/* A forked child has one thread but gcc's OpenMP would wait for all of them: end them first, both sides start new ones. */
-static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
-__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
-#endif
-#else
-static int omp_get_dynamic(void) { return 0; }
-static void omp_set_dynamic(int dynamic) { (void)dynamic; }
-#endif
 
 /* What the tile registers hold in each kind of register tile: rows of sums, of x, and of the weights. */
 static const struct shapes SHAPES_0 = {1, 0, {0}, {64, 64, 64}, {10, 10, 16}};
-
-/* A strip of X, which the tiles inside share. Every thread of a call has its own. */
-static word *own_panel(void)
-{
-    word *const panel = aligned_alloc(64, 1536);
-    if (!panel) {
-        fputs("conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2: no memory for a panel of the input\n", stderr);
-        abort();
-    }
-    return panel;
-}
 
 /* The points from `first` on of an image, 6 to a row, and the zeros between rows. */
 static void laid_out(const uint8_t *x, word *panel, long first)
@@ -174,33 +147,24 @@ __attribute__((target("no-avx"))) int conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__a
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2(const uint8_t *restrict X, const int8_t *restrict packed, int32_t *restrict Y)
+/* This is what thread `thread` of `threads` does of a call; all run it at once. */
+/* `scratch`: 3072 bytes of memory for this call, from a cache line on. */
+/* In it every thread has a panel: a strip of X, which the tiles inside share. */
+void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_run(const uint8_t *restrict X, const int8_t *restrict packed, int32_t *restrict Y, char *restrict scratch, long thread, long threads)
 {
-    if (!conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_supported()) {
-        fputs("conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2: this CPU lacks avx512f or avx512vl or fma or avx512bw or avx512_vnni or amx_tile or amx_int8\n", stderr);
-        abort();
-    }
-    const int dynamic = omp_get_dynamic();
-    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
     const word *const W = (const word *)packed;
-    #pragma omp parallel num_threads(THREADS)
-    {
-        word *const panel = own_panel();
-        #pragma omp for schedule(static) nowait
-        for (long worker = 0; worker < 2; ++worker) {
-            const struct shapes *shape = 0;
-            const long n = worker;
-            for (long w = 0; w < 30; w += 10) {
-                laid_out(X + n * X_n, panel, w);
-                const long point = w;
-                shape = shaped(&SHAPES_0, shape);
-                tile0_10wx16k(W, Y + n * Y_n + w * Y_w, panel, point);
-            }
-            tiles_end();
+    word *const panel = (word *)(scratch + 1536 * thread);
+    for (long worker = 2 * thread / threads; worker < (2 * thread + 2) / threads; ++worker) {
+        const struct shapes *shape = 0;
+        const long n = worker;
+        for (long w = 0; w < 30; w += 10) {
+            laid_out(X + n * X_n, panel, w);
+            const long point = w;
+            shape = shaped(&SHAPES_0, shape);
+            tile0_10wx16k(W, Y + n * Y_n + w * Y_w, panel, point);
         }
-        free(panel);
+        tiles_end();
     }
-    omp_set_dynamic(dynamic);
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 16 x 64 x 3 x 3. */
@@ -218,4 +182,44 @@ __attribute__((target("no-avx"))) void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__
             }
         }
     }
+}
+
+/*
+ * A call by itself, which finds memory and threads. Whoever has these calls conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+enum { THREADS = 2 };
+#ifdef _OPENMP
+#include <omp.h>
+#if !defined(__clang__) && __GNUC__ >= 9
+#include <pthread.h>
+/* A forked child has one thread, but gcc's OpenMP would wait for all: end them first, both sides start new ones. */
+static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
+__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
+#endif
+#else
+static int omp_get_dynamic(void) { return 0; }
+static void omp_set_dynamic(int dynamic) { (void)dynamic; }
+static int omp_get_thread_num(void) { return 0; }
+static int omp_get_num_threads(void) { return 1; }
+#endif
+
+void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2(const uint8_t *restrict X, const int8_t *restrict packed, int32_t *restrict Y)
+{
+    if (!conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_supported()) {
+        fputs("conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2: this CPU lacks avx512f or avx512vl or fma or avx512bw or avx512_vnni or amx_tile or amx_int8\n", stderr);
+        abort();
+    }
+    char *const scratch = aligned_alloc(64, 3072);
+    if (!scratch) {
+        fputs("conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2: no memory for what it computes in between\n", stderr);
+        abort();
+    }
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    #pragma omp parallel num_threads(THREADS)
+    conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_run(X, packed, Y, scratch, omp_get_thread_num(), omp_get_num_threads());
+    omp_set_dynamic(dynamic);
+    free(scratch);
 }

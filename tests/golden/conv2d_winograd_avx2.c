@@ -62,20 +62,6 @@ static const long packed_point = 120;
 static const long packed_number = 1;
 static const long U_c = 24;
 static const long U_k = 1;
-enum { THREADS = 2 };
-
-#ifdef _OPENMP
-#include <omp.h>
-#if !defined(__clang__) && __GNUC__ >= 9
-#include <pthread.h>
-/* A forked child has one thread but gcc's OpenMP would wait for all of them: end them first, both sides start new ones. */
-static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
-__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
-#endif
-#else
-static int omp_get_dynamic(void) { return 0; }
-static void omp_set_dynamic(int dynamic) { (void)dynamic; }
-#endif
 /* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
@@ -582,52 +568,26 @@ static void product(const float *restrict X, const float *restrict W, float *res
     }
 }
 
-/* Memory of a call's own, for which the C library hands out that of the last call again, its pages in place. */
-__attribute__((target("no-avx"))) static float *own(long floats)
-{
-    float *const found = aligned_alloc(64, floats * sizeof *found);
-    if (!found) {
-        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2: no memory for transformed numbers\n", stderr);
-        abort();
-    }
-    return found;
-}
-
-/* V of a block, point after point, the tiles of a point in rows; one of every worker. */
-__attribute__((target("no-avx"))) static float *own_V(void) { return own(3584); }
-
-/* The products of a block, likewise. */
-__attribute__((target("no-avx"))) static float *own_M(void) { return own(9728); }
-
-/* A tile of x that reaches beyond the image, with zeros there; one of every worker. */
-__attribute__((target("no-avx"))) static float *own_P(void) { return own(256); }
-
-/* U of one point and part of the output channels. */
-__attribute__((target("no-avx"))) static float *own_U(void) { return own(128); }
-
 /* Whether this CPU runs the kernel. This function and the packing run on any. */
 __attribute__((target("no-avx"))) int conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_supported(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* Every worker takes a run of tasks, the parts of a block one after the other, so that V of a block is made once. V, M
- * and P are a call's own: it may be made from several threads at once, or after a fork. */
+/* Every worker takes a run of tasks, the parts of a block one after the other, so that V of a block is made once.
+ *     V: V of a block, point after point, the tiles of a point in rows; one of every worker
+ *     M: The products of a block, likewise
+ *     P: A tile of x that reaches beyond the image, with zeros there; one of every worker. */
 /* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
  * for a register that holds one meanwhile is taken from the accumulators. */
-void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(const float *restrict X, const float *restrict W, float *Y, const float *E_b)
+/* This is what thread `thread` of `threads` does of a call; all run it at once. */
+/* `scratch`: 54272 bytes of memory for this call, from a cache line on. */
+void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_run(const float *restrict X, const float *restrict W, float *Y, const float *E_b, char *restrict scratch, long thread, long threads)
 {
-    if (!conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_supported()) {
-        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2: this CPU lacks avx2 or fma\n", stderr);
-        abort();
-    }
-    const int dynamic = omp_get_dynamic();
-    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
-    float *const V = own_V();
-    float *const M = own_M();
-    float *const P = own_P();
-    #pragma omp parallel for num_threads(THREADS) schedule(static)
-    for (long worker = 0; worker < 2; ++worker) {
+    float *const V = (float *)scratch;
+    float *const M = (float *)(scratch + 14336);
+    float *const P = (float *)(scratch + 53248);
+    for (long worker = 2 * thread / threads; worker < (2 * thread + 2) / threads; ++worker) {
         const long begin = 3 * worker;
         const long end = 3 * worker + 3;
         for (long block = begin / 2; block < (end + 1) / 2; ++block) {
@@ -673,10 +633,6 @@ void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(co
             }
         }
     }
-    free(V);
-    free(M);
-    free(P);
-    omp_set_dynamic(dynamic);
 }
 
 /* Packs U of one point and part in the order in which the products read it. */
@@ -701,7 +657,12 @@ __attribute__((target("no-avx"))) void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pa
         1.0 / 2, -1.0 / 2, 1.0 / 2,
         0, 0, 1,
     };
-    float *const U = own_U();
+    char *const scratch = aligned_alloc(64, 512); /* U of one point and part of the output channels */
+    if (!scratch) {
+        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2: no memory for transformed weights\n", stderr);
+        abort();
+    }
+    float *const U = (float *)scratch;
     for (long part = 0; part < 2; ++part) {
         for (long i = 0; i < 4; ++i) {
             for (long j = 0; j < 4; ++j) {
@@ -724,5 +685,45 @@ __attribute__((target("no-avx"))) void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pa
             }
         }
     }
-    free(U);
+    free(scratch);
+}
+
+/*
+ * A call by itself, which finds memory and threads. Whoever has these calls conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+enum { THREADS = 2 };
+#ifdef _OPENMP
+#include <omp.h>
+#if !defined(__clang__) && __GNUC__ >= 9
+#include <pthread.h>
+/* A forked child has one thread, but gcc's OpenMP would wait for all: end them first, both sides start new ones. */
+static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
+__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
+#endif
+#else
+static int omp_get_dynamic(void) { return 0; }
+static void omp_set_dynamic(int dynamic) { (void)dynamic; }
+static int omp_get_thread_num(void) { return 0; }
+static int omp_get_num_threads(void) { return 1; }
+#endif
+
+void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(const float *restrict X, const float *restrict W, float *Y, const float *E_b)
+{
+    if (!conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_supported()) {
+        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
+    char *const scratch = aligned_alloc(64, 54272);
+    if (!scratch) {
+        fputs("conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2: no memory for what it computes in between\n", stderr);
+        abort();
+    }
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    #pragma omp parallel num_threads(THREADS)
+    conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_run(X, W, Y, E_b, scratch, omp_get_thread_num(), omp_get_num_threads());
+    omp_set_dynamic(dynamic);
+    free(scratch);
 }

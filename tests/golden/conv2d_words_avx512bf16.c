@@ -29,8 +29,6 @@
 typedef float word __attribute__((aligned(1), may_alias));
 /* To each lane of acc, a float, the products of its two bf16 of x and of w are added. */
 static inline __m512 dot(__m512 x, __m512 w, __m512 acc) { return _mm512_dpbf16_ps(acc, (__m512bh)x, (__m512bh)w); }
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static inline __m256i to_bf16(__m512 v) { return (__m256i)_mm512_cvtneps_pbh(v); }
@@ -149,21 +147,13 @@ static void tile0_6wx48kx3s(const word *x, const word *w, uint16_t *y, const flo
 
 /* X with zeros after every 5 neighbours, so that a word holds nothing of the next pixel or group. */
 
-/* The copy, to be freed. It is a call's own: another thread may be making one at once, and the C library hands out the
- * memory of the last call again, its pages in place. */
-static uint16_t *copy_of_x(const uint16_t *restrict X)
+static void copy_of_x(const uint16_t *restrict X, uint16_t *restrict x_copy)
 {
-    uint16_t *const x_copy = aligned_alloc(64, (144 * sizeof *x_copy + 63) / 64 * 64);
-    if (!x_copy) {
-        fputs("conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16: no memory for a copy of the input\n", stderr);
-        abort();
-    }
     const long x_copy_row = 6, X_row = 5, x_copy_number = 1;
     for (long run = 0; run < 24; ++run) {
         memcpy(x_copy + run * x_copy_row, X + run * X_row, 5 * sizeof *x_copy);
         memset(x_copy + run * x_copy_row + 5 * x_copy_number, 0, 1 * sizeof *x_copy);
     }
-    return x_copy;
 }
 
 /* Whether this CPU runs the kernel. This function and the packing run on any. */
@@ -175,19 +165,16 @@ __attribute__((target("no-avx"))) int conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 /* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
  * for a register that holds one meanwhile is taken from the accumulators. */
-void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16(const uint16_t *restrict input, const uint16_t *restrict packed, uint16_t *Y, const float *E_b)
+/* `scratch`: 320 bytes of memory for this call, from a cache line on. */
+void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_run(const uint16_t *restrict input, const uint16_t *restrict packed, uint16_t *Y, const float *E_b, char *restrict scratch)
 {
-    if (!conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_supported()) {
-        fputs("conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16: this CPU lacks avx512f or avx512vl or fma or avx512bw or avx512_bf16\n", stderr);
-        abort();
-    }
-    uint16_t *const x_copy = copy_of_x(input);
+    uint16_t *const x_copy = (uint16_t *)scratch;
+    copy_of_x(input, x_copy);
     const word *const X = (const word *)x_copy;
     const word *const W = (const word *)packed;
     for (long h = 0; h < 4; ++h) {
         tile0_6wx48kx3s(X + h * X_h + -1 * X_w, W, Y + h * Y_h, E_b);
     }
-    free(x_copy);
 }
 
 /* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 1 x 3. */
@@ -209,4 +196,25 @@ __attribute__((target("no-avx"))) void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_rel
             }
         }
     }
+}
+
+/*
+ * A call by itself, which finds memory. Whoever has these calls conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16(const uint16_t *restrict input, const uint16_t *restrict packed, uint16_t *Y, const float *E_b)
+{
+    if (!conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_supported()) {
+        fputs("conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16: this CPU lacks avx512f or avx512vl or fma or avx512bw or avx512_bf16\n", stderr);
+        abort();
+    }
+    char *const scratch = aligned_alloc(64, 320);
+    if (!scratch) {
+        fputs("conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16: no memory for what it computes in between\n", stderr);
+        abort();
+    }
+    conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_run(input, packed, Y, E_b, scratch);
+    free(scratch);
 }

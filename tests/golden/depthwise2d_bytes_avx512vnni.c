@@ -33,8 +33,6 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
     __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(x), "v"(w));
     return acc;
 }
-#include <stdio.h>
-#include <stdlib.h>
 
 /* The nearest whole numbers (of two the even one), those beyond 0 and 255 as these; no number as 0. */
 static inline __m512i to_u8(__m512 v)
@@ -153,12 +151,8 @@ __attribute__((target("no-avx"))) int depthwise2d_int8_c37_h4_w5_k37_r3_s3_group
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 /* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
  * for a register that holds one meanwhile is taken from the accumulators. */
-void depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni(const uint8_t *restrict X, const int8_t *restrict packed, uint8_t *Y, const float *E_b)
+void depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_run(const uint8_t *restrict X, const int8_t *restrict packed, uint8_t *Y, const float *E_b)
 {
-    if (!depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_supported()) {
-        fputs("depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni: this CPU lacks avx512f or avx512vl or fma or avx512bw or avx512_vnni\n", stderr);
-        abort();
-    }
     const word *const W = (const word *)packed;
     for (long c = 0; c < 48; c += 16) {
         for (long h = 0; h < 4; ++h) {
@@ -192,4 +186,19 @@ __attribute__((target("no-avx"))) void depthwise2d_int8_c37_h4_w5_k37_r3_s3_grou
             }
         }
     }
+}
+
+/*
+ * A call by itself. Whoever has these calls depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+void depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni(const uint8_t *restrict X, const int8_t *restrict packed, uint8_t *Y, const float *E_b)
+{
+    if (!depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_supported()) {
+        fputs("depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni: this CPU lacks avx512f or avx512vl or fma or avx512bw or avx512_vnni\n", stderr);
+        abort();
+    }
+    depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_run(X, packed, Y, E_b);
 }

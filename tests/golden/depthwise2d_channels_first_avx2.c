@@ -25,8 +25,6 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 2664;
@@ -37,20 +35,6 @@ static const long Y_n = 2664;
 static const long Y_c = 72;
 static const long Y_h = 8;
 static const long Y_w = 1;
-enum { THREADS = 2 };
-
-#ifdef _OPENMP
-#include <omp.h>
-#if !defined(__clang__) && __GNUC__ >= 9
-#include <pthread.h>
-/* A forked child has one thread but gcc's OpenMP would wait for all of them: end them first, both sides start new ones. */
-static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
-__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
-#endif
-#else
-static int omp_get_dynamic(void) { return 0; }
-static void omp_set_dynamic(int dynamic) { (void)dynamic; }
-#endif
 /* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
@@ -330,17 +314,9 @@ static void block1_5x8(const float *x, float *x_copy)
     }
 }
 
-/* The copy, to be freed. It is a call's own: another thread may be making one at once, and the C library hands out the
- * memory of the last call again, its pages in place. */
-static float *copy_of_x(const float *restrict X)
+static void copy_of_x(const float *restrict X, float *restrict x_copy, long thread, long threads)
 {
-    float *const x_copy = aligned_alloc(64, (5328 * sizeof *x_copy + 63) / 64 * 64);
-    if (!x_copy) {
-        fputs("depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2: no memory for a copy of the input\n", stderr);
-        abort();
-    }
-    #pragma omp parallel for num_threads(THREADS) schedule(static)
-    for (long image = 0; image < 2; ++image) {
+    for (long image = 2 * thread / threads; image < (2 * thread + 2) / threads; ++image) {
         for (long block = 0; block < 4; ++block) {
             for (long pixel = 0; pixel < 72; pixel += 8) {
                 block0_8x8(X + image * X_image + 8 * block * X_channel + pixel * X_pixel, x_copy + image * x_copy_image + pixel * x_copy_pixel + 8 * block * x_copy_word);
@@ -350,7 +326,6 @@ static float *copy_of_x(const float *restrict X)
             block1_5x8(X + image * X_image + 32 * X_channel + pixel * X_pixel, x_copy + image * x_copy_image + pixel * x_copy_pixel + 32 * x_copy_word);
         }
     }
-    return x_copy;
 }
 
 /* Whether this CPU runs the kernel. This function and the packing run on any. */
@@ -360,18 +335,15 @@ __attribute__((target("no-avx"))) int depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_gro
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(const float *restrict input, const float *restrict W, float *restrict Y)
+/* This is what thread `thread` of `threads` does of a call; all run it at once. */
+/* `scratch`: 21312 bytes of memory for this call, from a cache line on. */
+void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_run(const float *restrict input, const float *restrict W, float *restrict Y, char *restrict scratch, long thread, long threads)
 {
-    if (!depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_supported()) {
-        fputs("depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2: this CPU lacks avx2 or fma\n", stderr);
-        abort();
-    }
-    const int dynamic = omp_get_dynamic();
-    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
-    float *const x_copy = copy_of_x(input);
+    float *const x_copy = (float *)scratch;
+    copy_of_x(input, x_copy, thread, threads);
+    #pragma omp barrier
     const float *const X = x_copy;
-    #pragma omp parallel for num_threads(THREADS) schedule(static)
-    for (long worker = 0; worker < 6; ++worker) {
+    for (long worker = 6 * thread / threads; worker < (6 * thread + 6) / threads; ++worker) {
         const long n = worker / 3;
         const long h_1 = 3 * (worker % 3);
         for (long h = h_1; h < h_1 + 3; ++h) {
@@ -398,8 +370,6 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(co
             }
         }
     }
-    omp_set_dynamic(dynamic);
-    free(x_copy);
 }
 
 /* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
@@ -419,4 +389,44 @@ __attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_gr
             }
         }
     }
+}
+
+/*
+ * A call by itself, which finds memory and threads. Whoever has these calls depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+enum { THREADS = 2 };
+#ifdef _OPENMP
+#include <omp.h>
+#if !defined(__clang__) && __GNUC__ >= 9
+#include <pthread.h>
+/* A forked child has one thread, but gcc's OpenMP would wait for all: end them first, both sides start new ones. */
+static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
+__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
+#endif
+#else
+static int omp_get_dynamic(void) { return 0; }
+static void omp_set_dynamic(int dynamic) { (void)dynamic; }
+static int omp_get_thread_num(void) { return 0; }
+static int omp_get_num_threads(void) { return 1; }
+#endif
+
+void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(const float *restrict input, const float *restrict W, float *restrict Y)
+{
+    if (!depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_supported()) {
+        fputs("depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
+    char *const scratch = aligned_alloc(64, 21312);
+    if (!scratch) {
+        fputs("depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2: no memory for what it computes in between\n", stderr);
+        abort();
+    }
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    #pragma omp parallel num_threads(THREADS)
+    depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_run(input, W, Y, scratch, omp_get_thread_num(), omp_get_num_threads());
+    omp_set_dynamic(dynamic);
+    free(scratch);
 }

@@ -24,8 +24,6 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 2664;
@@ -186,12 +184,8 @@ __attribute__((target("no-avx"))) int depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_gro
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2(const float *restrict X, const float *restrict W, float *restrict Y)
+void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
-    if (!depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_supported()) {
-        fputs("depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2: this CPU lacks avx2 or fma\n", stderr);
-        abort();
-    }
     for (long n = 0; n < 2; ++n) {
         for (long c = 0; c < 40; c += 8) {
             for (long h = 0; h < 9; ++h) {
@@ -232,4 +226,19 @@ __attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_gr
             }
         }
     }
+}
+
+/*
+ * A call by itself. Whoever has these calls depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    if (!depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_supported()) {
+        fputs("depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
+    depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_run(X, W, Y);
 }

@@ -149,7 +149,7 @@ int grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_supported(void)
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable(const float *restrict X, const float *restrict W, float *restrict Y)
+void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long k = 0; k < 44; k += 4) {
         for (long n = 0; n < 2; ++n) {
@@ -177,4 +177,13 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_pack(const flo
             }
         }
     }
+}
+
+/*
+ * A call by itself. Whoever has these calls grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_run.
+ */
+
+void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_run(X, W, Y);
 }

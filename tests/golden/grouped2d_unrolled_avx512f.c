@@ -23,8 +23,6 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 3168;
@@ -254,12 +252,8 @@ __attribute__((target("no-avx"))) int grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_group
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
+void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
-    if (!grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_supported()) {
-        fputs("grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
-        abort();
-    }
     for (long n = 0; n < 2; ++n) {
         for (long k = 0; k < 48; k += 16) {
             for (long h = 0; h < 9; ++h) {
@@ -302,4 +296,19 @@ __attribute__((target("no-avx"))) void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_grou
             }
         }
     }
+}
+
+/*
+ * A call by itself. Whoever has these calls grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    if (!grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_supported()) {
+        fputs("grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
+        abort();
+    }
+    grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_run(X, W, Y);
 }

@@ -27,8 +27,6 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_m = 19;
@@ -153,12 +151,8 @@ __attribute__((target("no-avx"))) int matmul_f32_m23_n50_k19__avx512f_supported(
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void matmul_f32_m23_n50_k19__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
+void matmul_f32_m23_n50_k19__avx512f_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
-    if (!matmul_f32_m23_n50_k19__avx512f_supported()) {
-        fputs("matmul_f32_m23_n50_k19__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
-        abort();
-    }
     for (long n = 0; n < 64; n += 16) {
         if (n < 48) {
             tile0_5mx16n(X, W + 19 * n, Y + n * Y_n);
@@ -192,4 +186,19 @@ __attribute__((target("no-avx"))) void matmul_f32_m23_n50_k19__avx512f_pack(cons
             }
         }
     }
+}
+
+/*
+ * A call by itself. Whoever has these calls matmul_f32_m23_n50_k19__avx512f_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+void matmul_f32_m23_n50_k19__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    if (!matmul_f32_m23_n50_k19__avx512f_supported()) {
+        fputs("matmul_f32_m23_n50_k19__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
+        abort();
+    }
+    matmul_f32_m23_n50_k19__avx512f_run(X, W, Y);
 }

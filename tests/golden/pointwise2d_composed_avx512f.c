@@ -28,8 +28,6 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 1188;
@@ -168,12 +166,8 @@ __attribute__((target("no-avx"))) int pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_la
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
+void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
-    if (!pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_supported()) {
-        fputs("pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
-        abort();
-    }
     for (long w = 0; w < 112; w += 16) {
         for (long n = 0; n < 2; ++n) {
             if (w < 96) {
@@ -210,4 +204,19 @@ __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_l
             }
         }
     }
+}
+
+/*
+ * A call by itself. Whoever has these calls pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    if (!pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_supported()) {
+        fputs("pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f: this CPU lacks avx512f or avx512vl or fma\n", stderr);
+        abort();
+    }
+    pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_run(X, W, Y);
 }

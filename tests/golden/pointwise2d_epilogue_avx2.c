@@ -36,8 +36,6 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 1188;
@@ -342,12 +340,8 @@ __attribute__((target("no-avx"))) int pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_la
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
 /* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
  * for a register that holds one meanwhile is taken from the accumulators. */
-void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_t, const float *E_z, const float *E_s)
+void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_run(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_t, const float *E_z, const float *E_s)
 {
-    if (!pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_supported()) {
-        fputs("pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2: this CPU lacks avx2 or fma\n", stderr);
-        abort();
-    }
     for (long c_2 = 0; c_2 < 12; c_2 += 6) {
         for (long c_1 = c_2; c_1 < c_2 + 6; c_1 += 2) {
             for (long n = 0; n < 2; ++n) {
@@ -404,4 +398,19 @@ __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_l
             }
         }
     }
+}
+
+/*
+ * A call by itself. Whoever has these calls pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_t, const float *E_z, const float *E_s)
+{
+    if (!pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_supported()) {
+        fputs("pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
+    pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_run(X, W, Y, E_b, E_t, E_z, E_s);
 }

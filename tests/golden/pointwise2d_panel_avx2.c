@@ -24,8 +24,6 @@
  *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
  */
 #include <immintrin.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
 static const long X_n = 1188;
@@ -34,38 +32,12 @@ static const long X_w = 1;
 static const long Y_n = 1782;
 static const long Y_k = 99;
 static const long Y_w = 1;
-enum { THREADS = 2 };
-
-#ifdef _OPENMP
-#include <omp.h>
-#if !defined(__clang__) && __GNUC__ >= 9
-#include <pthread.h>
-/* A forked child has one thread but gcc's OpenMP would wait for all of them: end them first, both sides start new ones. */
-static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
-__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
-#endif
-#else
-static int omp_get_dynamic(void) { return 0; }
-static void omp_set_dynamic(int dynamic) { (void)dynamic; }
-#endif
 /* The 3 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
-
-/* The pixels that tiles of several rows share, of each tile its vectors channel by channel: the first tile to read them
- * packs them on the way. Every thread of a call has its own. */
-static float *own_panel(void)
-{
-    float *const panel = aligned_alloc(64, 9984);
-    if (!panel) {
-        fputs("pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2: no memory for a panel of the input\n", stderr);
-        abort();
-    }
-    return panel;
-}
 
 /* 3 rows x 1 vectors, summed over c by 1 to 12; x is packed on the way; w < 96. */
 static void tile0_3kx8w_packs(const float *x, const float *w, float *y, float *panel)
@@ -154,44 +126,36 @@ __attribute__((target("no-avx"))) int pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_la
 }
 
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2(const float *restrict X, const float *restrict W, float *restrict Y)
+/* This is what thread `thread` of `threads` does of a call; all run it at once. */
+/* `scratch`: 19968 bytes of memory for this call, from a cache line on. */
+/* In it every thread has a panel: the pixels that tiles of several rows share, of each tile its vectors channel by
+ * channel. The first tile to read them packs them on the way. */
+void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_run(const float *restrict X, const float *restrict W, float *restrict Y, char *restrict scratch, long thread, long threads)
 {
-    if (!pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_supported()) {
-        fputs("pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2: this CPU lacks avx2 or fma\n", stderr);
-        abort();
-    }
-    const int dynamic = omp_get_dynamic();
-    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
-    #pragma omp parallel num_threads(THREADS)
-    {
-        float *const panel = own_panel();
-        /* The first task packs the panel, for all that this thread runs. */
-        int unpacked = 1;
-        #pragma omp for schedule(static) nowait
-        for (long worker = 0; worker < 3; ++worker) {
-            const long k_1 = 6 * worker;
-            for (long n = 0; n < 2; ++n) {
-                for (long w = 0; w < 104; w += 8) {
-                    for (long k = k_1; k < k_1 + 6; k += 3) {
-                        if (unpacked && k - k_1 == 0) {
-                            if (w < 96) {
-                                tile0_3kx8w_packs(X + n * X_n + w * X_w, W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w, panel + 1248 * n + 12 * w);
-                            } else {
-                                tile1_3kx8w_packs_tail(X + n * X_n + w * X_w, W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w, panel + 1248 * n + 12 * w);
-                            }
-                        } else if (w < 96) {
-                            tile2_3kx8w_packed(W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w, panel + 1248 * n + 12 * w);
+    float *const panel = (float *)(scratch + 9984 * thread);
+    /* The first task packs the panel, for all that this thread runs. */
+    int unpacked = 1;
+    for (long worker = 3 * thread / threads; worker < (3 * thread + 3) / threads; ++worker) {
+        const long k_1 = 6 * worker;
+        for (long n = 0; n < 2; ++n) {
+            for (long w = 0; w < 104; w += 8) {
+                for (long k = k_1; k < k_1 + 6; k += 3) {
+                    if (unpacked && k - k_1 == 0) {
+                        if (w < 96) {
+                            tile0_3kx8w_packs(X + n * X_n + w * X_w, W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w, panel + 1248 * n + 12 * w);
                         } else {
-                            tile3_3kx8w_packed_tail(W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w, panel + 1248 * n + 12 * w);
+                            tile1_3kx8w_packs_tail(X + n * X_n + w * X_w, W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w, panel + 1248 * n + 12 * w);
                         }
+                    } else if (w < 96) {
+                        tile2_3kx8w_packed(W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w, panel + 1248 * n + 12 * w);
+                    } else {
+                        tile3_3kx8w_packed_tail(W + 12 * k, Y + n * Y_n + k * Y_k + w * Y_w, panel + 1248 * n + 12 * w);
                     }
                 }
             }
-            unpacked = 0;
         }
-        free(panel);
+        unpacked = 0;
     }
-    omp_set_dynamic(dynamic);
 }
 
 /* Packs weights that lie as w[k, c] of 18 x 12. */
@@ -207,4 +171,44 @@ __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_l
             }
         }
     }
+}
+
+/*
+ * A call by itself, which finds memory and threads. Whoever has these calls pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+enum { THREADS = 2 };
+#ifdef _OPENMP
+#include <omp.h>
+#if !defined(__clang__) && __GNUC__ >= 9
+#include <pthread.h>
+/* A forked child has one thread, but gcc's OpenMP would wait for all: end them first, both sides start new ones. */
+static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
+__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
+#endif
+#else
+static int omp_get_dynamic(void) { return 0; }
+static void omp_set_dynamic(int dynamic) { (void)dynamic; }
+static int omp_get_thread_num(void) { return 0; }
+static int omp_get_num_threads(void) { return 1; }
+#endif
+
+void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2(const float *restrict X, const float *restrict W, float *restrict Y)
+{
+    if (!pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_supported()) {
+        fputs("pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
+    char *const scratch = aligned_alloc(64, 19968);
+    if (!scratch) {
+        fputs("pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2: no memory for what it computes in between\n", stderr);
+        abort();
+    }
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    #pragma omp parallel num_threads(THREADS)
+    pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_run(X, W, Y, scratch, omp_get_thread_num(), omp_get_num_threads());
+    omp_set_dynamic(dynamic);
+    free(scratch);
 }

@@ -86,9 +86,9 @@ def check_early_kernel(**job: Any) -> None:
 
     def emit(*arguments: Any) -> Any:
         source = right(*arguments)
-        early, found = re.subn(rf"(void {source.symbol}\([^)]*\)\n{{\n)", r"\1    Y -= 1;\n", source.text)
+        early, found = re.subn(rf"(void {source.symbol}\([^)]*\)\n{{\n)", r"\1    Y -= 1;\n", source.call)
         assert found == 1
-        return replace(source, text=early)
+        return replace(source, call=early)
 
     right, cpu.kernel.callable.emit = cpu.kernel.callable.emit, emit
     try:

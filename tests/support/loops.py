@@ -66,11 +66,11 @@ def ones(kernel: Kernel) -> Arrays:
     return {buffer.name: np.ones(buffer.shape, np.float32) for buffer in kernel.arrays}
 
 
-def result(kernel: Kernel, arrays: Arrays, **flags: bool) -> np.ndarray:
+def result(kernel: Kernel, arrays: Arrays, threads: int = 1, **flags: bool) -> np.ndarray:
     """What the kernel computes. Y holds numbers that are no result before."""
     y = next(buffer for buffer in kernel.arrays if buffer.name == "Y")
     given = arrays | {"Y": np.full(y.shape, np.nan if y.dtype == "f32" else 99, NUMPY[y.dtype])}
-    interpret(kernel, given, flags)
+    interpret(kernel, given, flags, threads=threads)
     return given["Y"]
 
 

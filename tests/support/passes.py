@@ -79,9 +79,9 @@ class Small:
         """What the plain loops compute: of f32 the problem itself, of narrow numbers that of dot groups."""
         return self.given.problem if self.given.problem.dtype == "f32" else self.scheme.problem
 
-    def stages(self) -> list[tuple[str, Kernel]]:
+    def stages(self, threads: int = 1) -> list[tuple[str, Kernel]]:
         """Its loops after each pass."""
-        return list(stages(facts_of(self.given, self.isa, self.stream)))
+        return list(stages(facts_of(self.given, self.isa, self.stream, threads)))
 
     def strips(self, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Where strips are copied: x, and all of its points, which the plain loops read. None elsewhere."""

@@ -202,14 +202,19 @@ class _Drawing:
 
 
 def interpreted(
-    program: Sized, kernel: Kernel, arrays: dict[str, np.ndarray], values: dict[str, int] | None = None
+    program: Sized,
+    kernel: Kernel,
+    arrays: dict[str, np.ndarray],
+    values: dict[str, int] | None = None,
+    threads: int = 1,
 ) -> dict[str, np.ndarray]:
-    """The outputs by the interpreter. values: of the runtime extents, whose program this is."""
+    """The outputs by the interpreter. values: of the runtime extents, whose program this is. threads: as there."""
     outputs = tuple(array for array in program.assigned if array.name in program.outputs)
     buffers = dict(zip((*program.inputs, *outputs), kernel.arrays))
     given = {b.name: stored(arrays.get(a.name, np.zeros(a.shape)), a.dtype) for a, b in buffers.items()}
     with np.errstate(all="ignore"):
-        interpret(kernel, given, numbers=dict(zip(dict(kernel.numbers), (values or {}).values())))
+        sizes = dict(zip(dict(kernel.numbers), (values or {}).values()))
+        interpret(kernel, given, numbers=sizes, threads=threads)
     return {array.name: numbers(given[buffers[array].name], array.dtype) for array in outputs}
 
 

@@ -19,12 +19,15 @@ from tiling.rewrite.winograd import Winograd, transforms
 from tiling.rewrite.winograd_loops import product_function
 
 
-def run(winograd: Winograd, kernel: Kernel, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+def run(
+    winograd: Winograd, kernel: Kernel, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray, threads: int = 1
+) -> np.ndarray:
     """y, by these loops around a product that multiplies in plain ones."""
     problem = winograd.problem
     given = {"X": x, "W": transformed(winograd, w), "Y": np.full(problem.output.shape, np.nan, np.float32)}
     given |= {f"E_{array.name}": value for array, value in zip(problem.epilogue_arrays, arrays, strict=True)}
-    interpret(replace(kernel, functions=(*kernel.functions, product_function(_product(winograd)))), given)
+    whole = replace(kernel, functions=(*kernel.functions, product_function(_product(winograd))))
+    interpret(whole, given, threads=threads)
     return given["Y"]
 
 

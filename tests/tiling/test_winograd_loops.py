@@ -38,11 +38,14 @@ CASES = {
 
 def check(winograd: Winograd, isa: str, workers: int) -> None:
     (x, w, *arrays), expected, _ = exact_case(winograd)
-    (first, lowered), *passed = stages_around(winograd, around_facts(winograd, ISAS[isa]), workers)
+    (first, lowered), *passed = stages_around(winograd, around_facts(winograd, ISAS[isa], workers))
     assert first == LOWER
     np.testing.assert_array_equal(run(winograd, lowered, x, w, *arrays), expected, LOWER)
     for name, kernel in passed:
         np.testing.assert_array_equal(run(winograd, kernel, x, w, *arrays), expected, f"{name}: {winograd.text}")
+    for threads in range(2, 4 if workers > 1 else 2):
+        found = run(winograd, kernel, x, w, *arrays, threads=threads)
+        np.testing.assert_array_equal(found, expected, f"{threads} threads: {winograd.text}")
 
 
 @pytest.mark.parametrize("name", CASES)

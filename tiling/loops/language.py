@@ -24,6 +24,8 @@ KINDS = ("serial", "unrolled", "vector", "core", "cluster", "block", "warpgroup"
 # "stack": memory of a function while it runs. "tile": a tile register, whose shape `Shape` has set.
 MEMORIES = ("global", "shared", "own", "stack", "registers", "tile")
 
+# The number of this thread, from 0, and how many threads the team has that runs the kernel.
+THREAD, THREADS = "thread", "threads"
 PACKED = ("packed",)  # the axes of a buffer whose numbers lie in the order in which loops read them
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -207,9 +209,13 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Alloc:
-    """A buffer that lives until the end of the block that the statement stands in. Its elements begin undefined."""
+    """A buffer that lives until the end of the block that the statement stands in. Its elements begin undefined.
+
+    at: the byte of the call's scratch memory where it begins; None where nothing has placed it there.
+    """
 
     buffer: Buffer
+    at: Index | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,17 +491,34 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class Scratch:
+    """Bytes of memory that a call needs meanwhile: `shared` by all its threads, and `own` of each thread behind it."""
+
+    shared: Index
+    own: Index
+
+    def bytes(self, threads: int) -> Index:
+        """The bytes of a call of so many threads."""
+        return self.shared + self.own * threads
+
+
+NO_SCRATCH = Scratch(constant(0), constant(0))
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """A kernel: its arrays in the order of the arguments, the functions that it calls, and what it does.
 
     arrays: inputs and outputs. A pass may change what the caller hands over, as when weights are packed ahead.
     numbers: (name, largest value) of each number that the caller hands over too: an extent, at least 1.
+    scratch: memory that the caller hands over once buffers have a place in it.
     """
 
     arrays: tuple[Buffer, ...]
     body: Body
     functions: tuple[Function, ...] = ()
     numbers: tuple[tuple[str, int], ...] = ()
+    scratch: Scratch = NO_SCRATCH
 
     @property
     def ranges(self) -> dict[str, Range]:

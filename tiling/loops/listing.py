@@ -184,8 +184,8 @@ def _block(block: Block) -> Iterator[str]:
 def _line(statement: Statement) -> str:
     """A statement that is one line."""
     match statement:
-        case Alloc(buffer):
-            return _buffer(buffer)
+        case Alloc(buffer, at):
+            return _buffer(buffer) + ("" if at is None else f" at byte {at}")
         case Store(buffer, at, value):
             return _assigned(_place(buffer, at), Load(buffer, at), value)
         case Let(name, None):

@@ -10,17 +10,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
-from cpu.codegen.emit import TEMPLATES, VERSION
+from cpu.codegen.call import Call, call_text
+from cpu.codegen.emit import VERSION
+from cpu.codegen.frames import TEMPLATES
+from cpu.codegen.indices import number
 from cpu.codegen.program.functions import Definitions
 from cpu.codegen.program.names import with_c_names
 from cpu.codegen.program.print import FIRST, ProgramPrinter, is_masked
-from cpu.passes.program.order import stages
+from cpu.passes.program.order import VECTORS, stages
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.lanes import lanes_definition
-from tiling.loops.index import Index
+from tiling.loops.index import ZERO, Index, applied, constant
 from tiling.loops.language import Alloc, Buffer, Define, For, Invoke, Kernel, Let, Mask
 from tiling.loops.listing import listing
 from tiling.loops.rewrite import operands_of, parts_of
@@ -39,17 +43,26 @@ class ProgramSource:
         int SYMBOL(const T *input, …, T *output, …, long i_extent, …)
         int SYMBOL_at(void *const *arrays)               the same for a list of the arrays, and of places of numbers
         int SYMBOL_supported(void)
+        int SYMBOL_run(…)                                what a thread of a caller's own does of a call
 
     It gives 0, or 1 where an index that it read lies outside an array, or 2 where a runtime extent is out of bounds.
-    parameters: the C text of each array, inputs first. numbers: the name and the bound of each runtime extent.
+    inside: the text without the first two. parameters: the C text of each array, inputs first. scratch: the most bytes
+    that SYMBOL_run asks for. numbers: the name and the bound of each runtime extent.
     """
 
     symbol: str
-    text: str
+    inside: str
+    call: str
     isa: str
     threads: int
     parameters: tuple[str, ...]
+    scratch: int
     numbers: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The whole file."""
+        return self.inside + self.call
 
     @property
     def compiler_flags(self) -> tuple[str, ...]:
@@ -64,17 +77,20 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     """The C source of a program on `isa`, for at most so many OpenMP threads: few points get fewer."""
     forms = dict(stages(with_c_names(program), isa, threads))
     plain, last = next(iter(forms.values())), list(forms.values())[-1]
-    workers = _workers(last)
+    team = _team(forms[VECTORS])
+    workers = team.within(last.ranges)[1]
     symbol = symbol_of(program, isa, workers)
     taken = _masked_lanes(last)
     masks = {n: f"{FIRST}_{n}" for n in sorted(lanes.offset for lanes in taken if lanes.is_constant)}
     definitions = Definitions(isa)
     types = {buffer.name: ELEMENTS[buffer.dtype].c for buffer in _arrays(last)}
-    printer = ProgramPrinter(last, types, isa.vector_type, masks, workers, definitions=definitions)
+    printer = ProgramPrinter(last, types, isa.vector_type, masks, definitions=definitions)
     body = printer.lines(last.body, {name: name for name in printer.buffers})
     parameters = tuple(f"{printer.pointer(b.name).replace('*', '*restrict ')}{b.name}" for b in last.arrays)
     numbers = tuple(last.numbers)
     reports = any(invoke.instruction.name == "outside" for invoke in _invokes(last))
+    scratch = last.scratch.bytes(workers)
+    call = Call(symbol, (*parameters, *(f"long {name}" for name, _ in numbers)), scratch, workers, team)
     text = TEMPLATES.get_template("program.c.j2").render(
         program=str(program.program).split("; "),
         version=VERSION,
@@ -89,12 +105,16 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
         local_strides=printer.local_strides(),
         threads=workers,
         reports=reports,
-        allocates=any(isinstance(s, Alloc) and s.buffer.memory in ("own", "global") for s in walk(last.body)),
+        scratch="" if scratch == ZERO else number(scratch),
         symbol=symbol,
-        parameters=parameters,
+        run_parameters=call.run_parameters,
         body=body,
     )
-    return ProgramSource(symbol, text, isa.name, workers, parameters, numbers)
+    places = [f"arrays[{at}]" for at in range(len(parameters))]
+    places += [f"*(const long *)arrays[{at + len(parameters)}]" for at in range(len(numbers))]
+    plain = call_text(call, isa, "program_call.c.j2", {"reports": reports, "numbers": numbers, "places": places})
+    most = scratch.within(last.ranges)[1]
+    return ProgramSource(symbol, text, plain, isa.name, workers, parameters, most, numbers)
 
 
 def symbol_of(program: Sized, isa: Isa, threads: int) -> str:
@@ -104,11 +124,11 @@ def symbol_of(program: Sized, isa: Isa, threads: int) -> str:
     return f"program_{outputs}_{hashlib.sha256(what.encode()).hexdigest()[:12]}"
 
 
-def _workers(kernel: Kernel) -> int:
+def _team(kernel: Kernel) -> Index:
     """The most workers that a loop of a kernel has."""
     known = {s.name: s.index for s in walk(kernel.body) if isinstance(s, Define)}
     cores = (s.stop.replaced(known) for s in walk(kernel.body) if isinstance(s, For) and s.kind == "core")
-    return max((stop.within(kernel.ranges)[1] for stop in cores), default=1)
+    return reduce(lambda one, other: applied("max", one, other), cores, constant(1))
 
 
 def _loops_of(plain: Kernel) -> list[str]:

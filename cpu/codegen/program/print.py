@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from cpu.codegen.indices import number
+from cpu.codegen.indices import in_scratch, number
 from cpu.codegen.print import Printer
 from cpu.codegen.program.functions import BEFORE, COMPARED, INFIX, Definitions, c_name
 from cpu.passes.program.instructions import literal
 from cpu.runtime.numbers import ELEMENTS
-from tiling.loops.index import LANE, Index, applied, constant
+from tiling.loops.index import LANE, Index, constant
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -26,7 +26,6 @@ from tiling.loops.language import (
     Body,
     Buffer,
     Do,
-    For,
     Invoke,
     Let,
     Load,
@@ -85,14 +84,13 @@ class ProgramPrinter(Printer):
                     found.append(f"{self.definitions.vector(statement.buffer.dtype)} {line}")
                     continue
             found += self.statement(statement, here)
-        kept = (s.buffer for s in body if isinstance(s, Alloc) and s.buffer.memory in ("own", "global"))
-        return found + [f"free({buffer.name});" for buffer in kept]
+        return found
 
     def statement(self, statement: Statement, arrays: Mapping[str, str]) -> list[str]:
         """The lines of one statement."""
         match statement:
-            case Alloc(buffer):
-                return [self.array(buffer)]
+            case Alloc(buffer, at):
+                return [self.array(buffer, at)]
             case Let(name, value, changes, dtype) if value is not None:
                 before = "" if changes else "const "
                 return [f"{before}{self.definitions.vector(dtype)} {name} = {self.operand(value, arrays)};"]
@@ -102,18 +100,15 @@ class ProgramPrinter(Printer):
                 return [f"const long {name} = {self.operand(value, arrays)};"]
         return super().statement(statement, arrays)
 
-    def array(self, buffer: Buffer) -> str:
-        """The declaration of a buffer."""
+    def array(self, buffer: Buffer, at: Index | None) -> str:
+        """The declaration of a buffer. at: its place in scratch memory."""
         if buffer.memory == "registers":
             return f"{self.definitions.vector(buffer.dtype)} {buffer.name};"
         element = ELEMENTS[buffer.dtype].c
         if buffer.memory == "stack":
             return f"{element} {buffer.name}[{prod(buffer.shape)}] __attribute__((aligned({_LINE})));"
-        size = constant(buffer_width(buffer))
-        for extent in buffer.sizes:
-            size = applied("*", size, extent)
-        lines = (size + (_LINE - 1)) // _LINE * _LINE
-        return f"{element} *const {buffer.name} = array_of({number(lines)});"
+        assert at is not None
+        return f"{element} *const {buffer.name} = ({element} *){in_scratch(at)};"
 
     def operand(self, operand: Operand, arrays: Mapping[str, str]) -> str:
         """A value, or another operand of an instruction."""
@@ -205,13 +200,6 @@ class ProgramPrinter(Printer):
         named = ((stride_name(b, axis), stride) for b in arrays for axis, stride in zip(b.axes, b.steps))
         return [(name, stride) for name, stride in named if stride != constant(1)]
 
-    def loop(self, loop: For, arrays: Mapping[str, str]) -> list[str]:
-        """A loop; the team of a parallel one has as many threads as it has points."""
-        found = super().loop(loop, arrays)
-        if loop.kind == "core" and not loop.stop.is_constant:
-            return [found[0].replace("num_threads(THREADS)", f"num_threads({number(loop.stop)})"), *found[1:]]
-        return found
-
 
 def dtype_accessed(invoke: Invoke, dtypes: Mapping[str, str]) -> str:
     """The dtype as which an access takes an array: of a bool its byte."""
@@ -227,11 +215,6 @@ def is_masked(invoke: Invoke, dtypes: Mapping[str, str]) -> bool:
 def stride_name(buffer: Buffer, axis: str) -> str:
     """The C name of the stride of an axis."""
     return f"{buffer.name}_{axis}"
-
-
-def buffer_width(buffer: Buffer) -> int:
-    """Bytes of an element in memory."""
-    return ELEMENTS[buffer.dtype].numpy.itemsize
 
 
 def _begins(buffer: Buffer, statement: Statement | None) -> bool:

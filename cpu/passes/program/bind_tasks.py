@@ -21,7 +21,7 @@ from math import prod
 from cpu.passes.control.bind_cores import WORKER
 from tiling.loops.index import ZERO, Index, Range, applied, constant, variable
 from tiling.loops.language import Alloc, Body, Define, For, Kernel, Load, Statement, Store
-from tiling.loops.rewrite import operands_of, parts_of
+from tiling.loops.rewrite import operands_of, parts_of, places
 from tiling.loops.walk import inside, walk
 
 TASK = "task"
@@ -41,7 +41,16 @@ def bind_tasks(kernel: Kernel, threads: int) -> Kernel:
     for statement in found:
         if not (isinstance(statement, Alloc) and statement in body):
             body.append(statement)
-    return replace(kernel, body=tuple(body))
+    return replace(kernel, body=tuple(_in_memory(statement, body) for statement in body))
+
+
+def _in_memory(statement: Statement, body: list[Statement]) -> Statement:
+    """The statement; a register that one worker fills and others read becomes an array."""
+    if not isinstance(statement, Alloc) or statement.buffer.memory != "registers":
+        return statement
+    shared = tuple(s for s in body if isinstance(s, For) and s.kind == "core")
+    touched = any(place.buffer == statement.buffer.name for place in places(shared))
+    return Alloc(replace(statement.buffer, memory="own")) if touched else statement
 
 
 def _bound(statement: Statement, threads: int, ranges: Mapping[str, Range], number: int) -> Body:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from cpu.passes.control.share_threads import share_threads
 from cpu.passes.program.bind_tasks import bind_tasks
 from cpu.passes.program.bound_loops import bound_loops
 from cpu.passes.program.jam_rows import jam_rows
@@ -21,13 +22,17 @@ from cpu.passes.program.split_ranges import split_ranges
 from cpu.passes.program.transpose_reads import transpose_reads
 from cpu.passes.program.vectors import vectors
 from microkernels.tile.forms import Isa
-from tiling.loops.language import Kernel
+from tiling.loops.language import For, Kernel
+from tiling.loops.walk import walk
+from tiling.program.dtypes import WIDTH
 from tiling.program.infer import Sized
 from tiling.program.lowering.lower import lower
 from tiling.program.rewrite.factor_sums import factored_sums
 from tiling.program.rewrite.inline import inlined
 from tiling.program.rewrite.split_sums import split_sums
 from tiling.program.rewrite.transpose_operands import transposed_operands
+
+VECTORS = "vectors"  # the last pass whose loops say how many workers share them
 
 PASSES: tuple[tuple[str, Callable[[Kernel, Isa, int], Kernel]], ...] = (
     ("share loops", lambda kernel, isa, threads: share_loops(kernel)),
@@ -40,7 +45,11 @@ PASSES: tuple[tuple[str, Callable[[Kernel, Isa, int], Kernel]], ...] = (
     ("bound loops", lambda kernel, isa, threads: bound_loops(kernel, isa.lanes)),
     ("peel tails", lambda kernel, isa, threads: peel_tails(kernel)),
     ("place rows", lambda kernel, isa, threads: place_rows(kernel)),
-    ("vectors", lambda kernel, isa, threads: vectors(kernel, isa)),
+    (VECTORS, lambda kernel, isa, threads: vectors(kernel, isa)),
+    (
+        "share threads",
+        lambda kernel, isa, threads: share_threads(kernel, _has_team(kernel), lambda buffer: WIDTH[buffer.dtype]),
+    ),
 )
 LOWER = "lower"
 PASS_NAMES = (LOWER, *(name for name, _ in PASSES))
@@ -53,3 +62,8 @@ def stages(program: Sized, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel
     for name, run in PASSES:
         kernel = run(kernel, isa, threads)
         yield name, kernel
+
+
+def _has_team(kernel: Kernel) -> bool:
+    """Whether a loop is shared by several workers."""
+    return any(isinstance(statement, For) and statement.kind == "core" for statement in walk(kernel.body))

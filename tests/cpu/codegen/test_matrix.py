@@ -210,7 +210,9 @@ def test_channels_first(case, dtype, row):
     isa = row(dtype)
     output = OUTPUT_DTYPES[dtype][1 if case == "several passes" and dtype == "bf16" else 0]
     kernel = build(scheme_of(case, dtype, "nchw", output_dtype=output), isa)
-    assert kernel.emitted.isa == isa.name and "tile_dot(" in kernel.source and "copy_of_x(input)" in kernel.source
+    assert (
+        kernel.emitted.isa == isa.name and "tile_dot(" in kernel.source and "copy_of_x(input, x_copy)" in kernel.source
+    )
     for place in PLACES:
         check_guarded(kernel, place)
 

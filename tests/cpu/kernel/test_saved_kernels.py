@@ -357,16 +357,16 @@ def test_a_call_that_this_cpu_cannot_run_ends_in_a_sentence(tmp_path):
     assert ended.returncode == -6 and ended.stderr.endswith("this CPU lacks avx9\n")
 
 
-@pytest.mark.parametrize("given", [0, 1, 2], ids=["packing", "call", "later in the call"])
-def test_a_call_without_memory_ends_in_a_sentence(given, tmp_path):
-    """The program packs first, which asks for memory once."""
+@pytest.mark.parametrize("given, what", [(0, "transformed weights"), (1, "what it computes in between")])
+def test_a_call_without_memory_ends_in_a_sentence(given, what, tmp_path):
+    """The program packs first, which asks for memory once, and so does the call."""
     scheme = parse(PROBLEM, "F(2x2,3x3) B(4,40) R(m) R(n) S(c) T(k,5) V(n,4)")
     before = "#include <stdlib.h>\nstatic int asked;\n"
     before += f"#define aligned_alloc(line, n) (asked++ < {given} ? (aligned_alloc)(line, n) : 0)\n"
     ended = subprocess.run(
         [calling_program(scheme, ISAS["portable"], tmp_path, before)], capture_output=True, text=True
     )
-    assert ended.returncode == -6 and ended.stderr.endswith("portable: no memory for transformed numbers\n")
+    assert ended.returncode == -6 and ended.stderr.endswith(f"portable: no memory for {what}\n")
     assert ended.stderr.count("\n") == 1
 
 
@@ -382,6 +382,55 @@ def test_a_header_says_whether_a_call_needs_memory(tmp_path):
     turned = build(parse(depthwise, "R(c) T(h,3) T(w,3) S(y) V(c,4)"), ISAS["portable"]).save(tmp_path)
     headers += [path.read_text() for path in turned if path.suffix == ".h"]
     assert ["where there is none" in header for header in headers] == [True, False, True]
+
+
+OWN_TEAM = """
+#include "{symbol}.h"
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static float x[{x}], w[{w}], packed[{packed}], y[{y}], z[{y}];
+int main(void)
+{{
+    for (int i = 0; i < {x}; ++i) x[i] = i % 5 - 2;
+    for (int i = 0; i < {w}; ++i) w[i] = i % 7 - 3;
+    {symbol}_pack(w, packed);
+    {symbol}(x, packed, y);
+    char *const scratch = aligned_alloc(64, {capitals}_SCRATCH + 64);
+    memset(scratch + {capitals}_SCRATCH, 99, 64);
+    for (int team = 1; team <= 3; ++team) {{
+        memset(z, 0, sizeof z);
+        #pragma omp parallel num_threads(team)
+        {symbol}_run({arguments});
+        if (memcmp(y, z, sizeof y)) return team;
+    }}
+    for (int i = 0; i < 64; ++i) if (scratch[{capitals}_SCRATCH + i] != 99) return 9;
+    puts(y[0] == y[1] && y[1] == y[2] ? "all the same" : "numbers");
+    return 0;
+}}
+"""
+
+
+@pytest.mark.parametrize("text, threads", [("T(c,2)@core T(h,9)@core T(w,7) S(y) T(r,3) T(s,3) V(c,4)", 3), (None, 3)])
+def test_a_program_with_a_team_and_memory_of_its_own_runs_a_kernel(text, threads, tmp_path):
+    """Of any size, up to that for which it was made: a copy of x in front, or blocks of Winograd's algorithm."""
+    if not find_compiler().openmp:
+        pytest.skip("the compiler has no OpenMP")
+    problem = conv2d(c=8, k=8, groups=8, h=9, w=7, r=3, s=3, padding=1, layout="nchw") if text else PROBLEM
+    scheme = parse(problem, text or "F(2x2,3x3) B(4,40) R(m) R(n) S(c) T(k,5) V(n,4)")
+    kernel = build(scheme, ISAS["portable"], threads)
+    kernel.save(tmp_path)
+    source = kernel.emitted
+    assert source.threads == threads and source.scratch
+    facts = {"x": problem.broadcast.elements, "w": problem.vector.elements, "y": problem.output.elements}
+    arguments = "x, packed, z, scratch, omp_get_thread_num(), omp_get_num_threads()"
+    names = {"symbol": source.symbol, "capitals": source.symbol.upper(), "packed": source.packed}
+    (tmp_path / "main.c").write_text(OWN_TEAM.format(**facts, **names, arguments=arguments))
+    command = [*find_compiler().command, "-O1", "-fopenmp", "main.c", f"{source.symbol}.so", "-Wl,-rpath,$ORIGIN"]
+    subprocess.run([*command, "-o", "main"], cwd=tmp_path, check=True)
+    ended = subprocess.run([tmp_path / "main"], capture_output=True, text=True)
+    assert ended.returncode == 0 and ended.stdout == "numbers\n"
 
 
 @pytest.mark.isa("avx2")

@@ -32,14 +32,14 @@ MOST_NUMBERS = 800  # of a copy: more only takes the interpreter longer
 UNWRITTEN = 0x5A
 
 
-def copied(loops: Kernel, numbers: np.ndarray) -> np.ndarray:
+def copied(loops: Kernel, numbers: np.ndarray, threads: int = 1) -> np.ndarray:
     """What loops leave in the copy, from the numbers of x."""
     x, copy = loops.arrays
     fill = np.frombuffer(bytes([UNWRITTEN]) * 4, np.uint8)
     given = {"X": of_numbers(numbers.reshape(*x.shape, 1), x)}
     given[copy.name] = np.resize(fill, 4 * np.prod(copy.shape)).view(np.uint32).astype(NUMPY[copy.dtype])
     given[copy.name] = given[copy.name].reshape(copy.shape)
-    interpret(loops, given)
+    interpret(loops, given, threads=threads)
     return given[copy.name]
 
 
@@ -74,6 +74,10 @@ def check_passes(seed: int) -> None:
             found = copied(kernel, numbers)
             np.testing.assert_array_equal(found, wanted, err_msg=f"{name}: {scheme.problem} {scheme.text} {isa.name}")
         before = kernel
+    *_, (_, shared) = stages_of_copy(copy.loops, facts_of(scheme, isa, False, 2))
+    for threads in (1, 2, 3):
+        found = copied(shared, numbers, threads)
+        np.testing.assert_array_equal(found, wanted, err_msg=f"{threads} threads: {scheme.problem} {scheme.text}")
 
 
 seeds = st.integers(0, 2**32)

@@ -45,7 +45,7 @@ def check(drawn: Small, seed: int) -> None:
     unpacked, arrays = arrays, arrays | {"W": packed(*packed_forms(dict(stages)), arrays["W"])}
     if problem.dtype == "f32":  # else W is of words here, and of numbers there
         np.testing.assert_array_equal(by_loops(drawn.scheme, unpacked["W"]), arrays["W"])
-    before = lowered
+    before, given = lowered, unpacked
     for name, kernel in passed:
         if kernel != before:
             given = unpacked if kernel.arrays == lowered.arrays else arrays
@@ -56,6 +56,10 @@ def check(drawn: Small, seed: int) -> None:
                 found, wanted, err_msg=f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
             )
         before = kernel
+    *_, (_, shared) = drawn.stages(2)
+    for threads in (1, 2, 3):
+        found = result(shared, given, threads, stream=bool(seed % 2))
+        np.testing.assert_array_equal(found, wanted, err_msg=f"{threads} threads: {problem} {drawn.scheme.text}")
 
 
 def of_original(problem: Problem, x: np.ndarray, w: np.ndarray, *epilogue: np.ndarray) -> np.ndarray:

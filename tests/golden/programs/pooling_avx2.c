@@ -20,8 +20,6 @@
 #include <immintrin.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Elements between neighbours along each axis that is not the last. */
 static const long x_h = 160;
@@ -48,12 +46,8 @@ __attribute__((target("no-avx"))) int program_y_2cb0677cfe55_supported(void)
 }
 
 /* Returns 0. */
-int program_y_2cb0677cfe55(const float *restrict x, float *restrict y)
+int program_y_2cb0677cfe55_run(const float *restrict x, float *restrict y)
 {
-    if (!program_y_2cb0677cfe55_supported()) {
-        fputs("program_y_2cb0677cfe55: this CPU lacks avx2 or fma\n", stderr);
-        abort();
-    }
     for (long h = 0; h < 4; ++h) {
         for (long w = 0; w < 4; ++w) {
             for (long c = 0; c < 16; c += 16) {
@@ -113,6 +107,24 @@ int program_y_2cb0677cfe55(const float *restrict x, float *restrict y)
         }
     }
     return 0;
+}
+
+/*
+ * A call by itself. Whoever has these calls program_y_2cb0677cfe55_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Returns 0. */
+int program_y_2cb0677cfe55(const float *restrict x, float *restrict y)
+{
+    if (!program_y_2cb0677cfe55_supported()) {
+        fputs("program_y_2cb0677cfe55: this CPU lacks avx2 or fma\n", stderr);
+        abort();
+    }
+    int outside = 0;
+    outside |= program_y_2cb0677cfe55_run(x, y);
+    return outside;
 }
 
 /* The same for a list of the arrays, in the order above. */

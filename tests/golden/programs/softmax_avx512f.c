@@ -32,26 +32,10 @@
 #include <immintrin.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Elements between neighbours along each axis that is not the last. */
 static const long x_i = 1000;
 static const long y_i = 1000;
-enum { THREADS = 2 };
-
-#ifdef _OPENMP
-#include <omp.h>
-#if !defined(__clang__) && __GNUC__ >= 9
-#include <pthread.h>
-/* A forked child has one thread but gcc's OpenMP would wait for all of them: end them first, both sides start new ones. */
-static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
-__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
-#endif
-#else
-static int omp_get_dynamic(void) { return 0; }
-static void omp_set_dynamic(int dynamic) { (void)dynamic; }
-#endif
 #define FIRST_8 ((__mmask16)0x00ff) /* the 8 lanes used of a last vector */
 
 /* Functions of vectors of 16 lanes. */
@@ -143,17 +127,11 @@ __attribute__((target("no-avx"))) int program_y_01b657c630be_supported(void)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
 }
 
+/* This is what thread `thread` of `threads` does of a call; all run it at once. */
 /* Returns 0. */
-int program_y_01b657c630be(const float *restrict x, float *restrict y)
+int program_y_01b657c630be_run(const float *restrict x, float *restrict y, long thread, long threads)
 {
-    if (!program_y_01b657c630be_supported()) {
-        fputs("program_y_01b657c630be: this CPU lacks avx512f or avx512vl or fma\n", stderr);
-        abort();
-    }
-    const int dynamic = omp_get_dynamic();
-    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
-    #pragma omp parallel for num_threads(THREADS) schedule(static)
-    for (long worker = 0; worker < 2; ++worker) {
+    for (long worker = 2 * thread / threads; worker < (2 * thread + 2) / threads; ++worker) {
         float e[1000] __attribute__((aligned(64)));
         for (long i = 50 * worker; i < 50 * worker + 50; ++i) {
             __m512 m;
@@ -248,8 +226,44 @@ int program_y_01b657c630be(const float *restrict x, float *restrict y)
             _mm512_mask_storeu_ps(y + i * y_i + 992, FIRST_8, e_13 / d);
         }
     }
-    omp_set_dynamic(dynamic);
     return 0;
+}
+
+/*
+ * A call by itself, which finds threads. Whoever has these calls program_y_01b657c630be_run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+enum { THREADS = 2 };
+#ifdef _OPENMP
+#include <omp.h>
+#if !defined(__clang__) && __GNUC__ >= 9
+#include <pthread.h>
+/* A forked child has one thread, but gcc's OpenMP would wait for all: end them first, both sides start new ones. */
+static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
+__attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
+#endif
+#else
+static int omp_get_dynamic(void) { return 0; }
+static void omp_set_dynamic(int dynamic) { (void)dynamic; }
+static int omp_get_thread_num(void) { return 0; }
+static int omp_get_num_threads(void) { return 1; }
+#endif
+
+/* Returns 0. */
+int program_y_01b657c630be(const float *restrict x, float *restrict y)
+{
+    if (!program_y_01b657c630be_supported()) {
+        fputs("program_y_01b657c630be: this CPU lacks avx512f or avx512vl or fma\n", stderr);
+        abort();
+    }
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    int outside = 0;
+    #pragma omp parallel num_threads(THREADS) reduction(| : outside)
+    outside |= program_y_01b657c630be_run(x, y, omp_get_thread_num(), omp_get_num_threads());
+    omp_set_dynamic(dynamic);
+    return outside;
 }
 
 /* The same for a list of the arrays, in the order above. */

@@ -3,18 +3,20 @@
     interpret(kernel, {"X": x, "W": w, "Y": y})         y holds the result
 
 Slow and plain: every statement is executed as it stands, scalars are NumPy's, an instruction runs its meaning. Workers
-run one after the other, so none may need what a later one writes before a barrier. What an asynchronous copy brings is
-there after its `Wait`. An access outside a buffer, or a read of what nothing has written, is a `Fault`.
+and threads run one after the other, so none may need what a later one writes before a barrier. What an asynchronous
+copy brings is there after its `Wait`. An access outside a buffer, or a read of what nothing has written, is a `Fault`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from tiling.loops.language import (
+    THREAD,
+    THREADS,
     Address,
     Advance,
     Aim,
@@ -76,10 +78,12 @@ def interpret(
     given: Mapping[str, np.ndarray],
     flags: Mapping[str, bool] | None = None,
     numbers: Mapping[str, int] | None = None,
+    threads: int = 1,
 ) -> None:
     """Runs `kernel` on these arrays, one for each of its `arrays`. What it writes is in them afterwards.
 
-    flags: the facts of `Flag` conditions; those that are not named do not hold. numbers: those of the kernel.
+    flags: the facts of `Flag` conditions; those that are not named do not hold. numbers: those of the kernel. threads:
+    how many run it, one after the other from barrier to barrier.
     """
     scope = Scope({function.name: function for function in kernel.functions})
     scope.numbers |= {name: int(holds) for name, holds in (flags or {}).items()}
@@ -87,7 +91,24 @@ def interpret(
     for buffer in kernel.arrays:
         shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
         scope.arrays[buffer.name] = complete(buffer.name, given[buffer.name].reshape(shape))
-    run(kernel.body, scope)
+    team = [replace(scope.inner(), raised=set(), shapes={}, waiting=[[]]) for _ in range(threads)]
+    for phase in _phases(kernel.body):
+        for number, thread in enumerate(team):
+            thread.numbers |= {THREAD: number, THREADS: threads}
+            for statement in phase:
+                _RUN[type(statement)](statement, thread)
+
+
+def _phases(body: Body) -> Iterator[Body]:
+    """What threads do between barriers."""
+    found: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, Barrier):
+            yield tuple(found)
+            found = []
+        else:
+            found.append(statement)
+    yield tuple(found)
 
 
 def run(body: Body, scope: Scope) -> None:
@@ -107,7 +128,11 @@ def _alloc(statement: Alloc, scope: Scope) -> None:
     if buffer.memory == "tile" and scope.shapes.get(buffer.name) != buffer.shape:
         raise Fault(f"tile register {buffer.name} has no shape of {' x '.join(map(str, buffer.shape))}")
     shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
-    scope.arrays[buffer.name] = undefined(buffer.name, shape, NUMPY[buffer.dtype])
+    made = undefined(buffer.name, shape, NUMPY[buffer.dtype])
+    if statement.at is not None and THREAD not in statement.at.names():  # the first thread makes it for all
+        made = scope.team[buffer.name] if scope.numbers[THREAD] else made
+        scope.team[buffer.name] = made
+    scope.arrays[buffer.name] = made
 
 
 def _for(statement: For, scope: Scope) -> None:

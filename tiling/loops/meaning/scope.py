@@ -16,7 +16,7 @@ class Scope:
 
     numbers: the values of variables; those of flags that callers give are 0 and 1. waiting: groups of asynchronous
     copies, the last one still open. raised: the flags that `Raise` has named. shapes: those of tile registers. own: the
-    registers that this very block has named.
+    registers that this very block has named. team: the buffers that all threads share.
     """
 
     functions: Mapping[str, Function]
@@ -27,10 +27,11 @@ class Scope:
     raised: set[str] = field(default_factory=set)
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
+    team: dict[str, Array] = field(default_factory=dict)
 
     def inner(self) -> Scope:
         names = dict(self.arrays), dict(self.registers), dict(self.numbers)
-        return Scope(self.functions, *names, self.waiting, self.raised, self.shapes)
+        return Scope(self.functions, *names, self.waiting, self.raised, self.shapes, team=self.team)
 
     def holds(self, condition: Condition) -> bool:
         """Whether a condition holds here. A flag that nobody has set does not."""

@@ -193,7 +193,7 @@ def test_nothing_of_a_row_of_scores_is_stored():
         sources.append(emit(sized(read(text), {}, shapes), PORTABLE).text)
     stacks = [re.findall(r"float (\w+)\[(\d+)\]", source) for source in sources]
     assert stacks[0] == stacks[1] and {"s", "e", "a_run"} <= dict(stacks[0]).keys()
-    assert all(re.findall(r"(\w+) = array_of", source) == ["k_columns"] for source in sources)
+    assert all(re.findall(r"(\w+) = \(float \*\)\(?scratch", source) == ["k_columns"] for source in sources)
 
 
 @pytest.mark.soak

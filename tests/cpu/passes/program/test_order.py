@@ -26,7 +26,7 @@ from tests.support.programs import (
     runtime_values,
     with_runtime_extents,
 )
-from tiling.loops.language import Alloc, For
+from tiling.loops.language import THREADS, Alloc, For, Kernel
 from tiling.loops.walk import walk
 from tiling.program.infer import sized
 from tiling.program.read import read
@@ -43,6 +43,16 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         for output, found in interpreted(program, kernel, arrays).items():
             expected = rounded(wanted[output], program.array(output).dtype)
             np.testing.assert_array_equal(found, expected, err_msg=f"after {name}: {program.program}")
+    for team in range(2, 4 if is_shared(kernel) else 2):
+        for output, found in interpreted(program, kernel, arrays, threads=team).items():
+            expected = rounded(wanted[output], program.array(output).dtype)
+            np.testing.assert_array_equal(found, expected, err_msg=f"{team} threads: {program.program}")
+
+
+def is_shared(kernel: Kernel) -> bool:
+    """Whether the last form of a kernel is what one of several threads does."""
+    ends = [index for s in walk(kernel.body) if isinstance(s, For) for index in (s.start, s.stop)]
+    return any(THREADS in index.names() for index in ends)
 
 
 @settings(max_examples=60)
@@ -65,6 +75,10 @@ def check_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
             for output, found in interpreted(fixed, kernel, arrays, values).items():
                 expected = rounded(wanted[output], fixed.array(output).dtype)
                 np.testing.assert_array_equal(found, expected, err_msg=f"after {name}, {values}: {program.program}")
+        for team in range(2, 4 if is_shared(kernel) else 2):
+            for output, found in interpreted(fixed, kernel, arrays, values, team).items():
+                expected = rounded(wanted[output], fixed.array(output).dtype)
+                np.testing.assert_array_equal(found, expected, err_msg=f"{team} threads: {program.program}")
 
 
 @settings(max_examples=60)

@@ -1,0 +1,52 @@
+"""When the threads of a call must wait for one another: before a step that meets an earlier one in memory.
+
+    Waits().before(Deed((Touch("arena", 0, 4096, True),), alone=False)) -> whether all wait first
+
+Steps that share no memory run on without a wait, and so do those that one thread does one after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Touch:
+    """Bytes `begin` to `end` of a memory, which a step reads or writes."""
+
+    memory: str
+    begin: int
+    end: int
+    writes: bool
+
+    def meets(self, other: Touch) -> bool:
+        """Whether the order of both matters."""
+        apart = self.memory != other.memory or self.end <= other.begin or other.end <= self.begin
+        return not apart and (self.writes or other.writes)
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What a step touches. alone: the first thread does all of it; else every thread does a part."""
+
+    touches: tuple[Touch, ...]
+    alone: bool
+
+    def meets(self, other: Deed) -> bool:
+        """Whether this deed must wait for another one."""
+        if self.alone and other.alone:
+            return False
+        return any(one.meets(two) for one in self.touches for two in other.touches)
+
+
+@dataclass
+class Waits:
+    """The deeds since all threads last waited: `pending`."""
+
+    pending: tuple[Deed, ...] = ()
+
+    def before(self, deed: Deed) -> bool:
+        """Whether all threads wait before the next deed, which is pending from then on."""
+        wait = any(deed.meets(other) for other in self.pending)
+        self.pending = (deed,) if wait else (*self.pending, deed)
+        return wait

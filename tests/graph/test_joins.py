@@ -1,0 +1,102 @@
+"""Joined arrays are written where they belong, and hold what onnx's reference gives, exactly."""
+
+from __future__ import annotations
+
+import pytest
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+from graph import compile_model
+from graph.build import fused
+from graph.model.joins import joined_in_place, parts_of
+from graph.model.language import Copy
+from graph.onnx.read import read
+from tests.support.onnx_models import model, whole
+from tiling.program.infer import sized
+from tiling.program.read import read as read_program
+
+node = helper.make_node
+# Convolutions of 16 and 32 channels on 4 x 4 pixels: parts begin on cache lines.
+WEIGHTS = {"v": whole(1, 16, 8, 1, 1), "w": whole(2, 32, 8, 1, 1)}
+BRANCHES = [node("Conv", ["x", "v"], ["a"], "a"), node("Conv", ["x", "w"], ["b"], "b")]
+
+
+def join(inputs, output, axis=1):
+    return node("Concat", inputs, [output], output, axis=axis)
+
+
+# name: nodes after the branches, outputs, shape of x, how many joins are left as programs, how many copies.
+CASES = {
+    "an output": ([join("ab", "y")], ["y"], (1, 8, 4, 4), 0, 0),
+    "read by a product": ([join("ab", "c"), node("Conv", ["c", "u"], ["y"], "y")], ["y"], (1, 8, 4, 4), 0, 0),
+    "a part that is read elsewhere too": (
+        [
+            join("ab", "c"),
+            node("MaxPool", ["c"], ["d"], "d", kernel_shape=[2, 2]),
+            node("Conv", ["c", "u"], ["f"], "f"),
+            node("Neg", ["b"], ["e"], "e"),
+        ],
+        ["d", "e", "f"],
+        (1, 8, 4, 4),
+        0,
+        0,
+    ),
+    "a join in a join": (
+        [join("ab", "c"), node("Conv", ["c", "u"], ["f"], "f"), join("cx", "y")],
+        ["y", "f"],
+        (1, 8, 4, 4),
+        0,
+        1,
+    ),
+    "a part of a part": ([join("ab", "c"), join(["b", "x"], "d")], ["c", "d"], (1, 8, 4, 4), 1, 0),
+    "the same twice": ([join("aba", "y")], ["y"], (1, 8, 4, 4), 0, 1),
+    "an output that is a part": ([join("ab", "y")], ["y", "a"], (1, 8, 4, 4), 0, 1),
+    "an output in two joins": ([join("ab", "y"), join("ba", "z")], ["y", "z"], (1, 8, 4, 4), 1, 0),
+    "images of a batch": ([join("ab", "y")], ["y"], (2, 8, 4, 4), 1, 0),
+    "beside each other": ([join("aa", "y", axis=3)], ["y"], (1, 8, 4, 4), 1, 0),
+    "not on a line": ([node("Conv", ["x", "t"], ["c"], "c"), join("ca", "y")], ["y"], (1, 8, 3, 3), 0, 1),
+}
+
+
+def network(name):
+    nodes, outputs, shape, *_ = CASES[name]
+    read = {name for each in nodes for name in each.input}
+    more = {"u": whole(3, 8, 48, 1, 1), "t": whole(4, 5, 8, 1, 1)}
+    constants = WEIGHTS | {name: numbers for name, numbers in more.items() if name in read}
+    return model([*BRANCHES, *nodes], {"x": list(shape)}, outputs, constants), shape
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", CASES)
+def test_the_numbers_are_right(name, threads):
+    proto, shape = network(name)
+    x = whole(0, *shape)
+    wanted = ReferenceEvaluator(proto).run(None, {"x": x})
+    compiled = compile_model(proto, threads=threads)
+    for _ in range(2):
+        for found, expected in zip(compiled(x), wanted, strict=True):
+            assert found.tolist() == expected.tolist()
+    assert compiled.arena_bytes <= 1.1 * compiled.arena_least
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_lies_whole_in_an_output_is_not_copied(name):
+    *_, programs, copies = CASES[name]
+    made = joined_in_place(fused(read(network(name)[0])))
+    joins = [step for step in made.steps if "where" in step.text]
+    assert (len(joins), sum(isinstance(step.work, Copy) for step in made.steps)) == (programs, copies)
+
+
+def test_only_whole_parts_in_order_are_a_join():
+    shapes = {"a": (1, 2, 5), "b": (1, 3, 5)}
+
+    def parts(text: str) -> list[int] | None:
+        return parts_of(sized(read_program(text), {"i": 1, "j": 5, "k": 5}, shapes))
+
+    right = "y[i,j,k] = where(j < 2, a[i,j,k] else 0, b[i,j - 2,k] else 0)"
+    assert parts(right) == [0, 10]
+    for old, new in (("j < 2", "j < 1"), ("j < 2", "j > 2"), ("j - 2", "j - 1"), ("a[i,j,k]", "a[i,j,4 - k]")):
+        assert parts(right.replace(old, new)) is None
+    assert parts("y[i,k,j] = where(j < 2, a[i,j,k] else 0, b[i,j - 2,k] else 0)") is None
+    assert parts("y[i,j,k] = where(j < 2, a[i,j,k] else 0, 2 * b[i,j - 2,k] else 0)") is None
+    assert parts(f"{right}; z[i,j,k] = y[i,j,k] + 1") is None
