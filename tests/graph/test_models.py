@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from cpu.runtime.toolchain import compile_shared
 from graph import ModelError, compile_model, load_model
 from graph.model.fuse import fused_maps
 from graph.onnx.read import read
@@ -53,9 +54,11 @@ def test_maps_after_products_are_their_epilogues():
 
 def test_what_another_model_has_compiled_is_not_compiled_again(network, monkeypatch):
     monkeypatch.setattr("cpu.runtime.library.compile_shared", None)
+    linked = []
+    monkeypatch.setattr("graph.build.compile_shared", lambda *given: linked.append(given) or compile_shared(*given))
     again = compile_model(residual_network(), dims={"batch": 2}, name="again")
     x = whole(2, 2, 3, 16, 16)
-    assert again(x)[0].tolist() == network(x)[0].tolist()
+    assert again(x)[0].tolist() == network(x)[0].tolist() and len(linked) == 1
 
 
 def test_arrays_whose_times_do_not_meet_share_memory(network):
