@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from random import Random
 
 import numpy as np
@@ -52,6 +53,8 @@ PRODUCTS = {
     ),
 }
 
+MOST_POINTS = 1 << 19  # of a statement of a long program: the reference holds all of them at once
+
 EXACT = ("add", "sub", "mul", "min", "max", "neg", "abs", "sign", "floor", "ceil", "round", "relu", "clamp", "where")
 TRUTHS = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not")
 REAL = ("div", "exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sigmoid", "silu", "gelu", "hardswish", "sin", "cos")
@@ -67,6 +70,15 @@ def random_program(random: Random) -> Sized:
 def random_real_program(random: Random) -> Sized:
     """The same, with functions of real numbers, all in f32."""
     return _Drawing(random, (*EXACT, *REAL), ("f32",)).program()
+
+
+def random_long_program(random: Random) -> Sized:
+    """The same as `random_program` over one or two dims of many points: more than several vectors, or than a block."""
+    while True:
+        program = _LongDrawing(random).program()
+        points = (prod(program.extents[d] for d in (*s.dims, *s.reduced)) for s in program.program.statements)
+        if max(points) <= MOST_POINTS:
+            return program
 
 
 def with_runtime_extents(program: Sized, random: Random) -> Sized:
@@ -196,6 +208,33 @@ class _Drawing:
         if draw < 0.6:
             one = Apply("add", (Apply("mul", (Number(self.random.choice((-1, 1, 2))), one)), Dim(dims[-1])))
         return Apply("sub", (one, Number(1))) if self.random.random() < 0.3 else one
+
+
+class _LongDrawing(_Drawing):
+    """Dims are as long as those of arrays, and most indices are a dim by itself."""
+
+    def __init__(self, random: Random):
+        super().__init__(random)
+        long = random.choice(("i", "j", "k", "l", "ij", "ik", "jk"))
+        sizes = (16, 17, 33, 64, 70) if len(long) > 1 else (64, 70, 129, 200, 257, 300, 513)
+        self.extents |= {dim: random.choice(sizes) for dim in long}
+        extents = [*self.extents.values(), max(self.extents.values()) + 2]
+        self.shapes |= {name: tuple(random.choice(extents) for _ in range(axes)) for axes, name in enumerate("ab", 1)}
+        self.shapes["c"] = tuple(random.choice(sorted(extents)[:3]) for _ in range(3))
+
+    def statement(self, name: str) -> Statement:
+        dims = tuple(self.random.sample("ijl", self.random.randint(0, 3)))
+        left = [dim for dim in "klj" if dim not in dims]
+        if self.random.random() < 0.45 or not left:
+            return Statement(name, dims, self.value(dims, 3))
+        kind = self.random.choice((*REDUCED, "sum", "sum", "max"))
+        most = 1 if kind.startswith("arg") else min(2, len(left))
+        over = tuple(self.random.sample(left, self.random.randint(1, most)))
+        drawn = self.truth if kind in ("any", "all") else self.value
+        return Statement(name, dims, Reduce(kind, over, drawn((*dims, *over), 2)))
+
+    def index(self, dims: tuple[str, ...], depth: int) -> Expression:
+        return Dim(self.random.choice(dims)) if dims and self.random.random() < 0.5 else super().index(dims, depth)
 
 
 # ---- loops of programs
