@@ -2,14 +2,36 @@
 
     from graph import compile_model, load_model
 
-In reading order: `model/` (data) · `operators/` (a program for each) · `onnx/` (reads a file) · `kernels` (by
-`search`) · `places`, `steps`, `library` (C text) · `build` (files) · `compiled` (the callable). Doors: the commands
-`compile`, `run`, `conformance`; `exported`, `torch_backend`, `onnx_backend`.
+In reading order: `model/` (data) · `operators/` (a program for each) · `onnx/` (reads a file) · `plan` (all of it) ·
+`kernels` (by `search`) · `places`, `steps`, `library` (C text) · `build` (files) · `tuning`, `turns` (kernels inside
+the model) · `compiled` (the callable) · `open_model` (of open dims). Doors: the commands `compile`, `run`,
+`conformance`; `exported`, `torch_backend`, `onnx_backend`.
 """
 
-import tilewright_entry  # noqa: F401 - first: it keeps files of the current folder out of the way
-from graph.build import compile_model
-from graph.compiled import CompiledModel, load_model
-from graph.model.language import ModelError
+from typing import Any
 
-__all__ = ["CompiledModel", "ModelError", "compile_model", "load_model"]
+import tilewright_entry  # noqa: F401 - first: it keeps files of the current folder out of the way
+
+# Each name is loaded when it is first used: a saved model is loaded without what compiles.
+_PLACES = {
+    "CompiledModel": "graph.compiled",
+    "ModelError": "graph.model.language",
+    "OpenModel": "graph.open_model",
+    "compile_model": "graph.plan",
+    "load_model": "graph.compiled",
+}
+
+__all__ = sorted(_PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Loads one of the names, such as `load_model`, when it is first used."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,7 +1,4 @@
-"""From a model to files: reads it, makes its kernels, compiles them to one library, and packs the weights.
-
-compile_model("model.onnx") -> CompiledModel
-"""
+"""From a model and its kernels to files: compiles them to one library, and packs the weights."""
 
 from __future__ import annotations
 
@@ -9,89 +6,26 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
-from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cffi
 import numpy as np
 
-from cpu.runtime.host import host
-from cpu.runtime.library import compiled, load_bytes
+from cpu.runtime.loading import load_bytes
 from cpu.runtime.numbers import ELEMENTS, in_memory
-from cpu.runtime.toolchain import Compiler, compile_shared, find_compiler
-from graph.compiled import RECORD, CompiledModel, Explained, seal
-from graph.kernels import Kernel, kernels_of, predicted_seconds
-from graph.library import Library, is_used, library
+from cpu.runtime.toolchain import compile_shared, find_compiler
+from graph.compiled import RECORD, Explained, seal
+from graph.kernels import Kernel, Work, object_of
+from graph.library import Library, is_used
 from graph.model.fuse import fused_maps
 from graph.model.group import grouped_maps, is_map
-from graph.model.joins import joined_in_place
-from graph.model.language import Model, ModelError
-from graph.model.layouts import with_layouts
+from graph.model.language import Model
 from graph.model.regions import in_blocks, kernel_steps
 from tiling.problem import Problem
-
-if TYPE_CHECKING:
-    import onnx
-    from torch.export import ExportedProgram
-
-MODELS = "whole models need onnx: pip install 'tilewright[models]'"
-
-
-def compile_model(
-    model: str | os.PathLike[str] | onnx.ModelProto | ExportedProgram,
-    *,
-    dims: Mapping[str, int | Sequence[int]] | None = None,
-    known: Mapping[str, Any] | None = None,
-    threads: int = 1,
-    tune: str = "model",
-    budget: float = 60.0,
-    name: str | None = None,
-    progress: Callable[[str, int, int], None] = lambda what, done, all: None,
-) -> CompiledModel:
-    """A model as a function of NumPy arrays.
-
-    model: a path of an ONNX file, what `onnx.load` gives, or what `torch.export.export` gives. dims: extents of dims
-    that the model leaves open, or by the name of an input its whole shape, or how many elements a sequence has. known:
-    inputs that are the same at every call, which are then no inputs any more: arrays, lists of them for sequences, None
-    for an optional without an element. tune: "model" trusts the model of data movement; "measure"
-    searches for about `budget` seconds, shared by all products. name: of the C function, by default that of the file.
-
-    Raises ModelError for what cannot be compiled, ToolchainError without a C compiler, CacheError where files cannot be
-    kept.
-    """
-    try:
-        from graph.onnx.load import load
-        from graph.onnx.read import read
-    except ModuleNotFoundError as error:
-        raise ModelError(MODELS) from error
-    if tune not in ("model", "measure"):
-        raise ModelError(f'tune={tune!r} must be "model" or "measure"')
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ModelError(f"threads={threads!r} must be a whole number of at least 1")
-    if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not 0 < budget < inf:
-        raise ModelError(f"budget={budget!r} must be a number of seconds above 0")
-    proto: Any  # an ONNX model or what is made one: the exporter's types are not always installed
-    if isinstance(model, (str, os.PathLike)):
-        proto, stem = load(model), Path(model).stem
-    elif hasattr(model, "graph") and hasattr(model, "opset_import"):
-        proto, stem = model, "model"
-    elif type(model).__module__.startswith("torch.export"):
-        from graph.exported import exported
-
-        proto, stem = exported(model), "model"
-    else:
-        raise ModelError(
-            f"model is a {type(model).__name__}: give the path of an ONNX file, or what onnx.load or torch.export gives"
-        )
-    graph = joined_in_place(with_layouts(fused(read(proto, dims, known)), predicted_seconds(threads)))
-    kernels = kernels_of(tuple(kernel_steps(graph.steps)), threads, tune, budget, progress)
-    made = library(graph, kernels, name or c_name(stem))
-    return CompiledModel.of_files(files_of(graph, made))
 
 
 def fused(model: Model) -> Model:
@@ -109,14 +43,18 @@ def c_name(text: str) -> str:
     return found if found[:1].isalpha() and not is_used(found) else f"model_{found}".rstrip("_")
 
 
-def files_of(model: Model, made: Library) -> dict[str, bytes]:
-    """The files of a compiled model, by name. Raises what compiling raises."""
+def files_of(
+    model: Model, made: Library, kernels: Mapping[Work, Kernel], tuned_: frozenset[Problem] = frozenset()
+) -> dict[str, bytes]:
+    """The files of a compiled model, by name. tuned_: whose kernels were chosen in a model. Raises what compiling
+    raises.
+    """
     shared = _compiled(made)
     record = {
         "name": made.name,
         "inputs": [[array.name, array.dtype, list(array.shape)] for array in made.inputs],
         "outputs": [[array.name, array.dtype, list(array.shape)] for array in made.outputs],
-        "explained": [asdict(each) for each in explained(model)],
+        "explained": [asdict(each) for each in explained(model, kernels, tuned_)],
         "arena_bytes": made.arena.bytes,
         "arena_least": made.arena.least,
         "weight_bytes": made.weight_bytes,
@@ -138,38 +76,32 @@ def files_of(model: Model, made: Library) -> dict[str, bytes]:
     }
 
 
-def explained(model: Model) -> list[Explained]:
+def explained(model: Model, kernels: Mapping[Work, Kernel], tuned_: frozenset[Problem]) -> list[Explained]:
     """What each step computes, and by what."""
     found = []
     for step in kernel_steps(model.steps):
-        product = isinstance(step.work, Problem)
-        flops = step.work.flops if isinstance(step.work, Problem) else 0
-        found.append(Explained(step.node, step.text, product, flops, step.unfused))
+        if isinstance(step.work, Problem):
+            work, scheme = step.work, kernels[step.work].scheme
+            found.append(Explained(step.node, step.text, True, work.flops, step.unfused, scheme, work in tuned_))
+        else:
+            found.append(Explained(step.node, step.text, False, 0, step.unfused))
     return found
 
 
 def _compiled(made: Library) -> bytes:
-    """The shared library: every kernel compiled by itself, side by side, unless the cache has it; then linked."""
+    """The shared library: every kernel is compiled by itself and kept, then all are linked."""
     compiler = find_compiler()
     with tempfile.TemporaryDirectory(prefix="tilewright-") as temporary:
         folder = Path(temporary)
         (folder / f"{made.name}.h").write_text(made.header, encoding="utf-8")
-
-        def compile_one(kernel: Kernel) -> Path:
-            output = folder / f"{kernel.symbol}.o"
-            output.write_bytes(compiled(kernel.text, (*kernel.flags, "-c"), kernel.openmp))
-            return output
-
-        with ThreadPoolExecutor(host().cores) as pool:
-            objects = list(pool.map(compile_one, made.kernels))
-        return _linked(compiler, made, folder, objects)
-
-
-def _linked(compiler: Compiler, made: Library, folder: Path, objects: list[Path]) -> bytes:
-    output = folder / f"{made.name}.so"
-    openmp = any(kernel.openmp for kernel in made.kernels)
-    compile_shared(compiler, made.source, output, (f"-I{folder}", *map(str, objects)), openmp)
-    return output.read_bytes()
+        objects = []
+        for kernel in made.kernels:
+            objects.append(folder / f"{kernel.symbol}.o")
+            objects[-1].write_bytes(object_of(kernel))
+        output = folder / f"{made.name}.so"
+        openmp = any(kernel.openmp for kernel in made.kernels)
+        compile_shared(compiler, made.source, output, (f"-I{folder}", *map(str, objects)), openmp)
+        return output.read_bytes()
 
 
 def _weights(model: Model, made: Library, shared: bytes) -> bytes:

@@ -6,14 +6,20 @@ import argparse
 import json
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
+from rich.console import Console
 
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
-from graph.build import compile_model
-from graph.compiled import CompiledModel
+from graph.compiled import CompiledModel, Explained
+from graph.kernels import products_of
 from graph.model.language import ModelError
+from graph.plan import ALGORITHMS, Plan, works_of
+from graph.turns import random_inputs
 from search.options import FAILURES, c_name, folder, seconds, whole
+from search.progress import counted
+from search.ranked import rank_first
 from tilewright_entry import run
 from tiling.problem import ProblemError
 
@@ -43,25 +49,26 @@ def main(arguments: list[str] | None = None) -> int:
 
 def told(options: argparse.Namespace) -> str:
     """What the command prints. Raises ModelError and what compiling raises."""
-    began = time.monotonic()
-
-    def progress(what: str, done: int, count: int) -> None:
-        if sys.stderr.isatty():
-            print(f"\r\x1b[Kkernel {done + 1} of {count}: {what[:90]}", end="", file=sys.stderr, flush=True)
-
-    model = compile_model(
+    console = Console(stderr=True)
+    plan = Plan(
         options.model,
-        dims=dict(options.dim),
-        known=dict(options.known),
-        threads=options.threads,
-        tune="measure" if options.budget else "model",
-        budget=options.budget or 1.0,
-        name=options.name,
-        progress=progress,
+        dict(options.known),
+        options.threads,
+        "measure" if options.budget else "model",
+        options.budget or 1.0,
+        options.algorithm,
+        options.name,
     )
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr)
-    compiled = time.monotonic() - began
+    graph, backend = plan.graph(dict(options.dim)), plan.backend
+    rank_first(backend, map(backend.problem, products_of(works_of(graph))), console)
+    with counted(console) as progress:
+        began = time.monotonic()
+        model = replace(plan, progress=progress).built(graph)
+        compiled = time.monotonic() - began
+        transformed = sum(_is_winograd(each) for each in model.explained)
+        if transformed:
+            direct = replace(plan, progress=progress, algorithm="direct", tune="model").built(graph)
+    apart = _apart(model, direct) if transformed else None
     written = model.save(options.emit) if options.emit else ()
     facts = {
         "name": model.name,
@@ -73,6 +80,9 @@ def told(options: argparse.Namespace) -> str:
         "weight_bytes": model.weight_bytes,
         "arena_bytes": model.arena_bytes,
         "arena_least": model.arena_least,
+        "tuned": sum(each.tuned for each in model.explained),
+        "winograd": transformed,
+        "error": apart,
         "compile_seconds": compiled,
         "seconds": median_seconds(model),
         "threads": options.threads,
@@ -101,11 +111,15 @@ def _steps(model: CompiledModel) -> list[dict[str, object]]:
     return [{**each.__dict__, "seconds": float(taken)} for each, taken in zip(model.explained, times)]
 
 
-def random_inputs(model: CompiledModel, seed: int) -> list[np.ndarray]:
-    """Floats between 0 and 1; whole numbers 0, which are inside whatever they index."""
-    random = np.random.default_rng(seed)
-    wanted = [(array.shape, y.dtype) for array, y in zip(model.inputs, model.empty_inputs())]
-    return [random.random(s).astype(d) if d.kind == "f" else np.zeros(s, d) for s, d in wanted]
+def _is_winograd(step: Explained) -> bool:
+    return step.scheme.startswith("F(")
+
+
+def _apart(model: CompiledModel, direct: CompiledModel) -> float:
+    """The largest difference of the outputs from those of direct kernels, of the largest number; inputs are random."""
+    inputs = random_inputs(model, 0)
+    pairs = [(y, z) for y, z in zip(model(*inputs), direct(*inputs)) if y.dtype.kind == "f"]
+    return max(float(np.max(np.abs(y - z), initial=0) / (np.max(np.abs(z), initial=0) or 1)) for y, z in pairs)
 
 
 def _report(facts: dict[str, object]) -> str:
@@ -126,16 +140,28 @@ def _report(facts: dict[str, object]) -> str:
     lines.append(f"time      {1e3 * seconds_:.3g} ms a call, median, {facts['threads']} threads at most{rate}")
     steps, emitted = facts["steps"], facts["emitted"]
     assert isinstance(steps, list) and isinstance(emitted, list)
+    if facts["winograd"]:
+        lines.append(
+            f"winograd  in {facts['winograd']} kernels; outputs differ from those of direct kernels by "
+            f"{facts['error']:.1e} of the largest number"
+        )
     if steps:
         whole_ = sum(step["seconds"] for step in steps) or 1.0
         products = sum(step["seconds"] for step in steps if step["product"])
-        lines.append(f"shares    {100 * products / whole_:.0f} % of the time in products")
+        tuned = sum(step["seconds"] for step in steps if step["tuned"])
+        lines.append(
+            f"shares    {100 * products / whole_:.0f} % of the time in products, {100 * tuned / whole_:.0f} % in tuned "
+            "kernels"
+        )
     for step in steps:
         taken = step["seconds"]
         speed = f", {step['flops'] / taken / 1e9:.0f} GFLOP/s" if step["flops"] and taken else ""
+        speed += ", tuned" if step["tuned"] else ""
         lines.append(
             f"step      {1e3 * taken:.3f} ms, {100 * taken / whole_:.1f} %{speed}: {step['node']}: {step['work']}"
         )
+        if step["scheme"]:
+            lines.append(f"          {step['scheme']}")
         if step["unfused"]:
             lines.append(f"          nothing more is fused: {step['unfused']}")
     return "\n".join([*lines, *(f"wrote     {path}" for path in emitted)])
@@ -181,8 +207,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
     tuning = parser.add_mutually_exclusive_group()
-    tuning.add_argument("--budget", type=seconds, metavar="SECONDS", help="search for so long, all products together")
+    tuning.add_argument(
+        "--budget", type=seconds, metavar="SECONDS", help="try other kernels inside the model for about so long"
+    )
     tuning.add_argument("--model-only", action="store_true", help="measure no candidates; this is the default")
+    parser.add_argument(
+        "--algorithm",
+        choices=ALGORITHMS,
+        default="direct",
+        help="auto: Winograd's for 3x3 of stride 1 where that is faster, with larger errors",
+    )
     parser.add_argument(
         "--emit", type=folder, metavar="DIR", help="write the library: .c .h .so .bin, example, Makefile"
     )

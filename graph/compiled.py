@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import hashlib
 import json
@@ -14,27 +15,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cffi
 import numpy as np
 
-from cpu.runtime.library import load_bytes
+from cpu.runtime.loading import load_bytes
 from cpu.runtime.numbers import ELEMENTS, in_memory
-from graph.model.language import ModelError
-from tiling.program.infer import Array
+from graph.model.errors import ModelError
 
 RECORD = "model.json"
 _PAGE = 4096  # weights that are mapped begin on a page; read ones too
 
 
 @dataclass(frozen=True)
+class Argument:
+    """An array of a call: row-major."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Explained:
-    """A step, for readers. flops: of a product. unfused: what kept its maps apart."""
+    """A step, for readers. flops: of a product. unfused: what kept its maps apart.
+
+    scheme: of a product's kernel. tuned: whether it was chosen by times inside a model.
+    """
 
     node: str
     work: str
     product: bool
     flops: int
     unfused: str
+    scheme: str = ""
+    tuned: bool = False
 
 
 class CompiledModel:
@@ -43,28 +56,19 @@ class CompiledModel:
     def __init__(self, record: Mapping[str, Any], shared: bytes, weights: np.ndarray, files: Mapping[str, bytes]):
         """weights: bytes that begin on a cache line. files: what `save` writes beside them."""
         self.name: str = record["name"]
-        self.inputs = tuple(Array(name, dtype, tuple(shape)) for name, dtype, shape in record["inputs"])
-        self.outputs = tuple(Array(name, dtype, tuple(shape)) for name, dtype, shape in record["outputs"])
+        self.inputs = tuple(Argument(name, dtype, tuple(shape)) for name, dtype, shape in record["inputs"])
+        self.outputs = tuple(Argument(name, dtype, tuple(shape)) for name, dtype, shape in record["outputs"])
         self.explained = tuple(Explained(**each) for each in record["explained"])
         self.arena_bytes, self.arena_least = record["arena_bytes"], record["arena_least"]
         self.weight_bytes: int = record["weight_bytes"]
         self._files = dict(files)
         self._weights = weights
-        ffi = self._ffi = cffi.FFI()
-        arrays = ["const void *"] * len(self.inputs) + ["void *"] * len(self.outputs)
-        ffi.cdef(
-            f"int {self.name}({', '.join(['const void *', 'void *', *arrays])});"
-            f"int {self.name}_timed({', '.join(['const void *', 'void *', 'double *', *arrays])});"
-            f"int {self.name}_supported(void);"
-        )
-
-        def opened(path: str) -> Any:  # cffi has no types of its own
-            return ffi.dlopen(path, os.RTLD_NOW | os.RTLD_NODELETE)
-
-        self._loaded = load_bytes(shared, opened)
-        if not getattr(self._loaded, f"{self.name}_supported")():
+        # ctypes and not cffi, whose parser takes longer to load than the rest.
+        self._loaded = load_bytes(shared, lambda path: ctypes.CDLL(path, os.RTLD_NOW | os.RTLD_NODELETE))
+        if not self._function("_supported", 0)():
             raise ModelError(f"this CPU does not run the kernels of {self.name}: compile the model on this machine")
-        self._run = getattr(self._loaded, self.name)
+        arrays = len(self.inputs) + len(self.outputs)
+        self._run, self._run_timed = self._function("", 2 + arrays), self._function("_timed", 3 + arrays)
         self._local = threading.local()
 
     @classmethod
@@ -84,23 +88,10 @@ class CompiledModel:
 
         arrays: the inputs in the model's order, or one dict of them by name. out: arrays for the outputs.
         """
-        if len(arrays) == 1 and isinstance(arrays[0], Mapping):
-            named = arrays[0]
-            names = [array.name for array in self.inputs]
-            for name in named:
-                if name not in names:
-                    raise ModelError(f"there is no input {name!r}; the inputs are {', '.join(names)}")
-            missing = [name for name in names if name not in named]
-            if missing:
-                raise ModelError(f"input {missing[0]!r} is missing; the inputs are {', '.join(names)}")
-            arrays = tuple(named[name] for name in names)
-        if len(arrays) != len(self.inputs):
-            names = [array.name for array in self.inputs]
-            raise ModelError(f"{len(arrays)} arrays are given for {len(names)} inputs: {', '.join(names) or 'none'}")
+        arrays = given_arrays(arrays, tuple(array.name for array in self.inputs))
         given = [_checked(x, array) for x, array in zip(arrays, self.inputs)]
         found = self.empty() if out is None else self._written(out, given)
-        memory = (self._ffi.from_buffer(self._weights), self._ffi.from_buffer(self._arena))
-        if self._run(*memory, *self._pointers((*given, *found))):
+        if self._run(self._weights.ctypes.data, self._arena.ctypes.data, *_pointers((*given, *found))):
             raise ModelError("an index that the model reads from an array lies outside of the array that it indexes")
         return found
 
@@ -114,17 +105,19 @@ class CompiledModel:
             raise ModelError("an array of out overlaps an input or another output: pass memory of its own")
         return found
 
-    def _pointers(self, arrays: Sequence[np.ndarray]) -> list[Any]:
-        return [self._ffi.from_buffer(array.reshape(-1).view(np.uint8)) for array in arrays]
+    def _function(self, suffix: str, pointers: int) -> Any:
+        """A function of the library, of so many pointers."""
+        found = getattr(self._loaded, f"{self.name}{suffix}")
+        found.argtypes, found.restype = [ctypes.c_void_p] * pointers, ctypes.c_int
+        return found
 
     def times(self, *arrays: np.ndarray, out: list[np.ndarray]) -> np.ndarray:
         """The seconds of each step of one call: of `explained`, in order. Arrays are as in a call."""
         seconds = np.zeros(len(self.explained))
-        memory = (self._ffi.from_buffer(self._weights), self._ffi.from_buffer(self._arena))
+        memory = (self._weights.ctypes.data, self._arena.ctypes.data)
         given = [_checked(x, array) for x, array in zip(arrays, self.inputs, strict=True)]
         found = self._written(out, given)
-        noted = self._ffi.from_buffer("double[]", seconds)
-        getattr(self._loaded, f"{self.name}_timed")(*memory, noted, *self._pointers((*given, *found)))
+        self._run_timed(*memory, seconds.ctypes.data, *_pointers((*given, *found)))
         return seconds
 
     def run(self, inputs: Mapping[str, object]) -> dict[str, np.ndarray]:
@@ -160,6 +153,22 @@ class CompiledModel:
         return placed(folder, {**self._files, f"{self.name}.bin": self._weights.data})
 
 
+def given_arrays(arrays: tuple[object, ...], names: tuple[str, ...]) -> tuple[object, ...]:
+    """The arrays of a call in the order of the inputs, from arrays in this order or one dict. Raises ModelError."""
+    if len(arrays) == 1 and isinstance(arrays[0], Mapping):
+        named = arrays[0]
+        for name in named:
+            if name not in names:
+                raise ModelError(f"there is no input {name!r}; the inputs are {', '.join(names)}")
+        missing = [name for name in names if name not in named]
+        if missing:
+            raise ModelError(f"input {missing[0]!r} is missing; the inputs are {', '.join(names)}")
+        return tuple(named[name] for name in names)
+    if len(arrays) != len(names):
+        raise ModelError(f"{len(arrays)} arrays are given for {len(names)} inputs: {', '.join(names) or 'none'}")
+    return arrays
+
+
 def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
     """The model that `save` wrote. It needs no compiler. Raises ModelError.
 
@@ -181,7 +190,7 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
         raise ModelError(f"{path / f'{name}.bin'} has {weights.size} bytes, and the model has {record['weight_bytes']}")
     try:
         return CompiledModel(record, files[f"{name}.so"], weights, files)
-    except (OSError, KeyError, TypeError, ValueError, AttributeError, cffi.CDefError) as error:
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, ModelError):
             raise
         raise ModelError(f"{path} holds a damaged model: save it again ({error})") from None
@@ -222,6 +231,11 @@ def _alone(folder: Path, writes: bool = False) -> Iterator[None]:
         os.close(descriptor)
 
 
+def _pointers(arrays: Sequence[np.ndarray]) -> list[int]:
+    """Where arrays lie, which their owner keeps alive."""
+    return [array.ctypes.data for array in arrays]
+
+
 def _page_aligned(size: int) -> np.ndarray:
     raw = np.empty(size + _PAGE, np.uint8)
     start = -raw.ctypes.data % _PAGE
@@ -234,7 +248,7 @@ def _overlap(inputs: list[np.ndarray], outputs: list[np.ndarray]) -> bool:
     return any(np.may_share_memory(y, x) for y, before in zip(outputs, others) for x in before)
 
 
-def _checked(given: object, array: Array) -> np.ndarray:
+def _checked(given: object, array: Argument) -> np.ndarray:
     """An input of a call, with the wanted dtype and shape; one that is not contiguous is copied."""
     dtype = ELEMENTS[array.dtype].numpy
     if type(given) is not np.ndarray:  # others of NumPy's kinds of arrays may have views of their own
@@ -251,7 +265,7 @@ def _checked(given: object, array: Array) -> np.ndarray:
     return given if given.flags.c_contiguous else np.ascontiguousarray(given)
 
 
-def _writable(given: object, array: Array) -> np.ndarray:
+def _writable(given: object, array: Argument) -> np.ndarray:
     """An array for an output: the caller's own memory."""
     if not isinstance(given, np.ndarray):
         raise ModelError(f"{array.name}: an array for an output must be one of NumPy, not a {type(given).__name__}")

@@ -25,11 +25,11 @@ import onnx
 from cpu.runtime.host import host
 from cpu.runtime.numbers import ELEMENTS, in_memory
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
-from graph.build import compile_model
 from graph.compiled import CompiledModel
 from graph.model.dtypes import OF_NUMPY
 from graph.model.language import ModelError
 from graph.onnx.inputs import bound_by, flattened
+from graph.plan import Plan
 from search.options import whole
 from tilewright_entry import run
 
@@ -116,7 +116,7 @@ def _compiled(model: onnx.ModelProto, given: dict[str, Any]) -> CompiledModel:
         try:
             if known is not None:
                 open_ = {name: bound for name, bound in dims.items() if name.partition("[")[0] not in known}
-                return compile_model(model, dims=open_, known=known)
+                return Plan(model, known).compiled(open_)
         except ModelError as error:
             if known is not sizes:  # the attempt before tells more
                 refused = error

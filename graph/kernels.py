@@ -1,19 +1,23 @@
-"""The C text of each step's kernel: a product's by a search, a program's by rules."""
+"""The C text of each step's kernel: a product's by a search, a program's by rules. All are compiled on all cores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from typing import Any  # a product's scheme, and its source
 
-from graph.model.language import Step
-from search.evaluator import target_of
-from search.evaluator.cpu import cpu_backend
+from cpu.runtime.host import host
+from cpu.runtime.library import compiled_object
+from search.evaluator.cpu import CpuBackend
+from search.evaluator.errors import CompileError
 from search.evaluator.programs import text_of
 from search.generate import kernel_for
+from search.progress import Stage
 from tiling.problem import Problem
 from tiling.program.infer import Sized
+
+Work = Problem | Sized
 
 
 @dataclass(frozen=True)
@@ -44,56 +48,78 @@ class Kernel:
         return (*self.arrays, *("char *",) * (self.scratch > 0), *("long", "long") * (self.threads > 1))
 
 
-def predicted_seconds(threads: int) -> Callable[[Problem], float]:
-    """What the model of data movement expects of the best kernel of a problem."""
-    backend = cpu_backend(threads=threads)
-
-    @cache
-    def seconds(problem: Problem) -> float:
-        return backend.predicted_seconds(backend.candidates(backend.problem(problem))[:1])[0]
-
-    return seconds
+def products_of(works: Iterable[Work]) -> list[Problem]:
+    """The different products of a model, the largest first: gcc takes longest over these."""
+    return sorted(dict.fromkeys(work for work in works if isinstance(work, Problem)), key=lambda work: -work.flops)
 
 
-def kernels_of(
-    steps: Sequence[Step],
-    threads: int,
-    tune: str,
-    budget: float,
-    progress: Callable[[str, int, int], None] = lambda what, done, all: None,
-) -> Mapping[Problem | Sized, Kernel]:
-    """A kernel for every different work. budget: seconds of search for all products together.
+class Kernels:
+    """Makes the kernels of works. Each text is written once, and compiled into the cache."""
 
-    Raises what `search.generate.kernel_for` raises.
-    """
-    works = [work for work in dict.fromkeys(step.work for step in steps) if isinstance(work, (Problem, Sized))]
-    products = [work for work in works if isinstance(work, Problem)]
-    # The largest first: what is known of them is worth most if the search is ended.
-    products.sort(key=lambda problem: -problem.flops)
-    total = sum(problem.flops for problem in products) or 1
-    target = target_of("cpu", "f32", threads=threads)
-    found: dict[Problem | Sized, Kernel] = {}
-    ordered: list[Problem | Sized] = [*products, *(work for work in works if isinstance(work, Sized))]
-    for done, work in enumerate(ordered):
-        progress(str(work) if isinstance(work, Problem) else str(work.program), done, len(ordered))
+    def __init__(self, backend: CpuBackend):
+        self.backend = backend
+        self._texts: dict[tuple[Work, str], Kernel] = {}
+
+    def text(self, work: Work, scheme: Any = None) -> Kernel:
+        """The kernel's text, which is not compiled here. scheme: of a product."""
+        key = (work, scheme.text if scheme else "")
+        if key not in self._texts:
+            self._texts[key] = self._written(work, scheme)
+        return self._texts[key]
+
+    def _written(self, work: Work, scheme: Any) -> Kernel:
         if isinstance(work, Problem):
-            share = max(budget * work.flops / total, 0.5)
-            kernel: Any = kernel_for(work, target, tune, share)  # that of a CPU
-            source = kernel.emitted
-            arrays = ("const float *",) * len(work.epilogue_arrays)
-            found[work] = Kernel(
-                source.symbol,
-                source.inside,
-                source.compiler_flags,
-                source.threads,
-                ("const float *", "const float *", "float *", *arrays),
-                source.scratch,
-                source.packed,
-                kernel.scheme.text,
-            )
-        else:
-            text = text_of(work, target)
-            types = tuple(p.replace("restrict ", "").rpartition("*")[0] + "*" for p in text.parameters)
-            flags, scratch = text.compiler_flags, text.scratch
-            found[work] = Kernel(text.symbol, text.inside, flags, text.threads, types, scratch)
-    return found
+            return _product(work, self.backend.emitted(scheme), scheme.text)
+        text = text_of(work, self.backend.target)
+        types = tuple(p.replace("restrict ", "").rpartition("*")[0] + "*" for p in text.parameters)
+        return Kernel(text.symbol, text.inside, text.compiler_flags, text.threads, types, text.scratch)
+
+    def compiled(
+        self, works: Iterable[Work], schemes: Mapping[Problem, Any], progress: Callable[[Stage], None]
+    ) -> Mapping[Work, Kernel]:
+        """A kernel for every different work, compiled on all cores. schemes: those of the products.
+
+        Raises ToolchainError and CacheError, and what `search.generate.kernel_for` raises where a scheme does not
+        compile.
+        """
+        all_ = list(dict.fromkeys(works))
+        ordered: list[Work] = [*products_of(all_), *(work for work in all_ if isinstance(work, Sized))]
+        found: dict[Work, Kernel] = {}
+        jobs: dict[Future[bytes], Work] = {}
+        with ThreadPoolExecutor(host().cores) as pool:
+            try:
+                # Texts are written while the compiler works on those before.
+                for work in ordered:
+                    found[work] = self.text(work, schemes[work] if isinstance(work, Problem) else None)
+                    jobs[pool.submit(object_of, found[work])] = work
+                    progress(Stage("compiling kernels", sum(job.done() for job in jobs), len(ordered)))
+                for done, job in enumerate(as_completed(jobs)):
+                    progress(Stage("compiling kernels", done + 1, len(ordered)))
+                    work = jobs[job]
+                    if isinstance(work, Problem) and isinstance(job.exception(), CompileError):
+                        other: Any = kernel_for(work, self.backend.target)  # the model's next choice
+                        found[work] = _product(work, other.emitted, other.scheme.text)
+                    else:
+                        job.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return found
+
+
+def object_of(kernel: Kernel) -> bytes:
+    """The compiled kernel, for linking. Raises ToolchainError and CacheError."""
+    return compiled_object(kernel.text, kernel.flags, kernel.openmp)
+
+
+def _product(work: Problem, source: Any, scheme: str) -> Kernel:
+    return Kernel(
+        source.symbol,
+        source.inside,
+        source.compiler_flags,
+        source.threads,
+        ("const float *", "const float *", "float *", *("const float *",) * len(work.epilogue_arrays)),
+        source.scratch,
+        source.packed,
+        scheme,
+    )

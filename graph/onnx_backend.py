@@ -17,10 +17,10 @@ import onnx
 from onnx import helper
 from onnx.backend.base import Backend, BackendRep
 
-from graph.build import compile_model
 from graph.compiled import CompiledModel
 from graph.model.language import ModelError
 from graph.onnx.inputs import bound_by, flattened, gathered
+from graph.plan import Plan
 
 # An input that decides shapes or loops is a small array of whole numbers; its numbers are then part of the model.
 _DECIDES = 64  # elements at most
@@ -70,13 +70,13 @@ class Representation(BackendRep):
             dims |= bound_by(name, value)
         dims = {name: bound for name, bound in dims.items() if bound != ()}
         try:
-            return compile_model(self.proto, dims=dims, known=absent, threads=self.threads)
+            return Plan(self.proto, absent, self.threads).compiled(dims)
         except ModelError as error:
             if not small or len(small) == len(given):
                 raise NotCovered(str(error)) from error
         try:
             rest = {name: bound for name, bound in dims.items() if name not in small}
-            return compile_model(self.proto, dims=rest, known=absent | small, threads=self.threads)
+            return Plan(self.proto, absent | small, self.threads).compiled(rest)
         except ModelError as error:
             raise NotCovered(str(error)) from error
 

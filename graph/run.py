@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
-from graph.build import compile_model
 from graph.compile import dim
-from graph.compiled import load_model
+from graph.compiled import CompiledModel, load_model
 from graph.model.language import ModelError
+from graph.open_model import OpenModel
+from graph.plan import compile_model
 from search.options import FAILURES, folder, whole
 from tilewright_entry import run
 from tiling.problem import ProblemError
@@ -43,13 +44,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 def told(options: argparse.Namespace) -> str:
     """Calls the model; a line for each output. Raises ModelError."""
+    arrays = list(map(_array, options.input))
+    model: CompiledModel | OpenModel
     if Path(options.model).is_dir():
         if options.dim:
             raise ModelError("--dim belongs to a model that is compiled now: this one is compiled already")
         model = load_model(options.model)
     else:
         model = compile_model(options.model, dims=dict(options.dim), threads=options.threads)
-    outputs = model(*map(_array, options.input))
+    model = model.at(*arrays) if isinstance(model, OpenModel) else model
+    outputs = model(*arrays)
     lines = []
     files = file_names([array.name for array in model.outputs])
     for array, y, file in zip(model.outputs, outputs, files):

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from graph.build import compile_model
 from graph.compiled import CompiledModel
 from graph.exported import exported
 from graph.model.language import ModelError
+from graph.plan import Plan
 
 
 def tilewright(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
@@ -53,7 +53,7 @@ class _Compiled:
         known = {
             name: _array(arguments[place]) for name, place in zip(names, tensors) if _is_parameter(arguments[place])
         }
-        model = compile_model(proto, known=known, threads=torch.get_num_threads())
+        model = Plan(proto, known, torch.get_num_threads()).compiled({})
         by_name = dict(zip(names, tensors))
         return [by_name[array.name] for array in model.inputs], model
 

@@ -11,6 +11,8 @@ In this folder, and in its rooms:
     find        problem, target ──► Found: candidates, measurement, last check, earlier choices
     recorded    what find reads from the store and writes to it
     generate    the Python entry points
+    ahead       the model's choices for many problems at once, listed on all cores
+    in_models   what is measured of kernels inside whole models, in the same store
     command     the command lines of conv and matmul
     options     the options that the command lines of all packages share
     debug       TILEWRIGHT_DEBUG
@@ -18,6 +20,7 @@ In this folder, and in its rooms:
     conv        the command `python -m search.conv`
     matmul      the command `python -m search.matmul`
     program     the command `python -m search.program`
+    ranked      ranks the microkernels before the first search
     progress    shows a search under way on a terminal
     report      the result of one search, as text for people and as one JSON object for programs
     cost/       what a scheme costs: bytes into each cache, and time

@@ -12,13 +12,11 @@ from pathlib import Path
 from rich.console import Console
 
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
-from microkernels.ranking.offline import machine_catalog
-from microkernels.ranking.progress import shown as ranking_shown
 from microkernels.scores.database import readable
 from search.evaluator import backend_of, errors_of, target_of
 from search.evaluator.errors import CandidateError
 from search.evaluator.files import limited, size, writable
-from search.evaluator.protocol import Backend, TargetError
+from search.evaluator.protocol import TargetError
 from search.find import DEFAULT_BUDGET, DEFAULT_TRIALS, OVERRUN, Found, find
 from search.options import (
     FAILURES,
@@ -33,6 +31,7 @@ from search.options import (
 )
 from search.passes import known_pass, loops_text
 from search.progress import shown
+from search.ranked import rank_first
 from search.report import Report
 from search.tuner.dtypes import typed
 from search.tuner.target import ALGORITHMS, TARGETS, Target
@@ -104,7 +103,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
         print(sentence, file=sys.stderr)
     console = Console(stderr=True)
     if wanted is None:
-        _rank_first(backend, computed, console)
+        rank_first(backend, [computed], console)
     by_model = options.model_only or bool(target.absent) or target.name == "cuda-twin"
     with shown(console, computed, target.threads, None if by_model else options.budget) as progress:
         found = find(
@@ -140,7 +139,7 @@ def _loops(problem: Problem, options: argparse.Namespace) -> str:
     backend = backend_of(target)
     wanted = known_pass(backend, options.show_passes)
     if options.scheme is None:
-        _rank_first(backend, backend.problem(problem), Console(stderr=True))
+        rank_first(backend, [backend.problem(problem)], Console(stderr=True))
     recall = not (options.model_only or options.forget)
     found = find(problem, target, tune="model", scheme=options.scheme, recall=recall, verify=False)
     return loops_text(backend, found.scheme, wanted)
@@ -203,14 +202,6 @@ def _repeat(program: str, found: Found, options: argparse.Namespace) -> str:
     words += ["--seed", str(options.seed)] if options.seed else []
     words += ["--model-only"] if target.absent else []
     return repeated(program, words)
-
-
-def _rank_first(backend: Backend, problem: Problem, console: Console) -> None:
-    """Ranks the microkernels quickly, and says so, unless this machine has ranked them before."""
-    ranking = backend.ranking(problem)
-    if ranking:
-        with ranking_shown(console) as progress:
-            machine_catalog(*ranking, announce=lambda sentence: print(sentence, file=sys.stderr), progress=progress)
 
 
 def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:

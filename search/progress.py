@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from search.tuner.tune import Stage
 from tiling.problem import Problem
+
+__all__ = ["Stage", "counted", "shown"]
 
 
 @contextmanager
@@ -29,5 +31,24 @@ def shown(console: Console, problem: Problem, threads: int, budget: float | None
             best = f", best {percent:.1f} % of peak" if percent else ""
             steps = f"{stage.done}/{stage.of}" if stage.of else ""
             bar.update(task, completed=stage.done, total=stage.of, description=stage.name + best, steps=steps)
+
+        yield progress
+
+
+@contextmanager
+def counted(console: Console) -> Iterator[Callable[[Stage], None]]:
+    """A bar with the current step, how many of how many are done, and the time left; nothing without a terminal."""
+    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[steps]}"), TimeRemainingColumn()]
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None, steps="")
+        before = Stage("")
+
+        def progress(stage: Stage) -> None:
+            nonlocal before
+            if stage.of != before.of or stage.done < before.done:  # other steps, which take another time
+                bar.reset(task)
+            before = stage
+            steps = f"{stage.done} of {stage.of}" if stage.of else ""
+            bar.update(task, completed=stage.done, total=stage.of, description=stage.name, steps=steps)
 
         yield progress

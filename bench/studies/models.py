@@ -26,8 +26,10 @@ from bench.run.journal import alone
 from bench.run.turns import timed
 from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.worker import CandidateError, Worker
-from graph import ModelError, compile_model
-from graph.compile import dim, random_inputs
+from graph import ModelError
+from graph.compile import dim
+from graph.plan import ALGORITHMS, Plan
+from graph.turns import random_inputs
 from microkernels.scores.database import readable
 from search.options import FAILURES, seconds, whole
 
@@ -63,15 +65,24 @@ class Race:
 
 
 def turns(
-    *, name: str, path: str, dims: dict[str, int], peers: list[str], threads: int, budget: float, rounds: int
+    *,
+    name: str,
+    path: str,
+    dims: dict[str, int],
+    peers: list[str],
+    threads: int,
+    budget: float,
+    algorithm: str,
+    rounds: int,
 ) -> dict[str, Any]:
-    """Times one model in a worker. The fields of a `Race`. budget: seconds of search; 0 takes the model's choices.
+    """Times one model in a worker. The fields of a `Race`. budget: seconds of tuning; 0 takes the model's choices.
 
     Raises CandidateError where the results differ.
     """
     tune = "measure" if budget else "model"
     try:
-        model = compile_model(path, dims=dims, threads=threads, tune=tune, budget=budget or 1.0)
+        plan = Plan(path, threads=threads, tune=tune, budget=budget or 1.0, algorithm=algorithm)
+        model = plan.compiled(dims)
     except ModelError as error:
         raise CandidateError(str(error)) from error
     inputs, out = random_inputs(model, 0), model.empty()
@@ -159,6 +170,8 @@ def main(arguments: list[str] | None = None) -> int:
                         continue
                     for peer, why in race.missing.items():
                         print(f"{name}: {peer} is left out: {why}", file=sys.stderr)
+                    for peer, error in race.apart.items():
+                        print(f"{name}: the outputs differ from those of {peer} by {error:.1e} of the largest number")
                     results.append(race)
                     print(table([race], options.peers).splitlines()[-1], flush=True)
                 if results:
@@ -190,6 +203,7 @@ def _race(name: str, path: Path, options: argparse.Namespace, threads: int) -> R
             peers=list(options.peers),
             threads=threads,
             budget=options.budget or 0.0,
+            algorithm=options.algorithm,
             rounds=ROUNDS,
         )
     return Race(**found)
@@ -212,6 +226,9 @@ def _parser() -> argparse.ArgumentParser:
         "--dim", type=dim, action="append", default=[], metavar="NAME=EXTENT", help="an open dim's extent"
     )
     parser.add_argument(
-        "--budget", type=seconds, metavar="SECONDS", help="search for so long a model; default: not at all"
+        "--budget", type=seconds, metavar="SECONDS", help="tune each model for so long; default: not at all"
+    )
+    parser.add_argument(
+        "--algorithm", choices=ALGORITHMS, default="direct", help="auto: Winograd's where that is faster"
     )
     return parser

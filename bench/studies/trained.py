@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from cpu.runtime.cache import cache_folder
-from graph import ModelError, compile_model
+from graph import ModelError
 from graph.compiled import CompiledModel
+from graph.plan import Plan
 from search.options import FAILURES, whole
 
 NEAR = 1e-4
@@ -105,7 +106,7 @@ def apart(model: Trained, path: Path, threads: int) -> tuple[CompiledModel, floa
     import onnxruntime
 
     known = {name: np.array(model.integer) for name in model.known}
-    compiled = compile_model(path, dims=model.dims, known=known, threads=threads)
+    compiled = Plan(path, known, threads).compiled(model.dims)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     taken = {value.name for value in session.get_inputs()}
     differences, scales = np.zeros(len(compiled.outputs)), np.zeros(len(compiled.outputs))

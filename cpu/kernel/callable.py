@@ -29,7 +29,8 @@ from cpu.kernel.arguments import (
 )
 from cpu.kernel.export import save
 from cpu.runtime.host import supports, tiles_given, tiles_refused
-from cpu.runtime.library import load, load_bytes
+from cpu.runtime.library import load
+from cpu.runtime.loading import load_bytes
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.timer import peak_gflops, time_calls
 from cpu.runtime.toolchain import ToolchainError, find_compiler
@@ -345,10 +346,15 @@ def build(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = 
 
     stream: as in `cpu.codegen.emit.emit`. Raises SchemeError, ToolchainError, CacheError or CpuError.
     """
+    return Kernel(scheme, emitted(scheme, isa, threads, stream))
+
+
+def emitted(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = False) -> Source:
+    """As `cpu.codegen.emit.emit`, where the compiler can make kernels of so many threads. Raises ToolchainError."""
     source = emit(scheme, isa, threads, stream)
     if source.openmp:
         check_openmp(threads)
-    return Kernel(scheme, source)
+    return source
 
 
 def check_openmp(threads: int) -> None:

@@ -6,7 +6,8 @@ Read in this order:
     toolchain      the C compiler: finding it, asking what it can do, running it
     cache          compiled kernels kept on disk, each compiled once
     cache_command  the command that shows, empties and limits the cache
-    library        compiles C text once per machine, and loads it from bytes
+    library        compiles C text once per machine
+    loading        loads a shared object from bytes
     timer          seconds per call, peak FMA rate and bandwidths, timed in C
     probe          measures one core of this machine: peak and bandwidths
     neighbours     repeats a measurement when other programs used its cores

@@ -1,8 +1,8 @@
 """Keeps compiled kernels on disk, so that each is compiled once per machine. `python -m cpu.cache` looks after them.
 
-One folder, under one limit, holds the libraries of a CPU (`cpu.runtime.library`), the header that gcc has read ahead
-(`cpu.runtime.headers`), the cubins of a GPU (`gpu.runtime.compile`) and the results of other libraries' searches
-(`bench.peers.compilers.tvm_library`).
+One folder, under one limit, holds the libraries and objects of a CPU (`cpu.runtime.library`), the header that gcc has
+read ahead (`cpu.runtime.headers`), the cubins of a GPU (`gpu.runtime.compile`) and the results of other libraries'
+searches (`bench.peers.compilers.tvm_library`).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _NEW_SECONDS = 60
 _BUILD_PREFIX = "build-"
 HEADER = ".gch"
 # The suffix of an entry, and the suffix of its source, which lies beside it.
-_SOURCES = {".so": ".c", ".cubin": ".cu", HEADER: ".h"}
-_FILE_NAME = re.compile(r"[0-9a-f]{64}\.(so|cubin|gch|cu?|h)")
+_SOURCES = {".so": ".c", ".o": ".c", ".cubin": ".cu", HEADER: ".h"}
+_FILE_NAME = re.compile(r"[0-9a-f]{64}\.(so|o|cubin|gch|cu?|h)")
 _LIMIT = re.compile("[0-9]{1,40}|none")  # the largest size that the command line takes has fewer digits
 # An entry ends with a hash of its name and its content. A full disk, a power cut or a stray hand may damage or rename
 # it: then it is built again and never loaded. Code that is cut off in the middle would load, and crash when it runs.
@@ -84,9 +84,9 @@ def kernel_folder() -> Path:
 def kept(name: str, source: str, make: Callable[[Path], bytes]) -> bytes:
     """The content that the cache keeps under `name`. If there is none, or it is damaged, `make(path)` makes it now.
 
-    name: a hash of all that decides the content, ending with .so or .cubin. source: the text that the content is made
-    from; it is kept beside the entry. path: a file of that name in a folder that only this call uses; `make` may build
-    there. Raises CacheError if the folder cannot be written, and what `make` raises.
+    name: a hash of all that decides the content, ending with .so, .o or .cubin. source: the text that the content is
+    made from; it is kept beside the entry. path: a file of that name in a folder that only this call uses; `make` may
+    build there. Raises CacheError if the folder cannot be written, and what `make` raises.
     """
     entry = entry_path(name)
     require_ours(entry.parent)
@@ -254,15 +254,18 @@ def _trim(folder: Path, limit: int | float, spared: Path | None = None) -> list[
 
 def _entries(folder: Path) -> list[Entry]:
     kept_as = {beside: suffix for suffix, beside in _SOURCES.items()}
-    files: dict[Path, dict[str, os.stat_result]] = {}
+    files: dict[str, dict[str, os.stat_result]] = {}
     for path in folder.glob("*"):
         if _FILE_NAME.fullmatch(path.name):  # any other file is not ours to count or delete
             with contextlib.suppress(FileNotFoundError):
-                entry = path.with_suffix(kept_as.get(path.suffix, path.suffix))
-                files.setdefault(entry, {})[path.suffix] = path.stat()
+                files.setdefault(path.stem, {})[path.suffix] = path.stat()
     found = []
-    for entry, status in files.items():
-        used = status.get(entry.suffix) or status[_SOURCES[entry.suffix]]  # `_touch` marks the entry, not its source
+    for name, status in files.items():
+        suffix = next((each for each in status if each in _SOURCES), None)
+        # `_touch` marks the entry, not its source. Where only a source is left, any entry with such a source stands
+        # for it.
+        used = status[suffix] if suffix else next(iter(status.values()))
+        entry = folder / f"{name}{suffix or kept_as[next(iter(status))]}"
         found.append(Entry(entry, sum(one.st_size for one in status.values()), used.st_mtime))
     return sorted(found, key=lambda entry: (entry.used, entry.path.name))
 

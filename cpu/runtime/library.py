@@ -1,28 +1,17 @@
-"""Compiles C text once per machine, and loads it from bytes: the bytes that were checked are the bytes that run.
-
-A file would not do. It may be replaced between the check and the load. And the dynamic loader knows a library by its
-path: for a path that it has open already, it returns the library that lay there first.
-"""
+"""Compiles C text once per machine."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 import platform
-import struct
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from cpu.runtime.cache import CacheError, entry_path, kept
 from cpu.runtime.headers import read_ahead
+from cpu.runtime.loading import Opened, load_bytes
 from cpu.runtime.toolchain import BASE_FLAGS, CompileError, Compiler, compile_shared, find_compiler
-
-Opened = TypeVar("Opened")
-_ELF_HEADER = 64  # bytes
 
 
 def load(source: str, flags: tuple[str, ...], opened: Callable[[str], Opened], openmp: bool = False) -> Opened:
@@ -43,6 +32,15 @@ def load(source: str, flags: tuple[str, ...], opened: Callable[[str], Opened], o
 
 def compiled(source: str, flags: tuple[str, ...], openmp: bool = False) -> bytes:
     """The bytes of C ``source`` compiled with ``flags``, from the cache or compiled now. Raises as ``load`` does."""
+    return _compiled(source, flags, openmp, ".so")
+
+
+def compiled_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> bytes:
+    """As ``compiled``, the bytes of an object file, which a larger library is linked of."""
+    return _compiled(source, (*flags, "-c"), openmp, ".o")
+
+
+def _compiled(source: str, flags: tuple[str, ...], openmp: bool, suffix: str) -> bytes:
     compiler = find_compiler()
 
     def make(path: Path) -> bytes:
@@ -56,7 +54,7 @@ def compiled(source: str, flags: tuple[str, ...], openmp: bool = False) -> bytes
             compile_shared(compiler, source, path, flags, openmp)
         return path.read_bytes()
 
-    return kept(_name(compiler, source, flags, openmp), source, make)
+    return kept(_name(compiler, source, flags, openmp, suffix), source, make)
 
 
 def shared_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> Path:
@@ -68,46 +66,6 @@ def shared_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> 
     return entry_path(_name(find_compiler(), source, flags, openmp))
 
 
-def _name(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool) -> str:
+def _name(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool, suffix: str = ".so") -> str:
     identity = [platform.machine(), compiler.command, compiler.banner, BASE_FLAGS, flags, openmp and compiler.openmp]
-    return hashlib.sha256(json.dumps([identity, source]).encode()).hexdigest() + ".so"
-
-
-def _check_whole(content: bytes) -> None:
-    """Raises OSError for a shared object that is cut short: the dynamic loader would end the process over it."""
-    if content[:5] != b"\x7fELF\x02":  # no ELF of 64 bits: the loader refuses what it does not know
-        return
-    if len(content) >= _ELF_HEADER:
-        (sections,) = struct.unpack_from("<Q", content, 0x28)  # where the table of sections begins: at the end
-        size, count = struct.unpack_from("<HH", content, 0x3A)
-        if len(content) >= sections + size * count:
-            return
-    raise OSError("the shared object is cut short")
-
-
-def load_bytes(content: bytes, opened: Callable[[str], Opened]) -> Opened:
-    """Loads the bytes of a shared object: returns what ``opened(path)`` makes of them.
-
-    opened: loads a shared object; raises OSError if it cannot. The path is valid during that call only.
-    The bytes lie in memory. If the system loads no program from there, they lie in the folder for temporary files.
-    Raises OSError.
-    """
-    _check_whole(content)
-    with contextlib.suppress(OSError), os.fdopen(os.memfd_create("tilewright"), "wb") as file:
-        file.write(content)
-        file.flush()
-        return opened(_path(file.fileno(), content))
-    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
-        path = Path(folder) / "kernel.so"
-        path.write_bytes(content)
-        return opened(str(path))
-
-
-def _path(descriptor: int, content: bytes) -> str:
-    """A path to the open file, spelled differently for each content.
-
-    The system reuses descriptors, and for the path of one that it knows the loader would return the older library. `/`
-    and `./` change nothing in a path, so here they stand for the bits of a hash. The same bytes give the same library.
-    """
-    bits = f"{int.from_bytes(hashlib.sha256(content).digest()[:16], 'big'):0128b}"
-    return f"/proc/self/fd/{bits.replace('0', '/').replace('1', './')}{descriptor}"
+    return hashlib.sha256(json.dumps([identity, source]).encode()).hexdigest() + suffix

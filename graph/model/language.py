@@ -13,12 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from graph.model.errors import ModelError as ModelError
 from tiling.problem import Problem
 from tiling.program.infer import Array, Sized
-
-
-class ModelError(ValueError):
-    """A model that cannot be compiled or called so: which node, input or option is wrong, and why."""
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,12 @@ def with_layouts(model: Model, seconds: Callable[[Problem], float]) -> Model:
     return _Rewriting(model, images, last).model_() if last else model
 
 
+def asked(model: Model) -> list[Problem]:
+    """The problems of whose seconds `with_layouts` asks."""
+    found = [step.work for step in model.steps if _is_free(step)]
+    return [form for work in found if isinstance(work, Problem) for form in (work, in_layout(work, "nhwc"))]
+
+
 def _is_free(step: Step) -> bool:
     """Whether a step is a convolution with channels first."""
     return isinstance(step.work, Problem) and step.work.layout == "nchw"

@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any  # what workers are given and give is JSON
 
-from cpu.codegen.emit import stages_of
-from cpu.kernel.callable import Kernel, build
+from cpu.codegen.emit import Source, stages_of
+from cpu.kernel.callable import Kernel, build, emitted
 from cpu.passes.order import names
 from cpu.runtime.host import fingerprint, host, tiles_given, tiles_refused
 from cpu.runtime.toolchain import CompileError, compile_shared, find_compiler
@@ -100,7 +100,14 @@ class CpuBackend:
 
         Where none is ranked yet, the catalog estimates every score from the tile's shape.
         """
-        return load(self.target.machine, self.isa.name if by_matrix else self.isa.ranked, op)
+        known = self._catalogs
+        if (op, by_matrix) not in known:
+            known[op, by_matrix] = load(self.target.machine, self.isa.name if by_matrix else self.isa.ranked, op)
+        return known[op, by_matrix]
+
+    @cached_property
+    def _catalogs(self) -> dict[tuple[str, bool], Catalog]:
+        return {}
 
     @property
     def knowledge(self) -> Knowledge:
@@ -154,6 +161,11 @@ class CpuBackend:
         if timing:
             kernel.timing = timing
         return kernel
+
+    def emitted(self, scheme: AnyScheme) -> Source:
+        """The C text of a scheme, which is not compiled here. Raises SchemeError, ToolchainError."""
+        either: Any = scheme
+        return emitted(either, self.isa, self.target.threads, _streams(scheme))
 
     @cached_property
     def _kernels(self) -> dict[str, Kernel]:

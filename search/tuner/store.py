@@ -51,7 +51,10 @@ _OF_SCHEME = f"{_OF_PROBLEM} AND scheme = ?"
 
 @dataclass(frozen=True)
 class Key:
-    """One problem on one machine. shape: the canonical text form. compiler: its kind and version."""
+    """One problem on one machine. shape: the canonical text form. compiler: its kind and version.
+
+    conditions: how times were taken; "" for a kernel by itself with warm caches.
+    """
 
     fingerprint: str
     isa: str
@@ -59,10 +62,12 @@ class Key:
     op: str
     shape: str
     threads: int
+    conditions: str = ""
 
     @property
     def columns(self) -> tuple[str | int, ...]:
-        return (self.fingerprint, self.isa, self.compiler, VERSION, self.op, self.shape, self.threads)
+        version = f"{VERSION} {self.conditions}".strip()
+        return (self.fingerprint, self.isa, self.compiler, version, self.op, self.shape, self.threads)
 
 
 def facts(fingerprint: str, isa: str) -> dict[str, Any] | None:

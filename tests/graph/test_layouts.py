@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from graph import build, compile_model
+from graph import compile_model, plan
 from graph.build import fused
 from graph.model.layouts import RATE, _Cut, with_layouts
 from graph.onnx.read import read
+from tests.support.model_choices import choices_with
 from tests.support.onnx_models import model, residual_network, whole
 from tiling.epilogue import fused as with_epilogue
 from tiling.operators import conv2d, in_layout
@@ -70,7 +71,7 @@ def mixed(outputs):
 @pytest.mark.parametrize("seconds", [last_is_faster, first_is_faster])
 @pytest.mark.parametrize("outputs", [("j", "k", "m", "t"), ("h", "c"), ("g",)], ids=str)
 def test_the_numbers_are_the_same_in_each_layout(monkeypatch, seconds, outputs):
-    monkeypatch.setattr(build, "predicted_seconds", lambda threads: seconds)
+    monkeypatch.setattr(plan, "choices", choices_with(seconds))
     given = mixed(outputs)
     x = whole(6, 2, 3, 6, 6)
     wanted = ReferenceEvaluator(given).run(None, {"x": x})
@@ -80,7 +81,7 @@ def test_the_numbers_are_the_same_in_each_layout(monkeypatch, seconds, outputs):
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_an_image_that_is_seen_in_another_shape_is_laid_out_from_that_one(monkeypatch, channels):
-    monkeypatch.setattr(build, "predicted_seconds", lambda threads: last_is_faster)
+    monkeypatch.setattr(plan, "choices", choices_with(last_is_faster))
     constants = {"shape": np.array([2, channels, 6, 8]), "w": whole(1, 5, channels, 3, 3)}
     nodes = [node("Reshape", ["x", "shape"], ["r"], "seen"), node("Conv", ["r", "w"], ["a"], "a")]
     nodes += [node("Relu", ["x"], ["b"], "b"), node("Reshape", ["b", "shape"], ["s"], "again")]
@@ -94,7 +95,7 @@ def test_an_image_that_is_seen_in_another_shape_is_laid_out_from_that_one(monkey
 @pytest.mark.parametrize("seen", [(2, 6, 20), (2, 4, 6, 5), (12, 4, 5), (2, 24, 5, 1), (1, 2, 6, 20)], ids=str)
 def test_a_map_may_see_an_image_in_another_shape(monkeypatch, seen):
     """It is part of the convolution, whose array then has that shape, and so has what is added."""
-    monkeypatch.setattr(build, "predicted_seconds", lambda threads: last_is_faster)
+    monkeypatch.setattr(plan, "choices", choices_with(last_is_faster))
     constants = {"w": whole(1, 6, 3, 3, 3), "v": whole(2, 5, 6, 1, 1), "shape": np.array(seen)}
     constants["back"] = np.array([2, 6, 4, 5])
     nodes = [
@@ -114,7 +115,7 @@ def test_a_map_may_see_an_image_in_another_shape(monkeypatch, seen):
 
 
 def test_a_matrix_product_reads_and_writes_images_as_they_are(monkeypatch):
-    monkeypatch.setattr(build, "predicted_seconds", lambda threads: last_is_faster)
+    monkeypatch.setattr(plan, "choices", choices_with(last_is_faster))
     constants = {"w": whole(1, 8, 3, 1, 1), "m": whole(2, 5, 7), "v": whole(3, 4, 8, 3, 3)}
     nodes = [
         node("Conv", ["x", "w"], ["a"], "a"),

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -13,6 +14,7 @@ from cpu.runtime.toolchain import compile_shared
 from graph import ModelError, compile_model, load_model
 from graph.model.fuse import fused_maps
 from graph.onnx.read import read
+from graph.plan import Plan
 from tests.support.onnx_models import model, residual_network, whole
 
 node = helper.make_node
@@ -88,6 +90,20 @@ def test_the_folder_builds_without_python_and_loads_again(network, tmp_path):
     (tmp_path / "net.bin").write_bytes(b"short")
     with pytest.raises(ModelError, match=r"net.bin has 5 bytes, and the model has \d+"):
         load_model(tmp_path)
+
+
+def test_a_saved_model_loads_without_what_compiles(network, tmp_path):
+    """So its first inference does not wait for packages that it does not need."""
+    network.save(tmp_path)
+    code = (
+        "import sys, numpy; before = {*sys.modules}; from graph import load_model\n"
+        f"load_model({str(tmp_path)!r})(numpy.zeros((2, 3, 16, 16), numpy.float32))\n"
+        "print(*sorted({name.partition('.')[0] for name in {*sys.modules} - before}))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert "graph" in loaded
+    heavy = {"cffi", "jinja2", "microkernels", "onnx", "pycparser", "rich", "scipy", "search", "sqlite3", "tiling"}
+    assert heavy.isdisjoint(loaded)
 
 
 def test_calls_of_several_threads_have_arenas_of_their_own(network):
@@ -219,7 +235,7 @@ def test_a_number_that_is_handed_over_for_an_output_stays_a_number():
 
 def test_open_dims_and_wrong_arrays_are_one_sentence(network):
     with pytest.raises(ModelError, match=r"input x: axis 0 is open; give its extent, dims=\{'batch': 1\}"):
-        compile_model(residual_network())
+        Plan(residual_network()).compiled({})
     with pytest.raises(ModelError, match="no open dim 'rows'; it has batch"):
         compile_model(residual_network(), dims={"rows": 1})
     with pytest.raises(ModelError, match=r"x has shape \(1, .*, and the model was compiled for \(2, 3, 16, 16\)"):
@@ -247,10 +263,11 @@ def test_files_that_are_no_models_are_one_sentence(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_the_commands_compile_and_run(tmp_path, capsys):
+def test_the_commands_compile_and_run(tmp_path, capsys, monkeypatch):
     from graph.compile import main as compile_main
     from graph.run import main as run_main
 
+    monkeypatch.setattr("graph.compile.rank_first", lambda *_: None)
     path, folder = tmp_path / "net.onnx", tmp_path / "folder"
     path.write_bytes(residual_network().SerializeToString())
     assert compile_main([str(path), "--dim", "batch=1", "--emit", str(folder), "--json"]) == 0

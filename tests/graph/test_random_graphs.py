@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from cpu.passes.program import bind_tasks
-from graph import build, compile_model
+from graph import compile_model, plan
 from graph.build import fused
 from graph.model.layouts import with_layouts
 from graph.onnx.read import read
+from tests.support.model_choices import choices_with
 from tests.support.model_steps import outputs_of
 from tests.support.onnx_reference import onnx_outputs
 from tests.support.random_graphs import Drawn, random_graph
@@ -43,7 +44,7 @@ def check_steps(seed: int) -> None:
 
 def check_compiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn, random = random_graph(Random(seed), 8, LOOPS), Random(seed)
-    monkeypatch.setattr(build, "predicted_seconds", lambda threads: times(random))
+    monkeypatch.setattr(plan, "choices", choices_with(times(random)))
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 64)  # so that small loops are shared among threads too
     model = compile_model(drawn.model, threads=random.choice((1, 2)))
     for _ in range(2):  # the arena holds what the first call left

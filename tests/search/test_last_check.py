@@ -51,7 +51,7 @@ def made_up_backend(monkeypatch, tmp_path):
         return checked
 
     best, *others = FINALISTS
-    monkeypatch.setattr("search.command._rank_first", lambda *_: None)
+    monkeypatch.setattr("search.command.rank_first", lambda *_: None)
     monkeypatch.setattr("search.evaluator.cpu.CpuBackend.candidates", lambda *_: [m.scheme for m in FINALISTS])
     outcome = Outcome(best, 3, 0, False, tuple(FINALISTS), tuple(others))
     monkeypatch.setattr("search.find.tuned", lambda *_, **__: (outcome, 0))

@@ -58,7 +58,7 @@ def test_a_pass_that_changes_nothing_still_shows_its_loops_where_it_is_asked_for
 
 
 def test_the_models_choice(capsys, monkeypatch):
-    monkeypatch.setattr("search.command._rank_first", lambda *_: None)
+    monkeypatch.setattr("search.command.rank_first", lambda *_: None)
     monkeypatch.setattr("search.find._measured", None)  # nothing is measured
     for options in (["--model-only"], []):
         shape = ["--shape", "m=24,n=50,k=18", "--isa", "portable"]

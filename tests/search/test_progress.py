@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from search.progress import shown
+from search.progress import counted, shown
 from search.tuner.tune import Stage
 from tests.support.searching import PROBLEM
 
@@ -32,3 +32,27 @@ def test_a_choice_of_the_model_has_no_budget():
 
 def test_nothing_is_shown_where_there_is_no_terminal():
     assert told(30.0, terminal=False).strip() == ""
+
+
+def counting(*stages: Stage, terminal: bool = True) -> str:
+    console = Console(file=StringIO(), force_terminal=terminal, width=120)
+    with counted(console) as progress:
+        for stage in stages:
+            progress(stage)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_steps_that_are_alike_have_a_count_and_the_time_left():
+    text = counting(*(Stage("compiling kernels", done, 8) for done in range(3)))
+    assert "compiling kernels" in text and "2 of 8" in text and ("-:--:--" in text or "0:00:" in text)
+    assert "reading" in counting(Stage("reading"))
+
+
+def test_other_steps_begin_a_count_of_their_own():
+    text = counting(Stage("listing candidates", 4, 4), Stage("compiling kernels", 1, 9))
+    assert "1 of 9" in text and "5 of" not in text
+
+
+def test_no_count_is_shown_where_there_is_no_terminal():
+    assert counting(Stage("compiling kernels", 1, 9), terminal=False).strip() == ""

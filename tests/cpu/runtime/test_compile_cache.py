@@ -22,7 +22,8 @@ from cpu.kernel.export import save
 from cpu.runtime import cache, library
 from cpu.runtime.cache import CacheError, cache_folder, clear, entries, keep_limit, kept, limit_bytes
 from cpu.runtime.cache_command import limited, main, size
-from cpu.runtime.library import compiled, load, load_bytes, shared_object
+from cpu.runtime.library import compiled, load, shared_object
+from cpu.runtime.loading import load_bytes
 from cpu.runtime.toolchain import ToolchainError, find_compiler
 from microkernels.tile.isa import PORTABLE
 from search.conv import main as conv_command

@@ -1,0 +1,173 @@
+"""From a file to a compiled model: reads it, chooses layouts and kernels, compiles, tunes.
+
+compile_model("model.onnx") -> CompiledModel
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graph.build import c_name, files_of, fused
+from graph.compiled import CompiledModel
+from graph.kernels import Kernels, Work, products_of
+from graph.library import library
+from graph.model.joins import joined_in_place
+from graph.model.language import Model, ModelError
+from graph.model.layouts import asked, with_layouts
+from graph.model.regions import kernel_steps
+from graph.open_model import OpenModel, axes_of, is_open
+from graph.tuning import tuned
+from search import in_models
+from search.ahead import choices
+from search.evaluator.cpu import CpuBackend, cpu_backend
+from search.progress import Stage
+from tiling.problem import Problem
+from tiling.program.infer import Sized
+
+if TYPE_CHECKING:
+    import onnx
+    from torch.export import ExportedProgram
+
+Progress = Callable[[Stage], None]
+ALGORITHMS = ("direct", "auto")
+MODELS = "whole models need onnx: pip install 'tilewright[models]'"
+
+
+def compile_model(
+    model: str | os.PathLike[str] | onnx.ModelProto | ExportedProgram,
+    *,
+    dims: Mapping[str, int | Sequence[int]] | None = None,
+    known: Mapping[str, Any] | None = None,
+    threads: int = 1,
+    tune: str = "model",
+    budget: float = 60.0,
+    algorithm: str = "direct",
+    name: str | None = None,
+    progress: Progress = lambda stage: None,
+) -> CompiledModel | OpenModel:
+    """A model as a function of NumPy arrays. Where it leaves dims open, each call with new shapes compiles it for them.
+
+    model: a path of an ONNX file, what `onnx.load` gives, or what `torch.export.export` gives. dims: extents of dims
+    that the model leaves open, or by the name of an input its whole shape, or how many elements a sequence has. known:
+    inputs that are the same at every call, which are then no inputs any more: arrays, lists of them for sequences, None
+    for an optional without an element. tune: "model" trusts the model of data movement; "measure" tries other kernels
+    inside the model for about `budget` seconds. algorithm: "auto" takes Winograd's where that is faster, with larger
+    errors. name: of the C function, by default that of the file.
+
+    Raises ModelError for what cannot be compiled, ToolchainError without a C compiler, CacheError or StoreError where
+    files cannot be kept.
+    """
+    bound, numbers = {} if dims is None else dims, {} if known is None else known
+    plan = Plan(model, numbers, threads, tune, budget, algorithm, name, progress)
+    axes = axes_of(plan.proto, bound, numbers)
+    if is_open(axes):
+        return OpenModel(axes, lambda found: plan.compiled({**bound, **found}))
+    return plan.compiled(bound)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A model and how it is compiled, with the arguments of `compile_model`."""
+
+    model: object
+    known: Mapping[str, Any] = field(default_factory=dict)
+    threads: int = 1
+    tune: str = "model"
+    budget: float = 60.0
+    algorithm: str = "direct"
+    name: str | None = None
+    progress: Progress = lambda stage: None
+
+    def __post_init__(self) -> None:
+        if self.tune not in ("model", "measure"):
+            raise ModelError(f'tune={self.tune!r} must be "model" or "measure"')
+        if self.algorithm not in ALGORITHMS:
+            raise ModelError(f"algorithm={self.algorithm!r} must be one of {', '.join(ALGORITHMS)}")
+        budget = self.budget
+        if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not 0 < budget < inf:
+            raise ModelError(f"budget={budget!r} must be a number of seconds above 0")
+        if isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1:
+            raise ModelError(f"threads={self.threads!r} must be a whole number of at least 1")
+
+    @cached_property
+    def proto(self) -> Any:  # an ONNX model or what is made one: the exporter's types are not always installed
+        try:
+            from graph.onnx.load import load
+        except ModuleNotFoundError as error:
+            raise ModelError(MODELS) from error
+        if isinstance(self.model, (str, os.PathLike)):
+            return load(self.model)
+        if hasattr(self.model, "graph") and hasattr(self.model, "opset_import"):
+            return self.model
+        if type(self.model).__module__.startswith("torch.export"):
+            from graph.exported import exported
+
+            program: Any = self.model
+            return exported(program)
+        raise ModelError(
+            f"model is a {type(self.model).__name__}: give the path of an ONNX file, or what onnx.load or torch.export "
+            "gives"
+        )
+
+    def compiled(self, dims: Mapping[str, int | Sequence[int]]) -> CompiledModel:
+        """The model with these dims. Raises what `compile_model` raises."""
+        return self.built(self.graph(dims))
+
+    def graph(self, dims: Mapping[str, int | Sequence[int]]) -> Model:
+        """The model's steps with these dims, before layouts are chosen. Raises ModelError."""
+        proto = self.proto
+        from graph.onnx.read import read
+
+        return fused(read(proto, dims, self.known))
+
+    @cached_property
+    def backend(self) -> CpuBackend:
+        return cpu_backend(threads=self.threads, algorithm=self.algorithm)
+
+    def built(self, graph: Model) -> CompiledModel:
+        """The model of these steps."""
+        backend = self.backend
+        problems = dict.fromkeys([*products_of(works_of(graph)), *asked(graph)])
+        chosen = choices(backend, problems, self.progress)
+        graph = joined_in_place(with_layouts(graph, lambda problem: chosen[problem].seconds))
+        products = products_of(works_of(graph))
+        schemes = {problem: in_models.chosen(backend, problem) or chosen[problem].scheme for problem in products}
+        kernels = Kernels(backend)
+
+        def files(schemes: Mapping[Problem, Any], progress: Progress = lambda stage: None) -> Mapping[str, bytes]:
+            made = kernels.compiled(works_of(graph), schemes, progress)
+            tuned_ = frozenset(problem for problem in products if in_models.chosen(backend, problem))
+            return files_of(graph, library(graph, made, self.function), made, tuned_)
+
+        found = files(schemes, self.progress)
+        if self.tune == "measure":
+            others = {problem: chosen[problem].others for problem in products}
+            best = tuned(kernels, steps_of(graph), schemes, others, files, self.budget, self.progress)
+            found = files(best, self.progress)
+        return CompiledModel.of_files(found)
+
+    @property
+    def function(self) -> str:
+        """The name of the C function."""
+        stem = Path(self.model).stem if isinstance(self.model, (str, os.PathLike)) else "model"
+        return self.name or c_name(stem)
+
+
+def works_of(graph: Model) -> list[Work]:
+    """What the kernels of a model compute."""
+    return [step.work for step in kernel_steps(graph.steps) if isinstance(step.work, (Problem, Sized))]
+
+
+def steps_of(graph: Model) -> Mapping[Problem, list[int]]:
+    """The numbers of each product's steps, as a timed call counts them."""
+    found: dict[Problem, list[int]] = {}
+    for number, work in enumerate(works_of(graph)):
+        if isinstance(work, Problem):
+            found.setdefault(work, []).append(number)
+    return found

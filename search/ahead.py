@@ -1,0 +1,108 @@
+"""The model's choices for many problems at once: those that the store lacks are listed on all cores, then kept.
+
+problems ──► kept by an earlier call, or listed in worker processes ──► {problem: Choice}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any  # what a worker gives is JSON
+
+from cpu.runtime.host import host
+from cpu.runtime.worker import CandidateError, Pool, Task
+from microkernels.scores.database import ignore
+from search.evaluator.cpu import CpuBackend, cpu_backend
+from search.tuner import store
+from search.tuner.tune import AnyScheme, Stage
+from tiling.problem import Problem
+from tiling.scheme.specifiers import SchemeError
+from tiling.text.shapes import canonical, problem_of
+
+# Candidates that a worker gives, best first: as many as a search tries at most.
+MOST = 32
+# Seconds for the list of one problem, many times what one takes on a busy machine.
+_LIST_SECONDS = 120.0
+# A worker takes as long to start as it takes to list some problems: so many are listed here, and by each worker.
+_FEW = 3
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model's choice for a problem. seconds: what it predicts.
+
+    others: texts of the next best candidates; none where an earlier call made the choice.
+    """
+
+    scheme: AnyScheme
+    seconds: float
+    others: tuple[str, ...] = ()
+
+
+def choices(
+    backend: CpuBackend, problems: Iterable[Problem], progress: Callable[[Stage], None] = lambda stage: None
+) -> dict[Problem, Choice]:
+    """The model's choice for each problem. Raises ProblemError, StoreError, WorkerError."""
+    computed = {problem: backend.problem(problem) for problem in problems}
+    kept = {problem: scheme for problem, own in computed.items() if (scheme := _kept(backend, own)) is not None}
+    seconds = backend.predicted_seconds(list(kept.values()))
+    found = {problem: Choice(scheme, each) for (problem, scheme), each in zip(kept.items(), seconds)}
+    for problem, (texts, predicted) in candidates(backend, [p for p in computed if p not in kept], progress).items():
+        scheme = backend.parsed(computed[problem], texts[0])
+        store.choose(backend.key(computed[problem]), backend.kind("model", computed[problem]), texts[0], None)
+        found[problem] = Choice(scheme, predicted, texts[1:])
+    return found
+
+
+def candidates(
+    backend: CpuBackend, problems: Sequence[Problem], progress: Callable[[Stage], None] = lambda stage: None
+) -> Mapping[Problem, tuple[tuple[str, ...], float]]:
+    """For each problem its best candidates, at most `MOST`, and the predicted seconds of the first."""
+    target, found = backend.target, {}
+    place = {"isa": target.isa, "threads": target.threads, "algorithm": target.algorithm}
+    tasks = {
+        Task("search.ahead:listed", _LIST_SECONDS, {"op": p.op, "shape": canonical(p), **place}): p for p in problems
+    }
+    if len(problems) <= _FEW:
+        return {problem: _listed(backend, problem) for problem in problems}
+    with closing(Pool(min(host().cores, -(-len(problems) // _FEW)))) as pool:
+        for done, (task, outcome) in enumerate(pool.run(tasks)):
+            progress(Stage("listing candidates", done + 1, len(tasks)))
+            problem = tasks[task]
+            if isinstance(outcome, CandidateError):
+                found[problem] = _listed(backend, problem)  # which raises the error itself, and no text of it
+            else:
+                found[problem] = tuple(outcome["schemes"]), outcome["seconds"]
+    return found
+
+
+def listed(*, op: str, shape: str, isa: str, threads: int, algorithm: str) -> dict[str, Any]:
+    """What `candidates` gives for a problem, in a worker."""
+    schemes, seconds = _listed(_backend(isa, threads, algorithm), problem_of(op, shape))
+    return {"schemes": schemes, "seconds": seconds}
+
+
+def _listed(backend: CpuBackend, problem: Problem) -> tuple[tuple[str, ...], float]:
+    schemes = backend.candidates(backend.problem(problem))[:MOST]
+    return tuple(scheme.text for scheme in schemes), backend.predicted_seconds(schemes[:1])[0]
+
+
+@lru_cache(maxsize=1)
+def _backend(isa: str, threads: int, algorithm: str) -> CpuBackend:
+    """The back end of a worker, which reads the ranking once."""
+    return cpu_backend(isa, threads, algorithm=algorithm)
+
+
+def _kept(backend: CpuBackend, problem: Problem) -> AnyScheme | None:
+    """The choice of an earlier call."""
+    key = backend.key(problem)
+    found = store.choice(key, backend.kind("model", problem))
+    if found is None:
+        return None
+    try:
+        return backend.parsed(problem, found[0])
+    except SchemeError as error:
+        ignore([f"the choice for {key.shape}: {error}"])
+        return None

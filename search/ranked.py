@@ -1,0 +1,20 @@
+"""Ranks the microkernels of problems before their first search on a machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from rich.console import Console
+
+from microkernels.ranking.offline import machine_catalog
+from microkernels.ranking.progress import shown as ranking_shown
+from search.evaluator.protocol import Backend
+from tiling.problem import Problem
+
+
+def rank_first(backend: Backend, problems: Iterable[Problem], console: Console) -> None:
+    """Ranks the microkernels of these problems quickly, and says so, unless this machine has ranked them before."""
+    for ranking in dict.fromkeys(filter(None, map(backend.ranking, problems))):
+        with ranking_shown(console) as progress:
+            machine_catalog(*ranking, announce=lambda sentence: print(sentence, file=sys.stderr), progress=progress)

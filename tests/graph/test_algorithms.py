@@ -1,0 +1,77 @@
+"""Models with Winograd's algorithm: where it is taken, and what is said of its errors."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from onnx import helper, shape_inference
+from onnx.reference import ReferenceEvaluator
+
+from graph import ModelError, compile_model, plan
+from search import ahead
+from tests.support.onnx_models import model
+
+node = helper.make_node
+
+
+def network():
+    """A 3 x 3 convolution of stride 1 that Winograd's algorithm serves, and one of stride 2 that it does not."""
+    random = np.random.default_rng(0)
+    constants = {name: random.standard_normal((32, 32, 3, 3)).astype(np.float32) for name in "vw"}
+    nodes = [
+        node("Conv", ["x", "w"], ["a"], "one", pads=[1, 1, 1, 1]),
+        node("Relu", ["a"], ["b"], "relu"),
+        node("Conv", ["b", "v"], ["y"], "two", strides=[2, 2]),
+    ]
+    return model(nodes, {"x": [1, 32, 14, 14]}, ["y"], constants)
+
+
+@pytest.fixture
+def winograd_first(monkeypatch):
+    """The model's choice is Winograd's algorithm wherever it is a candidate, and then takes no time."""
+
+    def choices(backend, problems, progress):
+        found = ahead.choices(backend, problems, progress)
+        for problem, choice in found.items():
+            texts, _ = ahead.candidates(backend, [problem])[problem]
+            first = next((text for text in texts if text.startswith("F(")), "")
+            if first:
+                scheme = backend.parsed(backend.problem(problem), first)
+                found[problem] = replace(choice, scheme=scheme, seconds=0.0)
+        return found
+
+    monkeypatch.setattr(plan, "choices", choices)
+
+
+def test_auto_takes_winograd_where_it_can_be_and_is_near_the_reference(winograd_first):
+    compiled = compile_model(network(), algorithm="auto")
+    schemes = {each.node: each.scheme for each in compiled.explained if each.product}
+    assert schemes["one, relu"].startswith("F(") and not schemes["two"].startswith("F(")
+    x = np.random.default_rng(1).standard_normal((1, 32, 14, 14)).astype(np.float32)
+    (wanted,) = ReferenceEvaluator(network()).run(None, {"x": x})
+    (y,) = compiled(x)
+    # Of two layers of 288 products each, with the constants of F(4): far below what a wrong tap would give.
+    assert np.abs(y - wanted).max() < 1e-4 * np.abs(wanted).max()
+
+
+def test_the_command_prints_the_error_beside_it(winograd_first, tmp_path, capsys, monkeypatch):
+    from graph.compile import main
+
+    monkeypatch.setattr("graph.compile.rank_first", lambda *_: None)
+
+    path = tmp_path / "net.onnx"
+    path.write_bytes(shape_inference.infer_shapes(network()).SerializeToString())
+    assert main([str(path), "--algorithm", "auto", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["winograd"] == 1 and 0 < facts["error"] < 1e-4
+    assert main([str(path), "--algorithm", "auto"]) == 0
+    assert "winograd  in 1 kernels; outputs differ from those of direct kernels by " in capsys.readouterr().out
+    assert main([str(path), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["winograd"] == 0 and facts["error"] is None
+
+
+def test_other_algorithms_are_refused():
+    with pytest.raises(ModelError, match="algorithm='winograd' must be one of direct, auto"):
+        compile_model(network(), algorithm="winograd")
