@@ -78,7 +78,10 @@ class _Splitting:
         found: list[Statement] = []
         for statement in body:
             if isinstance(statement, For) and self.split_is_best(statement):
-                found += _Split(statement, self.lanes, self.buffers, self.ranges).loops()
+                loops = _Split(statement, self.lanes, self.buffers, self.ranges).loops()
+                # A loop that was cut in two sums to one register twice: the second sums of lanes have their own block.
+                again = any(isinstance(one, Alloc) and one in found for one in loops)
+                found += (Block("", loops),) if again else loops
             else:
                 found.append(with_blocks(statement, self.body))
         return tuple(found)

@@ -72,6 +72,13 @@ def test_random_long_programs_are_exact(isa, seed, monkeypatch):
     check(1000 * len(isa) + seed, isa, 2, random_long_program)
 
 
+@pytest.mark.parametrize("isa", ISAS)
+def test_both_parts_of_a_loop_that_is_cut_are_summed_in_lanes(isa):
+    program = sized(read("y[] = sum[k] where(k == 100, 2, 1) * x[k]"), {}, {"x": (200,)})
+    x = np.random.default_rng(0).integers(-2, 3, 200).astype(np.float32)
+    assert outputs(program, isa, {"x": x})["y"] == x.sum() + x[100]
+
+
 @pytest.mark.soak
 def test_many_random_programs_are_exact(soak_seconds, soak_seed, monkeypatch):
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
