@@ -19,7 +19,7 @@ from bench.peers.compilers.tvm_library import SearchFailed, found, search
 from bench.peers.compilers.xtc import Xtc
 from bench.peers.cpu.verbose import parse
 from bench.peers.interface.convolution import convolution
-from cpu.reference.oracle import integers, reference
+from cpu.reference.oracle import integers, reals, reference
 from cpu.runtime.cache import clear
 from cpu.runtime.numbers import from_bits, to_bits
 from tiling.epilogue import fused
@@ -216,10 +216,55 @@ def test_what_a_peer_cannot_take_is_said_in_a_sentence():
     with_bias = fused(PROBLEMS["same"], "relu(y + b)")
     for name, peer in PEERS.items():
         if peer.target == "cpu":
-            assert peer.refuses(with_bias) == f"{name} is compared without an epilogue only"
+            fuses = name in ("onednn", "ort", "openvino")
+            assert peer.refuses(with_bias) == (None if fuses else f"{name} is compared without an epilogue only")
+    odd = fused(PROBLEMS["same"], "relu(2*y + b)")
+    assert PEERS["ort"].refuses(odd).startswith("ort fuses a bias b, an array z and then one of relu, ")
+    assert PEERS["ort"].refuses(odd).endswith(", not relu(2*y+b[k])")
+    both = fused(PROBLEMS["matrix product"], "relu(y + z)")
+    assert PEERS["onednn"].refuses(both) == (
+        "PyTorch's call of oneDNN has no relu of a sum with z, as in relu(y+z[m,n])"
+    )
+    assert PEERS["openvino"].refuses(both) is None
+    narrow = replace(with_bias, dtype="bf16", output_dtype="bf16")
+    assert PEERS["onednn"].refuses(narrow) == "onednn is compared with an epilogue in f32 only"
     pooling = replace(PROBLEMS["same"], op="pooling")
     assert all("pooling" in peer.refuses(pooling) for peer in PEERS.values())
     assert all(peer.refuses(PROBLEMS["same"]) is None for peer in PEERS.values() if peer.target == "cpu")
+
+
+FUSED = [
+    *[(name, "relu(y + b)") for name in ("same", "channels first", "1x1 strided", "depthwise", "matrix product")],
+    *[(name, "relu(z + y + b)") for name in ("same", "channels first", "all at once", "groups", "matrix product")],
+    *[("batch", text) for text in ("y + b", "y + z", "relu(y)", "relu6(y + b)")],
+]
+
+
+@pytest.mark.parametrize("name", ["onednn", "ort", "openvino"])
+@pytest.mark.parametrize("problem, epilogue", FUSED)
+def test_fused_results_are_exact(name, problem, epilogue):
+    peer, layer = installed(name), fused(PROBLEMS[problem], epilogue)
+    if peer.refuses(layer):
+        pytest.skip(peer.refuses(layer))
+    x, w, *arrays = integers(layer, seed=3)
+    prepared = peer.prepare(layer, x, w, 1, *arrays)
+    prepared.run()
+    prepared.run()
+    assert np.array_equal(prepared.result(), reference(layer, x, w, *arrays))
+
+
+@pytest.mark.parametrize("name", ["onednn", "ort", "openvino"])
+@pytest.mark.parametrize("added", ["b", "b + z"])
+@pytest.mark.parametrize("activation", ["sigmoid", "tanh", "silu", "hardswish", "gelu", "gelu_tanh"])
+def test_fused_activations_are_those_of_the_language(name, activation, added):
+    peer, layer = installed(name), fused(PROBLEMS["same"], f"{activation}(y + {added})")
+    if peer.refuses(layer):
+        pytest.skip(peer.refuses(layer))
+    x, w, *arrays = reals(layer, seed=4)
+    prepared = peer.prepare(layer, x, w, 1, *arrays)
+    prepared.run()
+    # A form of another definition, such as gelu by tanh, differs by more.
+    assert np.abs(prepared.result() - reference(layer, x, w, *arrays)).max() < 2e-5
 
 
 def test_a_search_that_fails_says_why(tmp_path):

@@ -12,11 +12,26 @@ from bench.peers.cpu.torch_cpu import Calls
 from bench.peers.cpu.verbose import kernel_seconds
 from bench.peers.interface.convolution import convolution
 from bench.peers.interface.peer import Peer, Prepared
+from bench.peers.interface.pointwise import pointwise
 from tiling.problem import Problem
+
+# What PyTorch calls each activation, its numbers and its form.
+_ACTIVATIONS: Mapping[str, tuple[str, list[float], str]] = {
+    "relu": ("relu", [], ""),
+    "relu6": ("hardtanh", [0.0, 6.0], ""),
+    "sigmoid": ("sigmoid", [], ""),
+    "tanh": ("tanh", [], ""),
+    "silu": ("swish", [], ""),
+    "hardswish": ("hardswish", [], ""),
+    "gelu": ("gelu", [], "none"),
+    "gelu_tanh": ("gelu", [], "tanh"),
+}
 
 
 class OneDnn(Peer):
     """The operators that PyTorch's Inductor emits for frozen weights, the shortest way from Python to oneDNN.
+
+    An epilogue is oneDNN's post-ops: a bias, then z is added, then an activation.
 
     No operator writes to a given output. So the output is freed before each call, and the environment makes the
     allocator give the same memory again. Padding that differs before and after is `pad` within the call, since PyTorch
@@ -35,6 +50,7 @@ class OneDnn(Peer):
     packages: ClassVar[Mapping[str, str]] = {"torch": "torch"}
     layouts = ("nhwc", "nchw")
     dtypes = ("f32", "bf16", "int8")
+    activations = ("", *_ACTIVATIONS)
 
     def version(self) -> str:
         return torch_cpu.version()
@@ -42,9 +58,16 @@ class OneDnn(Peer):
     def environment(self, threads: int) -> dict[str, str]:
         return torch_cpu.environment(threads)
 
-    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
+    def refuses_epilogue(self, problem: Problem) -> str | None:
+        found = pointwise(problem)
+        behind_z = ("",) if problem.op == "matmul" else ("", "relu")
+        if found and found.residual is not None and found.activation not in behind_z:
+            return f"PyTorch's call of oneDNN has no {found.activation} of a sum with z, as in {problem.epilogue}"
+        return super().refuses_epilogue(problem)
+
+    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
         torch_cpu.settle(threads)
-        calls = Calls(_call(problem, x, w))
+        calls = Calls(_call(problem, x, w, *arrays))
         calls.run()
         if problem.op != "matmul" and problem.layout == "nchw":
             return Prepared(
@@ -63,10 +86,20 @@ class OneDnn(Peer):
         )
 
 
-def _call(problem: Problem, x: np.ndarray, w: np.ndarray):
+def _call(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray):
     if problem.dtype == "int8":
         return onednn_int8.call(problem, x, w)
-    return (_matmul if problem.op == "matmul" else _conv2d)(problem, x, w)
+    return (_matmul if problem.op == "matmul" else _conv2d)(problem, x, w, *arrays)
+
+
+def _fused(problem: Problem, arrays: tuple[np.ndarray, ...]) -> tuple:
+    """Bias and residual as tensors, each None where there is none, and what PyTorch calls the activation."""
+    import torch
+
+    found = pointwise(problem)
+    assert found is not None  # `refuses_epilogue`
+    bias, residual = (None if array is None else torch.from_numpy(array) for array in found.of(arrays))
+    return bias, residual, _ACTIVATIONS.get(found.activation, ("none", [], ""))
 
 
 def _tensor(problem: Problem, array: np.ndarray):
@@ -77,7 +110,7 @@ def _tensor(problem: Problem, array: np.ndarray):
     return tensor.bfloat16() if problem.dtype == "bf16" else tensor
 
 
-def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray):
+def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray):
     import torch
 
     conv = convolution(problem)
@@ -93,17 +126,29 @@ def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray):
     operator = torch.ops.mkldnn._convolution_pointwise
     # What it gives is channels last, whatever its input was.
     given = (lambda y: y) if last else torch.Tensor.contiguous
-    options = (weights, None, padding, stride, dilation, conv.groups, "none", [], "")
-    if conv.symmetric:
-        return lambda: given(operator(image, *options))
+    bias, residual, (activation, numbers, form) = _fused(problem, arrays)
+    options = (weights, bias, padding, stride, dilation, conv.groups)
     (top, left), (bottom, right) = conv.before, conv.after
     pad = torch.nn.functional.pad
-    return lambda: given(operator(pad(image, (left, right, top, bottom)), *options))
+
+    def padded():
+        return image if conv.symmetric else pad(image, (left, right, top, bottom))
+
+    if residual is None:
+        return lambda: given(operator(padded(), *options, activation, numbers, form))
+    # A residual of a channels-last model lies so already; one of layout nchw is transposed as x is.
+    other = residual.permute(0, 3, 1, 2) if last else residual
+    after = (None, [], None) if activation == "none" else (activation, numbers, form)
+    return lambda: given(operator.binary(padded(), other, *options, "add", 1.0, *after))
 
 
-def _matmul(problem: Problem, a: np.ndarray, b: np.ndarray):
+def _matmul(problem: Problem, a: np.ndarray, b: np.ndarray, *arrays: np.ndarray):
     import torch
 
     rows = _tensor(problem, a)
     packed = torch.ops.mkldnn._reorder_linear_weight(_tensor(problem, b.T.copy()), a.shape[0])
-    return lambda: torch.ops.mkldnn._linear_pointwise(rows, packed, None, "none", [], "")
+    operator = torch.ops.mkldnn._linear_pointwise
+    bias, residual, (activation, numbers, form) = _fused(problem, arrays)
+    if residual is None:
+        return lambda: operator(rows, packed, bias, activation, numbers, form)
+    return lambda: operator.binary(rows, residual, packed, bias, "add")

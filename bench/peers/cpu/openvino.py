@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench.peers.interface.convolution import Convolution, convolution
+from bench.peers.interface.convolution import convolution
 from bench.peers.interface.peer import Peer, Prepared
+from bench.peers.interface.pointwise import Pointwise, pointwise
 from cpu.kernel.arguments import aligned_empty
 from tiling.problem import Problem
 
@@ -26,6 +27,7 @@ class OpenVino(Peer):
     title = "OpenVINO, the problem's layout in and out, float32"
     packages: ClassVar[Mapping[str, str]] = {"openvino": "openvino"}
     layouts = ("nhwc", "nchw")
+    activations = ("", "relu", "relu6", "sigmoid", "tanh", "silu", "hardswish", "gelu", "gelu_tanh")
 
     def version(self) -> str:
         import openvino
@@ -35,18 +37,23 @@ class OpenVino(Peer):
     def environment(self, threads: int) -> dict[str, str]:
         return {"OPENVINO_LOG_LEVEL": "0"}  # threads are an option of the compiled model
 
-    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
+    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
         import openvino
 
         matrix = problem.op == "matmul"
-        model = _matmul(x.shape, w) if matrix else _conv2d(convolution(problem), w, problem.layout)
+        found = pointwise(problem)
+        assert found is not None  # `refuses_epilogue`
+        bias, residual = found.of(arrays)
+        model = (_matmul if matrix else _conv2d)(problem, w, found, bias)
         request = openvino.Core().compile_model(model, "CPU", cpu_options(threads)).create_infer_request()
         y = aligned_empty(problem.output.shape)
-        request.set_input_tensor(openvino.Tensor(x, shared_memory=True))
+        inputs = (x,) if residual is None else (x, residual)
+        for place, array in enumerate(inputs):
+            request.set_input_tensor(place, openvino.Tensor(array, shared_memory=True))
         request.set_output_tensor(openvino.Tensor(y, shared_memory=True))
         layout = "row-major, b pre-packed" if matrix else f"{problem.layout.upper()}, weights pre-packed"
-        # The request reads x and w: the result's function keeps them, and the request, as long as it is used.
-        return Prepared(request.infer, lambda kept=(x, w, request): y, layout)
+        # The request reads these arrays: the result's function keeps them, and the request, as long as it is used.
+        return Prepared(request.infer, lambda kept=(inputs, w, arrays, request): y, layout)
 
 
 def cpu_options(threads: int) -> dict[str, object]:
@@ -61,11 +68,36 @@ def cpu_options(threads: int) -> dict[str, object]:
     }
 
 
-def _conv2d(conv: Convolution, w: np.ndarray, layout: str):
+def _followed(y, epilogue: Pointwise, bias: np.ndarray | None) -> tuple:
+    """What an epilogue makes of y, and the residual's parameter, if any. The plugin fuses all of it."""
+    from openvino import opset13
+
+    if bias is not None:
+        y = opset13.add(y, opset13.constant(bias))
+    inputs = []
+    if epilogue.residual is not None:
+        inputs.append(opset13.parameter(y.output(0).get_shape(), np.float32))
+        y = opset13.add(y, inputs[0])
+    activations = {
+        "": lambda: y,
+        "relu": lambda: opset13.relu(y),
+        "relu6": lambda: opset13.clamp(y, 0.0, 6.0),
+        "sigmoid": lambda: opset13.sigmoid(y),
+        "tanh": lambda: opset13.tanh(y),
+        "silu": lambda: opset13.swish(y),
+        "hardswish": lambda: opset13.hswish(y),
+        "gelu": lambda: opset13.gelu(y, "erf"),
+        "gelu_tanh": lambda: opset13.gelu(y, "tanh"),
+    }
+    return activations[epilogue.activation](), inputs
+
+
+def _conv2d(problem: Problem, w: np.ndarray, epilogue: Pointwise, bias: np.ndarray | None):
     import openvino
     from openvino import opset13
     from openvino.preprocess import PrePostProcessor
 
+    conv = convolution(problem)
     x = opset13.parameter([conv.n, conv.c, conv.h, conv.w], np.float32)
     options = (list(conv.stride), list(conv.before), list(conv.after), list(conv.dilation))
     if conv.groups == 1:
@@ -73,16 +105,18 @@ def _conv2d(conv: Convolution, w: np.ndarray, layout: str):
     else:
         grouped = w.reshape(conv.groups, conv.k // conv.groups, *w.shape[1:])
         y = opset13.group_convolution(x, opset13.constant(grouped), *options)
-    tensors = PrePostProcessor(openvino.Model([y], [x]))
-    for side in (tensors.input(), tensors.output()):
-        side.tensor().set_layout(openvino.Layout(layout.upper()))
+    y, others = _followed(y, epilogue, None if bias is None else bias.reshape(1, -1, 1, 1))
+    tensors = PrePostProcessor(openvino.Model([y], [x, *others]))
+    for side in (*(tensors.input(place) for place in range(1 + len(others))), tensors.output()):
+        side.tensor().set_layout(openvino.Layout(problem.layout.upper()))
         side.model().set_layout(openvino.Layout("NCHW"))
     return tensors.build()
 
 
-def _matmul(shape: tuple[int, ...], b: np.ndarray):
+def _matmul(problem: Problem, b: np.ndarray, epilogue: Pointwise, bias: np.ndarray | None):
     import openvino
     from openvino import opset13
 
-    a = opset13.parameter(list(shape), np.float32)
-    return openvino.Model([opset13.matmul(a, opset13.constant(b), False, False)], [a])
+    a = opset13.parameter(list(problem.broadcast.shape), np.float32)
+    y, others = _followed(opset13.matmul(a, opset13.constant(b), False, False), epilogue, bias)
+    return openvino.Model([y], [a, *others])

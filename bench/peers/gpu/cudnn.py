@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from statistics import median
 
@@ -11,8 +11,8 @@ import numpy as np
 from bench.peers.gpu.torch_cuda import CudaPeer, prepared, settle, tensor, version
 from bench.peers.interface.convolution import convolution
 from bench.peers.interface.peer import Prepared
+from bench.peers.interface.pointwise import pointwise
 from tiling.problem import Problem
-from tiling.value import Apply, Array, Sum, Value
 
 FUSED, UNFUSED = "bias and ReLU fused", "bias and ReLU after it"
 TRIALS = 20  # calls of each way before the faster one is chosen
@@ -108,23 +108,10 @@ def bias_and_residual(problem: Problem) -> tuple[int, ...]:
 
     Any other epilogue has none.
     """
-    outer, known = problem.epilogue.value, problem.epilogue.arrays
-    if not (isinstance(outer, Apply) and outer.operation == "relu"):
+    found = pointwise(problem)
+    if found is None or found.activation != "relu" or found.bias is None:
         return ()
-    terms = list(_terms(outer.arguments[0]))
-    arrays = {term.axes: term for term in terms if isinstance(term, Array)}
-    bias, residual = (problem.vector_dim,), problem.output_axes
-    only_these = len(terms) == 1 + len(arrays) and Sum() in terms and {bias} <= set(arrays) <= {bias, residual}
-    return tuple(known.index(arrays[axes]) for axes in (bias, residual) if axes in arrays) if only_these else ()
-
-
-def _terms(value: Value) -> Iterator[Value]:
-    """The terms of a sum."""
-    if isinstance(value, Apply) and value.operation == "add":
-        for part in value.arguments:
-            yield from _terms(part)
-    else:
-        yield value
+    return (found.bias,) if found.residual is None else (found.bias, found.residual)
 
 
 def _seconds(ready: Prepared) -> float:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from bench.peers.interface.pointwise import pointwise
 from tiling.problem import Problem
 
 OPERATORS = ("conv2d", "depthwise2d", "grouped2d", "matmul")
@@ -38,7 +39,8 @@ class Peer(ABC):
 
     `packages` maps the modules it imports to the names pip knows them by. `target` is what computes: "cpu", or "cuda"
     for an NVIDIA GPU; only peers of one target are compared. `layouts` are those of convolutions that a call takes and
-    gives, conversions included; `dtypes` those of what is multiplied.
+    gives, conversions included; `dtypes` those of what is multiplied. `activations` are those that the library fuses
+    behind a bias and an added array, "" for none of them; a peer without any is compared without an epilogue.
     """
 
     name: ClassVar[str]
@@ -47,6 +49,7 @@ class Peer(ABC):
     target: ClassVar[str] = "cpu"
     layouts: ClassVar[tuple[str, ...]] = ("nhwc",)
     dtypes: ClassVar[tuple[str, ...]] = ("f32",)
+    activations: ClassVar[tuple[str, ...]] = ()
     patience: float = 60.0  # seconds that preparing a layer may take at most
 
     def missing(self) -> str | None:
@@ -74,7 +77,17 @@ class Peer(ABC):
 
     def refuses_epilogue(self, problem: Problem) -> str | None:
         """The sentence of `refuses` for a problem with an epilogue that the library does not fuse."""
-        return f"{self.name} is compared without an epilogue only" if problem.epilogue else None
+        if problem.epilogue is None:
+            return None
+        if not self.activations:
+            return f"{self.name} is compared without an epilogue only"
+        if problem.dtype != "f32":
+            return f"{self.name} is compared with an epilogue in f32 only"
+        found = pointwise(problem)
+        if found is None or found.activation not in self.activations:
+            fused = ", ".join(filter(None, self.activations))
+            return f"{self.name} fuses a bias b, an array z and then one of {fused}, not {problem.epilogue}"
+        return None
 
     def refuses_layout(self, problem: Problem) -> str | None:
         """The sentence of `refuses` for a convolution in a layout that the call does not take."""
