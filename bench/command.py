@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from bench.peers import PEERS
@@ -24,7 +25,7 @@ from bench.run.epilogues import followed_by
 from bench.run.journal import Journal, alone, journal
 from bench.run.layouts import laid_out
 from bench.run.suites import Visit, plan, run
-from bench.studies import models
+from bench.studies import models, programs
 from cpu.runtime.host import host
 from cpu.runtime.output import INTERRUPTED
 from gpu.runtime.kernel import DeviceError
@@ -63,8 +64,12 @@ class Finding:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
-    if "--models" in (sys.argv[1:] if arguments is None else arguments):
+    words = sys.argv[1:] if arguments is None else arguments
+    if "--models" in words:
         return models.main(arguments)
+    for place, pair in enumerate(pairwise(words)):
+        if pair == ("--suite", "programs"):
+            return programs.main([*words[:place], *words[place + 2 :]])
     options = _parser().parse_args(arguments)
     found = Finding()
     code, ended = 0, ""
@@ -231,8 +236,8 @@ def _command(options: argparse.Namespace) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m bench",
-        description="Times suites of layers beside other libraries. With --models it times whole models: see "
-        "python -m bench --models --help.",
+        description="Times suites of layers beside other libraries. With --models it times whole models, with "
+        "--suite programs programs: see python -m bench --models --help and python -m bench --suite programs --help.",
     )
     parser.add_argument(
         "--suite", nargs="+", default=list(PAPER), metavar="NAME[:LAYER]", help="default: yolo9000 resnet18"

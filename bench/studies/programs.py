@@ -1,6 +1,6 @@
-"""The command `python -m bench.programs`: programs of networks beside PyTorch's own operators.
+"""The command `python -m bench.programs`: programs of networks beside other libraries.
 
-Both compute the same arrays in turns in one process, warm, as a Python user calls them; what PyTorch gives is compared
+All compute the same arrays in turns in one process, warm, as a Python user calls them; what the others give is compared
 with ours first. A speed is the median over the turns.
 """
 
@@ -11,14 +11,17 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from math import exp, log
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 
 from bench.peers.cpu import torch_cpu
+from bench.peers.interface.versions import installed
+from bench.peers.networks.program_peers import PROGRAM_PEERS
 from bench.peers.networks.torch_programs import WORKLOADS, Workload
 from bench.report.files import ReportError, check_writable, write
 from bench.report.sections import on_threads
@@ -38,57 +41,77 @@ from tiling.problem import ProblemError
 ROUNDS = 40
 TURN_SECONDS = 0.01  # several calls: the first of a turn finds the caches as the other side left them
 _TIMEOUT_SECONDS = 300.0
-# Ours and PyTorch's differ by their roundings: of sums of up to 4 million numbers near 1, and of functions.
+# Ours and others' differ by their roundings: of sums of up to 4 million numbers near 1, and of functions.
 _NEAR = {"rtol": 2e-4, "atol": 2e-4}
 
 
 @dataclass(frozen=True)
 class Race:
-    """A workload on so many threads: seconds of ours, of the kernel alone, and of PyTorch; the bytes of the arrays."""
+    """A workload on so many threads: seconds of a call of ours, of the kernel alone, and of each peer's call.
+
+    moved: bytes of the arrays. missing: why a peer has no time.
+    """
 
     name: str
     threads: int
     ours: float
     kernel: float
-    peer: float
+    peers: dict[str, float]
     moved: int
+    missing: dict[str, str] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float:
-        """How many times as long as ours PyTorch's call takes."""
-        return self.peer / self.ours
+        """How many times as long as ours the fastest peer's call takes."""
+        return min(self.peers.values()) / self.ours
+
+    @property
+    def speed(self) -> float:
+        """GB/s of the kernel."""
+        return self.moved / self.kernel / 1e9
 
 
-def turns(*, number: int, threads: int, rounds: int, turn: float) -> list[float]:
-    """Times one workload in a worker: seconds of ours, of the kernel alone, of PyTorch, and the bytes of the arrays.
+def turns(*, number: int, threads: int, peers: list[str], rounds: int, turn: float) -> dict[str, Any]:
+    """Times one workload in a worker. The fields of a `Race`.
 
-    Raises CandidateError where the results differ.
+    Raises CandidateError where a result differs from ours, or where no peer computes it.
     """
-    import torch
-
     torch_cpu.settle(threads)
     work = WORKLOADS[number]
     kernel = generate_program(work.text, shapes=work.shapes, threads=threads, **work.extents)
     random = np.random.default_rng(number)
     arrays = {name: aligned(random.standard_normal(shape, np.float32)) for name, shape in work.shapes.items()}
-    tensors = [torch.from_numpy(array) for array in arrays.values()]
     y = kernel(**arrays)
-    calls = torch_cpu.Calls(lambda: work.peer(torch, *tensors))
-    calls.run()
-    if not np.allclose(y, calls.output.numpy(), **_NEAR):
-        raise CandidateError(f"{work.name}: the result is not PyTorch's")
+    missing, calls = {}, {}
+    for peer in peers:
+        title, _, run = PROGRAM_PEERS[peer]
+        try:
+            ready = run(work, arrays, y, threads)
+            ready.call()
+        except Exception as error:  # whatever a library raises, the others are still compared
+            missing[peer] = readable(f"{type(error).__name__}: {error}")[:200]
+            continue
+        if not np.allclose(y, ready.outputs()[0], **_NEAR):
+            raise CandidateError(f"{work.name}: the result is not {title}'s")
+        calls[peer] = ready.call
+    if not calls:
+        raise CandidateError(f"{work.name}: no peer computes it: {missing}")
     inputs = [arrays[array.name] for array in kernel.inputs]
-    ours = timed(lambda: kernel(*inputs, out=y), turn)
-    theirs = timed(calls.run, turn)
-    found: list[list[float]] = [[], [], []]
+    clocks = {"": timed(lambda: kernel(*inputs, out=y), turn)}
+    clocks |= {peer: timed(call, turn) for peer, call in calls.items()}
+    found: dict[str, list[float]] = {who: [] for who in clocks}
+    alone_: list[float] = []
     for _ in range(rounds):
-        found[0].append(ours())
-        found[1].append(kernel.measure(inputs, turn).seconds)
-        found[2].append(theirs())
-    return [*map(median, found), float(sum(array.nbytes for array in (*inputs, y)))]
+        for who, clock in clocks.items():
+            found[who].append(clock())
+            if not who:
+                alone_.append(kernel.measure(inputs, turn).seconds)
+    medians = {who: median(times) for who, times in found.items()}
+    moved = sum(array.nbytes for array in (*inputs, y))
+    return asdict(Race(work.name, threads, medians.pop(""), median(alone_), medians, moved, missing))
 
 
-def race(number: int, threads: int) -> Race:
+def race(number: int, threads: int, peers: Sequence[str]) -> Race:
     """One workload on so many threads. Raises CandidateError, and what a worker raises."""
     with closing(Worker(env=torch_cpu.environment(threads), packages=("bench",))) as worker:
         found = worker.call(
@@ -96,54 +119,64 @@ def race(number: int, threads: int) -> Race:
             timeout=_TIMEOUT_SECONDS,
             number=number,
             threads=threads,
+            peers=list(peers),
             rounds=ROUNDS,
             turn=TURN_SECONDS,
         )
-    ours, kernel, peer, moved = found
-    return Race(WORKLOADS[number].name, threads, ours, kernel, peer, int(moved))
+    return Race(**found)
 
 
 def row(found: Race) -> str:
     """A line of the terminal."""
+    times = ", ".join(f"{_title(peer)} {1e6 * seconds:.1f} µs" for peer, seconds in found.peers.items())
     return (
-        f"{found.name:<30} {1e6 * found.ours:9.1f} µs, kernel {1e6 * found.kernel:9.1f} µs = "
-        f"{found.moved / found.kernel / 1e9:6.1f} GB/s   PyTorch {1e6 * found.peer:9.1f} µs, {found.ratio:5.2f} times"
+        f"{found.name:<30} {1e6 * found.ours:9.1f} µs, kernel {1e6 * found.kernel:9.1f} µs = {found.speed:6.1f} GB/s   "
+        f"{times}, {found.ratio:5.2f} times"
     )
 
 
 def summary(results: Sequence[Race]) -> str:
-    """The geometric mean of the ratios, and where PyTorch is faster."""
+    """The geometric mean of the ratios, and where a peer is faster."""
     mean = exp(sum(log(found.ratio) for found in results) / len(results))
     faster = [found.name for found in results if found.ratio < 1]
     named = f": {', '.join(faster)}" if faster else ""
-    how_often = f"faster on {len(faster)} of {len(results)}{named}"
-    return f"PyTorch takes {mean:.2f} times as long in the geometric mean, and is {how_often}"
+    peers = dict.fromkeys(peer for found in results for peer in found.peers)
+    who = _title(*peers) if len(peers) == 1 else f"The fastest of {', '.join(map(_title, peers))}"
+    return (
+        f"{who} takes {mean:.2f} times as long in the geometric mean, and is faster on {len(faster)} of "
+        f"{len(results)}{named}"
+    )
 
 
-def page(results: Sequence[Race], command: str, version: str) -> str:
+def page(results: Sequence[Race], command: str, versions: str) -> str:
     """The page that `--report` writes."""
     compiler = find_compiler()
+    peers = list(dict.fromkeys(peer for found in results for peer in found.peers))
     lines = [
-        "# Programs beside PyTorch",
+        "# Programs beside other libraries",
         "",
         f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} "
-        f"{compiler.version}, {version}. float32, warm, {ROUNDS} turns of {1e3 * TURN_SECONDS:g} ms in one process, "
+        f"{compiler.version}, {versions}. float32, warm, {ROUNDS} turns of {1e3 * TURN_SECONDS:g} ms in one process, "
         "medians. A call is that of a Python user; the kernel alone is timed in C. GB/s are of the bytes of the arrays "
         "that a program takes and gives. All arrays begin with a cache line.",
     ]
+    heads = ["program", "call µs", "kernel µs", "GB/s", *(f"{_title(peer)} µs" for peer in peers), "fastest / ours"]
     for threads in dict.fromkeys(found.threads for found in results):
         here = [found for found in results if found.threads == threads]
         lines += ["", f"## {on_threads(threads).capitalize()}", "", f"{summary(here)}.", ""]
-        lines += ["| program | call µs | kernel µs | GB/s | PyTorch µs | PyTorch / ours |", "| --- " * 6 + "|"]
+        lines += [f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
         for found in here:
-            lines.append(
-                f"| {found.name} | {1e6 * found.ours:.1f} | {1e6 * found.kernel:.1f} | "
-                f"{found.moved / found.kernel / 1e9:.1f} | {1e6 * found.peer:.1f} | {found.ratio:.2f} |"
-            )
+            times = [f"{1e6 * found.peers[peer]:.1f}" if peer in found.peers else "–" for peer in peers]
+            own = [f"{1e6 * found.ours:.1f}", f"{1e6 * found.kernel:.1f}", f"{found.speed:.1f}"]
+            lines.append(f"| {' | '.join([found.name, *own, *times, f'{found.ratio:.2f}'])} |")
     lines += ["", "## The programs", ""]
     shown = {found.name for found in results}
     lines += [f"- {work.name}: `{work.text}`" for work in WORKLOADS if work.name in shown]
     return "\n".join(lines) + "\n"
+
+
+def _title(peer: str) -> str:
+    return PROGRAM_PEERS[peer][0]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -165,17 +198,19 @@ def main(arguments: list[str] | None = None) -> int:
                 here = []
                 for number in chosen:
                     try:
-                        here.append(race(number, threads))
+                        here.append(race(number, threads, options.peers))
                     except CandidateError as error:
                         print(f"{WORKLOADS[number].name}: {readable(error.reason)}", file=sys.stderr)
                         code = 1
                         continue
+                    for peer, why in here[-1].missing.items():
+                        print(f"{here[-1].name}: {_title(peer)} is left out: {why}", file=sys.stderr)
                     print(row(here[-1]), flush=True)
                 if here:
                     print(f"{on_threads(threads)}: {summary(here)}", flush=True)
                 results += here
         if options.report and results:
-            write(options.report, page(results, _command(options), version))
+            write(options.report, page(results, _command(options), ", ".join(_versions(version, options.peers))))
     except KeyboardInterrupt:
         print("interrupted: no page is written", file=sys.stderr)
         return INTERRUPTED
@@ -218,20 +253,36 @@ def _named(work: Workload, word: str) -> bool:
     return word.lower() in work.name.lower()
 
 
+def _versions(torch: str, peers: Sequence[str]) -> list[str]:
+    """The versions that decide the peers' speed. torch: PyTorch's, which every peer needs."""
+    others = {peer: PROGRAM_PEERS[peer] for peer in peers if PROGRAM_PEERS[peer][1] != "torch"}
+    return [torch, *(f"{title} {installed(module) or 'not installed'}" for title, module, _ in others.values())]
+
+
 def _command(options: argparse.Namespace) -> str:
     words = ["python", "-m", "bench.programs", "--threads", *map(str, options.threads)]
+    words += ["--peers", *options.peers] if options.peers != ["torch"] else []
     words += ["--only", *options.only] if options.only else []
     return shlex.join([*words, "--report", str(options.report)])
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m bench.programs", description="Programs of networks beside PyTorch.")
+    parser = argparse.ArgumentParser(
+        "python -m bench.programs", description="Programs of networks beside other libraries."
+    )
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
+    parser.add_argument(
+        "--peers",
+        nargs="+",
+        choices=tuple(PROGRAM_PEERS),
+        default=["torch"],
+        help="default: torch; ort and openvino run what PyTorch exports",
+    )
     parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="programs with a word in their name")
     parser.add_argument(
         "--runtime",
         action="store_true",
-        help="kernels with runtime extents beside those for one size, in place of PyTorch",
+        help="kernels with runtime extents beside those for one size, in place of other libraries",
     )
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as programs.md")
     return parser

@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 
 import bench.studies.programs as study
+from bench import command
 from bench.peers.networks.torch_programs import WORKLOADS, Workload
 from cpu.runtime.worker import CandidateError
 from tiling.program.infer import sized
 from tiling.program.read import read
 
-RACES = [study.Race("A", 1, 2e-6, 1e-6, 4e-6, 8000), study.Race("B", 1, 2e-6, 1e-6, 1e-6, 8000)]
+RACES = [
+    study.Race("A", 1, 2e-6, 1e-6, {"torch": 4e-6}, 8000),
+    study.Race("B", 1, 2e-6, 1e-6, {"torch": 1e-6}, 8000),
+]
 
 
 @pytest.mark.parametrize("work", WORKLOADS, ids=lambda work: work.name)
@@ -23,9 +27,18 @@ def test_every_workload_is_a_program(work):
 
 
 def test_the_page_says_where_pytorch_is_faster():
-    page = study.page([*RACES, study.Race("A", 2, 1e-6, 1e-6, 2e-6, 8000)], "python -m bench.programs", "PyTorch 0")
+    page = study.page(
+        [*RACES, study.Race("A", 2, 1e-6, 1e-6, {"torch": 2e-6}, 8000)], "python -m bench.programs", "PyTorch 0"
+    )
     assert "PyTorch takes 1.00 times as long in the geometric mean, and is faster on 1 of 2: B." in page
     assert "## On 2 threads" in page and "| A | 2.0 | 1.0 | 8.0 | 4.0 | 2.00 |" in page
+
+
+def test_the_page_has_a_column_for_every_library():
+    both = study.Race("A", 1, 2e-6, 1e-6, {"torch": 4e-6, "ort": 3e-6}, 8000)
+    page = study.page([both, RACES[1]], "python -m bench.programs", "PyTorch 0")
+    assert "The fastest of PyTorch, ONNX Runtime takes 0.87 times as long" in page
+    assert "| A | 2.0 | 1.0 | 8.0 | 4.0 | 3.0 | 1.50 |" in page and "| B | 2.0 | 1.0 | 8.0 | 1.0 | – | 0.50 |" in page
 
 
 class Tensor(np.ndarray):
@@ -51,14 +64,28 @@ def made_up(monkeypatch):
 
 def test_a_workload_is_timed_in_turns(made_up):
     made_up(2)
-    ours, kernel, peer, moved = study.turns(number=0, threads=1, rounds=2, turn=1e-4)
-    assert moved == 800 and min(ours, kernel, peer) > 0
+    found = study.Race(**study.turns(number=0, threads=1, peers=["torch"], rounds=2, turn=1e-4))
+    assert found.moved == 800 and min(found.ours, found.kernel, found.peers["torch"]) > 0
+    assert found.missing == {}
+
+
+def test_a_library_that_fails_is_left_out_with_the_reason(made_up, monkeypatch):
+    made_up(2)
+
+    def fails(*arguments):
+        raise RuntimeError("no such operator")
+
+    monkeypatch.setitem(study.PROGRAM_PEERS, "ort", ("ONNX Runtime", "onnxruntime", fails))
+    found = study.Race(**study.turns(number=0, threads=1, peers=["torch", "ort"], rounds=1, turn=1e-4))
+    assert list(found.peers) == ["torch"] and found.missing == {"ort": "RuntimeError: no such operator"}
+    with pytest.raises(CandidateError, match="double: no peer computes it"):
+        study.turns(number=0, threads=1, peers=["ort"], rounds=1, turn=1e-4)
 
 
 def test_a_result_that_is_not_pytorchs_is_an_error(made_up):
     made_up(2.1)
     with pytest.raises(CandidateError, match="double: the result is not PyTorch's"):
-        study.turns(number=0, threads=1, rounds=1, turn=1e-4)
+        study.turns(number=0, threads=1, peers=["torch"], rounds=1, turn=1e-4)
 
 
 def test_runtime_extents_are_timed_beside_one_size(monkeypatch, capsys):
@@ -87,3 +114,10 @@ def test_messages(capsys, monkeypatch):
     monkeypatch.setattr(study.torch_cpu, "version", missing)
     assert study.main(["--only", "soft"]) == 1
     assert capsys.readouterr().err == "PyTorch is missing: pip install -e '.[peers]'\n"
+
+
+def test_the_suite_of_programs_is_this_study(monkeypatch):
+    given = []
+    monkeypatch.setattr(study, "main", lambda words: given.append(words) or 0)
+    assert command.main(["--threads", "2", "--suite", "programs", "--only", "soft"]) == 0
+    assert given == [["--threads", "2", "--only", "soft"]]
