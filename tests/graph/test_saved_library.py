@@ -19,7 +19,7 @@ from onnx.reference import ReferenceEvaluator
 import cpu.passes.program.bind_tasks as bind_tasks
 import cpu.passes.program.place_rows as place_rows
 from graph import CompiledModel, compile_model
-from search.evaluator import target_of
+from search.evaluator.cpu import cpu_backend
 from tests.support.onnx_models import attention_network, whole
 from tests.support.sanitizers import FLAGS, without_sanitizers
 from tests.support.saved_models import COUNTING, built, ran
@@ -94,7 +94,7 @@ def test_nothing_is_undefined_or_outside(network, tmp_path):
 def test_valgrind_finds_nothing(patched, tmp_path):
     """It knows no AVX-512, so the kernels are for any CPU."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graph.kernels.target_of", partial(target_of, isa="portable"))
+        patch.setattr("graph.plan.cpu_backend", partial(cpu_backend, isa="portable"))
         network = compile_model(attention_network(), threads=2, name="net")
     program = built(network, tmp_path)
     tool = ["valgrind", "-q", "--error-exitcode=9", "--exit-on-first-error=yes"]

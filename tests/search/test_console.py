@@ -53,6 +53,7 @@ def test_every_command_runs_its_module(name, monkeypatch, capsys):
         main()
     printed = capsys.readouterr()
     assert ended.value.code == 0 and printed.out.startswith(f"usage: python -m {module}"), printed.err
+    monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setattr("sys.argv", ["tilewright", name, "--no-such-option"])
     with pytest.raises(SystemExit) as ended:
         main()
