@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from bench.peers.networks.architectures import ARCHITECTURES, exported
-from bench.peers.networks.whole_models import MODEL_PEERS
+from bench.peers.networks.whole_models import MODEL_PEERS, apart_reason
 from bench.report.sections import on_threads
 from bench.run.journal import alone
 from bench.run.turns import timed
@@ -148,6 +148,9 @@ def summary(results: Sequence[Race]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     options = _parser().parse_args(arguments)
+    if reason := apart_reason(options.peers):
+        print(reason, file=sys.stderr)
+        return 2
     code = 0
     try:
         print(

@@ -23,6 +23,7 @@ from bench.peers.cpu import torch_cpu
 from bench.peers.interface.versions import installed
 from bench.peers.networks.program_peers import PROGRAM_PEERS
 from bench.peers.networks.torch_programs import WORKLOADS, Workload
+from bench.peers.networks.whole_models import apart_reason
 from bench.report.files import ReportError, check_writable, write
 from bench.report.sections import on_threads
 from bench.run.journal import alone
@@ -186,6 +187,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.runtime:
             return _runtime(options)
+        if reason := apart_reason(options.peers):
+            raise ProblemError(reason)
         chosen = _chosen(options.only)
         if options.report:
             check_writable(options.report)

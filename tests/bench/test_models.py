@@ -38,6 +38,11 @@ def test_a_model_is_timed_beside_the_peers_that_are_installed(tmp_path, capsys):
     assert "axis 0 is open" in capsys.readouterr().err
 
 
+def test_libraries_that_crash_together_are_refused(capsys):
+    assert main(["--models", "resnet18", "--peers", "openvino", "inductor"]) == 2
+    assert capsys.readouterr().err == "openvino and inductor crash in one process: time one, then the other\n"
+
+
 def test_what_is_not_there_is_one_sentence(capsys, monkeypatch):
     def without(name):
         raise ModuleNotFoundError("No module named 'torch'")

@@ -105,6 +105,8 @@ def test_every_case_of_runtime_extents_is_a_program(case):
 
 
 def test_messages(capsys, monkeypatch):
+    assert study.main(["--peers", "ort", "inductor", "openvino"]) == 2
+    assert capsys.readouterr().err == "openvino and inductor crash in one process: time one, then the other\n"
     assert study.main(["--only", "nothing"]) == 2
     assert "--only nothing: no program has this in its name; there are softmax BERT" in capsys.readouterr().err
 

@@ -71,6 +71,17 @@ def _inductor(name: str, path: str, inputs: Inputs, outputs: Inputs, threads: in
     return Ready(call, lambda: [found[0].numpy()])
 
 
+# PyTorch 2.14 dies of a segmentation fault when it calls what inductor compiled after OpenVINO 2026.4 was loaded.
+_APART = ("openvino", "inductor")
+
+
+def apart_reason(peers: Sequence[str]) -> str | None:
+    """A sentence on why these peers cannot take turns in one process; None if they can."""
+    if not set(_APART) <= set(peers):
+        return None
+    return f"{' and '.join(_APART)} crash in one process: time one, then the other"
+
+
 # A row for each library: its module's name, and how it runs a model.
 MODEL_PEERS: dict[str, tuple[str, Callable[[str, str, Inputs, Inputs, int], Ready]]] = {
     "ort": ("onnxruntime", _ort),
