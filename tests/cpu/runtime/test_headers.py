@@ -28,9 +28,18 @@ pytestmark = [
 ]
 
 
+class Everything(set):
+    """A set that has all there is."""
+
+    def __contains__(self, _):
+        return True
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
+    """A cache of its own, in a process that has compiled a kernel with every set of flags."""
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(headers, "_ASKED", Everything())
 
 
 def kinds() -> str:
@@ -42,6 +51,14 @@ def given(tmp_path, source=SOURCE, flags=FLAGS, compiler=None) -> tuple[str, ...
     folder = tmp_path / f"build-{len(list(tmp_path.iterdir()))}"
     folder.mkdir()
     return headers.read_ahead(compiler or find_compiler(), source, flags, False, folder)
+
+
+def test_the_first_kernel_of_a_process_does_not_wait_for_it(monkeypatch):
+    monkeypatch.setattr(headers, "_ASKED", set())
+    compiled(SOURCE, FLAGS)
+    assert kinds() == ".so"
+    compiled(f"{SOURCE}int second;", FLAGS)
+    assert kinds() == ".gch .so .so"
 
 
 def test_the_machine_code_is_the_same(monkeypatch):
