@@ -69,4 +69,5 @@ def renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
 
 
 def copy_step(name: str, source: str, target: str) -> Step:
+    """The step that copies an array into another one's memory. name: that of the node it stands for."""
     return Step(name, Copy(), (source,), (target,))
