@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -17,6 +18,7 @@ from graph.kernels import products_of
 from graph.model.language import ModelError
 from graph.plan import ALGORITHMS, Plan, works_of
 from graph.turns import random_inputs
+from search.evaluator.files import writable
 from search.options import FAILURES, c_name, folder, seconds, whole
 from search.progress import counted
 from search.ranked import rank_first
@@ -60,6 +62,8 @@ def told(options: argparse.Namespace) -> str:
         options.name,
     )
     graph, backend = plan.graph(dict(options.dim)), plan.backend
+    if options.emit:
+        writable(options.emit)  # before a minute of compiling, or a long search
     rank_first(backend, map(backend.problem, products_of(works_of(graph))), console)
     with counted(console) as progress:
         began = time.monotonic()
@@ -164,7 +168,9 @@ def _report(facts: dict[str, object]) -> str:
             lines.append(f"          {step['scheme']}")
         if step["unfused"]:
             lines.append(f"          nothing more is fused: {step['unfused']}")
-    return "\n".join([*lines, *(f"wrote     {path}" for path in emitted)])
+    if emitted:
+        lines.append(f"wrote     {len(emitted)} files into {Path(emitted[0]).parent}")
+    return "\n".join(lines)
 
 
 def dim(text: str) -> tuple[str, int | tuple[int, ...]]:

@@ -284,6 +284,19 @@ def test_the_commands_compile_and_run(tmp_path, capsys, monkeypatch):
     assert "y: f32[1, 10]" in capsys.readouterr().out
 
 
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_compiled(tmp_path, capsys, monkeypatch):
+    from graph.compile import main as compile_main
+
+    def too_late(*_):
+        raise AssertionError("the model is compiled first")
+
+    monkeypatch.setattr("graph.compile.rank_first", too_late)
+    path = tmp_path / "net.onnx"
+    path.write_bytes(residual_network().SerializeToString())
+    assert compile_main([str(path), "--dim", "batch=1", "--emit", str(path / "inside")]) == 1
+    assert "inside" in (told := capsys.readouterr().err) and told.count("\n") == 1
+
+
 def test_arrays_that_a_product_would_read_beyond_are_refused():
     proto = model([node("Conv", ["x", "k", "b"], ["y"], "c")], {"x": [1, 1, 3, 3]}, ["y"])
     proto.graph.initializer.extend(
