@@ -18,7 +18,7 @@ from graph.onnx.read import read
 from tests.support.model_choices import choices_with
 from tests.support.model_steps import outputs_of
 from tests.support.onnx_reference import onnx_outputs
-from tests.support.random_graphs import Drawn, random_graph
+from tests.support.random_graphs.graphs import Drawn, random_graph
 from tiling.problem import Problem
 
 LOOPS = find_spec("onnxruntime") is not None  # which knows what they give
