@@ -4,7 +4,7 @@
 
 In reading order: `model/` (data) · `operators/` (a program for each) · `onnx/` (reads a file) · `plan` (all of it) ·
 `kernels` (by `search`) · `places`, `steps`, `library` (C text) · `build` (files) · `tuning`, `turns` (kernels inside
-the model) · `compiled` (the callable) · `open_model` (of open dims). Doors: the commands `compile`, `run`,
+the model), `differences` · `compiled` (the callable), `open_model` (open dims). Doors: the commands `compile`, `run`,
 `conformance`; `exported`, `torch_backend`, `onnx_backend`.
 """
 

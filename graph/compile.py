@@ -14,6 +14,7 @@ from rich.console import Console
 
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
 from graph.compiled import CompiledModel, Explained
+from graph.differences import apart
 from graph.kernels import products_of
 from graph.model.language import ModelError
 from graph.plan import ALGORITHMS, Plan, works_of
@@ -72,7 +73,7 @@ def told(options: argparse.Namespace) -> str:
         transformed = sum(_is_winograd(each) for each in model.explained)
         if transformed:
             direct = replace(plan, progress=progress, algorithm="direct", tune="model").built(graph)
-    apart = _apart(model, direct) if transformed else None
+    error = _error(model, direct) if transformed else None
     written = model.save(options.emit) if options.emit else ()
     facts = {
         "name": model.name,
@@ -86,7 +87,7 @@ def told(options: argparse.Namespace) -> str:
         "arena_least": model.arena_least,
         "tuned": sum(each.tuned for each in model.explained),
         "winograd": transformed,
-        "error": apart,
+        "error": error,
         "compile_seconds": compiled,
         "seconds": median_seconds(model),
         "threads": options.threads,
@@ -119,11 +120,11 @@ def _is_winograd(step: Explained) -> bool:
     return step.scheme.startswith("F(")
 
 
-def _apart(model: CompiledModel, direct: CompiledModel) -> float:
+def _error(model: CompiledModel, direct: CompiledModel) -> float:
     """The largest difference of the outputs from those of direct kernels, of the largest number; inputs are random."""
     inputs = random_inputs(model, 0)
-    pairs = [(y, z) for y, z in zip(model(*inputs), direct(*inputs)) if y.dtype.kind == "f"]
-    return max(float(np.max(np.abs(y - z), initial=0) / (np.max(np.abs(z), initial=0) or 1)) for y, z in pairs)
+    pairs = zip(model(*inputs), direct(*inputs))
+    return max((apart(y, z) for y, z in pairs if y.dtype.kind == "f"), default=0.0)
 
 
 def _report(facts: dict[str, object]) -> str:

@@ -17,8 +17,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from bench.peers.networks.architectures import ARCHITECTURES, exported
 from bench.peers.networks.whole_models import MODEL_PEERS, apart_reason
 from bench.report.sections import on_threads
@@ -28,6 +26,7 @@ from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.worker import CandidateError, Worker
 from graph import ModelError
 from graph.compile import dim
+from graph.differences import apart
 from graph.plan import ALGORITHMS, Plan
 from graph.turns import random_inputs
 from microkernels.scores.database import readable
@@ -89,7 +88,7 @@ def turns(
     given = dict(zip((array.name for array in model.inputs), inputs))
     wanted = dict(zip((array.name for array in model.outputs), out))
     model(*inputs, out=out)
-    calls, apart, missing = {"": lambda: model(*inputs, out=out)}, {}, {}
+    calls, differ, missing = {"": lambda: model(*inputs, out=out)}, {}, {}
     for peer in peers:
         try:
             ready = MODEL_PEERS[peer][1](name, path, given, wanted, threads)
@@ -97,9 +96,9 @@ def turns(
         except Exception as error:  # whatever a library raises, the others are still compared
             missing[peer] = readable(f"{type(error).__name__}: {error}")[:200]
             continue
-        apart[peer] = max(map(_apart, out, ready.outputs()))
-        if not apart[peer] <= _NEAR:
-            raise CandidateError(f"the outputs differ from those of {peer} by {apart[peer]:.1e} of the largest number")
+        differ[peer] = max(map(apart, out, ready.outputs()))
+        if not differ[peer] <= _NEAR:
+            raise CandidateError(f"the outputs differ from those of {peer} by {differ[peer]:.1e} of the largest number")
         calls[peer] = ready.call
     clocks = {who: timed(call, _TURN_SECONDS) for who, call in calls.items()}
     found: dict[str, list[float]] = {who: [] for who in clocks}
@@ -108,15 +107,7 @@ def turns(
             found[who].append(clock())
     medians = {who: median(times) for who, times in found.items()}
     ours = medians.pop("")
-    return asdict(Race(name, threads, ours, medians, apart, missing))
-
-
-def _apart(y: np.ndarray, other: np.ndarray) -> float:
-    """The largest difference, relative to the largest number; infinite for a NaN, and where whole numbers differ."""
-    if y.dtype.kind != "f":
-        return 0.0 if np.array_equal(y, other) else float("inf")
-    found = float(np.max(np.abs(y - other), initial=0) / (np.max(np.abs(other), initial=0) or 1))
-    return found if found == found else float("inf")
+    return asdict(Race(name, threads, ours, medians, differ, missing))
 
 
 def table(results: Sequence[Race], peers: Sequence[str]) -> str:
