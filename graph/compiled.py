@@ -248,15 +248,20 @@ def _overlap(inputs: list[np.ndarray], outputs: list[np.ndarray]) -> bool:
     return any(np.may_share_memory(y, x) for y, before in zip(outputs, others) for x in before)
 
 
+def as_array(given: object, name: str) -> np.ndarray:
+    """What a caller gives as an array of NumPy's own kind. Raises ModelError."""
+    if type(given) is np.ndarray:
+        return given
+    try:  # others of NumPy's kinds of arrays may have views of their own
+        return np.asarray(given)
+    except Exception as error:  # whatever another library's array raises, such as a tensor on a GPU
+        raise ModelError(f"{name} cannot be read as an array: {error}") from None
+
+
 def _checked(given: object, array: Argument) -> np.ndarray:
     """An input of a call, with the wanted dtype and shape; one that is not contiguous is copied."""
     dtype = ELEMENTS[array.dtype].numpy
-    if type(given) is not np.ndarray:  # others of NumPy's kinds of arrays may have views of their own
-        try:
-            given = np.asarray(given)
-        except Exception as error:  # whatever another library's array raises, such as a tensor on a GPU
-            raise ModelError(f"{array.name} cannot be read as an array: {error}") from None
-    given = in_memory(given, array.dtype)
+    given = in_memory(as_array(given, array.name), array.dtype)
     if given.dtype != dtype:
         raise ModelError(f"{array.name} is {given.dtype}, and the model takes {dtype}: convert it first")
     if given.shape != array.shape:

@@ -8,7 +8,7 @@ from typing import Any  # an ONNX model: onnx is not always installed
 
 import numpy as np
 
-from graph.compiled import CompiledModel, given_arrays
+from graph.compiled import CompiledModel, as_array, given_arrays
 from graph.model.language import ModelError
 
 # An axis of an input: None where its extent is known, else the name of its open dim, "" where it has none.
@@ -38,7 +38,8 @@ class OpenModel:
 
     def at(self, *arrays: object) -> CompiledModel:
         """The model for arrays of these shapes, given as to a call: the one that is kept, or compiled now."""
-        dims = self._dims([np.asarray(array).shape for array in given_arrays(arrays, tuple(self.inputs))])
+        given = zip(given_arrays(arrays, tuple(self.inputs)), self.inputs)
+        dims = self._dims([as_array(array, name).shape for array, name in given])
         key = tuple(sorted(dims.items()))
         with self._lock:
             if key not in self._found:

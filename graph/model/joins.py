@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import prod
 
+from graph.model.dtypes import stored
 from graph.model.language import Copy, Model, Step
 from graph.model.memory import ALIGNMENT
 from tiling.problem import Problem
@@ -37,7 +38,7 @@ def _joined(model: Model, step: Step) -> Model:
     copies, placed = [], 0
     for number, (name, begin) in enumerate(zip(step.inputs, parts)):
         root = model.root(name)
-        aligned = begin * WIDTH[arrays[name].dtype] % ALIGNMENT == 0
+        aligned = begin * WIDTH[stored(arrays[name].dtype)] % ALIGNMENT == 0
         if aligned and root not in views and _may_move(model, step, name):
             views[root], begins[root] = output, begin
             placed += 1
@@ -99,19 +100,21 @@ Pieces = list[tuple[Access, tuple[str, int] | None]]  # each array, and the dim 
 
 
 def _pieces(value: Expression) -> Pieces | None:
-    """`where(i < 3, a[…], where(i < 5, b[…], c[…]))` as its arrays; None for another value."""
+    """`where(i < 5, where(i < 3, a[…], b[…]), c[…])` as its arrays, nested in any way; None for another value."""
     if isinstance(value, Access):
         return [(value, None)]
     if not isinstance(value, Apply) or value.function != "where":
         return None
     test, first, rest = value.arguments
-    if not isinstance(test, Apply) or test.function != "lt" or not isinstance(first, Access):
+    if not isinstance(test, Apply) or test.function != "lt":
         return None
     dim, end = test.arguments
-    found = _pieces(rest)
-    if found is None or not isinstance(dim, Dim) or not isinstance(end, Number):
+    before, after = _pieces(first), _pieces(rest)
+    if before is None or after is None or not isinstance(dim, Dim) or not isinstance(end, Number):
         return None
-    return [(first, (dim.name, int(end.value))), *found]
+    # Where a half ends, its last array does.
+    (last, _) = before[-1]
+    return [*before[:-1], (last, (dim.name, int(end.value))), *after]
 
 
 def _ends(pieces: Pieces) -> Iterable[tuple[Access, str, int]]:

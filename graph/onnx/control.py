@@ -57,11 +57,11 @@ def _if(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
         return
     made = [block(reading, _graph(proto, f"{side}_branch"), f"{scope}.{side}.", f"{name}.{side}", {}) for side in sides]
     for number, outer in enumerate(proto.output):
+        if not outer:
+            continue
         told = [reading.told(results[number]) for _, results in made]
         if told[0] != told[1]:
             raise Varying(f"its output {number} is {told[0]} or {told[1]}, and the condition is computed in the call")
-        if not outer:
-            continue
         targets = _places(reading, outer, made[0][1][number])
         for steps, results in made:
             leaves = reading.leaves(results[number])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import onnx
 import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
@@ -50,6 +52,14 @@ CASES = {
     ),
     "a part of a part": ([join("ab", "c"), join(["b", "x"], "d")], ["c", "d"], (1, 8, 4, 4), 1, 0),
     "the same twice": ([join("aba", "y")], ["y"], (1, 8, 4, 4), 0, 1),
+    "five parts": ([join("ababa", "y")], ["y"], (1, 8, 4, 4), 0, 3),
+    "seven of their own": (
+        [*(node("Neg", ["a"], [f"n{part}"], f"n{part}") for part in range(7)), join([f"n{n}" for n in range(7)], "y")],
+        ["y"],
+        (1, 8, 4, 4),
+        0,
+        0,
+    ),
     "an output that is a part": ([join("ab", "y")], ["y", "a"], (1, 8, 4, 4), 0, 1),
     "an output in two joins": ([join("ab", "y"), join("ba", "z")], ["y", "z"], (1, 8, 4, 4), 1, 0),
     "images of a batch": ([join("ab", "y")], ["y"], (2, 8, 4, 4), 1, 0),
@@ -93,6 +103,13 @@ def test_only_whole_parts_in_order_are_a_join():
     def parts(text: str) -> list[int] | None:
         return parts_of(sized(read_program(text), {"i": 1, "j": 5, "k": 5}, shapes))
 
+    three = "where(j < 2, a[i,j,k] else 0, where(j < 3, b[i,j - 2,k] else 0, c[i,j - 3,k] else 0))"
+    halves = "where(j < 3, where(j < 2, a[i,j,k] else 0, b[i,j - 2,k] else 0), c[i,j - 3,k] else 0)"
+    wide = {"a": (1, 2, 5), "b": (1, 1, 5), "c": (1, 4, 5)}
+    for text in (three, halves):
+        assert parts_of(sized(read_program(f"y[i,j,k] = {text}"), {"i": 1, "j": 7, "k": 5}, wide)) == [0, 10, 15]
+    crossed = "where(j < 1, where(j < 2, a[i,j,k] else 0, b[i,j - 2,k] else 0), c[i,j - 3,k] else 0)"
+    assert parts_of(sized(read_program(f"y[i,j,k] = {crossed}"), {"i": 1, "j": 7, "k": 5}, wide)) is None
     right = "y[i,j,k] = where(j < 2, a[i,j,k] else 0, b[i,j - 2,k] else 0)"
     assert parts(right) == [0, 10]
     for old, new in (("j < 2", "j < 1"), ("j < 2", "j > 2"), ("j - 2", "j - 1"), ("a[i,j,k]", "a[i,j,4 - k]")):
@@ -100,3 +117,12 @@ def test_only_whole_parts_in_order_are_a_join():
     assert parts("y[i,k,j] = where(j < 2, a[i,j,k] else 0, b[i,j - 2,k] else 0)") is None
     assert parts("y[i,j,k] = where(j < 2, a[i,j,k] else 0, 2 * b[i,j - 2,k] else 0)") is None
     assert parts(f"{right}; z[i,j,k] = y[i,j,k] + 1") is None
+
+
+@pytest.mark.parametrize("dtype", [onnx.TensorProto.FLOAT8E4M3FN, onnx.TensorProto.INT4, onnx.TensorProto.BFLOAT16])
+def test_numbers_that_lie_in_other_dtypes_are_joined(dtype):
+    casts = [node("Cast", [name], [f"{name}_narrow"], f"cast {name}", to=dtype) for name in "xz"]
+    joined = [join(["x_narrow", "z_narrow"], "c", axis=0), node("Cast", ["c"], ["y"], "y", to=onnx.TensorProto.FLOAT)]
+    x, z = whole(1, 2, 64), whole(2, 3, 64)
+    compiled = compile_model(model([*casts, *joined], {"x": [2, 64], "z": [3, 64]}, ["y"]))
+    assert compiled(x, z)[0].tolist() == np.concatenate([x, z]).tolist()

@@ -13,6 +13,7 @@ import pytest
 from cpu.passes.program import bind_tasks
 from graph import compile_model, plan
 from graph.build import fused
+from graph.model.joins import joined_in_place
 from graph.model.layouts import with_layouts
 from graph.onnx.read import read
 from tests.support.model_choices import choices_with
@@ -36,9 +37,9 @@ def check(found: list[np.ndarray], drawn: Drawn, seed: int) -> None:
 
 
 def check_steps(seed: int) -> None:
-    """What reading, fusing, grouping and layouts make of a model, without a compiler."""
+    """What reading, fusing, grouping, layouts and joins make of a model, without a compiler."""
     drawn = random_graph(Random(seed), 10, LOOPS)
-    model = with_layouts(fused(read(drawn.model)), times(Random(seed)))
+    model = joined_in_place(with_layouts(fused(read(drawn.model)), times(Random(seed))))
     check(outputs_of(model, drawn.feeds), drawn, seed)
 
 

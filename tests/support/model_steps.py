@@ -1,6 +1,6 @@
 """The steps of a model one after the other by the references of programs and of problems: no compiler, no text.
 
-It shows what reading, fusing, grouping and layouts make of a model, and what they must not change.
+It shows what reading, fusing, grouping, layouts and joins make of a model, and what they must not change.
 """
 
 from __future__ import annotations
@@ -68,9 +68,10 @@ class _Running:
         return [reference(work, *(self.read(n, t.shape) for n, t in zip(step.inputs, tensors, strict=True)))]
 
     def begin(self, name: str) -> int:
-        """Where an array begins in its memory: one that is a part of another moves from turn to turn."""
+        """Where an array begins in its memory. What is a part of another in a loop moves from turn to turn."""
         found = 0
         for each in self.model.chain(name):
+            found += self.model.begins.get(each, 0)
             if each in self.model.slices:
                 part = self.model.slices[each]
                 turn = self.turns[part.turn]

@@ -16,8 +16,6 @@ from graph.model.node import Made, Node, Text, at
 from graph.model.windows import windows
 
 _RANGES = {"u8": (0, 255), "s8": (-128, 127)}
-# What is made of the dims and the sums: the statement after them, its dtype, and the inputs that it reads.
-_Last = Callable[[list[str], str], tuple[str, str, dict[str, int]]]
 
 
 def _one(node: Node, place: int, dim: str) -> str:
