@@ -57,10 +57,8 @@ class Library:
 
 def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) -> Library:
     """The library of a model. Raises ModelError for a name that is none in C."""
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
-        raise ModelError(f"{name!r} is no name in C: give letters, digits and _, a letter first")
-    if is_used(name) or name in {kernel.symbol for kernel in kernels.values()}:
-        raise ModelError(f"{name!r} is taken in C, in its library, or in the model's own text: give another name")
+    if name in {kernel.symbol for kernel in kernels.values()}:
+        raise _taken(name)
     places = Places(model, kernels)
     threads = max((kernel.threads for kernel in kernels.values()), default=1)
     lines = Lines(places, threads)
@@ -108,6 +106,18 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
         inputs,
         outputs,
     )
+
+
+def check_name(name: object) -> None:
+    """Raises ModelError for what cannot be the name of a model's C function."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
+        raise ModelError(f"{name!r} is no name in C: give letters, digits and _, a letter first")
+    if is_used(name):
+        raise _taken(name)
+
+
+def _taken(name: str) -> ModelError:
+    return ModelError(f"{name!r} is taken in C, in its library, or in the model's own text: give another name")
 
 
 def is_used(name: str) -> bool:

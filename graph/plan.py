@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from graph.build import c_name, files_of, fused
 from graph.compiled import CompiledModel
-from graph.kernels import Kernels, Work, products_of
-from graph.library import library
+from graph.kernels import Kernel, Kernels, Work, products_of
+from graph.library import check_name, library
 from graph.model.joins import joined_in_place
 from graph.model.language import Model, ModelError
 from graph.model.layouts import asked, with_layouts
@@ -94,6 +94,8 @@ class Plan:
             raise ModelError(f"budget={budget!r} must be a number of seconds above 0")
         if isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1:
             raise ModelError(f"threads={self.threads!r} must be a whole number of at least 1")
+        if self.name is not None:
+            check_name(self.name)
 
     @cached_property
     def proto(self) -> Any:  # an ONNX model or what is made one: the exporter's types are not always installed
@@ -140,17 +142,24 @@ class Plan:
         schemes = {problem: in_models.chosen(backend, problem) or chosen[problem].scheme for problem in products}
         kernels = Kernels(backend)
 
-        def files(schemes: Mapping[Problem, Any], progress: Progress = lambda stage: None) -> Mapping[str, bytes]:
-            made = kernels.compiled(works_of(graph), schemes, progress)
+        def compiled(schemes: Mapping[Problem, Any], progress: Progress = lambda stage: None) -> Mapping[Work, Kernel]:
+            return kernels.compiled(works_of(graph), schemes, progress)
+
+        def files(made: Mapping[Work, Kernel]) -> Mapping[str, bytes]:
             tuned_ = frozenset(problem for problem in products if in_models.chosen(backend, problem))
             return files_of(graph, library(graph, made, self.function), made, tuned_)
 
-        found = files(schemes, self.progress)
+        made = compiled(schemes, self.progress)
         if self.tune == "measure":
             others = {problem: chosen[problem].others for problem in products}
-            best = tuned(kernels, steps_of(graph), schemes, others, files, self.budget, self.progress)
-            found = files(best, self.progress)
-        return CompiledModel.of_files(found)
+            # Where a scheme does not compile, the kernel is of another one.
+            begun = {problem: backend.parsed(backend.problem(problem), made[problem].scheme) for problem in products}
+            steps = steps_of(graph)
+            best = tuned(
+                kernels, steps, begun, others, lambda found: files(compiled(found)), self.budget, self.progress
+            )
+            made = compiled(best, self.progress)
+        return CompiledModel.of_files(files(made))
 
     @property
     def function(self) -> str:

@@ -54,7 +54,10 @@ CASES = {
     "the same twice": ([join("aba", "y")], ["y"], (1, 8, 4, 4), 0, 1),
     "five parts": ([join("ababa", "y")], ["y"], (1, 8, 4, 4), 0, 3),
     "seven of their own": (
-        [*(node("Neg", ["a"], [f"n{part}"], f"n{part}") for part in range(7)), join([f"n{n}" for n in range(7)], "y")],
+        [
+            *(node("Conv", ["x", "v"], [f"n{part}"], f"n{part}") for part in range(7)),
+            join([f"n{n}" for n in range(7)], "y"),
+        ],
         ["y"],
         (1, 8, 4, 4),
         0,
