@@ -139,7 +139,7 @@ def summary(results: Sequence[Race]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     options = _parser().parse_args(arguments)
-    if reason := apart_reason(options.peers):
+    if reason := apart_reason(options.peers) or _unknown(options.models):
         print(reason, file=sys.stderr)
         return 2
     code = 0
@@ -179,6 +179,14 @@ def main(arguments: list[str] | None = None) -> int:
     return code
 
 
+def _unknown(models: Sequence[str]) -> str | None:
+    """A sentence on what cannot be timed; None if all can."""
+    if not models:
+        return f"--models: give {', '.join(ARCHITECTURES)}, or a file"
+    missing = [named for named in models if named not in ARCHITECTURES and not Path(named).is_file()]
+    return f"{missing[0]} is neither a file nor one of {', '.join(ARCHITECTURES)}" if missing else None
+
+
 def _version(peer: str) -> str:
     try:
         return f"{peer} {importlib.metadata.version(MODEL_PEERS[peer][0])}"
@@ -207,7 +215,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m bench", description="Whole models beside other libraries.")
     parser.add_argument(
         "--models",
-        nargs="+",
+        nargs="*",
         required=True,
         metavar="NAME|FILE.onnx",
         help=f"{', '.join(ARCHITECTURES)}, with random weights; or a file",

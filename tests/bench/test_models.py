@@ -43,6 +43,21 @@ def test_libraries_that_crash_together_are_refused(capsys):
     assert capsys.readouterr().err == "openvino and inductor crash in one process: time one, then the other\n"
 
 
+def test_help_stands_behind_the_option_that_asks_for_it(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--models", "--help"])
+    assert ended.value.code == 0 and "--algorithm" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(["resnet999"], "resnet999 is neither a file nor one of resnet18, "), ([], "--models: give resnet18, ")],
+)
+def test_models_that_nobody_knows_are_told_before_anything_is_timed(words, told, capsys):
+    assert main(["--models", *words]) == 2
+    assert (found := capsys.readouterr().err).startswith(told) and found.count("\n") == 1
+
+
 def test_what_is_not_there_is_one_sentence(capsys, monkeypatch):
     def without(name):
         raise ModuleNotFoundError("No module named 'torch'")
