@@ -144,3 +144,8 @@ def test_every_decision_is_in_the_list():
     pages = {page.name for page in folder.glob("[0-9]*.md")}
     listed = re.findall(r"\]\(([0-9][^)]*)\)", (folder / "README.md").read_text(encoding="utf-8"))
     assert pages == set(listed) and [name[:3] for name in listed] == [f"{n:03}" for n in range(1, len(listed) + 1)]
+
+
+@pytest.mark.parametrize(("page", "most"), [("README.md", 110), ("docs/architecture.md", 150)])
+def test_the_pages_that_one_reads_first_are_short(page, most):
+    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= most
