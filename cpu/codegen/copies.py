@@ -71,20 +71,20 @@ class CopyText:
 
 def copied_x(scheme: Scheme, isa: Isa) -> Copied | None:
     """The copy of x that a kernel makes first; None where tiles read x as it is, or copy it on the way."""
-    problem, words = scheme.problem, scheme_in_dot_groups(scheme).problem
-    transposed = lower_transposed(problem, words, isa.lanes)
+    problem, dots = scheme.problem, scheme_in_dot_groups(scheme).problem
+    transposed = lower_transposed(problem, dots, isa.lanes)
     if transposed:
         return Copied(TRANSPOSED, "X with the channels of each pixel side by side", transposed)
-    points = lower_points(problem, words)
+    points = lower_points(problem, dots)
     if points:
-        flat = words.flat_pixels
+        flat = dots.flat_pixels
         return Copied(
             POINTS,
             f"X as points: the rows of an image one after the other, {flat.pitch} points each, with zeros in between "
             "and around. So the tap (r, s) of a point is as far from it wherever it is",
             points,
         )
-    copy = lower_copy(scheme, words, aligns(scheme))
+    copy = lower_copy(scheme, dots, aligns(scheme))
     return Copied(copy.kind, _about(copy.kind, copy.numbers, copy.whole), copy.loops) if copy else None
 
 
@@ -106,18 +106,18 @@ def copy_text(scheme: Scheme, isa: Isa, threads: int) -> CopyText | None:
     copy = copied_x(scheme, isa)
     if copy is None:
         return None
-    words = scheme_in_dot_groups(scheme).problem
+    dots = scheme_in_dot_groups(scheme).problem
     *_, (_, kernel) = stages_of_copy(copy.loops, facts_of(scheme, isa, False, threads))
     element = ELEMENTS[elements_of(scheme.problem)[0]]
     number, size = element.c, element.numpy.itemsize if copy.kind not in (TRANSPOSED, POINTS) else LANE_BYTES
-    word = {TRANSPOSED: "uint32_t" if access_of(words).by_matrix else isa.word, POINTS: isa.word}.get(copy.kind, number)
+    word = {TRANSPOSED: "uint32_t" if access_of(dots).by_matrix else isa.word, POINTS: isa.word}.get(copy.kind, number)
     masks = {count: f"FIRST_{count}" for count in range(1, isa.lanes)}
     printer = Printer(kernel, {"X": number, COPY: word}, isa.vector_type, masks)
     lines = printer.body()
     return CopyText(
         kind=copy.kind,
         about=copy.about,
-        operand=operand_text(words, words.broadcast),
+        operand=operand_text(dots, dots.broadcast),
         word=word,
         bytes=-(-prod(kernel.arrays[1].shape) * size // _LINE) * _LINE,
         strides=tuple(strides(kernel)) if kernel.functions else (),

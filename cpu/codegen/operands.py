@@ -36,7 +36,7 @@ def _indices(problem: Problem, tensor: Tensor) -> list[str]:
 def sizes_of(problem: Problem, dots: Problem, packed: int) -> list[tuple[str, int]]:
     """(name, bytes) of the arrays that tiles prefetch: x and the packed weights. If all of x is copied, it is the copy.
 
-    words: the problem in dot groups.
+    dots: the problem in dot groups.
     """
     read = problem if dots.flat_pixels and dots.flat_pixels.strip else dots
     x, w = read.broadcast, dots.packed

@@ -85,10 +85,10 @@ class Small:
 
     def strips(self, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Where strips are copied: x, and all of its points, which the plain loops read. None elsewhere."""
-        words = self.scheme.problem
-        if not words.flat_pixels or not words.flat_pixels.strip:
+        dots = self.scheme.problem
+        if not dots.flat_pixels or not dots.flat_pixels.strip:
             return None
-        loops = lower_points(self.given.problem, without_strips(words))
+        loops = lower_points(self.given.problem, without_strips(dots))
         x, points = loops.arrays
         numbers = np.random.default_rng(seed).integers(-4, 5, (*x.shape, 1))
         copied = {"X": of_numbers(numbers, x), points.name: np.zeros(points.shape, NUMPY[points.dtype])}

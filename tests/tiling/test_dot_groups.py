@@ -87,9 +87,9 @@ def test_problems_that_cannot_be(make, message):
 
 def test_words_are_what_register_tiles_and_caches_see():
     problem = conv2d(c=10, h=4, w=4, k=6, r=3, s=3, groups=2, dtype="int8")
-    words = in_dot_groups(problem)
-    assert words.extents["c"] == 2 and words.broadcast.shape == (1, 4, 4, 4) and words.vector.shape == (6, 2, 3, 3)
-    assert words.broadcast.stride("g") == 2 and access_of(words).element_bytes == 4 and in_dot_groups(words) is words
+    dots = in_dot_groups(problem)
+    assert dots.extents["c"] == 2 and dots.broadcast.shape == (1, 4, 4, 4) and dots.vector.shape == (6, 2, 3, 3)
+    assert dots.broadcast.stride("g") == 2 and access_of(dots).element_bytes == 4 and in_dot_groups(dots) is dots
     scheme = parse(problem, "R(g) R(h) R(w) S(y) T(c,2) T(r,3) T(s,3) D(c,4) V(k,16)")
     assert (
         parse(problem, scheme.text) == scheme
@@ -115,12 +115,12 @@ def test_words_are_what_register_tiles_and_caches_see():
 def test_words_run_along_windows_where_that_pays(extents, dtype, dims):
     problem = conv2d(**extents, dtype=dtype)
     assert dot_group_dims(problem) == dims
-    words = in_dot_groups(problem)
-    assert words == in_dot_groups(problem, DotGroup(dims, {"bf16": 2, "int8": 4}[dtype])) and words.extents["s"] == (
+    dots = in_dot_groups(problem)
+    assert dots == in_dot_groups(problem, DotGroup(dims, {"bf16": 2, "int8": 4}[dtype])) and dots.extents["s"] == (
         1 if dims == "sc" else extents["s"]
     )
     group = "R(g) " if "groups" in extents else ""
-    scheme = scheme_from_dot_groups(problem, parse(words, group + "R(k) R(h) R(w) S(y) R(r) R(s) R(c) V(k,16)"))
+    scheme = scheme_from_dot_groups(problem, parse(dots, group + "R(k) R(h) R(w) S(y) R(r) R(s) R(c) V(k,16)"))
     assert parse(problem, scheme.text) == scheme
     assert scheme_from_dot_groups(problem, scheme_in_dot_groups(scheme)) == scheme
 
@@ -128,13 +128,13 @@ def test_words_run_along_windows_where_that_pays(extents, dtype, dims):
 @pytest.mark.parametrize("dtype, numbers", [("bf16", 2), ("int8", 4)])
 def test_words_of_one_number_where_every_channel_is_by_itself(dtype, numbers):
     problem = conv2d(c=21, h=9, w=9, k=21, r=3, s=3, groups=21, padding=1, dtype=dtype)
-    words = in_dot_groups(problem)
+    dots = in_dot_groups(problem)
     assert (
-        (words.dtype, words.dot_group) == (dtype, 1)
-        and words.broadcast == problem.broadcast
-        and words.extents == problem.extents
+        (dots.dtype, dots.dot_group) == (dtype, 1)
+        and dots.broadcast == problem.broadcast
+        and dots.extents == problem.extents
     )
-    assert access_of(words).bytes_of(words.broadcast) == 4 // numbers and access_of(words).bytes_of(words.vector) == 4
+    assert access_of(dots).bytes_of(dots.broadcast) == 4 // numbers and access_of(dots).bytes_of(dots.vector) == 4
     scheme = parse(problem, "R(c) T(h,9) S(y) U(r,3) U(s,3) U(w,9) V(c,16)")
     assert scheme_from_dot_groups(problem, scheme_in_dot_groups(scheme)) == scheme and not copies(scheme)
     with pytest.raises(SchemeError, match="lies side by side in x, which c does not"):
@@ -243,10 +243,10 @@ def test_an_explanation_says_where_x_is_copied(channels):
 def test_the_search_never_lets_sums_wait_in_a_narrow_output():
     machine = replace(MACHINE, isa="avx512bf16")
     for output, waits in (("bf16", False), ("f32", True)):
-        words = in_dot_groups(conv2d(c=2048, h=14, w=14, k=512, r=3, s=3, padding=1, dtype="bf16", output_dtype=output))
+        dots = in_dot_groups(conv2d(c=2048, h=14, w=14, k=512, r=3, s=3, padding=1, dtype="bf16", output_dtype=output))
         catalog = Catalog("", "avx512bf16", "conv2d")
         for schemes in (
-            [found.scheme for found in candidates(words, machine, catalog)],
-            random_schemes(words, machine, catalog, 20, 0),
+            [found.scheme for found in candidates(dots, machine, catalog)],
+            random_schemes(dots, machine, catalog, 20, 0),
         ):
             assert any(not single_pass(scheme) for scheme in schemes) == waits

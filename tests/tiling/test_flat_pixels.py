@@ -157,10 +157,10 @@ def test_words_of_32_bits_have_the_layout_of_rows_alone():
 def test_what_the_search_finds_of_every_layout_is_a_scheme_of_the_problem():
     problem = conv2d(c=64, h=14, w=14, k=32, r=3, s=3, padding=1, dtype="bf16")
     dot, isa = matrix_dot_group(problem), isa_named("amxbf16")
-    for words in layouts(problem, dot):
-        found = candidates(words, replace(MACHINE, isa=isa.name), Catalog("", isa.name, "conv2d"))[:5]
+    for dots in layouts(problem, dot):
+        found = candidates(dots, replace(MACHINE, isa=isa.name), Catalog("", isa.name, "conv2d"))[:5]
         schemes = [scheme_from_dot_groups(problem, candidate.scheme, dot) for candidate in found]
         for scheme in schemes:
-            assert parse(problem, scheme.text) == scheme and ("(hw," in scheme.text) == bool(words.flat_pixels)
-            assert points_of(scheme) == (words.extents["w"] if words.flat_pixels else 0)
+            assert parse(problem, scheme.text) == scheme and ("(hw," in scheme.text) == bool(dots.flat_pixels)
+            assert points_of(scheme) == (dots.extents["w"] if dots.flat_pixels else 0)
         assert emit(schemes[0], isa).isa == isa.name

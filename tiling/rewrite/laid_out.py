@@ -1,8 +1,8 @@
 """The copy of x as flattened pixels, as plain loops: the rows of an image one after the other, with zeros between
 (`tiling.arrays.flat_pixels`).
 
-    lower_points(problem, words) -> Kernel        all of x, to `x_copy`
-    lay_out(problem, words) -> Function           the points of one strip, to a view `panel`
+    lower_points(problem, dots) -> Kernel        all of x, to `x_copy`
+    lay_out(problem, dots) -> Function           the points of one strip, to a view `panel`
 """
 
 #     x 0 x x x 0 x x x 0 …       a row of points is `pitch` long; the first row of x begins with point `lead`
@@ -40,19 +40,19 @@ LAY_OUT, FIRST = "laid_out", "first"  # the function that copies a strip, and th
 STRIP = "panel"  # what it copies to
 
 
-def lower_points(problem: Problem, words: Problem) -> Kernel | None:
+def lower_points(problem: Problem, dots: Problem) -> Kernel | None:
     """The loops that copy all of x; None for a kernel of `problem` that copies no flattened pixels, or strips of them.
 
-    words: the problem in dot groups.
+    dots: the problem in dot groups.
     """
-    flat = words.flat_pixels
-    return _Points(problem, words, flat).kernel() if flat and flat.padded and not flat.strip else None
+    flat = dots.flat_pixels
+    return _Points(problem, dots, flat).kernel() if flat and flat.padded and not flat.strip else None
 
 
-def lay_out(problem: Problem, words: Problem) -> Function:
+def lay_out(problem: Problem, dots: Problem) -> Function:
     """The function that copies a strip: views of an image of x and of the panel, and the first point."""
-    assert words.flat_pixels
-    return _Points(problem, words, words.flat_pixels).function()
+    assert dots.flat_pixels
+    return _Points(problem, dots, dots.flat_pixels).function()
 
 
 def row_of(flat: FlatPixels, point: Index) -> Index:
@@ -69,7 +69,7 @@ def _before(flat: FlatPixels) -> tuple[int, int]:
 @dataclass(frozen=True)
 class _Points:
     problem: Problem
-    words: Problem
+    dots: Problem
     flat: FlatPixels
 
     @property
@@ -80,12 +80,12 @@ class _Points:
     @property
     def block(self) -> int:
         """Words of a block."""
-        return self.words.dot_group // self.numbers
+        return self.dots.dot_group // self.numbers
 
     @property
     def points(self) -> int:
         """Points of a strip, or of all of an image."""
-        return self.words.broadcast.shape[-1]
+        return self.dots.broadcast.shape[-1]
 
     @property
     def x(self) -> Buffer:
@@ -93,7 +93,7 @@ class _Points:
         return Buffer("X", self.problem.broadcast.shape, ("image", "row", "column", "channel"), dtype)
 
     def kernel(self) -> Kernel:
-        images, blocks, points = self.words.broadcast.shape
+        images, blocks, points = self.dots.broadcast.shape
         dtype = f"{self.problem.dtype}x{self.numbers}"
         copy = Buffer(COPY, (images, blocks, points, self.block), ("image", "block", "point", "word"), dtype)
         before, _ = _before(self.flat)
@@ -150,7 +150,7 @@ class _Row:
     def groups(self) -> int:
         dim = access_of(self.copy.problem).dot_dim
         assert dim
-        return self.copy.words.broadcast.shape[-2] // self.copy.words.extents[dim]
+        return self.copy.dots.broadcast.shape[-2] // self.copy.dots.extents[dim]
 
     def to_word(self, block: Index, word: Index) -> tuple[Index, ...]:
         return (*self.place, block, variable("point") - self.origin, word)
@@ -158,7 +158,7 @@ class _Row:
     def pixel(self) -> Body:
         """The words of all blocks of a pixel."""
         (*_, pixel), groups = self.copy.problem.broadcast.shape, self.groups
-        blocks = self.copy.words.broadcast.shape[-2] // groups
+        blocks = self.copy.dots.broadcast.shape[-2] // groups
         group = variable("group") if groups > 1 else ZERO
         block = self.copy.block * self.copy.numbers
         whole, rest = divmod(pixel // groups, block)
@@ -204,7 +204,7 @@ class _Row:
 
     def zeros(self, begin: Index, end: Index) -> Statement:
         """All blocks of these points become 0."""
-        blocks = self.copy.words.broadcast.shape[-2]
+        blocks = self.copy.dots.broadcast.shape[-2]
         block = variable("block") if blocks > 1 else ZERO
         points = For("point", begin, end, 1, (self.of_zeros(block, 0),))
         return For("block", ZERO, constant(blocks), 1, (points,)) if blocks > 1 else points

@@ -55,21 +55,21 @@ _WORD = "word"  # counts them
 RUN = 16
 
 
-def lower_transposed(problem: Problem, words: Problem, lanes: int) -> Kernel | None:
+def lower_transposed(problem: Problem, dots: Problem, lanes: int) -> Kernel | None:
     """The loops that transpose x for a kernel of `problem`; None if its tiles read x as it is.
 
-    words: the problem in dot groups. lanes: 32-bit lanes of a vector.
+    dots: the problem in dot groups. lanes: 32-bit lanes of a vector.
     """
-    axis, access = access_of(problem).transposed_axis, access_of(words)
+    axis, access = access_of(problem).transposed_axis, access_of(dots)
     if axis is None:
         return None
     x, numbers = problem.broadcast, numbers_per_lane(problem)
     groups = prod(problem.extents[d] for d in problem.looped_dims if x.indices[axis].coefficient(d))
-    block = words.dot_group if access.by_matrix else lanes * numbers
+    block = dots.dot_group if access.by_matrix else lanes * numbers
     if x.shape[axis] // groups % (block if access.by_matrix else numbers) == 0:
         groups = 1  # no word holds numbers of two groups
     window = padded_window(problem) if access.by_matrix else None
-    columns = words.broadcast.shape[-1]
+    columns = dots.broadcast.shape[-1]
     shape = _Shape(
         images=prod(x.shape[:axis]),
         groups=groups,
@@ -84,8 +84,8 @@ def lower_transposed(problem: Problem, words: Problem, lanes: int) -> Kernel | N
         word=f"{problem.dtype}x{numbers}" if numbers > 1 else problem.dtype,
     )
     if window:
-        return _ByLine(shape, x.shape[axis + 1 :], _left(window, columns), columns, words.broadcast.shape[-2]).kernel()
-    return _Flat(shape, columns * access.bytes_of(words.broadcast) // LANE_BYTES).kernel()
+        return _ByLine(shape, x.shape[axis + 1 :], _left(window, columns), columns, dots.broadcast.shape[-2]).kernel()
+    return _Flat(shape, columns * access.bytes_of(dots.broadcast) // LANE_BYTES).kernel()
 
 
 def _left(window: Window, columns: int) -> int:

@@ -47,11 +47,11 @@ def _tiles(body: Body, flat: FlatPixels) -> Body:
         if not isinstance(statement, Block):
             found.append(with_blocks(statement, lambda block: _tiles(block, flat)))
             continue
-        asked = next(filter(None, (_point(test, flat) for test in conditions_of(statement.body))), None)
-        if asked is None:  # the only point of a tile whose place is a number
+        tested = next(filter(None, (_point(test, flat) for test in conditions_of(statement.body))), None)
+        if tested is None:  # the only point of a tile whose place is a number
             found.append(replace(statement, body=with_conditions(statement.body, decided)))
             continue
-        first = asked.replaced({ROW: ZERO})
+        first = tested.replaced({ROW: ZERO})
         if not first.is_constant:
             if first not in names:
                 names[first] = "_".join(("point", *(["too"] * len(names))))

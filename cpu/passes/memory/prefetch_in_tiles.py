@@ -137,12 +137,12 @@ class InTiles:
 
     def of_next_outputs(self, following: NextOutputs) -> Body:
         """The lines of the next tile's outputs that one step prefetches. The step after it goes on behind them."""
-        asked: list[Statement] = []
+        prefetches: list[Statement] = []
         for start, at in following.places:
             *outer, last = element(self.problem.output, {dim: constant(offset) for dim, offset in start})
-            asked.append(Prefetch(Address(NEXT_OUTPUTS, (*outer, last + at)), 1, write=True))
+            prefetches.append(Prefetch(Address(NEXT_OUTPUTS, (*outer, last + at)), 1, write=True))
         further = Move(NEXT_OUTPUTS, (*(ZERO for _ in outer), constant(following.in_line)))
-        body = (*asked, further)
+        body = (*prefetches, further)
         return (For("line", ZERO, constant(following.lines), 1, body),) if following.lines > 1 else body
 
 

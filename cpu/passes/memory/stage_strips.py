@@ -33,14 +33,14 @@ from tiling.problem import Problem
 from tiling.rewrite.laid_out import LAY_OUT, STRIP, lay_out
 
 
-def stage_strips(kernel: Kernel, problem: Problem, words: Problem) -> Kernel:
+def stage_strips(kernel: Kernel, problem: Problem, dots: Problem) -> Kernel:
     """The kernel with a panel of the points of a strip in place of all points.
 
-    problem: as its caller sees it. words: in dot groups, with strips.
+    problem: as its caller sees it. dots: in dot groups, with strips.
     """
     (points, *others), (x, *_) = kernel.arrays, arrays(problem)
     _, blocks, _, held = points.shape
-    strip = Buffer(STRIP, (blocks, words.broadcast.shape[-1], held), points.axes[1:], points.dtype, "own")
+    strip = Buffer(STRIP, (blocks, dots.broadcast.shape[-1], held), points.axes[1:], points.dtype, "own")
 
     def body(block: Body) -> Body:
         found: list[Statement] = []
@@ -52,7 +52,7 @@ def stage_strips(kernel: Kernel, problem: Problem, words: Problem) -> Kernel:
         return tuple(found)
 
     given = replace(x, dtype={"int8": "u8"}.get(x.dtype, x.dtype))
-    functions = (*kernel.functions, lay_out(problem, words))
+    functions = (*kernel.functions, lay_out(problem, dots))
     return replace(kernel, arrays=(given, *others), body=(Alloc(strip), *body(kernel.body)), functions=functions)
 
 

@@ -213,7 +213,7 @@ def test_an_x_that_is_near_is_not_prefetched(problem, text):
     assert ", 0, 3);" not in emit(parse(problem, text), isa_named("avx512f")).text  # no line comes to L1
 
 
-TURNED = dict(c=48, h=64, w=80, k=64, r=3, s=3, padding=1, layout="nchw")
+CHANNELS_FIRST = dict(c=48, h=64, w=80, k=64, r=3, s=3, padding=1, layout="nchw")
 OUTPUTS = {
     "rows along w": "T(h,64) T(k,2) T(w,8) S(y) T(r,3) T(c,48) U(s,3) U(w,10) U(k,2) V(k,16)",
     "rows along h and w": "T(h,32) T(k,4) T(w,8) S(y) T(r,3) T(c,48) U(s,3) U(h,2) U(w,10) V(k,16)",
@@ -227,7 +227,7 @@ def test_outputs_that_lie_apart_are_prefetched_once_by_each_tile(case):
     isa = isa_named("avx512f")
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
-    scheme = parse(conv2d(**TURNED), OUTPUTS[case])
+    scheme = parse(conv2d(**CHANNELS_FIRST), OUTPUTS[case])
     asked, (_, _, y) = lines_asked(scheme, isa)
     np.testing.assert_array_equal(np.unique(asked), lines_of(y))
     assert len(asked) <= 4 * len(lines_of(y))  # the first and the last of a run, also where that is one line
@@ -236,18 +236,22 @@ def test_outputs_that_lie_apart_are_prefetched_once_by_each_tile(case):
 @pytest.mark.parametrize(
     "problem, text, stream",
     [
-        (conv2d(**TURNED | {"layout": "nhwc"}), OUTPUTS["rows along w"], False),  # rows are neighbours
+        (conv2d(**CHANNELS_FIRST | {"layout": "nhwc"}), OUTPUTS["rows along w"], False),  # rows are neighbours
         (
-            conv2d(**TURNED | {"h": 40}),
+            conv2d(**CHANNELS_FIRST | {"h": 40}),
             "T(h,40) T(k,4) T(w,8) S(y) T(r,3) T(c,48) U(s,3) U(w,10) V(k,16)",
             False,
         ),  # near
         (
-            conv2d(**TURNED | {"c": 1}),
+            conv2d(**CHANNELS_FIRST | {"c": 1}),
             "T(h,64) T(k,4) T(w,8) S(y) T(r,3) T(c,1) U(s,3) U(w,10) V(k,16)",
             False,
         ),  # short
-        (conv2d(**TURNED), "T(h,64) T(k,4) T(w,5) S(y) T(r,3) T(c,48) U(s,3) U(w,16) V(k,16)", True),  # past the caches
+        (
+            conv2d(**CHANNELS_FIRST),
+            "T(h,64) T(k,4) T(w,5) S(y) T(r,3) T(c,48) U(s,3) U(w,16) V(k,16)",
+            True,
+        ),  # past the caches
     ],
 )
 def test_outputs_that_come_soon_enough_are_not_prefetched(problem, text, stream):

@@ -149,11 +149,11 @@ def test_lines_of_blocks_have_zeros_on_both_sides():
 def test_points_have_zeros_between_rows(channels):
     problem = conv2d(n=2, c=channels, h=3, w=4, k=16, r=3, s=3, padding=1, dtype="bf16", output_dtype="f32")
     scheme = parse(problem, f"R(n) T(hw,4) R(k) S(y) T(r,3) T(s,3) U(hw,4) D(c,{-(-channels // 2) * 2}) V(k,16)")
-    words = scheme_in_dot_groups(scheme).problem
-    loops = lower_points(problem, words)
+    dots = scheme_in_dot_groups(scheme).problem
+    loops = lower_points(problem, dots)
     numbers = np.random.default_rng(0).integers(1, 9, problem.broadcast.shape)
     found = numbers_in(loops, copied(loops, numbers))
-    points, flat = found.shape[2], words.flat_pixels
+    points, flat = found.shape[2], dots.flat_pixels
     wanted = np.zeros((2, 1, points, -(-channels // 2) * 2))
     for row in range(3):
         first = flat.lead + row * flat.pitch
