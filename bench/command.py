@@ -28,7 +28,7 @@ from bench.run.suites import Visit, plan, run
 from bench.studies import models, programs
 from cpu.runtime.host import host
 from cpu.runtime.output import INTERRUPTED
-from gpu.runtime.kernel import DeviceError
+from gpu.runtime.device import DeviceError
 from microkernels.ranking.offline import machine_catalog
 from microkernels.tile.isa import ISAS_OF, Isa
 from search.evaluator.cpu import CpuBackend, cpu_backend

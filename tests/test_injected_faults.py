@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu.runtime.cache import clear
+from cpu.runtime.cache_folder import clear
 from cpu.runtime.host import fingerprint, host
 from microkernels.ranking import offline
 from microkernels.scores.records import load, measured

@@ -19,7 +19,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from cpu.codegen.emit import emit, symbol_of
-from cpu.runtime.cache import kernel_folder
+from cpu.runtime.cache_folder import kernel_folder
 from cpu.runtime.library import shared_object
 from cpu.runtime.toolchain import BASE_FLAGS, find_compiler
 from microkernels.ranking.command import _print_failures

@@ -10,7 +10,7 @@ from bench.peers import PEERS
 from bench.report.results import Conditions
 from bench.run.layers import ROUNDS, TURN_SECONDS
 from cpu.codegen.emit import VERSION
-from gpu.runtime.kernel import bus_address
+from gpu.runtime.device import bus_address
 from gpu.runtime.timer import WARM_CALLS
 from search.evaluator.cuda import CudaBackend
 

@@ -11,7 +11,7 @@ import sys
 
 from cffi import FFI
 
-from cpu.runtime.cache import CacheError
+from cpu.runtime.cache_folder import CacheError
 from cpu.runtime.host import supports, tiles_given
 from cpu.runtime.library import load
 from cpu.runtime.toolchain import ToolchainError

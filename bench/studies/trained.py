@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cpu.runtime.cache import cache_folder
+from cpu.runtime.cache_folder import cache_folder
 from graph import ModelError
 from graph.compiled import CompiledModel
 from graph.plan import Plan

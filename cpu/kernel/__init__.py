@@ -2,10 +2,12 @@
 
 Read in this order:
 
-    callable     compiles and loads a kernel; checks arguments; calls it
+    opened       opens the library of a kernel, and asks it whether this CPU runs it
+    callable     a kernel as a Python function; checks arguments
     arguments    takes the arrays of a call from any library, checks them, and gives y back in the same library
     dlpack       reads bfloat16 tensors of other libraries as NumPy arrays of their bits
     program      the same for the kernel of a program
+    random_inputs  random inputs of a program
     anchored     a program around the kernel of its matrix product or convolution
     batch_norm   folds a batch normalisation into weights and bias
     export       saves a kernel for programs without Python

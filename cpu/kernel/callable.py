@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
-import cffi
 import numpy as np
 
 from cpu.codegen.arrays import elements_of, stored
@@ -28,14 +27,11 @@ from cpu.kernel.arguments import (
     pointer,
 )
 from cpu.kernel.export import save
-from cpu.runtime.host import supports, tiles_given, tiles_refused
-from cpu.runtime.library import load
-from cpu.runtime.loading import load_bytes
+from cpu.kernel.opened import check_openmp, opened
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.timer import peak_gflops, time_calls
-from cpu.runtime.toolchain import ToolchainError, find_compiler
+from cpu.runtime.toolchain import ToolchainError
 from microkernels.tile.forms import Isa
-from microkernels.tile.isa import isa_named
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.problem import Problem
@@ -52,10 +48,6 @@ _STEADY = 0.97
 # samples and leaves the median alone.
 _SAMPLE_SECONDS = 0.001
 _LEAST_SAMPLES, _MOST_SAMPLES = 5, 100
-
-
-class CpuError(RuntimeError):
-    """This CPU lacks the instruction set that a kernel was compiled for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,39 +79,14 @@ class Kernel:
         self.saved = saved
         self._timing: Timing | None = None
         self._elements = tuple(ELEMENTS[name] for name in elements_of(self.problem))
-        ffi = cffi.FFI()
         # Pointers have no type here: `checked` makes sure that the arrays have the problem's dtypes.
-        parameters = (
-            "const void *X",
-            "const void *W",
-            "void *Y",
-            *["const void *"] * len(self.problem.epilogue_arrays),
+        arrays = ", const void *" * len(self.problem.epilogue_arrays)
+        self._ffi, self._loaded = opened(
+            source,
+            f"void {source.symbol}(const void *X, const void *W, void *Y{arrays});"
+            f"void {source.symbol}_pack(const void *W, void *packed);",
+            saved,
         )
-        ffi.cdef(
-            f"void {source.symbol}({', '.join(parameters)});"
-            f"void {source.symbol}_pack(const void *W, void *packed);"
-            f"int {source.symbol}_supported(void);"
-        )
-        self._ffi = ffi
-        # OpenMP's threads keep running code of the library: unloading it with the last kernel would crash them.
-        how = os.RTLD_NOW | (os.RTLD_NODELETE if source.openmp else 0)
-
-        def opened(path: str) -> Any:  # cffi has no types of its own
-            return ffi.dlopen(path, how)
-
-        if saved is not None:
-            self._loaded = load_bytes(saved, opened)
-        else:
-            self._loaded = load(source.text, source.compiler_flags, opened, source.openmp)
-        # The kernel itself asks the CPU. An emulator may show the /proc/cpuinfo of its host.
-        if not getattr(self._loaded, source.symbol + "_supported")():
-            isa = isa_named(source.isa)
-            if isa.matrix and supports(isa.cpu_flags) and not tiles_given():
-                raise CpuError(f"{tiles_refused(isa.name)}, which {source.symbol} was compiled for")
-            raise CpuError(
-                f"this CPU does not run {source.isa}, which {source.symbol} was compiled for: generate the kernel on "
-                "this machine"
-            )
         self._run = getattr(self._loaded, source.symbol)
         self._pack = getattr(self._loaded, source.symbol + "_pack")
 
@@ -355,12 +322,3 @@ def emitted(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool 
     if source.openmp:
         check_openmp(threads)
     return source
-
-
-def check_openmp(threads: int) -> None:
-    """Raises ToolchainError where the compiler makes no kernels of several threads."""
-    if not find_compiler().openmp:
-        raise ToolchainError(
-            f"{find_compiler().path} has no OpenMP, so threads={threads} cannot be had: use gcc, install clang's "
-            "OpenMP (Debian/Ubuntu: apt install libomp-dev), or ask for threads=1"
-        )

@@ -10,25 +10,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
-import cffi
 import numpy as np
 
 from cpu.codegen.call import meanwhile
 from cpu.codegen.frames import TEMPLATES
 from cpu.codegen.program.emit import ProgramSource, emit
 from cpu.kernel.arguments import adopted, aligned, aligned_empty, checked, like, overlap, pointer
-from cpu.kernel.callable import CpuError, check_openmp, timed
+from cpu.kernel.callable import timed
 from cpu.kernel.export import ExportError, checked_name, folder_of, placed, renamed_text
-from cpu.runtime.library import compiled, load
-from cpu.runtime.numbers import ELEMENTS, to_bits
+from cpu.kernel.opened import check_openmp, opened
+from cpu.kernel.random_inputs import random_inputs
+from cpu.runtime.library import compiled
+from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.timer import time_calls
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
-from tiling.program.dtypes import FLOATS
 from tiling.program.infer import Array, Sized
-from tiling.program.language import Access, parts
 from tiling.program.runtime import extent_name, solved
 from tiling.tensor import Tensor
 
@@ -71,24 +70,12 @@ class ProgramKernel:
         self.outputs = _outputs_of(program)
         self._known: dict[tuple[object, ...], _Arrays] = {}
         self._always = None if program.runtime else _Arrays(self.inputs, self.outputs, ())
-        ffi = cffi.FFI()
-        parameters = ["const void *"] * len(self.inputs) + ["void *"] * len(self.outputs)
-        parameters += ["long"] * len(source.numbers)
-        ffi.cdef(
-            f"int {source.symbol}({', '.join(parameters)});"
-            f"int {source.symbol}_at(void *const *arrays);"
-            f"int {source.symbol}_supported(void);"
+        arrays = ["const void *"] * len(self.inputs) + ["void *"] * len(self.outputs)
+        self._ffi, self._loaded = opened(
+            source,
+            f"int {source.symbol}({', '.join([*arrays, *['long'] * len(source.numbers)])});"
+            f"int {source.symbol}_at(void *const *arrays);",
         )
-        self._ffi = ffi
-        # OpenMP's threads keep running code of the library: unloading it with the last kernel would crash them.
-        how = os.RTLD_NOW | (os.RTLD_NODELETE if source.openmp else 0)
-
-        def opened(path: str) -> Any:  # cffi has no types of its own
-            return ffi.dlopen(path, how)
-
-        self._loaded = load(source.text, source.compiler_flags, opened, source.openmp)
-        if not getattr(self._loaded, source.symbol + "_supported")():
-            raise CpuError(f"this CPU does not run {source.isa}, which {source.symbol} was compiled for")
         self._run = getattr(self._loaded, source.symbol)
         self._timing: Timing | None = None
 
@@ -295,33 +282,6 @@ def checked_array(given: object, array: Array, name: str = "") -> np.ndarray:
     element = ELEMENTS[array.dtype]
     name = name or array.name
     return checked(adopted(given, name, element), Tensor(array.name, "", (), array.shape), element, name)
-
-
-def random_inputs(program: Sized, seed: int) -> list[np.ndarray]:
-    """Arrays to measure and check with. Floats are normal; whole numbers are small, and inside where they index."""
-    random = np.random.default_rng(seed)
-    found = []
-    for array in program.inputs:
-        if array.dtype in FLOATS:
-            values = random.standard_normal(array.shape, np.float32)
-            bits = to_bits(values, "bf16") if array.dtype == "bf16" else values.astype(ELEMENTS[array.dtype].numpy)
-            found.append(bits.reshape(array.shape))
-            continue
-        most = min(2 if array.dtype == "bool" else 100, _indexed(program, array.name))
-        found.append(random.integers(0, most, array.shape).astype(ELEMENTS[array.dtype].numpy))
-    return found
-
-
-def _indexed(program: Sized, name: str) -> int:
-    """How many positions the axes have that an array is an index of, at least."""
-    extents = [
-        extent
-        for statement in program.program.statements
-        for access in statement.accesses
-        for index, extent in zip(access.at, program.array(access.array).shape)
-        if any(isinstance(part, Access) and part.array == name for part in parts(index))
-    ]
-    return min(extents, default=1 << 30)
 
 
 def build_program(program: Sized, isa: Isa, threads: int = 1) -> ProgramKernel:

@@ -8,7 +8,8 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-from cpu.runtime.cache import CacheError, entry_path, kept
+from cpu.runtime.cache import entry_path, kept
+from cpu.runtime.cache_folder import CacheError
 from cpu.runtime.headers import read_ahead
 from cpu.runtime.loading import Opened, load_bytes
 from cpu.runtime.toolchain import BASE_FLAGS, CompileError, Compiler, compile_shared, find_compiler

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cpu.runtime.cache import CacheError
+from cpu.runtime.cache_folder import CacheError
 from cpu.runtime.host import MachineError
 from cpu.runtime.toolchain import CompileError, ToolchainError
 

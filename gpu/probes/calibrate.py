@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cpu.runtime.cache import CacheError
+from cpu.runtime.cache_folder import CacheError
 from cpu.runtime.numbers import to_bits
 from cpu.runtime.toolchain import ToolchainError
 from cpu.runtime.worker import CandidateError, Worker, WorkerError
@@ -25,8 +25,9 @@ from gpu.codegen.instructions import INSTRUCTIONS, Instruction
 from gpu.probes.probe import FILL, WORDS, Probe, copy_out, each_pair, each_word, loop
 from gpu.probes.tma_probes import tma_probes
 from gpu.runtime.compile import compile_afresh, compiler_name
+from gpu.runtime.device import DeviceError, current_device, driver_version
 from gpu.runtime.isolation import ADDRESSES, ending_on_a_fault
-from gpu.runtime.kernel import DeviceError, current_device, driver_version, load_program
+from gpu.runtime.loaded import load_program
 from gpu.twin.launch import Twin
 
 # The time limit of a probe in a worker, including both compilers. It ends a probe that hangs.

@@ -5,6 +5,8 @@ Read in this order:
     nvrtc      NVIDIA's compiler: takes text, gives machine code and its log
     compile    compiles an emitted kernel once: machine code, registers and spills
     driver     calls of the CUDA driver that CuPy lacks: tensor maps, and whether there is a GPU
+    device     the GPU that this process would use
+    loaded     a program on a device, and its launches
     kernel     the callable on a device
     arrays     copies NumPy's arrays to the device and back
     timer      how long the device takes for a call

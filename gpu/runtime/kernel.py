@@ -6,22 +6,17 @@ neither a GPU nor CuPy; a kernel is loaded onto a device when it is built.
 
 from __future__ import annotations
 
-import re
 import sys
-import threading
 from collections.abc import Iterable
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any
+from dataclasses import dataclass, replace
 
-from gpu.codegen.aligned import copied_bytes, slices
-from gpu.codegen.emit import copier, emit
-from gpu.codegen.program import Program, Source
-from gpu.model.devices import DEVICES, Device
+from gpu.codegen.emit import emit
+from gpu.codegen.program import Source
+from gpu.model.devices import Device
 from gpu.model.predict import Prediction
 from gpu.runtime.compile import Cubin, compile_cubin, spilled
-from gpu.runtime.driver import DriverError, allocating_in_a_capture, encoded, no_gpu
+from gpu.runtime.device import DeviceError
+from gpu.runtime.loaded import Loaded, load_program
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.problem import Problem
@@ -29,120 +24,7 @@ from tiling.scheme.scheme import Scheme
 from tiling.tensor import Tensor
 
 ALIGNMENT = 16  # bytes, as the widest copy needs
-# The errors of cuModuleLoadData for machine code that the driver does not know: CUDA_ERROR_INVALID_IMAGE,
-# _NO_BINARY_FOR_GPU and _UNSUPPORTED_PTX_VERSION in cuda.h.
-_UNKNOWN_CODE = (200, 209, 222)
-_LEGACY_STREAMS = (0, 1)  # no graph can be captured on these, and to ask whether one is captured may be an error
 CUPY_DTYPES = {"f16": "float16", "bf16": "bfloat16", "tf32": "float32", "f32": "float32"}
-
-
-class DeviceError(RuntimeError):
-    """There is no device that can run the kernel, or the kernel needs more than the device has."""
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """A program on a device, ready to be launched on CuPy arrays."""
-
-    program: Program
-    cubin: Cubin
-    device: int
-    blocks: int
-    function: Any
-    module: Any  # keeps the code loaded
-    copier: Loaded | None = None  # copies the arrays that the program reads a copy of
-    # Memory for copies, semaphores and partial sums, for each stream of a launch: a stream's kernels run one after
-    # another.
-    workspaces: dict = field(default_factory=dict, compare=False, repr=False)
-    # The same for each launch that was captured for a graph, which one executable graph uses at a time.
-    captured: list = field(default_factory=list, compare=False, repr=False)
-    # Held from the launch that copies inputs to the launch that reads the copies: threads may share a stream.
-    one_launch: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
-
-    def launch(self, *arrays) -> None:
-        """Launches once on CuPy's current stream, and returns before the kernel has ended.
-
-        Raises DeviceError where the driver rejects a tensor map, or there is no memory for copies and sums.
-        """
-        import cupy
-
-        parameters = list(arrays)
-        with cupy.cuda.Device(self.device), self.one_launch if self.copier else nullcontext():
-            room, *sums = self._workspace(cupy)
-            if self.copier:
-                copies = self.program.copied
-                self.copier.launch(*(arrays[copy.array] for copy in copies), room)
-                for copy, place in zip(copies, slices(copies)):
-                    parameters[copy.array] = room[place]
-            for tensor in self.program.maps:
-                try:
-                    parameters[tensor.array] = _map(tensor, parameters[tensor.array].data.ptr)
-                except DriverError as error:
-                    raise DeviceError(str(error)) from error
-            parameters += sums
-            self.function((self.blocks,), (self.program.threads,), tuple(parameters), self.program.shared_bytes)
-
-    def _workspace(self, cupy) -> tuple:
-        stream = cupy.cuda.get_current_stream().ptr
-        if stream not in _LEGACY_STREAMS and cupy.cuda.runtime.streamIsCapturing(stream):
-            return self._for_a_graph(cupy)
-        if not self._needs_memory:
-            return (None,)
-        # The per-thread default streams of all threads have the same pointer.
-        key = (stream, threading.get_ident() if stream == cupy.cuda.Stream.ptds.ptr else 0)
-        found = self.workspaces.get(key)
-        if found is None:
-            made = self._memory(cupy)
-            found = self.workspaces.setdefault(key, made)
-        return found
-
-    def _for_a_graph(self, cupy) -> tuple:
-        """Memory for one launch in a graph that is being captured. The graph sets the semaphores to 0 each time it
-        runs.
-
-        CUDA does not tell when a graph is gone, so this memory and the code stay as long as the process. The memory
-        comes from the driver, since a kernel that was launched before may still write to memory of a pool.
-        """
-        _IN_GRAPHS[id(self)] = self
-        if not self._needs_memory:
-            return (None,)
-        try:
-            with allocating_in_a_capture(), cupy.cuda.using_allocator(None):
-                made = self._memory(cupy)
-        except DriverError as error:
-            raise DeviceError(str(error)) from error
-        self.captured.append(made)
-        return made
-
-    @property
-    def _needs_memory(self) -> bool:
-        return self.copier is not None or self.program.shares_sums
-
-    def _memory(self, cupy) -> tuple:
-        """Memory for copies, then for semaphores and partial sums where there is split-K."""
-        program = self.program
-        copied, sums = copied_bytes(program.copied), program.partial_sums
-        try:
-            room = cupy.empty(copied, "uint8")
-            shared = (cupy.zeros(program.semaphores, "uint32"), cupy.empty(sums, "float32")) if sums else ()
-        except (cupy.cuda.memory.OutOfMemoryError, cupy.cuda.runtime.CUDARuntimeError) as error:
-            # Without CuPy's pool, as in a capture, the runtime's own error says so.
-            if getattr(error, "status", _OUT_OF_MEMORY) != _OUT_OF_MEMORY:
-                raise
-            needed = copied + 4 * sums
-            raise DeviceError(
-                f"the kernel needs {needed} bytes of the GPU's memory beside its arrays: {error}"
-            ) from error
-        return (room, *shared)
-
-
-_OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation
-
-# Programs that graphs may still run.
-_IN_GRAPHS: dict[int, Loaded] = {}
-
-# A tensor map of the same memory is always the same, and the driver takes as long as several launches to make one.
-_map = lru_cache(maxsize=1024)(encoded)
 
 
 @dataclass(frozen=True)
@@ -244,32 +126,6 @@ def _loaded_again(scheme: Scheme, timing: Timing | None) -> Kernel:
     return replace(load(scheme), timing=timing)
 
 
-def load_program(program: Program) -> Loaded:
-    """Compiles a program for this process's current GPU and loads it there. Raises DeviceError, CompileError."""
-    cupy, number, device = _current()
-    if program.shared_bytes > device.shared_of_block:
-        raise DeviceError(
-            f"the kernel needs {program.shared_bytes} bytes of shared memory for a block, {device.name} has "
-            f"{device.shared_of_block}: use fewer stages or smaller tiles"
-        )
-    cubin = compile_cubin(program, device.architecture)
-    module, driver = cupy.cuda.function.Module(), cupy.cuda.driver
-    try:
-        module.load(cubin.code)
-    except driver.CUDADriverError as error:
-        why = (
-            "its driver may be older than this CUDA, so update the driver or install an older nvidia-cuda-nvrtc"
-            if error.status in _UNKNOWN_CODE
-            else "if an earlier kernel of this process failed, only a new process can use the GPU"
-        )
-        raise DeviceError(f"{device.name} does not load what {cubin.compiler} compiled ({error}): {why}") from error
-    function = module.get_function(program.symbol)
-    driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, program.shared_bytes)
-    blocks = program.blocks_on(device.multiprocessors)
-    before = load_program(copier(program)) if program.copied else None
-    return Loaded(program, cubin, number, blocks, function, module, before)
-
-
 def choose(ranked: Iterable[Prediction], problem: Problem, device: Device) -> tuple[Source, Cubin]:
     """The first scheme in the order of `gpu.model.predict.rank` that ptxas compiles without spills. Needs no GPU.
 
@@ -281,68 +137,6 @@ def choose(ranked: Iterable[Prediction], problem: Problem, device: Device) -> tu
         if not spilled(source, device.architecture):
             return source, compile_cubin(source, device.architecture)
     raise DeviceError(f"no schedule of {problem} fits {device.name}")
-
-
-def current_device() -> Device:
-    """The GPU that this process would use: rates of its kind, and its own multiprocessors and shared memory.
-
-    Raises DeviceError where there is none.
-    """
-    return _current()[2]
-
-
-def driver_version() -> str:
-    """The newest version of CUDA that the driver knows, such as 13.0. Raises DeviceError."""
-    found = _current()[0].cuda.runtime.driverGetVersion()
-    return f"{found // 1000}.{found % 1000 // 10}"
-
-
-def bus_address() -> str:
-    """The GPU's address on the bus, by which the driver's tools name it. Raises DeviceError."""
-    return _current()[0].cuda.Device().pci_bus_id
-
-
-def _current():
-    try:
-        import cupy
-    except ImportError as error:
-        absent = no_gpu()  # without a device CuPy would not help
-        lacking = f"{absent}; where there is one, CuPy runs" if absent else "CuPy is not installed, which runs"
-        raise DeviceError(f"{lacking} CUDA kernels: pip install 'tilewright[gpu]'") from error
-    if not cupy.cuda.is_available():
-        raise DeviceError("there is no CUDA device here: a kernel can be compiled and explained, but not run")
-    number = cupy.cuda.Device().id
-    found = cupy.cuda.runtime.getDeviceProperties(number)
-    capability = 10 * found["major"] + found["minor"]
-    return cupy, number, described(found["name"].decode(), capability, found)
-
-
-def is_a(name: str, device: Device) -> bool:
-    """Whether a GPU that the driver calls `name` is of that kind: an NVIDIA A100-SXM4-80GB is an A100, an A1000 not."""
-    return re.search(rf"\b{device.name}\b", name) is not None
-
-
-def described(name: str, capability: int, properties: dict) -> Device:
-    """A device by the driver's properties. Rates, which the driver does not tell, are the nearest known kind's."""
-    known = [d for d in DEVICES.values() if is_a(name, d)] or [
-        d for d in sorted(DEVICES.values(), key=_capability) if _capability(d) <= capability
-    ]
-    if not known:
-        raise DeviceError(f"{name} has compute capability {capability / 10}: kernels need 8.0 or newer")
-    return replace(
-        known[-1],
-        name=name,
-        architecture=f"sm_{capability}a" if capability == 90 else f"sm_{capability}",
-        multiprocessors=properties["multiProcessorCount"],
-        shared_of_block=properties["sharedMemPerBlockOptin"],
-        shared_of_multiprocessor=properties["sharedMemPerMultiprocessor"],
-        l2_bytes=properties["l2CacheSize"],
-        wgmma_flops=known[-1].wgmma_flops if capability == 90 else 0,
-    )
-
-
-def _capability(device: Device) -> int:
-    return int(device.architecture.removeprefix("sm_").removesuffix("a"))
 
 
 def array_dtype(dtype: str):

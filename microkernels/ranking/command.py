@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from rich.console import Console
 
-from cpu.runtime.cache import CacheError
 from cpu.runtime.cache_command import limited, size
+from cpu.runtime.cache_folder import CacheError
 from cpu.runtime.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED, readers_may_leave
 from cpu.runtime.toolchain import ToolchainError

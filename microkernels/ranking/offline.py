@@ -8,8 +8,9 @@ from contextlib import closing, contextmanager, suppress
 import filelock
 
 from cpu.runtime.host import fingerprint, host
+from cpu.runtime.pool import Task, run_all
 from cpu.runtime.toolchain import find_compiler
-from cpu.runtime.worker import CandidateError, Task, is_worth_another_try, run_all
+from cpu.runtime.worker import CandidateError, is_worth_another_try
 from microkernels.ranking.rank import MeasureAll, Progress, ensure_ranked, rank
 from microkernels.scores.catalog import Catalog
 from microkernels.scores.database import data_folder

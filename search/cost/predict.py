@@ -16,6 +16,7 @@ from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from microkernels.tile.transpose import blocks, transposition, whole_stores
 from search.cost.costs import COSTS, Costs
+from search.cost.visits import changes_of_tile, sweeps, trips_of
 from search.cost.volume import Traffic, Volumes, streams, tasks
 from tiling.arrays.access import access_of
 from tiling.loops.lowering.nest import lower, tiles
@@ -24,7 +25,6 @@ from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.rewrite.pointwise import visits_of_panel
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Lambda, Rest, Stage, Tile
 
 # The model, with the constants of `search.cost.costs`:
 #
@@ -111,7 +111,7 @@ class Predictor:
         traffic = self._volumes.traffic(scheme, stream)
         movement = seconds_of(traffic, self.machine, stream, (passes - 1) / passes if self._whole(parts) else 1.0)
         if self.access.lanewise:
-            longer = 1 + self.costs.sweep * _sweeps(scheme)
+            longer = 1 + self.costs.sweep * sweeps(scheme)
             movement = (*movement[:1], *(longer * part for part in movement[1:]))
         slowest = max(compute + overhead, *movement)
         rest = compute + overhead + sum(movement) - slowest
@@ -119,7 +119,7 @@ class Predictor:
         exposed = self.costs.in_tiles if self.access.by_matrix else self.costs.exposed
         seconds = slowest + exposed * rest + start
         if self.access.by_matrix:
-            seconds += self.costs.reshape * _changes(scheme) * share * self._cycle
+            seconds += self.costs.reshape * changes_of_tile(scheme) * share * self._cycle
         late = self._late(traffic, movement, stream, slowest)
         if sum(late.values()) > NOTICED * seconds:
             early = prefetched(scheme)
@@ -160,7 +160,7 @@ class Predictor:
 
     def _core(self, scheme: Scheme, share: float) -> tuple[float, float, tuple[Part, ...], float]:
         """Seconds of arithmetic and of overhead; a register tile for each choice of λ; passes over an output."""
-        visits, steps, last, passes = _trips(scheme)
+        visits, steps, last, passes = trips_of(scheme)
         counts = [[count for count, _ in branches] for branches in scheme.branches.values()]
         compute = overhead = 0.0
         parts = []
@@ -274,57 +274,3 @@ def prefetched(scheme: Scheme) -> frozenset[str]:
         early.append(found | ({"y"} if outputs(problem, tile) or next_outputs(problem, tile) else set()))
     arrays = dict(zip("xwy", (tensor.name for tensor in problem.tensors)))
     return frozenset(name for array, name in arrays.items() if all(array in found for found in early))
-
-
-def _sweeps(scheme: Scheme) -> int:
-    """The number of row dims that tiles walk along before they return to the same pixels for their next channels.
-
-    The channels of a pixel lie side by side in x and y.
-    """
-    problem, outside = scheme.problem, scheme.specifiers[: scheme.accumulators_at]
-    alone = [s for s in outside if isinstance(s, (Rest, Lambda)) or (isinstance(s, Tile) and s.worker is None)]
-    loops = [s.dim for s in alone if scheme.iterations(s) > 1]
-    if problem.vector_dim not in loops:
-        return 0
-    return len(set(loops[loops.index(problem.vector_dim) :]) & set(problem.row_dims))
-
-
-def _changes(scheme: Scheme) -> float:
-    """How often a register tile follows a tile of another size.
-
-    That is whenever the loops go on to the next branch of λ, or begin again with the first.
-    """
-    times, changes = 1, 0.0
-    for specifier in scheme.specifiers:
-        if isinstance(specifier, Lambda):
-            sizes = len(specifier.branches)
-            changes += times * sizes if sizes > 1 else 0
-        if isinstance(specifier, (Rest, Tile, Lambda)):
-            times *= scheme.iterations(specifier)
-        elif isinstance(specifier, Stage) and specifier.tensor == scheme.problem.output.name:
-            break
-    return changes
-
-
-def _trips(scheme: Scheme) -> tuple[float, float, float, float]:
-    """Visits to a register tile, reduction steps of a visit, trips of the innermost loop, passes over each output.
-
-    The counts of λ's branches are not among the visits.
-    """
-    visits = steps = last = passes = 1.0
-    inside = False
-    for specifier in scheme.specifiers:
-        if isinstance(specifier, Stage):
-            inside = inside or specifier.tensor == scheme.problem.output.name
-            continue
-        if not isinstance(specifier, (Rest, Tile)):
-            continue
-        trips = scheme.iterations(specifier)
-        if inside:
-            steps *= trips
-            last = trips if trips > 1 else last
-        else:
-            visits *= trips
-            if specifier.dim in scheme.problem.reductions:
-                passes *= trips
-    return visits, steps, last, passes

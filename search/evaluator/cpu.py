@@ -16,8 +16,9 @@ from cpu.codegen.emit import Source, stages_of
 from cpu.kernel.callable import Kernel, build, emitted
 from cpu.passes.order import names
 from cpu.runtime.host import fingerprint, host, tiles_given, tiles_refused
+from cpu.runtime.pool import Pool, Task
 from cpu.runtime.toolchain import CompileError, compile_shared, find_compiler
-from cpu.runtime.worker import CandidateError, Pool, Task, Worker
+from cpu.runtime.worker import CandidateError, Worker
 from microkernels.scores.catalog import Catalog
 from microkernels.scores.records import load, revision
 from microkernels.tile.forms import Isa

@@ -14,8 +14,9 @@ from typing import Any  # what workers are given and give is JSON
 from cpu.runtime.toolchain import CompileError
 from cpu.runtime.worker import CandidateError, Worker, WorkerError
 from gpu.runtime.compile import compiler_name
+from gpu.runtime.device import DeviceError, current_device, driver_version
 from gpu.runtime.isolation import ADDRESSES
-from gpu.runtime.kernel import DeviceError, Kernel, current_device, driver_version, load
+from gpu.runtime.kernel import Kernel, load
 from search.evaluator.gpu import GpuBackend, gpu_target
 from search.evaluator.protocol import CANDIDATE_SECONDS, Verdict, direct
 from search.tuner import store

@@ -1,8 +1,8 @@
 """All errors that the toolkit raises, from whichever package."""
 
-from cpu.kernel.callable import CpuError
 from cpu.kernel.export import ExportError
-from cpu.runtime.cache import CacheError
+from cpu.kernel.opened import CpuError
+from cpu.runtime.cache_folder import CacheError
 from cpu.runtime.host import MachineError
 from cpu.runtime.toolchain import CompileError, ToolchainError
 from cpu.runtime.worker import CandidateError, OutOfMemory, WorkerError, is_worth_another_try

@@ -14,8 +14,9 @@ from gpu.model.devices import Device, device_named
 from gpu.model.predict import Prediction, predict, rank
 from gpu.model.space import limits
 from gpu.runtime.compile import compile_cubin, cuda_text
+from gpu.runtime.device import DeviceError, current_device, is_a
 from gpu.runtime.export import save
-from gpu.runtime.kernel import DeviceError, choose, current_device, is_a
+from gpu.runtime.kernel import choose
 from gpu.runtime.nvrtc import CompilerMissing
 from search.evaluator.gpu_report import Compiled, details, explain
 from search.evaluator.protocol import Details, direct

@@ -16,8 +16,9 @@ from cpu.runtime.toolchain import CompileError
 from gpu.codegen.emit import emit
 from gpu.runtime.arrays import from_device, poisoned, to_device
 from gpu.runtime.compile import compile_afresh, spilled
+from gpu.runtime.device import current_device
 from gpu.runtime.isolation import ending_on_a_fault
-from gpu.runtime.kernel import Kernel, current_device, load
+from gpu.runtime.kernel import Kernel, load
 from gpu.runtime.timer import HEAD_START, event_seconds, timed
 from search.evaluator.gpu_check import Placed, exact_case, placed, real_case
 from search.evaluator.protocol import direct

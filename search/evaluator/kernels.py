@@ -1,7 +1,7 @@
 """The callable kernels of all back ends, and the errors that kernels of a GPU and of its twin raise."""
 
 from cpu.kernel.callable import Kernel as CpuKernel
-from gpu.runtime.kernel import DeviceError
+from gpu.runtime.device import DeviceError
 from gpu.runtime.kernel import Kernel as GpuKernel
 from gpu.twin.launch import TwinError
 from search.evaluator.twin import TwinKernel

@@ -11,7 +11,8 @@ from cpu.codegen.program.explain import explained
 from cpu.codegen.program.names import with_c_names
 from cpu.kernel.anchored import AnchoredKernel
 from cpu.kernel.callable import Kernel
-from cpu.kernel.program import ProgramKernel, build_program, random_inputs
+from cpu.kernel.program import ProgramKernel, build_program
+from cpu.kernel.random_inputs import random_inputs
 from cpu.passes.program.order import PASS_NAMES, stages
 from cpu.reference.programs import evaluate
 from cpu.runtime.host import host

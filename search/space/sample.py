@@ -15,8 +15,9 @@ from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from microkernels.tile.space import most_rows
 from search.space.panels import with_panels
+from search.space.plan import canonical, register_body
 from search.space.registers import MOST_STEPS, MOST_VECTORS, RegisterTile, looped_covers, unrollings
-from search.space.space import canonical, register_body, trusted
+from search.space.space import trusted
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.scheme.compose import Composition, compositions, divisors

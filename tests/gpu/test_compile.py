@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from cpu.runtime.cache import clear, entries, keep_limit
+from cpu.runtime.cache_folder import clear, entries, keep_limit
 from cpu.runtime.host import host
 from cpu.runtime.toolchain import CompileError
 from gpu.codegen.emit import emit

@@ -12,7 +12,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import gpu.runtime.device
 import gpu.runtime.kernel
+import gpu.runtime.loaded
 from cpu.runtime.numbers import from_bits, to_bits
 from cpu.runtime.toolchain import CompileError
 from gpu.codegen.emit import emit
@@ -20,7 +22,8 @@ from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
 from gpu.model.space import candidates
 from gpu.runtime.compile import Cubin, compile_cubin
-from gpu.runtime.kernel import ArgumentError, DeviceError, check_array, choose, current_device, described, load
+from gpu.runtime.device import DeviceError, current_device, described
+from gpu.runtime.kernel import ArgumentError, check_array, choose, load
 from search.evaluator.gpu_measure import compiled
 from tests.support.fake_device import H200_TELLS, fake_array
 from tests.support.gpu_cases import PROBLEM, SPLIT, check_on_twin, expected, integers, product_scheme
@@ -104,7 +107,7 @@ def test_a_graphs_kernel_outlives_its_callable(fake_device, scheme, captured):
     module = weakref.ref(kernel.loaded.module)
     del kernel
     gc.collect()
-    assert bool(module()) == captured and len(gpu.runtime.kernel._IN_GRAPHS) == captured
+    assert bool(module()) == captured and len(gpu.runtime.loaded._IN_GRAPHS) == captured
 
 
 def test_the_result_goes_where_it_is_wanted(fake_device):
@@ -195,7 +198,7 @@ def test_a_kernel_that_needs_too_much_shared_memory(fake_device, monkeypatch):
 
 @pytest.mark.parametrize(("major", "architecture"), [(8, "sm_80"), (10, "sm_100")])
 def test_a_kernel_that_only_hopper_runs(fake_device, monkeypatch, major, architecture):
-    monkeypatch.setattr(gpu.runtime.kernel, "compile_cubin", compile_cubin)
+    monkeypatch.setattr(gpu.runtime.loaded, "compile_cubin", compile_cubin)
     monkeypatch.setitem(H200_TELLS, "major", major)
     problem = matmul(m=512, n=512, k=512, dtype="f16")
     with pytest.raises(CompileError, match=f"needs the architecture sm_90a and cannot be compiled for {architecture}$"):
@@ -226,10 +229,10 @@ def test_without_a_device_it_is_said(monkeypatch):
 
 def test_who_has_no_driver_is_told_so_before_cupy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    monkeypatch.setattr(gpu.runtime.kernel, "no_gpu", lambda: None)
+    monkeypatch.setattr(gpu.runtime.device, "no_gpu", lambda: None)
     with pytest.raises(DeviceError, match=r"^CuPy is not installed, which runs CUDA kernels: .*tilewright\[gpu\]"):
         load(product_scheme(PROBLEM))
-    monkeypatch.setattr(gpu.runtime.kernel, "no_gpu", lambda: "there is no CUDA device here (no driver)")
+    monkeypatch.setattr(gpu.runtime.device, "no_gpu", lambda: "there is no CUDA device here (no driver)")
     told = (
         r"^there is no CUDA device here \(no driver\); where there is one, CuPy runs CUDA kernels: .*tilewright\[gpu\]"
     )

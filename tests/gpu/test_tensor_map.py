@@ -19,8 +19,9 @@ from gpu.codegen.program import Program
 from gpu.codegen.tensor_map import Pixels, TensorMap, TensorMapError
 from gpu.probes.probe import WORDS, Probe
 from gpu.probes.tma_probes import BARRIER, LOADS
+from gpu.runtime.device import DeviceError
 from gpu.runtime.driver import DriverError, allocating_in_a_capture, encoded
-from gpu.runtime.kernel import DeviceError, Loaded
+from gpu.runtime.loaded import Loaded
 from gpu.twin.launch import Twin, TwinError
 from tiling.epilogue import fused
 from tiling.operators import matmul

@@ -13,9 +13,10 @@ from microkernels.tile.microkernel import parse as kernel_named
 from search.cost.predict import Predictor
 from search.cost.volume import tasks
 from search.space.explain import explain
+from search.space.plan import core_splits, plans
 from search.space.registers import RegisterTile, register_tiles
 from search.space.sample import random_schemes
-from search.space.space import Candidate, candidates, core_splits, in_order, plans, shortlist
+from search.space.space import Candidate, candidates, in_order, shortlist
 from tests.support.model_cases import CATALOG, DEPTHWISE, L1, LAYERS, MACHINE, check_scheme, layer
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.grouped import grouped2d

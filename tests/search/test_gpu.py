@@ -12,20 +12,23 @@ import numpy as np
 import pytest
 
 import gpu.model.predict
+import gpu.runtime.device
 import gpu.runtime.kernel
+import gpu.runtime.loaded
 import gpu.runtime.nvrtc
 import search.evaluator.cuda
 import search.evaluator.gpu
 import search.evaluator.twin
 from cpu.kernel.measure import WrongResult
 from cpu.reference.oracle import reference
-from cpu.runtime.cache import limit_bytes
+from cpu.runtime.cache_folder import limit_bytes
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.emit import emit
 from gpu.model.devices import DEVICES
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates
-from gpu.runtime.kernel import ArgumentError, DeviceError, Kernel
+from gpu.runtime.device import DeviceError
+from gpu.runtime.kernel import ArgumentError, Kernel
 from gpu.runtime.nvrtc import CompilerMissing
 from gpu.twin.launch import Run
 from search import generate_conv, generate_matmul
@@ -46,8 +49,8 @@ from tiling.text.shapes import canonical
 
 CONV, PRODUCT = "c=8,h=9,w=9,k=16,r=3,s=3,pad=1", "m=40,n=24,k=56"
 CPU_SCHEME = "R(k) T(h,9) T(w,3) S(y) T(r,3) T(s,3) T(c,8) U(w,3) V(k,4)"
-TURNED = PRODUCT + ",batch=3,trans_a=1,trans_b=1"
-CURRENT, CURRENT_DEVICE = gpu.runtime.kernel._current, gpu.runtime.kernel.current_device
+TRANSPOSED = PRODUCT + ",batch=3,trans_a=1,trans_b=1"
+CURRENT, CURRENT_DEVICE = gpu.runtime.device.current, gpu.runtime.device.current_device
 KEYS = {"shape", "scheme", "correct", "search_seconds", "interrupted", "version", "repeat", "explanation", "emitted"}
 
 
@@ -63,7 +66,8 @@ def no_device(monkeypatch):
 
     monkeypatch.setattr(search.evaluator.gpu, "current_device", absent)
     monkeypatch.setattr(search.evaluator.cuda, "current_device", absent)
-    monkeypatch.setattr(gpu.runtime.kernel, "_current", absent)
+    monkeypatch.setattr(gpu.runtime.device, "current", absent)
+    monkeypatch.setattr(gpu.runtime.loaded, "current", absent)
     monkeypatch.setattr(gpu.runtime.nvrtc, "_bindings", missing)
 
 
@@ -123,7 +127,9 @@ def test_what_copies_inputs_first_is_written_beside_the_kernel(compiles, tmp_pat
     assert "of shared memory each, after one that lays out b for TMA copies\n" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command, shape", [(conv_command, CONV), (matmul_command, PRODUCT), (matmul_command, TURNED)])
+@pytest.mark.parametrize(
+    "command, shape", [(conv_command, CONV), (matmul_command, PRODUCT), (matmul_command, TRANSPOSED)]
+)
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
 def test_the_models_choice_without_a_device(command, shape, dtype, capsys):
     found = reported(command, capsys, "--target", "cuda", "--dtype", dtype, "--model-only", "--shape", shape)
@@ -209,7 +215,8 @@ def test_running_without_a_device_is_refused(capsys):
 
 
 def test_another_device_than_the_one_that_is_here(fake_device, no_device, monkeypatch, capsys):
-    monkeypatch.setattr(gpu.runtime.kernel, "_current", CURRENT)
+    monkeypatch.setattr(gpu.runtime.device, "current", CURRENT)
+    monkeypatch.setattr(gpu.runtime.loaded, "current", CURRENT)
     monkeypatch.setattr(search.evaluator.gpu, "current_device", CURRENT_DEVICE)
     arguments = ["--target", "cuda", "--device", "A100", "--shape", PRODUCT]
     assert matmul_command(arguments) == 1

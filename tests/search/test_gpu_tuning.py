@@ -17,8 +17,9 @@ from gpu.codegen.emit import emit
 from gpu.runtime import compare, nvrtc
 from gpu.runtime.arrays import as_output, from_device
 from gpu.runtime.compile import compile_cubin
+from gpu.runtime.device import DeviceError
 from gpu.runtime.isolation import ending_on_a_fault
-from gpu.runtime.kernel import DeviceError, load
+from gpu.runtime.kernel import load
 from gpu.runtime.timer import HEAD_START
 from search import generate_matmul
 from search.evaluator import gpu_measure
@@ -315,7 +316,7 @@ def test_the_head_start_compiles():
 
 def test_without_a_device_a_search_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    monkeypatch.setattr("gpu.runtime.kernel.no_gpu", lambda: None)
+    monkeypatch.setattr("gpu.runtime.device.no_gpu", lambda: None)
     with pytest.raises(DeviceError, match=r"CuPy is not installed.*tilewright\[gpu\]"):
         generate_matmul(m=40, n=24, k=56, target="cuda", tune="measure")
 

@@ -12,7 +12,7 @@ import random
 import sys
 import time
 
-from cpu.runtime.cache import kernel_folder
+from cpu.runtime.cache_folder import kernel_folder
 from cpu.runtime.library import load
 
 

@@ -12,7 +12,7 @@ def stand_in(monkeypatch, tmp_path):
     """A machine with an H200; gives a function that says which kernels fail, by a part of their text, and how."""
     # Imported here, so that the tests of the language run where the GPU packages cannot be imported.
     import gpu.runtime.timer
-    from gpu.runtime.kernel import Loaded
+    from gpu.runtime.loaded import Loaded
 
     for name in _replaced():
         monkeypatch.delitem(sys.modules, name)

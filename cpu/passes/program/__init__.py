@@ -4,7 +4,8 @@ Read in this order:
 
     order         the list of passes
     share_loops   neighbouring loops over one row as one
-    split_lanes   which loops become lanes; sums in two steps
+    split_lanes   which loops become lanes
+    loop_as_lanes one of these loops; sums in two steps
     transpose_reads  columns, a block of rows at a time
     jam_vectors   several vectors of a sum at once
     jam_rows      several rows of a product at once

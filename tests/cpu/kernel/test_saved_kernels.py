@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from cpu.codegen.emit import emit
-from cpu.kernel.callable import CpuError, build
+from cpu.kernel.callable import build
 from cpu.kernel.export import ExportError, seal
+from cpu.kernel.opened import CpuError
 from cpu.kernel.saved import load
 from cpu.reference.oracle import integers, reference
 from cpu.runtime.library import shared_object

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from cpu.codegen.emit import emit
-from cpu.kernel.callable import CpuError, Kernel, build
+from cpu.kernel.callable import Kernel, build
+from cpu.kernel.opened import CpuError
 from cpu.kernel.saved import load
 from cpu.reference.oracle import integers, reference
 from microkernels.tile.isa import ISAS

@@ -20,8 +20,17 @@ import pytest
 from cpu.kernel.callable import build
 from cpu.kernel.export import save
 from cpu.runtime import cache, library
-from cpu.runtime.cache import CacheError, cache_folder, clear, entries, keep_limit, kept, limit_bytes
+from cpu.runtime.cache import kept
 from cpu.runtime.cache_command import limited, main, size
+from cpu.runtime.cache_folder import (
+    DEFAULT_LIMIT_BYTES,
+    CacheError,
+    cache_folder,
+    clear,
+    entries,
+    keep_limit,
+    limit_bytes,
+)
 from cpu.runtime.library import compiled, load, shared_object
 from cpu.runtime.loading import load_bytes
 from cpu.runtime.toolchain import ToolchainError, find_compiler
@@ -36,7 +45,7 @@ ANSWER = "int answer(void) { return 42; }\n"
 PROCESSES, KERNELS = 8, 20
 HOLDS_LOCK = """
 import sys
-from cpu.runtime.cache import _locked
+from cpu.runtime.cache_folder import _locked
 with _locked(sys.argv[1]):
     print("x", end="", flush=True)
     sys.stdin.read()
@@ -377,7 +386,7 @@ def test_any_size_that_the_command_line_takes_is_kept(text):
 def test_a_limit_that_cannot_be_read_is_the_default(text):
     cache_folder().mkdir(parents=True, exist_ok=True)
     (cache_folder() / "limit").write_text(text, encoding="ascii")
-    assert limit_bytes() == cache.DEFAULT_LIMIT_BYTES
+    assert limit_bytes() == DEFAULT_LIMIT_BYTES
 
 
 # The command line
@@ -500,4 +509,4 @@ def test_the_command_in_an_unusable_folder(monkeypatch, tmp_path, capsys):
 )
 def test_the_commands_keep_a_limit_too(command):
     subprocess.run([sys.executable, "-m", *command, "--cache-limit", "9M"], cwd=ROOT, capture_output=True)
-    assert limit_bytes() == (9 << 20 if command[0] == "search.conv" else cache.DEFAULT_LIMIT_BYTES)
+    assert limit_bytes() == (9 << 20 if command[0] == "search.conv" else DEFAULT_LIMIT_BYTES)

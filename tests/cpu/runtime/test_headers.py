@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from cpu.runtime import headers, library, toolchain
-from cpu.runtime.cache import clear, entries, keep_limit
 from cpu.runtime.cache_command import main
+from cpu.runtime.cache_folder import clear, entries, keep_limit
 from cpu.runtime.library import compiled
 from cpu.runtime.toolchain import CompileError, ToolchainError, find_compiler
 

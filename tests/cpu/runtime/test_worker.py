@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from cpu.runtime.worker import CandidateError, OutOfMemory, Pool, Task, Worker, WorkerError, run_all
+from cpu.runtime.pool import Pool, Task, run_all
+from cpu.runtime.worker import CandidateError, OutOfMemory, Worker, WorkerError
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 60.0

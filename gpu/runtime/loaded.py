@@ -1,0 +1,150 @@
+"""A program on a device: compiled, loaded, and launched on CuPy arrays, with the memory that a launch needs besides."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from gpu.codegen.aligned import copied_bytes, slices
+from gpu.codegen.emit import copier
+from gpu.codegen.program import Program
+from gpu.runtime.compile import Cubin, compile_cubin
+from gpu.runtime.device import DeviceError, current
+from gpu.runtime.driver import DriverError, allocating_in_a_capture, encoded
+
+# The errors of cuModuleLoadData for machine code that the driver does not know: CUDA_ERROR_INVALID_IMAGE,
+# _NO_BINARY_FOR_GPU and _UNSUPPORTED_PTX_VERSION in cuda.h.
+_UNKNOWN_CODE = (200, 209, 222)
+_LEGACY_STREAMS = (0, 1)  # no graph can be captured on these, and to ask whether one is captured may be an error
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A program on a device, ready to be launched on CuPy arrays."""
+
+    program: Program
+    cubin: Cubin
+    device: int
+    blocks: int
+    function: Any
+    module: Any  # keeps the code loaded
+    copier: Loaded | None = None  # copies the arrays that the program reads a copy of
+    # Memory for copies, semaphores and partial sums, for each stream of a launch: a stream's kernels run one after
+    # another.
+    workspaces: dict = field(default_factory=dict, compare=False, repr=False)
+    # The same for each launch that was captured for a graph, which one executable graph uses at a time.
+    captured: list = field(default_factory=list, compare=False, repr=False)
+    # Held from the launch that copies inputs to the launch that reads the copies: threads may share a stream.
+    one_launch: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
+
+    def launch(self, *arrays) -> None:
+        """Launches once on CuPy's current stream, and returns before the kernel has ended.
+
+        Raises DeviceError where the driver rejects a tensor map, or there is no memory for copies and sums.
+        """
+        import cupy
+
+        parameters = list(arrays)
+        with cupy.cuda.Device(self.device), self.one_launch if self.copier else nullcontext():
+            room, *sums = self._workspace(cupy)
+            if self.copier:
+                copies = self.program.copied
+                self.copier.launch(*(arrays[copy.array] for copy in copies), room)
+                for copy, place in zip(copies, slices(copies)):
+                    parameters[copy.array] = room[place]
+            for tensor in self.program.maps:
+                try:
+                    parameters[tensor.array] = _map(tensor, parameters[tensor.array].data.ptr)
+                except DriverError as error:
+                    raise DeviceError(str(error)) from error
+            parameters += sums
+            self.function((self.blocks,), (self.program.threads,), tuple(parameters), self.program.shared_bytes)
+
+    def _workspace(self, cupy) -> tuple:
+        stream = cupy.cuda.get_current_stream().ptr
+        if stream not in _LEGACY_STREAMS and cupy.cuda.runtime.streamIsCapturing(stream):
+            return self._for_a_graph(cupy)
+        if not self._needs_memory:
+            return (None,)
+        # The per-thread default streams of all threads have the same pointer.
+        key = (stream, threading.get_ident() if stream == cupy.cuda.Stream.ptds.ptr else 0)
+        found = self.workspaces.get(key)
+        if found is None:
+            made = self._memory(cupy)
+            found = self.workspaces.setdefault(key, made)
+        return found
+
+    def _for_a_graph(self, cupy) -> tuple:
+        """Memory for one launch in a graph that is being captured. The graph sets the semaphores to 0 each time it
+        runs.
+
+        CUDA does not tell when a graph is gone, so this memory and the code stay as long as the process. The memory
+        comes from the driver, since a kernel that was launched before may still write to memory of a pool.
+        """
+        _IN_GRAPHS[id(self)] = self
+        if not self._needs_memory:
+            return (None,)
+        try:
+            with allocating_in_a_capture(), cupy.cuda.using_allocator(None):
+                made = self._memory(cupy)
+        except DriverError as error:
+            raise DeviceError(str(error)) from error
+        self.captured.append(made)
+        return made
+
+    @property
+    def _needs_memory(self) -> bool:
+        return self.copier is not None or self.program.shares_sums
+
+    def _memory(self, cupy) -> tuple:
+        """Memory for copies, then for semaphores and partial sums where there is split-K."""
+        program = self.program
+        copied, sums = copied_bytes(program.copied), program.partial_sums
+        try:
+            room = cupy.empty(copied, "uint8")
+            shared = (cupy.zeros(program.semaphores, "uint32"), cupy.empty(sums, "float32")) if sums else ()
+        except (cupy.cuda.memory.OutOfMemoryError, cupy.cuda.runtime.CUDARuntimeError) as error:
+            # Without CuPy's pool, as in a capture, the runtime's own error says so.
+            if getattr(error, "status", _OUT_OF_MEMORY) != _OUT_OF_MEMORY:
+                raise
+            needed = copied + 4 * sums
+            raise DeviceError(
+                f"the kernel needs {needed} bytes of the GPU's memory beside its arrays: {error}"
+            ) from error
+        return (room, *shared)
+
+
+_OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation
+# Programs that graphs may still run.
+_IN_GRAPHS: dict[int, Loaded] = {}
+# A tensor map of the same memory is always the same, and the driver takes as long as several launches to make one.
+_map = lru_cache(maxsize=1024)(encoded)
+
+
+def load_program(program: Program) -> Loaded:
+    """Compiles a program for this process's current GPU and loads it there. Raises DeviceError, CompileError."""
+    cupy, number, device = current()
+    if program.shared_bytes > device.shared_of_block:
+        raise DeviceError(
+            f"the kernel needs {program.shared_bytes} bytes of shared memory for a block, {device.name} has "
+            f"{device.shared_of_block}: use fewer stages or smaller tiles"
+        )
+    cubin = compile_cubin(program, device.architecture)
+    module, driver = cupy.cuda.function.Module(), cupy.cuda.driver
+    try:
+        module.load(cubin.code)
+    except driver.CUDADriverError as error:
+        why = (
+            "its driver may be older than this CUDA, so update the driver or install an older nvidia-cuda-nvrtc"
+            if error.status in _UNKNOWN_CODE
+            else "if an earlier kernel of this process failed, only a new process can use the GPU"
+        )
+        raise DeviceError(f"{device.name} does not load what {cubin.compiler} compiled ({error}): {why}") from error
+    function = module.get_function(program.symbol)
+    driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, program.shared_bytes)
+    blocks = program.blocks_on(device.multiprocessors)
+    before = load_program(copier(program)) if program.copied else None
+    return Loaded(program, cubin, number, blocks, function, module, before)
