@@ -18,7 +18,7 @@ from pathlib import Path
 BEFORE = {
     "segfault": "*(volatile int *)0 = 1;",
     "illegal instruction": "__builtin_trap();",
-    "hang": "for (volatile int on = 1; on;) ;",
+    "hang": "for (;;) sleep(600);",  # and takes no core from the tests beside it
     "abort": 'fputs("free(): invalid pointer\\n", stderr); abort();',
     "exit": "exit(3);",
     "killed": "raise(SIGKILL);",
@@ -35,7 +35,7 @@ def with_fault(text: str, fault: str) -> str:
     """The C source whose entry point fails."""
     (symbol, parameters) = _ENTRY.search(text).groups()
     right = text.replace(f"void {symbol}{parameters}\n", f"static void right{parameters}\n")
-    includes = "".join(f"#include <{name}.h>\n" for name in ("signal", "stdio", "stdlib"))
+    includes = "".join(f"#include <{name}.h>\n" for name in ("signal", "stdio", "stdlib", "unistd"))
     body = f"{BEFORE.get(fault, '')} right(X, W, Y); {AFTER.get(fault, '')}"
     return f"{includes}{right}\nvoid {symbol}{parameters} {{ {body} }}\n"
 
