@@ -14,12 +14,26 @@ from pathlib import Path
 
 import pytest
 
+from cpu.runtime.host import fingerprint, host
+from microkernels.scores.catalog import Entry
+from microkernels.scores.records import record
+from microkernels.tile.estimate import estimate
+from microkernels.tile.isa import PORTABLE
+from microkernels.tile.space import quick
 from search.evaluator.cpu import cpu_backend
 from search.matmul import main as matmul_command
 from search.tuner import store
 from tests.support.searching import SCHEME, SHAPE, conv
+from tiling.machine import Timing
 from tiling.operators import matmul
 from tiling.text.shapes import canonical
+
+
+@pytest.fixture
+def ranked(data_folder):
+    """A store with a made-up ranking, so that a search on portable C begins at once."""
+    for kernel in quick(PORTABLE):
+        record(fingerprint(host()), Entry(kernel, estimate(kernel), Timing((1e-6,), 60.0)), settled=True)
 
 
 @pytest.mark.slow
@@ -189,7 +203,7 @@ def test_from_nothing_to_a_tuned_kernel_and_a_ctrl_c_in_the_middle(tmp_path):
     assert running.returncode == 130 and report["interrupted"] and report["correct"] and report["trials"] >= 2
 
 
-def test_explaining_a_model_only_choice_on_two_threads(capsys):
+def test_explaining_a_model_only_choice_on_two_threads(ranked, capsys):
     arguments = ["--shape", SHAPE, "--isa", "portable", "--threads", "2", "--model-only", "--explain"]
     assert conv(*arguments) == 0
     text = capsys.readouterr().out
@@ -198,7 +212,7 @@ def test_explaining_a_model_only_choice_on_two_threads(capsys):
 
 
 @pytest.mark.slow
-def test_a_broken_environment_is_no_candidates_fault(tmp_path):
+def test_a_broken_environment_is_no_candidates_fault(ranked, tmp_path):
     """A cache that cannot be written ends the search with one sentence and leaves no failures in the store."""
     (tmp_path / "file").write_text("")
     shape = "c=8,h=10,w=10,k=16,r=3,s=3"
