@@ -190,7 +190,7 @@ class Kernel:
         axes (N,C,H,W), count as (N,H,W,C); then y has PyTorch's axes too.
         Several threads may call a kernel at once; the GIL is released meanwhile.
         """
-        seen = adopted(x, "x", self._elements[0])
+        seen = adopted(x, self.original.broadcast.called, self._elements[0])
         lying = self._with_our_axes(seen, self.original.broadcast)
         read = checked(lying, self.original.broadcast, self._elements[0])
         if isinstance(w, Packed):
@@ -230,7 +230,8 @@ class Kernel:
         if len(given) > len(tensors):
             follow = "1 array follows" if len(given) == 1 else f"{len(given)} arrays follow"
             takes = f"epilogue takes {' and '.join(tensor.name for tensor in tensors) or 'no array'}"
-            raise ArgumentError(f"{follow} x and w, but this kernel's {takes}; the output goes into out=…")
+            first, second = self.original.broadcast.called, self.original.vector.called
+            raise ArgumentError(f"{follow} {first} and {second}, but this kernel's {takes}; the output goes into out=…")
         found = dict(zip((tensor.name for tensor in tensors), given))
         for name, array in named.items():
             if name in found:

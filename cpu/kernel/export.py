@@ -74,9 +74,17 @@ class ExportError(RuntimeError):
     """The folder to save into cannot be written, or a folder does not hold a saved kernel."""
 
 
+def as_path(folder: object) -> str:
+    """The text of a path that a user gives. Raises ExportError for what is no path."""
+    name = os.fspath(folder) if isinstance(folder, (str, os.PathLike)) else None
+    if not isinstance(name, str):
+        raise ExportError(f"{folder!r:.60} is not the name of a folder")
+    return name
+
+
 def folder_of(folder: str | os.PathLike[str]) -> Path:
     """The folder to save into, as a path. Raises ExportError for a name that no folder can have."""
-    name = os.fspath(folder)
+    name = as_path(folder)
     if not name:
         raise ExportError("the name of the folder to save into is empty: give one, or . for the current folder")
     if "\0" in name:

@@ -12,7 +12,7 @@ from typing import cast
 
 from cpu.codegen.emit import Source, microkernels_of, packed_elements_of, symbol_of
 from cpu.kernel.callable import Kernel
-from cpu.kernel.export import OPTIONAL, RECORD, ExportError, Record, checked_name, seal
+from cpu.kernel.export import OPTIONAL, RECORD, ExportError, Record, as_path, checked_name, seal
 from microkernels.tile.isa import isa_named
 from tiling.problem import ProblemError
 from tiling.scheme.specifiers import SchemeError
@@ -27,7 +27,7 @@ def load(path: str | Path) -> Kernel:
     record does not describe would run with the wrong arrays. Raises ExportError. Raises CpuError if the CPU lacks the
     kernel's instruction set.
     """
-    path = Path(path)
+    path = Path(as_path(path))
     found = sorted(filter(_is_record, path.glob("*.json"))) if path.is_dir() else [path]
     if len(found) != 1:
         names = f", but {len(found)}: {', '.join(one.name for one in found[:4])}; name the one" if found else ""

@@ -53,6 +53,18 @@ def test_arguments_are_checked():
             call()
 
 
+def test_a_product_names_its_own_arrays():
+    kernel = kernel_of(*CASES["matrix product"], "portable")
+    a, b = integers(kernel.problem)
+    for call, message in [
+        (lambda: kernel(a.tolist(), b), "^a is list"),
+        (lambda: kernel(a, b.tolist()), "^b is list"),
+        (lambda: kernel(a, b, a), "^1 array follows a and b, but"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            call()
+
+
 def test_outputs_may_not_overlap_inputs():
     problem = conv2d(c=4, h=5, w=5, k=4, r=1, s=1)
     kernel = build(parse(problem, "R(k) R(h) R(w) S(y) T(c,4) V(k,4)"), ISAS["portable"])

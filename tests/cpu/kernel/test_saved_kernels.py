@@ -280,6 +280,15 @@ def test_the_command_line_names_what_it_emits(tmp_path, monkeypatch, capsys):
         assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("folder", [3, None, b"kernel"])
+def test_what_is_no_path_is_refused(folder):
+    problem, text = CASES["single rows"]
+    with pytest.raises(ExportError, match="is not the name of a folder"):
+        kernel_of(problem, text, "portable").save(folder)
+    with pytest.raises(ExportError, match="is not the name of a folder"):
+        load(folder)
+
+
 @pytest.mark.parametrize("folder, said", [("", "is empty: give one"), ("a\0b", "has a NUL in it")])
 def test_a_folder_that_cannot_be_is_refused(folder, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
