@@ -24,6 +24,7 @@ from tiling.loops.language import (
     Body,
     Buffer,
     Call,
+    ClearFlag,
     Comment,
     Cursors,
     Decide,
@@ -38,13 +39,12 @@ from tiling.loops.language import (
     Kernel,
     Let,
     Load,
-    Lower,
     Mask,
     Move,
     Number,
     Operand,
     Prefetch,
-    Raise,
+    RaiseFlag,
     Register,
     Set,
     Shape,
@@ -154,9 +154,9 @@ class Printer:
                 return [f"{self.vector} {name}{''.join(f'[{extent}]' for extent in shape[:-1])};"]
             case Alloc(Buffer(name=name), at) if at is not None:
                 return [f"{self.types[name]} *const {name} = ({self.types[name]} *){in_scratch(at)};"]
-            case Raise(name):
+            case RaiseFlag(name):
                 return [f"int {name} = 1;"]
-            case Lower(name):
+            case ClearFlag(name):
                 return [f"{name} = 0;"]
             case Let(name, None):
                 return [f"{self.vector} {name};"]

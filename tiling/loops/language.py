@@ -18,12 +18,6 @@ from dataclasses import dataclass, field
 
 from tiling.loops.index import Index, Range, applied, constant
 
-# How the iterations of a loop are run. A core, block, warp … is a worker, and workers run side by side.
-KINDS = ("serial", "unrolled", "vector", "core", "cluster", "block", "warpgroup", "warp", "lane")
-# Where a buffer lies. What is in registers, or in a thread's own memory, belongs to one worker.
-# "stack": memory of a function while it runs. "tile": a tile register, whose shape `Shape` has set.
-MEMORIES = ("global", "shared", "own", "stack", "registers", "tile")
-
 # The number of this thread, from 0, and how many threads the team has that runs the kernel.
 THREAD, THREADS = "thread", "threads"
 PACKED = ("packed",)  # the axes of a buffer whose numbers lie in the order in which loops read them
@@ -165,7 +159,8 @@ Condition = Inside | Flag
 class Buffer:
     """An array: its shape, row-major, its dtype, and the memory that it lies in.
 
-    axes: a name for each axis, for readers. A parameter of the kernel is `given`.
+    axes: a name for each axis, for readers. memory: "global"; "shared" by the workers of a GPU's block; a worker's
+    "own"; "stack", of a function while it runs; "registers"; or "tile", a tile register whose shape `Shape` has set.
 
     extents: where they are known only when the kernel runs: indices over the kernel's numbers. The shape is then the
     largest one. Empty: the shape is all there is to know.
@@ -222,6 +217,7 @@ class Alloc:
 class For:
     """`body` for start, start + step, … below stop. A loop of another kind than "serial" may run in any order.
 
+    kind: "serial", "unrolled" or "vector"; or the workers that run it side by side: "core", "block", "warp", "lane" …
     dim: the dim of the problem that the loop walks, "" for none. limit: iterations from there on change nothing that
     is needed, so a pass may end the loop there; None where all are needed.
     """
@@ -338,15 +334,15 @@ class Decide:
 
 
 @dataclass(frozen=True, slots=True)
-class Raise:
-    """A flag of this worker that holds from here on, until a `Lower`."""
+class RaiseFlag:
+    """A flag of this worker that holds from here on, until a `ClearFlag`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Lower:
-    """A flag that `Raise` has named holds no longer."""
+class ClearFlag:
+    """A flag that `RaiseFlag` has named holds no longer."""
 
     name: str
 
@@ -468,8 +464,9 @@ class Comment:
 
 
 Statement = (
-    Alloc | For | If | Block | Stage | Team | Store | Let | Set | Define | Read | Decide | Raise | Lower | View | Move
-    | Do | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy | Commit | Wait | Barrier | Call | Comment
+    Alloc | For | If | Block | Stage | Team | Store | Let | Set | Define | Read | Decide | RaiseFlag | ClearFlag | View
+    | Move | Do | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy | Commit | Wait | Barrier | Call
+    | Comment
 )  # fmt: skip
 Body = tuple[Statement, ...]
 

@@ -25,6 +25,7 @@ from tiling.loops.language import (
     Buffer,
     Call,
     Choose,
+    ClearFlag,
     Comment,
     Commit,
     Condition,
@@ -43,14 +44,13 @@ from tiling.loops.language import (
     Kernel,
     Let,
     Load,
-    Lower,
     Mask,
     Move,
     Number,
     Operand,
     Position,
     Prefetch,
-    Raise,
+    RaiseFlag,
     Read,
     Register,
     Set,
@@ -197,10 +197,10 @@ def _line(statement: Statement) -> str:
             return f"{name} = {index}"
         case Read(name, value):
             return f"{name} = {_operand(value)}"
-        case Raise(name):
+        case RaiseFlag(name):
             return f"raise {name}"
-        case Lower(name):
-            return f"lower {name}"
+        case ClearFlag(name):
+            return f"clear {name}"
         case Decide(name, conditions):
             return f"{name} = whether {_all(conditions)}"
         case View(name, address):

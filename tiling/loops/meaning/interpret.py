@@ -27,6 +27,7 @@ from tiling.loops.language import (
     Body,
     Call,
     Choose,
+    ClearFlag,
     Comment,
     Commit,
     Copy,
@@ -43,14 +44,13 @@ from tiling.loops.language import (
     Kernel,
     Let,
     Load,
-    Lower,
     Mask,
     Move,
     Number,
     Operand,
     Position,
     Prefetch,
-    Raise,
+    RaiseFlag,
     Read,
     Register,
     Set,
@@ -190,11 +190,11 @@ def _shape(statement: Shape, scope: Scope) -> None:
     scope.shapes.update((register.name, register.shape) for register in statement.registers)
 
 
-def _raise(statement: Raise, scope: Scope) -> None:
+def _raise_flag(statement: RaiseFlag, scope: Scope) -> None:
     scope.raised.add(statement.name)
 
 
-def _lower(statement: Lower, scope: Scope) -> None:
+def _clear_flag(statement: ClearFlag, scope: Scope) -> None:
     scope.raised.discard(statement.name)
 
 
@@ -266,8 +266,8 @@ _RUN: dict[type, Callable[..., None]] = {
     },
     **{
         Decide: _decide,
-        Raise: _raise,
-        Lower: _lower,
+        RaiseFlag: _raise_flag,
+        ClearFlag: _clear_flag,
         Tiles: _tiles,
         Shape: _shape,
         Call: _call,

@@ -15,8 +15,8 @@ class Scope:
     """The names of a block and of the blocks outside it.
 
     numbers: the values of variables; those of flags that callers give are 0 and 1. waiting: groups of asynchronous
-    copies, the last one still open. raised: the flags that `Raise` has named. shapes: those of tile registers. own: the
-    registers that this very block has named. team: the buffers that all threads share.
+    copies, the last one still open. raised: the flags that `RaiseFlag` has named. shapes: those of tile registers. own:
+    the registers that this very block has named. team: the buffers that all threads share.
     """
 
     functions: Mapping[str, Function]
