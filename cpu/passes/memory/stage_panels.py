@@ -64,7 +64,7 @@ class Plan:
 
 def plan_panels(scheme: Scheme) -> Plan:
     """The plan of a scheme's panels. Without S(x) there are none, of 0 elements."""
-    staged = [tile.outer[: tile.shared] for tile in nest.tiles(nest.lower(scheme)) if tile.shared is not None]
+    staged = [tile.outer[: tile.shared] for tile in nest.tiles(nest.nest_of(scheme)) if tile.shared is not None]
     return Plan(panel_elements(scheme), any(loops and same_pixels(scheme.problem, loops) for loops in staged))
 
 
