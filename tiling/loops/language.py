@@ -121,7 +121,8 @@ class Instruction:
     text: C or PTX with a field `{name}` for each operand. meaning: statements over buffers of those names. They store a
     value to the buffer `out`, which has as many elements as a vector has lanes; an operand that is a vector is a buffer
     of so many elements, a mask is the number `{name}` of used lanes. dtype: that of `out`; "" for that of `p`.
-    registers: vector registers that it takes beside those of its operands and its value.
+    registers: vector registers that it takes beside those of its operands and its value. header: of the C library, that
+    the text needs.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Instruction:
     meaning: tuple[Statement, ...] = field(compare=False)
     dtype: str = field(default="f32", compare=False)
     registers: int = field(default=0, compare=False)
+    header: str = field(default="", compare=False)
 
 
 # --- conditions -------------------------------------------------------------------------------------------------------
@@ -145,12 +147,21 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What `Decide` found out, or what is known only when the kernel runs, such as whether Y is aligned."""
+    """What `Decide` found out, or `RaiseFlag` has raised."""
 
     name: str
 
 
-Condition = Inside | Flag
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """The memory of a buffer begins at a multiple of so many bytes, which only a call knows; or it `does` not."""
+
+    buffer: str
+    bytes: int
+    does: bool = True
+
+
+Condition = Inside | Flag | Aligned
 
 # --- statements -------------------------------------------------------------------------------------------------------
 
@@ -356,6 +367,20 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """A name for the memory of another buffer, or of a view from where it begins, seen as a buffer of this shape and
+    dtype.
+
+    flag, otherwise: where this flag does not hold, it is the memory of that other buffer.
+    """
+
+    buffer: Buffer
+    of: str
+    flag: str = ""
+    otherwise: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     """A view of this function begins so far from where it did."""
 
@@ -465,8 +490,8 @@ class Comment:
 
 Statement = (
     Alloc | For | If | Block | Stage | Team | Store | Let | Set | Define | Read | Decide | RaiseFlag | ClearFlag | View
-    | Move | Do | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy | Commit | Wait | Barrier | Call
-    | Comment
+    | Seen | Move | Do | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy | Commit | Wait | Barrier
+    | Call | Comment
 )  # fmt: skip
 Body = tuple[Statement, ...]
 
@@ -475,7 +500,7 @@ Body = tuple[Statement, ...]
 class Function:
     """Part of a kernel with a name. views: the name of each parameter inside, and the kernel's array that it shows.
 
-    cursors: those of the worker that calls it, which it advances.
+    cursors: those of the worker that calls it, which it advances. apart: no two views show the same memory.
     """
 
     name: str
@@ -485,6 +510,7 @@ class Function:
     body: Body
     cursors: tuple[str, ...] = ()
     comment: str = ""
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
