@@ -10,7 +10,6 @@ Read in this order:
     operands  the operands in the file's comment, and the file's constants
     epilogue  the epilogue as a C function
     pack      the function that packs the weights
-    copies    the copy of x that a kernel makes first
     winograd  Winograd's algorithm around the products of an ordinary scheme
     frames    the frames of C files, in `templates/`
     call      the function that makes a call by itself, with memory and threads of its own

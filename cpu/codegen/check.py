@@ -7,7 +7,7 @@ from math import prod
 from microkernels.tile.isa import ISAS_OF, Isa
 from microkernels.tile.matrix import registers_of, runs_of
 from tiling.arrays.access import access_of
-from tiling.rewrite.dot_groups import numbers_per_lane, scheme_in_dot_groups
+from tiling.rewrite.dot_groups import is_blocked, numbers_per_lane, scheme_in_dot_groups
 from tiling.rewrite.pointwise import LARGEST_PANEL, panel_elements
 from tiling.rewrite.strips import copies_flat_pixels, unsupported_reason
 from tiling.rewrite.winograd import Winograd
@@ -109,11 +109,6 @@ def _check_stage(scheme: Scheme, stage: Stage) -> None:
             f"{stage}: a panel of {size} bytes, more than {LARGEST_PANEL}: let it stand inside a loop over "
             f"{problem.vector_dim}"
         )
-
-
-def is_blocked(scheme: Scheme) -> bool:
-    """Whether matrix instructions compute the scheme: its dot groups have more than 32 bits."""
-    return any(isinstance(s, DotGroup) and s.points > numbers_per_lane(scheme.problem) for s in scheme.specifiers)
 
 
 def _check_matrix(scheme: Scheme, isa: Isa) -> None:

@@ -14,16 +14,14 @@ from math import prod
 
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.call import Call, call_text
-from cpu.codegen.check import check, is_blocked, single_pass
-from cpu.codegen.copies import copied_x, copy_text
+from cpu.codegen.check import check, single_pass
 from cpu.codegen.epilogue import epilogue_text, pointers
 from cpu.codegen.frames import TEMPLATES
-from cpu.codegen.indices import in_scratch
 from cpu.codegen.inside import Inside, facts_of, loops_of
-from cpu.codegen.operands import operands, sizes_of
+from cpu.codegen.operands import operand_text, operands, sizes_of
 from cpu.codegen.pack import pack_lines
 from cpu.codegen.winograd import facts, packed_floats, winograd_stages
-from cpu.passes.order import stages, stages_with_copy
+from cpu.passes.order import stages_with_copy
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.estimate import loads_per_step
 from microkernels.tile.isa import Isa, isa_named
@@ -38,7 +36,8 @@ from tiling.loops.language import Kernel
 from tiling.loops.lowering.prefetch import LINE
 from tiling.loops.lowering.show import show
 from tiling.problem import Problem
-from tiling.rewrite.dot_groups import scheme_in_dot_groups
+from tiling.rewrite.copies_of_x import copy_of_x
+from tiling.rewrite.dot_groups import is_blocked, scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes
 from tiling.rewrite.winograd import Winograd
 from tiling.scheme.scheme import Scheme
@@ -99,20 +98,19 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     isa = row_of(scheme, isa)
     check(scheme, isa)
     problem = scheme.problem
-    threads = min(threads, prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "core"))
+    threads = _threads(scheme, threads)
     symbol = symbol_of(problem, isa, threads)
     kernels = microkernels_of(scheme, isa)
     dots = scheme_in_dot_groups(scheme)
     definitions = isa.matrix.definition if isa.matrix else ""
     stream = stream and _streamable(scheme)
     inside = loops_of(scheme, isa, threads, stream)
-    copy = copy_text(scheme, isa, threads)
+    copy = inside.copy
     left = stored(dots.problem)
     strips = bool(dots.problem.flat_pixels and dots.problem.flat_pixels.strip)
     types = [ELEMENTS[name].c for name in elements_of(problem)]
     as_it_lies = strips or (isa.x_type(dots.problem) == types[0] and not copy)
-    behind = inside.scratch.bytes(threads)  # where the copy of x lies, behind what the loops need
-    scratch = behind + (copy.bytes if copy else 0)
+    scratch = inside.scratch.bytes(threads)
     call = Call(symbol, _parameters(problem, isa, as_it_lies), scratch, threads)
     text = TEMPLATES.get_template("kernel.c.j2").render(
         symbol=symbol,
@@ -129,7 +127,8 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         operands=operands(problem),
         types=types,
         copy=copy,
-        copy_at=in_scratch(behind),
+        copied=operand_text(dots.problem, dots.problem.broadcast),
+        headers=inside.headers,
         as_it_lies=as_it_lies,
         run_parameters=call.run_parameters,
         scratch=scratch.offset,
@@ -140,13 +139,12 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         panel=inside.panel,
         strips=strips,
         tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if inside.masked else "",
-        lanes=_lanes(dots.problem, isa, inside, copy.transposed if copy else frozenset()),
+        lanes=_lanes(dots.problem, isa, inside),
         definitions=definitions,
         shapes=[shapes_definition(name, shapes) for shapes, name in inside.shapes.items()],
         functions=inside.functions,
         body=inside.body,
         pack=pack_lines(scheme),
-        stream=stream,
         flat_pixels=dots.problem.flat_pixels,
         gaps=passes_gaps(dots.problem),
         epilogue=epilogue_text(left, isa) if left else None,
@@ -176,13 +174,20 @@ def stages_of(
 
     Raises SchemeError for a valid scheme that no passes write, or none at all.
     """
-    isa = row_of(scheme, isa)
+    isa, threads = row_of(scheme, isa), _threads(scheme, threads)
     if isinstance(scheme, Winograd):
         check(scheme.product, isa)
         return winograd_stages(scheme, isa, threads)
     check(scheme, isa)
-    facts, copy = facts_of(scheme, isa, stream and _streamable(scheme), threads), copied_x(scheme, isa)
-    return stages_with_copy(copy.loops, facts) if copy else stages(facts)
+    facts = facts_of(scheme, isa, stream and _streamable(scheme), threads)
+    return stages_with_copy(copy_of_x(scheme, isa.lanes), facts)
+
+
+def _threads(scheme: Scheme | Winograd, threads: int) -> int:
+    """How many of so many threads have a task."""
+    if isinstance(scheme, Winograd):
+        return min(threads, scheme.blocks * scheme.parts)
+    return min(threads, prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "core"))
 
 
 def row_of(scheme: Scheme | Winograd, isa: Isa) -> Isa:
@@ -193,17 +198,17 @@ def row_of(scheme: Scheme | Winograd, isa: Isa) -> Isa:
     return isa_named(isa.vectors) if vectors_alone else isa
 
 
-def _lanes(problem: Problem, isa: Isa, inside: Inside, transposed: frozenset[int]) -> list[str]:
+def _lanes(problem: Problem, isa: Isa, inside: Inside) -> list[str]:
     """The C functions that fill and move lanes, for tiles and for the transposed copy of x."""
     access = access_of(problem)
     if access.exchange_dim:
         size = problem.extents[access.exchange_dim]
         return exchange_definitions(isa, size) + own_definitions(isa, inside.masked, problem.dot_group, size)
     own = own_definitions(isa, inside.masked, problem.dot_group) if access.lanewise else []
-    return own + (_transposition(isa, {*inside.transposed, *transposed}) if inside.transposed or transposed else [])
+    return own + (_transposition(isa, inside.transposed) if inside.transposed else [])
 
 
-def _transposition(isa: Isa, rows: set[int]) -> list[str]:
+def _transposition(isa: Isa, rows: frozenset[int]) -> list[str]:
     """The C functions that transpose, for stores and for the copy of x: one for each number of rows, and the masks of
     its lanes.
     """
@@ -215,7 +220,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
     """The source of a convolution by Winograd's algorithm. Its tasks are blocks, and it never streams."""
     product, problem = winograd.product, winograd.problem
     check(product, isa)
-    threads = min(threads, winograd.blocks * winograd.parts)
+    threads = _threads(winograd, threads)
     symbol = symbol_of(problem, isa, threads, winograd.algorithm)
     kernels = microkernels_of(winograd, isa)
     found = facts(winograd, isa, threads)
@@ -246,7 +251,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         lanes=[],
         definitions="",
         shapes=[],
-        stream=False,
+        headers=(),
         line=LINE,
         **found | {"scratch": scratch.offset},
     )

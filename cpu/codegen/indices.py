@@ -6,9 +6,11 @@ Strides have names, X_h for the axis h of X, so an address reads as the element 
 from __future__ import annotations
 
 from tiling.loops.index import Index, Part
-from tiling.loops.language import Buffer, Condition, Flag, Kernel
+from tiling.loops.language import Aligned, Alloc, Buffer, Condition, Flag, Kernel, Seen
 from tiling.loops.rewrite import places
-from tiling.loops.walk import buffers
+from tiling.loops.walk import walk
+
+_IN_MEMORY = ("global", "own")
 
 
 def in_scratch(at: Index) -> str:
@@ -31,13 +33,13 @@ def stepped(index: Index, buffer: Buffer, axis: int) -> str:
 
 def strides(kernel: Kernel) -> list[tuple[str, int]]:
     """(name, elements) of every stride that addresses may name."""
-    named = [buffer for buffer in buffers(kernel) if not buffer.packed]
+    named = _named(kernel).values()
     return [(_stride(b, axis), stride) for b in named for axis, stride in enumerate(b.strides)]
 
 
 def local_strides(kernel: Kernel) -> list[str]:
     """The declaration of the strides that addresses of a kernel name, for loops in a function of their own."""
-    named = {buffer.name: buffer for buffer in buffers(kernel) if not buffer.packed}
+    named = _named(kernel)
     # A compiler warns of a local that nobody uses.
     used = dict.fromkeys(
         (_stride(named[place.buffer], axis), named[place.buffer].strides[axis])
@@ -47,6 +49,12 @@ def local_strides(kernel: Kernel) -> list[str]:
         if index != Index(())
     )
     return [f"const long {', '.join(f'{name} = {elements}' for name, elements in used)};"] if used else []
+
+
+def _named(kernel: Kernel) -> dict[str, Buffer]:
+    """The arrays of a kernel and those that it makes for itself, by their names. Packed ones have no strides."""
+    made = [s.buffer for s in walk(kernel.body) if isinstance(s, (Alloc, Seen)) and s.buffer.memory in _IN_MEMORY]
+    return {buffer.name: buffer for buffer in (*kernel.arrays, *made) if not buffer.packed}
 
 
 def _stride(buffer: Buffer, axis: int) -> str:
@@ -88,6 +96,8 @@ def test(condition: Condition) -> str:
     """A condition as C."""
     if isinstance(condition, Flag):
         return condition.name
+    if isinstance(condition, Aligned):
+        return f"(uintptr_t){condition.buffer} % {condition.bytes} {'==' if condition.does else '!='} 0"
     text, low, high = number(condition.index), condition.low, condition.high
     if low is not None and high == low + 1:
         return f"{text} == {low}"

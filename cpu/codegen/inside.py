@@ -10,15 +10,19 @@ from cpu.codegen.epilogue import compares_with_zero
 from cpu.codegen.indices import strides
 from cpu.codegen.print import PrintedFunction, Printer
 from cpu.passes.memory.prefetch_in_tiles import NEXT
-from cpu.passes.order import Facts, stages
+from cpu.passes.order import INPUT, Facts, stages_with_copy
 from cpu.passes.vectors.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
+from tiling.arrays.access import access_of
 from tiling.arrays.bias import stored
 from tiling.dtypes import LANE_BYTES
-from tiling.loops.language import NO_SCRATCH, Cursors, Kernel, Scratch, Shape
+from tiling.loops.language import NO_SCRATCH, Aligned, Cursors, Decide, Do, Invoke, Kernel, Mask, Scratch, Shape
+from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import buffers, walk
+from tiling.rewrite.copies_of_x import TRANSPOSED, CopyOfX, copy_of_x
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
+from tiling.rewrite.im2col import COPY
 from tiling.rewrite.weight_groups import packed_words
 from tiling.scheme.scheme import Scheme
 
@@ -28,7 +32,8 @@ class Inside:
     """The functions and the body of a kernel, and what they need of the file around them.
 
     axes: (name, elements) of the strides that its addresses name. masked: it uses the mask TAIL. cursors: it prefetches
-    by cursors. transposed: the numbers of rows that it transposes together. panel: whether each thread has a panel.
+    by cursors. transposed: the numbers of rows that it transposes together, and of lanes of a mask that it copies x
+    with. panel: whether each thread has a panel. headers: of the C library.
     """
 
     functions: Sequence[PrintedFunction]
@@ -41,6 +46,8 @@ class Inside:
     shapes: Mapping[tuple[tuple[int, int], ...], str] = field(default_factory=dict)
     transposed: frozenset[int] = frozenset()
     next_panel: bool = False
+    copy: CopyOfX | None = None
+    headers: tuple[str, ...] = ()
 
 
 def facts_of(scheme: Scheme, isa: Isa, stream: bool, threads: int = 1) -> Facts:
@@ -52,21 +59,45 @@ def facts_of(scheme: Scheme, isa: Isa, stream: bool, threads: int = 1) -> Facts:
 
 def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     """A kernel written by passes over loops."""
-    facts = facts_of(scheme, isa, stream, threads)
-    *_, (_, kernel) = stages(facts)
+    facts, copy = facts_of(scheme, isa, stream, threads), copy_of_x(scheme, isa.lanes)
+    *_, (_, kernel) = stages_with_copy(copy, facts)
     problem = facts.scheme.problem
     used = problem.extents[problem.vector_dim] % isa.lanes
-    transposed = transposed_rows(kernel)
+    transposed = transposed_rows(kernel) | (_masked(kernel) - {used} if copy else frozenset())
     types = {buffer.name: "float" for buffer in buffers(kernel)}
     own = {buffer.name: isa.x_type(problem) for buffer in buffers(kernel) if buffer.memory == "own"}
-    x = ELEMENTS[elements_of(scheme.problem)[0]].c if facts.strip else isa.x_type(problem)
-    types |= own | {"X": x, "W": isa.word, "Y": ELEMENTS[problem.output_dtype].c}
+    number = ELEMENTS[elements_of(scheme.problem)[0]].c
+    types |= own | {"X": number if facts.strip else isa.x_type(problem)}
+    types |= {"W": isa.word, "Y": ELEMENTS[problem.output_dtype].c}
+    if copy:
+        (_, copied), whole = copy.loops.arrays, copy.kind == TRANSPOSED and access_of(problem).by_matrix
+        word = "uint32_t" if whole else isa.word
+        types |= {INPUT: number, COPY: ELEMENTS[copied.dtype].c if copied.dtype in ELEMENTS else word}
     printer = Printer(kernel, types, isa.vector_type, {used: "TAIL"} | {n: f"FIRST_{n}" for n in transposed})
     cursors = any(isinstance(statement, Cursors) for statement in walk(kernel.body))
     inside = Inside(printer.functions(), printer.body(), used > 0, cursors, strides(kernel))
     inside = replace(inside, shapes=shapes_of(kernel), transposed=transposed)
     following = any(view == NEXT for function in kernel.functions for view, _ in function.views)
-    return replace(inside, panel=bool(own), scratch=kernel.scratch, next_panel=following)
+    return replace(
+        inside, panel=bool(own), scratch=kernel.scratch, next_panel=following, copy=copy, headers=_headers(kernel)
+    )
+
+
+def _masked(kernel: Kernel) -> frozenset[int]:
+    """The numbers of lanes of the masks that the functions of a kernel use."""
+    values = (value for function in kernel.functions for s in walk(function.body) for value in operands_of(s))
+    invokes = (part for value in values for part in parts_of(value) if isinstance(part, Invoke))
+    masks = (given for invoke in invokes for _, given in invoke.operands if isinstance(given, Mask))
+    return frozenset(mask.lanes.offset for mask in masks)
+
+
+def _headers(kernel: Kernel) -> tuple[str, ...]:
+    """The headers of the C library that the text of a kernel needs."""
+    bodies = (kernel.body, *(function.body for function in kernel.functions))
+    found = [s for body in bodies for s in walk(body) if isinstance(s, (Do, Decide))]
+    addresses = any(isinstance(c, Aligned) for s in found if isinstance(s, Decide) for c in s.conditions)
+    named = sorted({s.invoke.instruction.header for s in found if isinstance(s, Do)} - {""})
+    return (*["stdint.h"] * addresses, *named)
 
 
 def shapes_of(kernel: Kernel) -> dict[tuple[tuple[int, int], ...], str]:

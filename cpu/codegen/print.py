@@ -24,6 +24,7 @@ from tiling.loops.language import (
     Body,
     Buffer,
     Call,
+    ClearFlag,
     Comment,
     Cursors,
     Decide,
@@ -38,14 +39,14 @@ from tiling.loops.language import (
     Kernel,
     Let,
     Load,
-    Lower,
     Mask,
     Move,
     Number,
     Operand,
     Prefetch,
-    Raise,
+    RaiseFlag,
     Register,
+    Seen,
     Set,
     Shape,
     Statement,
@@ -85,7 +86,7 @@ class Printer:
     def buffers(self) -> dict[str, Buffer]:
         """Every buffer by its name, those in the registers of functions too."""
         bodies = (self.kernel.body, *(function.body for function in self.kernel.functions))
-        own = (s.buffer for body in bodies for s in walk(body) if isinstance(s, Alloc))
+        own = (s.buffer for body in bodies for s in walk(body) if isinstance(s, (Alloc, Seen)))
         return {buffer.name: buffer for buffer in (*self.kernel.arrays, *own)}
 
     @cached_property
@@ -100,7 +101,8 @@ class Printer:
     def function(self, function: Function) -> PrintedFunction:
         """One function, with a pointer for each view."""
         names = dict(function.views)
-        parameters = [f"{self.pointer(array)}{view}" for view, array in function.views]
+        alone = "restrict " * function.apart
+        parameters = [f"{self.pointer(array)}{alone}{view}" for view, array in function.views]
         parameters += [f"long {name}" for name in function.numbers] + [f"int {name}" for name in function.flags]
         parameters += ["struct cursors *cursors"] if function.cursors else []
         # While a tile runs, its cursors are in registers.
@@ -124,7 +126,7 @@ class Printer:
         for statement in body:
             if isinstance(statement, View):
                 here[statement.name] = here[statement.address.buffer]
-            if isinstance(statement, Alloc):
+            if isinstance(statement, (Alloc, Seen)):
                 here[statement.buffer.name] = statement.buffer.name
             found += self.statement(statement, here)
         return found
@@ -154,9 +156,9 @@ class Printer:
                 return [f"{self.vector} {name}{''.join(f'[{extent}]' for extent in shape[:-1])};"]
             case Alloc(Buffer(name=name), at) if at is not None:
                 return [f"{self.types[name]} *const {name} = ({self.types[name]} *){in_scratch(at)};"]
-            case Raise(name):
+            case RaiseFlag(name):
                 return [f"int {name} = 1;"]
-            case Lower(name):
+            case ClearFlag(name):
                 return [f"{name} = 0;"]
             case Let(name, None):
                 return [f"{self.vector} {name};"]
@@ -169,6 +171,11 @@ class Printer:
             case View(name, address):
                 pointer = self.pointer(arrays[address.buffer])
                 return [f"{pointer}{name} = {self.address(address, arrays)};"]
+            case Seen(buffer, of, flag, otherwise):
+                pointer = self.pointer(buffer.name)
+                cast = "" if self.types[of] == self.types[buffer.name] else f"({pointer})"
+                memory = f"({flag} ? {of} : {otherwise})" if flag else of
+                return [f"{pointer}const {buffer.name} = {cast}{memory};"]
             case Move(view, at):
                 return [f"{view} += {self.address(Address(view, at), arrays).removeprefix(f'{view} + ')};"]
             case Prefetch(address, level, write):

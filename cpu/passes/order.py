@@ -2,7 +2,7 @@
 
     stages(facts) -> (name, kernel), …          the kernel after each pass
 
-A new optimisation is a file of this room and a line of `PASSES`.
+A new optimisation is a file of a room here and a line of `PASSES`.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tiling.arrays.access import Access, access_of
 from tiling.arrays.flat_pixels import passes_gaps
 from tiling.dtypes import LANE_BYTES
-from tiling.loops.index import ZERO, variable
-from tiling.loops.language import THREAD, THREADS, Address, Alloc, Barrier, Call, Function, Kernel
+from tiling.loops.index import ZERO
+from tiling.loops.language import Address, Aligned, Alloc, Body, Call, Decide, Flag, Function, If, Kernel, Seen
 from tiling.loops.lowering.lower import lower
+from tiling.loops.lowering.prefetch import LINE
 from tiling.problem import Problem
+from tiling.rewrite.copies_of_x import CopyOfX
 from tiling.rewrite.im2col import COPY
 from tiling.rewrite.laid_out import LAY_OUT
 from tiling.rewrite.transposed import ROWS
@@ -96,12 +98,13 @@ class Pass:
     copy: Callable[[Kernel, Facts], Kernel] | None = None
 
 
+_BYTES = {"bf16": 2, "u8": 1}  # of the numbers of an x that is copied; all else is of words
 PACK_WEIGHTS = "pack weights"  # the pass after which W is packed
 SHARE_THREADS = "share threads"  # the pass after which a kernel is what one thread does
 
 
 def _for_threads(kernel: Kernel, facts: Facts) -> Kernel:
-    return share_threads(kernel, facts.threads > 1, lambda buffer: LANE_BYTES)
+    return share_threads(kernel, facts.threads > 1, lambda buffer: _BYTES.get(buffer.dtype, LANE_BYTES))
 
 
 PASSES = (
@@ -183,7 +186,7 @@ PASSES = (
     Pass("load zero", lambda kernel, facts: load_zero(kernel), lambda facts: facts.zero, around=True),
     Pass(
         "stream stores",
-        lambda kernel, facts: stream_stores(kernel, instructions_of(facts.isa)),
+        lambda kernel, facts: stream_stores(kernel, instructions_of(facts.isa), facts.isa.lanes),
         lambda facts: facts.stream,
     ),
     Pass(
@@ -201,6 +204,8 @@ PASSES = (
 
 
 COPY_OF_X = "copy_of_x"  # the function that copies x before a kernel computes
+INPUT = "input"  # what is copied
+COPIES = "copies"  # the flag of a copy that not every call makes
 LOWER = "lower"  # the name of the first form, which no pass has changed
 
 
@@ -238,30 +243,40 @@ def stages_of_copy(copy: Kernel, facts: Facts) -> Iterator[tuple[str, Kernel]]:
             yield each.name, copy
 
 
-def stages_with_copy(copy: Kernel, facts: Facts) -> Iterator[tuple[str, Kernel]]:
-    """Both: the loops that copy x are a function then, which the kernel calls first."""
-    copies, kernels = dict(stages_of_copy(copy, facts)), dict(stages(facts))
+def stages_with_copy(copy: CopyOfX | None, facts: Facts) -> Iterator[tuple[str, Kernel]]:
+    """The kernel, which first makes a copy of x if there is one, as plain loops and after each pass."""
+    if copy is None:
+        yield from stages(facts)
+        return
+    copies, kernels = dict(stages_of_copy(copy.loops, facts)), dict(stages(facts))
     first, kernel = copies[LOWER], kernels[LOWER]
     for name in names():
-        if name in copies or name in kernels:
+        if name == SHARE_THREADS:
+            yield name, _for_threads(_calling(copy, first, kernel), facts)
+        elif name in copies or name in kernels:
             first, kernel = copies.get(name, first), kernels.get(name, kernel)
-            yield name, _calling(first, kernel, name == SHARE_THREADS and facts.threads > 1)
+            yield name, _calling(copy, first, kernel)
 
 
-def _calling(copy: Kernel, kernel: Kernel, team: bool) -> Kernel:
-    """The kernel that makes the copy first. Its X is the copy then, and what it gets is the input.
+def _calling(copy: CopyOfX, first: Kernel, kernel: Kernel) -> Kernel:
+    """The kernel that makes the copy first, by the loops `first`. Its X is the copy then; it gets the input."""
+    (given, copied), (x, *others) = first.arrays, kernel.arrays
+    shown = tuple(replace(f, views=tuple(map(_of_input, f.views))) for f in first.functions)
+    views = (("X", INPUT), (COPY, COPY))
+    function = Function(COPY_OF_X, views, (), (), first.body, comment=copy.about, apart=True)
+    places = (Address(buffer, (ZERO,) * len(of.shape)) for buffer, of in ((INPUT, given), (COPY, copied)))
+    call = Call(COPY_OF_X, tuple(places))
+    made: Body = (Alloc(copied), call, Seen(x, COPY))
+    if not copy.always:
+        unlike = Decide(COPIES, (Aligned(INPUT, LINE, does=False),))
+        made = (Alloc(copied), unlike, If((Flag(COPIES),), (call,)), Seen(x, COPY, COPIES, INPUT))
+    arrays, functions = (replace(given, name=INPUT), *others), (*kernel.functions, *shown, function)
+    return replace(kernel, arrays=arrays, body=(*made, *kernel.body), functions=functions)
 
-    team: both are what one of several threads does, so that all wait for the copy.
-    """
-    (given, copied), (x, *others) = copy.arrays, kernel.arrays
-    numbers = (THREAD, THREADS) if team else ()
-    function = Function(COPY_OF_X, (("X", "X"), (COPY, COPY)), numbers, (), copy.body, (), "X as tiles read it")
-    places = tuple((ZERO,) * len(buffer.shape) for buffer in (given, copied))
-    call = Call(COPY_OF_X, (Address("input", places[0]), Address("X", places[1])), tuple(map(variable, numbers)))
-    functions = (*copy.functions, function, *kernel.functions)
-    arrays = (replace(given, name="input"), *others)
-    body = (Alloc(x), call, *(Barrier("core"),) * team, *kernel.body)
-    return replace(kernel, arrays=arrays, body=body, functions=functions)
+
+def _of_input(view: tuple[str, str]) -> tuple[str, str]:
+    name, array = view
+    return name, INPUT if array == "X" else array
 
 
 def stages_of_winograd(winograd: Winograd, around: Facts, product: Facts) -> Iterator[tuple[str, Kernel]]:

@@ -19,7 +19,7 @@ from search.cost.costs import COSTS, Costs
 from search.cost.visits import changes_of_tile, sweeps, trips_of
 from search.cost.volume import Traffic, Volumes, streams, tasks
 from tiling.arrays.access import access_of
-from tiling.loops.lowering.nest import lower, tiles
+from tiling.loops.lowering.nest import nest_of, tiles
 from tiling.loops.lowering.prefetch import next_outputs, next_panel, outputs, pieces
 from tiling.machine import Machine
 from tiling.problem import Problem
@@ -268,7 +268,7 @@ def seconds_of(
 def prefetched(scheme: Scheme) -> frozenset[str]:
     """The names of the tensors that all tiles prefetch."""
     problem, early = scheme.problem, []
-    for tile in tiles(lower(scheme)):
+    for tile in tiles(nest_of(scheme)):
         found = {piece.array for piece in pieces(problem, tile)}
         found |= {"x"} if next_panel(problem, tile) else set()
         early.append(found | ({"y"} if outputs(problem, tile) or next_outputs(problem, tile) else set()))

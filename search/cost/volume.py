@@ -11,7 +11,7 @@ from math import prod
 
 from search.cost.cache_conflicts import CacheConflicts, Geometry, cache_conflicts, geometries
 from tiling.arrays.access import access_of
-from tiling.loops.lowering.nest import Loop, Node, Register, Staged, lower
+from tiling.loops.lowering.nest import Loop, Node, Register, Staged, nest_of
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
@@ -98,7 +98,7 @@ class Volumes:
 
     def traffic(self, scheme: Scheme, stream: bool = False) -> tuple[Traffic, ...]:
         """Bytes into each cache, innermost first, that the busiest core moves. Streamed outputs bypass all caches."""
-        piece = self._walk(of_one_core(lower(scheme), self.threads))
+        piece = self._walk(of_one_core(nest_of(scheme), self.threads))
         count = tasks(scheme)
         share = -(-count // self.threads) / count
         result = []

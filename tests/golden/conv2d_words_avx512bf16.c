@@ -35,15 +35,19 @@ static inline __m256i to_bf16(__m512 v) { return (__m256i)_mm512_cvtneps_pbh(v);
 static inline __m512i line_of_bf16(__m512 a, __m512 b) { return (__m512i)_mm512_cvtne2ps_pbh(b, a); }
 
 /* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in their order. */
-static const long X_n = 72;
-static const long X_h = 18;
-static const long X_w = 3;
-static const long X_c = 1;
+static const long input_row = 5;
+static const long input_number = 1;
 static const long Y_n = 888;
 static const long Y_h = 222;
 static const long Y_w = 37;
 static const long Y_k = 1;
 static const long STEP_b_k = 1;
+static const long x_copy_row = 6;
+static const long x_copy_number = 1;
+static const long X_n = 72;
+static const long X_h = 18;
+static const long X_w = 3;
+static const long X_c = 1;
 #define TAIL ((__mmask16)0x001f) /* the 5 lanes used of the last vector */
 
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
@@ -146,12 +150,10 @@ static void tile0_6wx48kx3s(const word *x, const word *w, uint16_t *y, const flo
 }
 
 /* X with zeros after every 5 neighbours, so that a word holds nothing of the next pixel or group. */
-
 static void copy_of_x(const uint16_t *restrict X, uint16_t *restrict x_copy)
 {
-    const long x_copy_row = 6, X_row = 5, x_copy_number = 1;
     for (long run = 0; run < 24; ++run) {
-        memcpy(x_copy + run * x_copy_row, X + run * X_row, 5 * sizeof *x_copy);
+        memcpy(x_copy + run * x_copy_row, X + run * input_row, 5 * sizeof *x_copy);
         memset(x_copy + run * x_copy_row + 5 * x_copy_number, 0, 1 * sizeof *x_copy);
     }
 }
@@ -168,10 +170,10 @@ __attribute__((target("no-avx"))) int conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu
 /* `scratch`: 320 bytes of memory for this call, from a cache line on. */
 void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_run(const uint16_t *restrict input, const uint16_t *restrict packed, uint16_t *Y, const float *E_b, char *restrict scratch)
 {
+    const word *const W = (const word *)packed;
     uint16_t *const x_copy = (uint16_t *)scratch;
     copy_of_x(input, x_copy);
     const word *const X = (const word *)x_copy;
-    const word *const W = (const word *)packed;
     for (long h = 0; h < 4; ++h) {
         tile0_6wx48kx3s(X + h * X_h + -1 * X_w, W, Y + h * Y_h, E_b);
     }

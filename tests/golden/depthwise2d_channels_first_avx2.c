@@ -27,14 +27,20 @@
 #include <immintrin.h>
 
 /* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
-static const long X_n = 2664;
-static const long X_h = 296;
-static const long X_w = 37;
-static const long X_c = 1;
+static const long input_image = 2664;
+static const long input_channel = 72;
+static const long input_pixel = 1;
 static const long Y_n = 2664;
 static const long Y_c = 72;
 static const long Y_h = 8;
 static const long Y_w = 1;
+static const long x_copy_image = 2664;
+static const long x_copy_pixel = 37;
+static const long x_copy_word = 1;
+static const long X_n = 2664;
+static const long X_h = 296;
+static const long X_w = 37;
+static const long X_c = 1;
 /* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
@@ -198,9 +204,9 @@ static void tile3_8cx3r_tail(const float *x, const float *w, float *y, long s_be
         const __m256 w_0_0 = _mm256_loadu_ps(w_s);
         const __m256 w_1_0 = _mm256_loadu_ps(w_s + 8);
         const __m256 w_2_0 = _mm256_loadu_ps(w_s + 16);
-        { const __m256 x_0 = _mm256_maskload_ps(x_s, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
-        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
-        { const __m256 x_2 = _mm256_maskload_ps(x_s + 2 * X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_2, w_2_0, acc_0_0); }
+        { const __m256 x_0 = _mm256_maskload_ps(x_s, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_h, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+        { const __m256 x_2 = _mm256_maskload_ps(x_s + 2 * X_h, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_2, w_2_0, acc_0_0); }
     }
     {
         __m256 t[8];
@@ -222,8 +228,8 @@ static void tile4_8cx3r_tail_hpad0(const float *x, const float *w, float *y, lon
         const float *w_s = w + 24 * s;
         const __m256 w_0_0 = _mm256_loadu_ps(w_s + 8);
         const __m256 w_1_0 = _mm256_loadu_ps(w_s + 16);
-        { const __m256 x_0 = _mm256_maskload_ps(x_s + X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
-        { const __m256 x_1 = _mm256_maskload_ps(x_s + 2 * X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+        { const __m256 x_0 = _mm256_maskload_ps(x_s + X_h, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_maskload_ps(x_s + 2 * X_h, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
     }
     {
         __m256 t[8];
@@ -245,8 +251,8 @@ static void tile5_8cx3r_tail_hpad2(const float *x, const float *w, float *y, lon
         const float *w_s = w + 24 * s;
         const __m256 w_0_0 = _mm256_loadu_ps(w_s);
         const __m256 w_1_0 = _mm256_loadu_ps(w_s + 8);
-        { const __m256 x_0 = _mm256_maskload_ps(x_s, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
-        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+        { const __m256 x_0 = _mm256_maskload_ps(x_s, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_h, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
     }
     {
         __m256 t[8];
@@ -259,25 +265,17 @@ static void tile5_8cx3r_tail_hpad2(const float *x, const float *w, float *y, lon
     }
 }
 
-/* X with the channels of each pixel side by side. */
-static const long X_image = 2664;
-static const long X_channel = 72;
-static const long X_pixel = 1;
-static const long x_copy_image = 2664;
-static const long x_copy_pixel = 37;
-static const long x_copy_word = 1;
-
 /* 8x8 channels by pixels. */
 static void block0_8x8(const float *x, float *x_copy)
 {
     __m256 r_0_0 = _mm256_loadu_ps(x);
-    __m256 r_1_0 = _mm256_loadu_ps(x + X_channel);
-    __m256 r_2_0 = _mm256_loadu_ps(x + 2 * X_channel);
-    __m256 r_3_0 = _mm256_loadu_ps(x + 3 * X_channel);
-    __m256 r_4_0 = _mm256_loadu_ps(x + 4 * X_channel);
-    __m256 r_5_0 = _mm256_loadu_ps(x + 5 * X_channel);
-    __m256 r_6_0 = _mm256_loadu_ps(x + 6 * X_channel);
-    __m256 r_7_0 = _mm256_loadu_ps(x + 7 * X_channel);
+    __m256 r_1_0 = _mm256_loadu_ps(x + input_channel);
+    __m256 r_2_0 = _mm256_loadu_ps(x + 2 * input_channel);
+    __m256 r_3_0 = _mm256_loadu_ps(x + 3 * input_channel);
+    __m256 r_4_0 = _mm256_loadu_ps(x + 4 * input_channel);
+    __m256 r_5_0 = _mm256_loadu_ps(x + 5 * input_channel);
+    __m256 r_6_0 = _mm256_loadu_ps(x + 6 * input_channel);
+    __m256 r_7_0 = _mm256_loadu_ps(x + 7 * input_channel);
     {
         __m256 t[8];
         transpose_8(t, r_0_0, r_1_0, r_2_0, r_3_0, r_4_0, r_5_0, r_6_0, r_7_0);
@@ -296,10 +294,10 @@ static void block0_8x8(const float *x, float *x_copy)
 static void block1_5x8(const float *x, float *x_copy)
 {
     __m256 r_0_0 = _mm256_loadu_ps(x);
-    __m256 r_1_0 = _mm256_loadu_ps(x + X_channel);
-    __m256 r_2_0 = _mm256_loadu_ps(x + 2 * X_channel);
-    __m256 r_3_0 = _mm256_loadu_ps(x + 3 * X_channel);
-    __m256 r_4_0 = _mm256_loadu_ps(x + 4 * X_channel);
+    __m256 r_1_0 = _mm256_loadu_ps(x + input_channel);
+    __m256 r_2_0 = _mm256_loadu_ps(x + 2 * input_channel);
+    __m256 r_3_0 = _mm256_loadu_ps(x + 3 * input_channel);
+    __m256 r_4_0 = _mm256_loadu_ps(x + 4 * input_channel);
     {
         __m256 t[8];
         transpose_5(t, r_0_0, r_1_0, r_2_0, r_3_0, r_4_0);
@@ -314,16 +312,17 @@ static void block1_5x8(const float *x, float *x_copy)
     }
 }
 
+/* X with the channels of each pixel side by side. */
 static void copy_of_x(const float *restrict X, float *restrict x_copy, long thread, long threads)
 {
     for (long image = 2 * thread / threads; image < (2 * thread + 2) / threads; ++image) {
         for (long block = 0; block < 4; ++block) {
             for (long pixel = 0; pixel < 72; pixel += 8) {
-                block0_8x8(X + image * X_image + 8 * block * X_channel + pixel * X_pixel, x_copy + image * x_copy_image + pixel * x_copy_pixel + 8 * block * x_copy_word);
+                block0_8x8(X + image * input_image + 8 * block * input_channel + pixel * input_pixel, x_copy + image * x_copy_image + pixel * x_copy_pixel + 8 * block * x_copy_word);
             }
         }
         for (long pixel = 0; pixel < 72; pixel += 8) {
-            block1_5x8(X + image * X_image + 32 * X_channel + pixel * X_pixel, x_copy + image * x_copy_image + pixel * x_copy_pixel + 32 * x_copy_word);
+            block1_5x8(X + image * input_image + 32 * input_channel + pixel * input_pixel, x_copy + image * x_copy_image + pixel * x_copy_pixel + 32 * x_copy_word);
         }
     }
 }

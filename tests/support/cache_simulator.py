@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from tiling.arrays.access import access_of
-from tiling.loops.lowering.nest import Loop, Register, Staged, lower
+from tiling.loops.lowering.nest import Loop, Register, Staged, nest_of
 from tiling.machine import CacheLevel
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
@@ -56,7 +56,7 @@ def touches(scheme: Scheme) -> Iterator[tuple[str, int]]:
         # Tensors apart, and not all starting in the same set.
         base += -(-tensor.elements * 8 // 4096) * 4096 + 64 * 5
     packed: dict[tuple, int] = {}
-    yield from _walk(lower(scheme), {dim: 0 for dim in problem.extents}, problem, bases, packed)
+    yield from _walk(nest_of(scheme), {dim: 0 for dim in problem.extents}, problem, bases, packed)
 
 
 def _walk(nodes, start, problem: Problem, bases, packed) -> Iterator[tuple[str, int]]:

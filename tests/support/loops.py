@@ -66,12 +66,22 @@ def ones(kernel: Kernel) -> Arrays:
     return {buffer.name: np.ones(buffer.shape, np.float32) for buffer in kernel.arrays}
 
 
-def result(kernel: Kernel, arrays: Arrays, threads: int = 1, **flags: bool) -> np.ndarray:
-    """What the kernel computes. Y holds numbers that are no result before."""
+def result(kernel: Kernel, arrays: Arrays, threads: int = 1, aligned: bool = False) -> np.ndarray:
+    """What the kernel computes. Y holds numbers that are no result before. aligned: it begins with a cache line."""
     y = next(buffer for buffer in kernel.arrays if buffer.name == "Y")
-    given = arrays | {"Y": np.full(y.shape, np.nan if y.dtype == "f32" else 99, NUMPY[y.dtype])}
-    interpret(kernel, given, flags, threads=threads)
+    empty = np.full(y.shape, np.nan if y.dtype == "f32" else 99, NUMPY[y.dtype])
+    given = arrays | {"Y": placed(empty, aligned)}
+    interpret(kernel, given, threads=threads)
     return given["Y"]
+
+
+def placed(array: np.ndarray, aligned: bool) -> np.ndarray:
+    """A copy of an array that begins with a cache line of 64 bytes, or does not."""
+    memory = np.zeros(array.nbytes + 128, np.uint8)
+    first = -memory.__array_interface__["data"][0] % 64 + (0 if aligned else array.itemsize)
+    found = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    found[...] = array
+    return found
 
 
 def sums(problem: Problem, given: Arrays) -> np.ndarray:

@@ -4,7 +4,7 @@ from math import prod
 
 from microkernels.scores.catalog import Catalog
 from tiling.arrays.access import access_of
-from tiling.loops.lowering.nest import Loop, Register, lower
+from tiling.loops.lowering.nest import Loop, Register, nest_of
 from tiling.machine import CacheLevel, Machine
 from tiling.operators import conv2d
 from tiling.scheme.specifiers import Stage, Tile, Unroll
@@ -67,7 +67,7 @@ def check_scheme(scheme, lanes):
     problem = scheme.problem
     assert parse(problem, scheme.text) == scheme
     padded = {**problem.extents, problem.vector_dim: -(-problem.extents[problem.vector_dim] // lanes) * lanes}
-    assert points_covered(lower(scheme)) == prod(padded.values())
+    assert points_covered(nest_of(scheme)) == prod(padded.values())
     stages = [s.tensor for s in scheme.specifiers if isinstance(s, Stage)]
     assert stages[-1] == problem.output.name and stages[:-1] in (
         [],

@@ -12,7 +12,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from cpu.codegen.check import is_blocked
 from cpu.codegen.inside import facts_of
 from cpu.codegen.pack import pack_loops
 from cpu.passes.order import PACK_WEIGHTS, stages
@@ -43,7 +42,7 @@ from tiling.loops.rewrite import parts_of
 from tiling.loops.walk import inside
 from tiling.operators import conv2d
 from tiling.problem import Problem
-from tiling.rewrite.dot_groups import scheme_in_dot_groups
+from tiling.rewrite.dot_groups import is_blocked, scheme_in_dot_groups
 from tiling.rewrite.laid_out import lower_points
 from tiling.rewrite.pointwise import along_pixels
 from tiling.rewrite.weight_groups import packed_elements

@@ -19,7 +19,7 @@ from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import FOUR_TILES, flat_pixels_of, unsupported_reason
 from tiling.dtypes import OUTPUT_DTYPES
 from tiling.epilogue import fused
-from tiling.loops.lowering.nest import Loop, Node, Register, lower
+from tiling.loops.lowering.nest import Loop, Node, Register, nest_of
 from tiling.operators import LAYOUTS, conv2d, matmul
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import (
@@ -381,5 +381,5 @@ def visits(scheme: Scheme) -> Counter[tuple[int, ...]]:
             else:
                 walk(node.body, at)
 
-    walk(lower(scheme), dict.fromkeys(problem.extents, 0))
+    walk(nest_of(scheme), dict.fromkeys(problem.extents, 0))
     return found

@@ -18,12 +18,6 @@ from dataclasses import dataclass, field
 
 from tiling.loops.index import Index, Range, applied, constant
 
-# How the iterations of a loop are run. A core, block, warp … is a worker, and workers run side by side.
-KINDS = ("serial", "unrolled", "vector", "core", "cluster", "block", "warpgroup", "warp", "lane")
-# Where a buffer lies. What is in registers, or in a thread's own memory, belongs to one worker.
-# "stack": memory of a function while it runs. "tile": a tile register, whose shape `Shape` has set.
-MEMORIES = ("global", "shared", "own", "stack", "registers", "tile")
-
 # The number of this thread, from 0, and how many threads the team has that runs the kernel.
 THREAD, THREADS = "thread", "threads"
 PACKED = ("packed",)  # the axes of a buffer whose numbers lie in the order in which loops read them
@@ -127,7 +121,8 @@ class Instruction:
     text: C or PTX with a field `{name}` for each operand. meaning: statements over buffers of those names. They store a
     value to the buffer `out`, which has as many elements as a vector has lanes; an operand that is a vector is a buffer
     of so many elements, a mask is the number `{name}` of used lanes. dtype: that of `out`; "" for that of `p`.
-    registers: vector registers that it takes beside those of its operands and its value.
+    registers: vector registers that it takes beside those of its operands and its value. header: of the C library, that
+    the text needs.
     """
 
     name: str
@@ -135,6 +130,7 @@ class Instruction:
     meaning: tuple[Statement, ...] = field(compare=False)
     dtype: str = field(default="f32", compare=False)
     registers: int = field(default=0, compare=False)
+    header: str = field(default="", compare=False)
 
 
 # --- conditions -------------------------------------------------------------------------------------------------------
@@ -151,12 +147,21 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What `Decide` found out, or what is known only when the kernel runs, such as whether Y is aligned."""
+    """What `Decide` found out, or `RaiseFlag` has raised."""
 
     name: str
 
 
-Condition = Inside | Flag
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """The memory of a buffer begins at a multiple of so many bytes, which only a call knows; or it `does` not."""
+
+    buffer: str
+    bytes: int
+    does: bool = True
+
+
+Condition = Inside | Flag | Aligned
 
 # --- statements -------------------------------------------------------------------------------------------------------
 
@@ -165,7 +170,8 @@ Condition = Inside | Flag
 class Buffer:
     """An array: its shape, row-major, its dtype, and the memory that it lies in.
 
-    axes: a name for each axis, for readers. A parameter of the kernel is `given`.
+    axes: a name for each axis, for readers. memory: "global"; "shared" by the workers of a GPU's block; a worker's
+    "own"; "stack", of a function while it runs; "registers"; or "tile", a tile register whose shape `Shape` has set.
 
     extents: where they are known only when the kernel runs: indices over the kernel's numbers. The shape is then the
     largest one. Empty: the shape is all there is to know.
@@ -222,6 +228,7 @@ class Alloc:
 class For:
     """`body` for start, start + step, … below stop. A loop of another kind than "serial" may run in any order.
 
+    kind: "serial", "unrolled" or "vector"; or the workers that run it side by side: "core", "block", "warp", "lane" …
     dim: the dim of the problem that the loop walks, "" for none. limit: iterations from there on change nothing that
     is needed, so a pass may end the loop there; None where all are needed.
     """
@@ -338,15 +345,15 @@ class Decide:
 
 
 @dataclass(frozen=True, slots=True)
-class Raise:
-    """A flag of this worker that holds from here on, until a `Lower`."""
+class RaiseFlag:
+    """A flag of this worker that holds from here on, until a `ClearFlag`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Lower:
-    """A flag that `Raise` has named holds no longer."""
+class ClearFlag:
+    """A flag that `RaiseFlag` has named holds no longer."""
 
     name: str
 
@@ -357,6 +364,20 @@ class View:
 
     name: str
     address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A name for the memory of another buffer, or of a view from where it begins, seen as a buffer of this shape and
+    dtype.
+
+    flag, otherwise: where this flag does not hold, it is the memory of that other buffer.
+    """
+
+    buffer: Buffer
+    of: str
+    flag: str = ""
+    otherwise: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,8 +489,9 @@ class Comment:
 
 
 Statement = (
-    Alloc | For | If | Block | Stage | Team | Store | Let | Set | Define | Read | Decide | Raise | Lower | View | Move
-    | Do | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy | Commit | Wait | Barrier | Call | Comment
+    Alloc | For | If | Block | Stage | Team | Store | Let | Set | Define | Read | Decide | RaiseFlag | ClearFlag | View
+    | Seen | Move | Do | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy | Commit | Wait | Barrier
+    | Call | Comment
 )  # fmt: skip
 Body = tuple[Statement, ...]
 
@@ -478,7 +500,7 @@ Body = tuple[Statement, ...]
 class Function:
     """Part of a kernel with a name. views: the name of each parameter inside, and the kernel's array that it shows.
 
-    cursors: those of the worker that calls it, which it advances.
+    cursors: those of the worker that calls it, which it advances. apart: no two views show the same memory.
     """
 
     name: str
@@ -488,6 +510,7 @@ class Function:
     body: Body
     cursors: tuple[str, ...] = ()
     comment: str = ""
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

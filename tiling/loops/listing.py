@@ -17,6 +17,7 @@ from tiling.loops.language import (
     Address,
     Advance,
     Aim,
+    Aligned,
     Alloc,
     Apply,
     Barrier,
@@ -25,6 +26,7 @@ from tiling.loops.language import (
     Buffer,
     Call,
     Choose,
+    ClearFlag,
     Comment,
     Commit,
     Condition,
@@ -43,16 +45,16 @@ from tiling.loops.language import (
     Kernel,
     Let,
     Load,
-    Lower,
     Mask,
     Move,
     Number,
     Operand,
     Position,
     Prefetch,
-    Raise,
+    RaiseFlag,
     Read,
     Register,
+    Seen,
     Set,
     Shape,
     Stage,
@@ -197,14 +199,17 @@ def _line(statement: Statement) -> str:
             return f"{name} = {index}"
         case Read(name, value):
             return f"{name} = {_operand(value)}"
-        case Raise(name):
+        case RaiseFlag(name):
             return f"raise {name}"
-        case Lower(name):
-            return f"lower {name}"
+        case ClearFlag(name):
+            return f"clear {name}"
         case Decide(name, conditions):
             return f"{name} = whether {_all(conditions)}"
         case View(name, address):
             return f"{name} = {_operand(address)}"
+        case Seen(buffer, of, flag, otherwise):
+            memory = f"({of} if {flag} else {otherwise})" if flag else of
+            return f"{buffer.name}[{', '.join(map(str, buffer.sizes))}] of {buffer.dtype} is {memory}"
         case Move(view, at):
             return f"{view} += [{', '.join(map(str, at))}]"
         case Do(invoke):
@@ -262,6 +267,9 @@ def _all(conditions: tuple[Condition, ...]) -> str:
 def _condition(condition: Condition) -> str:
     if isinstance(condition, Flag):
         return condition.name
+    if isinstance(condition, Aligned):
+        begins = "begins" if condition.does else "does not begin"
+        return f"{condition.buffer} {begins} at a multiple of {condition.bytes} bytes"
     index, low, high = condition.index, condition.low, condition.high
     if low is not None and high == low + 1:
         return f"{index} == {low}"

@@ -239,6 +239,11 @@ def pixel_of_windows(scheme: Scheme) -> int:
     return dot_groups_of_window(problem) // problem.extents[tap] * numbers_per_lane(problem)
 
 
+def is_blocked(scheme: Scheme) -> bool:
+    """Whether matrix instructions compute the scheme: its dot groups have more than 32 bits."""
+    return any(isinstance(s, DotGroup) and s.points > numbers_per_lane(scheme.problem) for s in scheme.specifiers)
+
+
 def copies(scheme: Scheme) -> bool:
     """Whether the scheme's kernel computes on a copy of x, which it makes first or strip by strip."""
     problem = scheme.problem

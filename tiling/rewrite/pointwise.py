@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from tiling.loops.lowering.nest import Loop, lower, tiles
+from tiling.loops.lowering.nest import Loop, nest_of, tiles
 from tiling.problem import LARGEST_EXTENT, Problem, ProblemError
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Lambda, Rest, Specifier, Stage, Tile
@@ -72,7 +72,7 @@ def panel_extents(problem: Problem, lanes: int, around: tuple[Loop, ...]) -> dic
 
 def panel_elements(scheme: Scheme) -> int:
     """Elements of the largest panel that a scheme stages; 0 where it stages only its output."""
-    staged = [tile for tile in tiles(lower(scheme)) if tile.shared is not None]
+    staged = [tile for tile in tiles(nest_of(scheme)) if tile.shared is not None]
     panels = (panel_extents(scheme.problem, scheme.lanes, tile.outer[: tile.shared]) for tile in staged)
     return max((prod(extents.values()) for extents in panels), default=0)
 

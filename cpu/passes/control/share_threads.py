@@ -8,8 +8,9 @@
                                               if thread == 0:
                                                 y[0] = e[0]
 
-Every thread of the team runs the kernel. What no core loop shares, the first thread does alone. Whose team it is, and
-where its memory comes from, is the caller's affair: a call by itself, or a whole model.
+Every thread of the team runs the kernel. What no core loop shares, the first thread does alone. A function with such
+loops gets the numbers `thread` and `threads`. Whose team it is, and where its memory comes from, is the caller's
+affair: a call by itself, or a whole model.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ from tiling.loops.language import (
     Barrier,
     Body,
     Buffer,
+    Call,
     Comment,
+    Decide,
     Define,
     For,
+    Function,
     If,
     Inside,
     Kernel,
@@ -37,6 +41,7 @@ from tiling.loops.language import (
     Read,
     Register,
     Scratch,
+    Seen,
     Set,
     Statement,
     Store,
@@ -50,8 +55,10 @@ LINE = 64  # bytes: scratch memory begins on a cache line, and so does every buf
 
 def share_threads(kernel: Kernel, team: bool, width: Callable[[Buffer], int]) -> Kernel:
     """The kernel of one thread. team: several threads run it; else one does all. width: bytes of an element."""
-    here = _Threads(team, width, tuple(dict.fromkeys(_owners(kernel.body, team))))
-    return replace(kernel, body=here.whole(kernel.body), scratch=here.scratch)
+    shared = frozenset(f.name for f in kernel.functions if any(map(_is_shared, walk(f.body))))
+    here = _Threads(team, width, tuple(dict.fromkeys(_owners(kernel.body, team))), shared)
+    functions = tuple(map(here.function, kernel.functions))
+    return replace(kernel, body=here.whole(kernel.body), functions=functions, scratch=here.scratch)
 
 
 def _owners(body: Body, team: bool, own: bool = False) -> Iterator[tuple[Buffer, bool]]:
@@ -74,9 +81,14 @@ def _is_placed(buffer: Buffer, shared: bool) -> bool:
 
 @dataclass(frozen=True)
 class _Threads:
+    """placed: every buffer that needs a place, and whether each thread needs one. shared: the names of the functions
+    that have loops which threads share.
+    """
+
     team: bool
     width: Callable[[Buffer], int]
     placed: tuple[tuple[Buffer, bool], ...]
+    shared: frozenset[str]
 
     def bytes(self, buffer: Buffer) -> Index:
         """The bytes of a buffer, up to a whole cache line."""
@@ -124,10 +136,19 @@ class _Threads:
                 buffer = statement.buffer
                 seen = replace(buffer, memory="global") if buffer.memory == "stack" else buffer
                 found.append(Alloc(seen, self.at(buffer, False)))
-            elif not self.team or _is_shared(statement) or isinstance(statement, (Team, Define, Comment)):
+            elif isinstance(statement, If) and self.team and any(map(self.works, walk((statement,)))):
                 one()
-                works = _is_shared(statement) or isinstance(statement, Team)
-                found += [_BARRIER] * (waits and works)
+                # All threads choose alike, and only those that work together wait for each other.
+                blocks = (self.whole(block) for block in inside(statement))
+                together = ((*block, _BARRIER) if block else () for block in blocks)
+                found += [*[_BARRIER] * waits, If(statement.conditions, *together)]
+                waits = False
+            elif not self.team or self.works(statement) or isinstance(statement, _EACH):
+                one()
+                works = self.works(statement)
+                if waits and (works or isinstance(statement, Seen)):
+                    found.append(_BARRIER)
+                    waits = False
                 waits = self.team and (waits or works)
                 found += self.statement(statement, False)
             elif number in needed:
@@ -139,6 +160,18 @@ class _Threads:
                 alone += self.statement(statement, False)
         one()
         return tuple(found)
+
+    def works(self, statement: Statement) -> bool:
+        """Whether all threads take part in a statement."""
+        called = isinstance(statement, Call) and statement.function in self.shared
+        return called or isinstance(statement, Team) or _is_shared(statement)
+
+    def function(self, function: Function) -> Function:
+        """The function, of what one thread does where threads share its loops."""
+        if function.name not in self.shared:
+            return function
+        numbers = (*function.numbers, *((THREAD, THREADS) if self.team else ()))
+        return replace(function, numbers=numbers, body=self.whole(function.body))
 
     def body(self, body: Body, own: bool) -> Body:
         return tuple(each for statement in body for each in self.statement(statement, own))
@@ -153,6 +186,8 @@ class _Threads:
             body = self.body(statement.body, True)
             start, stop = (self.share(statement, after) for after in (0, 1)) if self.team else (ZERO, statement.stop)
             return (replace(statement, start=start, stop=stop, body=body, kind="serial"),)
+        if isinstance(statement, Call) and statement.function in self.shared and self.team:
+            return (replace(statement, numbers=(*statement.numbers, variable(THREAD), variable(THREADS))),)
         return (with_blocks(statement, lambda block: self.body(block, own)),)
 
     def alloc(self, statement: Alloc, own: bool) -> Alloc:
@@ -168,6 +203,7 @@ class _Threads:
 
 
 _BARRIER = Barrier("core")
+_EACH = (Team, Define, Decide, Seen, Comment)  # statements that every thread needs for itself
 
 
 def _is_shared(statement: Statement) -> bool:

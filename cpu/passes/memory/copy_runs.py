@@ -30,6 +30,8 @@ from tiling.loops.language import (
 )
 from tiling.loops.walk import with_blocks
 
+_HEADER = "string.h"
+
 
 def copy_runs(kernel: Kernel) -> Kernel:
     """The kernel with its loops over neighbours as moves of memory."""
@@ -98,13 +100,13 @@ def _copy(count: int, buffer: str, numbers: int = 1) -> Instruction:
     """A copy of elements. numbers: of words, each from so many."""
     text = f"memcpy({{to}}, {{given}}, {count} * sizeof *{buffer})"
     if numbers == 1:
-        return Instruction(f"copy_{count}", text, _each(count, Load("given", (LANE,))))
-    return Instruction(f"copy_{count}_words", text, _each(count, _word(numbers, numbers)))
+        return Instruction(f"copy_{count}", text, _each(count, Load("given", (LANE,))), header=_HEADER)
+    return Instruction(f"copy_{count}_words", text, _each(count, _word(numbers, numbers)), header=_HEADER)
 
 
 def _part_of_word(held: int, numbers: int, to: str, given: str) -> Instruction:
     text = f"memset({{to}}, 0, sizeof *{to}), memcpy({{to}}, {{given}}, {held} * sizeof *{given})"
-    return Instruction(f"copy_{held}_of_{numbers}", text, _each(1, _word(held, numbers)))
+    return Instruction(f"copy_{held}_of_{numbers}", text, _each(1, _word(held, numbers)), header=_HEADER)
 
 
 def _word(held: int, numbers: int) -> Apply:
@@ -114,7 +116,9 @@ def _word(held: int, numbers: int) -> Apply:
 
 
 def _zeros(count: int, buffer: str) -> Instruction:
-    return Instruction(f"zeros_{count}", f"memset({{to}}, 0, {count} * sizeof *{buffer})", _each(count, Number(0)))
+    return Instruction(
+        f"zeros_{count}", f"memset({{to}}, 0, {count} * sizeof *{buffer})", _each(count, Number(0)), header=_HEADER
+    )
 
 
 def _each(count: int, value: Value) -> Body:

@@ -48,7 +48,7 @@ def plan_prefetches(scheme: Scheme, stream: bool) -> tuple[Plan, ...]:
     """The plan of every register tile of a scheme, in the order of its text. stream: stores may bypass the caches."""
     problem = scheme.problem
     decide = (pieces, streams_past_l1, apart, next_panel, next_outputs, outputs)
-    plans = (Plan(tile, *(each(problem, tile) for each in decide)) for tile in nest.tiles(nest.lower(scheme)))
+    plans = (Plan(tile, *(each(problem, tile) for each in decide)) for tile in nest.tiles(nest.nest_of(scheme)))
     return tuple(replace(plan, next_outputs=None, outputs=()) if stream else plan for plan in plans)
 
 

@@ -27,6 +27,7 @@ from tiling.loops.language import (
     Block,
     Body,
     Buffer,
+    ClearFlag,
     Comment,
     Condition,
     Decide,
@@ -36,10 +37,9 @@ from tiling.loops.language import (
     Inside,
     Kernel,
     Load,
-    Lower,
     Number,
     Operand,
-    Raise,
+    RaiseFlag,
     Stage,
     Statement,
     Store,
@@ -64,7 +64,7 @@ class Plan:
 
 def plan_panels(scheme: Scheme) -> Plan:
     """The plan of a scheme's panels. Without S(x) there are none, of 0 elements."""
-    staged = [tile.outer[: tile.shared] for tile in nest.tiles(nest.lower(scheme)) if tile.shared is not None]
+    staged = [tile.outer[: tile.shared] for tile in nest.tiles(nest.nest_of(scheme)) if tile.shared is not None]
     return Plan(panel_elements(scheme), any(loops and same_pixels(scheme.problem, loops) for loops in staged))
 
 
@@ -75,7 +75,7 @@ def stage_panels(kernel: Kernel, problem: Problem, plan: Plan) -> Kernel:
     panel = Buffer(PANEL, (plan.elements,), PACKED, problem.dtype, "own")
     before: list[Statement] = [Alloc(panel)]
     if plan.kept:
-        before += [Comment("The first task packs the panel, for all that this thread runs."), Raise(UNPACKED)]
+        before += [Comment("The first task packs the panel, for all that this thread runs."), RaiseFlag(UNPACKED)]
     return replace(kernel, body=(*before, *_staged(kernel.body, kernel, problem, plan.kept)))
 
 
@@ -88,7 +88,7 @@ def _staged(body: Body, kernel: Kernel, problem: Problem, kept: bool) -> Body:
         array = next(buffer for buffer in kernel.arrays if buffer.name == statement.buffer)
         shared = _Stager(statement, array, problem, kept).whole()
         found += [s for s in shared if not (isinstance(s, Decide) and s in found)]
-        found += [Lower(UNPACKED)] * kept
+        found += [ClearFlag(UNPACKED)] * kept
     return tuple(found)
 
 

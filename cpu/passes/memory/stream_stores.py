@@ -1,9 +1,10 @@
 """Stores past the caches where Y is aligned: for outputs that no cache could hold.
 
+                                          stream = whether Y begins at a multiple of 64 bytes
     store(y + [m, 0], acc_0_0)     ->     if stream: stream(y + [m, 0], acc_0_0)
                                           else:      store(y + [m, 0], acc_0_0)
 
-The flag `stream` is found out when the kernel runs. At its end each worker waits until its stores are in memory.
+At its end each worker waits until its stores are in memory.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from microkernels.tile.instructions import Instructions
+from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import (
+    Aligned,
     Block,
     Body,
     Call,
+    Decide,
     Do,
     Flag,
     Function,
@@ -30,12 +34,13 @@ from tiling.loops.walk import for_each_worker, walk, with_blocks
 STREAM = "stream"
 
 
-def stream_stores(kernel: Kernel, instructions: Instructions) -> Kernel:
-    """The kernel with both kinds of stores."""
+def stream_stores(kernel: Kernel, instructions: Instructions, lanes: int) -> Kernel:
+    """The kernel with both kinds of stores. lanes: of 32 bits, of a vector, to whose bytes a Y is aligned or not."""
     functions = tuple(_with_flag(replace(f, body=_stores(f.body, instructions))) for f in kernel.functions)
     fence = Do(Invoke(instructions.stream_fence, ()))
     body = for_each_worker(tuple(map(_passed, kernel.body)), lambda block: (*block, fence))
-    return replace(kernel, body=body, functions=functions)
+    aligned = Decide(STREAM, (Aligned("Y", lanes * LANE_BYTES),))
+    return replace(kernel, body=(aligned, *body), functions=functions)
 
 
 def _with_flag(function: Function) -> Function:

@@ -11,24 +11,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cpu.codegen.arrays import stored
 from cpu.codegen.check import check
-from cpu.codegen.copies import Copied, copied_x
+from cpu.codegen.emit import stages_of
 from cpu.codegen.inside import facts_of
-from cpu.passes.order import stages_of_copy
+from cpu.passes.order import INPUT, PACK_WEIGHTS, stages_of_copy
+from cpu.reference.oracle import integers, reference
+from cpu.runtime.numbers import to_bits
 from microkernels.tile.isa import EVERY_ISA, Isa
 from tests.support import random_cases
-from tests.support.loops import numbers_of, of_numbers
+from tests.support.loops import numbers_of, of_numbers, placed, result
+from tests.support.passes import by_loops
 from tiling.arrays.access import access_of
 from tiling.loops.language import Kernel
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 from tiling.operators import conv2d
+from tiling.rewrite.copies_of_x import ALIGNED, CopyOfX, copy_of_x
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.laid_out import lower_points
 from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 
 MOST_NUMBERS = 800  # of a copy: more only takes the interpreter longer
+MOST_FLOPS = 2000
 UNWRITTEN = 0x5A
 
 
@@ -49,7 +55,7 @@ def numbers_in(loops: Kernel, words: np.ndarray) -> np.ndarray:
     return numbers_of(np.ascontiguousarray(words), copy).reshape(*words.shape[:-1], -1)
 
 
-def drawn(random: Random) -> tuple[Scheme, Isa, Copied]:
+def drawn(random: Random) -> tuple[Scheme, Isa, CopyOfX]:
     """A random kernel that copies x first."""
     for _ in count():
         isa = random.choice(list(EVERY_ISA.values()))
@@ -58,7 +64,7 @@ def drawn(random: Random) -> tuple[Scheme, Isa, Copied]:
             continue
         scheme = random_cases.scheme(random, problem, isa)
         check(scheme_in_dot_groups(scheme) if isa.dtype == "f32" else scheme, isa)
-        copy = copied_x(scheme, isa)
+        copy = copy_of_x(scheme, isa.lanes)
         if copy and np.prod(copy.loops.arrays[1].shape) <= MOST_NUMBERS:
             return scheme, isa, copy
     raise AssertionError
@@ -106,6 +112,62 @@ def test_soak_passes_keep_copies(soak_seconds, soak_seed):
     print(f"{done} random copies are the same after every pass")
 
 
+# ---- whole kernels, which copy x and then multiply
+
+
+def check_whole(scheme: Scheme, isa: Isa, seed: int) -> None:
+    """Every form of the kernel computes the definition, the last one also by several threads."""
+    problem = scheme.problem
+    values = integers(problem, seed)
+    wanted = to_bits(reference(problem, *values), problem.output_dtype)
+    x, w, *arrays = stored(problem, values)
+    forms = dict(stages_of(scheme, isa))
+    packed = by_loops(scheme, w)
+    given = {f"E_{array.name}": value for array, value in zip(problem.epilogue_arrays, arrays)}
+    for aligned in (False, True):
+        given[INPUT] = placed(x, aligned)
+        for name in list(forms)[list(forms).index(PACK_WEIGHTS) :]:
+            kernel = forms[name]
+            weights = next(buffer for buffer in kernel.arrays if buffer.name == "W")
+            found = result(kernel, given | {"W": packed.view(NUMPY[weights.dtype])})
+            np.testing.assert_array_equal(found.reshape(wanted.shape), wanted, err_msg=f"{name}: {problem} {scheme}")
+        *_, (_, shared) = stages_of(scheme, isa, threads=2)
+        found = result(shared, given | {"W": packed.view(NUMPY[weights.dtype])}, threads=2)
+        np.testing.assert_array_equal(found.reshape(wanted.shape), wanted, err_msg=f"2 threads: {problem} {scheme}")
+
+
+def drawn_whole(seed: int) -> None:
+    random = Random(seed)
+    for _ in count():
+        scheme, isa, _ = drawn(random)
+        if scheme.problem.flops <= MOST_FLOPS:
+            check_whole(scheme, isa, seed)
+            return
+
+
+@settings(max_examples=3)
+@given(seeds)
+def test_kernels_that_copy_x_compute_the_definition(seed):
+    drawn_whole(seed)
+
+
+@pytest.mark.soak
+@settings(max_examples=500)
+@given(seeds)
+def test_500_kernels_that_copy_x_compute_the_definition(seed):
+    drawn_whole(seed)
+
+
+@pytest.mark.parametrize("cores", ["", "@core"])
+def test_a_kernel_copies_an_x_that_does_not_begin_with_a_line(cores):
+    problem = conv2d(c=32, h=2, w=4, k=16, r=3, s=3, padding=(1, 0), dtype="bf16", output_dtype="f32")
+    text = f"T(h,2){cores} R(n) R(k) R(w) S(y) R(r) R(s) R(c) D(c,32) V(k,16)"
+    scheme = parse(problem, text)
+    copy = copy_of_x(scheme, 16)
+    assert copy and copy.kind == ALIGNED and not copy.always
+    check_whole(scheme, EVERY_ISA["amxbf16"], 0)
+
+
 TRANSPOSED = {
     "f32": ("f32", dict(c=19, k=19, groups=19, r=1, s=1), "R(n) R(h) R(w) R(c) V(c,8)", "avx2"),
     "words": ("bf16", dict(c=37, k=17, r=1, s=1), "R(n) R(h) R(w) R(k) S(y) R(c) D(c,2) V(k,16)", "avx512bf16"),
@@ -124,7 +186,7 @@ def test_the_channels_of_a_pixel_come_side_by_side(name):
     dtype, more, text, isa = TRANSPOSED[name]
     problem = conv2d(n=2, h=9, w=31, dtype=dtype, layout="nchw", **more)
     scheme = parse(problem, text)
-    copy = copied_x(scheme, EVERY_ISA[isa])
+    copy = copy_of_x(scheme, EVERY_ISA[isa].lanes)
     numbers = np.random.default_rng(0).integers(0, 9, problem.broadcast.shape)
     *_, (_, kernel) = stages_of_copy(copy.loops, facts_of(scheme, EVERY_ISA[isa], False))
     found = numbers_in(copy.loops, copied(kernel, numbers)).reshape(2, 9, 31, -1)
@@ -138,7 +200,7 @@ def test_the_channels_of_a_pixel_come_side_by_side(name):
 def test_lines_of_blocks_have_zeros_on_both_sides():
     problem = conv2d(n=2, c=7, h=3, w=19, k=16, r=1, s=3, padding=(0, 1), dtype="bf16", layout="nchw")
     scheme = parse(problem, "R(n) R(k) R(h) R(w) S(y) R(s) R(c) D(c,8) V(k,16)")
-    copy = copied_x(scheme, EVERY_ISA["amxbf16"])
+    copy = copy_of_x(scheme, EVERY_ISA["amxbf16"].lanes)
     numbers = np.random.default_rng(0).integers(1, 9, problem.broadcast.shape)
     found = numbers_in(copy.loops, copied(copy.loops, numbers))
     wanted = np.pad(np.moveaxis(numbers, 1, 3), [(0, 0), (0, 0), (1, 1), (0, 1)])[:, :, np.newaxis]

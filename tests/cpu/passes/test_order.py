@@ -51,14 +51,14 @@ def check(drawn: Small, seed: int) -> None:
             given = unpacked if kernel.arrays == lowered.arrays else arrays
             if kernel.arrays[0] != lowered.arrays[0]:  # strips are copied from x itself
                 given = given | {"X": x}
-            found = result(kernel, given, stream=bool(seed % 2))
+            found = result(kernel, given, aligned=bool(seed % 2))
             np.testing.assert_array_equal(
                 found, wanted, err_msg=f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
             )
         before = kernel
     *_, (_, shared) = drawn.stages(2)
     for threads in (1, 2, 3):
-        found = result(shared, given, threads, stream=bool(seed % 2))
+        found = result(shared, given, threads, aligned=bool(seed % 2))
         np.testing.assert_array_equal(found, wanted, err_msg=f"{threads} threads: {problem} {drawn.scheme.text}")
 
 

@@ -36,7 +36,7 @@ def lower(scheme: Scheme) -> Kernel:
     """The kernel of a scheme as plain loops. It says what is computed and in which order, for any machine."""
     scheme = replace(scheme, problem=without_strips(scheme.problem))
     problem = scheme.problem
-    nodes = nest.lower(scheme)
+    nodes = nest.nest_of(scheme)
     whole = {dim: Along(dim, ZERO, scheme.visited(dim)) for dim in scheme.extents}
     return Kernel(arrays(problem), _Lowering(scheme).body(nodes, whole, {}))
 

@@ -1,6 +1,6 @@
 """A scheme lowered to its loops, one immutable node a loop.
 
-Emitters, the data-movement model and the pseudo-code all walk this tree, so none of them interprets specifiers.
+The model of the CPU, the plans of prefetches and panels, `lower` and the pseudo-code all walk this tree.
 Positions and steps are in points of a dim: a vector counts `lanes` points, a dot group the points of its D.
 """
 
@@ -64,12 +64,12 @@ class Register:
 Node = Loop | Staged | Register
 
 
-def lower(scheme: Scheme) -> tuple[Node, ...]:
+def nest_of(scheme: Scheme) -> tuple[Node, ...]:
     """The loop nest of a scheme, outermost nodes first. An L becomes several loops, one after the other."""
-    return _lower(scheme, 0, {})
+    return _nodes(scheme, 0, {})
 
 
-def _lower(scheme: Scheme, position: int, chosen: dict[str, int]) -> tuple[Node, ...]:
+def _nodes(scheme: Scheme, position: int, chosen: dict[str, int]) -> tuple[Node, ...]:
     if position == len(scheme.specifiers):
         return (_register(scheme, position, chosen),)
     specifier = scheme.specifiers[position]
@@ -77,14 +77,14 @@ def _lower(scheme: Scheme, position: int, chosen: dict[str, int]) -> tuple[Node,
         return (_register(scheme, position, chosen),)
     if isinstance(specifier, Stage):
         sums = specifier.tensor == scheme.problem.output.name
-        return (Staged(specifier.tensor, specifier.depth, sums, _lower(scheme, position + 1, chosen)),)
+        return (Staged(specifier.tensor, specifier.depth, sums, _nodes(scheme, position + 1, chosen)),)
     dim = specifier.dim
     if isinstance(specifier, Lambda):
         loops, start = [], 0
         for count, size in specifier.branches:
             inner = {**chosen, dim: size}
             loop = Loop(
-                dim, count, _step(scheme, position + 1, inner, dim), start, None, _lower(scheme, position + 1, inner)
+                dim, count, _step(scheme, position + 1, inner, dim), start, None, _nodes(scheme, position + 1, inner)
             )
             loops.append(loop)
             start += loop.points
@@ -92,7 +92,7 @@ def _lower(scheme: Scheme, position: int, chosen: dict[str, int]) -> tuple[Node,
     trips = scheme.iterations(specifier)
     worker = specifier.worker if isinstance(specifier, Tile) else None
     step = _step(scheme, position + 1, chosen, dim)
-    return (Loop(dim, trips, step, 0, worker, _lower(scheme, position + 1, chosen)),)
+    return (Loop(dim, trips, step, 0, worker, _nodes(scheme, position + 1, chosen)),)
 
 
 def _step(scheme: Scheme, position: int, chosen: dict[str, int], dim: str) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tiling.loops.lowering.nest import Loop, Node, Register, Staged, lower
+from tiling.loops.lowering.nest import Loop, Node, Register, Staged, nest_of
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix
 
 
 def show(scheme: Scheme) -> str:
     """One line a loop, the register tile innermost, two spaces a level."""
-    return "\n".join(_lines(lower(scheme), 0, scheme))
+    return "\n".join(_lines(nest_of(scheme), 0, scheme))
 
 
 def _memory(scheme: Scheme, staged: Staged) -> str:

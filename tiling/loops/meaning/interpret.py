@@ -9,7 +9,7 @@ copy brings is there after its `Wait`. An access outside a buffer, or a read of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +27,7 @@ from tiling.loops.language import (
     Body,
     Call,
     Choose,
+    ClearFlag,
     Comment,
     Commit,
     Copy,
@@ -43,16 +44,16 @@ from tiling.loops.language import (
     Kernel,
     Let,
     Load,
-    Lower,
     Mask,
     Move,
     Number,
     Operand,
     Position,
     Prefetch,
-    Raise,
+    RaiseFlag,
     Read,
     Register,
+    Seen,
     Set,
     Shape,
     Stage,
@@ -76,39 +77,51 @@ ALONE = ("serial", "unrolled", "vector")  # kinds of loops that one worker runs
 def interpret(
     kernel: Kernel,
     given: Mapping[str, np.ndarray],
-    flags: Mapping[str, bool] | None = None,
     numbers: Mapping[str, int] | None = None,
     threads: int = 1,
 ) -> None:
     """Runs `kernel` on these arrays, one for each of its `arrays`. What it writes is in them afterwards.
 
-    flags: the facts of `Flag` conditions; those that are not named do not hold. numbers: those of the kernel. threads:
-    how many run it, one after the other from barrier to barrier.
+    numbers: those of the kernel. threads: how many run it, one after the other from barrier to barrier.
     """
     scope = Scope({function.name: function for function in kernel.functions})
-    scope.numbers |= {name: int(holds) for name, holds in (flags or {}).items()}
     scope.numbers |= {name: (numbers or {})[name] for name, _ in kernel.numbers}
     for buffer in kernel.arrays:
         shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
         scope.arrays[buffer.name] = complete(buffer.name, given[buffer.name].reshape(shape))
     team = [replace(scope.inner(), raised=set(), shapes={}, waiting=[[]]) for _ in range(threads)]
-    for phase in _phases(kernel.body):
-        for number, thread in enumerate(team):
-            thread.numbers |= {THREAD: number, THREADS: threads}
+    for number, thread in enumerate(team):
+        thread.numbers |= {THREAD: number, THREADS: threads}
+    _run_team(kernel.body, team)
+
+
+def _run_team(body: Body, team: list[Scope]) -> None:
+    """Runs a block of the kernel itself: what threads do between barriers, one thread after the other."""
+    phase: list[Statement] = []
+
+    def each() -> None:
+        for thread in team:
             for statement in phase:
                 _RUN[type(statement)](statement, thread)
+        phase.clear()
 
-
-def _phases(body: Body) -> Iterator[Body]:
-    """What threads do between barriers."""
-    found: list[Statement] = []
     for statement in body:
         if isinstance(statement, Barrier):
-            yield tuple(found)
-            found = []
+            each()
+        elif isinstance(statement, If) and any(isinstance(s, Barrier) for s in walk((statement,))):
+            each()
+            _run_team(_chosen(statement, team), team)
         else:
-            found.append(statement)
-    yield tuple(found)
+            phase.append(statement)
+    each()
+
+
+def _chosen(statement: If, team: list[Scope]) -> Body:
+    """The block of a choice with a barrier in it. Raises Fault if only some of the threads would wait there."""
+    taken = {all([thread.holds(condition) for condition in statement.conditions]) for thread in team}
+    if len(taken) > 1:
+        raise Fault("threads wait for each other in a block that only some of them run")
+    return statement.body if taken == {True} else statement.otherwise
 
 
 def run(body: Body, scope: Scope) -> None:
@@ -190,17 +203,24 @@ def _shape(statement: Shape, scope: Scope) -> None:
     scope.shapes.update((register.name, register.shape) for register in statement.registers)
 
 
-def _raise(statement: Raise, scope: Scope) -> None:
+def _raise_flag(statement: RaiseFlag, scope: Scope) -> None:
     scope.raised.add(statement.name)
 
 
-def _lower(statement: Lower, scope: Scope) -> None:
+def _clear_flag(statement: ClearFlag, scope: Scope) -> None:
     scope.raised.discard(statement.name)
 
 
 def _view(statement: View, scope: Scope) -> None:
     address = statement.address
     scope.arrays[statement.name] = scope.arrays[address.buffer].moved(statement.name, scope.at(address.at))
+
+
+def _seen(statement: Seen, scope: Scope) -> None:
+    buffer, flag = statement.buffer, statement.flag
+    of = statement.otherwise if flag and not scope.numbers[flag] else statement.of
+    shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
+    scope.arrays[buffer.name] = scope.arrays[of].seen(buffer.name, shape, NUMPY[buffer.dtype])
 
 
 def _move(statement: Move, scope: Scope) -> None:
@@ -215,7 +235,7 @@ def _do(statement: Do, scope: Scope) -> None:
 
 def _call(statement: Call, scope: Scope) -> None:
     function = scope.functions[statement.function]
-    inner = Scope(scope.functions, waiting=scope.waiting, shapes=scope.shapes)
+    inner = Scope(scope.functions, waiting=scope.waiting, shapes=scope.shapes, team=scope.team)
     for (name, _), address in zip(function.views, statement.views, strict=True):
         inner.arrays[name] = scope.arrays[address.buffer].moved(name, scope.at(address.at))
     for name, number in zip(function.numbers, statement.numbers, strict=True):
@@ -261,13 +281,14 @@ _RUN: dict[type, Callable[..., None]] = {
         Define: _define,
         Read: _read_index,
         View: _view,
+        Seen: _seen,
         Move: _move,
         Do: _do,
     },
     **{
         Decide: _decide,
-        Raise: _raise,
-        Lower: _lower,
+        RaiseFlag: _raise_flag,
+        ClearFlag: _clear_flag,
         Tiles: _tiles,
         Shape: _shape,
         Call: _call,

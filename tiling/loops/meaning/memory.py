@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from operator import add, lt
 from typing import Any
@@ -59,6 +60,29 @@ class Array:
         place = self.place(at)
         self.elements[place] = element
         self.written[place] = True
+
+    @property
+    def address(self) -> int:
+        """The byte where the elements of the buffer begin in this machine's memory."""
+        return int(self.elements.__array_interface__["data"][0])
+
+    def seen(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+        """The memory from the origin on as elements of another shape and dtype.
+
+        An element has a value where all its bytes have one; where elements change their size, as they have one now.
+        Raises Fault for more memory than there is.
+        """
+        flat = self.flat()
+        (first,), size, given = flat.origin, np.dtype(dtype).itemsize, self.elements.itemsize
+        count = math.prod(shape)
+        if count * size > (flat.elements.size - first) * given:
+            raise Fault(f"{name} of {' x '.join(map(str, shape))} elements is longer than the memory of {self.name}")
+        last = first + -(-count * size // given)
+        elements, written = flat.elements[first:last], flat.written[first:last]
+        if size != given:
+            written = np.asarray(np.repeat(written, given)[: count * size].reshape(count, size).all(axis=1))
+        elements = elements.view(np.uint8)[: count * size].view(dtype)
+        return Array(name, elements.reshape(shape), written.reshape(shape), (0,) * len(shape))
 
     def flat(self) -> Array:
         """The elements as a pointer sees them: one after the other, from the origin on."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tiling.loops.index import Index
-from tiling.loops.language import Condition, Copy, Function, Inside
+from tiling.loops.language import Aligned, Condition, Copy, Function, Inside
 from tiling.loops.meaning.memory import Array, Given
 
 
@@ -14,9 +14,9 @@ from tiling.loops.meaning.memory import Array, Given
 class Scope:
     """The names of a block and of the blocks outside it.
 
-    numbers: the values of variables; those of flags that callers give are 0 and 1. waiting: groups of asynchronous
-    copies, the last one still open. raised: the flags that `Raise` has named. shapes: those of tile registers. own: the
-    registers that this very block has named. team: the buffers that all threads share.
+    numbers: the values of variables; those of flags are 0 and 1. waiting: groups of asynchronous
+    copies, the last one still open. raised: the flags that `RaiseFlag` has named. shapes: those of tile registers. own:
+    the registers that this very block has named. team: the buffers that all threads share.
     """
 
     functions: Mapping[str, Function]
@@ -38,6 +38,8 @@ class Scope:
         if isinstance(condition, Inside):
             at = condition.index.at(self.numbers)
             return (condition.low is None or condition.low <= at) and (condition.high is None or at < condition.high)
+        if isinstance(condition, Aligned):
+            return (self.arrays[condition.buffer].address % condition.bytes == 0) == condition.does
         return condition.name in self.raised or bool(self.numbers.get(condition.name, 0))
 
     def is_vector(self, at: tuple[Index, ...]) -> bool:

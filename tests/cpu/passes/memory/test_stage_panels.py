@@ -16,6 +16,7 @@ from tests.support.kernel_cases import CASES
 from tiling.loops.index import variable
 from tiling.loops.language import (
     Block,
+    ClearFlag,
     Do,
     Flag,
     If,
@@ -23,8 +24,7 @@ from tiling.loops.language import (
     Kernel,
     Let,
     Load,
-    Lower,
-    Raise,
+    RaiseFlag,
     Stage,
     Store,
     Team,
@@ -122,7 +122,9 @@ def test_the_first_task_of_a_core_packs_for_its_others():
     found = kernels(scheme_of(SHARED))["bind cores"]
     (team,) = found.body
     assert isinstance(team, Team) and [b.name for b in buffers(found)] == ["X", "W", "Y", "panel"]
-    assert sum(isinstance(s, Raise) for s in team.body) == sum(isinstance(s, Lower) for s in walk(team.body)) == 1
+    assert (
+        sum(isinstance(s, RaiseFlag) for s in team.body) == sum(isinstance(s, ClearFlag) for s in walk(team.body)) == 1
+    )
     tests = [s.conditions for s in walk(found.body) if isinstance(s, If)]
     assert (Flag("unpacked"), Inside(variable("k") - variable("k_1"), 0, 1)) in tests
 
@@ -130,7 +132,7 @@ def test_the_first_task_of_a_core_packs_for_its_others():
 def test_tasks_of_other_pixels_pack_by_themselves():
     assert plan_panels(scheme_of(SHARED)).kept and not plan_panels(scheme_of(EACH_TASK)).kept
     found = kernels(scheme_of(EACH_TASK))["bind cores"]
-    assert not any(isinstance(statement, (Raise, Lower)) for statement in walk(found.body))
+    assert not any(isinstance(statement, (RaiseFlag, ClearFlag)) for statement in walk(found.body))
 
 
 def test_a_scheme_without_panels_stays_as_it_is():

@@ -92,7 +92,7 @@ def test_each_pass_keeps_what_narrow_kernels_compute(case):
             continue
         before = kernel
         y = np.zeros(problem.output.shape, NUMPY[problem.output_dtype])
-        interpret(kernel, given | {"X": words, "W": unpacked if name == "lower" else packed, "Y": y}, {"stream": True})
+        interpret(kernel, given | {"X": words, "W": unpacked if name == "lower" else packed, "Y": y})
         expected = to_bits(reference(problem, *values), problem.output_dtype)  # what is beyond u8 is its nearest end
         assert np.array_equal(y, expected), name
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.support.loops import inputs, ones, result, statements, sums
 from tests.support.passes import SAME, TILES, around, instructions, stages_by_name
-from tiling.loops.language import Call, Do, Flag, For, If
+from tiling.loops.language import Aligned, Call, Decide, Do, Flag, For, If
 
 
 def test_a_flag_chooses_between_equal_stores():
@@ -27,7 +27,8 @@ def test_each_worker_waits_for_its_stores_at_its_end():
     assert isinstance(after.body[-1], Do) and after.body[-1].invoke.instruction.name == "stream_fence"
     text = "T(h,2)@core T(h,2) R(k) T(w,2) S(y) T(r,3) T(c,2) T(s,3) U(w,3) V(k,{v})"
     _, after = around("stream stores", SAME, text, stream=True)
-    (loop,) = after.body
+    decided, loop = after.body
+    assert decided == Decide("stream", (Aligned("Y", 16),))
     assert isinstance(loop, For) and loop.body[-1].invoke.instruction.name == "stream_fence"
 
 
@@ -35,8 +36,8 @@ def test_both_branches_store_the_same():
     _, after = around("stream stores", stream=True)
     arrays = ones(after) | {"X": inputs(SAME)["X"]}
     wanted = sums(SAME, arrays | {"W": np.ones(SAME.vector.shape, np.float32)})
-    for stream in (False, True):
-        np.testing.assert_array_equal(result(after, arrays, stream=stream), wanted)
+    for aligned in (False, True):
+        np.testing.assert_array_equal(result(after, arrays, aligned=aligned), wanted)
 
 
 def test_without_streaming_there_is_no_such_pass():

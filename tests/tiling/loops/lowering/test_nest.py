@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.support.strategies import schemes
 from tiling.arrays.footprint import axis_points, footprint
-from tiling.loops.lowering.nest import Loop, Register, lower, starts
+from tiling.loops.lowering.nest import Loop, Register, nest_of, starts
 from tiling.loops.lowering.show import show
 from tiling.machine import Timing
 from tiling.operators import conv2d, matmul
@@ -17,7 +17,7 @@ from tiling.text.notation import parse
 
 def test_a_matrix_instruction_covers_points_of_every_dim_it_names():
     problem = matmul(m=256, n=512, k=64)
-    nest = lower(parse(problem, "T(m,2)@block T(n,2) S(c) T(m,2)@warpgroup T(k,2) U(k,2) M(m64n256k16)"))
+    nest = nest_of(parse(problem, "T(m,2)@block T(n,2) S(c) T(m,2)@warpgroup T(k,2) U(k,2) M(m64n256k16)"))
     register, base, path = list(visits(nest, dict.fromkeys(problem.extents, 0)))[-1]
     assert register.extents == {"m": 64, "n": 256, "k": 32} and base == {"m": 192, "n": 256, "k": 32}
     assert [loop.step for loop in path] == [128, 256, 64, 32]
@@ -50,7 +50,7 @@ def test_a_nest_covers_every_point_exactly_once(scheme):
     assert covered[vector_dim] - extents[vector_dim] < scheme.lanes
     count = np.zeros(tuple(covered.values()), dtype=np.int32)
     seen = {}
-    found = list(visits(lower(scheme), dict.fromkeys(extents, 0)))
+    found = list(visits(nest_of(scheme), dict.fromkeys(extents, 0)))
     for register, base, path in found:
         assert all(base[d] >= 0 and base[d] + register.extents[d] <= covered[d] for d in extents)
         count[tuple(slice(base[d], base[d] + register.extents[d]) for d in extents)] += 1

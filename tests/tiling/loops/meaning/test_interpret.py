@@ -48,11 +48,11 @@ AT, OTHER = variable("i"), variable("j")
 SHARED = Buffer("S", (4,), ("i",), memory="shared")
 
 
-def run(*body, x=(1, 2, 3, 4), functions=(), **flags):
+def run(*body, x=(1, 2, 3, 4), functions=()):
     """What a kernel makes of X and of a Y of four -1."""
     arrays = (Buffer("X", (4,), ("i",)), Buffer("Y", (4,), ("i",)))
     given = {"X": np.array(x, np.float32), "Y": np.full(4, -1, np.float32)}
-    interpret(Kernel(arrays, body, functions), given, flags)
+    interpret(Kernel(arrays, body, functions), given)
     return given["Y"].tolist()
 
 
@@ -90,7 +90,6 @@ def test_names_for_indices_and_facts():
     )
     assert run(each(*body)) == [1, -1, 1, -1]
     assert run(If((Flag("stream"),), (put(Number(5)),))) == [-1] * 4  # what nobody has set does not hold
-    assert run(If((Flag("stream"),), (put(Number(5)),)), stream=True) == [5, -1, -1, -1]
 
 
 def test_a_register_is_that_of_its_block():
