@@ -7,4 +7,5 @@ Read in this order:
     volume           the bytes that a scheme moves into each cache
     predict          the time of a scheme, with its parts
     copies           the time that a kernel's copy of x adds
+    additions        the time that adding up the parts of sums adds
 """
