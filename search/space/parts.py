@@ -33,5 +33,5 @@ def part_counts(problem: Problem, lanes: int, threads: int) -> tuple[tuple[str, 
         # As many as give all threads equal work alone, else as many as there are threads, else as many as there can be.
         even = [count for count in counts if count % threads == 0]
         enough = [count for count in counts if count >= threads]
-        found |= {(dim, choice[0]): None for choice in (even, enough, counts[-1:]) if choice}
+        found |= {(dim, count): None for count in (even[:1] + enough[:1] or counts[-1:])}
     return tuple(found)[:2]
