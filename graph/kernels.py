@@ -69,10 +69,21 @@ class Kernels:
 
     def _written(self, work: Work, scheme: Any) -> Kernel:
         if isinstance(work, Problem):
-            return _product(work, self.backend.emitted(scheme), scheme.text)
+            return self._product(work, self.backend.emitted(scheme), scheme.text)
         text = text_of(work, self.backend.target)
         types = tuple(p.replace("restrict ", "").rpartition("*")[0] + "*" for p in text.parameters)
-        return Kernel(text.symbol, text.inside, text.compiler_flags, text.threads, types, text.scratch)
+        return Kernel(text.symbol, text.inside, text.compiler_flags, text.threads, types, self._scratch(text))
+
+    def _product(self, work: Problem, source: Any, scheme: str) -> Kernel:
+        arrays = ("const float *", "const float *", "float *", *("const float *",) * len(work.epilogue_arrays))
+        size, packed = self._scratch(source), source.packed
+        return Kernel(source.symbol, source.inside, source.compiler_flags, source.threads, arrays, size, packed, scheme)
+
+    def _scratch(self, source: Any) -> int:
+        """The bytes that a kernel needs of a model's team, which may have more threads than the kernel has work for."""
+        more = self.backend.target.threads - source.threads if source.threads > 1 else 0
+        scratch: int = source.scratch + source.own * more
+        return scratch
 
     def compiled(
         self, works: Iterable[Work], schemes: Mapping[Problem, Any], progress: Callable[[Stage], None]
@@ -98,7 +109,7 @@ class Kernels:
                     work = jobs[job]
                     if isinstance(work, Problem) and isinstance(job.exception(), CompileError):
                         other: Any = kernel_for(work, self.backend.target)  # the model's next choice
-                        found[work] = _product(work, other.emitted, other.scheme.text)
+                        found[work] = self._product(work, other.emitted, other.scheme.text)
                     else:
                         job.result()
             except BaseException:
@@ -110,16 +121,3 @@ class Kernels:
 def object_of(kernel: Kernel) -> bytes:
     """The compiled kernel, for linking. Raises ToolchainError and CacheError."""
     return compiled_object(kernel.text, kernel.flags, kernel.openmp)
-
-
-def _product(work: Problem, source: Any, scheme: str) -> Kernel:
-    return Kernel(
-        source.symbol,
-        source.inside,
-        source.compiler_flags,
-        source.threads,
-        ("const float *", "const float *", "float *", *("const float *",) * len(work.epilogue_arrays)),
-        source.scratch,
-        source.packed,
-        scheme,
-    )

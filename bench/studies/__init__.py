@@ -11,6 +11,7 @@ Read in this order:
     prefetch  the gain of prefetches in kernels
     tiles     the times of tile registers on this CPU
     programs  programs of networks beside PyTorch
+    bandwidth how fast this machine reads and writes what they read and write
     models    whole models beside ONNX Runtime
     trained   trained models inside wheels of PyPI: whether they agree with ONNX Runtime
 """

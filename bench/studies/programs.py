@@ -29,6 +29,7 @@ from bench.report.sections import on_threads
 from bench.run.journal import alone
 from bench.run.turns import timed
 from bench.studies import runtime_extents
+from bench.studies.bandwidth import least_seconds
 from cpu.kernel.arguments import aligned
 from cpu.runtime.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
@@ -50,7 +51,8 @@ _NEAR = {"rtol": 2e-4, "atol": 2e-4}
 class Race:
     """A workload on so many threads: seconds of a call of ours, of the kernel alone, and of each peer's call.
 
-    moved: bytes of the arrays. missing: why a peer has no time.
+    moved: bytes of the arrays. least: seconds in which this machine reads and writes so many. bare: seconds of the
+    kernel without what is fused, 0 where nothing is. missing: why a peer has no time.
     """
 
     name: str
@@ -59,6 +61,8 @@ class Race:
     kernel: float
     peers: dict[str, float]
     moved: int
+    least: float = 0.0
+    bare: float = 0.0
     missing: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -70,6 +74,16 @@ class Race:
     def speed(self) -> float:
         """GB/s of the kernel."""
         return self.moved / self.kernel / 1e9
+
+    @property
+    def share(self) -> str:
+        """The percentage of the measured bandwidth."""
+        return f"{100 * self.least / self.kernel:.0f}" if self.least else "–"
+
+    @property
+    def fused(self) -> str:
+        """How many times as long as the bare kernel the kernel takes."""
+        return f"{self.kernel / self.bare:.3f}" if self.bare else "–"
 
 
 def turns(*, number: int, threads: int, peers: list[str], rounds: int, turn: float) -> dict[str, Any]:
@@ -100,16 +114,23 @@ def turns(*, number: int, threads: int, peers: list[str], rounds: int, turn: flo
     inputs = [arrays[array.name] for array in kernel.inputs]
     clocks = {"": timed(lambda: kernel(*inputs, out=y), turn)}
     clocks |= {peer: timed(call, turn) for peer, call in calls.items()}
+    bare = generate_program(work.bare, shapes=work.shapes, threads=threads, **work.extents) if work.bare else None
     found: dict[str, list[float]] = {who: [] for who in clocks}
     alone_: list[float] = []
+    unfused: list[float] = []
     for _ in range(rounds):
         for who, clock in clocks.items():
             found[who].append(clock())
             if not who:
                 alone_.append(kernel.measure(inputs, turn).seconds)
+                if bare:
+                    unfused.append(bare.measure([arrays[array.name] for array in bare.inputs], turn).seconds)
     medians = {who: median(times) for who, times in found.items()}
-    moved = sum(array.nbytes for array in (*inputs, y))
-    return asdict(Race(work.name, threads, medians.pop(""), median(alone_), medians, moved, missing))
+    read = sum(array.nbytes for array in inputs)
+    least = least_seconds(read, y.nbytes, threads)
+    ours, moved = medians.pop(""), read + y.nbytes
+    alike = median(unfused) if unfused else 0.0
+    return asdict(Race(work.name, threads, ours, median(alone_), medians, moved, least, alike, missing))
 
 
 def race(number: int, threads: int, peers: Sequence[str]) -> Race:
@@ -130,9 +151,10 @@ def race(number: int, threads: int, peers: Sequence[str]) -> Race:
 def row(found: Race) -> str:
     """A line of the terminal."""
     times = ", ".join(f"{_title(peer)} {1e6 * seconds:.1f} µs" for peer, seconds in found.peers.items())
+    bare = f", {found.fused} times the bare one" if found.bare else ""
     return (
-        f"{found.name:<30} {1e6 * found.ours:9.1f} µs, kernel {1e6 * found.kernel:9.1f} µs = {found.speed:6.1f} GB/s   "
-        f"{times}, {found.ratio:5.2f} times"
+        f"{found.name:<32} {1e6 * found.ours:9.1f} µs, kernel {1e6 * found.kernel:9.1f} µs = {found.speed:6.1f} GB/s "
+        f"= {found.share:>3} % of the bandwidth{bare}   {times}, {found.ratio:5.2f} times"
     )
 
 
@@ -159,16 +181,25 @@ def page(results: Sequence[Race], command: str, versions: str) -> str:
         f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} "
         f"{compiler.version}, {versions}. float32, warm, {ROUNDS} turns of {1e3 * TURN_SECONDS:g} ms in one process, "
         "medians. A call is that of a Python user; the kernel alone is timed in C. GB/s are of the bytes of the arrays "
-        "that a program takes and gives. All arrays begin with a cache line.",
+        "that a program takes and gives, beside their share of what the same threads read and write of so many bytes "
+        "again and again. All arrays begin with a cache line. `/ bare` is the time of the kernel over that of the same "
+        "one without what it has fused.",
     ]
-    heads = ["program", "call µs", "kernel µs", "GB/s", *(f"{_title(peer)} µs" for peer in peers), "fastest / ours"]
+    heads = ["program", "call µs", "kernel µs", "GB/s", "% of bandwidth", "/ bare"]
+    heads += [*(f"{_title(peer)} µs" for peer in peers), "fastest / ours"]
     for threads in dict.fromkeys(found.threads for found in results):
         here = [found for found in results if found.threads == threads]
         lines += ["", f"## {on_threads(threads).capitalize()}", "", f"{summary(here)}.", ""]
         lines += [f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
         for found in here:
             times = [f"{1e6 * found.peers[peer]:.1f}" if peer in found.peers else "–" for peer in peers]
-            own = [f"{1e6 * found.ours:.1f}", f"{1e6 * found.kernel:.1f}", f"{found.speed:.1f}"]
+            own = [
+                f"{1e6 * found.ours:.1f}",
+                f"{1e6 * found.kernel:.1f}",
+                f"{found.speed:.1f}",
+                found.share,
+                found.fused,
+            ]
             lines.append(f"| {' | '.join([found.name, *own, *times, f'{found.ratio:.2f}'])} |")
     lines += ["", "## The programs", ""]
     shown = {found.name for found in results}

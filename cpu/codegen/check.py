@@ -8,6 +8,7 @@ from microkernels.tile.isa import ISAS_OF, Isa
 from microkernels.tile.matrix import registers_of, runs_of
 from tiling.arrays.access import access_of
 from tiling.rewrite.dot_groups import is_blocked, numbers_per_lane, scheme_in_dot_groups
+from tiling.rewrite.parts import shared_sum, unshared_reason
 from tiling.rewrite.pointwise import LARGEST_PANEL, panel_elements
 from tiling.rewrite.strips import copies_flat_pixels, unsupported_reason
 from tiling.rewrite.winograd import Winograd
@@ -62,6 +63,9 @@ def check(scheme: Scheme, isa: Isa) -> None:
             raise SchemeError(f"{s}: every {s.dim} has vectors of its own, so a register tile holds one; loop over it")
         if isinstance(s, Lambda) and s.dim[0] in problem.reductions:
             raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
+    shared = shared_sum(scheme)
+    if shared and (reason := unshared_reason(problem, shared.dim)):
+        raise SchemeError(f"{shared}: {reason}")
     _check_exchange(scheme, isa)
     if is_blocked(scheme):
         _check_matrix(scheme, isa)

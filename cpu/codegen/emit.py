@@ -17,7 +17,7 @@ from cpu.codegen.call import Call, call_text
 from cpu.codegen.check import check, single_pass
 from cpu.codegen.epilogue import epilogue_text, pointers
 from cpu.codegen.frames import TEMPLATES
-from cpu.codegen.inside import Inside, facts_of, loops_of
+from cpu.codegen.inside import Inside, facts_of, loops_of, stored_by
 from cpu.codegen.operands import operand_text, operands, sizes_of
 from cpu.codegen.pack import pack_lines
 from cpu.codegen.winograd import facts, packed_floats, winograd_stages
@@ -30,7 +30,7 @@ from microkernels.tile.matrix import shapes_definition
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from microkernels.tile.transpose import definitions, whole_stores
 from tiling.arrays.access import access_of
-from tiling.arrays.bias import bias_of, stored
+from tiling.arrays.bias import bias_of
 from tiling.arrays.flat_pixels import passes_gaps
 from tiling.loops.language import Kernel
 from tiling.loops.lowering.prefetch import LINE
@@ -61,6 +61,7 @@ class Source:
 
     For other dtypes X, W and Y have other C types (`cpu.runtime.numbers`). inside: the text without the first function.
     packed: how many numbers the packed weights have. scratch: bytes that SYMBOL_run asks for; not known of a saved one.
+    own: as many more for each thread more.
     """
 
     symbol: str
@@ -71,6 +72,7 @@ class Source:
     microkernels: tuple[Microkernel, ...]
     packed: int
     scratch: int | None = None
+    own: int = 0
 
     @property
     def text(self) -> str:
@@ -106,7 +108,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     stream = stream and _streamable(scheme)
     inside = loops_of(scheme, isa, threads, stream)
     copy = inside.copy
-    left = stored(dots.problem)
+    left = stored_by(scheme, dots.problem)
     strips = bool(dots.problem.flat_pixels and dots.problem.flat_pixels.strip)
     types = [ELEMENTS[name].c for name in elements_of(problem)]
     as_it_lies = strips or (isa.x_type(dots.problem) == types[0] and not copy)
@@ -153,9 +155,11 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         prefetches=sizes_of(problem, dots.problem, packed_lanes(scheme)) if inside.cursors else [],
         line=LINE,
         next_panel=inside.next_panel,
+        parts=inside.parts,
     )
     plain = call_text(call, isa, "call.c.j2", {})
-    return Source(symbol, text, plain, isa.name, threads, kernels, packed_elements(scheme), scratch.offset)
+    own, packed = inside.scratch.own.offset, packed_elements(scheme)
+    return Source(symbol, text, plain, isa.name, threads, kernels, packed, scratch.offset, own)
 
 
 def _parameters(problem: Problem, isa: Isa, as_it_lies: bool = True) -> list[str]:
@@ -205,6 +209,7 @@ def _lanes(problem: Problem, isa: Isa, inside: Inside) -> list[str]:
         size = problem.extents[access.exchange_dim]
         return exchange_definitions(isa, size) + own_definitions(isa, inside.masked, problem.dot_group, size)
     own = own_definitions(isa, inside.masked, problem.dot_group) if access.lanewise else []
+    own += [] if inside.added in {0, *inside.transposed} else block_definition(isa, inside.added).splitlines()
     return own + (_transposition(isa, inside.transposed) if inside.transposed else [])
 
 
@@ -240,6 +245,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         copy=None,
         x_type=isa.word,
         next_panel=False,
+        parts=0,
         bias=None,
         flat_pixels=None,
         gaps=False,
@@ -256,7 +262,8 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         **found | {"scratch": scratch.offset},
     )
     plain = call_text(call, isa, "call.c.j2", {})
-    return Source(symbol, text, plain, isa.name, threads, kernels, packed_floats(winograd), scratch.offset)
+    own, packed = found["scratch"].own.offset, packed_floats(winograd)
+    return Source(symbol, text, plain, isa.name, threads, kernels, packed, scratch.offset, own)
 
 
 def microkernels_of(scheme: Scheme | Winograd, isa: Isa) -> tuple[Microkernel, ...]:

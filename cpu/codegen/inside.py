@@ -20,11 +20,14 @@ from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import NO_SCRATCH, Aligned, Cursors, Decide, Do, Invoke, Kernel, Mask, Scratch, Shape
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import buffers, walk
+from tiling.problem import Problem
 from tiling.rewrite.copies_of_x import TRANSPOSED, CopyOfX, copy_of_x
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.im2col import COPY
+from tiling.rewrite.parts import shared_sum
 from tiling.rewrite.weight_groups import packed_words
 from tiling.scheme.scheme import Scheme
+from tiling.value import Epilogue
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class Inside:
     axes: (name, elements) of the strides that its addresses name. masked: it uses the mask TAIL. cursors: it prefetches
     by cursors. transposed: the numbers of rows that it transposes together, and of lanes of a mask that it copies x
     with. panel: whether each thread has a panel. headers: of the C library.
+    parts: of how many parts it adds up sums. added: the lanes of a last vector of these, where it has its own mask.
     """
 
     functions: Sequence[PrintedFunction]
@@ -48,13 +52,23 @@ class Inside:
     next_panel: bool = False
     copy: CopyOfX | None = None
     headers: tuple[str, ...] = ()
+    parts: int = 0
+    added: int = 0
 
 
 def facts_of(scheme: Scheme, isa: Isa, stream: bool, threads: int = 1) -> Facts:
     """What the passes need to know of a kernel."""
-    dots, left = scheme_in_dot_groups(scheme), stored(scheme.problem)
+    dots, left = scheme_in_dot_groups(scheme), stored_by(scheme, scheme.problem)
     zero = bool(left and compares_with_zero(left))
     return Facts(dots, scheme.problem, isa, packed_words(scheme), stream, zero, threads)
+
+
+def stored_by(scheme: Scheme, problem: Problem) -> Epilogue | None:
+    """The epilogue that stores apply; all of it where parts of sums are added up, as none begins with a bias.
+
+    problem: as the tiles see it.
+    """
+    return scheme.problem.epilogue if shared_sum(scheme) else stored(problem)
 
 
 def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
@@ -73,10 +87,13 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
         (_, copied), whole = copy.loops.arrays, copy.kind == TRANSPOSED and access_of(problem).by_matrix
         word = "uint32_t" if whole else isa.word
         types |= {INPUT: number, COPY: ELEMENTS[copied.dtype].c if copied.dtype in ELEMENTS else word}
-    printer = Printer(kernel, types, isa.vector_type, {used: "TAIL"} | {n: f"FIRST_{n}" for n in transposed})
+    added = scheme.problem.output.shape[-1] % isa.lanes if facts.parts else used
+    masks = {n: f"FIRST_{n}" for n in (added, *transposed)} | {used: "TAIL"}
+    printer = Printer(kernel, types, isa.vector_type, masks)
     cursors = any(isinstance(statement, Cursors) for statement in walk(kernel.body))
     inside = Inside(printer.functions(), printer.body(), used > 0, cursors, strides(kernel))
     inside = replace(inside, shapes=shapes_of(kernel), transposed=transposed)
+    inside = replace(inside, added=added if added != used else 0, parts=facts.parts)
     following = any(view == NEXT for function in kernel.functions for view, _ in function.views)
     return replace(
         inside, panel=bool(own), scratch=kernel.scratch, next_panel=following, copy=copy, headers=_headers(kernel)

@@ -57,6 +57,7 @@ from tiling.loops.language import (
 )
 from tiling.loops.walk import walk
 from tiling.rewrite.im2col import COPY
+from tiling.rewrite.parts import SUMS
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Printer:
     @cached_property
     def written(self) -> set[str]:
         """The arrays that the kernel writes to."""
-        return {"Y", COPY, *(name for name, buffer in self.buffers.items() if buffer.memory == "own")}
+        return {"Y", COPY, SUMS, *(name for name, buffer in self.buffers.items() if buffer.memory == "own")}
 
     def functions(self) -> list[PrintedFunction]:
         """The functions that the kernel calls."""

@@ -24,7 +24,7 @@ from tiling.loops.lowering.show import show
 from tiling.loops.walk import buffers
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes
 from tiling.rewrite.winograd import Matrix, Winograd, transforms
-from tiling.rewrite.winograd_loops import product_function
+from tiling.rewrite.winograd_loops import lower_around, product_function
 from tiling.rewrite.winograd_weights import lower_weights
 from tiling.scheme.specifiers import SchemeError, Tile
 
@@ -41,7 +41,7 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
     product, problem, alpha = winograd.product, winograd.problem, winograd.alpha
     _check(winograd)
     inside = loops_of(product, isa, 1, False)
-    *_, (_, kernel) = stages_around(winograd, around_facts(winograd, isa, threads))
+    *_, (_, kernel) = stages_around(lower_around(winograd, threads), around_facts(winograd, isa, threads))
     matrices = transforms(winograd.m)
     c, k = (problem.extents[dim] % isa.lanes for dim in "ck")
     printer = Printer(

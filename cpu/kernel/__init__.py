@@ -11,6 +11,7 @@ Read in this order:
     anchored     a program around the kernel of its matrix product or convolution
     batch_norm   folds a batch normalisation into weights and bias
     export       saves a kernel for programs without Python
+    export_program  the same for the kernel of a program, around an anchor too
     saved        loads a saved kernel again
     measure      builds, checks and times a candidate in a worker process
 """

@@ -11,7 +11,7 @@ import numpy as np
 
 from cpu.kernel.arguments import aligned, aligned_empty, like, pointer
 from cpu.kernel.callable import Kernel, Packed, timed
-from cpu.kernel.export import ExportError
+from cpu.kernel.export_program import save_anchored
 from cpu.kernel.program import ProgramKernel, checked_array
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.timer import time_calls
@@ -152,10 +152,13 @@ class AnchoredKernel(ProgramKernel):
         return Timing(middle or (sum(t.seconds for t in timings),), max(t.peak_gflops for t in timings))
 
     def save(self, folder: str | os.PathLike[str], name: str | None = None) -> tuple[Path, ...]:
-        """Writes each part as C that needs no Python. Returns the paths. Raises as `ProgramKernel.save`."""
-        if name is not None:
-            raise ExportError(f"name={name!r:.60} is for one function, and this program is of several: give none")
-        return tuple(path for part in self.parts for path in part.save(folder))
+        """Writes one C function, which packs the weights and runs all parts: .c, .h and .so, and a .c of each part.
+
+        name: the name of the function. Returns the paths. Raises as `ProgramKernel.save`.
+        """
+        before, after = (part.emitted if part else None for part in (self.before, self.after))
+        sources = before, self.anchor.emitted, after
+        return save_anchored(self.program, self.found, sources, self.anchor.original, folder, name)
 
 
 def _laid_out(array: np.ndarray, operand: Operand) -> np.ndarray:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from cpu.codegen.call import meanwhile
-from cpu.codegen.frames import TEMPLATES
 from cpu.codegen.program.emit import ProgramSource, emit
 from cpu.kernel.arguments import adopted, aligned, aligned_empty, checked, like, overlap, pointer
 from cpu.kernel.callable import timed
-from cpu.kernel.export import ExportError, checked_name, folder_of, placed, renamed_text
+from cpu.kernel.export_program import save_program
 from cpu.kernel.opened import check_openmp, opened
 from cpu.kernel.random_inputs import random_inputs
-from cpu.runtime.library import compiled
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.timer import time_calls
 from microkernels.tile.forms import Isa
@@ -181,33 +177,7 @@ class ProgramKernel:
 
         name: the name of the C function. Raises ExportError, and then also ToolchainError and CacheError.
         """
-        path, source = folder_of(folder), self.emitted
-        if name is not None and checked_name(name) != source.symbol:
-            # A local variable may have any name.
-            outside = (
-                rf"(static const long |enum [{{] |define ){name}\b|typedef [^;\n]*\b{name} __attribute__|\b{name}\("
-            )
-            if name == "arrays" or re.search(outside, source.text):
-                raise ExportError(f"name={name!r} stands for something else in the kernel's C text: take another")
-            inside, call = (renamed_text(text, source.symbol, name) for text in (source.inside, source.call))
-            source = replace(source, symbol=name, inside=inside, call=call)
-        parameters = [parameter.replace("restrict ", "") for parameter in source.parameters]
-        more = [parameter.replace("restrict ", "") for parameter in meanwhile(source.scratch > 0, source.threads)]
-        facts = {
-            "numbers": source.numbers,
-            "scratch": source.scratch,
-            "run": [*parameters, *(f"long {name}" for name, _ in source.numbers), *more],
-            "symbol": source.symbol,
-            "program": str(self.program.program).split("; "),
-            "arrays": [f"{a.name}: {a.dtype}[{', '.join(map(str, a.sizes))}]" for a in (*self.inputs, *self.outputs)],
-            "parameters": parameters,
-            "isa": isa_named(source.isa),
-            "threads": source.threads,
-        }
-        header: str = TEMPLATES.get_template("program.h.j2").render(**facts)
-        library = compiled(source.text, source.compiler_flags, source.openmp)
-        files = {f"{source.symbol}.c": source.text.encode(), f"{source.symbol}.h": header.encode()}
-        return placed(path, files | {f"{source.symbol}.so": library})
+        return save_program(self.program, self.emitted, folder, name)
 
     def _inputs(self, arrays: Sequence[object], named: Mapping[str, object]) -> list[object]:
         """The inputs in order."""

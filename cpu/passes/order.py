@@ -49,6 +49,7 @@ from tiling.problem import Problem
 from tiling.rewrite.copies_of_x import CopyOfX
 from tiling.rewrite.im2col import COPY
 from tiling.rewrite.laid_out import LAY_OUT
+from tiling.rewrite.parts import PARTS, lower_addition, with_addition
 from tiling.rewrite.transposed import ROWS
 from tiling.rewrite.winograd import Winograd
 from tiling.rewrite.winograd_loops import lower_around, product_function
@@ -79,6 +80,11 @@ class Facts:
         return access_of(self.scheme.problem)
 
     @property
+    def parts(self) -> int:
+        """How many parts of every sum cores add up; 0 where they share no sum."""
+        return self.scheme.problem.extents.get(PARTS, 0)
+
+    @property
     def strip(self) -> int:
         """How many flattened pixels x is copied by at a time; 0 where it is not copied strip by strip."""
         return self.scheme.problem.flat_pixels.strip if self.scheme.problem.flat_pixels else 0
@@ -86,7 +92,8 @@ class Facts:
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass, and whether a kernel needs it. around: the loops around Winograd's products may need it too.
+    """One pass, and whether a kernel needs it. around: the loops around Winograd's products may need it too, and those
+    that add up the parts of sums.
 
     copy: what it makes of the loops that copy x; None where they do not need it.
     """
@@ -216,6 +223,18 @@ def names() -> tuple[str, ...]:
 
 def stages(facts: Facts) -> Iterator[tuple[str, Kernel]]:
     """The kernel as plain loops, then after each pass."""
+    if not facts.parts:
+        yield from _stages(facts)
+        return
+    addition = lower_addition(facts.problem, facts.parts, facts.isa.lanes)
+    additions, kernels = dict(stages_around(addition, facts)), dict(_stages(facts))
+    for name, kernel in kernels.items():
+        addition, last = additions.get(name, addition), name == SHARE_THREADS
+        yield name, with_addition(kernel, addition, last and facts.threads > 1, last)
+
+
+def _stages(facts: Facts) -> Iterator[tuple[str, Kernel]]:
+    """The kernel, or where cores share a sum, that of its parts."""
     kernel = lower(facts.scheme)
     yield LOWER, kernel
     for each in PASSES:
@@ -224,9 +243,8 @@ def stages(facts: Facts) -> Iterator[tuple[str, Kernel]]:
             yield each.name, kernel
 
 
-def stages_around(winograd: Winograd, facts: Facts) -> Iterator[tuple[str, Kernel]]:
-    """The loops around the products of Winograd's algorithm, which are kernels of their own, after each pass."""
-    kernel = lower_around(winograd, facts.threads)
+def stages_around(kernel: Kernel, facts: Facts) -> Iterator[tuple[str, Kernel]]:
+    """Loops around a kernel, or behind it, after each pass: those of Winograd's algorithm, or of an addition."""
     yield LOWER, kernel
     for each in PASSES:
         if each.around and each.applies(facts):
@@ -281,7 +299,7 @@ def _of_input(view: tuple[str, str]) -> tuple[str, str]:
 
 def stages_of_winograd(winograd: Winograd, around: Facts, product: Facts) -> Iterator[tuple[str, Kernel]]:
     """Both: `product` is a function then, whose views are those of one product."""
-    outer, inner = dict(stages_around(winograd, around)), dict(stages(product))
+    outer, inner = dict(stages_around(lower_around(winograd, around.threads), around)), dict(stages(product))
     whole, one = outer[LOWER], inner[LOWER]
     for name in names():
         if name in outer or name in inner:

@@ -8,4 +8,5 @@ Read in this order:
     visits           how often loops visit register tiles and change between them
     predict          the time of a scheme, with its parts
     copies           the time that a kernel's copy of x adds
+    additions        the time that adding up the parts of sums adds
 """

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import prod
 
 from search.cost.costs import COSTS
-from search.cost.predict import Prediction, prefetched
+from search.cost.predict import Prediction, bandwidth, prefetched
 from search.cost.volume import tasks
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS
@@ -32,7 +32,7 @@ def _whole(scheme: Scheme, machine: Machine, threads: int) -> float:
     The threads share the work; at most as many take part as there are core tasks (`cpu.codegen.emit`).
     """
     size = _bytes(scheme.problem) + _bytes(scheme_in_dot_groups(scheme).problem)
-    return size / _bandwidth(machine, size) / min(threads, tasks(scheme))
+    return size / bandwidth(machine, size) / min(threads, tasks(scheme))
 
 
 def _of_strips(scheme: Scheme, machine: Machine, threads: int) -> float:
@@ -50,15 +50,10 @@ def _of_strips(scheme: Scheme, machine: Machine, threads: int) -> float:
     times = (1 + flat.reach / flat.strip) * float(prod(scheme.iterations(s) for s in outside))
     count = tasks(scheme)
     waiting = COSTS.in_tiles if scheme.problem.broadcast.name in prefetched(dots) else 1.0
-    once = waiting * x / _bandwidth(machine, 2 * x) + x / _bandwidth(machine, _bytes(dots.problem))
+    once = waiting * x / bandwidth(machine, 2 * x) + x / bandwidth(machine, _bytes(dots.problem))
     return once * times * -(-count // threads) / count
 
 
 def _bytes(problem: Problem) -> int:
     """Bytes of x."""
     return problem.broadcast.elements * access_of(problem).bytes_of(problem.broadcast)
-
-
-def _bandwidth(machine: Machine, size: int) -> float:
-    """Bytes/s of the innermost cache that holds so many bytes."""
-    return next((cache.bandwidth for cache in machine.caches if cache.bytes >= size), machine.memory_bandwidth)

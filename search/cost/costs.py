@@ -63,6 +63,8 @@ class Costs:
     sweep: float = 0.2
     # Seconds to start and join a team of OpenMP threads that are running already.
     start: float = 4e-6
+    # Seconds in which such a team waits for its last thread (docs/decisions/039).
+    wait: float = 0.4e-6
 
 
 COSTS = Costs()

@@ -60,7 +60,8 @@ class Prediction:
     """Predicted seconds of a call, and the parts of the busiest core.
 
     movement: seconds per cache, in the order of `traffic`. imbalance: the busiest core's work over the mean of all
-    threads. copy: seconds to copy x, where the kernel does so (`search.cost.copies`).
+    threads. copy: seconds to copy x, where the kernel does so (`search.cost.copies`). addition: seconds to add up parts
+    of sums (`search.cost.additions`).
     """
 
     seconds: float
@@ -73,6 +74,7 @@ class Prediction:
     start: float
     threads: int
     copy: float = 0.0
+    addition: float = 0.0
 
     @property
     def bottleneck(self) -> str:
@@ -263,6 +265,11 @@ def seconds_of(
             write = machine.stream_bandwidth if stream else machine.memory_write_bandwidth
         seconds.append(others / read + moved.written / write)
     return tuple(seconds)
+
+
+def bandwidth(machine: Machine, size: int) -> float:
+    """Bytes/s of the innermost cache that holds so many bytes."""
+    return next((cache.bandwidth for cache in machine.caches if cache.bytes >= size), machine.memory_bandwidth)
 
 
 def prefetched(scheme: Scheme) -> frozenset[str]:

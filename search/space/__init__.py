@@ -9,6 +9,7 @@ Read in this order:
     strips        where a scheme may copy x strip by strip, S(x), with flattened pixels
     layouts       the ways in which tiles of dot groups may read x
     plan          what stands inside S(output), where reductions are cut, how cores share the work
+    parts         into how many parts cores may cut a sum
     space         direct candidates for a problem, ranked by predicted time
     winograd      candidates that use Winograd's algorithm: blocks, the schemes of the products, predicted time
     candidates    all candidates for a CPU, in the order to try them (for a GPU: `gpu.model.predict.rank`)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import zip_longest
@@ -12,11 +12,13 @@ from microkernels.scores.catalog import Catalog
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import ranked_op
+from search.cost.additions import after_addition
 from search.cost.cache_conflicts import geometry
 from search.cost.copies import after_copy
-from search.cost.predict import Predictor
+from search.cost.predict import Prediction, Predictor
 from search.space import space, winograd
 from search.space.layouts import layouts
+from search.space.parts import part_counts
 from search.space.space import Candidate
 from search.space.strips import with_strips
 from search.space.winograd import WinogradCandidate
@@ -25,6 +27,7 @@ from tiling.machine import Machine
 from tiling.problem import Problem, ProblemError
 from tiling.rewrite.dot_groups import in_dot_groups, matrix_dot_group, scheme_from_dot_groups, scheme_in_dot_groups
 from tiling.rewrite.grouped import beside_each_other
+from tiling.rewrite.parts import in_parts, scheme_from_parts
 from tiling.rewrite.pointwise import along_pixels
 from tiling.rewrite.winograd import Winograd, unsupported_reason
 from tiling.scheme.scheme import Scheme
@@ -126,9 +129,25 @@ def _predicted(schemes: Sequence[Scheme], known: Knowledge) -> list[Candidate]:
     predictor = lru_cache(lambda dots: Predictor(dots, known.beside(dots), catalog(dots), known.threads))
     in_turn = ((scheme, scheme_in_dot_groups(scheme)) for scheme in schemes)
     return [
-        Candidate(scheme, after_copy(predictor(dots.problem).predict(dots), scheme, known.machine))
+        Candidate(scheme, _whole(predictor(dots.problem).predict(dots), scheme, known.machine))
         for scheme, dots in in_turn
     ]
+
+
+def _whole(loops: Prediction, scheme: Scheme, machine: Machine) -> Prediction:
+    """The prediction of a scheme's loops with what a kernel does before and behind them."""
+    return after_addition(after_copy(loops, scheme, machine), scheme, machine)
+
+
+def _in_parts(problem: Problem, known: Knowledge) -> Iterator[Candidate]:
+    """Candidates whose cores share a sum, where there are few outputs to share."""
+    machine = known.beside(problem)
+    for dim, count in part_counts(problem, machine.lanes, known.threads):
+        parts = in_parts(problem, dim, count)
+        catalog = known.catalog(ranked_op(parts), False)
+        for candidate in space.candidates(parts, machine, catalog, known.threads):
+            scheme = scheme_from_parts(problem, dim, candidate.scheme)
+            yield Candidate(scheme, _whole(candidate.prediction, scheme, known.machine))
 
 
 def _block(problem: Problem, isa: Isa) -> DotGroup | None:
@@ -143,7 +162,8 @@ def _ranked(problem: Problem, known: Knowledge) -> tuple[Candidate, ...]:
         catalog = known.catalog(ranked_op(dots), access_of(dots).by_matrix)
         for candidate in space.candidates(dots, known.beside(dots), catalog, known.threads):
             scheme = scheme_from_dot_groups(problem, candidate.scheme, dot)
-            found.append(Candidate(scheme, after_copy(candidate.prediction, scheme, known.machine)))
+            found.append(Candidate(scheme, _whole(candidate.prediction, scheme, known.machine)))
+    found += _in_parts(problem, known)
     # The sort is stable: equal candidates of one layout stay in the order of `search.space.space`.
     found.sort(key=space.rounded(found))
     caches = known.machine.caches

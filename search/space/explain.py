@@ -10,6 +10,7 @@ from search.space.space import Candidate
 from tiling.arrays.access import access_of
 from tiling.machine import Machine
 from tiling.rewrite.dot_groups import copies, dot_group_of, numbers_per_lane, padded_window, points_of, strip_of
+from tiling.rewrite.parts import shared_sum
 from tiling.rewrite.strips import copies_flat_pixels
 from tiling.scheme.specifiers import Stage, Tile
 
@@ -59,6 +60,9 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
         text += f"; {problem.broadcast.name} is copied {when}, {why}"
     if prediction.copy:
         text += f" ({prediction.copy / prediction.seconds:.0%} of the time)"
+    if shared := shared_sum(chosen.scheme):
+        text += f"; cores add up {shared.trips} parts of each sum over {shared.dim}"
+        text += f" ({prediction.addition / prediction.seconds:.0%} of the time)"
     if points_of(chosen.scheme):
         text += "; tiles run on over the ends of an image's rows"
     if access_of(problem).weights_broadcast and Stage(problem.vector.name) in chosen.scheme.specifiers:

@@ -16,6 +16,7 @@ from tiling.arrays.access import access_of
 from tiling.arrays.footprint import footprint
 from tiling.machine import Machine
 from tiling.problem import Problem
+from tiling.rewrite.parts import PARTS
 from tiling.scheme.compose import divisors
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Lambda, Specifier, Stage, Tile, Unroll, Vector
@@ -184,6 +185,8 @@ def core_splits(problem: Problem, tile: RegisterTile, threads: int) -> tuple[tup
     for i, one in enumerate(dims):
         for two in dims[i + 1 :]:
             splits += [((one, a), (two, b)) for a in parts[one][1:] for b in parts[two][1:] if a * b <= 8 * threads]
+    if PARTS in parts:  # each part of a sum is a task's
+        splits = [split for split in splits if (PARTS, problem.extents[PARTS]) in split]
     if not splits:
         return ((),)
 

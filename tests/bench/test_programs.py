@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -31,14 +32,24 @@ def test_the_page_says_where_pytorch_is_faster():
         [*RACES, study.Race("A", 2, 1e-6, 1e-6, {"torch": 2e-6}, 8000)], "python -m bench.programs", "PyTorch 0"
     )
     assert "PyTorch takes 1.00 times as long in the geometric mean, and is faster on 1 of 2: B." in page
-    assert "## On 2 threads" in page and "| A | 2.0 | 1.0 | 8.0 | 4.0 | 2.00 |" in page
+    assert "## On 2 threads" in page and "| A | 1.0 | 1.0 | 8.0 | – | – | 2.0 | 2.00 |" in page
+
+
+def test_the_page_has_the_share_of_the_bandwidth_and_the_cost_of_what_is_fused():
+    found = study.Race("A", 1, 2e-6, 1e-6, {"torch": 4e-6}, 8000, least=8.7e-7, bare=9.9e-7)
+    page = study.page([found], "python -m bench.programs", "PyTorch 0")
+    assert "| A | 2.0 | 1.0 | 8.0 | 87 | 1.010 | 4.0 | 2.00 |" in page
+    assert "8.0 GB/s =  87 % of the bandwidth, 1.010 times the bare one" in study.row(found)
 
 
 def test_the_page_has_a_column_for_every_library():
     both = study.Race("A", 1, 2e-6, 1e-6, {"torch": 4e-6, "ort": 3e-6}, 8000)
     page = study.page([both, RACES[1]], "python -m bench.programs", "PyTorch 0")
     assert "The fastest of PyTorch, ONNX Runtime takes 0.87 times as long" in page
-    assert "| A | 2.0 | 1.0 | 8.0 | 4.0 | 3.0 | 1.50 |" in page and "| B | 2.0 | 1.0 | 8.0 | 1.0 | – | 0.50 |" in page
+    assert (
+        "| A | 2.0 | 1.0 | 8.0 | – | – | 4.0 | 3.0 | 1.50 |" in page
+        and "| B | 2.0 | 1.0 | 8.0 | – | – | 1.0 | – | 0.50 |" in page
+    )
 
 
 class Tensor(np.ndarray):
@@ -65,8 +76,22 @@ def made_up(monkeypatch):
 def test_a_workload_is_timed_in_turns(made_up):
     made_up(2)
     found = study.Race(**study.turns(number=0, threads=1, peers=["torch"], rounds=2, turn=1e-4))
-    assert found.moved == 800 and min(found.ours, found.kernel, found.peers["torch"]) > 0
+    assert found.moved == 800 and min(found.ours, found.kernel, found.peers["torch"], found.least) > 0
+    assert found.bare == 0
     assert found.missing == {}
+
+
+def test_what_is_fused_is_timed_beside_the_bare_kernel(made_up, monkeypatch):
+    made_up(2)
+    twice = study.WORKLOADS[0]
+    monkeypatch.setattr(study, "WORKLOADS", (replace(twice, bare="y[i] = x[i]"),))
+    assert study.Race(**study.turns(number=0, threads=1, peers=["torch"], rounds=1, turn=1e-4)).bare > 0
+
+
+@pytest.mark.parametrize("work", [w for w in WORKLOADS if w.bare], ids=lambda work: work.name)
+def test_what_is_fused_reads_nothing_more(work):
+    found, bare = (sized(read(text), work.extents, work.shapes) for text in (work.text, work.bare))
+    assert found.inputs == bare.inputs
 
 
 def test_a_library_that_fails_is_left_out_with_the_reason(made_up, monkeypatch):

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from microkernels.scores.catalog import Catalog
 from microkernels.tile.estimate import estimate
 from microkernels.tile.microkernel import parse as kernel_named
+from search.cost.additions import after_addition
 from search.cost.predict import Predictor
 from search.cost.volume import tasks
 from search.space.explain import explain
+from search.space.parts import part_counts
 from search.space.plan import core_splits, plans
 from search.space.registers import RegisterTile, register_tiles
 from search.space.sample import random_schemes
@@ -20,6 +22,7 @@ from search.space.space import Candidate, candidates, in_order, shortlist
 from tests.support.model_cases import CATALOG, DEPTHWISE, L1, LAYERS, MACHINE, check_scheme, layer
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.grouped import grouped2d
+from tiling.rewrite.parts import in_parts, scheme_from_parts, scheme_in_parts, shared_sum
 from tiling.scheme.compose import Composition
 from tiling.scheme.specifiers import Lambda, Tile
 from tiling.text.notation import parse
@@ -256,3 +259,32 @@ def test_channels_are_cut_where_the_window_of_a_tile_is_more_than_half_of_l1(c, 
     inner = [plan.inner for plan in plans(problem, MACHINE, tile, 1, thorough=True)]
     of_channels = [[trips for dim, trips in loops if dim == "c"] for loops in inner]
     assert [found for found in of_channels if len(found) == 2] == ([pieces] if pieces else [])
+
+
+@pytest.mark.parametrize(
+    "problem, threads, expected",
+    [
+        (conv2d(c=2048, h=1, w=1, k=1000, r=1, s=1), 1, ()),
+        (conv2d(c=2048, h=1, w=1, k=1000, r=1, s=1), 64, (("c", 32),)),
+        (matmul(m=1, n=24, k=20480), 2, (("k", 2),)),
+        (matmul(m=1, n=24, k=20481), 2, (("k", 3),)),
+        (matmul(m=1, n=24, k=100), 2, ()),
+        (matmul(m=512, n=512, k=512), 2, ()),
+        (conv2d(c=64, h=8, w=8, k=64, r=1, s=1, groups=2), 8, ()),
+    ],
+)
+def test_sums_are_shared_where_there_are_few_outputs(problem, threads, expected):
+    assert part_counts(problem, 16, threads) == expected
+
+
+def test_schemes_with_shared_sums_cover_the_problem():
+    problem = matmul(m=1, n=24, k=20480)
+    parts = in_parts(problem, "k", 8)
+    found = candidates(parts, MACHINE, CATALOG, threads=8, limit=10)
+    for candidate in found:
+        scheme = scheme_from_parts(problem, "k", candidate.scheme)
+        assert shared_sum(scheme) == Tile("k", 8, "core") and scheme_in_parts(scheme) == candidate.scheme
+        whole = after_addition(candidate.prediction, scheme, MACHINE)
+        assert whole.addition > 0 and whole.seconds == candidate.prediction.seconds + whole.addition
+    alone = candidates(problem, MACHINE, CATALOG, threads=8, limit=1)[0]
+    assert whole.seconds < alone.prediction.seconds

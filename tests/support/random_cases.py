@@ -30,6 +30,7 @@ from tiling.rewrite.dot_groups import (
     scheme_from_dot_groups,
 )
 from tiling.rewrite.grouped import beside_each_other
+from tiling.rewrite.parts import unshared_reason
 from tiling.rewrite.pointwise import along_pixels
 from tiling.rewrite.strips import copies_flat_pixels
 from tiling.rewrite.strips import unsupported_reason as refused_strip
@@ -177,9 +178,9 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
 
     Loops over a dim are split at will and stand in any order on either side of S(output), reductions too; output dims
     may be composed of two or three branches, with loops over the same dim outside and inside the composition; the
-    outermost loops may be handed to cores. A scheme of narrow numbers is one for their dot groups, along either of the
-    dims that dot groups may run along. With blocks the pixels of an image are often one dim, and x is copied strip by
-    strip.
+    outermost loops may be handed to cores, also parts of a sum. A scheme of narrow numbers is one for their dot groups,
+    along either of the dims that dot groups may run along. With blocks the pixels of an image are often one dim, and x
+    is copied strip by strip.
     """
     dot = _dot(random, problem, isa)
     narrow, problem = problem, in_dot_groups(problem, dot, _points(random, problem, dot))
@@ -202,7 +203,11 @@ def scheme(random: Random, problem: Problem, isa: Isa) -> Scheme:
         core = random.choice(divisors(units[dim])) if random.random() < 0.25 else 1
         cores += [Tile(dim, core, "core")] if core > 1 else []
         chains.append(_tiles(random, dim, units[dim] // core))
-    outside, inside, steps = _reductions(random, problem, MOST_UNROLLED * room // isa.registers)
+    shared = _shared_sum(random, problem)
+    cores += shared
+    random.shuffle(cores)
+    left = {loop.dim: problem.extents[loop.dim] // loop.trips for loop in shared}
+    outside, inside, steps = _reductions(random, problem, left, MOST_UNROLLED * room // isa.registers)
     loops = _interleaved(random, [*chains, *([loop] for loop in outside)])
     random.shuffle(inside)
     unrolled += steps
@@ -320,13 +325,22 @@ def _inner(random: Random, branches) -> tuple[int, tuple[tuple[int, int], ...]]:
     return inner, tuple((count // inner, size) for count, size in branches)
 
 
-def _reductions(random: Random, problem: Problem, room: int):
+def _shared_sum(random: Random, problem: Problem) -> list[Tile]:
+    """A loop that hands parts of a sum to cores, now and then."""
+    dims = [dim for dim in problem.reductions if not unshared_reason(problem, dim)]
+    if not dims or random.random() < 0.75:
+        return []
+    count = random.choice(divisors(problem.extents[dims[0]]))
+    return [Tile(dims[0], count, "core")] if count > 1 else []
+
+
+def _reductions(random: Random, problem: Problem, left: dict[str, int], room: int):
     """Loops outside and inside S(output), outside only where sums may wait in it, and unrolled ones, of the summed
-    dims.
+    dims. left: the points of one that cores share.
     """
     outside, inside, unrolled = [], [], []
     for dim in problem.reductions:
-        extent = problem.extents[dim]
+        extent = left.get(dim, problem.extents[dim])
         steps = (
             random.choice([d for d in divisors(extent) if d <= max(1, min(8, room))]) if random.random() < 0.5 else 1
         )

@@ -38,7 +38,9 @@ CASES = {
 
 def check(winograd: Winograd, isa: str, workers: int) -> None:
     (x, w, *arrays), expected, _ = exact_case(winograd)
-    (first, lowered), *passed = stages_around(winograd, around_facts(winograd, ISAS[isa], workers))
+    (first, lowered), *passed = stages_around(
+        lower_around(winograd, workers), around_facts(winograd, ISAS[isa], workers)
+    )
     assert first == LOWER
     np.testing.assert_array_equal(run(winograd, lowered, x, w, *arrays), expected, LOWER)
     for name, kernel in passed:

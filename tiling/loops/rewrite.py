@@ -95,6 +95,22 @@ def with_own_values(statement: Statement, change: ChangeOperand) -> Statement:
     return statement
 
 
+def with_buffers(statement: Statement, names: Mapping[str, str]) -> Statement:
+    """The statement with other buffers in place of those that have such a name, also in the statements inside."""
+
+    def renamed(operand: Operand) -> Operand | None:
+        if isinstance(operand, (Load, Address)) and operand.buffer in names:
+            return type(operand)(names[operand.buffer], operand.at)
+        return None
+
+    def stored(inner: Statement) -> Statement:
+        if isinstance(inner, Store) and inner.buffer in names:
+            return Store(names[inner.buffer], inner.at, inner.value)
+        return with_blocks(inner, lambda body: tuple(map(stored, body)))
+
+    return stored(with_values(statement, renamed))
+
+
 def with_indices(statement: Statement, change: ChangeIndex) -> Statement:
     """The statement with `change` applied to every index in it, those of the statements inside included."""
     statement = with_own_indices(statement, change)

@@ -48,9 +48,9 @@ def walk(body: Body) -> Iterator[Statement]:
 
 
 def buffers(kernel: Kernel) -> tuple[Buffer, ...]:
-    """The arrays of a kernel, then the buffers that its workers have for themselves."""
-    own = (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.memory == "own")
-    return (*kernel.arrays, *own)
+    """The arrays of a kernel, then those in between that all workers share or that each has for itself."""
+    between = (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.memory in ("own", "global"))
+    return (*kernel.arrays, *between)
 
 
 def for_each_worker(body: Body, change: Callable[[Body], Body]) -> Body:

@@ -2,6 +2,7 @@
 
 Read in this order:
 
+    parts       a sum that cores share, as sums of its parts and their addition
     dot_groups  a problem of narrow numbers as one of dot groups
     flattened   a convolution with its pixels as one dim
     grouped     convolutions of few channels per group: several groups in one vector

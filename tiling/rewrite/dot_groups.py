@@ -35,6 +35,7 @@ from tiling.arrays.flat_pixels import PIXELS, flat_pixels_of
 from tiling.dtypes import LANE_BYTES
 from tiling.problem import Problem
 from tiling.rewrite.flattened import flattened
+from tiling.rewrite.parts import scheme_in_parts
 from tiling.scheme.counts import dot_groups_of_window, groups_of, tap_and_channel
 from tiling.scheme.rules import MATRIX_ROW_BYTES
 from tiling.scheme.scheme import Scheme
@@ -256,7 +257,11 @@ def copies(scheme: Scheme) -> bool:
 
 
 def scheme_in_dot_groups(scheme: Scheme) -> Scheme:
-    """The same loops for the problem of dot groups (`in_dot_groups`). Raises SchemeError where a D is missing."""
+    """The same loops for the problem that tiles see: of dot groups (`in_dot_groups`), or of the parts of a sum.
+
+    Raises SchemeError where a D is missing.
+    """
+    scheme = scheme_in_parts(scheme)
     problem = scheme.problem
     if not is_narrow(problem):
         access = access_of(problem)

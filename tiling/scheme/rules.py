@@ -133,10 +133,10 @@ def _check_one(problem: Problem, extents: dict[str, int], s: Specifier) -> None:
             raise SchemeError(f"{s}: a tile loop has at least 1 iteration")
         if s.worker is not None and s.worker not in WORKERS:
             raise SchemeError(f"{s}: unknown worker {s.worker!r}; workers are {', '.join(WORKERS)}")
-        if s.worker not in (None, "block", "cluster") and s.dim[0] in problem.reductions:
+        if s.worker not in (None, "core", "block", "cluster") and s.dim[0] in problem.reductions:
             raise SchemeError(
-                f"{s}: {s.dim} is summed over; only a GPU's blocks and clusters may share it, other workers only "
-                f"output dims"
+                f"{s}: {s.dim} is summed over; only a CPU's cores and a GPU's blocks and clusters may share it, other "
+                f"workers only output dims"
             )
     if isinstance(s, Unroll) and s.factor is not None and s.factor < 1:
         raise SchemeError(f"{s}: the unroll factor must be at least 1")

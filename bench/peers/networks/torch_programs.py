@@ -14,7 +14,11 @@ LAYER_NORM = (
 )
 RESIDUAL_NORM = f"t[i,j] = z[i,j] + r[i,j]; {LAYER_NORM}".replace("x[", "t[")
 RMS_NORM = "v[i] = mean[j] x[i,j] * x[i,j]; y[i,j] = x[i,j] * rsqrt(v[i] + 1e-6) * g[j]"
+# CINN's chain: elementwise, reduce, broadcast, elementwise, over 64 MiB.
+RELU_SUM_ADD_SCALE = "a[i,j,k] = relu(x[i,j,k]); s[i,j] = sum[k] a[i,j,k]; y[i,j,k] = (a[i,j,k] + s[i,j]) * 0.5"
 CHAIN = "a[i,j] = x[i,j] * 2 + 1; s[i] = sum[j] a[i,j]; t[i] = s[i] * 0.5; y[i,j] = t[i] * x[i,j] + a[i,j]"
+PRODUCT = "p[i,j] = sum[c] x[i,c] * w[c,j]"
+TURNED = "t[i,c] = x[c,i]; p[i,j] = sum[c] t[i,c] * w[c,j]"
 POOLING = "y[h,w,c] = max[r,s] x[2*h+r-1,2*w+s-1,c] else -inf"
 ATTENTION = (
     "s[h,i,j] = sum[c] q[h,i,c] * k[h,j,c]; t[h,i,j] = s[h,i,j] * 0.125; m[h,i] = max[j] t[h,i,j]; "
@@ -27,13 +31,17 @@ CAUSAL = ATTENTION.replace("s[h,i,j] * 0.125", "where(j <= i, s[h,i,j] * 0.125, 
 
 @dataclass(frozen=True)
 class Workload:
-    """A program with its sizes. peer: PyTorch's result, of `torch` and the inputs in the order of `shapes`."""
+    """A program with its sizes. peer: PyTorch's result, of `torch` and the inputs in the order of `shapes`.
+
+    bare: the program without what its kernel has fused, of the same arrays or some of them; "" for none.
+    """
 
     name: str
     text: str
     shapes: dict[str, tuple[int, ...]]
     peer: Callable[..., Any]
     extents: dict[str, int] = field(default_factory=dict)
+    bare: str = ""
 
 
 def _pool(torch: Any, x: Any) -> Any:
@@ -125,7 +133,28 @@ WORKLOADS = (
     Workload("maxima of rows 512x768", "y[i] = max[j] x[i,j]", {"x": (512, 768)}, lambda t, x: x.amax(1)),
     Workload("sum of all 4194304", "y[] = sum[i] x[i]", {"x": (1 << 22,)}, lambda t, x: x.sum()),
     Workload("chain 2048x1024", CHAIN, {"x": (2048, 1024)}, _chain),
+    Workload(
+        "CINN's chain 16x1024x1024",
+        RELU_SUM_ADD_SCALE,
+        {"x": (16, 1024, 1024)},
+        lambda t, x: (t.relu(x) + t.relu(x).sum(2, keepdim=True)) * 0.5,
+    ),
+    Workload(
+        "product, ReLU 512x768x768",
+        f"{PRODUCT}; y[i,j] = relu(p[i,j])",
+        {"x": (512, 768), "w": (768, 768)},
+        lambda t, x, w: t.relu(x @ w),
+        bare=PRODUCT,
+    ),
+    Workload(
+        "turned, product 512x768x768",
+        TURNED,
+        {"x": (768, 512), "w": (768, 768)},
+        lambda t, x, w: x.t() @ w,
+        bare="p[i,j] = sum[c] x[c,i] * w[c,j]",
+    ),
     Workload("attention BERT 12x128x64", ATTENTION, _heads(128, 128), _attention),
+    Workload("causal attention 12x128x64", CAUSAL, _heads(128, 128), lambda t, q, k, v: _attention(t, q, k, v, True)),
     Workload("attention 12x512x64", ATTENTION, _heads(512, 512), _attention),
     Workload(
         "causal attention GPT-2 12x512x64",

@@ -6,4 +6,5 @@ Read in this order:
     functions    the C functions of vectors, by function and dtype
     print        the statements as C
     emit         the whole file
+    anchored     the file of a function that calls the kernels of a program around an anchor
 """

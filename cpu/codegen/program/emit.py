@@ -47,7 +47,8 @@ class ProgramSource:
 
     It gives 0, or 1 where an index that it read lies outside an array, or 2 where a runtime extent is out of bounds.
     inside: the text without the first two. parameters: the C text of each array, inputs first. scratch: the most bytes
-    that SYMBOL_run asks for. numbers: the name and the bound of each runtime extent.
+    that SYMBOL_run asks for; own: as many more for each thread more. numbers: the name and the bound of each runtime
+    extent.
     """
 
     symbol: str
@@ -58,6 +59,7 @@ class ProgramSource:
     parameters: tuple[str, ...]
     scratch: int
     numbers: tuple[tuple[str, int], ...] = ()
+    own: int = 0
 
     @property
     def text(self) -> str:
@@ -113,8 +115,8 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     places = [f"arrays[{at}]" for at in range(len(parameters))]
     places += [f"*(const long *)arrays[{at + len(parameters)}]" for at in range(len(numbers))]
     plain = call_text(call, isa, "program_call.c.j2", {"reports": reports, "numbers": numbers, "places": places})
-    most = scratch.within(last.ranges)[1]
-    return ProgramSource(symbol, text, plain, isa.name, workers, parameters, most, numbers)
+    most, own = (size.within(last.ranges)[1] for size in (scratch, last.scratch.own))
+    return ProgramSource(symbol, text, plain, isa.name, workers, parameters, most, numbers, own)
 
 
 def symbol_of(program: Sized, isa: Isa, threads: int) -> str:

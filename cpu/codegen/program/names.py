@@ -14,7 +14,7 @@ from tiling.program.rewrite.rename import renamed
 # Names of the file, and of loops: functions of vectors by their endings, and what passes make of a name.
 _WORDS = """
     extent lane each worker task thread threads scratch outside note bits vec vec_at spread places truths constant
-    choose dynamic arrays sum
+    choose dynamic arrays sum packed laid next
 """
 _OURS = frozenset([*_WORDS.split(), "positions", "transposed", "typeof", "row", "place"])
 _BEGIN = "acc|best|where|at|load|store|broadcast|across|first|quotient|remainder|constant|expm1|power|rest|program"

@@ -1,7 +1,10 @@
 """Programs around an anchor, compared with their definition, exactly on integers."""
 
+import os
 import pickle
+import subprocess
 
+import cffi
 import ml_dtypes
 import numpy as np
 import pytest
@@ -10,7 +13,11 @@ from hypothesis import strategies as st
 
 import search
 from cpu.kernel.anchored import AnchoredKernel
+from cpu.kernel.export import ExportError
 from cpu.reference.programs import evaluate
+from cpu.runtime.host import host
+from cpu.runtime.toolchain import find_compiler
+from microkernels.tile.isa import best_isa
 from tiling.arguments import ArgumentError
 
 MAPS = ("relu({0})", "{0} + v[{c}]", "{0} * 2 - r[{d}]", "max({0}, v[{c}])", "{0} - abs({0})", "where({0} > 0, {0}, 1)")
@@ -151,9 +158,56 @@ def test_out(kernel):
         kernel(a, b, v, out=out | {"z": b.reshape(-1)[: 64 * 96].reshape(64, 96)})
 
 
-def test_time_and_files(kernel, tmp_path):
+def test_time(kernel):
     assert kernel.timing.seconds > 0 and kernel.scheme
-    assert len({path.suffix for path in kernel.save(tmp_path)} & {".c", ".h", ".so"}) == 3
+
+
+SAVED = {
+    "alone": ("y[i,j] = sum[k] a[i,k] * b[k,j]", {"i": 96, "j": 72, "k": 320}),
+    "weights in another order": ("y[h,w,k] = sum[c,r,s] a[h+r-1,w+s-1,c] * b[r,s,c,k]",
+                                 {"h": 14, "w": 10, "k": 24, "c": 72, "r": 3, "s": 3}),
+    "all parts": (
+        "e[i,k] = exp(a[95-i,k]) + a[i,k]; d[k,j] = abs(b[k,j]); y[i,j] = sum[k] e[i,k] * d[k,j];"
+        "z[i,j] = relu(y[i,j] + v[j]); m[i] = max[j] z[i,j] * r[i,j]",
+        {"i": 96, "j": 72, "k": 320},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("name", SAVED)
+def test_a_saved_program_is_one_function(name, threads, tmp_path):
+    """A C program calls it with raw weights; it gives the same bits."""
+    text, extents = SAVED[name]
+    outputs = ("z", "m") if name == "all parts" else ()
+    kernel = search.generate_program(text, outputs=outputs, threads=threads, isa="portable", **extents)
+    paths = kernel.save(tmp_path, "whole")
+    assert {"whole.c", "whole.h", "whole.so", "whole_product.c"} <= {path.name for path in paths}
+    ffi = cffi.FFI()
+    arrays = ["const void *"] * len(kernel.inputs) + ["void *"] * len(kernel.outputs)
+    ffi.cdef(f"int whole({', '.join(arrays)}); int whole_supported(void);")
+    library = ffi.dlopen(str(tmp_path / "whole.so"), os.RTLD_NODELETE)
+    inputs = [array.astype(np.float32) for array in inputs_of(kernel, 3)]
+    found = kernel.empty()
+    assert library.whole_supported()
+    assert library.whole(*(ffi.from_buffer(array) for array in (*inputs, *found))) == 0
+    wanted = kernel(*inputs)
+    for array, y in zip(kernel.outputs, found):
+        np.testing.assert_array_equal(y, wanted[array.name] if outputs else wanted)
+
+
+def test_the_parts_of_a_saved_program_compile_without_warnings(tmp_path):
+    text, extents = SAVED["all parts"]
+    search.generate_program(text, threads=2, **extents).save(tmp_path, "whole")
+    for path in tmp_path.glob("whole*.c"):
+        isa = best_isa(host().flags)
+        flags = [*isa.compiler_flags, "-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-Wno-unused-function", "-fopenmp"]
+        subprocess.run([find_compiler().path, *flags, "-c", path, "-o", tmp_path / "part.o"], check=True)
+
+
+def test_a_saved_name_is_no_word_of_c(kernel, tmp_path):
+    with pytest.raises(ExportError, match="cannot be the name of a C function"):
+        kernel.save(tmp_path, "int")
 
 
 def test_computed_weights_are_not_packed_ahead():

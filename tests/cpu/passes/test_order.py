@@ -14,11 +14,14 @@ from hypothesis import strategies as st
 
 from cpu.passes.order import LOWER, PASSES, names
 from cpu.reference.oracle import reference
+from microkernels.tile.isa import ISAS
 from tests.exactness import FAR
 from tests.support.kernel_cases import BATCHED, DEPTHWISE, FOURS, GROUPED, TAIL, kernel_of
 from tests.support.loops import inputs, result, sums
 from tests.support.passes import PACKING, Small, by_loops, packed, packed_forms, small, stages_by_name
 from tiling.arrays.access import access_of
+from tiling.epilogue import fused
+from tiling.operators import conv2d
 from tiling.problem import Problem
 from tiling.text.notation import parse
 
@@ -84,6 +87,13 @@ seeds = st.integers(0, 2**32)
 @given(seeds)
 def test_passes_keep_the_meaning(seed):
     drawn(seed)
+
+
+@pytest.mark.parametrize("layout", ["nhwc", "nchw"])
+def test_passes_keep_the_meaning_of_sums_that_cores_share(layout):
+    problem = fused(conv2d(c=6, h=3, w=2, k=6, r=3, s=1, padding=(1, 0), layout=layout), "relu(y*scale + b)")
+    text = "T(c,3)@core R(h) R(k) S(y) T(r,3) T(c,2) U(w,2) V(k,4)"
+    check(Small(parse(problem, text), ISAS["portable"], False), 1)
 
 
 @pytest.mark.slow
