@@ -149,9 +149,15 @@ class Places:
         if root in self.model.constants:
             return []
         begin = self.arena.offsets.get(root, 0) + self.begin(chain)
+        memory = self.results.get(root) or self.given.get(root, "arena")
         # Which part a slice is, only the turn of its loop says.
-        size = bytes_of(self.model.arrays[root if any(each in self.model.slices for each in chain) else name])
-        return [Touch(self.results.get(root) or self.given.get(root, "arena"), begin, begin + size, writes)]
+        array = self.model.arrays[root if any(each in self.model.slices for each in chain) else name]
+        size, (*rows, columns) = bytes_of(array), array.shape or (1,)
+        around = self.model.memory(name)
+        if around == self.model.arrays[name].shape:
+            return [Touch(memory, begin, begin + size, writes)]
+        width, pitch = (ELEMENTS[array.dtype].numpy.itemsize * each for each in (columns, around[-1]))
+        return [Touch(memory, begin, begin + (prod(rows) - 1) * pitch + width, writes, pitch, width)]
 
     def begin(self, chain: tuple[str, ...]) -> int:
         """The byte of the last array at which the first one begins, but for slices."""

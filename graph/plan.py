@@ -17,7 +17,7 @@ from graph.build import c_name, files_of, fused
 from graph.compiled import CompiledModel
 from graph.kernels import Kernel, Kernels, Work, products_of
 from graph.library import check_name, library
-from graph.model.joins import joined_in_place
+from graph.model.in_place import joined_in_place
 from graph.model.language import Model, ModelError
 from graph.model.layouts import asked, with_layouts
 from graph.model.regions import kernel_steps
@@ -139,6 +139,8 @@ class Plan:
         chosen = choices(backend, problems, self.progress)
         graph = joined_in_place(with_layouts(graph, lambda problem: chosen[problem].seconds))
         products = products_of(works_of(graph))
+        # Some write into parts of wider arrays only now.
+        chosen |= choices(backend, [problem for problem in products if problem not in chosen], self.progress)
         schemes = {problem: in_models.chosen(backend, problem) or chosen[problem].scheme for problem in products}
         kernels = Kernels(backend)
 

@@ -9,8 +9,8 @@ from tiling.tensor import Tensor, Window
 
 MATMUL_REQUIRED = ("m", "n", "k")
 DEFAULT_LAYOUT = "nhwc"
-# The last axis of an input of a product where it is transposed: a as (K,M), b as (N,K).
-_LAST_IF_TRANSPOSED = {"a": "m", "b": "k"}
+# The axes of each array of a product in their order, and those of an input that is transposed.
+_ORDERS = {"a": ("mk", "km"), "b": ("kn", "nk"), "c": ("mn", "")}
 
 
 class Asked(Protocol):
@@ -68,24 +68,50 @@ def text_of(problem: Asked) -> str | None:
     return shape + dtype + out + (f",epilogue={problem.epilogue}" if problem.epilogue else "")
 
 
-def transposed(product: Asked) -> tuple[Tensor, ...]:
-    """The inputs of a matrix product that are transposed: a as (K,M), b as (N,K)."""
-    inputs = (product.broadcast, product.vector)
-    return tuple(t for t in inputs if t.indices[-1].terms == ((_LAST_IF_TRANSPOSED[t.name], 1),))
+def lying_of(problem: Asked) -> dict[str, str | int]:
+    """The keys of an original problem whose arrays lie in longer ones, or have their axes in other orders."""
+    if problem.op == "matmul":
+        found: dict[str, str | int] = {}
+        for tensor in (problem.broadcast, problem.vector, problem.output):
+            order = order_of(problem, tensor)
+            if order not in _orders(problem, tensor):
+                found[f"order_{tensor.name}"] = order
+        return found
+    images = {"c_of": problem.broadcast, "k_of": problem.output}
+    axis = problem.layout.index("c")
+    pairs = {key: (image.shape[axis], image.reached(problem.extents)[axis]) for key, image in images.items()}
+    return {key: width for key, (width, own) in pairs.items() if width != own}
+
+
+def _orders(product: Asked, tensor: Tensor) -> tuple[str, str]:
+    """The usual order of an array's axes, and that of a transposed one."""
+    plain, turned = ("l" * ("l" in product.extents) + order for order in _ORDERS[tensor.name])
+    return plain, turned
+
+
+def order_of(product: Asked, tensor: Tensor) -> str:
+    """The axes of an array of a matrix product as they lie, and how long those are that are longer: `ml36k`."""
+    axes = [index.terms[0][0] for index in tensor.indices]
+    pairs = zip(axes, tensor.shape)
+    return "".join(axis if size == product.extents[axis] else f"{axis}{size}" for axis, size in pairs)
 
 
 def _product(problem: Asked) -> str:
     extents = problem.extents
     sizes = {key: extents[key] for key in MATMUL_REQUIRED}
-    options = {"batch": extents["l"]} if "l" in extents else {}
-    options |= {f"trans_{tensor.name}": 1 for tensor in transposed(problem)}
+    options: dict[str, int | str] = {"batch": extents["l"]} if "l" in extents else {}
+    for tensor in (problem.broadcast, problem.vector):
+        if order_of(problem, tensor) == _orders(problem, tensor)[1]:
+            options[f"trans_{tensor.name}"] = 1
+    options |= lying_of(problem)
     return ",".join(f"{key}={value}" for key, value in (sizes | options).items())
 
 
 def _convolution(problem: Asked) -> str:
     extents = problem.extents
     size = dict(zip(problem.layout, problem.broadcast.shape))
-    k = dict(zip(problem.layout, problem.output.shape))["c"]
+    images = (problem.broadcast, problem.output)
+    size["c"], k = (dict(zip(problem.layout, image.reached(extents)))["c"] for image in images)
     sizes = {**{key: size[key] for key in "nchw"}, "k": k, "r": extents["r"], "s": extents["s"]}
     vertical, horizontal = problem.windows
     (top, bottom), (left, right) = (
@@ -103,6 +129,7 @@ def _convolution(problem: Asked) -> str:
     kept: dict[str, int | str] = {key: value for key, value in sizes.items() if key != "n" or value != 1}
     kept |= {key: value for key, value in options.items() if value != 1}
     kept |= {key: value for key, value in padding.items() if value != 0}
+    kept |= lying_of(problem)
     kept |= {"layout": problem.layout} if problem.layout != DEFAULT_LAYOUT else {}
     return ",".join(f"{key}={value}" for key, value in kept.items())
 

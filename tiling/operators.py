@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import index as whole_number
 from typing import SupportsIndex, cast
@@ -123,6 +125,29 @@ def in_layout(problem: Problem, layout: str) -> Problem:
     return replace(found, epilogue=Epilogue(_along(problem.epilogue.value, found.output_axes)))
 
 
+def in_wider(problem: Problem, c_of: int | None = None, k_of: int | None = None) -> Problem:
+    """The convolution whose x and y are the first channels of arrays of so many; None where these have no others.
+
+    The other channels of y stay as they are. A part that begins further on is that of a pointer further on. Raises
+    ProblemError.
+    """
+    found = problem
+    for name, role, wanted in (("c", "broadcast", c_of), ("k", "output", k_of)):
+        if wanted is None:
+            continue
+        width, tensor = _positive("conv2d", f"{name}_of", wanted), found._role(role)
+        if problem.layout != "nhwc" or problem.dtype != "f32" or problem.op == "matmul":
+            raise ProblemError(
+                f"conv2d: {name}_of={width}: only convolutions of f32, channels last, take part of the channels of an "
+                "array: leave it out"
+            )
+        if width < tensor.shape[-1]:
+            raise ProblemError(f"conv2d: {name}_of={width} must be at least the {tensor.shape[-1]} channels of {name}")
+        wider = replace(tensor, shape=(*tensor.shape[:-1], width))
+        found = replace(found, tensors=tuple(wider if each is tensor else each for each in found.tensors))
+    return found
+
+
 def _along(value: Value, axes: tuple[str, ...]) -> Value:
     """The value with the axes of each array in the order of these."""
     if isinstance(value, Array):
@@ -184,6 +209,32 @@ def matmul(
     dims = tuple((d, extents[d]) for d in ("mnk" if extents["l"] == 1 else "lmnk"))
     tensors = (a, b, tensor("c", "output", "mn"))
     return Problem("matmul", dims, ("k",), tensors, "n", *_dtypes(dtype, output_dtype))
+
+
+def in_order(problem: Problem, orders: Mapping[str, str]) -> Problem:
+    """The matrix product whose arrays have their axes in other orders: {"a": "mlk"} for an a of (M,L,K).
+
+    A number after an axis says how long it is in memory, if it is longer than the product needs: "ml36k" for the first
+    12 of 36 matrices that lie beside each other. Raises ProblemError.
+    """
+    found = problem
+    for name, order in orders.items():
+        tensor = next((each for each in problem.tensors if each.name == name), None)
+        named = re.findall(r"([lmnk])([0-9]{0,9})", order)
+        if problem.op != "matmul" or problem.dtype != "f32" or tensor is None:
+            raise ProblemError(
+                f"order_{name}={order}: only a, b and c of a matrix product of f32 have an order of axes"
+            )
+        axes = {index.terms[0][0]: index for index in tensor.indices}
+        if "".join(axis + count for axis, count in named) != order or sorted(axes) != sorted(axis for axis, _ in named):
+            raise ProblemError(f"matmul: order_{name}={order}: name each of its axes {' '.join(axes)} once")
+        shape = tuple(int(count or problem.extents[axis]) for axis, count in named)
+        short = [axis for (axis, _), size in zip(named, shape) if size < problem.extents[axis]]
+        if short:
+            raise ProblemError(f"matmul: order_{name}={order}: {short[0]} must be at least {problem.extents[short[0]]}")
+        ordered = replace(tensor, indices=tuple(axes[axis] for axis, _ in named), shape=shape)
+        found = replace(found, tensors=tuple(ordered if each is tensor else each for each in found.tensors))
+    return found
 
 
 def _dtypes(dtype: str, output_dtype: str | None) -> tuple[str, str]:

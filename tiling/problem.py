@@ -154,7 +154,7 @@ class Problem:
         Their axes are axes of the output. An axis that this problem has fused with the next is left out (`origin`).
         """
         axes = {name: place for place, name in enumerate(self.output_axes)}
-        indices, shape = self.output.indices, self.output.shape
+        indices, shape = self.output.indices, self.written
         return tuple(
             Tensor(
                 array.name,
@@ -164,6 +164,11 @@ class Problem:
             )
             for array in (self.epilogue.arrays if self.epilogue else ())
         )
+
+    @cached_property
+    def written(self) -> tuple[int, ...]:
+        """The shape of the part of the output that is written: all of it, unless it lies in a wider array."""
+        return self.output.reached(self.extents)
 
     @property
     def output_axes(self) -> tuple[str, ...]:

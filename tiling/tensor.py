@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -33,6 +34,7 @@ class Affine:
 class Tensor:
     """A tensor of the problem: its role, the index of each axis, and its shape (row-major, last axis contiguous).
 
+    The shape is that of its memory: an axis may be longer than its index reaches (`tiling.operators.in_wider`).
     reach: 0, or how many neighbouring words of 32 bits a point stands for, from its own on. Then the elements are
     words, and points may overlap (`tiling.rewrite.dot_groups`).
     """
@@ -61,6 +63,11 @@ class Tensor:
     def stride(self, dim: str) -> int:
         """Elements the address moves when `dim` grows by one."""
         return sum(index.coefficient(dim) * s for index, s in zip(self.indices, self.strides))
+
+    def reached(self, extents: Mapping[str, int]) -> tuple[int, ...]:
+        """Elements along each axis up to the last one that a point of these extents has, at most the axis itself."""
+        last = (index.offset + sum((extents[dim] - 1) * step for dim, step in index.terms) for index in self.indices)
+        return tuple(min(size, reach + 1) for size, reach in zip(self.shape, last))
 
     @property
     def elements(self) -> int:

@@ -30,10 +30,10 @@ _CALLS = {
     "exp": ("exp_of_sum",),
     "exp_of_sum": ("expm1_near_0", "min", "max"),
     "tanh": ("expm1_near_0", "max", "abs"),
-    "sigmoid": ("exp", "abs"),
-    "silu": ("sigmoid",),
+    "sigmoid": ("exp",),
+    "silu": ("exp",),
     "gelu": ("exp_of_sum", "abs", "min"),
-    "gelu_tanh": ("sigmoid",),
+    "gelu_tanh": ("exp",),
 }
 _OF_ZERO = frozenset({"relu", "relu6", "hardsigmoid", "hardswish"})
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}

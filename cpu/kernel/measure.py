@@ -11,7 +11,7 @@ import numpy as np
 from cpu.codegen.arrays import stored
 from cpu.kernel.arguments import aligned
 from cpu.kernel.callable import Kernel, build
-from cpu.reference.oracle import error_bound, exact_bound, integers, reals, reference, wrong
+from cpu.reference.oracle import error_bound, exact_bound, integers, part_written, reals, reference, wrong
 from cpu.reference.winograd import winograd_bound, winograd_integers
 from cpu.runtime.host import MachineError
 from cpu.runtime.neighbours import undisturbed
@@ -118,6 +118,7 @@ def largest_error(problem: Problem, y: np.ndarray, expected: np.ndarray, bound: 
 
     Raises WrongResult if y has another shape than `expected`, or if an error exceeds `bound`.
     """
+    y = part_written(problem, y)
     if y.shape != expected.shape:
         raise WrongResult(f"wrong result: shape {y.shape} instead of {expected.shape}")
     dtype = problem.output_dtype
@@ -165,19 +166,21 @@ def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:
     x = aligned(values)
     packed = kernel.pack(w)
     y, right = kernel.empty(), _right(kernel.scheme)
-    dtype = kernel.problem.output_dtype
+    found, dtype = part_written(kernel.problem, y), kernel.problem.output_dtype
     # y is filled with wrong values first, so that an element that is never written cannot pass.
     y[...] = np.nan if dtype == "f32" else ~right
     kernel(x, packed, *arrays, out=y)
+    if found.size < y.size and np.count_nonzero(np.isnan(y)) - np.count_nonzero(np.isnan(found)) < y.size - found.size:
+        raise WrongResult("wrong result: the kernel writes to channels that are not its own")
     # If all bits are right, the slow comparison is left out: for a large output it would take most of a search's time.
-    if np.array_equal(y, right):
+    if np.array_equal(found, right):
         return x, packed.data, y, *arrays
-    differ = np.argwhere(wrong(kernel.problem, y, expected, bound))
+    differ = np.argwhere(wrong(kernel.problem, found, expected, bound))
     if len(differ):
         at = tuple(int(i) for i in differ[0])
         raise WrongResult(
-            f"wrong result: {len(differ)} of {y.size} outputs differ from the reference, the first at {at}: "
-            f"{from_bits(y, dtype)[at]} instead of {expected[at]}"
+            f"wrong result: {len(differ)} of {found.size} outputs differ from the reference, the first at {at}: "
+            f"{from_bits(found, dtype)[at]} instead of {expected[at]}"
         )
     return x, packed.data, y, *arrays
 

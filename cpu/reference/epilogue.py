@@ -48,7 +48,7 @@ def finished(
 
 def broadcast(problem: Problem, tensor: Tensor, array: np.ndarray) -> np.ndarray:
     """An array of the epilogue, broadcast: with an axis for every axis of the output, of length 1 if it lacks it."""
-    axes = zip(problem.output.indices, problem.output.shape)
+    axes = zip(problem.output.indices, problem.written)
     shape = tuple(size if index in tensor.indices else 1 for index, size in axes)
     return array.astype(np.float64).reshape(shape)
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from cpu.reference.epilogue import UNIT, broadcast, finished
 from cpu.runtime.numbers import from_bits, to_bits
 from tiling.arrays.bias import bias_of
-from tiling.canonical import transposed
 from tiling.problem import Problem
+from tiling.tensor import Tensor
 
 
 def reference(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
-    """The result of the problem's operator, in float64 and in y's shape.
+    """The result of the problem's operator, in float64, in the shape of the part of y that is written.
 
     x, w: (N,H,W,C) and (K,C/groups,R,S), or a and b in the problem's layout. arrays: those of the epilogue, in the
     order of `epilogue_arrays`.
@@ -31,19 +31,27 @@ def reference(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarra
 def _sums(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     x, w = x.astype(np.float64), w.astype(np.float64)
     if problem.op == "matmul":
-        swapped = {t.name for t in transposed(problem)}
-        product: np.ndarray = (x.swapaxes(-1, -2) if "a" in swapped else x) @ (
-            w.swapaxes(-1, -2) if "b" in swapped else w
-        )
+        a, b = (_matrices(problem, *each) for each in ((problem.broadcast, x, "mk"), (problem.vector, w, "kn")))
+        lie = [index.terms[0][0] for index in problem.output.indices]
+        plain = "lmn"[-len(lie) :]
+        product: np.ndarray = (a @ b).transpose([plain.index(axis) for axis in lie])
         return product
     if problem.layout == "nchw":
         return np.ascontiguousarray(np.moveaxis(_channels_last(problem, np.moveaxis(x, 1, -1), w), -1, 1))
     return _channels_last(problem, x, w)
 
 
+def _matrices(problem: Problem, tensor: Tensor, array: np.ndarray, order: str) -> np.ndarray:
+    """The matrices of an input of a product, one after the other, with their axes in this order."""
+    lie = [index.terms[0][0] for index in tensor.indices]
+    first = array[tuple(slice(problem.extents[axis]) for axis in lie)]
+    found: np.ndarray = first.transpose([lie.index(axis) for axis in ("l" + order)[-len(lie) :]])
+    return found
+
+
 def _channels_last(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     """The sums of a convolution, (N,OH,OW,K), for x (N,H,W,C), whatever the problem's layout."""
-    n, out_h, out_w, k = (dict(zip(problem.layout, problem.output.shape))[axis] for axis in "nhwc")
+    n, out_h, out_w, k = (dict(zip(problem.layout, problem.written))[axis] for axis in "nhwc")
     rows, cols = (dict(zip(problem.layout, problem.broadcast.indices))[axis] for axis in "hw")
     y = np.zeros((n, out_h, out_w, k))
     stride_h, stride_w = rows.coefficient("h"), cols.coefficient("w")
@@ -52,6 +60,8 @@ def _channels_last(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray
     reach_h = (out_h - 1) * stride_h + (taps_r - 1) * dilation_h + 1
     reach_w = (out_w - 1) * stride_w + (taps_s - 1) * dilation_w + 1
     top, left = -rows.offset, -cols.offset
+    if problem.layout == "nhwc":
+        x = x[..., : problem.broadcast.reached(problem.extents)[-1]]
     bottom, right = max(0, reach_h - top - x.shape[1]), max(0, reach_w - left - x.shape[2])
     padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
     for r in range(taps_r):
@@ -140,6 +150,12 @@ def exact_bound(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndar
     sums = _sums(problem, x, w)
     bound = 0.0 if as_summed else np.where(np.abs(sums) > 2**24, UNIT * np.abs(sums), 0.0)
     return finished(problem, sums, arrays, bound).error if problem.epilogue else bound
+
+
+def part_written(problem: Problem, y: np.ndarray) -> np.ndarray:
+    """The part of y that a kernel writes: all of it, unless it lies in a wider array."""
+    written: np.ndarray = y[tuple(map(slice, problem.original.written))]
+    return written
 
 
 def wrong(problem: Problem, y: np.ndarray, expected: np.ndarray, bound: np.ndarray | float) -> np.ndarray:

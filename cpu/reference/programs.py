@@ -33,7 +33,8 @@ def evaluate(program: Sized, inputs: Mapping[str, Numbers]) -> dict[str, Numbers
     for statement, array in zip(program.program.statements, program.assigned):
         with np.errstate(all="ignore"):
             found = _Points(program.extents, statement, arrays).value()
-        given[array.name] = _cast(np.broadcast_to(found, array.shape), array.dtype)
+        shape = tuple(program.extents[dim] for dim in statement.dims)  # the memory of an output may be larger
+        given[array.name] = _cast(np.broadcast_to(found, shape), array.dtype)
         narrow = array.dtype in ("f16", "bf16")
         arrays[array.name] = rounded(given[array.name], array.dtype) if narrow else given[array.name]
     return given

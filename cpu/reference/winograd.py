@@ -96,6 +96,7 @@ def _magnitudes(
 def _tiles(problem: Problem, m: int, image: np.ndarray) -> np.ndarray:
     """The inputs of every tile of an image, (tiles, α, α, C), padded for real."""
     (rows, columns), alpha, (top, left) = tile_grid(problem, m), m + TAPS - 1, (w.before for w in problem.windows)
+    image = image[..., : problem.extents["c"]]
     height, width, channels = image.shape
     padded = np.zeros(
         (max(rows * m + TAPS - 1, top + height), max(columns * m + TAPS - 1, left + width), channels), image.dtype

@@ -1,99 +1,71 @@
-"""Has what is joined written where it belongs: a concatenation whose parts lie whole in its output copies nothing.
+"""What programs join: statements whose value is one array after the other along an axis.
 
-    a = conv(x); b = conv(z)                a, b = the first and the second half of y
-    y = concat(a, b) along c        ->      a = conv(x); b = conv(z)
+    c[i,j] = where(j < 16, a[i,j], b[i,j - 16])          parts: a from element 0 on, b from element 16 on
 
-A part lies whole in the output where no axis before the joined one has more than one position. It may have other
-readers: its numbers stay where they are as long as the output lives. A part that has its place already is copied.
+`graph.model.in_place` has the parts written where they belong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
 
-from graph.model.dtypes import stored
-from graph.model.language import Copy, Model, Step
-from graph.model.memory import ALIGNMENT
-from tiling.problem import Problem
-from tiling.program.dtypes import WIDTH
 from tiling.program.infer import Array, Sized
-from tiling.program.language import Access, Apply, Dim, Expression, Number
+from tiling.program.language import Access, Apply, Dim, Expression, Number, Statement
 
 
-def joined_in_place(model: Model) -> Model:
-    """The model whose concatenations are parts of their outputs, where all of that is known to be safe."""
-    for step in model.steps:
-        model = _joined(model, step)
-    return model
+@dataclass(frozen=True)
+class Join:
+    """An array of a program that joins inputs of it.
 
-
-def _joined(model: Model, step: Step) -> Model:
-    parts = parts_of(step.work) if isinstance(step.work, Sized) else None
-    if parts is None:
-        return model
-    (output,) = step.outputs
-    arrays, views, begins = dict(model.arrays), dict(model.views), dict(model.begins)
-    copies, placed = [], 0
-    for number, (name, begin) in enumerate(zip(step.inputs, parts)):
-        root = model.root(name)
-        aligned = begin * WIDTH[stored(arrays[name].dtype)] % ALIGNMENT == 0
-        if aligned and root not in views and _may_move(model, step, name):
-            views[root], begins[root] = output, begin
-            placed += 1
-            continue
-        part = f"{output}, part {number}"
-        while part in arrays:
-            part += "'"
-        arrays[part] = Array(part, arrays[name].dtype, arrays[name].shape)
-        views[part], begins[part] = output, begin
-        copies.append(Step(step.node, Copy(), (name,), (part,)))
-    if not placed:
-        return model
-    at = model.steps.index(step)
-    steps = (*model.steps[:at], *copies, *model.steps[at + 1 :])
-    return replace(model, arrays=arrays, views=views, begins=begins, steps=steps)
-
-
-def _may_move(model: Model, join: Step, name: str) -> bool:
-    """Whether an array is all of its memory, which no caller hands over, and is written outside of any region."""
-    *_, root = chain = model.chain(name)
-    kept = {*model.inputs, *model.constants, *map(model.root, (*model.outputs, *join.outputs))}
-    if root in kept or any(each in model.begins or each in model.slices for each in chain):
-        return False
-    writers = [step for step in model.steps if root in map(model.root, step.outputs)]
-    return bool(writers) and all(isinstance(step.work, (Problem, Sized, Copy)) for step in writers)
-
-
-def parts_of(work: Sized) -> list[int] | None:
-    """The element of the output where each input begins, if a program joins its inputs so that each lies whole in it.
-
-    None for any other program.
+    parts: the inputs, and the element of the array where each begins. columns: whether the parts lie beside each other
+    in its rows; else each lies whole in it.
     """
-    (statement, *others), (output, *_) = work.program.statements, work.assigned
-    arrays = {array.name: array for array in work.inputs}
+
+    array: Array
+    parts: tuple[tuple[str, int], ...]
+    columns: bool
+
+
+def joins_of(work: Sized) -> Iterator[Join]:
+    """The joins of a program that could be memory into which other steps write."""
+    for statement in work.program.statements:
+        found = _join(work, statement)
+        if found is not None:
+            yield found
+
+
+def _join(work: Sized, statement: Statement) -> Join | None:
     pieces = _pieces(statement.value) if isinstance(statement.value, (Access, Apply)) else None
-    if others or pieces is None or [access.array for access, _ in pieces] != list(arrays):
+    if pieces is None:
         return None
-    axes = [axis for axis, dim in enumerate(statement.dims) if any(dim == tested for _, tested, _ in _ends(pieces))]
-    if len(axes) != 1 or prod(output.shape[: axes[0]]) != 1:
+    arrays = {array.name: array for array in work.inputs}
+    if any(access.array not in arrays for access, _ in pieces):
         return None
-    (axis,), found, begin = axes, [], 0
-    inner = prod(output.shape[axis + 1 :])
+    joined = work.array(statement.array)
+    tested = {end[0] for _, end in pieces if end is not None}
+    axes = [axis for axis, dim in enumerate(statement.dims) if dim in tested]
+    if len(axes) != 1:
+        return None
+    (axis,), parts, begin = axes, [], 0
+    whole, last = prod(joined.shape[:axis]) == 1, axis == len(joined.shape) - 1
+    if not whole and not last:
+        return None
+    wanted = [Dim(dim) for dim in statement.dims]
     for access, end in pieces:
         array = arrays[access.array]
-        wanted = [Dim(dim) for dim in statement.dims]
+        size = array.shape[axis] if len(array.shape) == len(joined.shape) else 0
         moved = Apply("sub", (wanted[axis], Number(begin))) if begin else wanted[axis]
-        size = array.shape[axis]
-        whole = (*output.shape[:axis], size, *output.shape[axis + 1 :])
-        if list(access.at) != [*wanted[:axis], moved, *wanted[axis + 1 :]] or array.shape != whole:
+        if list(access.at) != [*wanted[:axis], moved, *wanted[axis + 1 :]]:
             return None
-        if array.dtype != output.dtype or (end is not None and end != (statement.dims[axis], begin + size)):
+        if array.shape != (*joined.shape[:axis], size, *joined.shape[axis + 1 :]) or array.dtype != joined.dtype:
             return None
-        found.append(begin * inner)
+        if end is not None and end != (statement.dims[axis], begin + size):
+            return None
+        parts.append((access.array, begin * prod(joined.shape[axis + 1 :])))
         begin += size
-    return found if begin == output.shape[axis] else None
+    return Join(joined, tuple(parts), not whole) if begin == joined.shape[axis] else None
 
 
 Pieces = list[tuple[Access, tuple[str, int] | None]]  # each array, and the dim and the position before which it is read
@@ -115,7 +87,3 @@ def _pieces(value: Expression) -> Pieces | None:
     # Where a half ends, its last array does.
     (last, _) = before[-1]
     return [*before[:-1], (last, (dim.name, int(end.value))), *after]
-
-
-def _ends(pieces: Pieces) -> Iterable[tuple[Access, str, int]]:
-    return [(access, *end) for access, end in pieces if end is not None]

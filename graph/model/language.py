@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
+from math import prod
 
 import numpy as np
 
@@ -87,7 +89,8 @@ class Model:
 
     inputs, outputs: names, in the order of a call. arrays: every array that is read or written, by name. constants:
     arrays whose numbers are known. views: arrays that share the memory of another one, in the same order of elements.
-    slices: the views that are a part of the other one only. begins: the views that begin so many elements into it.
+    slices: the views that are a part of the other one only. begins: the views that begin so many elements into it. One
+    whose rows are shorter is columns of it.
     """
 
     name: str
@@ -112,6 +115,19 @@ class Model:
         while found[-1] in self.views:
             found.append(self.views[found[-1]])
         return tuple(found)
+
+    def memory(self, name: str) -> tuple[int, ...]:
+        """The shape of the memory that an array lies in: its own, but for columns of an array with longer rows."""
+        chain = self.chain(name)
+        shape = self.arrays[name].shape
+        for part, whole in pairwise(chain):
+            outer = self.arrays[whole].shape
+            if outer == shape:
+                continue
+            if part not in self.begins or outer[:-1] != shape[:-1] or prod(shape[:-1]) == 1:
+                break
+            shape = outer
+        return shape
 
     def known(self, name: str) -> np.ndarray | None:
         """The numbers that an array's memory holds, where they are known; None too for a part of a known array."""

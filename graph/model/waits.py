@@ -12,17 +12,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Touch:
-    """Bytes `begin` to `end` of a memory, which a step reads or writes."""
+    """Bytes `begin` to `end` of a memory, which a step reads or writes.
+
+    pitch, width: where it touches columns only, the bytes from one row to the next, and those of each that it touches.
+    """
 
     memory: str
     begin: int
     end: int
     writes: bool
+    pitch: int = 0
+    width: int = 0
 
     def meets(self, other: Touch) -> bool:
         """Whether the order of both matters."""
         apart = self.memory != other.memory or self.end <= other.begin or other.end <= self.begin
-        return not apart and (self.writes or other.writes)
+        return not (apart or self._beside(other)) and (self.writes or other.writes)
+
+    def _beside(self, other: Touch) -> bool:
+        """Whether both are columns of the same rows, and other ones."""
+        if not self.pitch or self.pitch != other.pitch:
+            return False
+        further = (other.begin - self.begin) % self.pitch
+        return self.width <= further <= self.pitch - other.width
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,15 @@ import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from graph import compile_model
+from graph import compile_model, plan
 from graph.build import fused
-from graph.model.joins import joined_in_place, parts_of
+from graph.model.in_place import joined_in_place
+from graph.model.joins import joins_of
 from graph.model.language import Copy
+from graph.model.layouts import with_layouts
+from graph.model.waits import Touch
 from graph.onnx.read import read
+from tests.support.model_choices import choices_with
 from tests.support.onnx_models import model, whole
 from tiling.program.infer import sized
 from tiling.program.read import read as read_program
@@ -100,6 +104,12 @@ def test_what_lies_whole_in_an_output_is_not_copied(name):
     assert (len(joins), sum(isinstance(step.work, Copy) for step in made.steps)) == (programs, copies)
 
 
+def parts_of(work):
+    """Where the parts of the only join of a program begin; None where it has none."""
+    found = [[begin for _, begin in join.parts] for join in joins_of(work)]
+    return found[0] if found else None
+
+
 def test_only_whole_parts_in_order_are_a_join():
     shapes = {"a": (1, 2, 5), "b": (1, 3, 5)}
 
@@ -119,7 +129,7 @@ def test_only_whole_parts_in_order_are_a_join():
         assert parts(right.replace(old, new)) is None
     assert parts("y[i,k,j] = where(j < 2, a[i,j,k] else 0, b[i,j - 2,k] else 0)") is None
     assert parts("y[i,j,k] = where(j < 2, a[i,j,k] else 0, 2 * b[i,j - 2,k] else 0)") is None
-    assert parts(f"{right}; z[i,j,k] = y[i,j,k] + 1") is None
+    assert parts(f"{right}; z[i,j,k] = y[i,j,k] + 1") == [0, 10]
 
 
 @pytest.mark.parametrize("dtype", [onnx.TensorProto.FLOAT8E4M3FN, onnx.TensorProto.INT4, onnx.TensorProto.BFLOAT16])
@@ -129,3 +139,109 @@ def test_numbers_that_lie_in_other_dtypes_are_joined(dtype):
     x, z = whole(1, 2, 64), whole(2, 3, 64)
     compiled = compile_model(model([*casts, *joined], {"x": [2, 64], "z": [3, 64]}, ["y"]))
     assert compiled(x, z)[0].tolist() == np.concatenate([x, z]).tolist()
+
+
+# ---- channels last: parts are columns
+
+
+def last_is_faster(problem):
+    return 1.0 if problem.layout == "nhwc" else 2.0
+
+
+# From x of 8 channels: a and b of 16 and 32.
+COLUMNS = {
+    # nodes after the branches, outputs, how many joins and copies are left
+    "read by a convolution": ([join("ab", "c"), node("Conv", ["c", "u"], ["y"], "y")], ["y"], 0),
+    "parts that are read too": (
+        [
+            join("ab", "c"),
+            node("Conv", ["c", "u"], ["d"], "d"),
+            node("Conv", ["b", "t"], ["e"], "e"),
+            node("MaxPool", ["a"], ["f"], "f", kernel_shape=[2, 2]),
+        ],
+        ["d", "e", "f"],
+        0,
+    ),
+    "a join in a join": (
+        [
+            join("ab", "c"),
+            node("Conv", ["x", "v"], ["a2"], "a2"),
+            join(["a2", "c"], "d"),
+            node("Conv", ["d", "s"], ["y"], "y"),
+        ],
+        ["y"],
+        0,
+    ),
+    "longer and longer": (
+        [
+            join("ab", "c"),
+            node("Relu", ["c"], ["c2"], "c2"),
+            node("Conv", ["c2", "u"], ["d"], "d"),
+            join("abd", "e"),
+            node("Relu", ["e"], ["e2"], "e2"),
+            node("Conv", ["e2", "s"], ["f"], "f"),
+            join("abdf", "g"),
+            node("MaxPool", ["g"], ["y"], "y", kernel_shape=[3, 3]),
+        ],
+        ["y"],
+        0,
+    ),
+    "pooled": (
+        [
+            node("MaxPool", ["a"], ["p"], "p", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+            join("pb", "c"),
+            node("Conv", ["c", "u"], ["y"], "y"),
+        ],
+        ["y"],
+        0,
+    ),
+    "added to": (
+        [
+            join("ab", "c"),
+            node("Conv", ["c", "u"], ["d"], "d"),
+            node("Conv", ["x", "v"], ["e0"], "e0"),
+            node("Add", ["e0", "a"], ["e"], "e"),
+        ],
+        ["d", "e"],
+        1,  # a is an array of an epilogue, which is read as it lies
+    ),
+    "an input, whose channels lie first": ([join("axb", "c"), node("Conv", ["c", "r"], ["y"], "y")], ["y"], 1),
+    "the same twice": ([join("aba", "c"), node("Conv", ["c", "s"], ["y"], "y")], ["y"], 1),
+}
+WIDE = {"u": (16, 48), "t": (16, 32), "s": (16, 64), "r": (16, 56)}
+
+
+def columns(name, images):
+    nodes, outputs, _ = COLUMNS[name]
+    used = {each for one in nodes for each in one.input}
+    more = {name: whole(n, *shape, 1, 1) for n, (name, shape) in enumerate(WIDE.items()) if name in used}
+    return model([*BRANCHES, *nodes], {"x": [images, 8, 6, 5]}, outputs, WEIGHTS | more)
+
+
+@pytest.mark.parametrize("images", [1, 2])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_hold_the_right_numbers(monkeypatch, name, images):
+    monkeypatch.setattr(plan, "choices", choices_with(last_is_faster))
+    proto, x = columns(name, images), whole(0, images, 8, 6, 5)
+    wanted = ReferenceEvaluator(proto).run(None, {"x": x})
+    for threads in (1, 2):
+        compiled = compile_model(proto, threads=threads)
+        for _ in range(2):
+            for found, expected in zip(compiled(x), wanted, strict=True):
+                assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_are_not_copied(name):
+    steps = joined_in_place(with_layouts(fused(read(columns(name, 1))), last_is_faster)).steps
+    assert sum(step.node in "cdeg" and "conv" not in step.text for step in steps) == COLUMNS[name][-1]
+
+
+def test_columns_of_other_rows_need_no_wait():
+    whole_ = {"memory": "arena", "pitch": 256, "width": 64}
+    first = Touch(begin=0, end=10 * 256 + 64, writes=True, **whole_)
+    second = Touch(begin=64, end=10 * 256 + 128, writes=True, **whole_)
+    rest = Touch(begin=64, end=11 * 256, writes=False, memory="arena", pitch=256, width=192)
+    assert not first.meets(second) and not second.meets(first)
+    assert not first.meets(rest) and second.meets(rest)
+    assert first.meets(Touch("arena", 100, 300, False)) and not first.meets(Touch("output_0", 0, 64, True))

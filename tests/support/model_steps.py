@@ -42,8 +42,8 @@ class _Running:
             elif isinstance(work, Loop):
                 self.loop(work)
             else:
-                for name, numbers in zip(step.outputs, self.results(step), strict=True):
-                    self.write(name, numbers)
+                for name, (numbers, shape) in zip(step.outputs, self.results(step), strict=True):
+                    self.write(name, numbers, shape)
 
     def loop(self, work: Loop) -> None:
         count = work.turns if isinstance(work.turns, int) else int(self.read(work.turns, ()))
@@ -55,17 +55,20 @@ class _Running:
                 self.write(work.counter, np.array(turn))
             self.steps(work.body)
 
-    def results(self, step: Step) -> list[np.ndarray]:
+    def results(self, step: Step) -> list[tuple[np.ndarray, tuple[int, ...]]]:
+        """What a step gives, and the shape of the memory that it writes it into, which may have longer rows."""
         work = step.work
         if isinstance(work, Copy):
-            return [self.read(step.inputs[0], self.model.arrays[step.inputs[0]].shape)]
+            numbers = self.read(step.inputs[0], self.model.arrays[step.inputs[0]].shape)
+            return [(numbers, numbers.shape)]
         if isinstance(work, Sized):
             given = {a.name: self.read(name, a.shape) for a, name in zip(work.inputs, step.inputs, strict=True)}
             found = programs.evaluate(work, given)
-            return [found[array.name] for array in work.assigned if array.name in work.outputs]
+            return [(found[array.name], array.shape) for array in work.assigned if array.name in work.outputs]
         assert isinstance(work, Problem)
         tensors = (*work.tensors[:2], *work.epilogue_arrays)
-        return [reference(work, *(self.read(n, t.shape) for n, t in zip(step.inputs, tensors, strict=True)))]
+        given_ = (self.read(n, t.shape) for n, t in zip(step.inputs, tensors, strict=True))
+        return [(reference(work, *given_), work.output.shape)]
 
     def begin(self, name: str) -> int:
         """Where an array begins in its memory. What is a part of another in a loop moves from turn to turn."""
@@ -81,9 +84,13 @@ class _Running:
 
     def read(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
         begin = self.begin(name)
-        return self.memory[self.model.root(name)][begin : begin + prod(shape)].reshape(shape).copy()
+        found = self.memory[self.model.root(name)][begin : begin + prod(shape)]
+        # The last row of columns ends beyond the memory: nobody may read that.
+        return np.concatenate([found, np.full(prod(shape) - found.size, 77, found.dtype)]).reshape(shape)
 
-    def write(self, name: str, numbers: np.ndarray) -> None:
+    def write(self, name: str, numbers: np.ndarray, shape: tuple[int, ...] = ()) -> None:
         root, begin = self.model.root(name), self.begin(name)
         whole = self.memory.setdefault(root, np.zeros(prod(self.model.arrays[root].shape), numbers.dtype))
-        whole[begin : begin + numbers.size] = numbers.reshape(-1)
+        around = shape if len(shape) == numbers.ndim else numbers.shape
+        places = begin + np.ravel_multi_index(tuple(np.indices(numbers.shape)), around) if around else begin
+        whole[places] = numbers

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tiling.arrays.access import access_of
 from tiling.epilogue import fused
-from tiling.operators import conv2d, in_layout, matmul
+from tiling.operators import conv2d, in_layout, in_order, in_wider, matmul
 from tiling.problem import ProblemError
 from tiling.rewrite.grouped import beside_each_other, grouped2d
 from tiling.tensor import Window
@@ -43,11 +43,45 @@ def test_a_layout_is_the_order_of_axes():
     assert first.windows == last.windows and first.output_axes == ("n", "k", "h", "w")
 
 
+def test_images_may_be_the_first_channels_of_wider_ones():
+    sizes = dict(n=2, c=6, h=11, w=9, k=4, r=3, s=2, padding=1)
+    plain, p = conv2d(**sizes), in_wider(conv2d(**sizes), c_of=10, k_of=7)
+    assert (p.broadcast.shape, p.output.shape, p.written) == ((2, 11, 9, 10), (2, 11, 10, 7), (2, 11, 10, 4))
+    assert p.output.stride("w") == 7 and p.broadcast.stride("h") == 9 * 10 and p.extents == plain.extents
+    assert p.windows == plain.windows and p.padded_dims == plain.padded_dims and plain.written == plain.output.shape
+    added = fused(p, "relu(y + b[k] + z)")
+    assert [array.shape for array in added.epilogue_arrays] == [(4,), (2, 11, 10, 4)]
+    grouped = in_wider(conv2d(**sizes | dict(groups=2)), k_of=9)
+    for problem in (p, added, grouped, in_wider(plain, k_of=4), in_wider(conv2d(**sizes | dict(k=6, groups=6)), 8, 8)):
+        assert parse_shape(canonical(problem)) == problem
+    assert canonical(in_wider(plain, c_of=6)) == canonical(plain) and "c_of=10,k_of=7" in canonical(p)
+
+
+@pytest.mark.parametrize("change, width", [({}, 3), ({"layout": "nchw"}, 8), ({"dtype": "bf16"}, 8)])
+def test_what_does_not_lie_in_wider_images_is_refused(change, width):
+    with pytest.raises(ProblemError, match=f"k_of={width}"):
+        in_wider(conv2d(c=6, h=11, w=9, k=4, r=3, s=2, **change), k_of=width)
+
+
 def test_matmul_is_the_same_kind_of_problem():
     p = matmul(m=4, n=6, k=8)
     assert (p.broadcast.shape, p.vector.shape, p.output.shape) == ((4, 8), (8, 6), (4, 6))
     assert p.row_dims == ("m",) and p.vector_dim == "n" and p.reductions == ("k",) and p.windows == ()
     assert p.vector.stride("k") == 6 and p.tensor("b") is p.vector
+
+
+def test_a_product_may_have_its_axes_in_any_order():
+    plain = matmul(m=5, n=6, k=8, batch=3)
+    p = in_order(plain, {"a": "ml7k", "b": "nlk", "c": "mln9"})
+    assert (p.broadcast.shape, p.vector.shape, p.output.shape) == ((5, 7, 8), (6, 3, 8), (5, 3, 9))
+    assert p.broadcast.stride("m") == 56 and p.output.stride("l") == 9 and p.written == (5, 3, 6)
+    assert p.row_dims == plain.row_dims and p.looped_dims == ("l",)
+    assert "order_a=ml7k,order_b=nlk,order_c=mln9" in canonical(p)
+    assert problem_of("matmul", canonical(p)) == p
+    assert in_order(plain, {"a": "lkm", "b": "lkn"}) == matmul(m=5, n=6, k=8, batch=3, transpose_a=True)
+    for wrong in ({"a": "mk"}, {"a": "mlkk"}, {"b": "l2kn"}, {"d": "lmn"}, {"c": "lmn "}, {"a": ""}):
+        with pytest.raises(ProblemError, match=next(iter(wrong))):
+            in_order(plain, wrong)
 
 
 @pytest.mark.parametrize(

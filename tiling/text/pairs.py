@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping
 from typing import TypedDict
 
 from tiling.canonical import DEFAULT_LAYOUT, MATMUL_REQUIRED
-from tiling.operators import Side, conv2d, matmul
+from tiling.operators import Side, conv2d, in_order, in_wider, matmul
 from tiling.problem import Problem, ProblemError, ShapeError
 
 REQUIRED = ("c", "h", "w", "k", "r", "s")
 KEYS = (
     *("n", *REQUIRED, "stride", "stride_h", "stride_w", "dilation", "dilation_h", "dilation_w", "pad", "padding"),
     *("pad_h", "pad_w", "pad_top", "pad_bottom", "pad_left", "pad_right", "groups", "layout"),
+    *("c_of", "k_of"),
 )
-MATMUL_KEYS = (*MATMUL_REQUIRED, "batch", "trans_a", "trans_b")
+MATMUL_KEYS = (*MATMUL_REQUIRED, "batch", "trans_a", "trans_b", "order_a", "order_b", "order_c")
 # The dtype of the inputs, and the dtype of the output where it is not the default (OUTPUT_DTYPE).
 DTYPE_KEYS = ("dtype", "out")
 LARGEST = 2**31 - 1  # the largest C int
@@ -35,7 +36,7 @@ def matmul_of(text: str) -> Problem:
     sizes = {key: number(key, pairs[key]) for key in ("batch", *MATMUL_REQUIRED) if key in pairs}
     a, b = (_switch(pairs, f"trans_{name}") for name in "ab")
     try:
-        return matmul(
+        product = matmul(
             m=sizes["m"],
             n=sizes["n"],
             k=sizes["k"],
@@ -44,6 +45,7 @@ def matmul_of(text: str) -> Problem:
             transpose_b=b,
             **_dtypes(pairs),
         )
+        return in_order(product, {name: pairs[f"order_{name}"][:40] for name in "abc" if f"order_{name}" in pairs})
     except ProblemError as error:
         raise ShapeError(str(error)) from error
 
@@ -85,7 +87,8 @@ def convolution_of(text: str) -> Problem:
     dilation = _axes(pairs, "dilation")
     vertical, horizontal = (_padding(pairs, axis) for axis in "hw")
     n, groups = (number(key, pairs.get(key, "1")) for key in ("n", "groups"))
-    return conv2d_with(
+    wider = [number(key, pairs[key]) if key in pairs else None for key in ("c_of", "k_of")]
+    problem = conv2d_with(
         {
             **{"n": n, "c": c, "h": h, "w": w, "k": k, "r": r, "s": s, "groups": groups},
             **{"stride": stride, "dilation": dilation, "padding": (vertical, horizontal)},
@@ -93,6 +96,10 @@ def convolution_of(text: str) -> Problem:
             **_dtypes(pairs),
         }
     )
+    try:
+        return in_wider(problem, *wider)
+    except ProblemError as error:
+        raise ShapeError(str(error)) from error
 
 
 def _along_w(pairs: dict[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from bench.peers.interface.pointwise import pointwise
+from tiling.canonical import lying_of
 from tiling.problem import Problem
 
 OPERATORS = ("conv2d", "depthwise2d", "grouped2d", "matmul")
@@ -73,6 +74,8 @@ class Peer(ABC):
             return f"{self.name} is compared on {' and '.join(OPERATORS)} only, not on {problem.op}"
         if problem.dtype not in self.dtypes:
             return f"{self.name} is compared in {' and '.join(self.dtypes)} only, not in {problem.dtype}"
+        if lying_of(problem):
+            return f"{self.name} is compared on arrays of their own only, not on parts of longer ones"
         return self.refuses_epilogue(problem) or self.refuses_layout(problem)
 
     def refuses_epilogue(self, problem: Problem) -> str | None:

@@ -122,6 +122,9 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
 def symbol_of(program: Sized, isa: Isa, threads: int) -> str:
     """The C name of a program's kernel: the arrays that it gives, and a hash of all that it is made for."""
     what = f"{program.program} {program.dims} {program.inputs} {program.outputs} {program.runtime} {isa.name} {threads}"
+    dims = {statement.array: statement.dims for statement in program.program.statements}
+    wider = (a for a in program.assigned if a.shape != tuple(program.extents[dim] for dim in dims[a.name]))
+    what += "".join(f" {array}" for array in wider)
     outputs = "_".join(program.outputs)[:40]
     return f"program_{outputs}_{hashlib.sha256(what.encode()).hexdigest()[:12]}"
 

@@ -28,8 +28,8 @@ COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="
 BEFORE = {"neg": "-", "not": "~"}
 # What `functions.c.j2` defines of f32, and what each of these calls.
 SHARED = {"max": (), "min": (), "abs": (), "exp": ("exp_of_sum",), "exp_of_sum": ("expm1_near_0", "min", "max")}
-SHARED |= {"expm1_near_0": (), "tanh": ("expm1_near_0", "max", "min", "abs"), "sigmoid": ("exp", "abs")}
-SHARED |= {"silu": ("sigmoid",), "gelu": ("exp_of_sum", "abs", "min"), "gelu_tanh": ("sigmoid",)}
+SHARED |= {"expm1_near_0": (), "tanh": ("expm1_near_0", "max", "min", "abs"), "sigmoid": ("exp",)}
+SHARED |= {"silu": ("exp",), "gelu": ("exp_of_sum", "abs", "min"), "gelu_tanh": ("exp",)}
 SHARED |= {"erf": ("exp", "abs", "min"), "log": (), "log1p": ("log",), "expm1": ("exp", "expm1_near_0", "min", "max")}
 
 # Lane by lane: the expression of a lane a, or of two, a and b. {f} is the suffix of the C library for floats.

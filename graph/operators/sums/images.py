@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import prod
 
 from graph.model.node import Made, Node, Shape, Text, at
@@ -66,10 +66,21 @@ def _average_pool(node: Node) -> Made:
     counted = node.attribute("count_include_pad", 0)
     ends = [e + (b + a if counted else 0) for e, a, b in zip(shape[2:], found.after, found.before)]
     starts = [0] * len(ends) if not counted else [-b for b in found.before]
+    counts = [set(_counts(found, axis, start, start + end)) for axis, (start, end) in enumerate(zip(starts, ends))]
+    if all(len(several) == 1 for several in counts):
+        text += f"y{at(dims)} = a{at(dims)} / {prod(several.pop() for several in counts)}"
+        return Text(text, {"x": 0}, _extents(found, dims, shape), (node.dtype(),))
     inside = [f"{place} >= {start} and {place} < {start + end}" for place, start, end in zip(places, starts, ends)]
     spatial = at(dims[2:])
     text += f"o{spatial} = sum{over} {' and '.join(inside)}; y{at(dims)} = a{at(dims)} / o{spatial}"
     return Text(text, {"x": 0}, _extents(found, dims, shape), (node.dtype(),))
+
+
+def _counts(found: Windows, axis: int, start: int, stop: int) -> Iterator[int]:
+    """How many taps of each window along an axis lie at a point from start on and below stop."""
+    for output in range(found.outputs[axis]):
+        first = found.strides[axis] * output - found.before[axis]
+        yield sum(start <= first + found.dilations[axis] * tap < stop for tap in range(found.taps[axis]))
 
 
 def _lp_pool(node: Node) -> Made:

@@ -64,7 +64,7 @@ def _split(program: Sized, statement: Statement) -> Sized:
         "total": free_name(f"{statement.array}_total", program),
     }
     found = [Statement(named["parts"], (part, *statement.dims), Reduce(kind, dims, value))]
-    shape = program.array(statement.array).shape
+    shape = tuple(program.extents[dim] for dim in statement.dims)
     arrays = [Array(named["parts"], dtype, (parts, *shape))]
     at = tuple(map(Dim, statement.dims))
     every = Reduce(kind, (part,), Access(named["parts"], (Dim(part), *at)))

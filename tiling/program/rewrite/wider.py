@@ -1,0 +1,22 @@
+"""A program whose arrays lie in longer ones, of which they are the first elements along some axes.
+
+    y[h,c] = relu(x[h,c])       x: f32[7, 64], y: f32[7, 64] of f32[7, 256]
+
+What lies beyond is neither read nor written. A part that begins further on is that of a pointer further on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tiling.program.infer import Array, Sized
+
+
+def in_wider(program: Sized, shapes: Mapping[str, tuple[int, ...]]) -> Sized:
+    """The program with the shapes of the memory that arrays lie in. shapes: by array; the others lie as they are."""
+
+    def lying(array: Array) -> Array:
+        return replace(array, shape=shapes.get(array.name, array.shape))
+
+    return replace(program, inputs=tuple(map(lying, program.inputs)), assigned=tuple(map(lying, program.assigned)))
