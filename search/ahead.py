@@ -17,7 +17,8 @@ from cpu.runtime.worker import CandidateError
 from microkernels.scores.database import ignore
 from search.evaluator.cpu import CpuBackend, cpu_backend
 from search.tuner import store
-from search.tuner.tune import AnyScheme, Stage
+from search.tuner.measured import AnyScheme
+from search.tuner.tune import Stage
 from tiling.problem import Problem
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import canonical, problem_of
@@ -103,7 +104,7 @@ def _kept(backend: CpuBackend, problem: Problem) -> AnyScheme | None:
     if found is None:
         return None
     try:
-        return backend.parsed(problem, found[0])
+        return backend.parsed(problem, found.scheme)
     except SchemeError as error:
         ignore([f"the choice for {key.shape}: {error}"])
         return None

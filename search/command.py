@@ -34,7 +34,7 @@ from search.progress import shown
 from search.ranked import rank_first
 from search.report import Report
 from search.tuner.dtypes import typed
-from search.tuner.target import ALGORITHMS, TARGETS, Target
+from search.tuner.target import ALGORITHMS, CACHES, TARGETS, Target
 from tiling.epilogue import fused
 from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
@@ -128,6 +128,7 @@ def _target(problem: Problem, options: argparse.Namespace) -> Target:
         threads=options.threads,
         algorithm=options.algorithm,
         device=options.device,
+        cache=options.cache,
     )
 
 
@@ -198,6 +199,7 @@ def _repeat(program: str, found: Found, options: argparse.Namespace) -> str:
     words += ["--shape", canonical(problem), "--scheme", found.scheme.text]
     words += ["--threads", str(options.threads)] if options.threads != 1 else []
     words += ["--isa", options.isa] if options.isa else []
+    words += ["--cache", options.cache] if options.cache != "warm" else []
     words += ["--device", options.device] if options.device else []
     words += ["--seed", str(options.seed)] if options.seed else []
     words += ["--model-only"] if target.absent else []
@@ -231,6 +233,12 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
         choices=ALGORITHMS,
         default="direct",
         help="winograd: for 3x3 of stride 1, with larger errors; auto: the faster one",
+    )
+    parser.add_argument(
+        "--cache",
+        choices=CACHES,
+        default="warm",
+        help="cold: for calls that find all arrays in memory, as in a large network; default warm",
     )
     parser.add_argument(
         "--budget",

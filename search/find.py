@@ -1,7 +1,7 @@
 """Finds a kernel for a problem. Every command and entry point that searches uses this function.
 
 problem ──► as the target computes it ──► candidates ──► compiled, measured in turns ──► last check ──► Found
-                                     └─► kept by an earlier search ───────────────────────────────────────┘
+                                     └─► kept by an earlier search ───┴ where that is in doubt ──────────┘
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from search.debug import ASSEMBLY, CHOICES, SCHEMES, SOURCE, tell
 from search.evaluator import backend_of
 from search.evaluator.protocol import Backend, Verdict
-from search.recorded import VERDICT_SECONDS, passed, recalled, tuned
+from search.recorded import VERDICT_SECONDS, Recalled, passed, recalled, tuned
 from search.tuner import store
+from search.tuner.measured import AnyScheme, Measured
 from search.tuner.target import Target
-from search.tuner.tune import AnyScheme, Measured, Stage, TuningError
+from search.tuner.tune import Stage, TuningError
 from tiling.machine import Timing
 from tiling.problem import Problem
 from tiling.text.shapes import canonical
@@ -31,17 +32,20 @@ DEFAULT_TRIALS = 32
 # A search that takes this many times its budget is reported, since the tuner stops in time wherever it can.
 OVERRUN = 1.2
 _LEAST_BUDGET = 0.1  # seconds of measuring, so that a search with candidates measures one
+# What is said of a choice in doubt, after the reason.
+MARKED = "the choice is in doubt, and measured again when it is next asked for and the machine is quiet"
 
 
 @dataclass(frozen=True)
 class Found:
     """What a search chose, and how.
 
-    timing: None where nothing was measured. verdict: the result of the last check; None where there was no check.
-    ranked: the candidates, the model's choice first. tried: every scheme with a timing, as first measured, but those
-    that failed the last check. known: how many timings and failures of earlier searches took part. listing, measuring:
-    seconds; a choice of the model counts its compilation as measuring. recalled: whether the choice is that of an
-    earlier search. given: whether the caller gave the scheme.
+    timing: None where nothing was measured; `disturbed` says why the choice is in doubt. verdict: the result of the
+    last check; None where there was no check. ranked: the candidates, the model's choice first. tried: every scheme
+    with a timing, as measured before the finals, but those that failed the last check. known: how many timings and
+    failures of earlier searches took part. listing, measuring: seconds; a choice of the model counts its compilation as
+    measuring. recalled: whether the choice is that of an earlier search. given: whether the caller gave the scheme.
+    rivals: texts of the schemes that a choice in doubt is to be measured beside.
     """
 
     backend: Backend
@@ -58,6 +62,7 @@ class Found:
     interrupted: bool = False
     recalled: bool = False
     given: bool = False
+    rivals: tuple[str, ...] = ()
 
     @property
     def max_error(self) -> float | None:
@@ -84,7 +89,7 @@ class Found:
         """Stores this choice. A search that was cut short does not replace an earlier choice."""
         key, kind = self.backend.key(self.scheme.problem), self.backend.kind(tune, self.scheme.problem)
         if key and kind and not (self.interrupted and store.choice(key, kind)):
-            store.choose(key, kind, self.scheme.text, self.timing)
+            store.choose(key, kind, self.scheme.text, self.timing, self.rivals)
 
 
 def find(
@@ -105,7 +110,8 @@ def find(
 
     tune: "model" trusts the model and measures nothing; "measure" tries the most promising schemes for about `budget`
     seconds, at most `trials` of them. scheme: take exactly this scheme. recall: take the choice of an earlier search
-    where there is one. forget: ignore earlier measurements. verify: end with the last check, on integers and on random
+    where there is one; with "measure" one in doubt is first measured again beside its rivals, if the machine is quiet
+    now. forget: ignore earlier measurements. verify: end with the last check, on integers and on random
     reals of `seed`, where the target can run.
 
     A Ctrl-C ends a measured search with the best scheme so far, if there is one. Raises ProblemError, SchemeError,
@@ -113,13 +119,15 @@ def find(
     """
     backend = backend_of(target)
     problem = backend.problem(problem)
+    kept = recalled(backend, problem, tune) if recall and scheme is None else None
     if scheme is not None:
         found = _exactly(backend, backend.parsed(problem, scheme))
-    elif recall and (kept := _recalled(backend, problem, tune)):
-        return _told(kept)
+    elif kept and not (tune == "measure" and _can_be_settled(backend, kept)):
+        return _told(Found(backend, kept.scheme, kept.timing, ranked=(kept.scheme,), recalled=True))
     elif tune == "measure":
+        again = (kept.scheme, *kept.rivals) if kept else None
         measured = _measured(
-            backend, problem, budget, verify, trials=trials, seed=seed, forget=forget, progress=progress
+            backend, problem, again, budget, verify, trials=trials, seed=seed, forget=forget, progress=progress
         )
         return _told(measured)
     else:
@@ -137,9 +145,9 @@ def _exactly(backend: Backend, scheme: AnyScheme) -> Found:
     return Found(backend, scheme, ranked=(scheme,), given=True)
 
 
-def _recalled(backend: Backend, problem: Problem, tune: str) -> Found | None:
-    kept = recalled(backend, problem, tune)
-    return Found(backend, kept[0], kept[1], ranked=(kept[0],), recalled=True) if kept else None
+def _can_be_settled(backend: Backend, kept: Recalled) -> bool:
+    """Whether a choice is in doubt, and the machine quiet enough to measure it again."""
+    return bool(kept.timing and kept.timing.disturbed) and not backend.disturbance()
 
 
 def _listed(backend: Backend, problem: Problem, progress: Callable[[Stage], None]) -> tuple[Sequence[AnyScheme], float]:
@@ -163,6 +171,7 @@ def _predicted(backend: Backend, problem: Problem, progress: Callable[[Stage], N
 def _measured(
     backend: Backend,
     problem: Problem,
+    schemes: Sequence[AnyScheme] | None,
     budget: float,
     verify: bool,
     *,
@@ -172,7 +181,7 @@ def _measured(
     progress: Callable[[Stage], None],
 ) -> Found:
     with closing(backend.evaluator(problem)) as evaluator:
-        candidates, listing = _listed(backend, problem, progress)
+        candidates, listing = (schemes, 0.0) if schemes else _listed(backend, problem, progress)
         progress(Stage("starting"))
         evaluator.ready()
         started = time.monotonic()
@@ -194,7 +203,8 @@ def _measured(
             checked = passed(backend, evaluator, outcome, seed)
             outcome, verdict = checked.outcome, checked.verdict
             interrupted = outcome.interrupted or verdict is None
-        timing = verdict.timing if verdict else outcome.best.timing
+        timing = (verdict and verdict.timing) or outcome.best.timing
+        timing = replace(timing, disturbed=outcome.doubt or timing.disturbed)
     return Found(
         backend,
         outcome.best.scheme,
@@ -208,6 +218,7 @@ def _measured(
         listing,
         measuring,
         interrupted,
+        rivals=outcome.rivals,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from search.evaluator import errors_of, target_of
 from search.evaluator.files import fold_batch_norm, load
 from search.evaluator.programs import ProgramKernel, anchored_for, around, build, target_of_anchor
 from search.evaluator.protocol import TargetError
-from search.find import DEFAULT_BUDGET, find
+from search.find import DEFAULT_BUDGET, MARKED, find
 from search.tuner.dtypes import typed
 from search.tuner.target import TARGETS, Target, check_meant
 from tiling.epilogue import fused
@@ -51,6 +52,7 @@ def generate_conv(
     isa: str | None = None,
     target: str = "cpu",
     algorithm: str = "direct",
+    cache: str = "warm",
 ) -> CpuKernel | GpuKernel | TwinKernel:
     """A kernel for one 2-D convolution on this machine: y = kernel(x, w).
 
@@ -65,6 +67,8 @@ def generate_conv(
     tune="model" measures nothing: it takes the choice of an earlier measured search for the same problem, whose timing
     `kernel.timing` then holds, or else trusts the model. Each choice is kept. The next call with the same arguments
     returns at once, until the machine is ranked anew or the compiler changes.
+    Where other programs took the cores during a measured search, a RuntimeWarning and `kernel.timing.disturbed` say so;
+    the next such call measures the choice again beside its rivals if the machine is quiet by then.
 
     dtype="bf16" needs a CPU with AVX512-BF16, dtype="int8" one with AVX512-VNNI; both use AMX where the CPU has it and
     the system grants its registers, unless `isa` names another instruction set.
@@ -77,6 +81,9 @@ def generate_conv(
     The channels of each pixel should be a multiple of 2 (bf16) or 4 (int8). Otherwise the kernel first copies x, with
     zeros between pixels or with the row of a window as one run; depthwise convolutions, and groups that share a vector,
     need no copy. For AMX x is also copied where a row has padding, or where x does not begin with a cache line.
+
+    cache="cold" chooses, and times, for calls that find all arrays in memory and in no cache, as the weights of a large
+    network are; "warm" for calls that find them where the call before left them. Each has its own choices in the store.
 
     algorithm="winograd" computes 3 x 3 convolutions of stride 1 with fewer multiplications and larger errors
     (`tiling.rewrite.winograd`). It is for float32, channels last, without groups or dilation. "auto" takes the faster
@@ -120,6 +127,7 @@ def generate_conv(
         "isa": isa,
         "output_dtype": output_dtype,
         "algorithm": algorithm,
+        "cache": cache,
     }
     return _generated(fused(problem, epilogue), target, dtype, of_the_cpu)
 
@@ -140,6 +148,7 @@ def generate_matmul(
     budget: float = DEFAULT_BUDGET,
     isa: str | None = None,
     target: str = "cpu",
+    cache: str = "warm",
 ) -> CpuKernel | GpuKernel | TwinKernel:
     """A kernel for one matrix product on this machine: c = kernel(a, b).
 
@@ -149,7 +158,10 @@ def generate_matmul(
     In an `epilogue` y is the product and b a bias (N,). The other arguments, the kept choices and the errors are those
     of `generate_conv`.
     """
-    of_the_cpu = {"threads": threads, "tune": tune, "budget": budget, "isa": isa, "output_dtype": output_dtype}
+    of_the_cpu = {
+        **{"threads": threads, "tune": tune, "budget": budget, "isa": isa, "output_dtype": output_dtype},
+        "cache": cache,
+    }
     problem = matmul(m=m, n=n, k=k, batch=batch, transpose_a=transpose_a, transpose_b=transpose_b)
     return _generated(fused(problem, epilogue), target, dtype, of_the_cpu)
 
@@ -223,6 +235,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "isa": None,
     "output_dtype": None,
     "algorithm": "direct",
+    "cache": "warm",
 }
 
 
@@ -238,7 +251,7 @@ def _generated(
     tune, budget = options["tune"], options["budget"]
     _check_tuning(tune, budget)
     problem = typed(problem, name, dtype, options["output_dtype"])
-    used = {key: options[key] for key in ("isa", "threads", "algorithm")}
+    used = {key: options[key] for key in ("isa", "threads", "algorithm", "cache")}
     return kernel_for(problem, target_of(name, problem.dtype, **used), tune, budget)
 
 
@@ -248,6 +261,8 @@ def kernel_for(
     """The kernel for any problem in the dtypes of a target: an earlier choice, or that of a new search."""
     # The model's choice is taken unchecked. A measured choice passes the same last check as on the command line.
     found = find(problem, target, tune=tune, budget=budget, recall=True, verify=tune == "measure")
+    if tune == "measure" and found.timing and found.timing.disturbed:
+        warnings.warn(f"{problem}: {found.timing.disturbed}: {MARKED}", RuntimeWarning, stacklevel=4)
     if found.recalled:
         try:
             with errors_of(target.name):

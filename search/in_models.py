@@ -11,7 +11,7 @@ from microkernels.scores.database import ignore
 from search.evaluator.cpu import CpuBackend
 from search.evaluator.errors import is_worth_another_try
 from search.tuner import store
-from search.tuner.tune import AnyScheme
+from search.tuner.measured import AnyScheme
 from tiling.machine import Timing
 from tiling.problem import Problem
 from tiling.scheme.specifiers import SchemeError
@@ -34,7 +34,7 @@ def chosen(backend: CpuBackend, problem: Problem) -> AnyScheme | None:
     if found is None:
         return None
     try:
-        return backend.parsed(backend.problem(problem), found[0])
+        return backend.parsed(backend.problem(problem), found.scheme)
     except SchemeError as error:
         ignore([f"the choice in a model for {problem}: {error}"])
         return None

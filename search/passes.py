@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from search.evaluator.protocol import Backend
-from search.tuner.tune import AnyScheme
+from search.tuner.measured import AnyScheme
 from tiling.problem import ProblemError
 from tiling.text.shapes import canonical
 

@@ -11,7 +11,9 @@ from search.debug import TIMINGS, tell
 from search.evaluator.errors import CandidateError, CompileError, is_worth_another_try
 from search.evaluator.protocol import Backend, Evaluator, Verdict
 from search.tuner import store
-from search.tuner.tune import AnyScheme, Outcome, Stage, tune
+from search.tuner.measured import AnyScheme
+from search.tuner.peaks import Peaks
+from search.tuner.tune import Outcome, Stage, tune
 from tiling.machine import Timing
 from tiling.problem import Problem
 from tiling.scheme.specifiers import SchemeError
@@ -43,18 +45,20 @@ def tuned(
 ) -> tuple[Outcome, int]:
     """Runs `search.tuner.tune.tune` and keeps each outcome at once. Also gives how many schemes the store knew.
 
-    Kept outcomes take part, and the store's measured choice is the incumbent. A failure that may be the machine's fault
-    is tried again. forget: earlier outcomes are ignored. Raises TuningError, StoreError, and WorkerError where the
-    machine is at fault and not a candidate.
+    Kept outcomes take part, and the store's measured choice is the incumbent. A failure that may be the machine's
+    fault, and a time that is in doubt, are tried again. forget: earlier outcomes are ignored. Raises TuningError,
+    StoreError, and WorkerError where the machine is at fault and not a candidate.
     """
     problem = schemes[0].problem
     key, kind = backend.key(problem), backend.kind("measure", problem)
     assert key and kind  # whatever can be timed has a place in the store
     known = {} if forget else {text: found for text, found in store.measured(key).items() if _stands(found)}
     kept = None if forget else store.choice(key, kind)
+    peaks = Peaks()
 
     def measured(scheme: AnyScheme, seconds: float, patience: float) -> Timing | str:
         outcome = evaluator.measure(scheme, seconds, patience)
+        outcome = outcome if isinstance(outcome, str) else peaks.marked(outcome)
         store.record(key, scheme.text, outcome)
         tell(TIMINGS, lambda: f"{_said(outcome)}  {scheme.text}")
         return outcome
@@ -67,7 +71,6 @@ def tuned(
             tell(TIMINGS, lambda: "\n".join(f"{reason}  {text}" for text, reason in failed.items()))
         return failed
 
-    incumbent = kept[0] if kept else None
     outcome = tune(
         schemes,
         measured,
@@ -77,7 +80,7 @@ def tuned(
         clock=time.monotonic,
         seed=seed,
         known=known,
-        incumbent=incumbent,
+        incumbent=kept.scheme if kept else None,
         progress=progress,
     )
     return outcome, sum(scheme.text in known for scheme in schemes)
@@ -117,7 +120,16 @@ def passed(backend: Backend, evaluator: Evaluator, outcome: Outcome, seed: int) 
     raise first
 
 
-def recalled(backend: Backend, problem: Problem, tune: str) -> tuple[AnyScheme, Timing | None] | None:
+@dataclass(frozen=True)
+class Recalled:
+    """The choice of an earlier search. rivals: of a choice in doubt, those that it is to be measured beside."""
+
+    scheme: AnyScheme
+    timing: Timing | None
+    rivals: tuple[AnyScheme, ...] = ()
+
+
+def recalled(backend: Backend, problem: Problem, tune: str) -> Recalled | None:
     """The choice of an earlier search, unless it does not parse or does not compile here.
 
     For "model" the choice of a measured search comes first, since it is at least as fast.
@@ -131,9 +143,9 @@ def recalled(backend: Backend, problem: Problem, tune: str) -> tuple[AnyScheme, 
         if found is None:
             continue
         try:
-            scheme = backend.parsed(problem, found[0])
+            scheme, *rivals = (backend.parsed(problem, text) for text in (found.scheme, *found.rivals))
             backend.compile(scheme)
-            return scheme, found[1]
+            return Recalled(scheme, found.timing, tuple(rivals))
         except SchemeError as error:
             ignore([f"the choice for {key.shape}: {error}"])
         except CompileError:
@@ -142,9 +154,11 @@ def recalled(backend: Backend, problem: Problem, tune: str) -> tuple[AnyScheme, 
 
 
 def _stands(outcome: Timing | str) -> bool:
-    """Whether an outcome is final. After a time-out or a lack of memory the next search tries again."""
-    return isinstance(outcome, Timing) or not is_worth_another_try(outcome)
+    """Whether an outcome is final. After a disturbance, a time-out or a lack of memory the next search tries again."""
+    return not (is_worth_another_try(outcome) if isinstance(outcome, str) else outcome.disturbed)
 
 
 def _said(outcome: Timing | str) -> str:
-    return outcome if isinstance(outcome, str) else f"{outcome.seconds * 1e3:.4g} ms"
+    if isinstance(outcome, str):
+        return outcome
+    return f"{outcome.seconds * 1e3:.4g} ms" + (f" while {outcome.disturbed}" if outcome.disturbed else "")

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from search.evaluator.protocol import Details
-from search.find import Found
+from search.find import MARKED, Found
 from tiling.machine import Timing
 from tiling.rewrite.winograd import Winograd
 from tiling.text.shapes import canonical
@@ -76,6 +76,7 @@ class Report:
             "seconds": timing and timing.seconds,
             "samples": list(timing.samples) if timing else None,
             "spread": timing and timing.spread,
+            "disturbed": timing and timing.disturbed,
             "gflops": timing and self.gflops,
             "peak_gflops": timing and self.peak_gflops,
             "percent_of_peak": timing and 100 * self.gflops / self.peak_gflops,
@@ -93,7 +94,7 @@ class Report:
             "search_seconds": found.seconds,
             "listing_seconds": found.listing,
             "interrupted": self.interrupted,
-            "cache": "warm",
+            "cache": target.cache,
             "machine": target.machine,
             "isa": target.isa,
             "lacking": list(self.lacking),
@@ -136,11 +137,18 @@ class Report:
             (where, place + (f", since this CPU lacks {', '.join(self.lacking)}" if self.lacking else "")),
             ("repeat with", self.repeat),
         ]
-        if self.timing and self.timing.spread > BUSY_SPREAD:
+        if self.timing and self.timing.disturbed:
+            lines.append(("remark", f"{self.timing.disturbed}: {self._marked()}"))
+        elif self.timing and self.timing.spread > BUSY_SPREAD:
             lines.append(("remark", f"the samples differ a lot: {details.busy}"))
         lines += [("wrote", str(path)) for path in self.emitted]
         text = "\n".join(f"{name:<12} {value}" for name, value in lines)
         return f"{text}\n\n{self.explanation}" if self.explanation else text
+
+    def _marked(self) -> str:
+        """What follows from times in doubt."""
+        kept = self.found.tried and not self.found.given
+        return MARKED if kept else "the time is in doubt, so measure again when the machine is quiet"
 
     def _times(self) -> list[tuple[str, str]]:
         timing, details = self.timing, self.details

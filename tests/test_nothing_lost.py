@@ -54,12 +54,12 @@ SIGNALS = [(signal.SIGKILL, "process"), (signal.SIGKILL, "group"), (signal.SIGIN
            (signal.SIGTERM, "process")]  # fmt: skip
 PATIENCE = 60.0
 _AUDIT = """
-CREATE TABLE audit (run INTEGER, name TEXT);
+CREATE TABLE audit (run INTEGER, name TEXT, disturbed INTEGER);
 CREATE TABLE runs (run INTEGER); INSERT INTO runs VALUES (0);
 CREATE TRIGGER audit_microkernels AFTER INSERT ON microkernels BEGIN
-    INSERT INTO audit SELECT run, NEW.kernel FROM runs; END;
+    INSERT INTO audit SELECT run, NEW.kernel, 0 FROM runs; END;
 CREATE TRIGGER audit_schemes AFTER INSERT ON schemes BEGIN
-    INSERT INTO audit SELECT run, NEW.scheme FROM runs; END;
+    INSERT INTO audit SELECT run, NEW.scheme, coalesce(NEW.samples LIKE '{%', 0) FROM runs; END;
 """
 
 
@@ -94,8 +94,12 @@ class Site:
         return {name for (name,) in self.query("SELECT kernel FROM microkernels UNION SELECT scheme FROM schemes")}
 
     def finished(self) -> set[str]:
-        """What a resumed run must not measure again: settled kernels, and schemes except for the finals."""
-        settled = "SELECT kernel FROM microkernels WHERE NOT stale UNION SELECT scheme FROM schemes"
+        """What a resumed run must not measure again: settled kernels, and schemes except for the finals.
+
+        What other programs disturbed is measured again.
+        """
+        undisturbed = "SELECT scheme FROM schemes WHERE samples IS NULL OR samples LIKE '[%'"
+        settled = f"SELECT kernel FROM microkernels WHERE NOT stale UNION {undisturbed}"
         return {name for (name,) in self.query(settled)}
 
     def compiled(self) -> set[str]:
@@ -200,9 +204,10 @@ def check_doubts(place: Site) -> None:
 
 def check_repeats(place: Site, finished: set[str]) -> None:
     """No run measures what was finished before it, except that finalists of a search, and its earlier choice, have
-    their long visits.
+    their long visits. Disturbed visits are none: they are repeated.
     """
-    visits = Counter(name for (name,) in place.query("SELECT name FROM audit WHERE run = ?", place.runs))
+    undisturbed = "SELECT name FROM audit WHERE run = ? AND NOT disturbed"
+    visits = Counter(name for (name,) in place.query(undisturbed, place.runs))
     again = {name for name, count in visits.items() if name in finished or count > 1}
     if place.command is RANK:
         assert not finished & set(visits) and all(count <= REPETITIONS for count in visits.values())

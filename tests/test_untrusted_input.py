@@ -297,10 +297,12 @@ def check_records(doctored, values: dict[tuple[str, str], object]) -> None:
         assert 0 < entry.score < float("inf") and entry.kernel.isa == "portable" and isinstance(entry.timing, Timing)
     assert all(parse_microkernel(name) for name in names)
     assert all(isinstance(outcome, (Timing, str)) for outcome in outcomes.values())
-    assert choice is None or (isinstance(choice[0], str) and (choice[1] is None or isinstance(choice[1], Timing)))
+    assert choice is None or (
+        isinstance(choice.scheme, str) and (choice.timing is None or isinstance(choice.timing, Timing))
+    )
     assert facts is None or all(rate > 0 for rate in facts["read"].values())
     if choice:
-        check_scheme(choice[0])
+        check_scheme(choice.scheme)
 
 
 PLACES = [(table, column) for table, columns in COLUMNS.items() for column in columns]
@@ -379,7 +381,7 @@ def test_a_doctored_choice_is_told_and_searched_again(tmp_path, monkeypatch, sch
     monkeypatch.setattr("search.evaluator.cpu.CpuBackend.candidates", lambda *_: [wanted])
     with pytest.warns(RuntimeWarning, match="the choice for c=4,h=5,w=5,k=4,r=1,s=1"):
         assert generate_conv(c=4, h=5, w=5, k=4, r=1, s=1, isa="portable").scheme == wanted
-    assert store.choice(backend.key(problem), backend.kind("model", problem)) == (wanted.text, None)
+    assert store.choice(backend.key(problem), backend.kind("model", problem)) == store.Kept(wanted.text, None)
 
 
 def test_show_with_a_doctored_store_has_no_traceback(tmp_path, monkeypatch):

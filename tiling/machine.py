@@ -56,11 +56,13 @@ class Machine:
 class Timing:
     """Raw samples in seconds a call, and the FMA peak of one core (GFLOP/s), measured beside them.
 
+    disturbed: why these times are in doubt, such as "other programs took 0.9 cores"; empty where nothing was noticed.
     Raises ValueError unless there are samples and all are finite numbers above 0.
     """
 
     samples: tuple[float, ...]
     peak_gflops: float
+    disturbed: str = ""
 
     def __post_init__(self) -> None:
         wrong = [value for value in (*self.samples, self.peak_gflops) if not is_rate(value)]
@@ -69,8 +71,11 @@ class Timing:
 
     @classmethod
     def of(cls, measurement: Mapping[str, Any]) -> Timing:
-        """The timing in the JSON {"samples", "peak_gflops"} that a worker gives. Raises ValueError."""
-        return cls(tuple(measurement["samples"]), measurement["peak_gflops"])
+        """The timing in the JSON {"samples", "peak_gflops", "disturbed"} that a worker gives. Raises ValueError.
+
+        A target that nobody can disturb gives no "disturbed".
+        """
+        return cls(tuple(measurement["samples"]), measurement["peak_gflops"], measurement.get("disturbed", ""))
 
     @property
     def seconds(self) -> float:

@@ -40,6 +40,7 @@ from tiling.text.shapes import canonical, chosen
 
 SECONDS = 0.03  # seconds of samples a scheme; slow schemes show without many repetitions
 BATCH = 20
+SMALL_LOSS = 0.05  # a top-1 loss that is not worth a search
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,9 @@ def question(
     schemes = random_schemes(problem, backend.machine, catalog, count, seed)
     predictor = Predictor(problem, backend.machine, trusted(catalog), backend.target.threads)
     key = backend.key(problem)
-    # A slow moment may have caused a failure, so it is tried again.
-    known = {text: outcome for text, outcome in store.measured(key).items() if isinstance(outcome, Timing)}
+    # A slow moment may have caused a failure, so it is tried again, as is what was disturbed.
+    outcomes = store.measured(key).items()
+    known = {text: found for text, found in outcomes if isinstance(found, Timing) and not found.disturbed}
     predicted, measured, kept, failed = [], [], [], 0
     with closing(backend.evaluator(problem)) as evaluator:
         for first in range(0, len(schemes), BATCH):
@@ -141,10 +143,18 @@ def question(
 
 
 def mean_sentence(results: Sequence[ModelAccuracy]) -> str:
-    """The mean rank correlation, over the layers that have one."""
+    """The mean rank correlation, over the layers that have one; where it is least; how many top-1 losses are small."""
     found = [r.correlation for r in results if r.correlation is not None]
     mean = _figure(sum(found) / len(found) if found else None, "{:.2f}")
-    return f"Mean rank correlation over {len(found)} layer{'' if len(found) == 1 else 's'}: {mean}."
+    sentence = f"Mean rank correlation over {len(found)} layer{'' if len(found) == 1 else 's'}: {mean}."
+    if not found:
+        return sentence
+    least = min((r for r in results if r.correlation is not None), key=lambda r: r.correlation or 0.0)
+    small = sum(r.top1_loss is not None and r.top1_loss <= SMALL_LOSS for r in results)
+    return (
+        f"{sentence} The least is {least.shown_correlation}, of {least.layer}. The top-1 loss is at most "
+        f"{100 * SMALL_LOSS:.0f} % on {small} of {len(results)}."
+    )
 
 
 def page(

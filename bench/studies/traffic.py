@@ -19,7 +19,7 @@ from cpu.codegen.emit import emit
 from cpu.kernel.arguments import aligned_empty
 from cpu.runtime.library import load
 from microkernels.tile.isa import Isa
-from search.cost.cache_conflicts import geometries
+from search.cost.cache_conflicts import USABLE, geometries
 from search.cost.volume import Volumes
 from tiling.arrays.access import access_of
 from tiling.machine import Machine
@@ -61,14 +61,18 @@ def compare(
 ) -> tuple[Moved, ...]:
     """Model and observation for each cache of `machine`, one core, plain stores; innermost first.
 
-    counted: bytes of a warm call into the caches whose counters can be read. The simulation takes about 20 ns per load
-    or store of the kernel. Raises SchemeError, ToolchainError, CacheError.
+    counted: bytes of a warm call into the caches whose counters can be read. The simulated caches are ideal ones, all
+    of whose ways hold data, so what is simulated is predicted for such caches too. The simulation takes about 20 ns per
+    load or store of the kernel. Raises SchemeError, ToolchainError, CacheError.
     """
-    predicted = Volumes(scheme.problem, machine).traffic(scheme)
-    compulsory = sum(t.elements for t in scheme.problem.tensors) * access_of(scheme.problem).element_bytes
+    problem = scheme.problem
+    here, ideal = (Volumes(problem, machine, usable=share).traffic(scheme) for share in (USABLE, 1.0))
+    compulsory = sum(t.elements for t in problem.tensors) * access_of(problem).element_bytes
     return tuple(
-        Moved(t.level, t.total, counted.get(t.level, simulated), t.level in counted, compulsory)
-        for t, simulated in zip(predicted, simulate(scheme, machine, isa))
+        Moved(t.level, t.total, counted[t.level], True, compulsory)
+        if t.level in counted
+        else Moved(t.level, perfect.total, simulated, False, compulsory)
+        for t, perfect, simulated in zip(here, ideal, simulate(scheme, machine, isa))
     )
 
 

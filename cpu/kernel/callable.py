@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -28,8 +28,9 @@ from cpu.kernel.arguments import (
 )
 from cpu.kernel.export import save
 from cpu.kernel.opened import check_openmp, opened
+from cpu.runtime.neighbours import TRIES, watched
 from cpu.runtime.numbers import ELEMENTS
-from cpu.runtime.timer import peak_gflops, time_calls
+from cpu.runtime.timer import peak_gflops, time_calls, time_cold_calls
 from cpu.runtime.toolchain import ToolchainError
 from microkernels.tile.forms import Isa
 from tiling.arguments import ArgumentError
@@ -114,7 +115,8 @@ class Kernel:
         """Seconds per call of the kernel alone, with warm caches, timed in C, with the FMA peak beside.
 
         This is what the search measured. If it measured nothing, the kernel is measured now, on random data, and the
-        result is kept. The timer needs a C compiler: raises ToolchainError without one.
+        result is kept. Where other programs took the cores meanwhile, `disturbed` says so, and the next look measures
+        again. The timer needs a C compiler: raises ToolchainError without one.
         """
         if self._timing is None:
             rng = np.random.default_rng(0)
@@ -122,9 +124,12 @@ class Kernel:
             sizes = (self.problem.tensors[0].elements, self.emitted.packed, *arrays)
             x, packed, *more = stored(self.problem, [rng.random(elements, np.float32) for elements in sizes])
             try:
-                self._timing = self.measure(x, packed, self.empty(), 0.1, more)
+                found = quietly(lambda: self.measure(x, packed, self.empty(), 0.1, more), self.threads)
             except ToolchainError as error:
                 raise ToolchainError(f"the kernel runs, but timing it needs a C compiler: {error}") from error
+            if found.disturbed:
+                return found
+            self._timing = found
         return self._timing
 
     @timing.setter
@@ -132,18 +137,24 @@ class Kernel:
         self._timing = timing
 
     def measure(
-        self, x: np.ndarray, packed: np.ndarray, y: np.ndarray, seconds: float, arrays: Sequence[np.ndarray] = ()
+        self,
+        x: np.ndarray,
+        packed: np.ndarray,
+        y: np.ndarray,
+        seconds: float,
+        arrays: Sequence[np.ndarray] = (),
+        cold: bool = False,
     ) -> Timing:
-        """Times the kernel alone, with warm caches, between two measurements of the peak.
+        """Times the kernel alone between two measurements of the peak, with warm caches, or `cold`.
 
         seconds: the time of all samples together. arrays: those of the epilogue, in the order of the problem's
-        `epilogue_arrays`.
+        `epilogue_arrays`. cold: every call finds all arrays in memory and in no cache. Raises MachineError where the
+        CPU cannot empty its caches.
         """
-
-        def called(**how: Any) -> tuple[float, ...]:
-            return time_calls(self.address, x, packed, y, *arrays, **how)
-
-        return timed(called, self.emitted.compiler_flags, self.scheme.lanes, seconds)
+        flags, lanes, all_arrays = self.emitted.compiler_flags, self.scheme.lanes, (x, packed, y, *arrays)
+        if cold:
+            return timed_cold(lambda **how: time_cold_calls(self.address, *all_arrays, **how), flags, lanes, seconds)
+        return timed(lambda **how: time_calls(self.address, *all_arrays, **how), flags, lanes, seconds)
 
     @property
     def address(self) -> int:
@@ -287,16 +298,35 @@ class Kernel:
         return save(self, folder, name)
 
 
+def quietly(measure: Callable[[], Timing], threads: int, tries: int = TRIES) -> Timing:
+    """What `measure` gives on `threads` cores, tried until nobody disturbs it; else `disturbed` says how they did."""
+    timing, why = watched(measure, threads, tries)
+    return replace(timing, disturbed=why) if why else timing
+
+
 def timed(called: Callable[..., tuple[float, ...]], flags: tuple[str, ...], lanes: int, seconds: float) -> Timing:
     """Times calls between two measurements of the peak. called: `time_calls` for a kernel and its arrays."""
     before = peak_gflops(flags, lanes, _PEAK_SECONDS)
     count = round(seconds / max(called(seconds=0, samples=1)[0], _SAMPLE_SECONDS))
     count = max(_LEAST_SAMPLES, min(_MOST_SAMPLES, count))
     samples = called(seconds=seconds, samples=count, warmup=0)
+    return Timing(samples, _peak_beside(before, flags, lanes))
+
+
+def timed_cold(called: Callable[..., tuple[float, ...]], flags: tuple[str, ...], lanes: int, seconds: float) -> Timing:
+    """Times single calls between two measurements of the peak. called: `time_cold_calls` for a kernel."""
+    before = peak_gflops(flags, lanes, _PEAK_SECONDS)
+    called(seconds=0, most=1)  # the first call also finds its code in no cache
+    samples = called(seconds=seconds, most=_MOST_SAMPLES)
+    return Timing(samples, _peak_beside(before, flags, lanes))
+
+
+def _peak_beside(before: float, flags: tuple[str, ...], lanes: int) -> float:
+    """The peak of the moments before and after a measurement."""
     after = peak_gflops(flags, lanes, _PEAK_SECONDS)
     if min(before, after) < _STEADY * max(before, after):
         after = max(after, peak_gflops(flags, lanes, 4 * _PEAK_SECONDS))
-    return Timing(samples, max(before, after))
+    return max(before, after)
 
 
 def _packed_again(data: np.ndarray, scheme: Scheme | Winograd) -> Packed:

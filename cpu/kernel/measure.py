@@ -10,11 +10,10 @@ import numpy as np
 
 from cpu.codegen.arrays import stored
 from cpu.kernel.arguments import aligned
-from cpu.kernel.callable import Kernel, build
+from cpu.kernel.callable import Kernel, build, quietly
 from cpu.reference.oracle import error_bound, exact_bound, integers, part_written, reals, reference, wrong
 from cpu.reference.winograd import winograd_bound, winograd_integers
 from cpu.runtime.host import MachineError
-from cpu.runtime.neighbours import undisturbed
 from cpu.runtime.numbers import ELEMENTS, from_bits, to_bits
 from microkernels.tile.benchmark import benchmark_scheme
 from microkernels.tile.isa import isa_named
@@ -30,10 +29,11 @@ _Result = TypeVar("_Result")
 
 
 class Measurement(TypedDict):
-    """Seconds per call, a sample each, and one core's FMA peak."""
+    """Seconds per call, a sample each, one core's FMA peak, and why the times are in doubt (`Timing.disturbed`)."""
 
     samples: list[float]
     peak_gflops: float
+    disturbed: str
 
 
 class ErrorOnReals(TypedDict):
@@ -70,20 +70,32 @@ class WrongResult(RuntimeError):
 
 
 @_with_memory
-def scheme(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool, seconds: float) -> Measurement:
-    """Times a scheme for about `seconds`. Returns {"samples": seconds per call, "peak_gflops": one core's}.
+def scheme(
+    *, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool, seconds: float, cache: str = "warm"
+) -> Measurement:
+    """Times a scheme for about `seconds`. Returns {"samples": seconds a call, "peak_gflops": one core's, "disturbed"}.
 
-    If other programs took the cores meanwhile, it measures once more. The kernel must first compute small integers
-    exactly: else raises WrongResult.
+    If other programs took the cores meanwhile, it measures once more; "disturbed" says how they did then, too. The
+    kernel must first compute small integers exactly: else raises WrongResult. cache: "warm", or "cold", where every
+    call finds all arrays in memory.
     """
     problem = problem_of(op, shape)
     kernel = build(parse(problem, scheme), isa_named(isa), threads, stream)
-    return _timed(kernel, *check_exact(kernel), seconds=seconds, threads=threads)
+    return _timed(kernel, *check_exact(kernel), seconds=seconds, threads=threads, cache=cache)
 
 
 @_with_memory
 def verdict(
-    *, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool, seconds: float, seed: int
+    *,
+    op: str,
+    shape: str,
+    scheme: str,
+    isa: str,
+    threads: int,
+    stream: bool,
+    seconds: float,
+    seed: int,
+    cache: str = "warm",
 ) -> CheckedMeasurement:
     """As `scheme`, plus "max_error": the largest error on random reals drawn with `seed`, against float64.
 
@@ -95,8 +107,8 @@ def verdict(
     inputs = reals(problem, seed)
     y = kernel(*stored(problem, inputs))
     largest = largest_error(problem, y, reference(problem, *inputs), bound_of(kernel.scheme, *inputs))
-    timed = _timed(kernel, x, packed, out, *arrays, seconds=seconds, threads=threads)
-    return {"samples": timed["samples"], "peak_gflops": timed["peak_gflops"], "max_error": largest}
+    timed = _timed(kernel, x, packed, out, *arrays, seconds=seconds, threads=threads, cache=cache)
+    return {**timed, "max_error": largest}
 
 
 @_with_memory
@@ -133,8 +145,11 @@ def largest_error(problem: Problem, y: np.ndarray, expected: np.ndarray, bound: 
     return float(error[np.isfinite(error)].max(initial=0))
 
 
-def compiled(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool) -> None:
-    """Compiles a scheme's kernel into the cache, so that measuring it later does not wait for the compiler."""
+def compiled(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool, cache: str = "warm") -> None:
+    """Compiles a scheme's kernel into the cache, so that measuring it later does not wait for the compiler.
+
+    cache: how it will be measured, which does not change it.
+    """
     build(parse(problem_of(op, shape), scheme), isa_named(isa), threads, stream)
 
 
@@ -221,7 +236,8 @@ def _timed(
     *arrays: np.ndarray,
     seconds: float,
     threads: int,
+    cache: str = "warm",
 ) -> Measurement:
     """The kernel's samples and peak. If other programs took the cores meanwhile, it measures once more."""
-    timing = undisturbed(lambda: kernel.measure(x, packed, y, seconds, arrays), threads, tries=2)
-    return {"samples": list(timing.samples), "peak_gflops": timing.peak_gflops}
+    timing = quietly(lambda: kernel.measure(x, packed, y, seconds, arrays, cache == "cold"), threads, tries=2)
+    return {"samples": list(timing.samples), "peak_gflops": timing.peak_gflops, "disturbed": timing.disturbed}

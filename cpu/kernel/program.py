@@ -13,7 +13,7 @@ import numpy as np
 
 from cpu.codegen.program.emit import ProgramSource, emit
 from cpu.kernel.arguments import adopted, aligned, aligned_empty, checked, like, overlap, pointer
-from cpu.kernel.callable import timed
+from cpu.kernel.callable import quietly, timed
 from cpu.kernel.export_program import save_program
 from cpu.kernel.opened import check_openmp, opened
 from cpu.kernel.random_inputs import random_inputs
@@ -96,11 +96,15 @@ class ProgramKernel:
     def timing(self) -> Timing:
         """Seconds per call of the kernel alone, with warm caches, timed in C, with the FMA peak beside.
 
-        Runtime extents have their largest values. Measured once, on random data. Raises ToolchainError without a
-        compiler.
+        Runtime extents have their largest values. Measured once, on random data; where other programs took the cores
+        meanwhile, `disturbed` says so, and the next look measures again. Raises ToolchainError without a compiler.
         """
         if self._timing is None:
-            self._timing = self.measure(random_inputs(self.program, 0), 0.1)
+            inputs = random_inputs(self.program, 0)
+            found = quietly(lambda: self.measure(inputs, 0.1), self.threads)
+            if found.disturbed:
+                return found
+            self._timing = found
         return self._timing
 
     def measure(self, inputs: Sequence[np.ndarray], seconds: float) -> Timing:

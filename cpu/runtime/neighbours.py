@@ -1,13 +1,14 @@
 """Finds out whether other programs used the cores that a measurement needed, and then measures again.
 
-Linux counts in /proc/stat what every CPU did, including the time that a hypervisor gave to others. On other systems
-this is unknown, and every measurement stands. Two hardware threads of one core count as two CPUs: a program on the
-sibling thread is not seen.
+Linux counts in /proc/stat what every CPU did, including the time that a hypervisor gave to others, and for each process
+how often a core was taken from it. Elsewhere this is unknown, and every measurement stands. A program on the sibling
+thread of a core is not seen here: it lowers the FMA peak (`search.tuner.peaks`).
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ LONGEST = 0.5
 # Cores that others may use beyond the free ones. /proc/stat counts hundredths of a second, so over a measurement of a
 # tenth of a second the number of busy cores is exact to a tenth or two.
 BEARABLE = 0.3
+# How often a core may be taken from each thread: so many times, or so many times a second. A quiet machine does that up
+# to forty times a second, for its own chores. A program that wants the same core takes it every few milliseconds.
+FEW, OFTEN = 5, 100.0
 TRIES = 3
 
 Found = TypeVar("Found")
@@ -31,12 +35,13 @@ Found = TypeVar("Found")
 class Accounts:
     """Seconds so far: by a clock, of CPU time of this process, and of busy time of all CPUs that it may use.
 
-    all: None if it is unknown.
+    all: None if it is unknown. taken: how often the system took a core from a thread of this process.
     """
 
     clock: float
     own: float
     all: float | None
+    taken: int = 0
 
     def others(self, later: Accounts) -> float:
         """Cores that other programs kept busy until `later`, on average. 0 if that is unknown."""
@@ -47,7 +52,38 @@ class Accounts:
 
 def accounts() -> Accounts:
     """The accounts at this moment."""
-    return Accounts(time.perf_counter(), time.process_time(), _busy())
+    taken = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+    return Accounts(time.perf_counter(), time.process_time(), _busy(), taken)
+
+
+def disturbance(before: Accounts, after: Accounts, threads: int, cores: int | None = None) -> str:
+    """How other programs disturbed what needed `threads` cores meanwhile; empty where nothing was noticed.
+
+    They do if they use more cores than `threads` leaves free, or take a core away often. cores: how many cores this
+    process may use.
+    """
+    others, taken = before.others(after), after.taken - before.taken
+    if others > _free(threads, cores) + BEARABLE:
+        return f"other programs took {others:.1f} cores"
+    if taken > threads * max(FEW, OFTEN * (after.clock - before.clock)):
+        return f"other programs interrupted it {taken} times"
+    return ""
+
+
+def busy(
+    threads: int,
+    seconds: float = 0.1,
+    read: Callable[[], Accounts] = accounts,
+    wait: Callable[[float], None] = time.sleep,
+) -> str:
+    """Looks for so many seconds at what the machine does; how it would disturb what needs `threads` cores, or ""."""
+    before = read()
+    wait(seconds)
+    return disturbance(before, read(), threads)
+
+
+def _free(threads: int, cores: int | None) -> int:
+    return max(0, (cores or len(_ours())) - threads)
 
 
 def _ours() -> set[int]:
@@ -73,25 +109,36 @@ def undisturbed(
     read: Callable[[], Accounts] = accounts,
     cores: int | None = None,
 ) -> Found:
+    """The result of `watched`, without the reason why it may be in doubt."""
+    return watched(measure, threads, tries, read, cores)[0]
+
+
+def watched(
+    measure: Callable[[], Found],
+    threads: int,
+    tries: int = TRIES,
+    read: Callable[[], Accounts] = accounts,
+    cores: int | None = None,
+) -> tuple[Found, str]:
     """Calls `measure`, which needs `threads` cores, up to `tries` times until no other program disturbs it.
 
-    Returns the first undisturbed result, else the least disturbed one. Other programs disturb if they use more cores
-    than `threads` leaves free. cores: how many cores this process may use. Raises ValueError if `tries` is below 1.
+    Returns the first undisturbed result and "", else the least disturbed one and its `disturbance`. cores: how many
+    cores this process may use. Raises ValueError if `tries` is below 1.
     """
-    free = max(0, (cores or len(_ours())) - threads)
     if tries < 1:
         raise ValueError(f"tries={tries} must be at least 1")
-    least: tuple[float, Found] | None = None
+    least: tuple[float, Found, str] | None = None
     for _ in range(tries):
         before = read()
         found = measure()
         after = read()
+        why = disturbance(before, after, threads, cores)
+        if not why:
+            return found, ""
         others = before.others(after)
-        if others <= free + BEARABLE:
-            return found
         if least is None or others < least[0]:
-            least = others, found
+            least = others, found, why
         if after.clock - before.clock > LONGEST:
             break
     assert least is not None  # the loop ran at least once
-    return least[1]
+    return least[1:]

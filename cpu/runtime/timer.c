@@ -107,6 +107,38 @@ int tw_time(tw_kernel kernel, void *const *a, int arrays, int warmup, int sample
     return calls;
 }
 
+/* Writes what lies in `bytes` bytes back to memory, out of the caches of all cores. */
+static int emptied(const char *first, size_t bytes) {
+#if defined(__SSE2__)
+    for (size_t at = 0; at < bytes; at += 64) _mm_clflush(first + at);
+    if (bytes) _mm_clflush(first + bytes - 1);
+    _mm_mfence();
+    return 1;
+#elif defined(__aarch64__)
+    for (size_t at = 0; at < bytes; at += 16) __asm__ volatile("dc civac, %0" ::"r"(first + at) : "memory");
+    __asm__ volatile("dsb sy" ::: "memory");
+    return 1;
+#else
+    (void)first, (void)bytes;
+    return 0;
+#endif
+}
+
+/* Fills seconds[at most samples] with single calls, each with all arrays in memory and not in caches, until the calls
+ * have taken `most` seconds; returns how many, at least one. 0: this CPU has no instruction that empties caches. */
+int tw_time_cold(tw_kernel kernel, void *const *a, const size_t *bytes, int arrays, int samples, double most,
+                 double *seconds) {
+    double spent = 0.0;
+    int done = 0;
+    while (done < samples && (done == 0 || spent < most)) {
+        for (int i = 0; i < arrays; i++)
+            if (!emptied(a[i], bytes[i])) return 0;
+        seconds[done] = time_of(kernel, a, arrays, 1);
+        spent += seconds[done++];
+    }
+    return done;
+}
+
 /* A buffer as whole blocks of 8 aligned vectors, and the passes over it that make
  * one chunk: at least 4 MiB, so that the clock's own cost disappears. */
 typedef struct { bits *first; size_t blocks, passes; } blocks;

@@ -8,12 +8,14 @@ if ``timer.c`` cannot be compiled.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import cffi
 import numpy as np
 
+from cpu.runtime.host import MachineError
 from cpu.runtime.library import load
 
 _LANES = (4, 8, 16)
@@ -26,6 +28,8 @@ _ffi.cdef(
     double tw_peak(double seconds);
     int tw_time(tw_kernel kernel, void *const *arrays, int count, int warmup,
                 int samples, double min_sample_seconds, double *seconds);
+    int tw_time_cold(tw_kernel kernel, void *const *arrays, const size_t *bytes, int count,
+                     int samples, double most, double *seconds);
     double tw_read_bandwidth(const void *buffer, size_t bytes, double seconds);
     double tw_write_bandwidth(void *buffer, size_t bytes, double seconds);
     double tw_stream_bandwidth(void *buffer, size_t bytes, double seconds);
@@ -61,11 +65,8 @@ def time_calls(
     """
     if samples < 1 or warmup < 0:
         raise ValueError(f"samples={samples} must be at least 1 and warmup={warmup} at least 0")
-    if len(more) > _MOST_MORE:
-        raise ValueError(f"{len(more)} arrays beside x, w and y are more than {_MOST_MORE}")
     times = _ffi.new("double[]", samples)
-    pointers = [_pointer(x, "x"), _pointer(w, "w"), _pointer(y, "y", writable=True)]
-    pointers += [_pointer(array, "an array beside x, w and y") for array in more]
+    pointers = _pointers(x, w, y, more)
     _library((), 4).tw_time(
         _ffi.cast("tw_kernel", _ffi.cast("uintptr_t", kernel)),
         _ffi.new("void *[]", [_ffi.cast("void *", pointer) for pointer in pointers]),
@@ -76,6 +77,32 @@ def time_calls(
         times,
     )
     return tuple(times)
+
+
+def time_cold_calls(
+    kernel: Any, x: np.ndarray, w: np.ndarray, y: np.ndarray, *more: np.ndarray, seconds: float = 0.02, most: int = 100
+) -> tuple[float, ...]:
+    """Seconds of single calls, each with all arrays in memory and in no cache: at most `most`, at least one.
+
+    seconds: the time of all calls together, without emptying the caches. The other arguments are those of `time_calls`.
+    Raises ValueError as it does, and MachineError where the CPU has no instruction that empties caches.
+    """
+    if most < 1:
+        raise ValueError(f"most={most} must be at least 1")
+    times = _ffi.new("double[]", most)
+    arrays, pointers = (x, w, y, *more), _pointers(x, w, y, more)
+    count = _library((), 4).tw_time_cold(
+        _ffi.cast("tw_kernel", _ffi.cast("uintptr_t", kernel)),
+        _ffi.new("void *[]", [_ffi.cast("void *", pointer) for pointer in pointers]),
+        _ffi.new("size_t[]", [array.nbytes for array in arrays]),
+        len(pointers),
+        most,
+        seconds,
+        times,
+    )
+    if not count:
+        raise MachineError("this CPU has no instruction that empties its caches: times are taken with warm caches only")
+    return tuple(times[0:count])
 
 
 def read_bandwidth(buffer: np.ndarray, flags: tuple[str, ...], lanes: int, seconds: float = 0.02) -> float:
@@ -105,6 +132,13 @@ def _library(flags: tuple[str, ...], lanes: int) -> Any:
         raise ValueError(f"lanes={lanes} must be one of {', '.join(map(str, _LANES))}")
     source = Path(__file__).with_name("timer.c").read_text(encoding="utf-8")
     return load(source, (*flags, f"-DTW_LANES={lanes}"), _ffi.dlopen)
+
+
+def _pointers(x: np.ndarray, w: np.ndarray, y: np.ndarray, more: Sequence[np.ndarray]) -> list[Any]:
+    if len(more) > _MOST_MORE:
+        raise ValueError(f"{len(more)} arrays beside x, w and y are more than {_MOST_MORE}")
+    found = [_pointer(x, "x"), _pointer(w, "w"), _pointer(y, "y", writable=True)]
+    return found + [_pointer(array, "an array beside x, w and y") for array in more]
 
 
 def _pointer(array: np.ndarray, name: str, writable: bool = False) -> Any:

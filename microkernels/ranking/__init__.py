@@ -2,9 +2,10 @@
 
 Read in this order:
 
-    rank      the ranking: which tiles are measured, how often, and which outcome counts
-    offline   the ranking on this machine: its CPU, workers and clock
-    progress  the progress of a ranking, on a terminal or in a log
-    plot      a ranking as a heat map
-    command   the command line
+    rank        the ranking: which tiles are measured, how often, and which outcome counts
+    contenders  which of the best tiles are measured again, until neighbours are told apart
+    offline     the ranking on this machine: its CPU, workers and clock
+    progress    the progress of a ranking, on a terminal or in a log
+    plot        a ranking as a heat map
+    command     the command line
 """

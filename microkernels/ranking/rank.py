@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 
+from microkernels.ranking.contenders import MOST, typical, undecided
 from microkernels.scores.catalog import Catalog, Entry, Failure
 from microkernels.scores.records import load, measured, record, settle, start_over
 from microkernels.tile.benchmark import benchmark_scheme, vector_flops
@@ -79,8 +80,9 @@ def rank(
     l1_bytes: the L1 data cache that `measure_all` sizes the benchmark for.
     progress: is called at the start, and after the first measurement of each kernel.
 
-    A kernel that is slower than expected is measured up to REPETITIONS times, and the best score counts. A failure
-    counts only where there is no score. Raises StoreError, and the errors of `measure_all`.
+    A kernel that is slower than expected is measured up to REPETITIONS times, and the best score counts. At the end the
+    best are measured again until neighbours are told apart (`microkernels.ranking.contenders`), and the median counts.
+    A failure counts only where there is no score. Raises StoreError, and the errors of `measure_all`.
     """
     todo = tuple(kernels)
     if resume:
@@ -89,6 +91,7 @@ def rank(
     else:
         start_over(fingerprint, todo)
     state = Progress(len(todo))
+    visits: dict[Microkernel, list[Entry]] = {}
     progress(state)
     for first in range(0, len(todo), BATCH):
         outcomes: dict[Microkernel, Entry | Failure] = {}
@@ -109,7 +112,32 @@ def rank(
             if not doubtful:
                 break
         settle(fingerprint, batch)
+        visits |= {k: [o] for k, o in outcomes.items() if isinstance(o, Entry) and not _is_impossible(o)}
+    _tell_apart(visits, measure_all, fingerprint, l1_bytes)
     return state
+
+
+def _tell_apart(
+    visits: dict[Microkernel, list[Entry]], measure_all: MeasureAll, fingerprint: str, l1_bytes: int
+) -> None:
+    """Visits the best kernels again, all in turns, until they are told apart, and records what is typical of each.
+
+    Their first outcomes are recorded already, so a ranking that is cut short here is complete.
+    """
+    again: dict[Microkernel, None] = {}
+    for _ in range(MOST - 1):
+        doubtful = undecided(visits)
+        if not doubtful:
+            break
+        with closing(measure_all(doubtful)) as results:
+            for kernel, result in results:
+                entry = None if isinstance(result, str) else _entry(kernel, result, l1_bytes)
+                # A failure, or an impossible score, tells nothing: the visits before count once more.
+                usable = entry is not None and not _is_impossible(entry)
+                visits[kernel].append(entry if entry and usable else typical(visits[kernel]))
+                again[kernel] = None
+    for kernel in again:
+        record(fingerprint, typical(visits[kernel]), settled=True)
 
 
 def ensure_ranked(

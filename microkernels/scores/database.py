@@ -71,13 +71,17 @@ def stored_json(text: object) -> object:
 
 def stored_timing(samples: object, peak_gflops: object) -> Timing:
     """The timing of two columns, a JSON list of seconds and a number. Raises RecordError."""
-    found = stored_json(samples)
-    if not isinstance(found, list):
+    return timing_of(stored_json(samples), peak_gflops)
+
+
+def timing_of(samples: object, peak_gflops: object, disturbed: str = "") -> Timing:
+    """The timing of values of any type. Raises RecordError."""
+    if not isinstance(samples, list):
         raise RecordError(f"{str(samples)[:40]!r} is not a list of samples")
     if not is_rate(peak_gflops):
         raise RecordError(f"{peak_gflops!r:.40} is not a time or rate")
     try:
-        return Timing(tuple(found), peak_gflops)
+        return Timing(tuple(samples), peak_gflops, disturbed)
     except ValueError as error:
         raise RecordError(str(error)) from None
 

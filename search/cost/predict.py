@@ -86,16 +86,27 @@ class Prediction:
 
 
 class Predictor:
-    """Predicts schemes of one problem on one machine. Remembers tiles that several schemes share."""
+    """Predicts schemes of one problem on one machine. Remembers tiles that several schemes share.
 
-    def __init__(self, problem: Problem, machine: Machine, score: Score, threads: int = 1, costs: Costs = COSTS):
+    cold: whether each call finds its arrays in memory.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        machine: Machine,
+        score: Score,
+        threads: int = 1,
+        costs: Costs = COSTS,
+        cold: bool = False,
+    ):
         self.problem = problem
         self.access = access_of(problem)
         self.machine = machine
         self.threads = threads
         self.costs = costs
         self._score = score
-        self._volumes = Volumes(problem, machine, threads)
+        self._volumes = Volumes(problem, machine, threads, resident=not cold)
         self._kernels: dict[tuple[int, ...], tuple[Microkernel, float]] = {}
         self._inside = problem.inside_fraction
         narrow = isa_named(machine.isa).narrow_to(problem.output_dtype)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from search.cost.cache_conflicts import CacheConflicts, Geometry, cache_conflicts, geometries
+from search.cost.cache_conflicts import USABLE, CacheConflicts, Geometry, cache_conflicts, geometries
 from tiling.arrays.access import access_of
+from tiling.arrays.footprint import read_share
 from tiling.loops.lowering.nest import Loop, Node, Register, Staged, nest_of
 from tiling.machine import Machine
 from tiling.problem import Problem
@@ -30,7 +31,8 @@ from tiling.scheme.specifiers import Tile
 # (`search.cost.cache_conflicts`), so a tensor whose rows share few sets is lost earlier than the others. Inside
 # S(output) the output lives in registers and moves nothing. Outside it counts twice: a cache reads a line before the
 # line is stored to, even if only to own it, and writes it back later. The arrays of an epilogue are read once, in any
-# order of loops.
+# order of loops. What falls on padding is never read, weights that meet nothing but padding neither
+# (`tiling.arrays.footprint.read_share`).
 LOST, REUSED, KEPT = 0, 1, 2
 
 
@@ -64,7 +66,7 @@ class _Piece:
 
     extents: tuple[int, ...]
     live: bool
-    volumes: list[list[int]]
+    volumes: list[list[float]]
     states: list[list[int]]
 
 
@@ -72,16 +74,18 @@ class Volumes:
     """The traffic of schemes for one problem, machine and number of threads. Remembers the cache conflicts of tiles.
 
     resident: whether the problem is computed again and again, so that a cache which holds all of it moves nothing.
-    False counts the first, cold call.
+    False counts the first, cold call. usable: the share of the ways that data can use from L2 on; 1 in an ideal cache.
     """
 
-    def __init__(self, problem: Problem, machine: Machine, threads: int = 1, resident: bool = True):
+    def __init__(
+        self, problem: Problem, machine: Machine, threads: int = 1, resident: bool = True, usable: float = USABLE
+    ):
         self.problem = problem
         self.access = access_of(problem)
         self.threads = threads
         self.resident = resident
         self._levels = tuple(cache.name for cache in machine.caches)
-        self._caches: tuple[Geometry, ...] = geometries(machine, threads)
+        self._caches: tuple[Geometry, ...] = geometries(machine, threads, usable)
         self._dims = tuple(dim for dim, _ in problem.dims)
         self._reduced = tuple(place for place, dim in enumerate(self._dims) if dim in problem.reductions)
         self._place = {dim: place for place, dim in enumerate(self._dims)}
@@ -95,6 +99,9 @@ class Volumes:
         self._absent = CacheConflicts(0, nothing, nothing)
         self._beside = sum(a.elements * self.access.bytes_of(a) for a in problem.epilogue_arrays)
         self._bodies: dict[tuple[Node, ...], _Piece] = {}
+        windowed = {dim for window in problem.windows for dim in (window.dim, window.tap)}
+        self._windowed = tuple(place for place, dim in enumerate(self._dims) if dim in windowed)
+        self._shares: dict[tuple[int, ...], tuple[float, ...]] = {}
 
     def traffic(self, scheme: Scheme, stream: bool = False) -> tuple[Traffic, ...]:
         """Bytes into each cache, innermost first, that the busiest core moves. Streamed outputs bypass all caches."""
@@ -103,7 +110,7 @@ class Volumes:
         share = -(-count // self.threads) / count
         result = []
         for level, name in enumerate(self._levels):
-            volumes = list(piece.volumes[level])
+            volumes = [round(volume) for volume in piece.volumes[level]]
             beside = round(self._beside * share)
             if self.resident and all(state == KEPT for state in piece.states[level]):
                 beside = 0 if sum(volumes) + beside <= self._caches[level].bytes else beside
@@ -138,12 +145,14 @@ class Volumes:
         once = tuple(1 if place in self._reduced else points for place, points in enumerate(extents))
         single = self._conflicts(once, live=False)
         volumes, states = [], []
+        read = self._read(extents)
         for level in range(len(self._caches)):
             fitting, at_once = self._fits(level, found), self._fits(level, single)
             # A tile that does not fit beside the others is evicted before its next use. If not even the lines of one
             # reduction point stay, each unrolled point brings them anew.
             states.append([KEPT if fits else LOST for fits in fitting])
-            volumes.append([o.bytes if stays else one.bytes * steps for o, one, stays in zip(found, single, at_once)])
+            whole = [o.bytes if stays else one.bytes * steps for o, one, stays in zip(found, single, at_once)]
+            volumes.append([share * moved for share, moved in zip(read, whole)])
         return _Piece(extents, False, volumes, states)
 
     def _stored(self, body: _Piece) -> _Piece:
@@ -170,6 +179,7 @@ class Volumes:
         found = self._conflicts(extents, live)
         moves = self._moves[place]
         trips = [loop.trips for loop in loops]
+        read, inside_read = self._read(extents), [self._read(body.extents) for body in bodies]
         volumes, states = [], []
         for level in range(len(self._caches)):
             fitting = self._fits(level, found)
@@ -178,18 +188,29 @@ class Volumes:
                 state = min(body.states[level][t] for body in bodies)
                 repeated = sum(n * body.volumes[level][t] for n, body in zip(trips, bodies))
                 if state == KEPT and fitting[t]:
-                    volume = o.bytes
+                    volume = read[t] * o.bytes
                 elif state == LOST:
                     volume = repeated
                 elif moves[t]:
-                    volume, state = min(o.bytes, repeated), LOST
+                    volume, state = min(read[t] * o.bytes, repeated), LOST
                 else:
-                    volume, state = max(body.volumes[level][t] for body in bodies), REUSED
+                    once = [body.volumes[level][t] * read[t] / part[t] for body, part in zip(bodies, inside_read)]
+                    volume, state = max(once), REUSED
                 level_volumes.append(volume)
                 level_states.append(state)
             volumes.append(level_volumes)
             states.append(level_states)
         return _Piece(extents, live, volumes, states)
+
+    def _read(self, extents: tuple[int, ...]) -> tuple[float, ...]:
+        """For each tensor, the share of its footprint that is read. Lanewise tiles are taken as reading all of it."""
+        if self.access.lanewise:
+            return (1.0,) * len(self._tensors)
+        key = tuple(extents[place] for place in self._windowed)
+        if key not in self._shares:
+            points = dict(zip(self._dims, extents))
+            self._shares[key] = tuple(read_share(self.problem, tensor, points) for tensor in self._tensors)
+        return self._shares[key]
 
     def _fits(self, level: int, found: tuple[CacheConflicts, ...]) -> list[bool]:
         """For each tensor, whether the sets of its tile hold the tile beside an even share of the other tensors.

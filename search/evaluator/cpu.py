@@ -16,6 +16,7 @@ from cpu.codegen.emit import Source, stages_of
 from cpu.kernel.callable import Kernel, build, emitted
 from cpu.passes.order import names
 from cpu.runtime.host import fingerprint, host, tiles_given, tiles_refused
+from cpu.runtime.neighbours import busy
 from cpu.runtime.pool import Pool, Task
 from cpu.runtime.toolchain import CompileError, compile_shared, find_compiler
 from cpu.runtime.worker import CandidateError, Worker
@@ -31,8 +32,9 @@ from search.space import candidates
 from search.space.candidates import Knowledge
 from search.tuner import store
 from search.tuner.dtypes import on_cpu
-from search.tuner.target import ALGORITHMS, Target
-from search.tuner.tune import AnyScheme, TuningError
+from search.tuner.measured import AnyScheme
+from search.tuner.target import ALGORITHMS, CACHES, Target
+from search.tuner.tune import TuningError
 from tiling.loops.listing import listing
 from tiling.machine import Machine, Timing
 from tiling.problem import Problem, ProblemError
@@ -46,11 +48,15 @@ MOST_THREADS = 1024  # a larger number is a typing error, and OpenMP may end the
 MOST_BUILDS = 4
 
 
-def cpu_target(isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct") -> Target:
+def cpu_target(
+    isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct", cache: str = "warm"
+) -> Target:
     """This CPU as a target. Raises ProblemError.
 
     isa: by default the widest instruction set of `dtype` that the CPU runs and the system lets this process use.
     """
+    if cache not in CACHES:
+        raise ProblemError(f"cache={cache!r} must be one of {', '.join(CACHES)}")
     if algorithm not in ALGORITHMS:
         raise ProblemError(f"algorithm={algorithm!r} must be one of {', '.join(ALGORITHMS)}")
     try:
@@ -74,7 +80,7 @@ def cpu_target(isa: str | None = None, threads: int = 1, dtype: str = "f32", alg
         if isa is not None:
             raise ProblemError(f"{tiles_refused(chosen.name)}: use {chosen.vectors}")
         chosen = isa_named(chosen.vectors)
-    return Target("cpu", fingerprint(host()), chosen.name, dtype, threads, algorithm)
+    return Target("cpu", fingerprint(host()), chosen.name, dtype, threads, algorithm, cache=cache)
 
 
 def cpu_backend(isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct") -> CpuBackend:
@@ -112,7 +118,8 @@ class CpuBackend:
 
     @property
     def knowledge(self) -> Knowledge:
-        return Knowledge(self.isa, self.machine, self.catalog, self.target.threads, self.target.algorithm)
+        target = self.target
+        return Knowledge(self.isa, self.machine, self.catalog, target.threads, target.algorithm, target.cache == "cold")
 
     def problem(self, problem: Problem) -> Problem:
         found = candidates.computed(on_cpu(problem, self.isa.dtype, None), self.isa)
@@ -181,7 +188,10 @@ class CpuBackend:
             "isa": self.isa.name,
             "threads": self.target.threads,
             "stream": _streams(scheme),
-        }
+        } | ({"cache": self.target.cache} if self.target.cache != "warm" else {})
+
+    def disturbance(self) -> str:
+        return busy(self.target.threads)
 
     def evaluator(self, problem: Problem) -> CpuEvaluator:
         return CpuEvaluator(self.job, self.environment)

@@ -11,8 +11,8 @@ from search.evaluator.protocol import Details
 from search.space.candidates import Knowledge, predicted
 from search.space.explain import RUNNERS_UP, explain, microseconds
 from search.space.winograd import WinogradCandidate, explain_winograd
+from search.tuner.measured import AnyScheme
 from search.tuner.target import Target
-from search.tuner.tune import AnyScheme
 from tiling.machine import Machine
 from tiling.rewrite.winograd import Winograd
 
@@ -31,7 +31,7 @@ def details(scheme: AnyScheme, target: Target, machine: Machine) -> Details:
         bound=bound + (" as the epilogue carries it on" if problem.epilogue else ""),
         checked_on="",
         each="a call",
-        conditions=f"{target.threads} thread{'s' if target.threads > 1 else ''}, warm caches",
+        conditions=f"{target.threads} thread{'s' if target.threads > 1 else ''}, {target.cache} caches",
         speed=lambda reached, percent, peak: (
             f"{reached:.1f} GFLOP/s = {percent:.1f} % of the FMA peak{of_f32} {peak:.1f} GFLOP/s measured beside it"
         ),

@@ -20,7 +20,7 @@ from gpu.runtime.kernel import Kernel, load
 from search.evaluator.gpu import GpuBackend, gpu_target
 from search.evaluator.protocol import CANDIDATE_SECONDS, Verdict, direct
 from search.tuner import store
-from search.tuner.tune import AnyScheme
+from search.tuner.measured import AnyScheme
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.problem import Problem

@@ -22,8 +22,8 @@ from search.evaluator.gpu_report import Compiled, details, explain
 from search.evaluator.protocol import Details, direct
 from search.space.explain import RUNNERS_UP
 from search.tuner.dtypes import on_gpu
+from search.tuner.measured import AnyScheme
 from search.tuner.target import Target
-from search.tuner.tune import AnyScheme
 from tiling.machine import CacheLevel, Machine
 from tiling.problem import Problem, ProblemError
 from tiling.scheme.scheme import Scheme
@@ -131,6 +131,9 @@ class GpuBackend:
             return Compiled(source, compile_cubin(source, self.device.architecture), "")
         except CompilerMissing as error:
             return Compiled(source, None, str(error))
+
+    def disturbance(self) -> str:
+        return ""  # a device is not shared between programs as cores are
 
     def definition_error(self, scheme: AnyScheme, seed: int) -> None:
         return None

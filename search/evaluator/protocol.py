@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from microkernels.tile.forms import Isa
 from search.tuner import store
+from search.tuner.measured import AnyScheme
 from search.tuner.target import Target
-from search.tuner.tune import AnyScheme
 from tiling.machine import Machine, Timing
 from tiling.problem import Problem
 from tiling.rewrite.winograd import Winograd
@@ -92,7 +92,10 @@ class Evaluator(Checker, Protocol):
         """Compiles schemes on all cores, ready for measuring; by text, why some are of no use."""
 
     def measure(self, scheme: AnyScheme, seconds: float, patience: float) -> Timing | str:
-        """Checks one scheme on small integers and times it; or the reason why there is no timing."""
+        """Checks one scheme on small integers and times it; or the reason why there is no timing.
+
+        `Timing.disturbed` says how other programs disturbed the times.
+        """
 
 
 class Backend(Protocol):
@@ -136,6 +139,9 @@ class Backend(Protocol):
     # Each back end has its own kind of kernel (`search.evaluator.kernels`), which imports this module.
     def build(self, scheme: AnyScheme, timing: Timing | None = None) -> Any:
         """The scheme as a callable kernel that holds the timing of a search."""
+
+    def disturbance(self) -> str:
+        """How other programs would disturb a measurement now; empty where they would not, or where nobody knows."""
 
     def evaluator(self, problem: Problem) -> Evaluator:
         """The evaluator for the candidates of a problem of `problem()`. Raises ProblemError where nothing is timed."""

@@ -15,7 +15,7 @@ from gpu.twin.launch import TwinError, run_on_twin
 from search.evaluator.gpu import GpuBackend
 from search.evaluator.gpu_check import exact_case
 from search.evaluator.protocol import Evaluator, Verdict, direct
-from search.tuner.tune import AnyScheme
+from search.tuner.measured import AnyScheme
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.problem import Problem, ProblemError

@@ -43,6 +43,7 @@ class Knowledge:
     """What the model knows of a CPU.
 
     catalog(op, by_matrix): the ranked microkernels of an operator; where `by_matrix`, those of matrix instructions.
+    cold: whether each call finds its arrays in memory.
     """
 
     isa: Isa
@@ -50,6 +51,7 @@ class Knowledge:
     catalog: Callable[[str, bool], Catalog]
     threads: int
     algorithm: str
+    cold: bool = False
 
     def beside(self, dots: Problem) -> Machine:
         """The machine with the instruction set that multiplies the dot groups of this problem."""
@@ -126,7 +128,9 @@ def _predicted(schemes: Sequence[Scheme], known: Knowledge) -> list[Candidate]:
     """As `predicted`, for direct convolutions and matrix products."""
     # Schemes of one problem may have dot groups of different dims and sizes.
     catalog = lru_cache(lambda dots: space.trusted(known.catalog(ranked_op(dots), access_of(dots).by_matrix)))
-    predictor = lru_cache(lambda dots: Predictor(dots, known.beside(dots), catalog(dots), known.threads))
+    predictor = lru_cache(
+        lambda dots: Predictor(dots, known.beside(dots), catalog(dots), known.threads, cold=known.cold)
+    )
     in_turn = ((scheme, scheme_in_dot_groups(scheme)) for scheme in schemes)
     return [
         Candidate(scheme, _whole(predictor(dots.problem).predict(dots), scheme, known.machine))
@@ -160,7 +164,7 @@ def _ranked(problem: Problem, known: Knowledge) -> tuple[Candidate, ...]:
     found: list[Candidate] = []
     for dots in layouts(problem, dot):
         catalog = known.catalog(ranked_op(dots), access_of(dots).by_matrix)
-        for candidate in space.candidates(dots, known.beside(dots), catalog, known.threads):
+        for candidate in space.candidates(dots, known.beside(dots), catalog, known.threads, cold=known.cold):
             scheme = scheme_from_dot_groups(problem, candidate.scheme, dot)
             found.append(Candidate(scheme, _whole(candidate.prediction, scheme, known.machine)))
     found += _in_parts(problem, known)

@@ -46,10 +46,15 @@ class Candidate:
 
 
 def candidates(
-    problem: Problem, machine: Machine, catalog: Catalog, threads: int = 1, limit: int | None = None
+    problem: Problem,
+    machine: Machine,
+    catalog: Catalog,
+    threads: int = 1,
+    limit: int | None = None,
+    cold: bool = False,
 ) -> tuple[Candidate, ...]:
     """The first `limit` schemes worth measuring, fastest predicted first; at least one for any problem."""
-    predictor = Predictor(problem, machine, trusted(catalog), threads)
+    predictor = Predictor(problem, machine, trusted(catalog), threads, cold=cold)
     found: dict[str, Candidate] = {}
     best_orders: dict[Orders, float] = {}
     largest = max(geometry(machine.caches, level, threads).bytes for level in range(min(2, len(machine.caches))))

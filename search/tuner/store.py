@@ -2,23 +2,23 @@
 
 Keys hold the machine's fingerprint and VERSION, so a changed emitter or model starts afresh; old records stay. Keys of
 schemes hold the compiler too. Each record is committed by itself. An unreadable record is ignored with a
-RuntimeWarning.
+RuntimeWarning. Samples that are in doubt lie in an object that says why: an earlier version ignores it, and measures.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any  # facts are JSON
 
-from microkernels.scores.database import RecordError, connect, ignore, stored_json, stored_timing
+from microkernels.scores.database import RecordError, connect, ignore, stored_json, timing_of
 from microkernels.tile.benchmark import EMITTER_VERSION
 from tiling.machine import Timing, is_rate
 
 # The version of the model, of whole kernels and of this file's records. EMITTER_VERSION is the version of register
 # tiles.
-MODEL_VERSION = 16
+MODEL_VERSION = 17
 VERSION = f"{EMITTER_VERSION}.{MODEL_VERSION}"
 
 # The bandwidths that a machine's facts hold for every level.
@@ -47,6 +47,8 @@ CREATE TABLE IF NOT EXISTS choices (
 """
 _OF_PROBLEM = "fingerprint = ? AND isa = ? AND compiler = ? AND version = ? AND op = ? AND shape = ? AND threads = ?"
 _OF_SCHEME = f"{_OF_PROBLEM} AND scheme = ?"
+# What an outcome never replaces: a failure no timing, and a timing in doubt none that is beyond doubt.
+_TIMED, _BEYOND_DOUBT = "samples IS NOT NULL", "samples LIKE '[%' AND reason IS NULL"
 
 
 @dataclass(frozen=True)
@@ -108,15 +110,20 @@ def keep_facts(fingerprint: str, isa: str, found: Mapping[str, Any]) -> None:
 def record(key: Key, scheme: str, outcome: Timing | str) -> None:
     """Keeps one measurement, or the reason why it failed, at once. Raises StoreError.
 
-    A failure does not replace a timing: the scheme worked once, so the machine is at fault (but see `reject`).
+    A failure does not replace a timing: the scheme worked once, so the machine is at fault (but see `reject`). A timing
+    in doubt does not replace one that is beyond doubt.
     """
-    found = (None, None, outcome) if isinstance(outcome, str) else (*_columns(outcome), None)
+    found: tuple[str | None, float | None, str | None]
+    if isinstance(outcome, str):
+        found, replaces, stays = (None, None, outcome), False, _TIMED
+    else:
+        found, replaces, stays = (*_columns(outcome), None), not outcome.disturbed, _BEYOND_DOUBT
     with connect(_SCHEMA) as connection:
         connection.execute(
             "INSERT OR REPLACE INTO schemes (fingerprint, isa, compiler, version, op, shape, threads, scheme, samples,"
             " peak_gflops, reason) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ? OR NOT EXISTS (SELECT * FROM schemes"
-            f" WHERE {_OF_SCHEME} AND samples IS NOT NULL)",
-            (*key.columns, scheme, *found, isinstance(outcome, Timing), *key.columns, scheme),
+            f" WHERE {_OF_SCHEME} AND {stays})",
+            (*key.columns, scheme, *found, replaces, *key.columns, scheme),
         )
 
 
@@ -147,35 +154,69 @@ def measured(key: Key) -> dict[str, Timing | str]:
 
 def _outcome(samples: object, peak_gflops: object, reason: object) -> Timing | str:
     if reason is None:
-        return stored_timing(samples, peak_gflops)
-    if not isinstance(reason, str) or not reason:
-        raise RecordError(f"{reason!r:.40} is no reason")
-    return reason
+        return _stored(samples, peak_gflops)[0]
+    return _text(reason, "reason")
 
 
-def choose(key: Key, tune: str, scheme: str, timing: Timing | None) -> None:
-    """Keeps the scheme that a search chose. `tune`: the kind of search. Raises StoreError."""
+@dataclass(frozen=True)
+class Kept:
+    """A scheme that an earlier search chose, with its timing where it was measured.
+
+    rivals: of a choice in doubt (`Timing.disturbed`), the schemes that it is to be measured beside.
+    """
+
+    scheme: str
+    timing: Timing | None
+    rivals: tuple[str, ...] = ()
+
+
+def choose(key: Key, tune: str, scheme: str, timing: Timing | None, rivals: Sequence[str] = ()) -> None:
+    """Keeps the scheme that a search chose. `tune`: the kind of search. rivals: see `Kept`. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         connection.execute(
             "INSERT OR REPLACE INTO choices (fingerprint, isa, compiler, version, op, shape, threads, tune, scheme, "
             "samples,"
             " peak_gflops) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*key.columns, tune, scheme, *(_columns(timing) if timing else (None, None))),
+            (*key.columns, tune, scheme, *(_columns(timing, rivals) if timing else (None, None))),
         )
 
 
-def choice(key: Key, tune: str) -> tuple[str, Timing | None] | None:
-    """The scheme that an earlier search chose, with its timing where it was measured. Raises StoreError."""
+def choice(key: Key, tune: str) -> Kept | None:
+    """What an earlier search chose. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         row = connection.execute(
             f"SELECT scheme, samples, peak_gflops FROM choices WHERE {_OF_PROBLEM} AND tune = ?", (*key.columns, tune)
         ).fetchone()
     try:
-        return (str(row[0]), stored_timing(row[1], row[2]) if row[1] is not None else None) if row else None
+        if not row:
+            return None
+        return Kept(str(row[0]), *(_stored(row[1], row[2]) if row[1] is not None else (None,)))
     except RecordError as error:
         ignore([f"the choice for {key.shape}: {error}"])
         return None
 
 
-def _columns(timing: Timing) -> tuple[str, float]:
-    return json.dumps(list(timing.samples)), timing.peak_gflops
+def _columns(timing: Timing, rivals: Sequence[str] = ()) -> tuple[str, float]:
+    """The columns samples and peak_gflops; `_stored` is the way back."""
+    samples: object = list(timing.samples)
+    if timing.disturbed:
+        samples = {"samples": samples, "disturbed": timing.disturbed, "rivals": list(rivals)}
+    return json.dumps(samples), timing.peak_gflops
+
+
+def _stored(samples: object, peak_gflops: object) -> tuple[Timing, tuple[str, ...]]:
+    """The timing and the rivals of two columns. Raises RecordError."""
+    found = stored_json(samples)
+    if not isinstance(found, dict):
+        return timing_of(found, peak_gflops), ()
+    rivals = found.get("rivals")
+    if not isinstance(rivals, list):
+        raise RecordError(f"{rivals!r:.40} is no list of schemes")
+    timing = timing_of(found.get("samples"), peak_gflops, _text(found.get("disturbed"), "reason"))
+    return timing, tuple(_text(each, "scheme") for each in rivals)
+
+
+def _text(value: object, called: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise RecordError(f"{value!r:.40} is no {called}")
+    return value

@@ -9,7 +9,7 @@ from search.tuner import store
 from tiling.problem import Problem, ProblemError
 from tiling.text.shapes import canonical
 
-_CPUS_ALONE = ("threads", "isa", "algorithm", "output_dtype", "name")
+_CPUS_ALONE = ("threads", "isa", "algorithm", "output_dtype", "name", "cache")
 # For each kind of target, as users spell it, the arguments that mean nothing to it.
 FOREIGN = {
     "cpu": ("device",),
@@ -18,6 +18,7 @@ FOREIGN = {
 }
 TARGETS = tuple(FOREIGN)
 ALGORITHMS = ("direct", "winograd", "auto")
+CACHES = ("warm", "cold")
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Target:
 
     machine: the fingerprint of the CPU or GPU. isa: an instruction set, or a GPU's architecture. algorithm: "direct",
     the definition; "winograd" (`tiling.rewrite.winograd`); "auto", the faster of the two. device: a GPU's name. absent:
-    why no kernel can run here; empty where kernels can run.
+    why no kernel can run here; empty where kernels can run. cache: "warm" where a call finds its arrays where the call
+    before left them; "cold" where it finds them in memory.
     """
 
     name: str
@@ -37,10 +39,12 @@ class Target:
     algorithm: str = "direct"
     device: str = ""
     absent: str = ""
+    cache: str = "warm"
 
     def key(self, problem: Problem, compiler: str) -> store.Key:
         """The store's key for a problem as this target computes it."""
-        return store.Key(self.machine, self.isa, compiler, problem.op, canonical(problem), self.threads)
+        conditions = "" if self.cache == "warm" else f"{self.cache} caches"
+        return store.Key(self.machine, self.isa, compiler, problem.op, canonical(problem), self.threads, conditions)
 
     def kind(self, tune: str, revision: str = "") -> str:
         """The store's name for a kind of choice. A choice of the model holds as long as the ranking behind it."""

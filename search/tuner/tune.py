@@ -1,23 +1,20 @@
 """Measures the most promising schemes within a time budget and chooses one.
 
 candidates, best predicted first ──► each shortly, in batches ──► the best few and the first, in turns ──► one
+
+What other programs disturbed is repeated, and counts only where there is nothing else; then the choice is in doubt.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
 
+from search.tuner.choosing import RIVALS, doubt, settled
+from search.tuner.measured import AnyScheme, Measured
 from tiling.machine import Timing
-from tiling.rewrite.winograd import Winograd
-from tiling.scheme.scheme import Scheme
-
-AnyScheme = Scheme | Winograd
-
-# Clocks drift and a machine is shared, so schemes are compared by seconds x the FMA peak measured beside them: the work
-# that a core could have done meanwhile. Finalists are measured in turns, so that a slow moment hits all alike.
 
 BATCH = 6  # schemes that are compiled together, then measured; the budget is checked before each batch
 LEAST_FOR_A_BATCH = 2.0  # seconds left of the budget
@@ -36,9 +33,6 @@ LEAST_PATIENCE = 5.0
 # Above that, the share of the remaining budget that a visit may take: a hung scheme must not cost the others their
 # turn.
 PATIENT_SHARE = 1 / 3
-# How far a scheme may be behind the fastest and still win: NEAR for an earlier choice, LEVEL for a simpler scheme. It
-# must also lie within the spread of the fastest, which alone would let slow schemes in on a noisy machine.
-NEAR, LEVEL = 0.01, 0.005
 # Seconds of samples in a visit: SHORT to sort out slow schemes, LONG in the finals.
 SHORT, LONG = 0.06, 0.12
 
@@ -58,34 +52,12 @@ class TuningError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A scheme and its timings, one for each visit."""
-
-    scheme: AnyScheme
-    visits: tuple[Timing, ...]
-
-    @property
-    def timing(self) -> Timing:
-        """The samples of all visits, with the median of their peaks."""
-        samples = tuple(sample for visit in self.visits for sample in visit.samples)
-        return Timing(samples, median(visit.peak_gflops for visit in self.visits))
-
-    @property
-    def work(self) -> float:
-        """Floating-point operations that a core could have done at its peak meanwhile. Schemes are compared by this.
-
-        It is the median of the visits, each times its own peak. One visit in a slow moment does not count then, as it
-        would in pooled samples.
-        """
-        return median(visit.seconds * visit.peak_gflops for visit in self.visits) * 1e9
-
-
-@dataclass(frozen=True)
 class Outcome:
     """The result of tuning.
 
-    interrupted: whether a Ctrl-C ended it early. tried: every scheme with a timing, as first measured. runners_up: the
-    schemes that may take the place of the best, fastest first.
+    interrupted: whether a Ctrl-C ended it early. tried: every scheme with a timing, as measured before the finals.
+    runners_up: the schemes that may take the place of the best, fastest first. doubt: why another scheme may be the
+    fastest on a quiet machine; empty where every scheme had an undisturbed visit.
     """
 
     best: Measured
@@ -94,6 +66,14 @@ class Outcome:
     interrupted: bool
     tried: tuple[Measured, ...] = ()
     runners_up: tuple[Measured, ...] = ()
+    doubt: str = ""
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """The texts of the schemes that a choice in doubt is to be measured beside: those in doubt, then the others."""
+        others = sorted((*self.runners_up, *self.tried), key=lambda m: (not m.disturbed, m.work))
+        texts = dict.fromkeys(m.scheme.text for m in others)
+        return tuple(text for text in texts if text != self.best.scheme.text)[:RIVALS] if self.doubt else ()
 
 
 def tune(
@@ -111,7 +91,8 @@ def tune(
 ) -> Outcome:
     """Measures up to `trials` candidates in about `budget` seconds and chooses one. Raises TuningError.
 
-    measure(scheme, seconds, patience) gives a timing, or the reason why there is none within `patience` seconds.
+    measure(scheme, seconds, patience) gives a timing, or the reason why there is none within `patience` seconds. One
+    that is in doubt is repeated, once a batch later and up to ROUNDS times in the finals.
     prepare(schemes, patience) compiles schemes and gives, by text, the reasons of those that fail; they are out.
     known: earlier outcomes by text, which do not count as trials. A scheme with a known timing is measured again only
     in the finals. A scheme that is known to fail is left out, unless all known outcomes are failures: then the machine
@@ -122,7 +103,9 @@ def tune(
     timings = {text: found for text, found in (known or {}).items() if isinstance(found, Timing)}
     search.found = {s.text: Measured(s, (timings[s.text],)) for s in candidates if s.text in timings}
     done = frozenset(known or ()) if search.found else frozenset()
-    chosen = _trials([scheme for scheme in candidates if scheme.text not in done], trials, seed)
+    left = [scheme for scheme in candidates if scheme.text not in done]
+    # An earlier choice whose time is in doubt comes first.
+    chosen = [s for s in left if s.text == incumbent] + [s for s in _trials(left, trials, seed) if s.text != incumbent]
     interrupted = False
     try:
         search.try_all(chosen, clock() + budget * (1 - FINAL_SHARE), progress)
@@ -137,9 +120,11 @@ def tune(
             f"none of {len(reasons)} candidates could be measured: {max(set(reasons), key=reasons.count)}"
         )
     contenders = search.contenders(incumbent)
-    best = _settle(contenders, candidates, incumbent)
+    best = settled(contenders, candidates, incumbent)
     runners_up = tuple(sorted((m for m in contenders.values() if m is not best), key=lambda m: m.work))
-    return Outcome(best, search.trials, len(search.failed), interrupted, tuple(search.found.values()), runners_up)
+    tried = tuple(search.found.values())
+    why = doubt({**search.found, **search.finalists}.values())
+    return Outcome(best, search.trials, len(search.failed), interrupted, tried, runners_up, why)
 
 
 @dataclass
@@ -207,6 +192,14 @@ class _Search:
                 if timing:
                     self.found[scheme.text] = Measured(scheme, (timing,))
                 progress(Stage("measuring", self.trials, len(schemes), self.best))
+            for text in [scheme.text for scheme in batch if scheme.text in self.found]:
+                if not self.found[text].disturbed:
+                    continue
+                if self.clock() + 3 * self.slowest > self.deadline:
+                    return
+                progress(Stage("measuring again what was disturbed", self.trials, len(schemes), self.best))
+                if timing := self.visit(self.found[text].scheme, SHORT):
+                    self.found[text] = self.found[text].after(timing)
 
     @property
     def best(self) -> float:
@@ -216,7 +209,8 @@ class _Search:
     def finals(self, incumbent: str | None, first: str | None, progress: Callable[[Stage], None]) -> None:
         """Runs heats of ROUNDS turns until the deadline. After each heat the slower half is out.
 
-        The model's first choice always takes part. The choice of an earlier search stays to the end.
+        A disturbed turn is taken again at the end of its heat. The model's first choice always takes part. The choice
+        of an earlier search stays to the end.
         """
         fitting = int((self.deadline - self.clock()) / (ROUNDS * self.slowest)) if self.slowest else MOST_FINALISTS
         count = min(max(FINALISTS, fitting), MOST_FINALISTS)
@@ -228,15 +222,22 @@ class _Search:
             entered = leaders
             if incumbent is not None and incumbent in self.found and incumbent not in leaders:
                 entered = [*leaders, incumbent]
-            for turn, text in enumerate(entered * ROUNDS):
+            turns, taken, again = deque(entered * ROUNDS), 0, Counter[str]()
+            while turns:
                 if self.finalists and self.clock() + self.slowest > self.deadline:
                     return
+                text = turns.popleft()
                 name = f"comparing the best {len(entered)} in turns"
-                progress(Stage(name, turn, len(entered) * ROUNDS, self.best))
+                progress(Stage(name, taken, taken + len(turns) + 1, self.best))
+                taken += 1
                 timing = None if text in self.failed else self.visit(self.found[text].scheme, LONG)
-                if timing:
-                    before = self.finalists[text].visits if text in self.finalists else ()
-                    self.finalists[text] = Measured(self.found[text].scheme, (*before, timing))
+                if not timing:
+                    continue
+                before = self.finalists.get(text) or Measured(self.found[text].scheme, ())
+                self.finalists[text] = before.after(timing)
+                if timing.disturbed and again[text] < ROUNDS:
+                    again[text] += 1
+                    turns.append(text)
             remaining = sorted((t for t in leaders if t in self.finalists), key=lambda text: self.finalists[text].work)
             leaders = remaining[: max(2, len(leaders) // 2)] if len(leaders) > 2 else []
 
@@ -259,26 +260,3 @@ def _trials(candidates: list[AnyScheme], trials: int, seed: int) -> list[AnySche
         if drawn and i % step == step - 1:
             mixed.append(drawn.pop(0))
     return mixed + drawn
-
-
-def _settle(contenders: Mapping[str, Measured], candidates: Sequence[AnyScheme], incumbent: str | None) -> Measured:
-    """The incumbent if it is near the fastest contender, else the simplest contender that is level with the fastest.
-
-    The incumbent stays so that the same store gives the same answer. Of equally simple schemes the first candidate
-    wins.
-    """
-    best = min(contenders.values(), key=lambda m: m.work)
-
-    def within(share: float) -> float:
-        return best.work * (1 + min(best.timing.spread, share))
-
-    earlier = contenders.get(incumbent) if incumbent is not None else None
-    if earlier and earlier.work <= within(NEAR):
-        return earlier
-    level = [m for s in candidates if (m := contenders.get(s.text)) and m.work <= within(LEVEL)]
-    return min(level, key=lambda m: complexity(m.scheme))
-
-
-def complexity(scheme: AnyScheme) -> tuple[int, int]:
-    """How far a scheme is from simple: first its number of register tiles, then its number of specifiers."""
-    return len({tuple(tile.items()) for tile in scheme.tiles}), len(scheme.specifiers)

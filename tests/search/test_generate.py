@@ -60,7 +60,7 @@ def test_generate_conv_measures():
     kernel = generate_conv(c=4, h=6, w=6, k=8, r=1, s=1, isa="portable", tune="measure", budget=1.0)
     key = cpu_backend("portable").key(kernel.problem)
     assert isinstance(store.measured(key)[kernel.scheme.text], Timing)
-    assert store.choice(key, "measure")[0] == kernel.scheme.text
+    assert store.choice(key, "measure").scheme == kernel.scheme.text
 
 
 def test_what_a_measured_search_chose_is_what_a_plain_call_returns():

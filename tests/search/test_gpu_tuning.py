@@ -30,7 +30,8 @@ from search.matmul import main as matmul_command
 from search.recorded import passed
 from search.tuner import store
 from search.tuner.dtypes import on_gpu
-from search.tuner.tune import Measured, Outcome
+from search.tuner.measured import Measured
+from search.tuner.tune import Outcome
 from tests.support.gpu_cases import expected, integers, product_scheme
 from tests.support.gpu_compiling import needs_nvrtc
 from tests.support.searching import tune
@@ -167,7 +168,7 @@ def test_the_command_measures_and_reports(stand_in, capsys, monkeypatch, tmp_pat
     assert found["seconds"] > 0 and 0 < found["percent_of_peak"] < 100 and len(found["samples"]) >= 5
     assert found["direct_error"] == found["max_error"] and found["machine"].startswith("NVIDIA H200, 132 multi")
     assert found["device"] == "NVIDIA H200" and found["registers"] == 64
-    assert store.choice(backend.key(PROBLEM), "measure")[0] == found["scheme"]
+    assert store.choice(backend.key(PROBLEM), "measure").scheme == found["scheme"]
     # Again: what is known takes part and is not measured anew; the text says what was measured.
     assert matmul_command([*arguments, "--explain", "--emit", str(tmp_path / "kernel")]) == 0
     text = capsys.readouterr().out

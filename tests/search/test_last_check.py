@@ -15,7 +15,8 @@ from search.evaluator.cpu import CpuBackend, cpu_backend
 from search.evaluator.protocol import Verdict
 from search.find import Found, find
 from search.tuner import store
-from search.tuner.tune import Measured, Outcome
+from search.tuner.measured import Measured
+from search.tuner.tune import Outcome
 from tests.support.searching import conv
 from tiling.machine import Timing
 from tiling.operators import conv2d
@@ -60,7 +61,7 @@ def made_up_backend(monkeypatch, tmp_path):
 
 def choice() -> str | None:
     kept = store.choice(cpu_backend("portable").key(LAST_PROBLEM), "measure")
-    return kept and kept[0]
+    return kept and kept.scheme
 
 
 def search(*arguments):
@@ -216,5 +217,6 @@ def test_the_next_scheme_is_built_where_one_or_the_kept_one_does_not_compile(tun
         refuse(monkeypatch, [m.scheme for m in FINALISTS[:count]])
         assert generate_conv(**arguments).scheme == FINALISTS[count].scheme
         assert (
-            store.choice(backend.key(LAST_PROBLEM), backend.kind(tune, LAST_PROBLEM))[0] == FINALISTS[count].scheme.text
+            store.choice(backend.key(LAST_PROBLEM), backend.kind(tune, LAST_PROBLEM)).scheme
+            == FINALISTS[count].scheme.text
         )

@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from search.tuner.tune import BATCH, FINALISTS, ROUNDS, TuningError, complexity, tune
+from search.tuner.choosing import complexity
+from search.tuner.tune import BATCH, FINALISTS, ROUNDS, TuningError, tune
 from tests.support.searching import PROBLEM
 from tiling.machine import Timing
 from tiling.text.notation import parse

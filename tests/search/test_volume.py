@@ -10,7 +10,7 @@ from search.cost.volume import tasks, traffic
 from search.space.sample import random_schemes
 from tests.support.cache_simulator import moved_bytes
 from tests.support.model_cases import CATALOG, L1, L2, L3, MACHINE, layer
-from tiling.arrays.footprint import footprint
+from tiling.arrays.footprint import footprint, read_share
 from tiling.machine import CacheLevel
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse
@@ -66,6 +66,29 @@ def test_a_sliding_window_moves_its_new_rows_only():
     fits_a_row = moved(problem, text, one_cache(16 << 10))
     assert fits_a_row["x"] == 34 * 10 * 64
     assert fits_a_row["w"] == 9 * 16 * 64
+
+
+def test_what_falls_on_padding_is_not_read():
+    """Of 7 rows under 3 taps the first row has no tap above it and the last none below: 19 of 21 are read."""
+    problem = conv2d(k=16, c=16, h=7, w=7, r=3, s=3, padding=1)
+    one = dict.fromkeys(problem.extents, 1)
+    row = {**one, "w": 7, "s": 3}
+    x, w = problem.broadcast, problem.vector
+    assert read_share(problem, w, row) == pytest.approx(19 / 21)
+    assert read_share(problem, x, row) == pytest.approx(19 / 21)  # a row of 7 pixels with both ends on padding is 7
+    assert read_share(problem, x, {**one, "r": 3, "s": 3}) == pytest.approx((19 / 21) ** 2)
+    assert read_share(problem, w, {**row, "h": 2}) == pytest.approx(11 / 12)  # blocks of 2, 2, 2 and 1 rows
+    assert read_share(problem, w, {**row, "h": 7}) == read_share(problem, x, {**row, "h": 7, "r": 3}) == 1
+    assert read_share(problem, problem.output, row) == 1
+    unpadded = conv2d(k=16, c=16, h=9, w=9, r=3, s=3)
+    assert read_share(unpadded, unpadded.vector, one) == read_share(unpadded, unpadded.broadcast, one) == 1
+
+
+def test_weights_that_meet_only_padding_stay_where_they_are():
+    """The panel of weights does not stay in the cache: each row of y brings it, the first and last without a tap."""
+    problem = conv2d(k=16, c=64, h=7, w=7, r=3, s=3, padding=1)
+    found = moved(problem, "T(h,7) S(y) T(r,3) T(s,3) T(c,64) U(w,7) V(k,16)", one_cache(16 << 10))
+    assert found["w"] == 19 * 3 * 64 * 64
 
 
 def test_branches_of_lambda_are_summed():

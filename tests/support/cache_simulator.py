@@ -84,14 +84,18 @@ def _inputs(register: Register, start, problem: Problem, bases, packed) -> Itera
     size = access_of(problem).element_bytes
     for taps in product(*(range(extents[d]) for d in problem.reductions)):
         at = {**start, **{d: start[d] + t for d, t in zip(problem.reductions, taps)}}
+        pixels = [
+            _address(problem.broadcast, {**at, **{d: at[d] + i for d, i in zip(problem.row_dims, rows)}})
+            for rows in product(*(range(extents[d]) for d in problem.row_dims))
+        ]
+        if all(address is None for address in pixels):
+            continue  # a tap that lies on padding for the whole tile is left out, with its weights
         for vector in range(extents[problem.vector_dim] // lanes):
             # Packed in the order of first use.
             key = (start[problem.vector_dim], vector, *(at[d] for d in problem.reductions))
             place = packed.setdefault(key, len(packed))
             yield problem.vector.name, bases[problem.vector.name] + place * lanes * size
-        for rows in product(*(range(extents[d]) for d in problem.row_dims)):
-            point = {**at, **{d: at[d] + i for d, i in zip(problem.row_dims, rows)}}
-            address = _address(problem.broadcast, point)
+        for address in pixels:
             if address is not None:
                 yield problem.broadcast.name, bases[problem.broadcast.name] + address * size
 

@@ -7,11 +7,12 @@ index expressions. Where a window has fewer taps than its stride, only touched r
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from math import prod
 
 from tiling.arrays.access import access_of
 from tiling.problem import Problem
-from tiling.tensor import Tensor
+from tiling.tensor import Tensor, Window
 
 
 def axis_points(tensor: Tensor, axis: int, extents: Mapping[str, int]) -> int:
@@ -48,3 +49,37 @@ def footprint(problem: Problem, tensor: Tensor, extents: Mapping[str, int], line
 
 def _lines(count: int, line: int) -> int:
     return -(-count // line) * line
+
+
+def read_share(problem: Problem, tensor: Tensor, extents: Mapping[str, int]) -> float:
+    """The share of its footprint that a tile of `extents` points per dim reads of a tensor, on average over all tiles.
+
+    What falls on padding is left out: pixels of x, and the weights of a tap that lies on padding for a whole tile.
+    """
+    share = 1.0
+    for window in problem.windows:
+        if window.tap in tensor.dims:
+            rows, taps = problem.extents[window.dim], problem.extents[window.tap]
+            pixels = window.dim in tensor.dims
+            share *= _inside(window, rows, taps, extents[window.dim], extents[window.tap] if pixels else 0)
+    return share
+
+
+@lru_cache(maxsize=4096)
+def _inside(window: Window, rows: int, taps: int, height: int, width: int) -> float:
+    """For blocks of `height` outputs and `width` taps the share of their pixels that are no padding; of width 0, the
+    share of all taps that some output of a block has inside.
+    """
+    found = total = 0
+    for first in range(0, rows, height):
+        outputs = range(first, min(first + height, rows))
+        for tap in range(0, taps, max(1, width)):
+            at = {h * window.stride + t * window.dilation for h in outputs for t in range(tap, min(tap + width, taps))}
+            if width:
+                found += sum(window.before <= pixel < window.before + window.extent for pixel in at)
+                total += min(len(at), window.extent)
+            else:
+                low, high = window.rows_inside(first, len(outputs), tap)
+                found += high > low
+                total += 1
+    return found / total if found else 1.0

@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 import cpu.kernel.measure
+from cpu.kernel.callable import build
 from cpu.runtime import neighbours
-from cpu.runtime.neighbours import Accounts, accounts, undisturbed
+from cpu.runtime.neighbours import FEW, Accounts, accounts, busy, undisturbed, watched
+from microkernels.tile.isa import isa_named
+from tiling.operators import conv2d
+from tiling.text.notation import parse
 
 
 class Machine:
@@ -62,15 +66,17 @@ def test_what_a_search_times_is_measured_once_more_where_it_was_disturbed(monkey
 
     def disturbed(measure, threads, tries):
         times.extend(measure() for _ in range(tries))
-        return times[-1]
+        return times[-1], "other programs took 0.9 cores"
 
-    monkeypatch.setattr("cpu.kernel.measure.undisturbed", disturbed)
+    monkeypatch.setattr("cpu.kernel.callable.watched", disturbed)
     job = {"op": "conv2d", "shape": "c=4,h=4,w=4,k=4,r=1,s=1", "isa": "portable", "threads": 1, "stream": False}
     text = "R(k) R(h) R(w) S(y) T(c,4) V(k,4)"
     found = cpu.kernel.measure.scheme(scheme=text, seconds=1e-4, **job)
     assert len(times) == 2 and found["samples"] == list(times[1].samples)
+    assert found["disturbed"] == "other programs took 0.9 cores"
     found = cpu.kernel.measure.verdict(scheme=text, seconds=1e-4, seed=0, **job)
     assert len(times) == 4 and found["samples"] == list(times[3].samples)
+    assert found["disturbed"] == "other programs took 0.9 cores"
 
 
 def test_where_nobody_knows_every_measurement_stands(monkeypatch, tmp_path):
@@ -91,3 +97,42 @@ def test_of_our_cpus_stolen_time_counts_and_idle_time_does_not(monkeypatch, tmp_
     cpus = ["cpu  9 9 9 9 9 9 9 9 9 9", *(f"cpu{i} 100 200 300 4000 50 6 7 {i} 0 0" for i in range(12)), "intr 5"]
     stat.write_text("\n".join(cpus))
     assert accounts().all == pytest.approx((2 * (100 + 200 + 300 + 6 + 7) + 1 + 10) / 100)
+
+
+@pytest.mark.parametrize(
+    "others, why",
+    [
+        ((1.6, 2.0), "other programs took 1.6 cores"),
+        ((1.6, 0.1), ""),
+        ((2.0, 1.4), "other programs took 1.4 cores"),
+    ],
+)
+def test_what_disturbed_the_result_is_told(others, why):
+    machine = Machine(*others)
+    assert watched(machine.measure, 1, 2, machine.read, cores=2)[1] == why
+
+
+@pytest.mark.parametrize(
+    "taken, threads, told", [(FEW, 1, False), (FEW + 1, 1, True), (FEW + 1, 2, False), (2 * FEW + 1, 2, True)]
+)
+def test_a_core_that_is_often_taken_away_is_told(taken, threads, told):
+    """Where the accounts of all CPUs are unknown, as in a container, these are known all the same."""
+    before, after = Accounts(0.0, 0.0, None), Accounts(0.05, 0.05, None, taken)
+    answers = iter((before, after))
+    found = busy(threads, read=lambda: next(answers), wait=lambda seconds: None)
+    assert found == (f"other programs interrupted it {taken} times" if told else "")
+
+
+def test_the_system_counts_how_often_it_took_a_core():
+    before, after = accounts(), accounts()
+    assert 0 <= before.taken <= after.taken
+
+
+def test_a_kernel_s_own_time_is_not_kept_where_it_was_disturbed(monkeypatch):
+    problem = conv2d(c=4, h=4, w=4, k=4, r=1, s=1)
+    kernel = build(parse(problem, "R(k) R(h) R(w) S(y) T(c,4) V(k,4)"), isa_named("portable"))
+    reasons = iter(("other programs took 2.0 cores", ""))
+    monkeypatch.setattr("cpu.kernel.callable.watched", lambda measure, threads, tries: (measure(), next(reasons)))
+    assert kernel.timing.disturbed == "other programs took 2.0 cores"
+    quiet = kernel.timing
+    assert quiet.disturbed == "" and kernel.timing is quiet

@@ -1,0 +1,52 @@
+"""A scheme and its timings, and how schemes are compared by them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+from tiling.machine import Timing
+from tiling.rewrite.winograd import Winograd
+from tiling.scheme.scheme import Scheme
+
+AnyScheme = Scheme | Winograd
+
+# Clocks drift and a machine is shared, so schemes are compared by seconds x the FMA peak measured beside them: the work
+# that a core could have done meanwhile.
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A scheme and its timings, one for each visit."""
+
+    scheme: AnyScheme
+    visits: tuple[Timing, ...]
+
+    @property
+    def counted(self) -> tuple[Timing, ...]:
+        """The visits that count: those that nobody disturbed, or all where there are none."""
+        return tuple(visit for visit in self.visits if not visit.disturbed) or self.visits
+
+    @property
+    def disturbed(self) -> str:
+        """Why its times are in doubt; empty where one visit was undisturbed."""
+        return self.counted[0].disturbed
+
+    @property
+    def timing(self) -> Timing:
+        """The samples of all visits that count, with the median of their peaks."""
+        samples = tuple(sample for visit in self.counted for sample in visit.samples)
+        return Timing(samples, median(visit.peak_gflops for visit in self.counted), self.disturbed)
+
+    @property
+    def work(self) -> float:
+        """Floating-point operations that a core could have done at its peak meanwhile. Schemes are compared by this.
+
+        It is the median of the visits that count, each times its own peak. One visit in a slow moment does not count
+        then, as it would in pooled samples.
+        """
+        return median(visit.seconds * visit.peak_gflops for visit in self.counted) * 1e9
+
+    def after(self, visit: Timing) -> Measured:
+        """With one more visit."""
+        return Measured(self.scheme, (*self.visits, visit))
