@@ -103,7 +103,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
         print(sentence, file=sys.stderr)
     console = Console(stderr=True)
     if wanted is None:
-        rank_first(backend, [computed], console)
+        rank_first(backend, [computed], console, options.forget)
     by_model = options.model_only or bool(target.absent) or target.name == "cuda-twin"
     with shown(console, computed, target.threads, None if by_model else options.budget) as progress:
         found = find(
@@ -139,7 +139,7 @@ def _loops(problem: Problem, options: argparse.Namespace) -> str:
     backend = backend_of(target)
     wanted = known_pass(backend, options.show_passes)
     if options.scheme is None:
-        rank_first(backend, [backend.problem(problem)], Console(stderr=True))
+        rank_first(backend, [backend.problem(problem)], Console(stderr=True), options.forget)
     recall = not (options.model_only or options.forget)
     found = find(problem, target, tune="model", scheme=options.scheme, recall=recall, verify=False)
     return loops_text(backend, found.scheme, wanted)
@@ -247,7 +247,9 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
         help=f"measure at most so many schemes; default {DEFAULT_TRIALS}",
     )
     parser.add_argument(
-        "--forget", action="store_true", help="ignore the measurements and failures of earlier searches"
+        "--forget",
+        action="store_true",
+        help="ignore the measurements and failures of earlier searches, and rankings of other machines",
     )
     parser.add_argument("--model-only", action="store_true", help="trust the model: measure no candidate")
     parser.add_argument("--scheme", metavar="TEXT", help="run exactly this scheme")

@@ -130,8 +130,11 @@ def machine_catalog(
     announce: Callable[[str], None],
     jobs: int | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
+    own: bool = False,
 ) -> Catalog:
     """This machine's catalog for `op`. It runs the quick ranking first if that is missing, and tells `announce` so.
+
+    own: measures even where a ranking of this kind of machine comes with the package.
 
     Raises RankingError where no kernel can be measured, ToolchainError without a compiler, StoreError, WorkerError.
     """
@@ -147,4 +150,5 @@ def machine_catalog(
         announce=announce,
         progress=progress,
         alone=lambda: measuring_alone(announce),
+        own=own,
     )

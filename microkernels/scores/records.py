@@ -98,6 +98,16 @@ def record(fingerprint: str, outcome: Entry | Failure, settled: bool = False) ->
         )
 
 
+def last_measured(fingerprint: str, isa: str, op: str) -> str:
+    """The time, in UTC, of the last outcome recorded for `op` on `isa`; "" where none is. Raises StoreError."""
+    with connect(_SCHEMA) as connection:
+        (when,) = connection.execute(
+            "SELECT max(measured) FROM microkernels WHERE fingerprint = ? AND emitter = ? AND isa = ? AND op = ?",
+            (fingerprint, EMITTER_VERSION, isa, RANKED_AS[op]),
+        ).fetchone()
+    return str(when or "")
+
+
 def start_over(fingerprint: str, kernels: Iterable[Microkernel]) -> None:
     """Marks these kernels as not measured. Their old scores hold until new ones come. Raises StoreError."""
     _mark(fingerprint, kernels, stale=True)

@@ -19,7 +19,7 @@ from cpu.runtime.host import fingerprint, host, tiles_given, tiles_refused
 from cpu.runtime.toolchain import CompileError, compile_shared, find_compiler
 from cpu.runtime.worker import CandidateError, Pool, Task, Worker
 from microkernels.scores.catalog import Catalog
-from microkernels.scores.records import load, revision
+from microkernels.scores.shipped import known, revision
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
 from search.cost.volume import streams, tasks
@@ -100,10 +100,10 @@ class CpuBackend:
 
         Where none is ranked yet, the catalog estimates every score from the tile's shape.
         """
-        known = self._catalogs
-        if (op, by_matrix) not in known:
-            known[op, by_matrix] = load(self.target.machine, self.isa.name if by_matrix else self.isa.ranked, op)
-        return known[op, by_matrix]
+        found = self._catalogs
+        if (op, by_matrix) not in found:
+            found[op, by_matrix] = known(self.target.machine, self.isa.name if by_matrix else self.isa.ranked, op)
+        return found[op, by_matrix]
 
     @cached_property
     def _catalogs(self) -> dict[tuple[str, bool], Catalog]:
