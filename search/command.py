@@ -128,6 +128,7 @@ def _target(problem: Problem, options: argparse.Namespace) -> Target:
         threads=options.threads,
         algorithm=options.algorithm,
         device=options.device,
+        cluster=options.cluster,
     )
 
 
@@ -250,6 +251,12 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
         "--forget",
         action="store_true",
         help="ignore the measurements and failures of earlier searches, and rankings of other machines",
+    )
+    parser.add_argument(
+        "--cluster",
+        default="",
+        metavar="ADDRESS",
+        help="try candidates on the workers of this dask.distributed scheduler that are like this machine",
     )
     parser.add_argument("--model-only", action="store_true", help="trust the model: measure no candidate")
     parser.add_argument("--scheme", metavar="TEXT", help="run exactly this scheme")

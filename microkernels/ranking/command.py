@@ -36,6 +36,8 @@ def _rank(options: argparse.Namespace) -> int:
     isa = usable_isa(options.isa, options.op)
     if options.stride != "1" and options.quick:
         raise UsageError("--stride is for a full ranking: the quick one is at stride 1")
+    if options.cluster and options.jobs:
+        raise UsageError("--jobs is for this machine: a cluster has as many workers as were started")
     if options.cache_limit is not None and (said := limited(options.cache_limit)):
         print(said, file=sys.stderr)
     strides = (1, 2) if options.stride == "both" else (int(options.stride),)
@@ -48,6 +50,7 @@ def _rank(options: argparse.Namespace) -> int:
                 kernels,
                 resume=options.resume,
                 jobs=options.jobs,
+                cluster=options.cluster,
                 announce=lambda sentence: print(sentence, file=sys.stderr),
                 progress=progress,
             )
@@ -167,6 +170,12 @@ def _parser() -> argparse.ArgumentParser:
         "--quick", action="store_true", help="only the best candidates, at stride 1; about two minutes"
     )
     command.add_argument("--jobs", metavar="N", type=_positive, help="processes; default: one a physical core")
+    command.add_argument(
+        "--cluster",
+        default="",
+        metavar="ADDRESS",
+        help="measure on the workers of this dask.distributed scheduler whose CPU, compiler and program are the same",
+    )
     command.add_argument(
         "--resume",
         action="store_true",

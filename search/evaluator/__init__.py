@@ -17,15 +17,17 @@ def target_of(
     threads: int = 1,
     algorithm: str = "direct",
     device: str | None = None,
+    cluster: str = "",
 ) -> Target:
     """A target of this machine. Raises ProblemError.
 
     isa: by default the widest instruction set of the dtype that this CPU runs. device: by default the GPU that is here.
+    cluster: of workers that try candidates (`search.tuner.target.Target`).
     """
     if name == "cpu":
         from search.evaluator.cpu import cpu_target
 
-        return cpu_target(isa, threads, dtype, algorithm)
+        return cpu_target(isa, threads, dtype, algorithm, cluster)
     from search.evaluator.gpu import gpu_target
 
     return gpu_target(name, dtype, device)

@@ -23,9 +23,10 @@ from microkernels.scores.shipped import known, revision
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
 from search.cost.volume import streams, tasks
+from search.evaluator.cpu_cluster import ClusterEvaluator
 from search.evaluator.cpu_machine import machine_of
 from search.evaluator.cpu_report import details, explained
-from search.evaluator.protocol import CANDIDATE_SECONDS, Details, Verdict
+from search.evaluator.protocol import CANDIDATE_SECONDS, Details, Evaluator, Verdict
 from search.space import candidates
 from search.space.candidates import Knowledge
 from search.tuner import store
@@ -45,10 +46,13 @@ MOST_THREADS = 1024  # a larger number is a typing error, and OpenMP may end the
 MOST_BUILDS = 4
 
 
-def cpu_target(isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct") -> Target:
+def cpu_target(
+    isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct", cluster: str = ""
+) -> Target:
     """This CPU as a target. Raises ProblemError.
 
     isa: by default the widest instruction set of `dtype` that the CPU runs and the system lets this process use.
+    cluster: as in `Target`.
     """
     if algorithm not in ALGORITHMS:
         raise ProblemError(f"algorithm={algorithm!r} must be one of {', '.join(ALGORITHMS)}")
@@ -73,12 +77,14 @@ def cpu_target(isa: str | None = None, threads: int = 1, dtype: str = "f32", alg
         if isa is not None:
             raise ProblemError(f"{tiles_refused(chosen.name)}: use {chosen.vectors}")
         chosen = isa_named(chosen.vectors)
-    return Target("cpu", fingerprint(host()), chosen.name, dtype, threads, algorithm)
+    return Target("cpu", fingerprint(host()), chosen.name, dtype, threads, algorithm, cluster=cluster)
 
 
-def cpu_backend(isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct") -> CpuBackend:
+def cpu_backend(
+    isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct", cluster: str = ""
+) -> CpuBackend:
     """The back end of this CPU, with the arguments of `cpu_target`."""
-    return CpuBackend(cpu_target(isa, threads, dtype, algorithm))
+    return CpuBackend(cpu_target(isa, threads, dtype, algorithm, cluster))
 
 
 @dataclass(frozen=True)
@@ -182,11 +188,14 @@ class CpuBackend:
             "stream": _streams(scheme),
         }
 
-    def evaluator(self, problem: Problem) -> CpuEvaluator:
-        return CpuEvaluator(self.job, self.environment)
+    def evaluator(self, problem: Problem) -> Evaluator:
+        here = CpuEvaluator(self.job, self.environment)
+        if not self.target.cluster:
+            return here
+        return ClusterEvaluator(here, self.job, self.target.cluster, self.environment)
 
     def checker(self, problem: Problem) -> CpuEvaluator:
-        return self.evaluator(problem)
+        return CpuEvaluator(self.job, self.environment)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from search.tuner import store
 from tiling.problem import Problem, ProblemError
 from tiling.text.shapes import canonical
 
-_CPUS_ALONE = ("threads", "isa", "algorithm", "output_dtype", "name")
+_CPUS_ALONE = ("threads", "isa", "algorithm", "output_dtype", "name", "cluster")
 # For each kind of target, as users spell it, the arguments that mean nothing to it.
 FOREIGN = {
     "cpu": ("device",),
@@ -26,7 +26,8 @@ class Target:
 
     machine: the fingerprint of the CPU or GPU. isa: an instruction set, or a GPU's architecture. algorithm: "direct",
     the definition; "winograd" (`tiling.rewrite.winograd`); "auto", the faster of the two. device: a GPU's name. absent:
-    why no kernel can run here; empty where kernels can run.
+    why no kernel can run here; empty where kernels can run. cluster: the address of the `dask.distributed` scheduler
+    whose workers try candidates; empty where this machine does.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Target:
     algorithm: str = "direct"
     device: str = ""
     absent: str = ""
+    cluster: str = ""
 
     def key(self, problem: Problem, compiler: str) -> store.Key:
         """The store's key for a problem as this target computes it."""
