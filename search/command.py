@@ -13,6 +13,7 @@ from rich.console import Console
 
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
 from microkernels.scores.database import readable
+from search import composition
 from search.evaluator import backend_of, errors_of, target_of
 from search.evaluator.errors import CandidateError
 from search.evaluator.files import limited, size, writable
@@ -47,6 +48,9 @@ def main(
 ) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
     parser = _parser(program, shape_help)
+    words = sys.argv[1:] if arguments is None else arguments
+    if "--suite" in words:
+        return composition.main(words)
     options = parser.parse_args(arguments)
     try:
         check_target(options.target, given(parser, arguments))
@@ -206,7 +210,11 @@ def _repeat(program: str, found: Found, options: argparse.Namespace) -> str:
 
 
 def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(program, description="Finds, checks and explains a fast kernel for one problem.")
+    parser = argparse.ArgumentParser(
+        program,
+        description="Finds, checks and explains a fast kernel for one problem. With --suite NAME … --composition it "
+        "shows of which microkernels a suite's kernels are composed: --suite NAME --help says more.",
+    )
     parser.add_argument("--shape", required=True, help=shape_help)
     parser.add_argument("--epilogue", metavar="TEXT", help="what the stores do to each sum, such as 'relu(y + b)'")
     parser.add_argument("--layout", choices=LAYOUTS, help="layout of a convolution's x and y; default: nhwc")
