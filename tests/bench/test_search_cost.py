@@ -1,4 +1,4 @@
-"""`bench.studies.search_cost`: points, means, page and picture; and one small layer searched with made-up contenders."""
+"""`bench.studies.search_cost`: points, means, page and picture; one small layer searched with made-up contenders."""
 
 import os
 from importlib.util import find_spec
