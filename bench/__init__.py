@@ -11,6 +11,7 @@ In this folder, and in its rooms:
     ahead     the earlier name of `prefetch`
     fused     the command `python -m bench.fused`
     tiles     the command `python -m bench.tiles`
+    shifts    the command `python -m bench.shifts`
     search_cost  the command `python -m bench.search_cost`
     run/      layers measured: conditions, contests, a journal of what was found
     report/   what was measured, as tables, pages, pictures and data

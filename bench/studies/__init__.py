@@ -10,6 +10,7 @@ Read in this order:
     fused     the cost of an epilogue that is fused into the store
     prefetch  the gain of prefetches in kernels
     tiles     the times of tile registers on this CPU
+    shifts    Triton's shift-convolutions, fused and in steps
     search_cost  the speed that searches reach, over the seconds they take
     programs  programs of networks beside PyTorch
     models    whole models beside ONNX Runtime

@@ -155,9 +155,11 @@ def page(found: Sequence[Searched], threads: int, command: str, versions: Sequen
         "# What a search costs",
         "",
         f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} "
-        f"{compiler.version}, {', '.join([on_threads(threads), *versions])}. Seconds are those of a search, compiling "
-        "included, the last check left out. What each search found was timed in turns in one process, warm, called from "
-        f"Python; the points before the last of another library are by its own clock. Means over {', '.join(each.layer for each in found)}.",
+        f"{compiler.version}, {', '.join([on_threads(threads), *versions])}.",
+        "",
+        "Seconds are those of a search, compiling included, the last check left out. What each search found was timed "
+        "in turns in one process, warm, called from Python; the points before the last of another library are by its "
+        f"own clock. Means over {', '.join(each.layer for each in found)}.",
     ]
     lines += ["", f"![Percent of the FMA peak over seconds of search]({picture_file})"] if picture_file else []
     lines += ["", "| who | after | seconds a layer | % of the FMA peak |", "| --- | --- | ---: | ---: |"]
