@@ -21,5 +21,9 @@ def rank_first(backend: Backend, problems: Iterable[Problem], console: Console, 
     for ranking in dict.fromkeys(filter(None, map(backend.ranking, problems))):
         with ranking_shown(console) as progress:
             machine_catalog(
-                *ranking, announce=lambda sentence: print(sentence, file=sys.stderr), progress=progress, own=own
+                *ranking,
+                announce=lambda sentence: print(sentence, file=sys.stderr),
+                cluster=backend.target.cluster,
+                progress=progress,
+                own=own,
             )
