@@ -21,7 +21,7 @@ from microkernels.scores.database import readable
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from search.evaluator import backend_of, target_of
 from search.evaluator.errors import CandidateError
-from search.find import find
+from search.find import DEFAULT_BUDGET, find
 from search.options import FAILURES, seconds, whole
 from search.progress import counted
 from search.ranked import rank_first
@@ -104,8 +104,7 @@ def _composed(layers: dict[str, Problem], target: Target, budget: float | None) 
     with counted(console) as progress:
         for done, (name, problem) in enumerate(layers.items()):
             progress(Stage(name, done, len(layers)))
-            limits = {"budget": budget} if budget else {}
-            found = find(problem, target, tune=tune, recall=True, verify=bool(budget), **limits)
+            found = find(problem, target, tune=tune, recall=True, verify=bool(budget), budget=budget or DEFAULT_BUDGET)
             if found.interrupted:
                 raise KeyboardInterrupt
             found.keep(tune)

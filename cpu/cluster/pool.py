@@ -52,11 +52,12 @@ class ClusterPool:
         self._here = member.identity()
         self._identities: dict[str, dict[str, str] | str] = {}
         try:
-            from distributed import Client
+            import distributed
         except ModuleNotFoundError:
             raise ClusterError(f"--cluster needs dask.distributed: {INSTALL}") from None
+        self._dask: Any = distributed  # its types are of no use here
         try:
-            self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            self._client = self._dask.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             said = (str(error) or type(error).__name__).splitlines()[0]
             raise ClusterError(f"no scheduler of dask.distributed answers at {address!r}: {said}") from None
@@ -153,13 +154,11 @@ class ClusterPool:
 
     def _finished(self, given: dict[str, _Given]) -> Generator[tuple[Task, Any | CandidateError], None, None]:
         """Waits for the next outcomes, and takes their tasks out of `given`."""
-        from distributed import wait
-
         if not given:
             time.sleep(LOOK_SECONDS)
             return
         try:
-            done = wait([each.future for each in given.values()], LOOK_SECONDS, "FIRST_COMPLETED").done
+            done = self._dask.wait([each.future for each in given.values()], LOOK_SECONDS, "FIRST_COMPLETED").done
         except NothingYet:
             return
         for address in [address for address, each in given.items() if each.future in done]:

@@ -25,7 +25,7 @@ def kind_of_machine(cpu: str, remark: str) -> Kind:
     for isa, op in rankable():
         wanted = quick(isa, op)
         catalog = load(here, isa.name, op)
-        outcomes = {outcome.kernel for outcome in (*catalog.entries, *catalog.failures)}
+        outcomes = {entry.kernel for entry in catalog.entries} | {failure.kernel for failure in catalog.failures}
         scores = {e.kernel.name: round(e.score, DIGITS) for e in catalog.entries if e.kernel in set(wanted)}
         if scores and outcomes.issuperset(wanted):
             day = last_measured(here, isa.name, op).partition("T")[0]

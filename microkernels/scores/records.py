@@ -83,6 +83,8 @@ def record(fingerprint: str, outcome: Entry | Failure, settled: bool = False) ->
     found: tuple[float | None, str | None, float | None, str | None]
     if isinstance(outcome, Entry):
         timing = outcome.timing
+        if timing is None:
+            raise ValueError(f"{kernel} was not measured here: its score is no outcome of this machine")
         found = (outcome.score, json.dumps(timing.samples), timing.peak_gflops, None)
     else:
         found = (None, None, None, outcome.reason)

@@ -136,7 +136,7 @@ def damaged():
     yield json.dumps({**whole, "rankings": ["avx2"]})
 
 
-@pytest.mark.parametrize("text", damaged())
+@pytest.mark.parametrize("text", list(damaged()))
 def test_a_damaged_file_is_refused_by_a_sentence_and_the_machine_is_ranked(text, monkeypatch):
     with pytest.raises(RecordError) as raised:
         read_kind(KIND.kind, text)

@@ -17,7 +17,9 @@ def cluster(workers: int, environment: dict[str, str]):
     from distributed import Client, LocalCluster
 
     with ExitStack() as stack:
-        scheduler = LocalCluster(n_workers=0, processes=False, dashboard_address=None, silence_logs=50)
+        scheduler = LocalCluster(
+            n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=":0", silence_logs=50
+        )
         stack.enter_context(scheduler)
         command = [sys.executable, "-m", "dask", "worker", scheduler.scheduler_address, "--no-nanny", "--no-dashboard"]
         variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
@@ -29,8 +31,9 @@ def cluster(workers: int, environment: dict[str, str]):
         ]
         for process in processes:
             stack.callback(process.kill)
-        with Client(scheduler.scheduler_address, set_as_default=False) as client:
-            client.wait_for_workers(workers, timeout=START_SECONDS)
+        if workers:
+            with Client(scheduler.scheduler_address, set_as_default=False) as client:
+                client.wait_for_workers(workers, timeout=START_SECONDS)
         yield scheduler.scheduler_address, processes
 
 

@@ -62,7 +62,7 @@ def test_a_worker_that_is_killed_half_way_loses_nothing_and_nothing_is_measured_
                     return
                 time.sleep(0.01)
 
-        killer = threading.Thread(target=kill_in_the_middle)
+        killer = threading.Thread(target=kill_in_the_middle, daemon=True)
         killer.start()
         found = [result for _, result in workers.run(noting(log, names, 0.3))]
         killer.join()
