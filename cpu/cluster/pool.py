@@ -158,7 +158,8 @@ class ClusterPool:
             time.sleep(LOOK_SECONDS)
             return
         try:
-            done = self._dask.wait([each.future for each in given.values()], LOOK_SECONDS, "FIRST_COMPLETED").done
+            with self._client.as_current():
+                done = self._dask.wait([each.future for each in given.values()], LOOK_SECONDS, "FIRST_COMPLETED").done
         except NothingYet:
             return
         for address in [address for address, each in given.items() if each.future in done]:
