@@ -138,7 +138,7 @@ def as_text(found: Sequence[Composed]) -> str:
         f"{len(used)} microkernels in all; {composed} of {len(found)} layers are composed of several; "
         f"{measured} of the schemes are measured choices, the others the model's",
     ]
-    lines += [f"{len(layers):>3} layers  {kernel}: {' '.join(layers)}" for kernel, layers in used.items()]
+    lines += [f"{len(layers):>3} of {len(found)}  {kernel}: {' '.join(layers)}" for kernel, layers in used.items()]
     return "\n".join(lines)
 
 

@@ -143,14 +143,14 @@ def _fused(task: Task, x: np.ndarray, f: np.ndarray, threads: int) -> Callable[[
     extents = {"n": task.n, "h": task.h, "w": task.w, "k": task.k, "r": 3, "s": 3, "c": task.group}
     shapes = {"x": x.shape, "f": f.shape}
     kernel = generate_program(FUSED.format(group=task.group), shapes=shapes, threads=threads, **extents)
-    y = kernel.empty()
+    (y,) = kernel.empty()
     return lambda: kernel(x=x, f=f, out=y)
 
 
 def _arrays(task: Task, x: np.ndarray, f: np.ndarray, threads: int) -> Callable[[], Any]:
     program = program_of("shift_convolution", x.shape, f.shape, (task.c,), (task.c,))
     kernel = generate_program(program, threads=threads)
-    y, (a, b) = kernel.empty(), task.shifts
+    (y,), (a, b) = kernel.empty(), task.shifts
     return lambda: kernel(x=x, f=f, a=a, b=b, out=y)
 
 
@@ -158,7 +158,7 @@ def _steps(task: Task, x: np.ndarray, f: np.ndarray, threads: int) -> Callable[[
     extents = dict(zip("nhwc", x.shape))
     shift = generate_program(SHIFT, shapes={"x": x.shape, "a": (task.c,), "b": (task.c,)}, threads=threads, **extents)
     product = generate_matmul(m=task.n * task.h * task.w, n=task.k, k=task.c, threads=threads)
-    z, y, packed, (a, b) = shift.empty(), product.empty(), product.pack(np.ascontiguousarray(f.T)), task.shifts
+    (z,), y, packed, (a, b) = shift.empty(), product.empty(), product.pack(np.ascontiguousarray(f.T)), task.shifts
 
     def call() -> np.ndarray:
         shift(x=x, a=a, b=b, out=z)

@@ -46,7 +46,10 @@ def test_means_are_over_the_layers_that_were_searched():
     means = together([FIRST, SECOND])
     assert [(point.after, point.seconds) for point in means[OURS]] == [("the model alone", 2.0), ("8 s of budget", 9.0)]
     assert [point.percent for point in means[OURS]] == pytest.approx([40.0, 60.0])
-    assert [(point.seconds, point.percent) for point in means["xtc"]] == [(15.0, pytest.approx(10.0)), (25.0, 20.0)]
+    assert [(point.seconds, point.percent) for point in means["xtc"]] == [
+        (15.0, pytest.approx(10.0)),
+        (25.0, pytest.approx(20.0)),
+    ]
     alone = Searched("net:C", {OURS: FIRST.searches[OURS]}, ())
     assert together([FIRST, alone])["xtc"] == FIRST.searches["xtc"]
 

@@ -54,8 +54,8 @@ def test_the_text_counts_microkernels_and_their_layers():
         "",
         "2 microkernels in all; 1 of 2 layers are composed of several; 1 of the schemes are measured choices, "
         "the others the model's",
-        "  2 layers  f32_conv2d_ukernel_12wx4k_s1__portable: net:A net:B1",
-        "  1 layers  f32_conv2d_ukernel_11wx4k_s1__portable: net:A",
+        "  2 of 2  f32_conv2d_ukernel_12wx4k_s1__portable: net:A net:B1",
+        "  1 of 2  f32_conv2d_ukernel_11wx4k_s1__portable: net:A",
     ]
 
 
