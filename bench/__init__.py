@@ -2,20 +2,22 @@
 
 In this folder, and in its rooms:
 
-    command    the command `python -m bench`
-    render     the command `python -m bench.render`
-    model      the command `python -m bench.model`
-    disturbed  the command `python -m bench.disturbed`
-    deployed   the command `python -m bench.deployed`
-    latency    the command `python -m bench.latency`
-    prefetch   the command `python -m bench.prefetch`
-    ahead      the earlier name of `prefetch`
-    fused      the command `python -m bench.fused`
-    tiles      the command `python -m bench.tiles`
-    run/       layers measured: conditions, contests, a journal of what was found
-    report/    what was measured, as tables, pages, pictures and data
-    studies/   questions asked one at a time: each is a command of its own
-    peers/     other libraries behind one interface
+    command      the command `python -m bench`
+    render       the command `python -m bench.render`
+    model        the command `python -m bench.model`
+    disturbed    the command `python -m bench.disturbed`
+    deployed     the command `python -m bench.deployed`
+    latency      the command `python -m bench.latency`
+    prefetch     the command `python -m bench.prefetch`
+    ahead        the earlier name of `prefetch`
+    fused        the command `python -m bench.fused`
+    tiles        the command `python -m bench.tiles`
+    shifts       the command `python -m bench.shifts`
+    search_cost  the command `python -m bench.search_cost`
+    run/         layers measured: conditions, contests, a journal of what was found
+    report/      what was measured, as tables, pages, pictures and data
+    studies/     questions asked one at a time: each is a command of its own
+    peers/       other libraries behind one interface
 
 `python -m bench` runs suites of layers; each of the commands above answers one question.
 """

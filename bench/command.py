@@ -136,7 +136,11 @@ def _check_target(options: argparse.Namespace) -> None:
         raise ProblemError("--epilogue is not covered with --dtype int8, whose sums are stored whole: leave it out")
     if gpu and options.layout != "nhwc":
         raise ProblemError(f"--layout {options.layout} is not covered by --target cuda: leave it out")
-    changed = {"algorithm": options.algorithm != "direct", "threads": options.threads != [1]}
+    changed = {
+        "algorithm": options.algorithm != "direct",
+        "threads": options.threads != [1],
+        "cluster": bool(options.cluster),
+    }
     check_target(options.target, frozenset(name for name, differs in changed.items() if differs))
 
 
@@ -156,10 +160,10 @@ def _backends(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]],
     """The back ends, one for each number of threads or one for the GPU; and the function for the run's conditions."""
     if options.target == "cuda":
         return [cuda_backend(options.dtype)], gpu_conditions.conditions
-    backends = [cpu_backend(None, count, options.dtype, options.algorithm) for count in threads]
+    backends = [cpu_backend(None, count, options.dtype, options.algorithm, options.cluster) for count in threads]
     problems = [layer.problem for layers in suites.values() for layer in layers if layer.problem]
     for ranking in dict.fromkeys(ranking for problem in problems for ranking in _rankings(backends[0], problem)):
-        machine_catalog(*ranking, announce=lambda sentence: print(sentence, file=sys.stderr))
+        machine_catalog(*ranking, announce=lambda sentence: print(sentence, file=sys.stderr), cluster=options.cluster)
     return backends, conditions
 
 
@@ -227,6 +231,7 @@ def _command(options: argparse.Namespace) -> str:
     if options.epilogue is not None:
         words += ["--epilogue", options.epilogue]
     words += ["--budget", f"{options.budget:g}"]
+    words += ["--cluster", options.cluster] if options.cluster else []
     for name in ("report", "readme"):
         if getattr(options, name):
             words += [f"--{name}", str(getattr(options, name))]
@@ -267,6 +272,12 @@ def _parser() -> argparse.ArgumentParser:
         "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS",
         help=f"of search a layer; default {DEFAULT_BUDGET:g}",
     )  # fmt: skip
+    parser.add_argument(
+        "--cluster",
+        default="",
+        metavar="ADDRESS",
+        help="search on the workers of this dask.distributed scheduler; all contenders are timed here",
+    )
     parser.add_argument("--restart", action="store_true", help="forget what an unfinished run of this command has done")
     parser.add_argument("--json", type=Path, metavar="FILE", help="append one JSON object a layer")
     parser.add_argument("--report", type=Path, metavar="DIR", help=f"write {STEM}.md, .html, .csv, .jsonl and pictures")

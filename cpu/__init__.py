@@ -4,6 +4,7 @@ In this folder, and in its rooms:
 
     cache       the command `python -m cpu.cache`
     runtime/    the edge: this CPU, its compiler, files and processes. Nothing here knows what a kernel computes
+    cluster/    measurements by other computers of the same kind
     passes/     refines the loops of a kernel, one idea a file
     codegen/    prints a scheme as C
     kernel/     a kernel that can be called: loaded, given arrays, measured, saved

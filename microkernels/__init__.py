@@ -6,7 +6,7 @@ In this folder, and in its rooms:
     scores/   the measured score of each register tile, and the database that keeps it
     ranking/  the offline stage: it measures every tile on this machine, once
 
-`python -m microkernels rank | show | plot` is the offline stage's command line.
+`python -m microkernels rank | show | plot | export` is the offline stage's command line.
 """
 
 import tilewright_entry  # noqa: F401 - first: it keeps files of the current folder out of the way

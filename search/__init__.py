@@ -14,6 +14,7 @@ In this folder, and in its rooms:
     ahead       the model's choices for many problems at once, listed on all cores
     in_models   what is measured of kernels inside whole models, in the same store
     command     the command lines of conv and matmul
+    composition which microkernels the layers of a suite are composed of
     options     the options that the command lines of all packages share
     debug       TILEWRIGHT_DEBUG
     console     `tilewright conv | matmul | program | microkernels | bench | cache | calibrate …`

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
 from microkernels.scores.database import readable
+from search import composition
 from search.evaluator import backend_of, errors_of, target_of
 from search.evaluator.errors import CandidateError
 from search.evaluator.files import limited, size, writable
@@ -47,6 +48,9 @@ def main(
 ) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
     parser = _parser(program, shape_help)
+    words = sys.argv[1:] if arguments is None else arguments
+    if "--suite" in words:
+        return composition.main(words)
     options = parser.parse_args(arguments)
     try:
         check_target(options.target, given(parser, arguments))
@@ -103,7 +107,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
         print(sentence, file=sys.stderr)
     console = Console(stderr=True)
     if wanted is None:
-        rank_first(backend, [computed], console)
+        rank_first(backend, [computed], console, options.forget)
     by_model = options.model_only or bool(target.absent) or target.name == "cuda-twin"
     with shown(console, computed, target.threads, None if by_model else options.budget) as progress:
         found = find(
@@ -129,6 +133,7 @@ def _target(problem: Problem, options: argparse.Namespace) -> Target:
         algorithm=options.algorithm,
         device=options.device,
         cache=options.cache,
+        cluster=options.cluster,
     )
 
 
@@ -140,7 +145,7 @@ def _loops(problem: Problem, options: argparse.Namespace) -> str:
     backend = backend_of(target)
     wanted = known_pass(backend, options.show_passes)
     if options.scheme is None:
-        rank_first(backend, [backend.problem(problem)], Console(stderr=True))
+        rank_first(backend, [backend.problem(problem)], Console(stderr=True), options.forget)
     recall = not (options.model_only or options.forget)
     found = find(problem, target, tune="model", scheme=options.scheme, recall=recall, verify=False)
     return loops_text(backend, found.scheme, wanted)
@@ -207,7 +212,11 @@ def _repeat(program: str, found: Found, options: argparse.Namespace) -> str:
 
 
 def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(program, description="Finds, checks and explains a fast kernel for one problem.")
+    parser = argparse.ArgumentParser(
+        program,
+        description="Finds, checks and explains a fast kernel for one problem. With --suite NAME … --composition it "
+        "shows of which microkernels a suite's kernels are composed: --suite NAME --help says more.",
+    )
     parser.add_argument("--shape", required=True, help=shape_help)
     parser.add_argument("--epilogue", metavar="TEXT", help="what the stores do to each sum, such as 'relu(y + b)'")
     parser.add_argument("--layout", choices=LAYOUTS, help="layout of a convolution's x and y; default: nhwc")
@@ -255,7 +264,15 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
         help=f"measure at most so many schemes; default {DEFAULT_TRIALS}",
     )
     parser.add_argument(
-        "--forget", action="store_true", help="ignore the measurements and failures of earlier searches"
+        "--forget",
+        action="store_true",
+        help="ignore the measurements and failures of earlier searches, and rankings of other machines",
+    )
+    parser.add_argument(
+        "--cluster",
+        default="",
+        metavar="ADDRESS",
+        help="try candidates on the workers of this dask.distributed scheduler that are like this machine",
     )
     parser.add_argument("--model-only", action="store_true", help="trust the model: measure no candidate")
     parser.add_argument("--scheme", metavar="TEXT", help="run exactly this scheme")

@@ -13,8 +13,17 @@ from search.evaluator.protocol import Backend
 from tiling.problem import Problem
 
 
-def rank_first(backend: Backend, problems: Iterable[Problem], console: Console) -> None:
-    """Ranks the microkernels of these problems quickly, and says so, unless this machine has ranked them before."""
+def rank_first(backend: Backend, problems: Iterable[Problem], console: Console, own: bool = False) -> None:
+    """Ranks the microkernels of these problems quickly, and says so, unless they are ranked.
+
+    A ranking of this kind of machine that comes with the package is one, unless `own`.
+    """
     for ranking in dict.fromkeys(filter(None, map(backend.ranking, problems))):
         with ranking_shown(console) as progress:
-            machine_catalog(*ranking, announce=lambda sentence: print(sentence, file=sys.stderr), progress=progress)
+            machine_catalog(
+                *ranking,
+                announce=lambda sentence: print(sentence, file=sys.stderr),
+                cluster=backend.target.cluster,
+                progress=progress,
+                own=own,
+            )

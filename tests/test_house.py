@@ -30,9 +30,12 @@ ROOMS = {
     "tiling.text": {"tiling", "tiling.arrays", "tiling.scheme", "tiling.rewrite", "tiling.suites"},
     "microkernels.tile": {"tiling.*"},
     "microkernels.scores": {"tiling.*", "microkernels.tile"},
-    "microkernels.ranking": {"tiling.*", "microkernels.tile", "microkernels.scores", "cpu.runtime", "cpu.kernel"},
+    "microkernels.ranking": {
+        *("tiling.*", "microkernels.tile", "microkernels.scores", "cpu.runtime", "cpu.cluster", "cpu.kernel"),
+    },
     "microkernels": {"microkernels.ranking"},
     "cpu.runtime": set(),
+    "cpu.cluster": {"cpu.runtime"},
     "cpu.reference": {"tiling.*", "cpu.runtime"},
     "cpu.passes.control": {"tiling.*", "microkernels.tile"},
     "cpu.passes.memory": {"tiling.*", "microkernels.tile"},

@@ -9,6 +9,8 @@ Read in this order:
     files     files of results: checked before a run, written after it
     formats   JSON lines and CSV
     markdown  the page of a report, and the table in the README
+    svg       a figure as SVG
+    curves    what a search reaches in so many seconds
     plots     bars, roofline, and the model's predictions beside the measurements
     html      one page that needs no other file
     written   a table for the terminal, and a folder with all reports

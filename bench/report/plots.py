@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from statistics import median
-from xml.sax.saxutils import quoteattr
 
 from bench.report.results import OURS, LayerResult
 from bench.report.sections import Section
 from bench.report.summary import geometric_mean
+from bench.report.svg import INK, STYLE, inline, standing_alone
 
 # Okabe and Ito's colours, told apart by colour-blind readers and legible on white and on black; ours is the first.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#8c8c8c")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-# The colour of text and axes; in an SVG it becomes the page's own.
-INK = "#1b1f24"
 PALE = 0.35  # opacity of what only the kernel alone reaches
 WIDTH = 11.5  # inches: a page's width on a screen, at a size where 9 points can be read
 FAR = 200.0  # percent of peak: images of a few pixels, all padding, have limits that would dwarf the bars
@@ -26,24 +22,6 @@ CHARACTER = 0.09  # inches, of the widest letters
 NARROWEST = 8.0  # where LEGEND entries stand side by side
 LEGEND = 6
 FEWEST_LAYERS, MOST_LAYERS = 8, 26  # side by side in one panel of bars
-STYLE = {
-    "font.size": 9,
-    "text.parse_math": False,  # names are shown as they are
-    "text.color": INK,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "grid.color": INK,
-    "grid.alpha": 0.15,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.borderaxespad": 0,
-    "svg.fonttype": "none",
-}
 
 
 class PlotError(RuntimeError):
@@ -80,7 +58,7 @@ def pictures(section: Section) -> tuple[Picture, ...]:
         with matplotlib.rc_context({**STYLE, "svg.hashsalt": f"{section.name}-{kind}"}):
             figure = Figure(layout="constrained")
             caption = draw(figure, section)
-            found.append(Picture(kind, caption, _file(figure), _inline(figure, caption)))
+            found.append(Picture(kind, caption, standing_alone(figure), inline(figure, caption)))
     return tuple(found)
 
 
@@ -238,36 +216,3 @@ def _shown(name: str) -> str:
 
 def _of(cycle: Sequence[str], index: int) -> str:
     return cycle[index % len(cycle)]
-
-
-def _file(figure) -> str:
-    return _slim(_svg(figure, facecolor="white"))
-
-
-def _inline(figure, caption: str) -> str:
-    """For the inside of an HTML page: no prologue, any width, in the page's ink."""
-    svg = _svg(figure, transparent=True)
-    svg = svg[svg.index("<svg") :]
-    box, width = re.search(r'viewBox="0 0 (\S+) [^"]*"', svg).group(0, 1)
-    style = f'style="--width: {width}pt"'  # for the page to show it no larger than it was drawn
-    svg = f'<svg {box} {style} role="img" aria-label={quoteattr(caption)}>' + svg[svg.index(">") + 1 :]
-    return _slim(svg).replace("xlink:href", "href").replace(INK, "currentColor").strip()
-
-
-def _svg(figure, **options) -> str:
-    file = io.BytesIO()
-    figure.savefig(file, format="svg", metadata={"Date": None}, **options)
-    return file.getvalue().decode()
-
-
-def _slim(svg: str) -> str:
-    """Without metadata, comments and addresses of other sites, which name matplotlib's version; short numbers."""
-    for pattern, shown in (
-        (r"<!DOCTYPE.*?>\s*", ""),
-        (r"<metadata>.*?</metadata>", ""),
-        (r"<!--.*?-->\s*", ""),
-        (r'(<g) id="[^"]*"', r"\1"),  # another picture of the page has the same
-        (r"(\d\.\d\d)\d{3,}", r"\1"),  # of coordinates: a point has 72 to the inch
-    ):
-        svg = re.sub(pattern, shown, svg, flags=re.S)
-    return svg

@@ -81,7 +81,8 @@ def contest(
 ) -> dict:
     """Times `schemes` (name: scheme's text) and `peers` on one problem, `rounds` turns of about `seconds` each.
 
-    Gives {"contenders": [{name, layout, max_error, call, kernel}], "skipped": [[peer, reason]], "memory_bandwidth"}.
+    Gives {"contenders": [{name, layout, max_error, call, kernel}], "skipped": [[peer, reason]], "memory_bandwidth",
+    "histories": {peer: that of its search}}.
     Timings are {"samples", "peak_gflops"}; kernel is None where the library does not tell. cache: "warm", or "cold",
     which sweeps the caches before each call and gives no time of a kernel alone. Raises WrongResult where one of the
     schemes is wrong. A peer that fails or is wrong is skipped with the reason.
@@ -124,6 +125,7 @@ def contest(
             for e in entrants
         ],
         "skipped": skipped,
+        "histories": {e.name: e.prepared.history for e in entrants if e.prepared and e.prepared.history},
         "memory_bandwidth": read_bandwidth(buffer, chosen.compiler_flags, chosen.lanes, _BANDWIDTH_SECONDS),
     }
 

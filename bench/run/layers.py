@@ -75,7 +75,7 @@ def run_layer(
         **{key: value for key, value in backend.job(best).items() if key != "scheme"},
         **{"schemes": {OURS: best.text, MODEL: first.text}, "cache": cache, "seed": seed},
     }
-    found, skipped = _contest(job, peers, backend.target.name)
+    found, skipped = held(job, peers, backend.target.name)
     return LayerResult(
         suite=suite,
         layer=layer,
@@ -109,7 +109,7 @@ def environment(peers: Sequence[str], threads: int) -> dict[str, str]:
     return chosen
 
 
-def _contest(job: dict, peers: Sequence[str], target: str) -> tuple[dict, list[tuple[str, str]]]:
+def held(job: dict, peers: Sequence[str], target: str) -> tuple[dict, list[tuple[str, str]]]:
     """The contest, and (peer, reason) for each peer that is left out.
 
     Where the contest's process dies, each peer gets a short contest alone. The contest is then held again without the

@@ -1,4 +1,4 @@
-"""`python -m microkernels rank | show | plot`: the offline stage on this machine."""
+"""`python -m microkernels rank | show | plot | export`: the offline stage on this machine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable
+from pathlib import Path
 
 from rich.console import Console
 
@@ -18,11 +19,14 @@ from cpu.runtime.output import INTERRUPTED, readers_may_leave
 from cpu.runtime.toolchain import ToolchainError
 from cpu.runtime.worker import WorkerError
 from microkernels.ranking import plot
+from microkernels.ranking.export import kind_of_machine
 from microkernels.ranking.offline import UsageError, rank_machine, usable_isa
 from microkernels.ranking.progress import shown
 from microkernels.scores.catalog import Catalog, Entry, Failure
 from microkernels.scores.database import StoreError, readable
+from microkernels.scores.kinds import write_kind
 from microkernels.scores.records import load
+from microkernels.scores.shipped import known
 from microkernels.tile.isa import ISAS, isa_named
 from microkernels.tile.microkernel import RANKED_AS, Microkernel
 from microkernels.tile.space import quick, space
@@ -32,6 +36,8 @@ def _rank(options: argparse.Namespace) -> int:
     isa = usable_isa(options.isa, options.op)
     if options.stride != "1" and options.quick:
         raise UsageError("--stride is for a full ranking: the quick one is at stride 1")
+    if options.cluster and options.jobs:
+        raise UsageError("--jobs is for this machine: a cluster has as many workers as were started")
     if options.cache_limit is not None and (said := limited(options.cache_limit)):
         print(said, file=sys.stderr)
     strides = (1, 2) if options.stride == "both" else (int(options.stride),)
@@ -44,6 +50,7 @@ def _rank(options: argparse.Namespace) -> int:
                 kernels,
                 resume=options.resume,
                 jobs=options.jobs,
+                cluster=options.cluster,
                 announce=lambda sentence: print(sentence, file=sys.stderr),
                 progress=progress,
             )
@@ -76,10 +83,10 @@ def _show(options: argparse.Namespace) -> int:
         record = {
             "kernel": entry.kernel.name,
             "score": entry.score,
-            "seconds": entry.timing.seconds,
-            "spread": entry.timing.spread,
-            "samples": len(entry.timing.samples),
-            "peak_gflops": entry.timing.peak_gflops,
+            "seconds": entry.timing and entry.timing.seconds,
+            "spread": entry.timing and entry.timing.spread,
+            "samples": len(entry.timing.samples) if entry.timing else 0,
+            "peak_gflops": entry.timing and entry.timing.peak_gflops,
             "fingerprint": catalog.fingerprint,
         }
         print(json.dumps(record))
@@ -92,9 +99,23 @@ def _plot(options: argparse.Namespace) -> int:
     return 0
 
 
+def _export(options: argparse.Namespace) -> int:
+    """Writes the file of this machine's kind, and says what is in it."""
+    kind = kind_of_machine(options.cpu, options.remark)
+    path = options.folder / f"{kind.kind}.json"
+    try:
+        options.folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(write_kind(kind), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+    rankings = ", ".join(f"{r.op} on {r.isa} ({len(r.scores)} scores of {r.measured})" for r in kind.rankings)
+    print(f"wrote {path}: {rankings}", file=sys.stderr)
+    return 0
+
+
 def _ranked(options: argparse.Namespace) -> Catalog:
     isa = usable_isa(options.isa, options.op)
-    catalog = load(fingerprint(host()), isa.name, options.op)
+    catalog = known(fingerprint(host()), isa.name, options.op)
     if not catalog.entries:
         raise UsageError(
             f"no {options.op} microkernel of {isa.name} is ranked on this machine yet; make a ranking with: "
@@ -107,13 +128,19 @@ def _print_entries(catalog: Catalog, entries: Iterable[Entry]) -> None:
     peak = "the FMA peak measured beside"
     if isa_named(catalog.isa).matrix:
         peak = "two rows times a vector of sums a cycle (matrix instructions: 50 at most), by the FMA peak beside"
-    print(f"% of {peak}, one core, x in L1, fastest sample; {catalog.fingerprint}")
+    where = f"{catalog.fingerprint}, ranked {catalog.origin}" if catalog.origin else catalog.fingerprint
+    print(f"% of {peak}, one core, x in L1, fastest sample; {where}")
     for entry in entries:
-        timing = entry.timing
-        print(
-            f"{100 * entry.score:6.1f} %  beside {timing.peak_gflops:6.1f} GFLOP/s  {len(timing.samples):3} samples "
-            f"± {100 * timing.spread / 2:4.1f} %  {entry.kernel}"
-        )
+        print(f"{100 * entry.score:6.1f} %  {_timed(entry)}{entry.kernel}")
+
+
+def _timed(entry: Entry) -> str:
+    """How a score was measured; nothing for one that came with the package."""
+    timing = entry.timing
+    if timing is None:
+        return ""
+    samples = f"{len(timing.samples):3} samples ± {100 * timing.spread / 2:4.1f} %"
+    return f"beside {timing.peak_gflops:6.1f} GFLOP/s  {samples}  "
 
 
 def _print_failures(failures: Iterable[Failure]) -> None:
@@ -127,7 +154,7 @@ def _print_failures(failures: Iterable[Failure]) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m microkernels", description="Rank the microkernels of this machine.")
-    commands = parser.add_subparsers(required=True, metavar="rank | show | plot")
+    commands = parser.add_subparsers(required=True, metavar="rank | show | plot | export")
     which = argparse.ArgumentParser(add_help=False)
     which.add_argument("--isa", metavar="NAME", help=f"{', '.join(ISAS)}; default: the widest that this CPU has")
     ranked = tuple(dict.fromkeys(RANKED_AS.values()))
@@ -143,6 +170,12 @@ def _parser() -> argparse.ArgumentParser:
         "--quick", action="store_true", help="only the best candidates, at stride 1; about two minutes"
     )
     command.add_argument("--jobs", metavar="N", type=_positive, help="processes; default: one a physical core")
+    command.add_argument(
+        "--cluster",
+        default="",
+        metavar="ADDRESS",
+        help="measure on the workers of this dask.distributed scheduler whose CPU, compiler and program are the same",
+    )
     command.add_argument(
         "--resume",
         action="store_true",
@@ -165,6 +198,16 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("plot", parents=[which], help="draw the ranking as a heat map")
     command.add_argument("file", metavar="FILE.png")
     command.set_defaults(run=_plot)
+
+    command = commands.add_parser(
+        "export", help="write this machine's quick rankings as the file of its kind, as they come with Tilewright"
+    )
+    command.add_argument("folder", type=Path, metavar="FOLDER", help="microkernels/scores/measured, in a checkout")
+    command.add_argument("--cpu", required=True, metavar="NAME", help="what people call it: 'AMD EPYC 9005 (Zen 5)'")
+    command.add_argument(
+        "--remark", default="", metavar="TEXT", help="what a reader should know, as 'beside other programs'"
+    )
+    command.set_defaults(run=_export)
     return parser
 
 

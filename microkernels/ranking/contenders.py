@@ -51,6 +51,7 @@ def typical(visits: Sequence[Entry]) -> Entry:
 
 def _error(visits: Sequence[Entry]) -> float:
     """The standard error of the kernel's score, by what its samples and its visits differ."""
-    within = min(NOISE, AMONG * max(entry.timing.spread for entry in visits) / 2) * visits[0].score
+    spreads = [entry.timing.spread for entry in visits if entry.timing]  # one that came with the package has no timing
+    within = min(NOISE, AMONG * max(spreads, default=NOISE) / 2) * visits[0].score
     between = stdev(entry.score for entry in visits) if len(visits) > 1 else 0.0
     return max(within, between) / sqrt(len(visits))

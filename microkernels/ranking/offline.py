@@ -7,8 +7,9 @@ from contextlib import closing, contextmanager, suppress
 
 import filelock
 
+from cpu.cluster.pool import ClusterPool
 from cpu.runtime.host import fingerprint, host
-from cpu.runtime.pool import Task, run_all
+from cpu.runtime.pool import Outcomes, Task, run_all
 from cpu.runtime.toolchain import find_compiler
 from cpu.runtime.worker import CandidateError, is_worth_another_try
 from microkernels.ranking.rank import MeasureAll, Progress, ensure_ranked, rank
@@ -51,7 +52,12 @@ def usable_isa(name: str | None, op: str = "conv2d") -> Isa:
 
 
 def measure_in_workers(jobs: int, l1_bytes: int) -> MeasureAll:
-    """The `measure_all` of `rank` that measures kernels in `jobs` isolated processes at once.
+    """The `measure_all` of `rank` that measures kernels in `jobs` isolated processes at once."""
+    return measure_by(lambda tasks: run_all(tasks, jobs), l1_bytes)
+
+
+def measure_by(run: Callable[[Iterable[Task]], Outcomes], l1_bytes: int) -> MeasureAll:
+    """The `measure_all` of `rank` whose tasks `run` runs.
 
     Iterating raises WorkerError where the machine is at fault and not the kernel; then there is nothing to record.
     """
@@ -63,7 +69,7 @@ def measure_in_workers(jobs: int, l1_bytes: int) -> MeasureAll:
         tasks = (
             Task("cpu.kernel.measure:microkernel", TIMEOUT_SECONDS, {"name": k.name, **arguments}) for k in kernels
         )
-        with closing(run_all(tasks, jobs)) as results:
+        with closing(run(tasks)) as results:
             for task, result in results:
                 if isinstance(result, CandidateError):
                     yield parse(task.arguments["name"]), result.reason
@@ -109,19 +115,35 @@ def rank_machine(
     *,
     resume: bool = False,
     jobs: int | None = None,
+    cluster: str = "",
     announce: Callable[[str], None] = lambda _: None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
     """`rank` on this machine, once no other ranking runs; `announce` is told of the wait.
 
-    Raises ToolchainError without a compiler, StoreError, WorkerError.
+    cluster: the address of a `dask.distributed` scheduler whose workers measure. Raises ToolchainError without a
+    compiler, StoreError, WorkerError.
     """
     find_compiler()  # checked here once: a missing compiler is no kernel's fault
     l1_bytes = host().caches[0].bytes
-    measure_all = measure_in_workers(jobs or default_jobs(), l1_bytes)
-    again = is_worth_another_try
+    measure_all, again = _measuring(jobs, l1_bytes, cluster), is_worth_another_try
     with measuring_alone(announce):
         return rank(kernels, measure_all, fingerprint(host()), l1_bytes, resume=resume, again=again, progress=progress)
+
+
+def _measuring(jobs: int | None, l1_bytes: int, cluster: str) -> MeasureAll:
+    """The `measure_all` of `rank`: in processes of this machine, or on the workers of a cluster."""
+    return (
+        measure_by(_on_cluster(cluster), l1_bytes) if cluster else measure_in_workers(jobs or default_jobs(), l1_bytes)
+    )
+
+
+def _on_cluster(address: str) -> Callable[[Iterable[Task]], Outcomes]:
+    def run(tasks: Iterable[Task]) -> Outcomes:
+        with closing(ClusterPool(address)) as pool:
+            yield from pool.run(tasks)
+
+    return run
 
 
 def machine_catalog(
@@ -130,15 +152,18 @@ def machine_catalog(
     *,
     announce: Callable[[str], None],
     jobs: int | None = None,
+    cluster: str = "",
     progress: Callable[[Progress], None] = lambda _: None,
+    own: bool = False,
 ) -> Catalog:
     """This machine's catalog for `op`. It runs the quick ranking first if that is missing, and tells `announce` so.
 
+    cluster: as in `rank_machine`. own: measures even where a ranking of this kind of machine comes with the package.
     Raises RankingError where no kernel can be measured, ToolchainError without a compiler, StoreError, WorkerError.
     """
     find_compiler()
     l1_bytes = host().caches[0].bytes
-    measure_all = measure_in_workers(jobs or default_jobs(), l1_bytes)
+    measure_all = _measuring(jobs, l1_bytes, cluster)
     return ensure_ranked(
         isa,
         RANKED_AS[op],
@@ -148,4 +173,5 @@ def machine_catalog(
         announce=announce,
         progress=progress,
         alone=lambda: measuring_alone(announce),
+        own=own,
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from microkernels.ranking.contenders import MOST, typical, undecided
 from microkernels.scores.catalog import Catalog, Entry, Failure
 from microkernels.scores.records import load, measured, record, settle, start_over
+from microkernels.scores.shipped import known
 from microkernels.tile.benchmark import benchmark_scheme, vector_flops
 from microkernels.tile.estimate import estimate
 from microkernels.tile.forms import Isa
@@ -150,16 +151,24 @@ def ensure_ranked(
     announce: Callable[[str], None],
     progress: Callable[[Progress], None] = lambda _: None,
     alone: Callable[[], AbstractContextManager[object]] = nullcontext,
+    own: bool = False,
 ) -> Catalog:
     """The machine's catalog. It first measures those kernels of the quick ranking that have no outcome.
 
-    `announce` is told before anything is measured, and `alone` is held meanwhile. Kernels that another process measured
-    by then are not measured again. After a full ranking nothing is missing, also while another ranking is under way or
-    was cut short. If all kernels failed so far, the machine was at fault, and they are measured again.
+    Where the machine has no outcome at all, the ranking of its kind that comes with the package stands in, unless
+    `own`. `announce` is told of that, and before anything is measured; `alone` is held meanwhile. Kernels that another
+    process measured by then are not measured again. After a full ranking nothing is missing, also while another ranking
+    is under way or was cut short. If all kernels failed so far, the machine was at fault, and they are measured again.
 
     Raises RankingError if none can be measured, StoreError, and the errors of `measure_all`.
     """
-    catalog = load(fingerprint, isa.name, op)
+    catalog = load(fingerprint, isa.name, op) if own else known(fingerprint, isa.name, op)
+    if catalog.origin:
+        announce(
+            f"{len(catalog.entries)} {op} microkernels of {isa.name} were ranked {catalog.origin}: their scores hold "
+            "until `python -m microkernels rank` or a search with --forget measures this machine"
+        )
+        return catalog
     missing = _missing(catalog, isa, op)
     if missing:
         with alone():

@@ -15,11 +15,14 @@ GOOD = 0.85  # the fraction of the best score that makes a microkernel worth com
 
 @dataclass(frozen=True)
 class Entry:
-    """A measured microkernel. score: the fraction of one core's FMA peak that its fastest sample reached."""
+    """A measured microkernel. score: the fraction of one core's FMA peak that its fastest sample reached.
+
+    timing: None where another machine of the kind was measured.
+    """
 
     kernel: Microkernel
     score: float
-    timing: Timing
+    timing: Timing | None = None
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class Failure:
 class Catalog:
     """The microkernels of one operator on one instruction set of one machine; entries best first.
 
-    An operator that runs the tiles of another (`RANKED_AS`) has the other's entries.
+    An operator that runs the tiles of another (`RANKED_AS`) has the other's entries. origin: when and on which machine
+    the scores were measured, where that is not this one; else "".
     """
 
     fingerprint: str
@@ -42,6 +46,7 @@ class Catalog:
     op: str
     entries: tuple[Entry, ...] = ()
     failures: tuple[Failure, ...] = ()
+    origin: str = ""
 
     @property
     def best(self) -> Entry | None:

@@ -83,6 +83,8 @@ def record(fingerprint: str, outcome: Entry | Failure, settled: bool = False) ->
     found: tuple[float | None, str | None, float | None, str | None]
     if isinstance(outcome, Entry):
         timing = outcome.timing
+        if timing is None:
+            raise ValueError(f"{kernel} was not measured here: its score is no outcome of this machine")
         found = (outcome.score, json.dumps(timing.samples), timing.peak_gflops, None)
     else:
         found = (None, None, None, outcome.reason)
@@ -96,6 +98,16 @@ def record(fingerprint: str, outcome: Entry | Failure, settled: bool = False) ->
             " WHERE fingerprint = ? AND emitter = ? AND kernel = ? AND reason IS NULL)",
             (*key, kernel.isa, kernel.op, *found, not settled, now, isinstance(outcome, Entry), *key),
         )
+
+
+def last_measured(fingerprint: str, isa: str, op: str) -> str:
+    """The time, in UTC, of the last outcome recorded for `op` on `isa`; "" where none is. Raises StoreError."""
+    with connect(_SCHEMA) as connection:
+        (when,) = connection.execute(
+            "SELECT max(measured) FROM microkernels WHERE fingerprint = ? AND emitter = ? AND isa = ? AND op = ?",
+            (fingerprint, EMITTER_VERSION, isa, RANKED_AS[op]),
+        ).fetchone()
+    return str(when or "")
 
 
 def start_over(fingerprint: str, kernels: Iterable[Microkernel]) -> None:

@@ -18,16 +18,17 @@ def target_of(
     algorithm: str = "direct",
     device: str | None = None,
     cache: str = "warm",
+    cluster: str = "",
 ) -> Target:
     """A target of this machine. Raises ProblemError.
 
     isa: by default the widest instruction set of the dtype that this CPU runs. device: by default the GPU that is here.
-    cache: of a CPU, "warm" or "cold".
+    cache: of a CPU, "warm" or "cold". cluster: of workers that try candidates (`search.tuner.target.Target`).
     """
     if name == "cpu":
         from search.evaluator.cpu import cpu_target
 
-        return cpu_target(isa, threads, dtype, algorithm, cache)
+        return cpu_target(isa, threads, dtype, algorithm, cache, cluster)
     from search.evaluator.gpu import gpu_target
 
     return gpu_target(name, dtype, device)

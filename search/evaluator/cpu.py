@@ -21,13 +21,14 @@ from cpu.runtime.pool import Pool, Task
 from cpu.runtime.toolchain import CompileError, compile_shared, find_compiler
 from cpu.runtime.worker import CandidateError, Worker
 from microkernels.scores.catalog import Catalog
-from microkernels.scores.records import load, revision
+from microkernels.scores.shipped import known, revision
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
 from search.cost.volume import streams, tasks
+from search.evaluator.cpu_cluster import ClusterEvaluator
 from search.evaluator.cpu_machine import machine_of
 from search.evaluator.cpu_report import details, explained
-from search.evaluator.protocol import CANDIDATE_SECONDS, Details, Verdict
+from search.evaluator.protocol import CANDIDATE_SECONDS, Details, Evaluator, Verdict
 from search.space import candidates
 from search.space.candidates import Knowledge
 from search.tuner import store
@@ -49,11 +50,17 @@ MOST_BUILDS = 4
 
 
 def cpu_target(
-    isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct", cache: str = "warm"
+    isa: str | None = None,
+    threads: int = 1,
+    dtype: str = "f32",
+    algorithm: str = "direct",
+    cache: str = "warm",
+    cluster: str = "",
 ) -> Target:
     """This CPU as a target. Raises ProblemError.
 
     isa: by default the widest instruction set of `dtype` that the CPU runs and the system lets this process use.
+    cluster: as in `Target`.
     """
     if cache not in CACHES:
         raise ProblemError(f"cache={cache!r} must be one of {', '.join(CACHES)}")
@@ -80,12 +87,14 @@ def cpu_target(
         if isa is not None:
             raise ProblemError(f"{tiles_refused(chosen.name)}: use {chosen.vectors}")
         chosen = isa_named(chosen.vectors)
-    return Target("cpu", fingerprint(host()), chosen.name, dtype, threads, algorithm, cache=cache)
+    return Target("cpu", fingerprint(host()), chosen.name, dtype, threads, algorithm, cache=cache, cluster=cluster)
 
 
-def cpu_backend(isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct") -> CpuBackend:
+def cpu_backend(
+    isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct", cluster: str = ""
+) -> CpuBackend:
     """The back end of this CPU, with the arguments of `cpu_target`."""
-    return CpuBackend(cpu_target(isa, threads, dtype, algorithm))
+    return CpuBackend(cpu_target(isa, threads, dtype, algorithm, cluster=cluster))
 
 
 @dataclass(frozen=True)
@@ -107,10 +116,10 @@ class CpuBackend:
 
         Where none is ranked yet, the catalog estimates every score from the tile's shape.
         """
-        known = self._catalogs
-        if (op, by_matrix) not in known:
-            known[op, by_matrix] = load(self.target.machine, self.isa.name if by_matrix else self.isa.ranked, op)
-        return known[op, by_matrix]
+        found = self._catalogs
+        if (op, by_matrix) not in found:
+            found[op, by_matrix] = known(self.target.machine, self.isa.name if by_matrix else self.isa.ranked, op)
+        return found[op, by_matrix]
 
     @cached_property
     def _catalogs(self) -> dict[tuple[str, bool], Catalog]:
@@ -193,11 +202,14 @@ class CpuBackend:
     def disturbance(self) -> str:
         return busy(self.target.threads)
 
-    def evaluator(self, problem: Problem) -> CpuEvaluator:
-        return CpuEvaluator(self.job, self.environment)
+    def evaluator(self, problem: Problem) -> Evaluator:
+        here = CpuEvaluator(self.job, self.environment)
+        if not self.target.cluster:
+            return here
+        return ClusterEvaluator(here, self.job, self.target.cluster, self.environment)
 
     def checker(self, problem: Problem) -> CpuEvaluator:
-        return self.evaluator(problem)
+        return CpuEvaluator(self.job, self.environment)
 
     @property
     def environment(self) -> dict[str, str]:

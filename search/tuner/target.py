@@ -9,7 +9,7 @@ from search.tuner import store
 from tiling.problem import Problem, ProblemError
 from tiling.text.shapes import canonical
 
-_CPUS_ALONE = ("threads", "isa", "algorithm", "output_dtype", "name", "cache")
+_CPUS_ALONE = ("threads", "isa", "algorithm", "output_dtype", "name", "cache", "cluster")
 # For each kind of target, as users spell it, the arguments that mean nothing to it.
 FOREIGN = {
     "cpu": ("device",),
@@ -28,7 +28,8 @@ class Target:
     machine: the fingerprint of the CPU or GPU. isa: an instruction set, or a GPU's architecture. algorithm: "direct",
     the definition; "winograd" (`tiling.rewrite.winograd`); "auto", the faster of the two. device: a GPU's name. absent:
     why no kernel can run here; empty where kernels can run. cache: "warm" where a call finds its arrays where the call
-    before left them; "cold" where it finds them in memory.
+    before left them; "cold" where it finds them in memory. cluster: the address of the `dask.distributed` scheduler
+    whose workers try candidates; empty where this machine does.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Target:
     device: str = ""
     absent: str = ""
     cache: str = "warm"
+    cluster: str = ""
 
     def key(self, problem: Problem, compiler: str) -> store.Key:
         """The store's key for a problem as this target computes it."""

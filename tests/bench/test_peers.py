@@ -290,12 +290,12 @@ def test_what_a_search_found_is_searched_for_once(data_folder, monkeypatch):
         searches.append((module, request["x"], threads, trials))
         library = Path(request["folder"]) / "schedule3.so"
         library.write_bytes(b"\x7fELF\nof a schedule\n")
-        return {"library": str(library), "symbol": "layer", "tried": trials}
+        return {"library": str(library), "symbol": "layer", "tried": trials, "history": [[2.5, 1e-3], [4.0, 8e-4]]}
 
     monkeypatch.setattr(tvm_library, "search", searching)
     asked = {"module": "some_search", "request": {"x": (1, 5)}, "threads": 1, "trials": 4, "version": "1.0"}
     for _ in range(2):
-        assert found(**asked) == (b"\x7fELF\nof a schedule\n", "layer")
+        assert found(**asked) == (b"\x7fELF\nof a schedule\n", "layer", ((2.5, 1e-3), (4.0, 8e-4)))
     assert len(searches) == 1
     for other in ({"request": {"x": (1, 6)}}, {"threads": 2}, {"trials": 5}, {"version": "1.1"}):
         found(**{**asked, **other})

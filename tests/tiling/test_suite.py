@@ -9,7 +9,7 @@ from tiling.operators import conv2d, matmul
 from tiling.text.shapes import ShapeError, canonical, chosen, parse_matmul_shape, parse_shape, suite
 from tiling.text.suite import Layer, layers, suites
 
-PAPER = ("mobilenet", "neighbours", "gemm_square", "triton_gemm", "triton_conv")  # no network's layers
+PAPER = ("mobilenet", "neighbours", "gemm_square", "hidet_gemm", "triton_gemm", "triton_conv")  # no network's layers
 NETWORKS = [name for name in suites() if name not in PAPER]
 # One layer's output is the next one's input, pooled or added to another at most: every c is an earlier k.
 CHAINS = ("resnet18", "yolo9000", "resnet50", "resnext50", "vgg16", "mobilenet_v2", "efficientnet_b0", "convnext_t")
@@ -76,6 +76,21 @@ def test_suites_hold_the_layers_of_the_paper():
     for layer in (layer for name in ("mobilenet", "neighbours", "resnet18", "yolo9000") for layer in suite(name)):
         extents, rows = layer.problem.extents, layer.problem.broadcast.shape[1] // (2 if layer.name in half else 1)
         assert extents["h"] == extents["w"] == rows, layer
+
+
+def test_suites_hold_the_products_and_convolutions_of_papers():
+    """As the papers print them, Triton's as (M,N,K) and (H,W,C,B,K,R,S)."""
+    gemm = [tuple(sizes(layer)[dim] for dim in "mnk") for layer in suite("triton_gemm")]
+    square, deep_speech = [(size, size, size) for size in (512, 1024, 2048)], [(35, 8457, 1760), (6144, 32, 1536)]
+    deep_speech += [(3072, 128, 1024), (1760, 128, 1760), (7680, 64, 2560), (1760, 7133, 1760)]
+    assert gemm == [*square, *deep_speech, (512, 32, 512), (512, 32, 2048), (2048, 32, 512)]
+    convolutions = [tuple(sizes(layer)[dim] for dim in "hwcnkrs") for layer in suite("triton_conv")]
+    resnet = [(112, 112, 64, 4, 128, 3, 3), (56, 56, 128, 4, 256, 3, 3), (28, 28, 256, 4, 512, 3, 3)]
+    resnet += [(14, 14, 512, 4, 512, 3, 3), (7, 7, 512, 4, 512, 3, 3)]
+    assert convolutions == [*resnet, (161, 700, 1, 8, 64, 5, 5), (79, 341, 32, 8, 32, 5, 10)]
+    hidet = [tuple(sizes(layer)[dim] for dim in "mnk") for layer in suite("hidet_gemm")]
+    assert hidet == [(size, size, size) for size in (2048, 2047, 2046, 2045, 2044, 2043, 2042, 2039)]
+    assert len(suite("resnet50")) == 23, "Hidet's 23 groups of Conv-BN-ReLU"
 
 
 @pytest.mark.parametrize("name", suites())

@@ -53,6 +53,6 @@ class Tvm(Peer):
             padding = (*conv.before, *conv.after)
             request |= {"stride": conv.stride, "dilation": conv.dilation, "padding": padding}
         search = "bench.peers.compilers.tvm_search"
-        library, symbol = tvm_library.found(search, request, threads, self.trials, self.version())
+        library = tvm_library.found(search, request, threads, self.trials, self.version())
         layout = "row-major" if matrix else "NHWC, weights (R,S,C,K)"
-        return tvm_library.load(library, symbol, x, weights, problem.output.shape, layout)
+        return tvm_library.load(library, x, weights, problem.output.shape, layout)

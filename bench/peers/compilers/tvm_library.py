@@ -9,6 +9,7 @@ import sys
 import tempfile
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,14 @@ class SearchFailed(RuntimeError):
     """A search left no library; the message holds its last line."""
 
 
+class Library(NamedTuple):
+    """What a search found. history: as `Prepared` has it."""
+
+    content: bytes
+    symbol: str
+    history: tuple[tuple[float, float], ...]
+
+
 def environment(threads: int) -> dict[str, str]:
     """The environment of the process that calls libraries of TVM.
 
@@ -39,19 +48,20 @@ def patience(trials: int) -> float:
     return _SECONDS_TO_START + _SECONDS_A_TRIAL * trials
 
 
-def found(module: str, request: dict, threads: int, trials: int, version: str) -> tuple[bytes, str]:
-    """The library that `search` finds and its symbol. Each is searched once on this machine, then kept.
+def found(module: str, request: dict, threads: int, trials: int, version: str) -> Library:
+    """The library that `search` finds. Each is searched once on this machine, then kept.
 
     version: the peer's version, with all that decides the result. Raises SearchFailed, CacheError.
     """
-    asked = json.dumps([module, request, threads, trials, version, fingerprint(host())])
+    asked = json.dumps([module, request, threads, trials, version, fingerprint(host()), "with its history"])
 
     def make(path: Path) -> bytes:
         best = search(module, {**request, "folder": str(path.parent)}, threads, trials)
-        return with_facts(Path(best["library"]).read_bytes(), {"symbol": best["symbol"]})
+        facts = {"symbol": best["symbol"], "history": best["history"]}
+        return with_facts(Path(best["library"]).read_bytes(), facts)
 
     library, facts = without_facts(kept(sha256(asked.encode()).hexdigest() + ".so", f"/* {asked} */\n", make))
-    return library, facts["symbol"]
+    return Library(library, facts["symbol"], tuple((since, best) for since, best in facts["history"]))
 
 
 def search(module: str, request: dict, threads: int, trials: int) -> dict:
@@ -74,20 +84,20 @@ def search(module: str, request: dict, threads: int, trials: int) -> dict:
     return json.loads(said[-1])
 
 
-def load(library: bytes, symbol: str, x: np.ndarray, w: np.ndarray, shape: tuple[int, ...], layout: str) -> Prepared:
-    """The function `symbol` of a compiled library, on memory of its own: it takes x, w and an output of `shape`."""
+def load(library: Library, x: np.ndarray, w: np.ndarray, shape: tuple[int, ...], layout: str) -> Prepared:
+    """The function of a compiled library, on memory of its own: it takes x, w and an output of `shape`."""
     import tvm
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "layer.so"
-        path.write_bytes(library)
+        path.write_bytes(library.content)
         module = tvm.runtime.load_module(str(path))
-    function = module[symbol]
+    function = module[library.symbol]
     given, weights = tvm.runtime.tensor(x), tvm.runtime.tensor(w)
     y = tvm.runtime.tensor(np.zeros(shape, np.float32))
 
     def kernel_seconds(count: int) -> list[float]:
-        timed = module.time_evaluator(symbol, tvm.cpu(), number=1, repeat=count)
+        timed = module.time_evaluator(library.symbol, tvm.cpu(), number=1, repeat=count)
         return list(timed(given, weights, y).results)
 
-    return Prepared(lambda: function(given, weights, y), y.numpy, layout, kernel_seconds)
+    return Prepared(lambda: function(given, weights, y), y.numpy, layout, kernel_seconds, history=library.history)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 
 import numpy as np
 
@@ -16,12 +17,13 @@ SYMBOL = "layer"
 
 
 def main() -> None:
-    """Prints {"library", "symbol", "tried"} as the last line."""
+    """Prints {"library", "symbol", "tried", "history"} as the last line."""
+    began = time.monotonic()
     import tvm
 
     request = json.loads(sys.argv[1])
     target = _target(request["threads"])
-    best, tried = None, 0
+    best, tried, history = None, 0, []
     for number, module in enumerate(_schedules(_function(request), target, request["trials"])):
         try:
             library = tvm.compile(module, target=target)
@@ -33,9 +35,10 @@ def main() -> None:
         tried += 1
         if best is None or seconds < best[0]:
             best = (seconds, path)
+        history.append((time.monotonic() - began, best[0]))
     if best is None:
         sys.exit("no schedule that TVM drew for this layer compiles")
-    print(json.dumps({"library": best[1], "symbol": SYMBOL, "tried": tried}))
+    print(json.dumps({"library": best[1], "symbol": SYMBOL, "tried": tried, "history": history}))
 
 
 def _target(threads: int):

@@ -61,9 +61,9 @@ class Xtc(Peer):
         if not matrix:
             request["stride"] = convolution(problem).stride
         search = "bench.peers.compilers.xtc_search"
-        library, symbol = tvm_library.found(search, request, threads, self.trials, self.version())
+        library = tvm_library.found(search, request, threads, self.trials, self.version())
         layout = "row-major" if matrix else "NHWC, input padded ahead, weights (R,S,C,K)"
-        return tvm_library.load(library, symbol, given, weights, problem.output.shape, layout)
+        return tvm_library.load(library, given, weights, problem.output.shape, layout)
 
 
 def _padded(problem: Problem, x: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
+import time
 
 # The first found the best schedules: it uses vectors, and no more accumulators than there are registers. The last has a
 # schedule even for sizes that no vector divides.
@@ -18,20 +19,24 @@ MIN_REPEAT_MS = 20
 
 
 def main() -> None:
-    """Prints {"library", "symbol", "tried", "strategy"} as the last line."""
+    """Prints {"library", "symbol", "tried", "strategy", "history"} as the last line."""
+    began = time.monotonic()
     request = json.loads(sys.argv[1])
     graph = _graph(request)
     name, strategy, samples = _samples(graph, request["threads"], request["trials"])
-    best, tried = None, 0
+    best, tried, history = None, 0, []
     for number, sample in enumerate(samples):
         module = _compile(graph, strategy, sample, f"{request['folder']}/schedule{number}")
         seconds, code, _ = module.get_evaluator(repeat=3, number=1, min_repeat_ms=MIN_REPEAT_MS).evaluate()
         tried += code == 0
         if code == 0 and (best is None or min(seconds) < best[0]):
             best = (min(seconds), module)
+        if best:
+            history.append((time.monotonic() - began, best[0]))
     if best is None:
         sys.exit("no schedule that XTC drew for this layer runs")
-    print(json.dumps({"library": best[1].file_name, "symbol": best[1].payload_name, "tried": tried, "strategy": name}))
+    found = {"library": best[1].file_name, "symbol": best[1].payload_name, "tried": tried, "strategy": name}
+    print(json.dumps({**found, "history": history}))
 
 
 def _graph(request: dict):

@@ -25,7 +25,8 @@ class Prepared:
     library allows it. `result` is the output of the last run as the problem has it, (N,OH,OW,K), (N,K,OH,OW) or (M,N)
     float32; it may copy. `layout` says what the call reads and writes. `kernel_seconds(n)` gives n samples of the
     kernel alone; None where the library does not tell. `stepwise` says that the epilogue is computed in steps, and
-    that each step stores its result in the output's dtype.
+    that each step stores its result in the output's dtype. `history` is that of the search for it, where there was one:
+    (seconds since it began, seconds of the fastest call so far) after each trial.
     """
 
     run: Callable[[], object]
@@ -33,6 +34,7 @@ class Prepared:
     layout: str
     kernel_seconds: Callable[[int], list[float]] | None = None
     stepwise: bool = False
+    history: tuple[tuple[float, float], ...] = ()
 
 
 class Peer(ABC):

@@ -1,0 +1,62 @@
+"""A figure of matplotlib as SVG: as a file of its own, and as a part of an HTML page."""
+
+from __future__ import annotations
+
+import io
+import re
+from xml.sax.saxutils import quoteattr
+
+# The colour of text and axes; inside a page it becomes the page's own.
+INK = "#1b1f24"
+STYLE = {
+    "font.size": 9,
+    "text.parse_math": False,  # names are shown as they are
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": INK,
+    "grid.alpha": 0.15,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.borderaxespad": 0,
+    "svg.fonttype": "none",
+}
+
+
+def standing_alone(figure) -> str:
+    """A file of its own, on white."""
+    return _slim(_svg(figure, facecolor="white"))
+
+
+def inline(figure, caption: str) -> str:
+    """For the inside of an HTML page: no prologue, any width, in the page's ink."""
+    svg = _svg(figure, transparent=True)
+    svg = svg[svg.index("<svg") :]
+    box, width = re.search(r'viewBox="0 0 (\S+) [^"]*"', svg).group(0, 1)
+    style = f'style="--width: {width}pt"'  # for the page to show it no larger than it was drawn
+    svg = f'<svg {box} {style} role="img" aria-label={quoteattr(caption)}>' + svg[svg.index(">") + 1 :]
+    return _slim(svg).replace("xlink:href", "href").replace(INK, "currentColor").strip()
+
+
+def _svg(figure, **options) -> str:
+    file = io.BytesIO()
+    figure.savefig(file, format="svg", metadata={"Date": None}, **options)
+    return file.getvalue().decode()
+
+
+def _slim(svg: str) -> str:
+    """Without metadata, comments and addresses of other sites, which name matplotlib's version; short numbers."""
+    for pattern, shown in (
+        (r"<!DOCTYPE.*?>\s*", ""),
+        (r"<metadata>.*?</metadata>", ""),
+        (r"<!--.*?-->\s*", ""),
+        (r'(<g) id="[^"]*"', r"\1"),  # another picture of the page has the same
+        (r"(\d\.\d\d)\d{3,}", r"\1"),  # of coordinates: a point has 72 to the inch
+    ):
+        svg = re.sub(pattern, shown, svg, flags=re.S)
+    return svg

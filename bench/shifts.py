@@ -1,0 +1,6 @@
+"""The command `python -m bench.shifts`: see `bench.studies.shifts`."""
+
+from tilewright_entry import run
+
+if __name__ == "__main__":
+    run("bench.studies.shifts:main")

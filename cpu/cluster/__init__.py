@@ -1,0 +1,7 @@
+"""Measurements by other computers of the same kind, the workers of a `dask.distributed` cluster.
+
+Read in this order:
+
+    member  what a worker of the cluster runs
+    pool    hands tasks to the workers that are like this machine, and gets each done once
+"""

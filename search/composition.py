@@ -1,0 +1,174 @@
+"""`python -m search.conv --suite NAME … --composition`: the microkernels that each layer's scheme is composed of.
+
+It is figure 6 of TTile's paper for any layers and machine. A layer's scheme is the choice of an earlier measured
+search, where there is one, else the model's, or that of a search of `--budget` seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from rich.console import Console
+
+from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from microkernels.scores.database import readable
+from microkernels.tile.microkernel import Microkernel, microkernel_of
+from search.evaluator import backend_of, target_of
+from search.evaluator.errors import CandidateError
+from search.find import DEFAULT_BUDGET, find
+from search.options import FAILURES, seconds, whole
+from search.progress import counted
+from search.ranked import rank_first
+from search.tuner.dtypes import on_cpu
+from search.tuner.target import Target
+from search.tuner.tune import Stage
+from tiling.problem import Problem, ProblemError
+from tiling.rewrite.dot_groups import scheme_in_dot_groups
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import SchemeError
+from tiling.text.shapes import chosen
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A layer's scheme and the microkernels in it, the one that computes most of the output first.
+
+    shares: of the output, in (0, 1]; they sum to 1. measured: whether a search measured the scheme.
+    """
+
+    layer: str
+    scheme: str
+    shares: dict[Microkernel, float]
+    measured: bool
+
+
+def shares_of(scheme: Scheme, isa: str) -> dict[Microkernel, float]:
+    """The microkernels of a scheme, each with the share of the output that it computes, the largest first."""
+    nest = scheme_in_dot_groups(scheme)
+    branches = nest.branches.values()
+    units = [prod(count * size for count, size in choice) for choice in product(*branches)]
+    shares: dict[Microkernel, float] = {}
+    for tile, part in zip(nest.tiles, units):
+        kernel = microkernel_of(nest.problem, tile, isa)
+        shares[kernel] = shares.get(kernel, 0.0) + part / sum(units)
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
+    options = _parser().parse_args(arguments)
+    try:
+        target = target_of("cpu", "f32", isa=options.isa, threads=options.threads)
+        layers = _layers(options.suite)
+        found = _composed(layers, target, options.budget)
+        with readers_may_leave():
+            write(json.dumps(as_json(found)) if options.json else as_text(found))
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted: what was found is kept, the same command goes on", file=sys.stderr)
+        return INTERRUPTED
+    except (ProblemError, SchemeError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except CandidateError as error:
+        print(f"the kernel failed: {readable(error.reason)}", file=sys.stderr)
+        return 1
+    except (OutputError, *FAILURES) as error:
+        print(readable(str(error)), file=sys.stderr)
+        return 1
+
+
+def _layers(names: Sequence[str]) -> dict[str, Problem]:
+    """The layers of the suites that can be computed, by `suite:layer`. Says which cannot."""
+    found = {}
+    for suite, layers in chosen(names).items():
+        for layer in layers:
+            if layer.problem is None:
+                print(f"{suite}:{layer.name} is left out: {layer.refused}", file=sys.stderr)
+            else:
+                found[f"{suite}:{layer.name}"] = on_cpu(layer.problem, "f32", None)
+    return found
+
+
+def _composed(layers: dict[str, Problem], target: Target, budget: float | None) -> list[Composed]:
+    """The composition of each layer. budget: seconds of search for each that no search has measured yet."""
+    backend, console = backend_of(target), Console(stderr=True)
+    rank_first(backend, map(backend.problem, layers.values()), console)
+    tune, composed = "measure" if budget else "model", []
+    with counted(console) as progress:
+        for done, (name, problem) in enumerate(layers.items()):
+            progress(Stage(name, done, len(layers)))
+            found = find(problem, target, tune=tune, recall=True, verify=bool(budget), budget=budget or DEFAULT_BUDGET)
+            if found.interrupted:
+                raise KeyboardInterrupt
+            found.keep(tune)
+            assert isinstance(found.scheme, Scheme)  # the target's algorithm is the direct one
+            measured = found.timing is not None
+            composed.append(Composed(name, found.scheme.text, shares_of(found.scheme, target.isa), measured))
+    return composed
+
+
+def users(found: Sequence[Composed]) -> dict[Microkernel, list[str]]:
+    """The layers of each microkernel, the most used first."""
+    layers: dict[Microkernel, list[str]] = {}
+    for each in found:
+        for kernel in each.shares:
+            layers.setdefault(kernel, []).append(each.layer)
+    return dict(sorted(layers.items(), key=lambda item: (-len(item[1]), item[0].name)))
+
+
+def as_text(found: Sequence[Composed]) -> str:
+    """A line a layer, then a line a microkernel."""
+    width = max(len(each.layer) for each in found)
+    lines = []
+    for each in found:
+        parts = ", ".join(f"{100 * share:.0f} % {kernel}" for kernel, share in each.shares.items())
+        lines.append(f"{each.layer:<{width}}  {parts}")
+    used = users(found)
+    composed = sum(len(each.shares) > 1 for each in found)
+    measured = sum(each.measured for each in found)
+    lines += [
+        "",
+        f"{len(used)} microkernels in all; {composed} of {len(found)} layers are composed of several; "
+        f"{measured} of the schemes are measured choices, the others the model's",
+    ]
+    lines += [f"{len(layers):>3} of {len(found)}  {kernel}: {' '.join(layers)}" for kernel, layers in used.items()]
+    return "\n".join(lines)
+
+
+def as_json(found: Sequence[Composed]) -> dict[str, object]:
+    """One object: the layers, each with its scheme and shares, and the layers of each microkernel."""
+    layers = [
+        {
+            "layer": each.layer,
+            "scheme": each.scheme,
+            "measured": each.measured,
+            "microkernels": {kernel.name: share for kernel, share in each.shares.items()},
+        }
+        for each in found
+    ]
+    return {"layers": layers, "microkernels": {kernel.name: names for kernel, names in users(found).items()}}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m search.conv", description="Shows of which microkernels the kernels of a suite are composed."
+    )
+    parser.add_argument("--suite", nargs="+", required=True, metavar="NAME[:LAYER]", help="suites, or layers of them")
+    parser.add_argument("--composition", action="store_true", required=True, help="what this command shows")
+    parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
+    parser.add_argument("--isa", metavar="NAME", help="avx512f, avx2 or portable; default: the widest of this CPU")
+    parser.add_argument(
+        "--budget",
+        type=seconds,
+        metavar="SECONDS",
+        help="measure schemes of each layer for so long, where no search has yet; default: the model's choices",
+    )
+    parser.add_argument("--json", action="store_true", help="print exactly one JSON object")
+    return parser

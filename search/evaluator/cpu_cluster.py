@@ -1,0 +1,58 @@
+"""Tries candidates on the workers of a cluster, and compares the best of them on this machine, in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any
+
+from cpu.cluster.pool import ClusterPool
+from cpu.runtime.pool import Task
+from cpu.runtime.worker import CandidateError
+from search.evaluator.protocol import CANDIDATE_SECONDS, Evaluator, Verdict
+from search.tuner.measured import AnyScheme
+from search.tuner.tune import SHORT
+from tiling.machine import Timing
+
+
+class ClusterEvaluator:
+    """As `here`, but candidates are compiled and measured shortly on the workers of the cluster at `address`.
+
+    What is measured again is a finalist: it is measured here, beside the others.
+    """
+
+    # Workers differ by their clocks and neighbours. A time counts with the peak beside it, which suffices to sort out
+    # slow candidates; the last percents are told apart on one machine.
+
+    def __init__(
+        self, here: Evaluator, job: Callable[[AnyScheme], dict[str, Any]], address: str, environment: dict[str, str]
+    ) -> None:
+        self._here, self._job = here, job
+        self._pool = ClusterPool(address, env=environment)
+        self._found: dict[str, Timing] = {}
+
+    def ready(self) -> None:
+        self._here.ready()
+
+    def close(self) -> None:
+        self._here.close()
+        self._pool.close()
+
+    def prepare(self, schemes: Sequence[AnyScheme], patience: float = CANDIDATE_SECONDS) -> dict[str, str]:
+        patience = min(patience, CANDIDATE_SECONDS)
+        jobs = ({**self._job(scheme), "seconds": SHORT} for scheme in schemes)
+        failed = {}
+        with closing(self._pool.run(Task("cpu.kernel.measure:scheme", patience, job) for job in jobs)) as outcomes:
+            for task, outcome in outcomes:
+                text = task.arguments["scheme"]
+                if isinstance(outcome, CandidateError):
+                    failed[text] = outcome.reason
+                else:
+                    self._found[text] = Timing.of(outcome)
+        return failed
+
+    def measure(self, scheme: AnyScheme, seconds: float, patience: float = CANDIDATE_SECONDS) -> Timing | str:
+        return self._found.pop(scheme.text, None) or self._here.measure(scheme, seconds, patience)
+
+    def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
+        return self._here.verify(scheme, seconds, seed)
