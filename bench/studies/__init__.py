@@ -12,5 +12,6 @@ Read in this order:
     tiles     the times of tile registers on this CPU
     programs  programs of networks beside PyTorch
     models    whole models beside ONNX Runtime
+    waiting   how long a user of a model waits, and what its library takes
     trained   trained models inside wheels of PyPI: whether they agree with ONNX Runtime
 """
