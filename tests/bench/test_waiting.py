@@ -28,7 +28,7 @@ def test_the_command_measures_processes_that_start_afresh(tmp_path, capsys):
     main(["--models", str(path), "--dim", "batch=1", "--waiting"])
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("| net "))
     cold, kept, loaded, first, reading, library, beside = (float(each) for each in row.split("|")[3:-1])
-    assert cold > kept > 0 and loaded > 0 and first > reading > 0
+    assert cold >= kept > 0 and loaded > 0 and first > reading >= 0
     assert 0 < library < 2 and 0 < beside < 20
     assert main(["--models", str(path), "--waiting"]) == 1  # an open dim
     assert "axis 0 is open" in capsys.readouterr().err
