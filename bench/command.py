@@ -185,6 +185,8 @@ def _check_files(options: argparse.Namespace) -> None:
 
 def _remarks(options: argparse.Namespace, absent: Sequence[tuple[str, str]], threads: Sequence[int]) -> Iterator[str]:
     yield from (f"without {peer}: {why}" for peer, why in absent)
+    if options.peers and {peer for peer, _ in absent} == set(options.peers):
+        raise ProblemError("none of the peers that are asked for can run: --peers none times our kernels alone")
     if max(threads) > host().cores:
         yield f"{max(threads)} threads on {host().cores} cores wait for one another: expect slow kernels of everybody"
     if options.cache == "cold" and max(threads) > 1:

@@ -51,12 +51,13 @@ def c_name(text: str) -> str:
 def files_of(
     model: Model, made: Library, kernels: Mapping[Work, Kernel], tuned_: frozenset[Problem] = frozenset()
 ) -> dict[str, bytes]:
-    """The files of a compiled model, by name. tuned_: whose kernels were chosen in a model. Raises what compiling
+    """The files of a compiled model, by name. tuned_: whose kernels are those of tuning. Raises what compiling
     raises.
     """
     shared = _compiled(made)
     record = {
         "name": made.name,
+        "fingerprint": made.fingerprint,
         "inputs": [[array.name, array.dtype, list(array.shape)] for array in made.inputs],
         "outputs": [[array.name, array.dtype, list(array.shape)] for array in made.outputs],
         "explained": [asdict(each) for each in explained(model, kernels, tuned_)],

@@ -40,7 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
             write(text)
         return 0
     except KeyboardInterrupt:
-        print("interrupted: what was tuned is kept, and the next run goes on from there", file=sys.stderr)
+        kept = "what was tuned is kept" if options.budget else "the kernels that are compiled are kept"
+        print(f"interrupted: {kept}, and the next run goes on from there", file=sys.stderr)
         return INTERRUPTED
     except (ModelError, ProblemError) as error:
         print(error, file=sys.stderr)
@@ -184,16 +185,17 @@ def dim(text: str) -> tuple[str, int | tuple[int, ...]]:
     return (name, shape[0]) if len(shape) == 1 else (name, shape)
 
 
-def number(text: str) -> tuple[str, np.ndarray]:
-    """An option such as `sr=16000`: an input that is one number."""
+def numbers(text: str) -> tuple[str, int | float | list[int | float]]:
+    """An option such as `sr=16000` or `axes=0,1`: an input that is one number, or a row of them."""
     name, _, given = text.rpartition("=")
+    found: list[int | float] = []
     try:
-        found = np.array(int(given)) if given.lstrip("-").isdecimal() else np.array(float(given), np.float32)
+        found = [int(each) if each.lstrip("-").isdecimal() else float(each) for each in given.split(",")]
     except ValueError:
         name = ""
     if not name:
-        raise argparse.ArgumentTypeError(f"{text!r}: write INPUT=NUMBER, such as sr=16000")
-    return name, found
+        raise argparse.ArgumentTypeError(f"{text!r}: write INPUT=NUMBER, such as sr=16000, or INPUT=0,1 for several")
+    return name, found if len(found) > 1 else found[0]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -210,7 +212,12 @@ def _parser() -> argparse.ArgumentParser:
         help="an open dim's extent, or an input's shape",
     )
     parser.add_argument(
-        "--known", type=number, action="append", default=[], metavar="INPUT=NUMBER", help="an input of every call"
+        "--known",
+        type=numbers,
+        action="append",
+        default=[],
+        metavar="INPUT=NUMBER",
+        help="an input that is the same at every call: a number, or several with commas between",
     )
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
     tuning = parser.add_mutually_exclusive_group()

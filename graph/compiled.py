@@ -38,7 +38,7 @@ class Argument:
 class Explained:
     """A step, for readers. flops: of a product. unfused: what kept its maps apart.
 
-    scheme: of a product's kernel. tuned: whether it was chosen by times inside a model.
+    scheme: of a product's kernel. tuned: whether times inside a model chose it in place of another one.
     """
 
     node: str
@@ -65,6 +65,7 @@ class CompiledModel:
         self._weights = weights
         # ctypes and not cffi, whose parser takes longer to load than the rest.
         self._loaded = load_bytes(shared, lambda path: ctypes.CDLL(path, os.RTLD_NOW | os.RTLD_NODELETE))
+        self._check(record["fingerprint"])
         if not self._function("_supported", 0)():
             raise ModelError(f"this CPU does not run the kernels of {self.name}: compile the model on this machine")
         arrays = len(self.inputs) + len(self.outputs)
@@ -104,6 +105,17 @@ class CompiledModel:
         if _overlap(given, found):
             raise ModelError("an array of out overlaps an input or another output: pass memory of its own")
         return found
+
+    def _check(self, wanted: str) -> None:
+        """Raises ModelError where the library is that of another model: it would read and write other arrays."""
+        told = getattr(self._loaded, f"{self.name}_fingerprint", None)
+        if told is not None:
+            told.restype = ctypes.c_char_p
+        if told is None or told() != wanted.encode():
+            raise ModelError(
+                f"{self.name}.so is not the library of the model that {RECORD} describes: build it again with make, or "
+                "save the model again"
+            )
 
     def _function(self, suffix: str, pointers: int) -> Any:
         """A function of the library, of so many pointers."""

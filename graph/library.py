@@ -8,9 +8,10 @@ The templates lay out names.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import jinja2
@@ -40,9 +41,10 @@ _TEMPLATES = jinja2.Environment(
 
 @dataclass(frozen=True)
 class Library:
-    """The texts of a library, and what its files hold."""
+    """The texts of a library, and what its files hold. fingerprint: by which it tells what it is."""
 
     name: str
+    fingerprint: str
     source: str
     header: str
     example: str
@@ -70,8 +72,10 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
         *(f"const {ELEMENTS[array.dtype].c} *input_{place}" for place, array in enumerate(inputs)),
         *(f"{ELEMENTS[array.dtype].c} *output_{place}" for place, array in enumerate(outputs)),
     ]
+    fingerprint = _fingerprint(name, (*inputs, *outputs), places, written, called)
     facts = {
         "name": name,
+        "fingerprint": fingerprint,
         "inputs": [_told(array) for array in inputs],
         "outputs": [_told(array) for array in outputs],
         "parameters": parameters,
@@ -95,6 +99,7 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
     texts = {file: _TEMPLATES.get_template(f"{file}.j2").render(**facts) for file in _FILES}
     return Library(
         name,
+        fingerprint,
         texts["model.c"],
         texts["model.h"],
         texts["example.c"],
@@ -106,6 +111,21 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
         inputs,
         outputs,
     )
+
+
+def _fingerprint(
+    name: str, arrays: Sequence[Array], places: Places, lines: Sequence[str], kernels: Sequence[Kernel]
+) -> str:
+    """A digest of what a call takes and gives, of where weights lie and how they are packed, and of all texts."""
+    told = [
+        name,
+        *((array.dtype, array.shape) for array in arrays),
+        *((weight.packed, weight.offset, weight.bytes) for weight in places.weights.values()),
+        places.arena.bytes,
+        *lines,
+        *(kernel.text for kernel in kernels),
+    ]
+    return sha256("\0".join(map(str, told)).encode()).hexdigest()[:32]
 
 
 def check_name(name: object) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graph.build import c_name, files_of, fused
-from graph.compiled import CompiledModel
+from graph.compiled import RECORD, CompiledModel
 from graph.kernels import Kernel, Kernels, Work, products_of
 from graph.library import check_name, library
 from graph.model.in_place import joined_in_place
@@ -104,6 +104,10 @@ class Plan:
         except ModuleNotFoundError as error:
             raise ModelError(MODELS) from error
         if isinstance(self.model, (str, os.PathLike)):
+            if (Path(self.model) / RECORD).is_file():
+                raise ModelError(
+                    f"{self.model} is a compiled model already: python -m graph.run calls it, and load_model loads it"
+                )
             return load(self.model)
         if hasattr(self.model, "graph") and hasattr(self.model, "opset_import"):
             return self.model
@@ -147,8 +151,12 @@ class Plan:
         def compiled(schemes: Mapping[Problem, Any], progress: Progress = lambda stage: None) -> Mapping[Work, Kernel]:
             return kernels.compiled(works_of(graph), schemes, progress)
 
+        def is_tuned(problem: Problem, kernel: Kernel) -> bool:
+            kept = in_models.chosen(backend, problem)
+            return kept is not None and kernel.scheme == kept.text != chosen[problem].scheme.text
+
         def files(made: Mapping[Work, Kernel]) -> Mapping[str, bytes]:
-            tuned_ = frozenset(problem for problem in products if in_models.chosen(backend, problem))
+            tuned_ = frozenset(problem for problem in products if is_tuned(problem, made[problem]))
             return files_of(graph, library(graph, made, self.function), made, tuned_)
 
         made = compiled(schemes, self.progress)

@@ -159,7 +159,6 @@ class _Tuning:
             timings = [self.timing(seconds[:, self.steps[problem]].sum(axis=1) / count) for seconds in (before, after)]
             for each, timing in zip((self.schemes[problem], scheme), timings):
                 in_models.record(self.backend, problem, each.text, timing)
-            in_models.choose(self.backend, problem, self.schemes[problem].text, timings[0])
             old, new = self.of(problem, before), self.of(problem, after)
             if new < old * (1 - LEAST_GAIN):
                 gains[problem] = old - new

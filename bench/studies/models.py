@@ -22,6 +22,7 @@ from bench.peers.networks.whole_models import MODEL_PEERS, apart_reason
 from bench.report.sections import on_threads
 from bench.run.journal import alone
 from bench.run.turns import timed
+from bench.studies import waiting
 from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.worker import CandidateError, Worker
 from graph import ModelError
@@ -110,17 +111,19 @@ def turns(
     return asdict(Race(name, threads, ours, medians, differ, missing))
 
 
-def table(results: Sequence[Race], peers: Sequence[str]) -> str:
-    """A table in Markdown: milliseconds, and how many times as long as ours the fastest peer takes."""
-    lines = [
-        f"| model | threads | Tilewright | {' | '.join(peers)} | fastest peer |",
-        f"| --- | ---: | ---: | {' | '.join('---:' for _ in peers)} | ---: |",
-    ]
-    for race in results:
-        times = " | ".join(f"{1e3 * race.peers[peer]:.2f}" if peer in race.peers else "–" for peer in peers)
-        best = f"{race.best:.2f}" if race.peers else "–"
-        lines.append(f"| {race.name} | {race.threads} | {1e3 * race.ours:.2f} | {times} | {best} |")
-    return "\n".join(lines)
+def head(peers: Sequence[str]) -> str:
+    """The first lines of a table in Markdown: milliseconds, and how many times as long the fastest peer takes."""
+    return (
+        f"| model | threads | Tilewright | {' | '.join(peers)} | fastest peer |\n"
+        f"| --- | ---: | ---: | {' | '.join('---:' for _ in peers)} | ---: |"
+    )
+
+
+def row(race: Race, peers: Sequence[str]) -> str:
+    """A line of the table."""
+    times = " | ".join(f"{1e3 * race.peers[peer]:.2f}" if peer in race.peers else "–" for peer in peers)
+    best = f"{race.best:.2f}" if race.peers else "–"
+    return f"| {race.name} | {race.threads} | {1e3 * race.ours:.2f} | {times} | {best} |"
 
 
 def summary(results: Sequence[Race]) -> str:
@@ -136,24 +139,34 @@ def summary(results: Sequence[Race]) -> str:
     )
 
 
+def differences(results: Sequence[Race]) -> str:
+    """How far the outputs differ from those of the peers, at most."""
+    far = {peer: max(race.apart.get(peer, 0.0) for race in results) for race in results for peer in race.apart}
+    told = ", ".join(f"{peer} by {error:.1e}" for peer, error in far.items())
+    return f"outputs differ at most, of the largest number: from {told}" if told else "no outputs were compared"
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line and returns the exit code."""
+    """Runs the command line and returns the exit code. 1: a model failed, or has no peer that could be timed."""
     options = _parser().parse_args(arguments)
     if reason := apart_reason(options.peers) or _unknown(options.models):
         print(reason, file=sys.stderr)
         return 2
     code = 0
     try:
+        if options.waiting:
+            return waiting.show(list(map(_named, options.models)), options.threads, dict(options.dim))
         print(
             f"{', '.join(map(_version, options.peers))}; {ROUNDS} turns, medians, outputs in memory that is used again"
         )
         with alone():
             for threads in dict.fromkeys(options.threads):
-                results = []
+                results: list[Race] = []
+                print(f"\n{on_threads(threads)}\n\n{head(options.peers)}", flush=True)
                 for named in options.models:
                     try:
-                        name, path = (named, exported(named)) if named in ARCHITECTURES else (Path(named).stem, named)
-                        race = _race(name, Path(path), options, threads)
+                        name, path = _named(named)
+                        race = _race(name, path, options, threads)
                     except ModuleNotFoundError as error:
                         print(f"{named}: {error}: pip install -e '.[peers,models]'", file=sys.stderr)
                         code = 1
@@ -164,15 +177,19 @@ def main(arguments: list[str] | None = None) -> int:
                         continue
                     for peer, why in race.missing.items():
                         print(f"{name}: {peer} is left out: {why}", file=sys.stderr)
-                    for peer, error in race.apart.items():
-                        print(f"{name}: the outputs differ from those of {peer} by {error:.1e} of the largest number")
+                    if not race.peers:
+                        print(f"{name}: none of {', '.join(options.peers)} can be timed", file=sys.stderr)
+                        code = 1
                     results.append(race)
-                    print(table([race], options.peers).splitlines()[-1], flush=True)
+                    print(row(race, options.peers), flush=True)
                 if results:
-                    print(f"\n{table(results, options.peers)}\n\n{on_threads(threads)}: {summary(results)}", flush=True)
+                    print(f"\n{summary(results)}\n{differences(results)}", flush=True)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except ModuleNotFoundError as error:
+        print(f"{error}: pip install -e '.[peers,models]'", file=sys.stderr)
+        return 1
     except FAILURES as error:
         print(error, file=sys.stderr)
         return 1
@@ -185,6 +202,11 @@ def _unknown(models: Sequence[str]) -> str | None:
         return f"--models: give {', '.join(ARCHITECTURES)}, or a file"
     missing = [named for named in models if named not in ARCHITECTURES and not Path(named).is_file()]
     return f"{missing[0]} is neither a file nor one of {', '.join(ARCHITECTURES)}" if missing else None
+
+
+def _named(named: str) -> tuple[str, Path]:
+    """The name of a model and its file. Raises ModuleNotFoundError."""
+    return (named, exported(named)) if named in ARCHITECTURES else (Path(named).stem, Path(named))
 
 
 def _version(peer: str) -> str:
@@ -229,6 +251,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--budget", type=seconds, metavar="SECONDS", help="tune each model for so long; default: not at all"
+    )
+    parser.add_argument(
+        "--waiting", action="store_true", help="not speeds, but how long each takes to compile, to load and to start"
     )
     parser.add_argument(
         "--algorithm", choices=ALGORITHMS, default="direct", help="auto: Winograd's where that is faster"

@@ -136,7 +136,7 @@ _MEANING: dict[str, Callable[..., Any]] = {
     "relu6": lambda v: _clamp(v, 0, 6),
     "leaky_relu": lambda v, slope: np.where(v > 0, v, v * slope),
     "hardsigmoid": lambda v: _clamp(v + 3, 0, 6) / 6,
-    "hardswish": lambda v: v * _clamp(v + 3, 0, 6) / 6,
+    "hardswish": lambda v: v * (_clamp(v + 3, 0, 6) / 6),
     "sigmoid": _sigmoid,
     "silu": lambda v: v * _sigmoid(v),
     "gelu": lambda v: v / 2 * (1 + erf(v / np.sqrt(2))),

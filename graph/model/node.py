@@ -21,6 +21,14 @@ class Unsupported(ModelError):
     """A node that no program is known for: which, and why."""
 
 
+class Unknown(Unsupported):
+    """A node whose inputs at these places must be known, and are computed when the model runs."""
+
+    def __init__(self, why: str, places: tuple[int, ...]):
+        super().__init__(why)
+        self.places = places
+
+
 @dataclass(frozen=True)
 class Node:
     """A node with the shapes of its inputs. An input that is left out is None.
@@ -63,7 +71,8 @@ class Node:
         """The numbers of an input that decides shapes or loops, so that it must be known now."""
         found = self.known[place] if place < len(self.known) else None
         if found is None:
-            raise self.refuse(f"{what} (input {place}) are computed when the model runs, and must be constant")
+            why = f"{what} (input {place}) are computed when the model runs, and must be constant"
+            raise Unknown(str(self.refuse(why)), (place,))
         return found
 
     def whole(self, place: int, what: str) -> Shape:

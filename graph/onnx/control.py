@@ -13,7 +13,7 @@ import onnx
 from onnx import helper
 
 from graph.model.language import Branch
-from graph.model.node import Unsupported
+from graph.model.node import Unknown, Unsupported
 from graph.model.regions import region
 from graph.onnx.graphs import block, copy_step, inlined
 from graph.onnx.reading import Reading
@@ -28,7 +28,7 @@ def control(reading: Reading, proto: onnx.NodeProto, name: str) -> bool:
     try:
         read(reading, proto, name)
     except Varying as error:
-        raise _refused(proto, name, str(error)) from None
+        raise Unknown(str(_refused(proto, name, str(error))), error.places) from None
     return True
 
 
@@ -61,7 +61,8 @@ def _if(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
             continue
         told = [reading.told(results[number]) for _, results in made]
         if told[0] != told[1]:
-            raise Varying(f"its output {number} is {told[0]} or {told[1]}, and the condition is computed in the call")
+            why = f"its output {number} is {told[0]} or {told[1]}, and the condition is computed in the call"
+            raise Varying(why, (0,))
         targets = _places(reading, outer, made[0][1][number])
         for steps, results in made:
             leaves = reading.leaves(results[number])

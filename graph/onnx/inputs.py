@@ -119,6 +119,31 @@ def _extent(name: str, extent: object) -> int:
     return int(found)
 
 
+def numbers_of(name: str, type_: onnx.TypeProto, value: Any) -> np.ndarray:
+    """What a caller binds an input to, as an array. Raises ModelError.
+
+    Numbers of Python have no dtype, and one of them has no axes: they take those of the input.
+    """
+    try:
+        numbers = np.asarray(value)
+    except ValueError as error:
+        raise ModelError(f"known: {name} is no array: {error}") from None
+    kind, tensor = type_.WhichOneof("value"), type_.tensor_type
+    if not isinstance(value, (int, float, list, tuple)) or kind != "tensor_type" or tensor.elem_type not in DTYPES:
+        return numbers
+    if numbers.ndim == 0:
+        numbers = numbers.reshape((1,) * len(tensor.shape.dim))
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+    try:
+        found = numbers.astype(dtype)
+        exact = dtype.kind not in "iub" or np.array_equal(found.astype(numbers.dtype), numbers)
+    except (TypeError, ValueError, OverflowError):
+        exact = False
+    if not exact:
+        raise ModelError(f"known: {name}={value!r} is not made of {DTYPES[tensor.elem_type]}, as the model's is")
+    return found
+
+
 def flattened(name: str, value: Any) -> dict[str, Any]:
     """The arrays of a value, by the names of inputs or outputs. None is an optional without an element."""
     if value is None:

@@ -22,6 +22,8 @@ def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
     except FileNotFoundError as error:
         of_model = error.filename and os.path.abspath(error.filename) != os.path.abspath(path)
         raise ModelError(f"{path}: {error.filename} is missing" if of_model else f"{path} is missing") from None
+    except IsADirectoryError:
+        raise ModelError(f"{path} is a folder: give the path of an ONNX file") from None
     except (OSError, onnx.checker.ValidationError) as error:
         raise ModelError(f"{path} is no valid ONNX model: {str(error).strip().splitlines()[0]}") from None
     except ModelError:

@@ -12,17 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import onnx
 from onnx import helper
 
 from graph.model.dtypes import is_computed
 from graph.model.language import Model, ModelError
-from graph.model.node import Node, Unsupported
+from graph.model.node import Node, Unknown, Unsupported
 from graph.model.regions import needed
 from graph.onnx.control import control
 from graph.onnx.graphs import renamed
-from graph.onnx.inputs import Bound
+from graph.onnx.inputs import Bound, numbers_of
 from graph.onnx.load import without_functions
 from graph.onnx.reading import Reading
 from graph.onnx.recurrent import recurrent
@@ -33,6 +32,7 @@ from graph.onnx.standard import (
     definition,
     evaluated,
     is_random,
+    strange_attributes,
     unchanged,
     unread,
     weight,
@@ -90,7 +90,7 @@ class _Graph(Reading):
             self.know(tensor.name, weight(tensor))
         asked = [value for value in graph.input if not self.has(value.name)]
         bound.check(graph, [value.name for value in asked])
-        inputs = tuple(leaf for value in asked for leaf in self.input(value.name, value.type, bound))
+        inputs = self.given = tuple(leaf for value in asked for leaf in self.input(value.name, value.type, bound))
         for number, node in enumerate(graph.node):
             for output in filter(None, node.output):
                 if self.has(output):
@@ -137,10 +137,7 @@ class _Graph(Reading):
             for part, each in zip(parts, value):
                 self.bind(part, type_.sequence_type.elem_type, each, bound)
         else:
-            try:
-                numbers = np.asarray(value)
-            except ValueError as error:
-                raise ModelError(f"known: {name} is no array: {error}") from None
+            numbers = numbers_of(name, type_, value)
             array = bound.declared(name, type_, numbers.shape)
             self.know(name, numbers)
             given = self.arrays[name]
@@ -161,9 +158,19 @@ class _Graph(Reading):
 
     def node(self, proto: onnx.NodeProto, name: str) -> None:
         """A node becomes constants, views, or a step."""
+        try:
+            self.translated(proto, name)
+        except Unknown as error:
+            given = [proto.input[place] for place in error.places if place < len(proto.input)]
+            raise Unsupported(f"{error}{self.bindable(filter(None, given))}") from None
+
+    def translated(self, proto: onnx.NodeProto, name: str) -> None:
+        """What a node is. Raises Unknown where an input must be known."""
         for given in proto.input:
             if given and not self.has(given):
                 raise ModelError(f"node {name} ({proto.op_type}) reads {given}, which nothing computes")
+        if strange := strange_attributes(proto, self.versions):
+            raise Unsupported(f"node {name} ({proto.op_type}): there is no attribute {strange[0]}")
         if control(self, proto, name) or sequence(self, proto, name):
             return
         if recurrent(self, proto, name) or self.folded(proto):
@@ -202,6 +209,7 @@ class _Graph(Reading):
         inputs = tuple(self.arrays[given] if given else None for given in proto.input)
         known = tuple(self.constants.get(given) for given in proto.input)
         attributes = {a.name: helper.get_attribute_value(a) for a in proto.attribute}
+        attributes |= {n: weight(value) for n, value in attributes.items() if isinstance(value, onnx.TensorProto)}
         return Node(self.called(proto), name, self.version, attributes, inputs, known, tuple(proto.output))
 
     @staticmethod

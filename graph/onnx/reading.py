@@ -7,9 +7,10 @@ reading alone: a compiled model has arrays.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 import onnx
@@ -20,6 +21,7 @@ from graph.model.language import ModelError, Slice, Step
 from tiling.program.infer import Array
 
 _NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
+_FEW = 16  # numbers of an input that may be nothing but a size, axes or a shape
 
 
 @dataclass
@@ -34,6 +36,7 @@ class Reading(ABC):
     steps: list[Step] = field(default_factory=list)
     sequences: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the names of the elements
     absent: frozenset[str] = frozenset()  # optionals without an element
+    given: tuple[str, ...] = ()  # the arrays of a call
 
     @abstractmethod
     def node(self, proto: onnx.NodeProto, name: str) -> None:
@@ -54,6 +57,23 @@ class Reading(ABC):
         if name in self.sequences:
             return tuple(leaf for each in self.sequences[name] for leaf in self.leaves(each))
         return (name,)
+
+    def bindable(self, names: Iterable[str]) -> str:
+        """What a refusal says of the inputs that decide arrays, where they are few numbers; "" where there are none."""
+        wanted = set(map(self.root, names))
+        for step in reversed(self.steps):
+            if wanted.intersection(map(self.root, step.outputs)):
+                wanted |= set(map(self.root, step.inputs))
+        shapes = {name: self.arrays[name].shape for name in self.given if name in wanted}
+        few = [name for name, shape in shapes.items() if len(shape) < 2 and prod(shape) <= _FEW]
+        if not few:
+            return ""
+        one, them = len(few) == 1, "it" if len(few) == 1 else "them"
+        by_name, options = ", ".join(f"{name!r}: …" for name in few), " ".join(f"--known {name}=…" for name in few)
+        return (
+            f"; where {' and '.join(few)} {'is' if one else 'are'} the same at every call, bind {them}: "
+            f"known={{{by_name}}}, or {options}"
+        )
 
     def told(self, name: str) -> str:
         """What a value is, for a reader."""

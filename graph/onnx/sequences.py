@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from graph.model.node import Unsupported
+from graph.model.node import Unknown, Unsupported
 from graph.onnx.graphs import inlined
 from graph.onnx.reading import Reading
 
@@ -68,7 +68,8 @@ class _Node:
         """An input that must be known now."""
         found = self.reading.constants.get(self.input(place))
         if found is None:
-            raise self.refuse(f"{what} (input {place}) is computed when the model runs, and must be constant")
+            why = f"{what} (input {place}) is computed when the model runs, and must be constant"
+            raise Unknown(str(self.refuse(why)), (place,))
         return found
 
     def at(self, place: int, count: int, last: int) -> int:

@@ -60,6 +60,17 @@ def unchanged(proto: onnx.NodeProto, versions: Mapping[str, int], oldest: int) -
     return found[0] == found[1]
 
 
+def strange_attributes(proto: onnx.NodeProto, versions: Mapping[str, int]) -> list[str]:
+    """The attributes of a node that its operator does not have; none where onnx does not know the operator."""
+    try:
+        schema = onnx.defs.get_schema(proto.op_type, versions.get(proto.domain or "ai.onnx", 1), proto.domain)
+    except onnx.defs.SchemaError:
+        return []
+    if schema.deprecated:  # such a schema has no attributes
+        return []
+    return [attribute.name for attribute in proto.attribute if attribute.name not in schema.attributes]
+
+
 def evaluated(proto: onnx.NodeProto, feeds: Mapping[str, Any], versions: Mapping[str, int]) -> list[np.ndarray]:
     """What a node gives for constants, by onnx's reference, for each output that has a name. Raises Unsupported."""
     inputs = [

@@ -24,7 +24,11 @@ MOST_UNROLLED = 64
 
 
 class Varying(Exception):
-    """What varies from call to call or from turn to turn, and must not."""
+    """What varies from call to call or from turn to turn, and must not. places: of the inputs that decide it."""
+
+    def __init__(self, why: str, places: tuple[int, ...] = ()):
+        super().__init__(why)
+        self.places = places
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,7 @@ def _looped(reading: Reading, loop: Turns) -> None:
     stacks = []
     for value, output, backward in zip(found[len(buffers) :], loop.stacked, loop.backward):
         if not isinstance(loop.turns, int) or going:
-            raise Varying("how many turns it makes is computed in the call, and an output has a row for each")
+            raise Varying("how many turns it makes is computed in the call, and an output has a row for each", (0, 1))
         part = _tensor(reading, value)
         stack = output or f"{scope}.stack.{value}"
         reading.arrays[stack] = Array(stack, part.dtype, (loop.turns, *part.shape))

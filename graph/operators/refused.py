@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graph.model.node import Made, Node
+from graph.model.node import Made, Node, Unknown
 
 
 def _because(why: str) -> Callable[[Node], Made]:
@@ -14,13 +14,17 @@ def _because(why: str) -> Callable[[Node], Made]:
     return made
 
 
-_SIZE = _because("how many elements it gives depends on numbers that are computed when the model runs")
+def _sized(node: Node) -> Made:
+    why = node.refuse("how many elements it gives depends on numbers that are computed when the model runs")
+    raise Unknown(str(why), tuple(range(len(node.inputs))))
+
+
 _RANDOM = _because("it gives other numbers at every call")
 _TEXT = _because("texts are not supported")
 
 REFUSED: dict[str, Callable[[Node], Made]] = {
-    **dict.fromkeys(("NonZero", "Unique", "NonMaxSuppression", "ConstantOfShape", "Range", "MelWeightMatrix"), _SIZE),
-    **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), _SIZE),
+    **dict.fromkeys(("NonZero", "Unique", "NonMaxSuppression", "ConstantOfShape", "Range", "MelWeightMatrix"), _sized),
+    **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), _sized),
     **dict.fromkeys(("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), _RANDOM),
     **dict.fromkeys(("Bernoulli", "Multinomial"), _RANDOM),
     **dict.fromkeys(("StringNormalizer", "StringConcat", "StringSplit", "RegexFullMatch"), _TEXT),

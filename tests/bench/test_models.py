@@ -4,7 +4,7 @@ import pytest
 
 from bench.command import main
 from bench.studies import models, trained
-from bench.studies.models import Race, summary, table
+from bench.studies.models import Race, differences, head, row, summary
 from tests.support.onnx_models import residual_network
 
 
@@ -19,9 +19,28 @@ def test_the_summary_names_the_models_on_which_a_peer_is_faster():
 
 
 def test_the_table_has_a_column_a_peer():
-    lines = table([race("net", 0.002, ort=0.003)], ["ort", "openvino"]).splitlines()
-    assert lines[0] == "| model | threads | Tilewright | ort | openvino | fastest peer |"
-    assert lines[2] == "| net | 1 | 2.00 | 3.00 | – | 1.50 |"
+    peers = ["ort", "openvino"]
+    assert head(peers).splitlines()[0] == "| model | threads | Tilewright | ort | openvino | fastest peer |"
+    assert row(race("net", 0.002, ort=0.003), peers) == "| net | 1 | 2.00 | 3.00 | – | 1.50 |"
+
+
+def test_differences_are_the_largest_of_each_peer():
+    results = [Race("a", 1, 1.0, {"ort": 1.0}, {"ort": 2e-6}, {}), Race("b", 1, 1.0, {"ort": 1.0}, {"ort": 1e-7}, {})]
+    assert differences(results).endswith("from ort by 2.0e-06")
+    assert differences([race("alone", 1.0)]) == "no outputs were compared"
+
+
+def test_each_row_is_printed_once_and_a_run_without_any_peer_fails(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "net.onnx"
+    path.touch()
+    found = [race("net", 0.002, ort=0.003), Race("net", 1, 0.002, {}, {}, {"ort": "No module named 'onnxruntime'"})]
+    monkeypatch.setattr(models, "_race", lambda *_: found.pop(0))
+    assert main(["--models", str(path)]) == 0
+    assert capsys.readouterr().out.count("| net | 1 | 2.00 |") == 1
+    assert main(["--models", str(path)]) == 1
+    shown = capsys.readouterr()
+    assert shown.out.count("| net | 1 | 2.00 | – | – |") == 1
+    assert "net: ort is left out" in shown.err and "net: none of ort can be timed" in shown.err
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from cpu.runtime.toolchain import find_compiler
 from graph import ModelError, compile_model, load_model
 from graph.run import file_names
 from tests.support.onnx_models import model, whole
@@ -26,6 +27,38 @@ def with_weight(**fields):
     facts = {"name": "w", "data_type": TensorProto.FLOAT, "dims": [2, 3], "raw_data": bytes(24)}
     made.graph.initializer.append(TensorProto(**{**facts, **fields}))
     return made
+
+
+@pytest.mark.parametrize("kind", ["plain", "weighty"])
+def test_a_file_that_is_cut_short_is_one_sentence(tmp_path, kind):
+    whole_file = (relu() if kind == "plain" else with_weight()).SerializeToString()
+    path = tmp_path / "cut.onnx"
+    for length in range(0, len(whole_file), 5):
+        path.write_bytes(whole_file[:length])
+        with pytest.raises(ModelError) as error:
+            compile_model(path)
+        assert str(path) in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (node("Relu", ["x"], ["y"], "n", alpha=1.0), r"node n \(Relu\): there is no attribute alpha"),
+        (node("Resize", ["x", "", "s"], ["y"], "n", mode="odd"), r"node n \(Resize\): mode odd is not supported"),
+        (node("LpNormalization", ["x"], ["y"], "n", p=3), r"node n \(LpNormalization\): p=3 is not supported"),
+        (node("GlobalLpPool", ["x"], ["y"], "n", p=0), r"node n \(GlobalLpPool\): p=0 is no norm"),
+        (node("Cast", ["x"], ["y"], "n", to=99), r"node n \(Cast\): a cast to ONNX's type 99 is not supported"),
+        (node("Add", ["x", "s"], ["y"], "n"), r"node n \(Add\): shapes \(2, 3\), \(2,\) do not broadcast"),
+        (
+            node("ConvTranspose", ["x4", "w"], ["y"], "n"),
+            r"x has 5 channels, and the weights are for 4 in 1",
+        ),
+    ],
+)
+def test_attributes_and_shapes_that_do_not_fit_are_one_sentence(made, why):
+    constants = {"s": np.array([2, 2], np.float32), "w": np.zeros((4, 2, 1, 1), np.float32)}
+    with pytest.raises(ModelError, match=why):
+        compile_model(model([made], {"x": [2, 3], "x4": [1, 5, 2, 2]}, ["y"], constants))
 
 
 def of_kind(number):
@@ -166,6 +199,39 @@ def test_a_record_that_was_changed_is_refused(tiny, tmp_path):
         (tmp_path / "model.json").write_text(json.dumps(record | change), encoding="utf-8")
         with pytest.raises(ModelError, match=r"model\.json was changed"):
             load_model(tmp_path)
+
+
+@pytest.mark.parametrize("other", ["shape", "dtype", "operator"])
+def test_a_library_of_another_model_is_refused(tmp_path, other):
+    """It would read and write arrays of its own shapes, whatever the record says."""
+    made = {"": relu(), "shape": model([node("Relu", ["x"], ["y"])], {"x": [64, 64]}, ["y"])}
+    made |= {"dtype": relu(), "operator": model([node("Neg", ["x"], ["y"])], {"x": [2, 3]}, ["y"])}
+    made["dtype"].graph.input[0].type.tensor_type.elem_type = TensorProto.DOUBLE
+    made["dtype"].graph.output[0].type.tensor_type.elem_type = TensorProto.DOUBLE
+    for folder in ("", other):
+        compile_model(made[folder], name="same").save(tmp_path / f"of{folder}")
+    (tmp_path / "of" / "same.so").write_bytes((tmp_path / f"of{other}" / "same.so").read_bytes())
+    with pytest.raises(ModelError, match=r"same\.so is not the library of the model that model\.json describes"):
+        load_model(tmp_path / "of")
+
+
+def test_a_library_without_a_fingerprint_is_refused(tiny, tmp_path):
+    tiny.save(tmp_path)
+    (tmp_path / "other.c").write_text("int tiny_supported(void) { return 1; }")
+    command = [*find_compiler().command, "-shared", "-fPIC", "other.c", "-o", "tiny.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    with pytest.raises(ModelError, match=r"tiny\.so is not the library of the model"):
+        load_model(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_library_that_make_built_is_the_models_own(tiny, tmp_path):
+    tiny.save(tmp_path)
+    before = (tmp_path / "tiny.so").read_bytes()
+    (tmp_path / "tiny.so").unlink()
+    subprocess.run(["make", "-s", "tiny.so"], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "tiny.so").read_bytes() != before
+    assert load_model(tmp_path)(X, UNREAD)[1].tolist() == (-X).tolist()
 
 
 def test_a_folder_that_cannot_be_written_stays_as_it_was(tiny, tmp_path, monkeypatch):

@@ -87,6 +87,10 @@ def test_the_folder_builds_without_python_and_loads_again(network, tmp_path):
     zeros = network(np.zeros((2, 3, 16, 16), np.float32))[0]
     shown = subprocess.run(["./example"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert float(shown.rpartition("= ")[2]) == pytest.approx(float(zeros[0, 0]), rel=1e-5)
+    told = subprocess.run(["make", "clean", "all"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert "compile net.c" in told and "link net.so" in told
+    compiling = [line for line in told.splitlines() if not line.startswith("rm ")]
+    assert max(map(len, compiling)) < 120 and len(compiling) == len(set(compiling))
     (tmp_path / "net.bin").write_bytes(b"short")
     with pytest.raises(ModelError, match=r"net.bin has 5 bytes, and the model has \d+"):
         load_model(tmp_path)
@@ -190,10 +194,29 @@ def test_shapes_that_the_model_computes_itself_are_known_now():
 def test_known_inputs_decide_shapes():
     proto = model([node("ReduceSum", ["x", "axes"], ["y"], "sum", keepdims=0)], {"x": [3, 4]}, ["y"])
     proto.graph.input.append(helper.make_tensor_value_info("axes", TensorProto.INT64, [1]))
-    with pytest.raises(ModelError, match=r"node sum \(ReduceSum\): the axes \(input 1\) are computed"):
+    why = (
+        r"node sum \(ReduceSum\): the axes \(input 1\) are computed when the model runs, and must be constant; where "
+        r"axes is the same at every call, bind it: known=\{'axes': …\}, or --known axes=…"
+    )
+    with pytest.raises(ModelError, match=why):
         compile_model(proto)
     x = whole(0, 3, 4)
+    for axes in (1, [1], (1,)):  # numbers of Python take the input's dtype and axes
+        assert compile_model(proto, known={"axes": axes})(x)[0].tolist() == x.sum(1).tolist()
+    for axes in (1.5, [[1]], "1", [1, None], 2**70):
+        with pytest.raises(ModelError, match=r"known: axes|input axes has 1 axes by the file"):
+            compile_model(proto, known={"axes": axes})
     assert compile_model(proto, known={"axes": np.array([1])})(x)[0].tolist() == x.sum(1).tolist()
+
+
+def test_a_refusal_names_the_inputs_that_decide_what_must_be_known():
+    nodes = [node("Cast", ["count"], ["c"], "cast", to=TensorProto.INT64), node("Range", ["z", "c", "one"], ["r"], "r")]
+    nodes += [node("Cast", ["r"], ["f"], to=TensorProto.FLOAT), node("Add", ["x", "f"], ["y"])]
+    proto = model(nodes, {"x": [3], "count": []}, ["y"], {"z": np.array(0), "one": np.array(1)})
+    with pytest.raises(ModelError, match=r"node r \(Range\): how many .*; where count is the same at every call, bind"):
+        compile_model(proto)
+    x = whole(0, 3)
+    assert compile_model(proto, known={"count": 3})(x)[0].tolist() == (x + np.arange(3)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -282,6 +305,34 @@ def test_the_commands_compile_and_run(tmp_path, capsys, monkeypatch):
     (wanted,) = ReferenceEvaluator(residual_network()).run(None, {"x": x})
     assert np.load(tmp_path / "out" / "y.npy").tolist() == wanted.tolist()
     assert "y: f32[1, 10]" in capsys.readouterr().out
+
+
+def test_what_is_kept_after_a_ctrl_c_is_told(tmp_path, capsys, monkeypatch):
+    from graph.compile import main as compile_main
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graph.compile.told", interrupted)
+    assert compile_main(["net.onnx"]) == 130
+    assert capsys.readouterr().err == (
+        "interrupted: the kernels that are compiled are kept, and the next run goes on from there\n"
+    )
+    assert compile_main(["net.onnx", "--budget", "5"]) == 130
+    assert capsys.readouterr().err == "interrupted: what was tuned is kept, and the next run goes on from there\n"
+
+
+def test_a_folder_in_place_of_a_file_is_told_what_calls_it(network, tmp_path, capsys):
+    from graph.compile import main as compile_main
+
+    network.save(tmp_path)
+    assert compile_main([str(tmp_path)]) == 2
+    assert (
+        "is a compiled model already: python -m graph.run calls it, and load_model loads it" in capsys.readouterr().err
+    )
+    (tmp_path / "empty").mkdir()
+    assert compile_main([str(tmp_path / "empty")]) == 2
+    assert "empty is a folder: give the path of an ONNX file" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written_is_told_before_anything_is_compiled(tmp_path, capsys, monkeypatch):

@@ -109,3 +109,20 @@ def test_what_goes_by_rules_now_is_a_product_that_cpus_have_instructions_for(x_k
     (step,) = graph.steps
     found = anchored(step.work, ("int8",))
     assert isinstance(found, Anchored) and found.anchor.problem.dtype == "int8"
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_scales_and_zero_points_may_be_rows_of_each_matrix(batched):
+    """One for each row of a, and for each column of b, of every matrix."""
+    random = np.random.default_rng(4)
+    outer = (2, 3) if batched else ()
+    a, b = numbers(5, "u8", *outer, 4, 5), numbers(6, "u8", *outer, 5, 6)
+    za, zb = (random.integers(0, 256, shape).astype(np.uint8) for shape in ((*outer, 4, 1), (*outer, 1, 6)))
+    sa, sb = (2.0 ** random.integers(-3, 3, zero.shape).astype(np.float32) for zero in (za, zb))
+    constants = {"sa": sa, "za": za, "sb": sb, "zb": zb, "sy": np.float32(256), "zy": np.uint8(7)}
+    names = ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"]
+    proto = made([node("QLinearMatMul", names, ["y"])], {"a": a, "b": b}, NUMBERS["u8"], constants)
+    sums = (a.astype(np.int64) - za) @ (b.astype(np.int64) - zb)
+    wanted = np.clip(np.rint(sums * (sa.astype(np.float64) * sb / 256)) + 7, 0, 255)
+    (y,) = compile_model(proto)(a, b)
+    assert y.tolist() == wanted.tolist()

@@ -69,6 +69,16 @@ def test_known_numbers_are_of_the_models_dtype_and_shape(known, why):
         compile_model(model([node("Add", ["x", "k"], ["y"])], {"x": [2], "k": [2]}, ["y"]), known={"k": known})
 
 
+def test_weights_of_n_grams_belong_to_their_columns():
+    """Columns in another order than the pool's, and one that no n-gram has."""
+    attributes = {"mode": "TFIDF", "min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 0}
+    attributes |= {"ngram_counts": [0, 3], "pool_int64s": [2, 3, 5, 2, 3, 5, 7], "ngram_indexes": [4, 0, 2, 5, 1]}
+    made_ = node("TfIdfVectorizer", ["x"], ["y"], weights=[2.0, 3.0, 5.0, 7.0, 11.0], **attributes)
+    proto = typed([made_], {"x": (TensorProto.INT64, [7])})
+    x = np.array([2, 3, 5, 2, 3, 5, 7])
+    assert call(proto, x).tolist() == [2 * 3.0, 11.0, 2 * 5.0, 0.0, 2 * 2.0, 2 * 7.0]
+
+
 def test_powers_of_whole_numbers_are_exact_to_their_last_bit():
     base = np.array([3, -3, 7, 2, -2, 0, 1, -1, 5, -1, 2], np.int64)
     exponent = np.array([39, 39, 22, 62, 63, 0, 1000, 1001, 1, -3, -1], np.int64)

@@ -82,10 +82,12 @@ def made_up(monkeypatch, steps, whole_model):
 def test_a_tuned_model_is_exact_and_says_what_is_tuned(apart):
     x = whole(3, 1, 4, 12, 12)
     (wanted,) = ReferenceEvaluator(network()).run(None, {"x": x})
+    first = Plan(network()).compiled({})
     compiled = Plan(network(), tune="measure", budget=4.0).compiled({})
     assert compiled(x)[0].tolist() == wanted.tolist()
-    assert any(each.tuned for each in compiled.explained if each.product)
-    assert not any(each.tuned for each in compiled.explained if not each.product)
+    changed = [each.scheme != before.scheme for each, before in zip(compiled.explained, first.explained, strict=True)]
+    assert [each.tuned for each in compiled.explained] == changed
+    assert not any(each.tuned for each in first.explained)
     again = Plan(network()).compiled({})  # measures nothing and takes what is kept
     assert [each.scheme for each in again.explained] == [each.scheme for each in compiled.explained]
 
@@ -110,6 +112,17 @@ def test_what_makes_the_whole_model_slower_is_dropped(apart, monkeypatch):
     assert [each.scheme for each in Plan(network(), tune="measure", budget=0.05).compiled({}).explained] == first
     made_up(monkeypatch, 0.5, 0.9)
     assert [each.scheme for each in Plan(network(), tune="measure", budget=0.05).compiled({}).explained] != first
+
+
+def test_only_what_tuning_changed_is_called_tuned(apart, monkeypatch):
+    made_up(monkeypatch, 1.1, 1.1)
+    left = Plan(network(), tune="measure", budget=0.05).compiled({})
+    assert not any(each.tuned for each in left.explained)
+    made_up(monkeypatch, 0.5, 0.9)
+    changed = Plan(network(), tune="measure", budget=0.05).compiled({})
+    pairs = list(zip(left.explained, changed.explained, strict=True))
+    assert any(each.tuned for each in changed.explained)
+    assert all(each.tuned == (each.scheme != before.scheme) for before, each in pairs)
 
 
 def test_a_wrong_kernel_never_stays(apart, monkeypatch):

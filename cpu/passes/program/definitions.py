@@ -80,7 +80,7 @@ _DEFINED: dict[str, Callable[..., Value]] = {
     "clamp": lambda of, v, low, high: _clamp(v, low, high),
     "leaky_relu": lambda of, v, slope: Apply("where", (Apply("gt", (v, of(0))), v, Apply("mul", (v, slope)))),
     "hardsigmoid": lambda of, v: Apply("div", (_of_six(of, v), of(6))),
-    "hardswish": lambda of, v: Apply("div", (Apply("mul", (v, _of_six(of, v))), of(6))),
+    "hardswish": lambda of, v: Apply("mul", (v, Apply("div", (_of_six(of, v), of(6))))),
     "sigmoid": _sigmoid,
     "silu": lambda of, v: Apply("mul", (v, _sigmoid(of, v))),
     "gelu": _gelu,

@@ -77,8 +77,12 @@ def _div(node: Node) -> Made:
 def _mod(node: Node) -> Made:
     if not node.attribute("fmod", 0):
         return elementwise(node, "{0} % {1}")
-    rest = "abs({0}) % abs({1})"
-    return elementwise(node, f"where({{0}} < 0, -({rest}), {rest})")
+    if node.dtype() in FLOATS:  # a remainder by infinity is the number itself, and leaves no room for the sum below
+        rest = "abs({0}) % abs({1})"
+        return elementwise(node, f"where({{0}} < 0, -({rest}), {rest})")
+    # % has the sign of the divisor. The absolute value of the lowest whole number is none.
+    rest = "{0} % {1}"
+    return elementwise(node, f"where({rest} != 0 and ({rest} < 0) != ({{0}} < 0), {rest} - {{1}}, {rest})")
 
 
 def _pow(node: Node) -> Made:
@@ -109,7 +113,7 @@ def _whole_pow(node: Node) -> Made:
 
 
 def _clip(node: Node) -> Made:
-    low, high = (_bound(node, place, name) for place, name in ((1, "min"), (2, "max")))
+    low, high = _bound(node, 1, "min", -1), _bound(node, 2, "max", 1)
     value = "{0}"
     if low:
         value = f"max({value}, {low})"
@@ -118,21 +122,17 @@ def _clip(node: Node) -> Made:
     return View(node.shape()) if value == "{0}" else elementwise(node, value)
 
 
-def _bound(node: Node, place: int, attribute: str) -> str:
-    if node.has(place):
-        known = node.known[place]
-        if known is None:
-            return f"{{{place}}}"
-        found = known.reshape(()).item()
-    else:
-        found = node.attribute(attribute)
+def _bound(node: Node, place: int, attribute: str, side: int) -> str:
+    """A bound as a value; "" where there is none. side: -1 of the lower one, 1 of the upper one."""
+    known = node.known[place] if node.has(place) else np.asarray(node.attribute(attribute, side * np.inf))
+    if known is None:
+        return f"{{{place}}}"
+    found = known.reshape(()).item()
     # Exporters write the lowest and the highest whole number where there is no bound.
-    return "" if found is None or abs(found) >= _NO_BOUND.get(node.dtype(), np.inf) else _number(found)
-
-
-def _number(value: float) -> str:
-    """A number of a program's text."""
-    return "inf" if value == np.inf else "-inf" if value == -np.inf else repr(value)
+    if side * found >= _NO_BOUND.get(node.dtype(), np.inf):
+        return ""
+    in_text = abs(found) <= (LARGEST_NUMBER if isinstance(found, float) else 2**63 - 1)  # and NaN is not
+    return repr(found) if in_text or not node.has(place) else f"{{{place}}}"
 
 
 def _elu(node: Node) -> Made:

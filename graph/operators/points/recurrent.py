@@ -16,13 +16,13 @@ ACTIVATIONS: dict[str, tuple[str, float | None, float | None]] = {
     "tanh": ("tanh({x})", None, None),
     "sigmoid": ("sigmoid({x})", None, None),
     "softsign": ("({x}) / (1 + abs({x}))", None, None),
-    "softplus": ("max({x}, 0) + log(1 + exp(-abs({x})))", None, None),
+    "softplus": ("max({x}, 0) + log1p(exp(-abs({x})))", None, None),
     "affine": ("{a} * ({x}) + {b}", 1.0, 0.0),
     "scaledtanh": ("{a} * tanh({b} * ({x}))", 1.0, 1.0),
     "hardsigmoid": ("clamp({a} * ({x}) + {b}, 0, 1)", 0.2, 0.5),
     "leakyrelu": ("leaky_relu({x}, {a})", 0.01, None),
     "thresholdedrelu": ("where({x} > {a}, {x}, 0)", 1.0, None),
-    "elu": ("where({x} < 0, {a} * (exp({x}) - 1), {x})", 1.0, None),
+    "elu": ("where({x} < 0, {a} * expm1({x}), {x})", 1.0, None),
 }
 # The places of a cell's inputs. Those from MASK on are the turn's number and the lengths of sequences.
 ROW, STATE, MEMORY, PEEPHOLES, MASK = range(5)

@@ -53,9 +53,8 @@ def _tf_idf(node: Node) -> Made:
     text.append(f"z[{row}o] = {count}")
     value = f"z[{row}o]"
     if mode != "TF":
-        made["weight"] = np.asarray(node.attribute("weights", np.ones(columns)), np.float32)
-        order = np.argsort(indexes)
-        made["weight"] = made["weight"][order] if len(order) == columns else made["weight"]
+        made["weight"] = np.ones(columns, np.float32)
+        made["weight"][indexes] = np.asarray(node.attribute("weights", np.ones(len(indexes))), np.float32)
         value = f"where(z[{row}o] > 0, weight[o], 0.0)" if mode == "IDF" else f"z[{row}o] * weight[o]"
     text.append(f"y[{row}o] = {value}")
     return Text("; ".join(text), {"x": 0}, extents, ("f32",), made=made)

@@ -61,7 +61,7 @@ def _average_pool(node: Node) -> Made:
     dims = node.dims(len(shape))
     over = at(list(TAPS[: len(shape) - 2]))
     places = _places(found, dims[2:])
-    text = f"s{at(dims)} = sum{over} x{at([*dims[:2], *places])} else 0; ".replace(f"s{at(dims)}", f"a{at(dims)}")
+    text = f"a{at(dims)} = sum{over} x{at([*dims[:2], *places])} else 0; "
     # Padding counts as asked, but never what lies beyond it: windows may reach there where their number is rounded up.
     counted = node.attribute("count_include_pad", 0)
     ends = [e + (b + a if counted else 0) for e, a, b in zip(shape[2:], found.after, found.before)]
@@ -83,16 +83,30 @@ def _counts(found: Windows, axis: int, start: int, stop: int) -> Iterator[int]:
         yield sum(start <= first + found.dilations[axis] * tap < stop for tap in range(found.taps[axis]))
 
 
+def _norm(node: Node, here: str, over: str, element: str) -> str:
+    """The statements of the p-norm of elements."""
+    p = node.attribute("p", 2)
+    if p < 1:
+        raise node.refuse(f"p={p} is no norm: it must be at least 1")
+    last = {1: f"a{here}", 2: f"sqrt(a{here})"}.get(p, f"pow(a{here}, {1 / p!r})")
+    each = {1: f"abs({element})", 2: f"{element} * {element}"}.get(p, f"pow(abs({element}), {float(p)!r})")
+    return f"a{here} = sum{over} {each}; y{here} = {last}"
+
+
 def _lp_pool(node: Node) -> Made:
-    shape, p = node.shape(), node.attribute("p", 2)
+    shape = node.shape()
     found = windows(node, tuple(node.attribute("kernel_shape")), shape[2:])
     dims = node.dims(len(shape))
     tap = f"(x{at([*dims[:2], *_places(found, dims[2:])])} else 0)"
-    over = at(list(TAPS[: len(shape) - 2]))
-    last = {1: f"a{at(dims)}", 2: f"sqrt(a{at(dims)})"}.get(p, f"pow(a{at(dims)}, {1 / p!r})")
-    each = {1: f"abs({tap})", 2: f"{tap} * {tap}"}.get(p, f"pow(abs({tap}), {float(p)!r})")
-    text = f"a{at(dims)} = sum{over} {each}; y{at(dims)} = {last}"
+    text = _norm(node, at(dims), at(list(TAPS[: len(shape) - 2])), tap)
     return Text(text, {"x": 0}, _extents(found, dims, shape), (node.dtype(),))
+
+
+def _global_lp_pool(node: Node) -> Made:
+    shape = node.shape()
+    dims = node.dims(len(shape))
+    text = _norm(node, at(dims[:2]), at(dims[2:]), f"x{at(dims)}")
+    return Text(text, {"x": 0}, {}, (node.dtype(),), ((*shape[:2], *(1,) * (len(shape) - 2)),))
 
 
 def _global(kind: str) -> Callable[[Node], Made]:
@@ -111,4 +125,5 @@ IMAGES: dict[str, Callable[[Node], Made]] = {
     "LpPool": _lp_pool,
     "GlobalAveragePool": _global("mean"),
     "GlobalMaxPool": _global("max"),
+    "GlobalLpPool": _global_lp_pool,
 }

@@ -118,6 +118,8 @@ def _lp(node: Node) -> Made:
     axis = node.axis(node.attribute("axis", -1), len(shape))
     rest = at([dim for dim in dims if dim != dims[axis]])
     x = f"x{at(dims)}"
+    if node.attribute("p", 2) not in (1, 2):
+        raise node.refuse(f"p={node.attribute('p')} is not supported: 1 and 2 are")
     if node.attribute("p", 2) == 1:
         text = f"s{rest} = sum[{dims[axis]}] abs({x}); y{at(dims)} = where(s{rest} == 0, 0.0, {x} / s{rest})"
     else:

@@ -84,6 +84,8 @@ def _conv_transpose(node: Node) -> Made:
     axes, group = len(x) - 2, node.attribute("group", 1)
     if axes > 3:
         raise node.refuse(f"images of {axes} axes are not supported")
+    if w[0] != x[1] or x[1] % group:
+        raise node.refuse(f"x has {x[1]} channels, and the weights are for {w[0]} in {group} groups")
     strides = tuple(node.attribute("strides", (1,) * axes))
     dilations = tuple(node.attribute("dilations", (1,) * axes))
     extra = tuple(node.attribute("output_padding", (0,) * axes))

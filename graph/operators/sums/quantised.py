@@ -18,10 +18,13 @@ from graph.model.windows import windows
 _RANGES = {"u8": (0, 255), "s8": (-128, 127)}
 
 
-def _one(node: Node, place: int, dim: str) -> str:
-    """A scale or a zero point: one number, or one for each position along a dim."""
+def _one(node: Node, place: int, dims: list[str], axis: int) -> str:
+    """A scale or a zero point: one number, one for each position along an axis, or an array that broadcasts."""
     shape = node.shape(place)
-    return at([dim if extent > 1 else "0" for extent in shape])
+    if len(shape) > len(dims):
+        raise node.refuse(f"input {place} has {len(shape)} axes, and {len(dims)} at most are supported")
+    own = dims[axis : axis + 1 or None] if len(shape) == 1 else dims[len(dims) - len(shape) :]
+    return at([dim if extent > 1 else "0" for dim, extent in zip(own, shape)])
 
 
 def _off(
@@ -31,11 +34,7 @@ def _off(
     here = at(dims)
     if not node.has(zero):
         return f"{name}: s32; {name}{here} = {array}{here}; ", {array: place}
-    shape = node.shape(zero)
-    if len(shape) == len(dims):
-        read = at([dim if extent > 1 else "0" for dim, extent in zip(dims, shape)])
-    else:
-        read = _one(node, zero, dims[axis])
+    read = _one(node, zero, dims, axis)
     return f"{name}: s32; {name}{here} = {array}{here} - z{array}{read}; ", {array: place, f"z{array}": zero}
 
 
@@ -93,7 +92,7 @@ def _rounded(node: Node, dims: list[str], product: str, factor: str, zero: int, 
     if wanted not in _RANGES:
         raise node.refuse(f"numbers are not quantised to {wanted}")
     low, high = _RANGES[wanted]
-    added = f" + zy{_one(node, zero, dims[-1])}" if node.has(zero) else ""
+    added = f" + zy{_one(node, zero, dims, -1)}" if node.has(zero) else ""
     return f"y{at(dims)} = {wanted}(clamp(round(f64({product}) * ({factor})){added}, {low}, {high}))", wanted
 
 
@@ -134,7 +133,7 @@ def _matmul_integer(node: Node) -> Made:
 def _qlinear_matmul(node: Node) -> Made:
     def last(dims: list[str], sums: str) -> tuple[str, str, dict[str, int]]:
         factor = (
-            f"f32(sa{_one(node, 1, dims[-2])}) * f32(sb{_one(node, 4, dims[-1])}) / f32(sy{_one(node, 6, dims[-1])})"
+            f"f32(sa{_one(node, 1, dims, -2)}) * f32(sb{_one(node, 4, dims, -1)}) / f32(sy{_one(node, 6, dims, -1)})"
         )
         statement, dtype = _rounded(node, dims, sums, factor, 7, node.dtype(0))
         return statement, dtype, {"sa": 1, "sb": 4, "sy": 6} | ({"zy": 7} if node.has(7) else {})
@@ -206,9 +205,9 @@ def _conv_integer(node: Node) -> Made:
 
 def _qlinear_conv(node: Node) -> Made:
     found = _conv(node, (0, 2, 3, 5))
-    channel = found.dims[1]
-    factor = f"f32(sx{_one(node, 1, channel)}) * f32(sw{_one(node, 4, channel)}) / f32(sy{_one(node, 6, channel)})"
-    sums = found.value + (f" + bias[{channel}]" if node.has(8) else "")
+    scales = [f"f32({name}{_one(node, place, found.dims, 1)})" for name, place in (("sx", 1), ("sw", 4), ("sy", 6))]
+    factor = f"{scales[0]} * {scales[1]} / {scales[2]}"
+    sums = found.value + (f" + bias[{found.dims[1]}]" if node.has(8) else "")
     statement, dtype = _rounded(node, found.dims, sums, factor, 7, node.dtype(0))
     inputs = found.inputs | {"sx": 1, "sw": 4, "sy": 6}
     inputs |= ({"zy": 7} if node.has(7) else {}) | ({"bias": 8} if node.has(8) else {})

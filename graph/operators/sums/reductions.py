@@ -45,7 +45,11 @@ def _reduction(kind: str, value: str = "{}", last: str = "", before: str = "") -
     return made
 
 
-_LOG_SUM_EXP = "m{rest} = max{over} x{all}; s{rest} = sum{over} exp(x{all} - m{rest}); y{rest} = log(s{rest}) + m{rest}"
+# An infinite m would make inf - inf of what is infinite.
+_LOG_SUM_EXP = (
+    "m{rest} = max{over} x{all}; c{rest} = where(abs(m{rest}) == inf, 0, m{rest}); "
+    "s{rest} = sum{over} exp(x{all} - c{rest}); y{rest} = log(s{rest}) + c{rest}"
+)
 
 
 def _position(kind: str) -> Callable[[Node], Made]:

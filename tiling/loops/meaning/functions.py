@@ -181,7 +181,7 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "relu6": lambda v: _clamp(v, _as(v, 0), _as(v, 6)),
     "leaky_relu": lambda v, slope: np.where(v > 0, v, v * slope),
     "hardsigmoid": lambda v: _clamp(v + 3, _as(v, 0), _as(v, 6)) / 6,
-    "hardswish": lambda v: v * _clamp(v + 3, _as(v, 0), _as(v, 6)) / 6,
+    "hardswish": lambda v: v * (_clamp(v + 3, _as(v, 0), _as(v, 6)) / 6),
     "clamp": _clamp,
     "exp": np.exp,
     "tanh": np.tanh,

@@ -60,7 +60,7 @@ def _along(program: Sized, group: Group, largest: Statement) -> Online | None:
         read = {access.array for access in statement.accesses} & given
         if statement == largest or (dim in statement.dims and not read):
             continue
-        if _is_exp(statement.expression, largest) and dim in statement.dims and not statement.reduced:
+        if is_exp(statement.expression, largest) and dim in statement.dims and not statement.reduced:
             exps.add(statement.array)
         elif _is_sum(program, statement, dim) and _scales(statement, exps, largest, given):
             sums.append(statement)
@@ -85,7 +85,7 @@ def _read_along(group: Group, statement: Statement, dim: str) -> bool:
     return all(a.at[axis] == Dim(dim) for s in group.statements for a in s.accesses if a.array == statement.array)
 
 
-def _is_exp(value: Expression, largest: Statement) -> bool:
+def is_exp(value: Expression, largest: Statement) -> bool:
     """Whether a value is exp(t - m), for the t of which m is the largest."""
     m = Access(largest.array, tuple(map(Dim, largest.dims)))
     return value == Apply("exp", (Apply("sub", (largest.expression, m)),))
@@ -101,7 +101,7 @@ def _is_sum(program: Sized, statement: Statement, dim: str) -> bool:
 def _scales(statement: Statement, exps: set[str], largest: Statement, given: set[str]) -> bool:
     """Whether a value is one exponential times factors that know nothing of the largest value."""
     factors = list(factors_of(statement.expression))
-    one = [f for f in factors if _is_exp(f, largest) or (isinstance(f, Access) and f.array in exps)]
+    one = [f for f in factors if is_exp(f, largest) or (isinstance(f, Access) and f.array in exps)]
     others = [f for f in factors if f not in one]
     read = {a.array for f in others for a in Statement("", (), f).accesses}
     return len(one) == 1 and len(others) == len(factors) - 1 and read.isdisjoint({*given, *exps})

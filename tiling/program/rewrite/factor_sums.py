@@ -3,8 +3,9 @@
     p[i,j] = e[i,j] / d[i]; y[i,c] = sum[j] p[i,j] * v[j,c]      ->      y_sum[i,c] = sum[j] e[i,j] * v[j,c]
                                                                          y[i,c] = y_sum[i,c] / d[i]
 
-Softmax in attention is written so. The sum then waits for no d, and may go on with it
-(`tiling.program.lowering.online`).
+Softmax in attention is written so, with e = exp(t - m) for the largest m of t: e is at most 1, so y_sum is at most as
+many times as large as v as it has terms. Of other e it might overflow where y does not, and the quotients stay. The sum
+then waits for no d, and may go on with it (`tiling.program.lowering.online`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import replace
 from tiling.program.dtypes import computed_in, met_in, summed_in
 from tiling.program.infer import Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Program, Reduce, Statement
-from tiling.program.lowering.online import factors_of
+from tiling.program.lowering.online import factors_of, is_exp
 from tiling.program.rewrite.inline import substituted
 from tiling.program.rewrite.split_sums import free_name
 
@@ -34,9 +35,10 @@ def _factored(program: Sized, statement: Statement) -> Sized:
     assert isinstance(reduce, Reduce)
     factors, divisors = [], []
     for factor in factors_of(reduce.value):
-        if isinstance(factor, Apply) and factor.function == "div" and _is_sum(program, factor.arguments[1], reduce):
-            factors.append(factor.arguments[0])
-            divisors.append(factor.arguments[1])
+        quotient = factor.arguments if isinstance(factor, Apply) and factor.function == "div" else ()
+        if quotient and _is_sum(program, quotient[1], reduce) and _is_at_most_1(program, quotient[0]):
+            factors.append(quotient[0])
+            divisors.append(quotient[1])
         else:
             factors.append(factor)
     if len(divisors) != 1 or len(factors) < 2:
@@ -89,6 +91,16 @@ def _is_sum(program: Sized, value: Expression, reduce: Reduce) -> bool:
         return False
     given = next((s.value for s in program.program.statements if s.array == value.array), None)
     return isinstance(given, Reduce) and given.kind == "sum"
+
+
+def _is_at_most_1(program: Sized, value: Expression) -> bool:
+    """Whether a value is exp(t - m), or an element of such, where m is the largest t."""
+    given = {statement.array: statement for statement in program.program.statements}
+    if isinstance(value, Access) and value.array in given:
+        statement = given[value.array]
+        value = statement.expression if value.at == tuple(map(Dim, statement.dims)) else value
+    largest = [s for s in given.values() if isinstance(s.value, Reduce) and s.value.kind == "max"]
+    return any(is_exp(value, each) for each in largest)
 
 
 def _without_unread(program: Sized, maps: set[str]) -> Sized:

@@ -1,0 +1,34 @@
+"""What a user of a model waits for, measured."""
+
+import pytest
+
+from bench.command import main
+from bench.studies.waiting import Waiting
+from tests.support.onnx_models import residual_network
+
+
+def test_what_is_more_than_it_may_be_is_told():
+    small = Waiting("net", 1, 10.0, 2.0, 0.01, 0.12, 0.03, 1_500_000, 3_000_000)
+    assert not small.missed
+    assert small.row == "| net | 1 | 10.0 | 2.0 | 10.0 | 120.0 | 30.0 | 1.50 | 3.0 |"
+    large = Waiting("net", 1, 61.0, 2.0, 0.3, 0.14, 0.03, 2_100_000, 30_000_000)
+    assert [each.partition(",")[0] for each in large.missed] == [
+        "61 s to compile",
+        "0.3 s to load",
+        "0.11 s from the start to the end of a call",
+        "2.1 MB of library",
+        "30 MB beside weights and arena",
+    ]
+
+
+@pytest.mark.slow
+def test_the_command_measures_processes_that_start_afresh(tmp_path, capsys):
+    path = tmp_path / "net.onnx"
+    path.write_bytes(residual_network().SerializeToString())
+    main(["--models", str(path), "--dim", "batch=1", "--waiting"])
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("| net "))
+    cold, kept, loaded, first, reading, library, beside = (float(each) for each in row.split("|")[3:-1])
+    assert cold >= kept > 0 and loaded > 0 and first > reading >= 0
+    assert 0 < library < 2 and 0 < beside < 20
+    assert main(["--models", str(path), "--waiting"]) == 1  # an open dim
+    assert "axis 0 is open" in capsys.readouterr().err
