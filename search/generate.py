@@ -22,6 +22,7 @@ from tiling.program.read import read
 from tiling.scheme.specifiers import SchemeError
 
 if TYPE_CHECKING:
+    from search.evaluator.gpu_programs import TwinProgramKernel
     from search.evaluator.kernels import CpuKernel, GpuKernel, TwinKernel
 
 __all__ = ["fold_batch_norm", "generate_conv", "generate_matmul", "generate_program", "kernel_for", "load_kernel"]
@@ -176,8 +177,9 @@ def generate_program(
     isa: str | None = None,
     tune: str = "model",
     budget: float = DEFAULT_BUDGET,
+    target: str = "cpu",
     **extents: int | str,
-) -> ProgramKernel:
+) -> ProgramKernel | TwinProgramKernel:
     """A kernel for a program on this machine (`docs/programs.md`): y = kernel(x, …).
 
     text: statements, separated by `;` or new lines, or what `tiling.program.operators.program_of` gives.
@@ -189,14 +191,17 @@ def generate_program(
 
     tune, budget: of the kernel of a matrix product or convolution in it, as in `generate_conv`. All other loops follow
     from rules. The weights of such a product are packed in each call; `k.pack(w)` packs them once, for many calls.
+    target="cuda-twin" gives the kernel for a GPU as a function of NumPy arrays, which a CPU computes thread by thread,
+    for small shapes; `k.source` is its CUDA text. threads, isa, tune and budget are for the CPU only.
     Raises ProblemError for a text that cannot be read or
     computed, ToolchainError without a C compiler, and CacheError where files cannot be kept.
     """
     _check_tuning(tune, budget)
+    options = {"threads": threads, "isa": isa, "tune": tune, "budget": budget}
     if isinstance(text, Sized):
         if extents or shapes or outputs or dtype != "f32":
             raise ProblemError("a program of an operator has its sizes and dtypes already: give threads and isa alone")
-        return program_kernel(text, target_of("cpu", "f32", isa=isa, threads=threads), tune, budget)
+        return _program_kernel(text, target, options)
     if not isinstance(text, str):
         raise ProblemError(f"a program is a text, such as 'y[i] = sum[j] x[i,j]', not {type(text).__name__}")
     wanted = (outputs,) if isinstance(outputs, str) else outputs
@@ -206,8 +211,31 @@ def generate_program(
     if not isinstance(given, Mapping):
         raise ProblemError(f'shapes={shapes!r} must be a dict, such as {{"x": (100, 50)}}')
     known = {name: tuple(shape) if isinstance(shape, list) else shape for name, shape in given.items()}
-    program = sized(read(text), extents, known, dtype, tuple(wanted))
-    return program_kernel(program, target_of("cpu", "f32", isa=isa, threads=threads), tune, budget)
+    return _program_kernel(sized(read(text), extents, known, dtype, tuple(wanted)), target, options)
+
+
+def _program_kernel(program: Sized, target: str, options: Mapping[str, Any]) -> ProgramKernel | TwinProgramKernel:
+    """The kernel of a program on a kind of target."""
+    if target != "cpu":
+        changed = [name for name, value in options.items() if value != _DEFAULTS[name]]
+        check_meant(target if target in TARGETS else "cuda", changed, lambda name: f"{name} means nothing to a GPU")
+        return gpu_program_kernel(program, target)
+    found = target_of("cpu", "f32", isa=options["isa"], threads=options["threads"])
+    return program_kernel(program, found, options["tune"], options["budget"])
+
+
+def gpu_program_kernel(program: Sized, target: str) -> TwinProgramKernel:
+    """The kernel of a program for a GPU, on its twin. Raises ProblemError for any other target."""
+    if target not in TARGETS:
+        raise ProblemError(f"target={target!r} must be one of {', '.join(TARGETS)}")
+    if target != "cuda-twin":
+        raise ProblemError(
+            f"kernels of programs do not run on target={target!r} yet: cuda-twin computes them on a CPU, and its save "
+            f"writes the CUDA text"
+        )
+    from search.evaluator.gpu_programs import TwinProgramKernel
+
+    return TwinProgramKernel(program)
 
 
 def program_kernel(program: Sized, target: Target, tune: str, budget: float) -> ProgramKernel:

@@ -21,10 +21,10 @@ from search.evaluator.programs import (
     loops_after,
     random_inputs,
 )
-from search.generate import program_kernel
+from search.generate import gpu_program_kernel, program_kernel
 from search.options import FAILURES, c_name, folder, natural, seconds, whole
 from search.passes import AS_BEFORE
-from search.tuner.target import Target
+from search.tuner.target import TARGETS, Target
 from tilewright_entry import run
 from tiling.problem import ProblemError
 from tiling.program.infer import Sized, sized
@@ -54,6 +54,8 @@ def told(options: argparse.Namespace) -> str:
     """What the command prints. Raises ProblemError, and what building and saving raise."""
     outputs = tuple(filter(None, options.outputs.split(",")))
     program = sized(read(_text_of(options.text)), _sizes(options.shape), dtype=options.dtype, outputs=outputs)
+    if options.target != "cpu":
+        return _told_of_gpu(options, program)
     target = target_of("cpu", "f32", isa=options.isa, threads=options.threads)
     if options.show_passes is not None:
         if options.json or options.explain or options.emit:
@@ -92,6 +94,45 @@ def told(options: argparse.Namespace) -> str:
     return json.dumps(facts) if options.json else _report(facts, options.threads)
 
 
+def _told_of_gpu(options: argparse.Namespace, program: Sized) -> str:
+    """The same of a kernel for a GPU, which its twin computes: nothing is timed."""
+    if options.threads != 1 or options.isa or options.tune != "model" or options.explain or options.name:
+        raise ProblemError(
+            f"--threads, --isa, --tune, --explain and --name mean nothing to --target {options.target}: leave them out"
+        )
+    kernel = gpu_program_kernel(program, options.target)
+    from search.evaluator.gpu_programs import GPU_PASS_NAMES, gpu_loops_after
+
+    if options.show_passes is not None:
+        return _listed(program, gpu_loops_after(program), GPU_PASS_NAMES, options.show_passes)
+    if options.emit:
+        writable(options.emit)
+    facts: dict[str, Any] = {
+        "program": str(program.program),
+        "dims": dict(program.dims),
+        "launches": [
+            {"blocks": str(each.grid), "threads": each.threads, "shared_bytes": each.shared_bytes}
+            for each in kernel.emitted.launches
+        ],
+        "emitted": [str(path) for path in kernel.save(options.emit)] if options.emit else [],
+    }
+    errors = definition_error(kernel, options.seed)
+    facts["error"] = errors if isinstance(errors, dict) else None
+    facts["unchecked"] = errors if isinstance(errors, str) else ""
+    if options.json:
+        return json.dumps(facts)
+    lines = str(program.program).split("; ")
+    for number, each in enumerate(facts["launches"]):
+        shared = f", {each['shared_bytes']} bytes of shared memory" * (each["shared_bytes"] > 16)
+        lines.append(f"launch {number}  {each['blocks']} blocks of {each['threads']} threads{shared}")
+    if facts["error"] is not None:
+        text = ", ".join(f"{name} {error:.1e}" for name, error in facts["error"].items())
+        lines.append(f"error    on the twin, against the definition in float64, of the largest value: {text}")
+    else:
+        lines.append(f"error    not checked: {facts['unchecked']}")
+    return "\n".join([*lines, *(f"wrote    {path}" for path in facts["emitted"])])
+
+
 def _report(facts: dict[str, Any], threads: int) -> str:
     """The facts for people."""
     arrays = {
@@ -127,11 +168,16 @@ def _loops(program: Sized, target: Target, wanted: str) -> str:
     found = anchored_for(program, target)
     if not isinstance(found, str):
         raise ProblemError(f"--show-passes: the loops of the anchor are those of {found.stores.problem}: ask for these")
+    return _listed(program, loops_after(program, target), PASS_NAMES, wanted)
+
+
+def _listed(program: Sized, forms: list[tuple[str, str]], names: tuple[str, ...], wanted: str) -> str:
+    """The loops after each pass, or after the wanted one."""
     name = wanted.replace("-", " ").replace("_", " ")
-    if name and name not in PASS_NAMES:
-        raise ProblemError(f"--show-passes {wanted}: there is no such pass; there are {', '.join(PASS_NAMES)}")
+    if name and name not in names:
+        raise ProblemError(f"--show-passes {wanted}: there is no such pass; there are {', '.join(names)}")
     parts, before = [f"# {program.program}"], ""
-    for each, text in loops_after(program, target):
+    for each, text in forms:
         if name in ("", each):
             parts.append(f"--- {each} ---\n{AS_BEFORE if text == before and not name else text}")
         before = text
@@ -183,6 +229,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--outputs", default="", metavar="NAMES", help="the arrays that are wanted; default: the last")
     parser.add_argument("--dtype", default="f32", metavar="NAME", help="dtype of inputs that declare none; default f32")
+    parser.add_argument(
+        "--target", choices=TARGETS, default="cpu", help="cpu, or cuda-twin: a GPU's kernel on a CPU; default cpu"
+    )
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads at most; default 1")
     parser.add_argument("--isa", metavar="NAME", help="avx512f, avx2 or portable; default: the widest of this CPU")
     parser.add_argument("--budget", type=seconds, default=0.2, metavar="SECONDS", help="time to measure; default 0.2")

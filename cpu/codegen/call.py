@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cpu.codegen.frames import TEMPLATES
-from cpu.codegen.indices import number
 from cpu.runtime.team import TEAM
 from microkernels.tile.isa import Isa
+from tiling.loops.c_text import number
 from tiling.loops.index import Index, constant
 
 SCRATCH, TEAM_PARAMETERS = "char *restrict scratch", ("long thread", "long threads")

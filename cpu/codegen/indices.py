@@ -1,12 +1,13 @@
-"""Indices, conditions and the strides of arrays as C text.
+"""Places of arrays, and their strides, as C text.
 
 Strides have names, X_h for the axis h of X, so an address reads as the element that it is.
 """
 
 from __future__ import annotations
 
-from tiling.loops.index import Index, Part
-from tiling.loops.language import Aligned, Alloc, Buffer, Condition, Flag, Kernel, Seen
+from tiling.loops.c_text import number
+from tiling.loops.index import Index
+from tiling.loops.language import Alloc, Buffer, Kernel, Seen
 from tiling.loops.rewrite import places
 from tiling.loops.walk import walk
 
@@ -64,42 +65,3 @@ def _stride(buffer: Buffer, axis: int) -> str:
     """
     name = buffer.name.upper() if buffer.memory == "own" else buffer.name.replace("E_", "STEP_", 1)
     return f"{name}_{buffer.axes[axis]}"
-
-
-def number(index: Index) -> str:
-    """An index as C."""
-    text = ""
-    for term, c in index.terms:
-        sign, size = ("-" if c < 0 else "+"), abs(c)
-        one = _part(term) if isinstance(term, Part) else term
-        if size != 1:
-            one = f"{size} * ({one})" if isinstance(term, Part) and term.operation in "/%" else f"{size} * {one}"
-        text += f" {sign} {one}" if text else (f"-{one}" if c < 0 else one)
-    if not text:
-        return str(index.offset)
-    return f"{text} {'-' if index.offset < 0 else '+'} {abs(index.offset)}" if index.offset else text
-
-
-def _part(part: Part) -> str:
-    left, right = number(part.left), number(part.right)
-    if part.operation == "^":
-        return f"({' ^ '.join(f'({side})' if ' ' in side else side for side in (left, right))})"
-    right = f"({right})" if part.operation in "*/%" and " " in right else right
-    if part.operation in ("min", "max"):
-        return f"({left} {'<' if part.operation == 'min' else '>'} {right} ? {left} : {right})"
-    return (
-        f"({left}) {part.operation} {right}" if " + " in left or " - " in left else f"{left} {part.operation} {right}"
-    )
-
-
-def test(condition: Condition) -> str:
-    """A condition as C."""
-    if isinstance(condition, Flag):
-        return condition.name
-    if isinstance(condition, Aligned):
-        return f"(uintptr_t){condition.buffer} % {condition.bytes} {'==' if condition.does else '!='} 0"
-    text, low, high = number(condition.index), condition.low, condition.high
-    if low is not None and high == low + 1:
-        return f"{text} == {low}"
-    tests = [f"{text} >= {low}"] * (low is not None) + [f"{text} < {high}"] * (high is not None)
-    return " && ".join(tests)

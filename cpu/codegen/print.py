@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from cpu.codegen.indices import in_scratch, number, stepped, test
+from cpu.codegen.indices import in_scratch, stepped
+from tiling.loops.c_text import number, test
 from tiling.loops.index import Index
 from tiling.loops.language import (
     Address,

@@ -28,7 +28,7 @@ class TwinError(RuntimeError):
     """What is wrong with a kernel: which thread did what, and what is missing."""
 
 
-class _Report(ctypes.Structure):
+class Report(ctypes.Structure):
     _fields_ = [("message", ctypes.c_char * 512)] + [
         (name, ctypes.c_long) for name in ("conflicts", "switches", "blocks", "loads")
     ]
@@ -78,14 +78,14 @@ class Twin:
 
         The order of threads, the delays of copies and the number of multiprocessors follow from `seed`.
         """
-        placed = [_aligned(array) for array in self._with_copies(list(arrays), seed)]
+        placed = [aligned(array) for array in self._with_copies(list(arrays), seed)]
         pointers = (ctypes.c_void_p * len(placed))(*(array.ctypes.data for array in placed))
         maps = (_Map * max(1, len(self.program.maps)))(
             *(_Map.of(tensor, placed[tensor.array].ctypes.data) for tensor in self.program.maps)
         )
         sizes = (ctypes.c_long * len(placed))(*(array.nbytes for array in placed))
         blocks = self.program.blocks_on(_MULTIPROCESSORS[seed % len(_MULTIPROCESSORS)])
-        report = _Report()
+        report = Report()
         if self._entry(blocks, pointers, sizes, maps, ctypes.c_uint64(seed), ctypes.byref(report)):
             raise TwinError(report.message.decode())
         return Run(placed[-1], report.conflicts, report.loads)
@@ -152,13 +152,13 @@ int tilewright_twin(unsigned blocks, char **arrays, const long *bytes, void *map
     arguments = arrays;
     tensor_maps = maps;
 {begin}    twin_run(launch, blocks, {program.cluster}, {program.threads}, {program.shared_bytes},
-             arrays, bytes, {program.arrays}, seed, report);
+             arrays, bytes, {program.arrays}, 1, seed, report);
 {end}    return *report->message != 0;
 }}
 """
 
 
-def _aligned(array: np.ndarray) -> np.ndarray:
+def aligned(array: np.ndarray) -> np.ndarray:
     """A copy of an array that begins at a multiple of 256 bytes, as memory of a device does."""
     room = np.empty(array.nbytes + 256, np.uint8)
     start = -room.ctypes.data % 256

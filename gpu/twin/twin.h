@@ -840,10 +840,10 @@ static void twin_check_written(void)
             }
 }
 
-/* Runs `blocks` blocks of `body` in clusters. The last of the `count` arrays is the output. Returns 0, or 1 with a
- * message. */
+/* Runs `blocks` blocks of `body` in clusters. The last `outputs` of the `count` arrays are written, each byte once.
+ * Returns 0, or 1 with a message. */
 static int twin_run(void (*body)(void), unsigned blocks, int cluster, int threads, int shared_bytes, char **arrays,
-                    const long *bytes, int count, uint64_t seed, struct twin_report *report)
+                    const long *bytes, int count, int outputs, uint64_t seed, struct twin_report *report)
 {
     memset(report, 0, sizeof *report);
     memset(&twin, 0, sizeof twin);
@@ -866,14 +866,16 @@ static int twin_run(void (*body)(void), unsigned blocks, int cluster, int thread
         missing |= !twin.blocks[b].shared || !twin.blocks[b].history;
     }
     twin.buffer_count = count;
-    for (int i = 0; i < count; ++i)
-        twin.buffers[i] = (struct twin_buffer){arrays[i], bytes[i], i == count - 1 ? calloc((size_t)bytes[i], 1) : NULL};
-    unsigned char *written = twin.buffers[count - 1].written;
+    for (int i = 0; i < count; ++i) {
+        const int output = i >= count - outputs;
+        twin.buffers[i] = (struct twin_buffer){arrays[i], bytes[i], output ? calloc((size_t)bytes[i], 1) : NULL};
+        missing |= output && !twin.buffers[i].written;
+    }
     const unsigned clusters = blocks / (unsigned)cluster;
     unsigned *order = calloc(clusters, sizeof *order);
     for (unsigned i = 0; order && i < clusters; ++i)
         order[i] = i;
-    if (missing || !twin.threads || !twin.stacks || !written || !order)
+    if (missing || !twin.threads || !twin.stacks || !order)
         snprintf(report->message, sizeof report->message, "the twin has no memory for %d threads", cluster * threads);
     for (unsigned done = 0; done < clusters && !*report->message; ++done, report->blocks += cluster) {
         /* The clusters that have run are first in `order`. */
@@ -890,7 +892,8 @@ static int twin_run(void (*body)(void), unsigned blocks, int cluster, int thread
         free(twin.blocks[b].shared);
         free(twin.blocks[b].history);
     }
-    free(written);
+    for (int i = 0; i < count; ++i)
+        free(twin.buffers[i].written);
     free(order);
     return *report->message != 0;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from search.tuner.target import Target
 from tiling.arguments import ArgumentError
 from tiling.loops.listing import listing
 from tiling.program.dtypes import FLOATS
-from tiling.program.infer import Sized
+from tiling.program.infer import Array, Sized
 from tiling.program.rewrite.anchored import Anchored, anchored
 
 __all__ = [
@@ -43,6 +44,16 @@ __all__ = [
 
 # The definition holds all points of a statement at once, of each array and each operation: more do not fit the memory.
 MOST_POINTS = 1 << 24
+
+
+class Checked(Protocol):
+    """A kernel of a program, wherever it runs."""
+
+    program: Sized
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+
+    def __call__(self, *arrays: np.ndarray) -> Any: ...
 
 
 def build(program: Sized, target: Target) -> ProgramKernel:
@@ -105,7 +116,7 @@ def explanation(program: Sized, target: Target) -> list[str]:
     return sentences
 
 
-def definition_error(kernel: ProgramKernel, seed: int) -> dict[str, float] | str:
+def definition_error(kernel: Checked, seed: int) -> dict[str, float] | str:
     """The largest difference of each output from the definition in float64, divided by the largest magnitude there.
 
     Or why it is not known. Inputs are random.

@@ -6,6 +6,8 @@ Read in this order:
     language   the nodes of the loop language
     values     the dtype of a value
     sums       sums of registers by numbers, as values
+    c_text     indices and conditions as text of C and CUDA
+    nests      loops whose points need nothing of each other
     walk       the statements of a kernel, one after the other
     rewrite    the changes that passes share
     listing    a kernel of any form as pseudo-code

@@ -15,7 +15,6 @@ from functools import reduce
 from cpu.codegen.call import Call, call_text
 from cpu.codegen.emit import VERSION
 from cpu.codegen.frames import TEMPLATES
-from cpu.codegen.indices import number
 from cpu.codegen.program.functions import Definitions
 from cpu.codegen.program.names import with_c_names
 from cpu.codegen.program.print import FIRST, ProgramPrinter, is_masked
@@ -24,6 +23,7 @@ from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.lanes import lanes_definition
+from tiling.loops.c_text import number
 from tiling.loops.index import ZERO, Index, applied, constant
 from tiling.loops.language import Alloc, Buffer, Define, For, Invoke, Kernel, Let, Mask
 from tiling.loops.listing import listing

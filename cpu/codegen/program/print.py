@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from cpu.codegen.indices import in_scratch, number
+from cpu.codegen.indices import in_scratch
 from cpu.codegen.print import Printer
 from cpu.codegen.program.functions import BEFORE, COMPARED, INFIX, Definitions, c_name
 from cpu.passes.program.instructions import literal
 from cpu.runtime.numbers import ELEMENTS
+from tiling.loops.c_text import number
 from tiling.loops.index import LANE, Index, constant
 from tiling.loops.language import (
     Address,

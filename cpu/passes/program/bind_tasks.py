@@ -21,8 +21,9 @@ from math import prod
 from cpu.passes.control.bind_cores import WORKER
 from tiling.loops.index import ZERO, Index, Range, applied, constant, variable
 from tiling.loops.language import Alloc, Body, Define, For, Kernel, Load, Statement, Store
+from tiling.loops.nests import chain, most_trips, trips
 from tiling.loops.rewrite import operands_of, parts_of, places
-from tiling.loops.walk import inside, walk
+from tiling.loops.walk import inside
 
 TASK = "task"
 # One worker may have so much more to do than the mean before another loop is bound too.
@@ -56,7 +57,7 @@ def _in_memory(statement: Statement, body: list[Statement]) -> Statement:
 def _bound(statement: Statement, threads: int, ranges: Mapping[str, Range], number: int) -> Body:
     if not isinstance(statement, For):
         return (statement,)
-    loops, innermost = _chain(statement)
+    loops, innermost = chain(statement)
     rows = tuple(s for s in innermost if isinstance(s, Alloc) and s.buffer.memory == "own")
     rest = tuple(s for s in innermost if s not in rows)
     elements = work(statement)
@@ -75,22 +76,6 @@ def _bound(statement: Statement, threads: int, ranges: Mapping[str, Range], numb
     for loop in reversed(loops):
         rest = (replace(loop, body=rest),)
     return (*rows, *rest)
-
-
-def _chain(loop: For) -> tuple[list[For], Body]:
-    """The loops from the outermost on whose points need nothing of each other, and what the last has inside."""
-    loops, body = [], (loop,)
-    while len(body) == 1 and isinstance(body[0], For) and body[0].kind == "serial" and independent(body[0]):
-        loops.append(body[0])
-        body = body[0].body
-    return loops, body
-
-
-def independent(loop: For) -> bool:
-    """Whether every point stores to places of its own, or to what lives inside the loop."""
-    own = {s.buffer.name for s in walk(loop.body) if isinstance(s, Alloc)}
-    stores = (s for s in walk(loop.body) if isinstance(s, Store) and s.buffer not in own)
-    return all(any(index.coefficient(loop.name) == 1 for index in store.at) for store in stores)
 
 
 def _enough(loops: list[For], workers: int, ranges: Mapping[str, Range]) -> int:
@@ -124,16 +109,6 @@ def _runs(loops: list[For], workers: Index, body: Body) -> For:
 
 def _product(factors: Iterable[Index]) -> Index:
     return reduce(lambda one, other: applied("*", one, other), factors, constant(1))
-
-
-def trips(loop: For) -> Index:
-    """How many iterations a loop has."""
-    return (loop.stop - loop.start + (loop.step - 1)) // loop.step
-
-
-def most_trips(loop: For, ranges: Mapping[str, Range]) -> int:
-    """How many iterations a loop has at most. ranges: of the kernel's numbers."""
-    return trips(loop).within(ranges)[1]
 
 
 def work(statement: Statement) -> Index:

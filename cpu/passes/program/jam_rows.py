@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from cpu.passes.program.bind_tasks import independent, most_trips
 from cpu.passes.program.jam_vectors import MOST, Copy, in_runs, is_known, names_inside, together
 from tiling.loops.index import Range
 from tiling.loops.language import (
@@ -33,6 +32,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
+from tiling.loops.nests import independent, most_trips
 from tiling.loops.rewrite import conditions_of, operands_of, parts_of
 from tiling.loops.walk import walk, with_blocks
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from cpu.passes.program.bind_tasks import independent
 from cpu.passes.program.bound_loops import reaching
 from tiling.loops.index import ZERO, Index, Range, variable
 from tiling.loops.language import (
@@ -33,6 +32,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
+from tiling.loops.nests import independent
 from tiling.loops.rewrite import substituted, with_values
 from tiling.loops.walk import walk, with_blocks
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 
-from cpu.passes.program.bind_tasks import most_trips
 from cpu.passes.program.bound_loops import reaching
 from cpu.passes.program.instructions import across
 from tiling.loops.index import LANE, ZERO, Index, Range, constant, variable
@@ -31,6 +30,7 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.meaning.functions import neutral
+from tiling.loops.nests import most_trips
 from tiling.loops.rewrite import operands_of, parts_of, substituted, with_values
 from tiling.loops.walk import walk, with_blocks
 

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import takewhile
 
-from cpu.passes.program.bind_tasks import independent
 from tiling.loops.index import Index
 from tiling.loops.language import (
     Alloc,
@@ -31,6 +30,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
+from tiling.loops.nests import independent
 from tiling.loops.rewrite import operands_of, parts_of, with_values
 from tiling.loops.walk import walk, with_blocks
 

@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
 
-from cpu.passes.program.bind_tasks import most_trips
 from cpu.passes.program.loop_as_lanes import LoopAsLanes
 from tiling.loops.index import ZERO, Index, Part, Range, constant
 from tiling.loops.language import (
@@ -36,6 +35,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
+from tiling.loops.nests import most_trips
 from tiling.loops.rewrite import operands_of
 from tiling.loops.walk import walk, with_blocks
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from cpu.passes.program.bind_tasks import independent, most_trips
 from cpu.passes.program.instructions import transposed
 from cpu.passes.program.split_lanes import step_of
 from tiling.loops.index import LANE, ZERO, Range, constant, variable
@@ -37,6 +36,7 @@ from tiling.loops.language import (
     Read,
     Statement,
 )
+from tiling.loops.nests import independent, most_trips
 from tiling.loops.rewrite import operands_of, parts_of, with_values
 from tiling.loops.walk import walk, with_blocks
 

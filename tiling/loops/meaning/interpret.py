@@ -142,7 +142,8 @@ def _alloc(statement: Alloc, scope: Scope) -> None:
         raise Fault(f"tile register {buffer.name} has no shape of {' x '.join(map(str, buffer.shape))}")
     shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
     made = undefined(buffer.name, shape, NUMPY[buffer.dtype])
-    if statement.at is not None and THREAD not in statement.at.names():  # the first thread makes it for all
+    # What threads share the first of them makes for all; in shared memory each block has its own.
+    if statement.at is not None and THREAD not in statement.at.names() and buffer.memory != "shared":
         made = scope.team[buffer.name] if scope.numbers[THREAD] else made
         scope.team[buffer.name] = made
     scope.arrays[buffer.name] = made

@@ -1,0 +1,103 @@
+"""The CUDA text of a program.
+
+emit_program(program) -> ProgramText
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from gpu.codegen.loops.functions import STORED
+from gpu.codegen.loops.launches import Launch, ProgramText
+from gpu.codegen.loops.names import with_cuda_names
+from gpu.codegen.loops.print import GpuPrinter
+from gpu.passes.allocate_shared import shared_bytes
+from gpu.passes.guard_gathers import REPORT
+from gpu.passes.order import stages
+from gpu.passes.reading import buffers_of, dtypes_of, elements, touched
+from gpu.passes.workers import BLOCK, MEMBER, THREAD, WARP, launches, threads_of
+from tiling.loops.language import Address, Alloc, Buffer, Do, For, Kernel, Store
+from tiling.loops.listing import listing
+from tiling.loops.walk import walk
+from tiling.program.infer import Sized
+
+_NUMBER_OF = {BLOCK: "block_number()", WARP: "warp_number()", THREAD: "thread_number()", MEMBER: "member_number()"}
+_LARGEST_INT = 2**31 - 1
+
+
+def emit_program(program: Sized) -> ProgramText:
+    """The text of a program and its launches."""
+    forms = dict(stages(with_cuda_names(program)))
+    plain, kernel = next(iter(forms.values())), list(forms.values())[-1]
+    symbol = symbol_of(program)
+    between = tuple(s.buffer for s in kernel.body if isinstance(s, Alloc))
+    found = [_launch(kernel, loop, f"{symbol}_{number}") for number, loop in enumerate(launches(kernel))]
+    text = "\n".join([*_heading(program, kernel, plain), *(line for _, lines in found for line in ("", *lines)), ""])
+    rows = frozenset(buffer.name for buffer in between if BLOCK in buffer.axes[:1])
+    every = tuple(launch for launch, _ in found)
+    return ProgramText(symbol, text, kernel.arrays, between, rows, kernel.numbers, every)
+
+
+def symbol_of(program: Sized) -> str:
+    """The beginning of the names of a program's functions: the arrays that it gives, and a hash of the rest."""
+    what = f"{program.program} {program.dims} {program.inputs} {program.outputs} {program.runtime}"
+    return f"program_{'_'.join(program.outputs)[:40]}_{hashlib.sha256(what.encode()).hexdigest()[:12]}"
+
+
+def _launch(kernel: Kernel, loop: For, symbol: str) -> tuple[Launch, list[str]]:
+    """A launch and the lines of its function."""
+    names = touched(loop.body)
+    memory = {b.name: b for b in buffers_of(kernel).values() if b.memory == "global" and b.name in names}
+    written = {s.buffer for s in walk(loop.body) if isinstance(s, Store)}
+    calls = [s.invoke for s in walk(loop.body) if isinstance(s, Do)]
+    written |= {a.buffer for call in calls for name, a in call.operands if name == "to" and isinstance(a, Address)}
+    reports = any(call.instruction == REPORT for call in calls)
+    launch = Launch(
+        symbol=symbol,
+        grid=loop.stop,
+        threads=threads_of(loop),
+        shared_bytes=shared_bytes(loop),
+        arrays=tuple(memory),
+        written=tuple(name for name in memory if name in written),
+        reports=reports,
+    )
+    large = any(elements(buffer) > _LARGEST_INT // 2 for buffer in memory.values())
+    printer = GpuPrinter(buffers_of(kernel), dtypes_of(kernel), launch.threads, "long long" if large else "int")
+    parameters = [_parameter(buffer, buffer.name in written) for buffer in memory.values()]
+    parameters += [f"long long {name}" for name, _ in kernel.numbers] + ["int *outside"] * reports
+    workers = [f"{name} = {_NUMBER_OF[name]}" for name in _NUMBER_OF if name in names | _guarding(loop)]
+    lines = [f"KERNEL({launch.threads}, 1) {symbol}({', '.join(parameters)})", "{"]
+    lines += [f"    const int {', '.join(workers)};"] * bool(workers)
+    return launch, [*lines, *(f"    {line}" for line in printer.lines(loop.body)), "}"]
+
+
+def _guarding(launch: For) -> set[str]:
+    """The workers of which only the first ones do something."""
+    loops = [s for s in walk(launch.body) if isinstance(s, For) and s.name in _NUMBER_OF and s.kind != "serial"]
+    most = {MEMBER: 32, THREAD: threads_of(launch), WARP: threads_of(launch) // 32}
+    return {loop.name for loop in loops if loop.stop.offset < most.get(loop.name, 0)}
+
+
+def _parameter(buffer: Buffer, written: bool) -> str:
+    return f"{'' if written else 'const '}{STORED[buffer.dtype]} *__restrict__ {buffer.name}"
+
+
+def _heading(program: Sized, kernel: Kernel, plain: Kernel) -> list[str]:
+    """What the file says of itself."""
+    lines = listing(plain).splitlines()
+    between = [s.buffer for s in kernel.body if isinstance(s, Alloc)]
+    arrays = [f"{b.name}: {b.dtype}[{', '.join(map(str, b.sizes))}]" for b in kernel.arrays]
+    arrays += [f"{b.name}: {b.dtype}[{', '.join(map(str, b.sizes))}], between launches or blocks" for b in between]
+    arrays += [f"{name}: an extent of this call, from 1 to {most}" for name, most in kernel.numbers]
+    return [
+        "/*",
+        *(f" * {line}" for line in str(program.program).split("; ")),
+        " *",
+        " * What it computes, as plain loops:",
+        " *",
+        *(f" *     {line}".rstrip() for line in lines[lines.index("") + 1 :]),
+        " *",
+        " * Arrays, row-major:",
+        *(f" *     {line}" for line in arrays),
+        " */",
+    ]

@@ -1,0 +1,195 @@
+"""Prints loops that are bound to workers as CUDA: one line a statement. It computes nothing and decides nothing.
+
+    for thread in 0..96, thread:                 for (int j = thread; j < 768; j += 96) {
+      for j in thread..768 by 96:        ->          put_f32(e + j, exp_f32(get_f32(x + 768 * block + j) - m));
+        e[j] = exp(x[block, j] - m[0])           }
+
+A loop over threads is what each of them does. A register that each of them has is a variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from gpu.codegen.loops.functions import STORED, VALUE, applied, bare, literal
+from gpu.passes.reading import flat
+from gpu.passes.workers import MEMBER, THREAD, WARP, WARP_SIZE, WORKERS
+from tiling.loops.c_text import number, test
+from tiling.loops.index import ZERO, Index
+from tiling.loops.language import (
+    Address,
+    Alloc,
+    Apply,
+    Barrier,
+    Body,
+    Buffer,
+    Choose,
+    Comment,
+    Define,
+    Do,
+    For,
+    If,
+    Let,
+    Load,
+    Number,
+    Operand,
+    Position,
+    Read,
+    Register,
+    Statement,
+    Store,
+)
+from tiling.loops.values import dtype_of
+
+_BARRIERS = {"thread": "__syncthreads();", "lane": "__syncwarp();"}
+
+
+@dataclass(frozen=True)
+class GpuPrinter:
+    """Prints the statements of a launch.
+
+    dtypes: of every buffer and register. threads: of a block. integer: the C type that holds every index.
+    """
+
+    buffers: Mapping[str, Buffer]
+    dtypes: Mapping[str, str]
+    threads: int
+    integer: str
+
+    def lines(self, body: Body) -> list[str]:
+        """The lines of a block. A register and its first value are one line."""
+        found: list[str] = []
+        rest = list(body)
+        while rest:
+            statement = rest.pop(0)
+            if isinstance(statement, Alloc) and rest and self.begins(statement.buffer, rest[0]):
+                found += [f"{VALUE[statement.buffer.dtype]} {line}" for line in self.statement(rest.pop(0))]
+            else:
+                found += self.statement(statement)
+        return found
+
+    def begins(self, buffer: Buffer, then: Statement) -> bool:
+        """Whether a statement gives a register its first value."""
+        return isinstance(then, Store) and then.buffer == buffer.name and self.is_variable(buffer)
+
+    def statement(self, statement: Statement) -> list[str]:
+        """The lines of one statement."""
+        match statement:
+            case For():
+                return self.loop(statement)
+            case If():
+                return self.choice(statement)
+            case Store(buffer, at, value):
+                return [self.store(self.buffers[buffer], at, value)]
+            case Let(name, value, changes, dtype) if value is not None:
+                return [f"{'' if changes else 'const '}{VALUE[dtype or 'f32']} {name} = {bare(self.value(value))};"]
+            case Read(name, value):  # whatever the array holds: it is tested before it is an index
+                return [f"const long long {name} = {bare(self.value(value))};"]
+            case Define(name, index):
+                return [f"const {self.integer} {name} = {number(index)};"]
+            case Alloc(buffer, at):
+                return [self.declaration(buffer, at)]
+            case Do(invoke):
+                given = {name: self.operand(operand) for name, operand in invoke.operands}
+                return [f"{invoke.instruction.text.format(**given)};"]
+            case Barrier(kind):
+                return [_BARRIERS[kind]]
+            case Comment(text):
+                return [f"/* {text} */"]
+        raise TypeError(f"{type(statement).__name__} has no text in CUDA: a pass has to lower it")
+
+    def loop(self, loop: For) -> list[str]:
+        """A loop; of workers what each of them does."""
+        inside = self.lines(loop.body)
+        if loop.name in WORKERS and loop.kind != "serial":
+            all_of_them = {THREAD: self.threads, MEMBER: WARP_SIZE, WARP: self.threads // WARP_SIZE}
+            if loop.stop.offset < all_of_them.get(loop.name, 0):
+                first = loop.stop.offset == 1
+                return [f"if ({loop.name} {'== 0' if first else f'< {loop.stop.offset}'}) {{", *_indented(inside), "}"]
+            simple = not any(isinstance(s, (Alloc, Define, Let, Read)) for s in loop.body)
+            return inside if simple else ["{", *_indented(inside), "}"]
+        name, advance = loop.name, f"++{loop.name}" if loop.step == 1 else f"{loop.name} += {loop.step}"
+        head = f"for ({self.integer} {name} = {number(loop.start)}; {name} < {number(loop.stop)}; {advance}) {{"
+        unrolled = ["#pragma unroll"] if loop.kind == "unrolled" else []
+        return [*unrolled, head, *_indented(inside), "}"]
+
+    def choice(self, choice: If) -> list[str]:
+        """An if/else."""
+        conditions = " && ".join(map(test, choice.conditions))
+        if not choice.body:
+            return [f"if (!({conditions})) {{", *_indented(self.lines(choice.otherwise)), "}"]
+        lines = [f"if ({conditions}) {{", *_indented(self.lines(choice.body))]
+        return [*lines, *(["} else {", *_indented(self.lines(choice.otherwise))] if choice.otherwise else []), "}"]
+
+    def declaration(self, buffer: Buffer, at: Index | None) -> str:
+        """The declaration of a buffer."""
+        if buffer.memory == "registers":
+            return f"{VALUE[buffer.dtype]} {buffer.name}{'' if self.is_variable(buffer) else f'[{_own(buffer)}]'};"
+        assert at is not None, f"{buffer.name} has no place in shared memory"
+        stored = STORED[buffer.dtype]
+        return f"{stored} *const {buffer.name} = SHARED({stored}, {number(at)});"
+
+    def store(self, buffer: Buffer, at: tuple[Index, ...], value: Operand) -> str:
+        """A store to memory, which rounds to its dtype, or to a register."""
+        if buffer.memory == "registers":
+            return f"{self.register(buffer, at)} = {bare(self.value(value))};"
+        if buffer.dtype in ("f16", "bf16") and isinstance(value, Apply) and value.function == f"as_{buffer.dtype}":
+            inner = value.arguments[0]
+            value = inner if dtype_of(inner, self.dtypes) == "f32" else value
+        return f"put_{buffer.dtype}({self.place(buffer, at)}, {bare(self.value(value))});"
+
+    def operand(self, operand: Operand) -> str:
+        """An operand of an instruction: a place, a register or a value."""
+        if not isinstance(operand, Address):
+            return self.value(operand)
+        buffer = self.buffers[operand.buffer]
+        return buffer.name if buffer.memory == "registers" else self.place(buffer, operand.at)
+
+    def value(self, value: Operand) -> str:
+        """A value, in brackets where it is a sum."""
+        match value:
+            case Number():
+                return literal(value)
+            case Register(name):
+                return name
+            case Load(name, at):
+                buffer = self.buffers[name]
+                if buffer.memory == "registers":
+                    return self.register(buffer, at)
+                return f"get_{buffer.dtype}({self.place(buffer, at)})"
+            case Position(index):
+                return f"(long long)({number(index)})"
+            case Choose(conditions, chosen, otherwise):
+                tests = " && ".join(map(test, conditions))
+                return f"({tests} ? {self.value(chosen)} : {self.value(otherwise)})"
+            case Apply(function, arguments):
+                dtype = dtype_of(arguments[1 if function == "where" else 0], self.dtypes)
+                return applied(function, [self.value(argument) for argument in arguments], dtype)
+        raise TypeError(f"{type(value).__name__} has no text in CUDA: a pass has to lower it")
+
+    def place(self, buffer: Buffer, at: tuple[Index, ...]) -> str:
+        """The address of an element."""
+        index = flat(buffer, at)
+        return buffer.name if index == ZERO else f"{buffer.name} + {number(index)}"
+
+    def is_variable(self, buffer: Buffer) -> bool:
+        """Whether a thread has one number of a buffer."""
+        return buffer.memory == "registers" and _own(buffer) == 1
+
+    def register(self, buffer: Buffer, at: tuple[Index, ...]) -> str:
+        """A register of this thread."""
+        if self.is_variable(buffer):
+            return buffer.name
+        own = [number(index) for index, axis in zip(at, buffer.axes) if axis not in WORKERS]
+        return f"{buffer.name}[{own[0]}]"
+
+
+def _own(buffer: Buffer) -> int:
+    """How many numbers of a buffer in registers each thread has."""
+    return prod(extent for extent, axis in zip(buffer.shape, buffer.axes) if axis not in WORKERS)
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

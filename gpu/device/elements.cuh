@@ -1,0 +1,97 @@
+/*
+ * Elements of arrays in shared or global memory, and what lanes of a warp give each other, for NVRTC.
+ *
+ *   get_f32(p), put_f32(p, v)          one element; that of an f16 or bf16 as the f32 that it is
+ *   get4_f32(to, p), put4_f32(p, v)    four neighbours in one access, at a multiple of their size or of 16 bytes
+ *
+ * The twin of this file is twin_elements.h, which checks every access.
+ */
+
+/* An array of this block's shared memory that begins at a byte. */
+#define SHARED(type, at) ((type *)(dynamic_shared_memory + (at)))
+
+#define INF_F32 __int_as_float(0x7f800000)
+#define NAN_F32 __int_as_float(0x7fffffff)
+#define INF_F64 __longlong_as_double(0x7ff0000000000000ll)
+#define NAN_F64 __longlong_as_double(0x7fffffffffffffffll)
+
+/* An index that was read from an array lies outside of another one. */
+DEVICE void report(int *outside) { *outside = 1; }
+
+template <typename T> struct __align__(sizeof(T) * 4 < 16 ? sizeof(T) * 4 : 16) four { T v[4]; };
+
+/* stored: how an element lies in memory. taken, made: the functions from it to its value, and back. */
+#define ELEMENTS(dtype, type, stored, taken, made) \
+    DEVICE type get_##dtype(const stored *p) { return taken(*p); } \
+    DEVICE void put_##dtype(stored *p, type v) { *p = made(v); } \
+    DEVICE void get4_##dtype(type *to, const stored *p) \
+    { \
+        const four<stored> all = *(const four<stored> *)p; \
+        for (int i = 0; i < 4; ++i) \
+            to[i] = taken(all.v[i]); \
+    } \
+    DEVICE void put4_##dtype(stored *p, const type *from) \
+    { \
+        four<stored> all; \
+        for (int i = 0; i < 4; ++i) \
+            all.v[i] = made(from[i]); \
+        *(four<stored> *)p = all; \
+    }
+
+DEVICE float f32_of_half(unsigned short bits)
+{
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+}
+
+DEVICE unsigned short half_of_f32(float value)
+{
+    unsigned short bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+
+DEVICE float f32_of_bf16(unsigned short bits) { return __uint_as_float((unsigned)bits << 16); }
+
+DEVICE unsigned short bf16_of_f32(float value)
+{
+    unsigned short bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+
+ELEMENTS(f32, float, float, , )
+ELEMENTS(f64, double, double, , )
+ELEMENTS(f16, float, unsigned short, f32_of_half, half_of_f32)
+ELEMENTS(bf16, float, unsigned short, f32_of_bf16, bf16_of_f32)
+ELEMENTS(s64, long long, long long, , )
+ELEMENTS(u64, unsigned long long, unsigned long long, , )
+ELEMENTS(s32, int, int, , )
+ELEMENTS(u32, unsigned, unsigned, , )
+ELEMENTS(s16, short, short, , )
+ELEMENTS(u16, unsigned short, unsigned short, , )
+ELEMENTS(s8, signed char, signed char, , )
+ELEMENTS(u8, unsigned char, unsigned char, , )
+ELEMENTS(bool, int, unsigned char, , )
+
+/* The nearest f16 or bf16. */
+DEVICE float round_f16(float v) { return f32_of_half(half_of_f32(v)); }
+DEVICE float round_bf16(float v) { return f32_of_bf16(bf16_of_f32(v)); }
+DEVICE float round_f16_of_f64(double v)
+{
+    unsigned short bits;
+    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(v));
+    return f32_of_half(bits);
+}
+
+/* The value of the lane whose number differs by the bit `step`. All lanes of the warp call it. */
+#define FROM_MEMBER(dtype, type) \
+    DEVICE type from_member_##dtype(type v, int step) { return __shfl_xor_sync(0xffffffff, v, step); }
+
+FROM_MEMBER(f32, float)
+FROM_MEMBER(f64, double)
+FROM_MEMBER(s32, int)
+FROM_MEMBER(s64, long long)
+FROM_MEMBER(u64, unsigned long long)
+FROM_MEMBER(bool, int)

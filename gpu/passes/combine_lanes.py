@@ -1,0 +1,166 @@
+"""Combines what the threads of a team have found: across the lanes of a warp, then across the warps of a block.
+
+    for each in 0..96:                            for warp in 0..3, warp:
+      acc[0] = max(acc[0], acc_each[each])          across_max(from: acc_each + [32*warp], to: acc_each_warp + [warp])
+                                            ->      for member in 0..1, lane:
+                                                      acc_each_parts[warp] = acc_each_warp[warp]
+                                                  for each in 0..3:
+                                                    acc[0] = max(acc[0], acc_each_parts[each])
+
+The order is fixed, so every thread gets the same bits, in every run. What is not a sum, such as a position beside the
+largest value, goes through shared memory as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from gpu.passes.reading import buffers_of
+from gpu.passes.share_rows import COMBINED
+from gpu.passes.workers import A_WARP, BLOCKS, MEMBER, THREAD, WARP, WARP_SIZE, Team, over
+from tiling.loops.index import ZERO, Index, applied, constant, variable
+from tiling.loops.language import (
+    Address,
+    Alloc,
+    Apply,
+    Body,
+    Buffer,
+    Do,
+    For,
+    Instruction,
+    Invoke,
+    Kernel,
+    Load,
+    Operand,
+    Statement,
+    Store,
+)
+from tiling.loops.rewrite import operands_of, parts_of, with_values
+from tiling.loops.walk import with_blocks
+
+
+def combine_lanes(kernel: Kernel) -> Kernel:
+    """The kernel where no thread reads a register of another one."""
+    buffers = buffers_of(kernel)
+    body = (
+        replace(s, body=_combined(s.body, buffers)) if isinstance(s, For) and s.kind == BLOCKS else s
+        for s in kernel.body
+    )
+    return replace(kernel, body=tuple(body))
+
+
+def _combined(body: Body, buffers: Mapping[str, Buffer]) -> Body:
+    found: list[Statement] = []
+    for statement in body:
+        each = _registers(statement, buffers) if isinstance(statement, For) else []
+        if not each:
+            found.append(with_blocks(statement, lambda block: _combined(block, buffers)))
+            continue
+        assert isinstance(statement, For)
+        if _is_sum(statement.body):
+            found += _Sum(statement, each[0]).statements()
+        else:
+            found += _through_memory(statement, each)
+    return tuple(found)
+
+
+def _registers(loop: For, buffers: Mapping[str, Buffer]) -> list[Buffer]:
+    """The registers of all threads that a loop takes one after the other."""
+    if loop.kind != "serial":
+        return []
+    loads = (p for s in loop.body for o in operands_of(s) for p in parts_of(o) if isinstance(p, Load))
+    names = dict.fromkeys(load.buffer for load in loads if load.at == (variable(loop.name),))
+    found = (buffers[name] for name in names)
+    return [b for b in found if b.memory == "registers" and b.axes[0] in (THREAD, MEMBER)]
+
+
+def _is_sum(body: Body) -> bool:
+    """Whether one value goes on with a function, which a warp has an instruction for."""
+    return (
+        len(body) == 1
+        and isinstance(body[0], Store)
+        and isinstance(body[0].value, Apply)
+        and body[0].value.function in COMBINED
+    )
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """The loop that goes on with the registers of all threads."""
+
+    loop: For
+    each: Buffer
+
+    @property
+    def function(self) -> str:
+        (store,) = self.loop.body
+        assert isinstance(store, Store) and isinstance(store.value, Apply)
+        return store.value.function
+
+    def statements(self) -> Body:
+        dtype, base = self.each.dtype, self.each.name
+        warps = self.each.shape[0] // WARP_SIZE
+        across = across_lanes(self.function, dtype)
+        if self.each.axes[0] == MEMBER:
+            whole = Buffer(f"{base}_warp", (1,), ("number",), dtype, "registers")
+            done = Do(
+                Invoke(across, (("from", Address(self.each.name, (ZERO,))), ("to", Address(whole.name, (ZERO,)))))
+            )
+            return (Alloc(whole), done, *self.going_on(whole.name, 1))
+        warp = variable(WARP)
+        whole = Buffer(f"{base}_warp", (warps,), (WARP,), dtype, "registers")
+        parts = Buffer(f"{base}_parts", (warps,), ("warps",), dtype, "shared")
+        places = (("from", Address(self.each.name, (warp * WARP_SIZE,))), ("to", Address(whole.name, (warp,))))
+        told = over(MEMBER, 1, (Store(parts.name, (warp,), Load(whole.name, (warp,))),))
+        work = over(WARP, warps, (Do(Invoke(across, places)), told))
+        return (Alloc(whole), Alloc(parts), work, *self.going_on(parts.name, warps))
+
+    def going_on(self, name: str, count: int) -> Body:
+        """The sum goes on with so many numbers."""
+
+        def value(part: Operand) -> Operand | None:
+            return Load(name, part.at) if isinstance(part, Load) and part.buffer == self.each.name else None
+
+        body = tuple(with_values(statement, value) for statement in self.loop.body)
+        if count > 1:
+            return (replace(self.loop, stop=constant(count), body=body),)
+        (store,) = body
+        by = {self.loop.name: ZERO}
+        return (with_values(store, lambda p: _at(p, by)),)
+
+
+def _at(part: Operand, by: Mapping[str, Index]) -> Operand | None:
+    return Load(part.buffer, tuple(i.replaced(by) for i in part.at)) if isinstance(part, Load) else None
+
+
+def _through_memory(loop: For, each: list[Buffer]) -> Body:
+    """The loop on copies of the registers in shared memory."""
+    team = A_WARP if each[0].axes[0] == MEMBER else Team(THREAD, each[0].shape[0])
+    copies = {b.name: replace(b, name=f"{b.name}_parts", axes=("threads",), memory="shared") for b in each}
+    told = team.each(
+        tuple(Store(copy.name, (team.number,), Load(name, (team.number,))) for name, copy in copies.items())
+    )
+
+    def value(part: Operand) -> Operand | None:
+        return Load(copies[part.buffer].name, part.at) if isinstance(part, Load) and part.buffer in copies else None
+
+    body = tuple(with_values(statement, value) for statement in loop.body)
+    return (*map(Alloc, copies.values()), told, replace(loop, body=body))
+
+
+@lru_cache(maxsize=64)
+def across_lanes(function: str, dtype: str) -> Instruction:
+    """`to` becomes `from` of all lanes of a warp, combined half with half, then quarter with quarter, and so on."""
+    lane, source, half = variable("lane"), "from", WARP_SIZE // 2
+    body: list[Statement] = []
+    while half:
+        target = f"by_{half}"
+        pair = (Load(source, (lane,)), Load(source, (applied("^", lane, constant(half)),)))
+        body.append(Alloc(Buffer(target, (WARP_SIZE,), ("lane",), dtype, "registers")))
+        one = Store(target, (lane,), Apply(function, pair))
+        body.append(For("lane", ZERO, constant(WARP_SIZE), 1, (one,), "vector"))
+        source, half = target, half // 2
+    body.append(Store("to", (ZERO,), Load(source, (ZERO,))))
+    return Instruction(f"across_{function}", f"{{to}} = across_{function}_{dtype}({{from}})", tuple(body))

@@ -1,0 +1,161 @@
+"""Places a barrier wherever a thread would need what another one wrote since the last barrier, or overwrite it.
+
+    for thread in 0..96, thread:                for thread in 0..96, thread:
+      e[thread] = …                               e[thread] = …
+    for thread in 0..96, thread:        ->      barrier of threads
+      y[95 - thread] = e[95 - thread]           for thread in 0..96, thread:
+                                                  y[95 - thread] = e[95 - thread]
+
+Barriers are derived, none is written by hand. What a thread wrote itself it may read, where equal loops deal out points
+to it. In a loop of the team, the end of an iteration comes before the beginning of the next one. Arrays with the
+same bytes of shared memory count as one. Source: RAW and WAR barriers of Triton.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from gpu.passes.place_rows import bytes_of
+from gpu.passes.reading import buffers_of, loads_of
+from gpu.passes.workers import BLOCKS, KIND, MEMBER, THREAD, WARPS_OF_BLOCK, teams_are_warps
+from tiling.loops.index import Index
+from tiling.loops.language import (
+    Address,
+    Alloc,
+    Barrier,
+    Body,
+    Buffer,
+    Define,
+    Do,
+    For,
+    If,
+    Kernel,
+    Statement,
+    Store,
+)
+from tiling.loops.rewrite import operands_of, parts_of
+from tiling.loops.walk import inside, walk
+
+
+@dataclass(frozen=True)
+class _Access:
+    """An access to an array. dealt: the loops by which threads get their points; none where all threads access it."""
+
+    buffer: str
+    at: tuple[Index, ...]
+    writes: bool
+    dealt: tuple[object, ...]
+
+
+_Accesses = frozenset[_Access]
+
+
+def place_barriers(kernel: Kernel) -> Kernel:
+    """The kernel with the barriers that it needs."""
+    buffers = buffers_of(kernel)
+
+    def placed(statement: Statement) -> Statement:
+        if not isinstance(statement, For) or statement.kind != BLOCKS:
+            return statement
+        written = {s.buffer for s in walk(statement.body) if isinstance(s, Store)}
+        written |= {place.buffer for place in _written_places(statement.body)}
+        changing = {name: buffers[name] for name in written if buffers[name].memory != "registers"}
+        bytes_ = {
+            s.buffer.name: (s.at.offset, s.at.offset + bytes_of(s.buffer))
+            for s in walk(statement.body)
+            if isinstance(s, Alloc) and s.at is not None
+        }
+        warps = teams_are_warps(statement)
+        placing = _Placing(MEMBER if warps else THREAD, warps, changing, bytes_)
+        return replace(statement, body=placing.body(statement.body, frozenset())[0])
+
+    return replace(kernel, body=tuple(map(placed, kernel.body)))
+
+
+def _written_places(body: Body) -> Iterator[Address]:
+    for statement in walk(body):
+        if isinstance(statement, Do):
+            yield from (a for name, a in statement.invoke.operands if name == "to" and isinstance(a, Address))
+
+
+@dataclass(frozen=True)
+class _Placing:
+    """name: of the variable of the team's threads. buffers: those that the launch writes to. bytes_: of shared ones."""
+
+    name: str
+    of_warps: bool
+    buffers: Mapping[str, Buffer]
+    bytes_: Mapping[str, tuple[int, int]]
+
+    def body(self, body: Body, before: _Accesses) -> tuple[Body, _Accesses]:
+        """The block with barriers, and the accesses since the last one. before: those at its beginning."""
+        found: list[Statement] = []
+        for statement in body:
+            if isinstance(statement, For) and self.of_warps and statement.kind == WARPS_OF_BLOCK:
+                inner, before = self.body(statement.body, before)  # every warp goes through it once
+                found.append(replace(statement, body=inner))
+                continue
+            if isinstance(statement, For) and statement.kind == "serial":
+                # Before the loop rather than in each iteration.
+                if self.conflicts(before, frozenset(a for s in statement.body for a in self.accesses(s, ()))):
+                    found.append(Barrier(KIND[self.name]))
+                    before = frozenset()
+                _, after = self.body(statement.body, before)
+                inner, after = self.body(statement.body, before | after)
+                found.append(replace(statement, body=inner))
+                before = before | after
+                continue
+            if isinstance(statement, If):
+                one, other = self.body(statement.body, before), self.body(statement.otherwise, before)
+                found.append(If(statement.conditions, one[0], other[0]))
+                before = one[1] | other[1]
+                continue
+            now = frozenset(self.accesses(statement, ()))
+            if self.conflicts(before, now):
+                found.append(Barrier(KIND[self.name]))
+                before = frozenset()
+            found.append(statement)
+            before |= now
+        return tuple(found), before
+
+    def conflicts(self, before: _Accesses, now: _Accesses) -> bool:
+        """Whether what comes now needs a barrier before it."""
+        return any(self.conflict(one, other) for one in now for other in before)
+
+    def conflict(self, one: _Access, other: _Access) -> bool:
+        if not (one.writes or other.writes) or not self.meet(one.buffer, other.buffer):
+            return False
+        same = one.buffer == other.buffer and one.at == other.at and one.dealt == other.dealt
+        # Of a sum of variables two iterations may have the same place for two threads.
+        own = all(len(set(index.names())) <= 1 for index in one.at)
+        return not (same and own and one.dealt)
+
+    def meet(self, one: str, other: str) -> bool:
+        """Whether two buffers have memory in common."""
+        if one == other:
+            return True
+        if one not in self.bytes_ or other not in self.bytes_:
+            return False
+        (first, end), (its_first, its_end) = self.bytes_[one], self.bytes_[other]
+        return first < its_end and its_first < end
+
+    def accesses(self, statement: Statement, dealt: tuple[object, ...]) -> Iterator[_Access]:
+        """The accesses to what changes. dealt: the loops around the statement that deal out points."""
+        if isinstance(statement, Store) and statement.buffer in self.buffers:
+            yield _Access(statement.buffer, statement.at, True, dealt)
+        for load in loads_of(statement):
+            if load.buffer in self.buffers:
+                yield _Access(load.buffer, load.at, False, dealt)
+        for operand in operands_of(statement):
+            for part in parts_of(operand):
+                if isinstance(part, Address) and part.buffer in self.buffers:
+                    yield _Access(part.buffer, part.at, isinstance(statement, Do), (*dealt, statement))
+        here = dealt
+        for block in inside(statement):
+            if isinstance(statement, For):
+                here = (*dealt, replace(statement, body=()))
+            for each in block:
+                if isinstance(each, Define):
+                    here = (*here, each)
+                yield from self.accesses(each, here)

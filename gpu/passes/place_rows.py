@@ -1,0 +1,87 @@
+"""The arrays of a row lie in shared memory, where the team can read what its threads wrote; long ones in global memory.
+
+    for block in 0..100, block:              for block in 0..100, block:
+      own e[768]                     ->        e[768] in shared memory
+
+What does not fit has an array of the launch, with a row for each block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpu.passes.reading import elements
+from gpu.passes.workers import BLOCK, BLOCKS
+from tiling.loops.index import variable
+from tiling.loops.language import Alloc, Body, Buffer, For, Kernel, Load, Operand, Statement, Store
+from tiling.loops.rewrite import with_own_values
+from tiling.loops.walk import walk, with_blocks
+from tiling.program.dtypes import WIDTH
+
+# Bytes of the arrays of a block in shared memory: of 48 KiB, which every GPU gives without being asked, and with which
+# several blocks run side by side, 1 KiB is for what warps tell each other.
+MOST_SHARED = 47 << 10
+ALIGNED = 16  # bytes at whose multiples arrays of shared memory begin
+
+
+def bytes_of_rows(body: Body) -> int:
+    """The shared memory that all arrays of a row would take."""
+    return sum(bytes_of(s.buffer) for s in walk(body) if isinstance(s, Alloc) and s.buffer.memory == "own")
+
+
+def bytes_of(buffer: Buffer) -> int:
+    """The bytes of a buffer, with those to the next multiple of where arrays begin."""
+    return -(-elements(buffer) * WIDTH[buffer.dtype] // ALIGNED) * ALIGNED
+
+
+def place_rows(kernel: Kernel) -> Kernel:
+    """The kernel with a memory for every array of a row."""
+    between: list[Alloc] = []
+    body: list[Statement] = []
+    for statement in kernel.body:
+        if isinstance(statement, For) and statement.kind == BLOCKS:
+            statement = _placed(statement, between)
+        body.append(statement)
+    return replace(kernel, body=(*between, *body))
+
+
+def _placed(launch: For, between: list[Alloc]) -> For:
+    left = MOST_SHARED
+    far: dict[str, Buffer] = {}
+    warps = next((s.stop.offset for s in launch.body if isinstance(s, For) and s.kind == "warp"), 1)
+
+    def placed(body: Body) -> Body:
+        nonlocal left
+        found: list[Statement] = []
+        for statement in body:
+            if isinstance(statement, Alloc) and statement.buffer.memory == "own":
+                needed = warps * bytes_of(statement.buffer)
+                if needed <= left:
+                    left -= needed
+                    found.append(Alloc(replace(statement.buffer, memory="shared")))
+                else:
+                    far[statement.buffer.name] = statement.buffer
+            else:
+                found.append(with_blocks(statement, placed))
+        return tuple(found)
+
+    inside = placed(launch.body)
+    blocks = launch.stop.offset
+    for name, buffer in far.items():
+        assert launch.stop.is_constant and warps == 1, "few blocks, of one row each, have long rows"
+        row = replace(buffer, shape=(blocks, *buffer.shape), axes=(BLOCK, *buffer.axes), memory="global")
+        between.append(Alloc(row))
+        inside = tuple(_in_block(statement, name) for statement in inside)
+    return replace(launch, body=inside)
+
+
+def _in_block(statement: Statement, name: str) -> Statement:
+    """The statement where a buffer has a first axis for blocks."""
+
+    def place(part: Operand) -> Operand | None:
+        return Load(name, (variable(BLOCK), *part.at)) if isinstance(part, Load) and part.buffer == name else None
+
+    statement = with_own_values(statement, place)
+    if isinstance(statement, Store) and statement.buffer == name:
+        statement = Store(name, (variable(BLOCK), *statement.at), statement.value)
+    return with_blocks(statement, lambda block: tuple(_in_block(each, name) for each in block))

@@ -1,0 +1,117 @@
+"""What statements read and write, and how an access moves with a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from tiling.loops.index import Index, Range, applied, constant
+from tiling.loops.language import (
+    Alloc,
+    Body,
+    Buffer,
+    Choose,
+    Define,
+    For,
+    If,
+    Inside,
+    Kernel,
+    Let,
+    Load,
+    Position,
+    Read,
+    Register,
+    Statement,
+    Store,
+)
+from tiling.loops.nests import most_trips
+from tiling.loops.rewrite import operands_of, parts_of, places
+from tiling.loops.walk import inside, walk
+
+
+def buffers_of(kernel: Kernel) -> dict[str, Buffer]:
+    """Every buffer of a kernel by its name."""
+    own = (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc))
+    return {buffer.name: buffer for buffer in (*kernel.arrays, *own)}
+
+
+def dtypes_of(kernel: Kernel) -> dict[str, str]:
+    """The dtype of every buffer and register."""
+    found = {name: buffer.dtype for name, buffer in buffers_of(kernel).items()}
+    return found | {s.name: s.dtype or "f32" for s in walk(kernel.body) if isinstance(s, Let)}
+
+
+def loads_of(statement: Statement) -> Iterator[Load]:
+    """The elements that a statement itself reads."""
+    for operand in operands_of(statement):
+        yield from (part for part in parts_of(operand) if isinstance(part, Load))
+
+
+def touched(body: Body) -> set[str]:
+    """The names of all that statements use: buffers, registers, variables."""
+    found: set[str] = {place.buffer for place in places(body)}
+    for statement in walk(body):
+        for index in indices_of(statement):
+            found.update(index.names())
+        for operand in operands_of(statement):
+            found.update(part.name for part in parts_of(operand) if isinstance(part, Register))
+        if isinstance(statement, Alloc):
+            found.add(statement.buffer.name)
+        elif isinstance(statement, (Let, Read, Define)):
+            found.add(statement.name)
+    return found
+
+
+def indices_of(statement: Statement) -> Iterator[Index]:
+    """Every index of a statement itself, those of its values and conditions too."""
+    if isinstance(statement, Store):
+        yield from statement.at
+    elif isinstance(statement, Define):
+        yield statement.index
+    elif isinstance(statement, For):
+        yield from (statement.start, statement.stop)
+    elif isinstance(statement, If):
+        yield from (condition.index for condition in statement.conditions if isinstance(condition, Inside))
+    for operand in operands_of(statement):
+        for part in parts_of(operand):
+            if isinstance(part, Load):
+                yield from part.at
+            elif isinstance(part, Position):
+                yield part.index
+            elif isinstance(part, Choose):
+                yield from (c.index for c in part.conditions if isinstance(c, Inside))
+
+
+def flat(buffer: Buffer, at: tuple[Index, ...]) -> Index:
+    """How many elements of a buffer lie before a place."""
+    found = constant(0)
+    for index, step in zip(at, buffer.steps):
+        found = found + applied("*", index, step)
+    return found
+
+
+def moves_by(index: Index, name: str) -> int | None:
+    """How far an index moves with a variable; None where it is not always as far."""
+    if any(not isinstance(term, str) and name in term.names() for term, _ in index.terms):
+        return None
+    return index.coefficient(name)
+
+
+def most_points(body: Body, ranges: Mapping[str, Range]) -> int:
+    """How often the innermost statements of a block run at most. ranges: of the kernel's numbers.
+
+    Where a loop begins or ends at variables, a loop counts as many points as it has with the first of them.
+    """
+    most = 1
+    for statement in body:
+        trips = 1
+        if isinstance(statement, For):
+            names = {*statement.start.names(), *statement.stop.names()}
+            trips = most_trips(statement, {**{name: (0, 0) for name in names}, **ranges})
+        most = max([most, *(trips * most_points(block, ranges) for block in inside(statement))])
+    return most
+
+
+def elements(buffer: Buffer) -> int:
+    """How many elements a buffer has at most."""
+    return prod(buffer.shape)

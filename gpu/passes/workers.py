@@ -1,0 +1,83 @@
+"""The workers of a GPU in loops: a variable for each kind, and how many there are.
+
+    for block in 0..100, block:          the blocks of a launch
+      for thread in 0..256, thread:      the threads of a block
+      for warp in 0..8, warp:            the warps of a block
+        for member in 0..32, lane:       the threads of a warp
+
+A team is the threads that share a row: a block, or a warp. Where threads of a team follow one another in loops of their
+own, each loop ends before the next begins. What a register holds for each of them has an axis that is named so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tiling.loops.index import ZERO, Index, constant, variable
+from tiling.loops.language import Body, Buffer, For, Kernel
+from tiling.loops.walk import walk
+
+BLOCK, WARP, THREAD, MEMBER = "block", "warp", "thread", "member"
+KIND = {BLOCK: "block", WARP: "warp", THREAD: "thread", MEMBER: "lane"}
+WARP_SIZE = 32
+BLOCK_THREADS = 256  # of a block, unless a pass has a reason for another number
+WARPS = 4  # of a block whose teams are warps
+
+BLOCKS, WARPS_OF_BLOCK, THREADS_OF_BLOCK, THREADS_OF_WARP = (KIND[name] for name in (BLOCK, WARP, THREAD, MEMBER))
+WORKERS = frozenset(KIND)
+
+
+@dataclass(frozen=True)
+class Team:
+    """The threads that share a row. name: the variable that counts them."""
+
+    name: str
+    size: int
+
+    @property
+    def kind(self) -> str:
+        return KIND[self.name]
+
+    @property
+    def number(self) -> Index:
+        """The number of a thread in its team."""
+        return variable(self.name)
+
+    def each(self, body: Body, stop: int = 0) -> For:
+        """The threads of the team, or the first ones, at work."""
+        return over(self.name, stop or self.size, body)
+
+
+A_WARP = Team(MEMBER, WARP_SIZE)
+
+
+def over(name: str, count: int | Index, body: Body) -> For:
+    """A loop over workers."""
+    return For(name, ZERO, constant(count) if isinstance(count, int) else count, 1, body, KIND[name])
+
+
+def of_each(name: str, team: Team, dtype: str) -> Buffer:
+    """A register of each thread of a team."""
+    return Buffer(name, (team.size,), (team.name,), dtype, "registers")
+
+
+def launches(kernel: Kernel) -> list[For]:
+    """The launches of a kernel, once all are bound to blocks."""
+    return [s for s in kernel.body if isinstance(s, For) and s.kind == BLOCKS]
+
+
+def teams_are_warps(launch: For) -> bool:
+    """Whether the warps of a launch have rows of their own."""
+    kinds = {s.kind for s in walk(launch.body) if isinstance(s, For)}
+    return WARPS_OF_BLOCK in kinds and THREADS_OF_BLOCK not in kinds
+
+
+def threads_of(launch: For) -> int:
+    """The threads of each block of a launch."""
+    found = WARP_SIZE
+    for loop in (s for s in walk(launch.body) if isinstance(s, For)):
+        if loop.kind == THREADS_OF_BLOCK:
+            found = max(found, loop.stop.offset)
+        elif loop.kind == WARPS_OF_BLOCK:
+            found = max(found, WARP_SIZE * loop.stop.offset)
+    return -(-found // WARP_SIZE) * WARP_SIZE

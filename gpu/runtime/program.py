@@ -1,0 +1,41 @@
+"""The CUDA file of a program and its machine code, by NVRTC, which needs neither a GPU nor a driver."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+
+from gpu.codegen.loops.launches import ProgramText
+from gpu.runtime import nvrtc
+from gpu.runtime.compile import OPTIONS
+
+_LAYER = ("ptx.cuh", "elements.cuh", "values.cuh")
+_OPTIONS = (*OPTIONS, "--diag-suppress=186")  # what is written for every dtype asks of unsigned numbers too: v < 0
+_FUNCTION = re.compile(
+    r"Function properties for (\w+)\n[^\n]*?(\d+) bytes spill stores, (\d+) bytes spill loads\n"
+    r"[^\n]*?Used (\d+) registers"
+)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Machine code of all launches. registers: of a thread. spilled: bytes for lack of registers. Both by launch."""
+
+    code: bytes
+    registers: dict[str, int]
+    spilled: dict[str, int]
+
+
+def program_cuda_text(program: ProgramText) -> str:
+    """The whole CUDA file: the device layer, then the kernels."""
+    layer = (files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in _LAYER)
+    return "\n".join([*layer, program.text])
+
+
+def compile_program(program: ProgramText, architecture: str) -> Compiled:
+    """Compiles for an architecture such as "sm_90a". Raises CompileError, and CompilerMissing without NVRTC."""
+    code, log = nvrtc.compiled(program_cuda_text(program), (f"-arch={architecture}", *_OPTIONS))
+    found = _FUNCTION.findall(log)
+    registers = {symbol: int(used) for symbol, _, _, used in found}
+    return Compiled(code, registers, {symbol: int(out) + int(into) for symbol, out, into, _ in found})

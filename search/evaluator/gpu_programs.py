@@ -1,0 +1,95 @@
+"""Kernels of programs for a GPU: on its twin, a CPU emulation, for small shapes, untimed; and as CUDA text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cpu.kernel.export import folder_of, placed
+from cpu.kernel.program import checked_array, runtime_extents
+from cpu.runtime.numbers import ELEMENTS
+from gpu.codegen.loops.emit import emit_program
+from gpu.codegen.loops.launches import ProgramText
+from gpu.codegen.loops.names import with_cuda_names
+from gpu.passes.order import PASS_NAMES, stages
+from gpu.runtime.program import program_cuda_text
+from gpu.twin.program import ProgramTwin
+from tiling.arguments import ArgumentError
+from tiling.loops.listing import listing
+from tiling.program.infer import Sized
+
+__all__ = ["GPU_PASS_NAMES", "TwinProgramKernel", "gpu_loops_after"]
+
+GPU_PASS_NAMES = PASS_NAMES
+
+
+class TwinProgramKernel:
+    """`kernel(x, …)` gives the output of a program, or a dict of several, on the twin: NumPy arrays in and out."""
+
+    def __init__(self, program: Sized):
+        self.program = program
+        self.inputs = program.inputs
+        self.outputs = tuple(array for array in program.assigned if array.name in program.outputs)
+
+    def __repr__(self) -> str:
+        return f"<TwinProgramKernel of {self.program.program}>"
+
+    @cached_property
+    def emitted(self) -> ProgramText:
+        """The text and its launches."""
+        return emit_program(self.program)
+
+    @property
+    def source(self) -> str:
+        """The CUDA text of the kernels."""
+        return self.emitted.text
+
+    def __call__(self, /, *arrays: object, seed: int = 0, **named: object) -> Any:
+        """The output, or a dict of the outputs by name where there are several.
+
+        arrays, named: the inputs in the order in which the program first reads them, or by name: C-contiguous, of the
+        program's shapes and dtypes; bf16 are uint16 (the bits). The order of threads follows from `seed`. Raises
+        ArgumentError, TwinError for a kernel that does something wrong, ToolchainError without a C compiler.
+        """
+        given = self._inputs(arrays, named)
+        values = self._extents(given)
+        program = self.program.at(values) if values else self.program
+        read = [checked_array(x, array) for x, array in zip(given, program.inputs)]
+        outputs = [array for array in program.assigned if array.name in program.outputs]
+        written = [np.zeros(array.shape, ELEMENTS[array.dtype].numpy) for array in outputs]
+        after, outside = ProgramTwin(self.emitted).run([*read, *written], list(values.values()), seed)
+        if outside:
+            raise ArgumentError(
+                f"an index that the program reads from an array lies outside of the array that it is an index of: "
+                f"{self.program.program}"
+            )
+        found = {array.name: y for array, y in zip(outputs, after[len(read) :])}
+        return found if len(found) > 1 else next(iter(found.values()))
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Writes the whole CUDA file, with its device layer, and returns its path. Raises ExportError."""
+        text = program_cuda_text(self.emitted)
+        return placed(folder_of(folder), {f"{self.emitted.symbol}.cu": text.encode()})
+
+    def _inputs(self, arrays: tuple[object, ...], named: Mapping[str, object]) -> list[object]:
+        names = [array.name for array in self.inputs]
+        found = dict(zip(names, arrays)) | dict(named)
+        if len(arrays) > len(names) or set(found) != set(names) or len(found) != len(arrays) + len(named):
+            raise ArgumentError(f"the program takes {', '.join(names) or 'no arrays'}, each once")
+        return [found[name] for name in names]
+
+    def _extents(self, given: list[object]) -> dict[str, int]:
+        """The points of each runtime dim of a call."""
+        if not self.program.runtime:
+            return {}
+        shapes = [np.asarray(x).shape for x in given]
+        return runtime_extents(self.program, self.inputs, shapes)
+
+
+def gpu_loops_after(program: Sized) -> list[tuple[str, str]]:
+    """The loops after each pass, as text."""
+    return [(name, listing(kernel)) for name, kernel in stages(with_cuda_names(program))]

@@ -1,0 +1,36 @@
+"""Loops whose points need nothing of each other, so that workers may share them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tiling.loops.index import Index, Range
+from tiling.loops.language import Alloc, Body, For, Store
+from tiling.loops.walk import walk
+
+
+def independent(loop: For) -> bool:
+    """Whether every point stores to places of its own, or to what lives inside the loop."""
+    own = {s.buffer.name for s in walk(loop.body) if isinstance(s, Alloc)}
+    stores = (s for s in walk(loop.body) if isinstance(s, Store) and s.buffer not in own)
+    return all(any(index.coefficient(loop.name) == 1 for index in store.at) for store in stores)
+
+
+def trips(loop: For) -> Index:
+    """How many iterations a loop has."""
+    return (loop.stop - loop.start + (loop.step - 1)) // loop.step
+
+
+def most_trips(loop: For, ranges: Mapping[str, Range]) -> int:
+    """How many iterations a loop has at most. ranges: of the kernel's numbers."""
+    return trips(loop).within(ranges)[1]
+
+
+def chain(loop: For) -> tuple[list[For], Body]:
+    """The loops from the outermost on whose points need nothing of each other, and what the last has inside."""
+    loops: list[For] = []
+    body: Body = (loop,)
+    while len(body) == 1 and isinstance(body[0], For) and body[0].kind == "serial" and independent(body[0]):
+        loops.append(body[0])
+        body = body[0].body
+    return loops, body
