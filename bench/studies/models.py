@@ -17,6 +17,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from bench.peers.networks.architectures import ARCHITECTURES, exported
 from bench.peers.networks.whole_models import MODEL_PEERS, apart_reason
 from bench.report.sections import on_threads
@@ -27,6 +29,7 @@ from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.worker import CandidateError, Worker
 from graph import ModelError
 from graph.compile import dim
+from graph.compiled import CompiledModel
 from graph.differences import apart
 from graph.plan import ALGORITHMS, Plan
 from graph.turns import random_inputs
@@ -35,7 +38,7 @@ from search.options import FAILURES, seconds, whole
 
 ROUNDS = 15
 _TURN_SECONDS = 0.2  # several calls, or one: the first of a turn finds the caches as the other side left them
-_TIMEOUT_SECONDS = 900.0
+TIMEOUT_SECONDS = 900.0
 # Relative to the largest number of an output: both sides round sums of thousands of products in different orders.
 _NEAR = 1e-4
 
@@ -85,14 +88,30 @@ def turns(
         model = plan.compiled(dims)
     except ModelError as error:
         raise CandidateError(str(error)) from error
-    inputs, out = random_inputs(model, 0), model.empty()
-    given = dict(zip((array.name for array in model.inputs), inputs))
+    inputs = dict(zip((array.name for array in model.inputs), random_inputs(model, 0)))
+    return asdict(in_turns(name, path, model, inputs, peers, threads, rounds))
+
+
+def in_turns(
+    name: str,
+    path: str,
+    model: CompiledModel,
+    inputs: dict[str, np.ndarray],
+    peers: Sequence[str],
+    threads: int,
+    rounds: int = ROUNDS,
+) -> Race:
+    """A compiled model and peers on its file, in turns. inputs: all that the file takes, known ones included.
+
+    Raises CandidateError where the results differ.
+    """
+    ours, out = [inputs[array.name] for array in model.inputs], model.empty()
     wanted = dict(zip((array.name for array in model.outputs), out))
-    model(*inputs, out=out)
-    calls, differ, missing = {"": lambda: model(*inputs, out=out)}, {}, {}
+    model(*ours, out=out)
+    calls, differ, missing = {"": lambda: model(*ours, out=out)}, {}, {}
     for peer in peers:
         try:
-            ready = MODEL_PEERS[peer][1](name, path, given, wanted, threads)
+            ready = MODEL_PEERS[peer][1](name, path, inputs, wanted, threads)
             ready.call()
         except Exception as error:  # whatever a library raises, the others are still compared
             missing[peer] = readable(f"{type(error).__name__}: {error}")[:200]
@@ -107,8 +126,7 @@ def turns(
         for who, clock in clocks.items():
             found[who].append(clock())
     medians = {who: median(times) for who, times in found.items()}
-    ours = medians.pop("")
-    return asdict(Race(name, threads, ours, medians, differ, missing))
+    return Race(name, threads, medians.pop(""), medians, differ, missing)
 
 
 def head(peers: Sequence[str]) -> str:
@@ -220,7 +238,7 @@ def _race(name: str, path: Path, options: argparse.Namespace, threads: int) -> R
     with closing(Worker(packages=("bench", "graph"))) as worker:
         found = worker.call(
             "bench.studies.models:turns",
-            timeout=_TIMEOUT_SECONDS + (options.budget or 0.0),
+            timeout=TIMEOUT_SECONDS + (options.budget or 0.0),
             name=name,
             path=str(path),
             dims=dict(options.dim),

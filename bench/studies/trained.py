@@ -1,7 +1,7 @@
 """The command `python -m bench.trained [NAME …]`: trained models inside wheels of PyPI beside ONNX Runtime.
 
-Wheels are downloaded into a cache and never installed. A model agrees where no output differs from ONNX Runtime's by
-more than 1e-4 of the largest number that ONNX Runtime gives there over several random inputs.
+A model agrees where no output differs from ONNX Runtime's by more than 1e-4 of the largest number that ONNX Runtime gives
+there over several random inputs. `--peers` times the models instead. Wheels are downloaded into a cache, never installed.
 """
 
 from __future__ import annotations
@@ -12,15 +12,23 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from bench.report.sections import on_threads
+from bench.run.journal import alone
+from bench.studies.models import TIMEOUT_SECONDS, Race, in_turns, summary, table
 from cpu.runtime.cache_folder import cache_folder
+from cpu.runtime.output import INTERRUPTED
+from cpu.runtime.worker import CandidateError, Worker
 from graph import ModelError
 from graph.compiled import CompiledModel
 from graph.plan import Plan
+from microkernels.scores.database import readable
 from search.options import FAILURES, whole
 
 NEAR = 1e-4
@@ -124,6 +132,37 @@ def apart(model: Trained, path: Path, threads: int) -> tuple[CompiledModel, floa
     return compiled, float(np.max(differences / np.where(scales == 0, 1, scales)))
 
 
+def turns(*, number: int, path: str, peers: list[str], threads: int) -> dict[str, Any]:
+    """In a worker: times model `number` of TRAINED beside the peers. The fields of a `Race`."""
+    import onnx
+
+    model = TRAINED[number]
+    known = {name: np.array(model.integer) for name in model.known}
+    try:
+        compiled = Plan(path, known, threads).compiled(model.dims)
+    except ModelError as error:
+        raise CandidateError(str(error)) from error
+    taken = {value.name for value in onnx.load(path).graph.input}
+    inputs = inputs_of(model, compiled, 0) | {name: x for name, x in known.items() if name in taken}
+    return asdict(in_turns(f"{model.wheel.partition('=')[0]}: {model.file}", path, compiled, inputs, peers, threads))
+
+
+def raced(models: Sequence[Trained], folder: Path, peers: Sequence[str], threads: int) -> Iterator[Race]:
+    """The models' speeds beside the peers'. Raises Unavailable."""
+    for model in models:
+        path = fetched(model, folder)
+        with closing(Worker(packages=("bench", "graph"))) as worker:
+            found = worker.call(
+                "bench.studies.trained:turns",
+                timeout=TIMEOUT_SECONDS,
+                number=TRAINED.index(model),
+                path=str(path),
+                peers=list(peers),
+                threads=threads,
+            )
+        yield Race(**found)
+
+
 def checked(models: Sequence[Trained], folder: Path, threads: int) -> Iterator[tuple[bool, str]]:
     """For each model whether it agrees, and a line for readers. Raises Unavailable."""
     for model in models:
@@ -142,14 +181,7 @@ def checked(models: Sequence[Trained], folder: Path, threads: int) -> Iterator[t
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code: 1 where a model does not agree."""
-    parser = argparse.ArgumentParser(
-        "python -m bench.trained", description="Compares trained models inside wheels of PyPI with ONNX Runtime."
-    )
-    parser.add_argument(
-        "names", metavar="NAME", nargs="*", help="only models whose wheel or file contains one of these"
-    )
-    parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
     wanted = [
         model
         for model in TRAINED
@@ -159,15 +191,52 @@ def main(arguments: list[str] | None = None) -> int:
         wheels = ", ".join(sorted({model.wheel.partition("=")[0] for model in TRAINED}))
         print(f"no model has one of {', '.join(options.names)} in its name; the wheels are {wheels}", file=sys.stderr)
         return 2
-    wrong = 0
+    folder = cache_folder() / "trained"
     try:
-        for agrees, line in checked(wanted, cache_folder() / "trained", options.threads):
-            print(line, flush=True)
-            wrong += not agrees
-    except (Unavailable, *FAILURES) as error:
-        print(error, file=sys.stderr)
+        if options.peers:
+            return _timed(wanted, folder, options.peers, options.threads)
+        return _compared(wanted, folder, options.threads)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except (Unavailable, CandidateError, *FAILURES) as error:
+        print(readable(str(error)), file=sys.stderr)
         return 1
+
+
+def _timed(models: Sequence[Trained], folder: Path, peers: Sequence[str], threads: int) -> int:
+    """Prints a table, and why a peer is missing in a row of it."""
+    races = []
+    with alone():
+        for race in raced(models, folder, peers, threads):
+            races.append(race)
+            for peer, why in race.missing.items():
+                print(f"{race.name}: {peer} is left out: {why}", file=sys.stderr)
+            print(f"{race.name} is timed", file=sys.stderr, flush=True)
+    print(f"{table(races, peers)}\n\n{on_threads(threads)}: {summary(races)}")
+    return 0
+
+
+def _compared(models: Sequence[Trained], folder: Path, threads: int) -> int:
+    wrong = 0
+    for agrees, line in checked(models, folder, threads):
+        print(line, flush=True)
+        wrong += not agrees
     print(
-        f"{len(wanted) - wrong} of {len(wanted)} models agree with ONNX Runtime within {NEAR:g} of their outputs' scale"
+        f"{len(models) - wrong} of {len(models)} models agree with ONNX Runtime within {NEAR:g} of their outputs' scale"
     )
     return int(wrong > 0)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m bench.trained", description="Compares trained models inside wheels of PyPI with ONNX Runtime."
+    )
+    parser.add_argument(
+        "names", metavar="NAME", nargs="*", help="only models whose wheel or file contains one of these"
+    )
+    parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
+    parser.add_argument(
+        "--peers", nargs="+", choices=("ort", "openvino"), help="time the models beside these, in turns"
+    )
+    return parser
