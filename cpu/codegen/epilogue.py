@@ -9,7 +9,6 @@ clash with the file's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,26 +76,9 @@ def compares_with_zero(epilogue: Epilogue) -> bool:
     return not _called(epilogue).isdisjoint(_OF_ZERO)
 
 
-def call(epilogue: Epilogue | None, floats: str, arrays: Sequence[str]) -> str:
-    """The vector to store for a vector of sums, as C text. arrays: a vector of each array."""
-    if epilogue is None:
-        return floats
-    return f"epilogue({', '.join([floats, *arrays, *(['zero'] if compares_with_zero(epilogue) else [])])})"
-
-
 def pointers(problem: Problem, prefix: str) -> tuple[str, ...]:
     """C parameters for the epilogue's arrays: `const float *e_b` in a tile (prefix e), `const float *E_b` outside."""
     return tuple(f"const float *{prefix}_{array.name}" for array in problem.epilogue_arrays)
-
-
-def operand(isa: Isa, problem: Problem, array: Tensor, address: str, v: int, tail: bool) -> str:
-    """Vector `v` of an array at a row that starts at `address`. If the vectorised dim does not index the array, one
-    value is broadcast.
-    """
-    if problem.vector_dim not in array.dims:
-        return isa.broadcast.format(p=address)
-    form = isa.load_tail if tail else isa.load
-    return form.format(p=f"{address} + {v * isa.lanes}" if v else address, lanes="TAIL")
 
 
 def may_be_output(problem: Problem, array: Tensor) -> bool:

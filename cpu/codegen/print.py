@@ -248,8 +248,13 @@ class Printer:
                 return self.stride(buffer, at, arrays)
             case Apply("add" | "mul" as function, (left, right)):  # sums of products, of scalars
                 sign = "+" if function == "add" else "*"
-                return f"{self.operand(left, arrays)} {sign} {self.operand(right, arrays)}"
+                return f" {sign} ".join(self._factor(part, function, arrays) for part in (left, right))
         raise TypeError(f"{type(operand).__name__} has no text in C: a pass has to lower it")
+
+    def _factor(self, part: Operand, function: str, arrays: Mapping[str, str]) -> str:
+        """An argument of a sum or a product, in brackets where it is a sum that is multiplied."""
+        text = self.operand(part, arrays)
+        return f"({text})" if function == "mul" and isinstance(part, Apply) and part.function == "add" else text
 
     def element(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:
         """One element of an array. An element of an array that a function has for itself is a vector."""

@@ -45,7 +45,7 @@ static const long Y_k = 1;
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 5 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, c by 1 to 8, s by 1 to 3. */
+/* 5 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, c from 0 to 8, s from 1 to 3. */
 static void tile0_5wx16k(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
@@ -91,7 +91,7 @@ static void tile0_5wx16k(const float *x, const float *w, float *y, long r_begin,
     _mm512_storeu_ps(y + 4 * Y_w, acc_4_0);
 }
 
-/* 7 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 2, c by 1 to 8, s by 1 to 3. */
+/* 7 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 2, c from 0 to 8, s from 2 to 3. */
 static void tile1_7wx16k(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();

@@ -117,7 +117,7 @@ static inline __m512 epilogue(__m512 y, __m512 e_b, __m512 zero)
     return relu_of(y + e_b, zero);
 }
 
-/* 20 rows x 2 vectors, summed over r by 1 to r_end, c by 1 to 2. */
+/* 20 rows x 2 vectors, summed over r from r_begin to r_end, c from 0 to 2. */
 static void tile0_20wx32k(const word *x, const word *w, uint16_t *y, const float *e_b, long r_begin, long r_end)
 {
     __m512 acc[20][2];
@@ -163,7 +163,7 @@ static void tile0_20wx32k(const word *x, const word *w, uint16_t *y, const float
     _mm512_storeu_si512(y + 19 * Y_w, line_of_bf16(epilogue(acc[19][0], _mm512_loadu_ps(e_b), zero), epilogue(acc[19][1], _mm512_loadu_ps(e_b + 16 * STEP_b_k), zero)));
 }
 
-/* 20 rows x 1 vectors, summed over r by 1 to r_end, c by 1 to 2. */
+/* 20 rows x 1 vectors, summed over r from r_begin to r_end, c from 0 to 2. */
 static void tile1_20wx16k(const word *x, const word *w, uint16_t *y, const float *e_b, long r_begin, long r_end)
 {
     __m512 acc[20][1];

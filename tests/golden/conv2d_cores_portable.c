@@ -54,7 +54,7 @@ static const long Y_k = 1;
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 3, c by 1 to 8; 4 <= w < 8. */
+/* 4 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 3, c from 0 to 8; 4 <= w < 8. */
 static void tile0_4wx4k(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     vec acc_0_0 = ((vec){0, 0, 0, 0});
@@ -84,7 +84,7 @@ static void tile0_4wx4k(const float *x, const float *w, float *y, long r_begin, 
     *(vec_at *)(y + 3 * Y_w) = acc_3_0;
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, c by 1 to 8, s by 1 to 3; w < 4. */
+/* 4 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, c from 0 to 8, s from 1 to 3; w < 4. */
 static void tile1_4wx4k_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     vec acc_0_0 = ((vec){0, 0, 0, 0});
@@ -126,7 +126,7 @@ static void tile1_4wx4k_wpad0(const float *x, const float *w, float *y, long r_b
     *(vec_at *)(y + 3 * Y_w) = acc_3_0;
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 2, c by 1 to 8, s by 1 to 3; 8 <= w. */
+/* 4 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 2, c from 0 to 8, s from 2 to 3; 8 <= w. */
 static void tile2_4wx4k_wpad2(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     vec acc_0_0 = ((vec){0, 0, 0, 0});

@@ -67,7 +67,7 @@ static inline __m512 epilogue(__m512 y, __m512 e_z, __m512 zero)
     return min_of(constant(6.0f), relu_of(y + e_z, zero));
 }
 
-/* 5 rows x 1 vectors, summed over c by 1 to 24. */
+/* 5 rows x 1 vectors, summed over c from 0 to 24. */
 static void tile0_5wx16k(const float *x, const float *w, float *y, const float *e_b, const float *e_z, int stream)
 {
     __m512 acc_0_0 = _mm512_loadu_ps(e_b);

@@ -55,7 +55,7 @@ static const long Y_g = 1;
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 6 rows x 1 vectors, summed over c by 1 to 2, r by 1 to r_end; k < 36. */
+/* 6 rows x 1 vectors, summed over c from 0 to 2, r from r_begin to r_end; k < 36. */
 static void tile0_6wx4kx3s(const float *x, const float *w, float *y, long r_begin, long r_end, int first)
 {
     vec acc_0_0;
@@ -104,7 +104,7 @@ static void tile0_6wx4kx3s(const float *x, const float *w, float *y, long r_begi
     *(vec_at *)(y + 5 * Y_w) = acc_5_0;
 }
 
-/* 6 rows x 1 vectors, summed over c by 1 to 2, r by 1 to r_end; 36 <= k. */
+/* 6 rows x 1 vectors, summed over c from 0 to 2, r from r_begin to r_end; 36 <= k. */
 static void tile1_6wx4kx3s_tail(const float *x, const float *w, float *y, long r_begin, long r_end, int first)
 {
     vec acc_0_0;

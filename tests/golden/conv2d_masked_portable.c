@@ -53,7 +53,8 @@ static const long Y_k = 1;
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 7 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, c by 1 to 5, s by 1 to 2, s by 1 to 3; k < 36. */
+/* 7 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, c from 0 to 5, s from 1 to 2, s from 2 to
+ * 3; k < 36. */
 static void tile0_7wx4k(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     vec acc_0_0 = ((vec){0, 0, 0, 0});
@@ -122,7 +123,8 @@ static void tile0_7wx4k(const float *x, const float *w, float *y, long r_begin, 
     *(vec_at *)(y + 6 * Y_w) = acc_6_0;
 }
 
-/* 7 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, c by 1 to 5, s by 1 to 2, s by 1 to 3; 36 <= k. */
+/* 7 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, c from 0 to 5, s from 1 to 2, s from 2 to
+ * 3; 36 <= k. */
 static void tile1_7wx4k_tail(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     vec acc_0_0 = ((vec){0, 0, 0, 0});

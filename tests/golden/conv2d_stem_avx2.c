@@ -36,7 +36,7 @@ static const long Y_k = 1;
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 5 rows x 1 vectors, summed over r by 1 to r_end; w < 5. */
+/* 5 rows x 1 vectors, summed over r from r_begin to r_end; w < 5. */
 static void tile0_5wx8kx7sx3c_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -231,7 +231,7 @@ static void tile0_5wx8kx7sx3c_wpad0(const float *x, const float *w, float *y, lo
     _mm256_storeu_ps(y + 4 * Y_w, acc_4_0);
 }
 
-/* 5 rows x 1 vectors, summed over r by 1 to r_end; 5 <= w. */
+/* 5 rows x 1 vectors, summed over r from r_begin to r_end; 5 <= w. */
 static void tile1_5wx8kx7sx3c_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();

@@ -39,7 +39,7 @@ static const long Y_k = 1;
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 6 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, c by 1 to 8, s by 1 to 3; w < 6. */
+/* 6 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, c from 0 to 8, s from 1 to 3; w < 6. */
 static void tile0_6wx8k_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end, int stream)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -98,7 +98,7 @@ static void tile0_6wx8k_wpad0(const float *x, const float *w, float *y, long r_b
     }
 }
 
-/* 6 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 2, c by 1 to 8, s by 1 to 3; 6 <= w. */
+/* 6 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 2, c from 0 to 8, s from 2 to 3; 6 <= w. */
 static void tile1_6wx8k_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end, int stream)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();

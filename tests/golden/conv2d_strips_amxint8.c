@@ -115,7 +115,7 @@ static void laid_out(const uint8_t *x, word *panel, long first)
     }
 }
 
-/* 10 rows x 1 vectors, summed over r by 1 to 3, s by 1 to 3. */
+/* 10 rows x 1 vectors, summed over r from 0 to 3, s from 0 to 3. */
 static void tile0_10wx16k(const word *w, int32_t *y, word *panel, long point)
 {
     __m512 acc[10][1];

@@ -36,7 +36,7 @@ static const long Y_k = 1;
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 14 rows x 2 vectors, summed over r by 1 to r_end, c by 1 to 16. */
+/* 14 rows x 2 vectors, summed over r from r_begin to r_end, c from 0 to 16. */
 static void tile0_14wx32kx3s(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();

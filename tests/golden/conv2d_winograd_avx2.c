@@ -88,7 +88,7 @@ static inline __m256 epilogue(__m256 y, __m256 e_b, __m256 zero)
     return relu_of(y + e_b, zero);
 }
 
-/* 6 rows x 1 vectors, summed over k by 1 to 5. */
+/* 6 rows x 1 vectors, summed over k from 0 to 5. */
 static void tile0_6mx8n(const float *x, const float *w, float *y)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();

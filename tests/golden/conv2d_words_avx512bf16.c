@@ -76,7 +76,7 @@ static inline __m512 epilogue(__m512 y, __m512 zero)
     return relu_of(y, zero);
 }
 
-/* 6 rows x 3 vectors, summed over c by 1 to 3. */
+/* 6 rows x 3 vectors, summed over c from 0 to 3. */
 static void tile0_6wx48kx3s(const word *x, const word *w, uint16_t *y, const float *e_b)
 {
     __m512 acc_0_0 = _mm512_loadu_ps(e_b);

@@ -88,7 +88,7 @@ static inline __m512 words_at_tail(const uint8_t *p)
     return (__m512)_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(TAIL, p));
 }
 
-/* 5 rows x 1 vectors, summed over r by 1 to r_end; c < 32. */
+/* 5 rows x 1 vectors, summed over r from r_begin to r_end; c < 32. */
 static void tile0_5wx16cx3s(const uint8_t *x, const word *w, uint8_t *y, const float *e_b, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
@@ -115,7 +115,7 @@ static void tile0_5wx16cx3s(const uint8_t *x, const word *w, uint8_t *y, const f
     _mm_storeu_si128((__m128i *)(y + 4 * Y_w), _mm512_cvtepi32_epi8(to_u8(epilogue(_mm512_cvtepi32_ps((__m512i)(acc_4_0)), _mm512_loadu_ps(e_b)))));
 }
 
-/* 5 rows x 1 vectors, summed over r by 1 to r_end; 32 <= c. */
+/* 5 rows x 1 vectors, summed over r from r_begin to r_end; 32 <= c. */
 static void tile1_5wx16cx3s_tail(const uint8_t *x, const word *w, uint8_t *y, const float *e_b, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();

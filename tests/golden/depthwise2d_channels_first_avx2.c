@@ -114,7 +114,7 @@ static inline __attribute__((always_inline)) void transpose_8(__m256 *t, __m256 
     t[4] = s3_17; t[5] = s3_19; t[6] = s3_21; t[7] = s3_23;
 }
 
-/* 1 rows x 1 vectors, summed over s by 1 to s_end; c < 32; 1 <= h < 8. */
+/* 1 rows x 1 vectors, summed over s from s_begin to s_end; c < 32; 1 <= h < 8. */
 static void tile0_8cx3r(const float *x, const float *w, float *y, long s_begin, long s_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -142,7 +142,7 @@ static void tile0_8cx3r(const float *x, const float *w, float *y, long s_begin, 
     }
 }
 
-/* 1 rows x 1 vectors, summed over s by 1 to s_end; c < 32; h < 1. */
+/* 1 rows x 1 vectors, summed over s from s_begin to s_end; c < 32; h < 1. */
 static void tile1_8cx3r_hpad0(const float *x, const float *w, float *y, long s_begin, long s_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -168,7 +168,7 @@ static void tile1_8cx3r_hpad0(const float *x, const float *w, float *y, long s_b
     }
 }
 
-/* 1 rows x 1 vectors, summed over s by 1 to s_end; c < 32; 8 <= h. */
+/* 1 rows x 1 vectors, summed over s from s_begin to s_end; c < 32; 8 <= h. */
 static void tile2_8cx3r_hpad2(const float *x, const float *w, float *y, long s_begin, long s_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -194,7 +194,7 @@ static void tile2_8cx3r_hpad2(const float *x, const float *w, float *y, long s_b
     }
 }
 
-/* 1 rows x 1 vectors, summed over s by 1 to s_end; 32 <= c; 1 <= h < 8. */
+/* 1 rows x 1 vectors, summed over s from s_begin to s_end; 32 <= c; 1 <= h < 8. */
 static void tile3_8cx3r_tail(const float *x, const float *w, float *y, long s_begin, long s_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -204,9 +204,9 @@ static void tile3_8cx3r_tail(const float *x, const float *w, float *y, long s_be
         const __m256 w_0_0 = _mm256_loadu_ps(w_s);
         const __m256 w_1_0 = _mm256_loadu_ps(w_s + 8);
         const __m256 w_2_0 = _mm256_loadu_ps(w_s + 16);
-        { const __m256 x_0 = _mm256_maskload_ps(x_s, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
-        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_h, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
-        { const __m256 x_2 = _mm256_maskload_ps(x_s + 2 * X_h, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_2, w_2_0, acc_0_0); }
+        { const __m256 x_0 = _mm256_maskload_ps(x_s, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+        { const __m256 x_2 = _mm256_maskload_ps(x_s + 2 * X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_2, w_2_0, acc_0_0); }
     }
     {
         __m256 t[8];
@@ -219,7 +219,7 @@ static void tile3_8cx3r_tail(const float *x, const float *w, float *y, long s_be
     }
 }
 
-/* 1 rows x 1 vectors, summed over s by 1 to s_end; 32 <= c; h < 1. */
+/* 1 rows x 1 vectors, summed over s from s_begin to s_end; 32 <= c; h < 1. */
 static void tile4_8cx3r_tail_hpad0(const float *x, const float *w, float *y, long s_begin, long s_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -228,8 +228,8 @@ static void tile4_8cx3r_tail_hpad0(const float *x, const float *w, float *y, lon
         const float *w_s = w + 24 * s;
         const __m256 w_0_0 = _mm256_loadu_ps(w_s + 8);
         const __m256 w_1_0 = _mm256_loadu_ps(w_s + 16);
-        { const __m256 x_0 = _mm256_maskload_ps(x_s + X_h, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
-        { const __m256 x_1 = _mm256_maskload_ps(x_s + 2 * X_h, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+        { const __m256 x_0 = _mm256_maskload_ps(x_s + X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_maskload_ps(x_s + 2 * X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
     }
     {
         __m256 t[8];
@@ -242,7 +242,7 @@ static void tile4_8cx3r_tail_hpad0(const float *x, const float *w, float *y, lon
     }
 }
 
-/* 1 rows x 1 vectors, summed over s by 1 to s_end; 32 <= c; 8 <= h. */
+/* 1 rows x 1 vectors, summed over s from s_begin to s_end; 32 <= c; 8 <= h. */
 static void tile5_8cx3r_tail_hpad2(const float *x, const float *w, float *y, long s_begin, long s_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -251,8 +251,8 @@ static void tile5_8cx3r_tail_hpad2(const float *x, const float *w, float *y, lon
         const float *w_s = w + 24 * s;
         const __m256 w_0_0 = _mm256_loadu_ps(w_s);
         const __m256 w_1_0 = _mm256_loadu_ps(w_s + 8);
-        { const __m256 x_0 = _mm256_maskload_ps(x_s, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
-        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_h, FIRST_5); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
+        { const __m256 x_0 = _mm256_maskload_ps(x_s, TAIL); acc_0_0 = _mm256_fmadd_ps(x_0, w_0_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_maskload_ps(x_s + X_h, TAIL); acc_0_0 = _mm256_fmadd_ps(x_1, w_1_0, acc_0_0); }
     }
     {
         __m256 t[8];
@@ -301,14 +301,14 @@ static void block1_5x8(const float *x, float *x_copy)
     {
         __m256 t[8];
         transpose_5(t, r_0_0, r_1_0, r_2_0, r_3_0, r_4_0);
-        _mm256_maskstore_ps(x_copy, FIRST_5, t[0]);
-        _mm256_maskstore_ps(x_copy + x_copy_pixel, FIRST_5, t[1]);
-        _mm256_maskstore_ps(x_copy + 2 * x_copy_pixel, FIRST_5, t[2]);
-        _mm256_maskstore_ps(x_copy + 3 * x_copy_pixel, FIRST_5, t[3]);
-        _mm256_maskstore_ps(x_copy + 4 * x_copy_pixel, FIRST_5, t[4]);
-        _mm256_maskstore_ps(x_copy + 5 * x_copy_pixel, FIRST_5, t[5]);
-        _mm256_maskstore_ps(x_copy + 6 * x_copy_pixel, FIRST_5, t[6]);
-        _mm256_maskstore_ps(x_copy + 7 * x_copy_pixel, FIRST_5, t[7]);
+        _mm256_maskstore_ps(x_copy, TAIL, t[0]);
+        _mm256_maskstore_ps(x_copy + x_copy_pixel, TAIL, t[1]);
+        _mm256_maskstore_ps(x_copy + 2 * x_copy_pixel, TAIL, t[2]);
+        _mm256_maskstore_ps(x_copy + 3 * x_copy_pixel, TAIL, t[3]);
+        _mm256_maskstore_ps(x_copy + 4 * x_copy_pixel, TAIL, t[4]);
+        _mm256_maskstore_ps(x_copy + 5 * x_copy_pixel, TAIL, t[5]);
+        _mm256_maskstore_ps(x_copy + 6 * x_copy_pixel, TAIL, t[6]);
+        _mm256_maskstore_ps(x_copy + 7 * x_copy_pixel, TAIL, t[7]);
     }
 }
 

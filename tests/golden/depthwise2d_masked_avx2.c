@@ -41,7 +41,7 @@ static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, s by 1 to 3; c < 32; w < 4. */
+/* 4 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, s from 1 to 3; c < 32; w < 4. */
 static void tile0_4wx8c_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -75,7 +75,7 @@ static void tile0_4wx8c_wpad0(const float *x, const float *w, float *y, long r_b
     _mm256_storeu_ps(y + 3 * Y_w, acc_3_0);
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 2, s by 1 to 3; c < 32; 4 <= w. */
+/* 4 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 2, s from 2 to 3; c < 32; 4 <= w. */
 static void tile1_4wx8c_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -109,7 +109,7 @@ static void tile1_4wx8c_wpad1(const float *x, const float *w, float *y, long r_b
     _mm256_storeu_ps(y + 3 * Y_w, acc_3_0);
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 1, s by 1 to 3; 32 <= c; w < 4. */
+/* 4 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, s from 1 to 3; 32 <= c; w < 4. */
 static void tile2_4wx8c_tail_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -143,7 +143,7 @@ static void tile2_4wx8c_tail_wpad0(const float *x, const float *w, float *y, lon
     _mm256_maskstore_ps(y + 3 * Y_w, TAIL, acc_3_0);
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to r_end, s by 1 to 2, s by 1 to 3; 32 <= c; 4 <= w. */
+/* 4 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 2, s from 2 to 3; 32 <= c; 4 <= w. */
 static void tile3_4wx8c_tail_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();

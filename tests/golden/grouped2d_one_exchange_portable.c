@@ -62,7 +62,7 @@ static inline vec exchange_1(vec x) { return PICK(x, x, 1, 0, 3, 2); }
 static inline vec exchange_2(vec x) { return PICK(x, x, 2, 3, 0, 1); }
 static inline vec exchange_3(vec x) { return PICK(x, x, 3, 2, 1, 0); }
 
-/* 8 rows x 1 vectors, summed over r by 1 to r_end. */
+/* 8 rows x 1 vectors, summed over r from r_begin to r_end. */
 static void tile0_8wx4kx3sx4c(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     vec acc_0_0 = ((vec){0, 0, 0, 0});

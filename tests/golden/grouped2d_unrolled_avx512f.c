@@ -49,7 +49,7 @@ static inline __m512 exchange_1(__m512 x) { return PICK(x, x, 1, 0, 3, 2, 5, 4, 
 static inline __m512 exchange_2(__m512 x) { return PICK(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13); }
 static inline __m512 exchange_3(__m512 x) { return PICK(x, x, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12); }
 
-/* 4 rows x 1 vectors, summed over r by 1 to r_end; k < 32; w < 4. */
+/* 4 rows x 1 vectors, summed over r from r_begin to r_end; k < 32; w < 4. */
 static void tile0_4wx16kx3sx4c_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
@@ -98,7 +98,7 @@ static void tile0_4wx16kx3sx4c_wpad0(const float *x, const float *w, float *y, l
     _mm512_storeu_ps(y + 3 * Y_w, acc_3_0);
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to r_end; k < 32; 4 <= w. */
+/* 4 rows x 1 vectors, summed over r from r_begin to r_end; k < 32; 4 <= w. */
 static void tile1_4wx16kx3sx4c_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
@@ -147,7 +147,7 @@ static void tile1_4wx16kx3sx4c_wpad1(const float *x, const float *w, float *y, l
     _mm512_storeu_ps(y + 3 * Y_w, acc_3_0);
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to r_end; 32 <= k; w < 4. */
+/* 4 rows x 1 vectors, summed over r from r_begin to r_end; 32 <= k; w < 4. */
 static void tile2_4wx16kx3sx4c_tail_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
@@ -196,7 +196,7 @@ static void tile2_4wx16kx3sx4c_tail_wpad0(const float *x, const float *w, float 
     _mm512_mask_storeu_ps(y + 3 * Y_w, TAIL, acc_3_0);
 }
 
-/* 4 rows x 1 vectors, summed over r by 1 to r_end; 32 <= k; 4 <= w. */
+/* 4 rows x 1 vectors, summed over r from r_begin to r_end; 32 <= k; 4 <= w. */
 static void tile3_4wx16kx3sx4c_tail_wpad1(const float *x, const float *w, float *y, long r_begin, long r_end)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();

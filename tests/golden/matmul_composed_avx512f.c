@@ -38,7 +38,7 @@ static const long Y_n = 1;
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 5 rows x 1 vectors, summed over k by 1 to 19; n < 48. */
+/* 5 rows x 1 vectors, summed over k from 0 to 19; n < 48. */
 static void tile0_5mx16n(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
@@ -63,7 +63,7 @@ static void tile0_5mx16n(const float *x, const float *w, float *y)
     _mm512_storeu_ps(y + 4 * Y_m, acc_4_0);
 }
 
-/* 5 rows x 1 vectors, summed over k by 1 to 19; 48 <= n. */
+/* 5 rows x 1 vectors, summed over k from 0 to 19; 48 <= n. */
 static void tile1_5mx16n_tail(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
@@ -88,7 +88,7 @@ static void tile1_5mx16n_tail(const float *x, const float *w, float *y)
     _mm512_mask_storeu_ps(y + 4 * Y_m, TAIL, acc_4_0);
 }
 
-/* 6 rows x 1 vectors, summed over k by 1 to 19; n < 48. */
+/* 6 rows x 1 vectors, summed over k from 0 to 19; n < 48. */
 static void tile2_6mx16n(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
@@ -116,7 +116,7 @@ static void tile2_6mx16n(const float *x, const float *w, float *y)
     _mm512_storeu_ps(y + 5 * Y_m, acc_5_0);
 }
 
-/* 6 rows x 1 vectors, summed over k by 1 to 19; 48 <= n. */
+/* 6 rows x 1 vectors, summed over k from 0 to 19; 48 <= n. */
 static void tile3_6mx16n_tail(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();

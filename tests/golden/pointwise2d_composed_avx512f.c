@@ -41,7 +41,7 @@ static const long Y_w = 1;
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 8 rows x 1 vectors, summed over c by 1 to 12; w < 96. */
+/* 8 rows x 1 vectors, summed over c from 0 to 12; w < 96. */
 static void tile0_8kx16w(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
@@ -75,7 +75,7 @@ static void tile0_8kx16w(const float *x, const float *w, float *y)
     _mm512_storeu_ps(y + 7 * Y_k, acc_7_0);
 }
 
-/* 8 rows x 1 vectors, summed over c by 1 to 12; 96 <= w. */
+/* 8 rows x 1 vectors, summed over c from 0 to 12; 96 <= w. */
 static void tile1_8kx16w_tail(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
@@ -109,7 +109,7 @@ static void tile1_8kx16w_tail(const float *x, const float *w, float *y)
     _mm512_mask_storeu_ps(y + 7 * Y_k, TAIL, acc_7_0);
 }
 
-/* 5 rows x 1 vectors, summed over c by 1 to 12; w < 96. */
+/* 5 rows x 1 vectors, summed over c from 0 to 12; w < 96. */
 static void tile2_5kx16w(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();
@@ -134,7 +134,7 @@ static void tile2_5kx16w(const float *x, const float *w, float *y)
     _mm512_storeu_ps(y + 4 * Y_k, acc_4_0);
 }
 
-/* 5 rows x 1 vectors, summed over c by 1 to 12; 96 <= w. */
+/* 5 rows x 1 vectors, summed over c from 0 to 12; 96 <= w. */
 static void tile3_5kx16w_tail(const float *x, const float *w, float *y)
 {
     __m512 acc_0_0 = _mm512_setzero_ps();

@@ -39,7 +39,7 @@ static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
 /* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* 3 rows x 1 vectors, summed over c by 1 to 12; x is packed on the way; w < 96. */
+/* 3 rows x 1 vectors, summed over c from 0 to 12; x is packed on the way; w < 96. */
 static void tile0_3kx8w_packs(const float *x, const float *w, float *y, float *panel)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -60,7 +60,7 @@ static void tile0_3kx8w_packs(const float *x, const float *w, float *y, float *p
     _mm256_storeu_ps(y + 2 * Y_k, acc_2_0);
 }
 
-/* 3 rows x 1 vectors, summed over c by 1 to 12; x is packed on the way; 96 <= w. */
+/* 3 rows x 1 vectors, summed over c from 0 to 12; x is packed on the way; 96 <= w. */
 static void tile1_3kx8w_packs_tail(const float *x, const float *w, float *y, float *panel)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -81,7 +81,7 @@ static void tile1_3kx8w_packs_tail(const float *x, const float *w, float *y, flo
     _mm256_maskstore_ps(y + 2 * Y_k, TAIL, acc_2_0);
 }
 
-/* 3 rows x 1 vectors, summed over c by 1 to 12; x comes from the panel; w < 96. */
+/* 3 rows x 1 vectors, summed over c from 0 to 12; x comes from the panel; w < 96. */
 static void tile2_3kx8w_packed(const float *w, float *y, float *panel)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
@@ -100,7 +100,7 @@ static void tile2_3kx8w_packed(const float *w, float *y, float *panel)
     _mm256_storeu_ps(y + 2 * Y_k, acc_2_0);
 }
 
-/* 3 rows x 1 vectors, summed over c by 1 to 12; x comes from the panel; 96 <= w. */
+/* 3 rows x 1 vectors, summed over c from 0 to 12; x comes from the panel; 96 <= w. */
 static void tile3_3kx8w_packed_tail(const float *w, float *y, float *panel)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();

@@ -10,6 +10,7 @@ from tiling.loops.index import Index
 from tiling.loops.language import (
     Address,
     Aim,
+    Alloc,
     Apply,
     Block,
     Body,
@@ -28,6 +29,7 @@ from tiling.loops.language import (
     Let,
     Load,
     Mask,
+    Move,
     Operand,
     Position,
     Prefetch,
@@ -36,6 +38,7 @@ from tiling.loops.language import (
     Stage,
     Statement,
     Store,
+    Stride,
     Team,
     Value,
     View,
@@ -127,6 +130,8 @@ def _place(operand: Operand, change: ChangeIndex) -> Operand | None:
         return Load(operand.buffer, tuple([change(index) for index in operand.at]))
     if isinstance(operand, Address):
         return Address(operand.buffer, tuple([change(index) for index in operand.at]))
+    if isinstance(operand, Stride):
+        return Stride(operand.buffer, tuple([change(index) for index in operand.at]))
     if isinstance(operand, Immediate):
         return Immediate(change(operand.number))
     if isinstance(operand, Position):
@@ -147,6 +152,12 @@ def _with_bounds(statement: Statement, change: ChangeIndex) -> Statement:
         return Store(statement.buffer, tuple([change(index) for index in statement.at]), statement.value)
     if isinstance(statement, Define):
         return replace(statement, index=change(statement.index))
+    if isinstance(statement, Move):
+        return Move(statement.view, tuple([change(index) for index in statement.at]))
+    if isinstance(statement, Aim):
+        return replace(statement, elements=change(statement.elements))
+    if isinstance(statement, Alloc):
+        return statement if statement.at is None else replace(statement, at=change(statement.at))
     if isinstance(statement, Call):
         return replace(statement, numbers=tuple(change(number) for number in statement.numbers))
     if isinstance(statement, Decide):

@@ -95,11 +95,16 @@ class _Outliner:
 
 
 def _comment(tile: Block) -> str:
-    """`14 rows x 2 vectors, summed over c to 64, s to 3; w >= 42`."""
+    """`14 rows x 2 vectors, summed over c from 0 to 64 by 8, s from 0 to 3; w >= 42`."""
     rows, vectors, _ = next(s.buffer.shape for s in tile.body if isinstance(s, Alloc))
     loops = [s for s in walk(tile.body) if isinstance(s, For) and s.kind == "serial" and s.dim]
-    steps = ", ".join(dict.fromkeys(f"{s.dim} by {s.step} to {s.stop}" for s in loops))
+    steps = ", ".join(dict.fromkeys(map(_steps, loops)))
     return "; ".join([f"{rows} rows x {vectors} vectors, summed over {steps or 'one step'}", *tile.notes])
+
+
+def _steps(loop: For) -> str:
+    """What a loop goes over: `s from 1 to 3`, `c from 0 to 64 by 8`."""
+    return f"{loop.dim} from {loop.start} to {loop.stop}" + (f" by {loop.step}" if loop.step != 1 else "")
 
 
 def _moved(body: Body, own: set[str], views: dict[str, str]) -> tuple[Body, dict[str, Address]]:
