@@ -50,7 +50,7 @@ def read_where_they_lie(model: Model) -> Model:
     for step in model.steps:
         if isinstance(step.work, Problem) and step.work.op == "matmul" and step.work.dtype == "f32":
             changed = _writing(_reading(changed, step), step.outputs)
-    return changed if changed is model else replace(changed, steps=needed(changed.steps, model.outputs, model.root))
+    return changed if changed is model else replace(changed, steps=needed(changed.steps, changed.outputs, changed.root))
 
 
 # ---- what a product reads
@@ -83,8 +83,8 @@ def _from(model: Model, step: Step, place: int, lying: Lying, how: str | Sized |
         return model, step
     source, moves = lying.array, []
     if lying.begin:
-        source = f"{lying.array} from {lying.begin} on"
         last = sum((work.extents[axis] - 1) * stride for axis, stride in lying.strides.items())
+        source = f"{lying.array} from {lying.begin} to {lying.begin + last}"
         arrays[source] = Array(source, "f32", (last + 1,))
         views[source], begins[source] = lying.array, lying.begin
     if isinstance(how, Sized):
@@ -149,16 +149,19 @@ def _one_back(model: Model, lying: Lying, extents: Mapping[str, int]) -> Lying |
     for dim, stride in dims:
         at[dim], rest = divmod(rest, stride)
     begin = first + sum(point * walked.get(dim, 0) for dim, point in at.items())
-    strides = {}
+    strides, reached = {}, dict(at)  # several axes may go along one dim, and the last points of all must lie inside
     for axis, stride in lying.strides.items():
         if extents[axis] == 1:
             strides[axis] = 0
             continue
+        if stride <= 0:  # the same number for every point, or backwards
+            return None
         dim, one = max(
             ((dim, one) for dim, one in dims if one <= stride and work.extents[dim] > 1), key=lambda each: each[1]
         )
         points, left = divmod(stride, one)
-        if left or at[dim] + (extents[axis] - 1) * points >= work.extents[dim]:
+        reached[dim] += (extents[axis] - 1) * points
+        if left or reached[dim] >= work.extents[dim]:
             return None
         strides[axis] = points * walked.get(dim, 0)
     return Lying(source, begin, strides, lying.factor * factor)

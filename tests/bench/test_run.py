@@ -88,7 +88,7 @@ def made_up(monkeypatch, tmp_path_factory):
     monkeypatch.setattr(
         "tiling.text.shapes.suite", lambda name: tuple(Layer(layer, "c=4", 1, PROBLEM) for layer in "ABC")
     )
-    monkeypatch.setattr(command, "cpu_backend", lambda isa, threads, dtype, algorithm: made_up_backend())
+    monkeypatch.setattr(command, "cpu_backend", lambda isa, threads, dtype, algorithm, cluster: made_up_backend())
     monkeypatch.setattr(command, "machine_catalog", lambda *_, **__: None)
     monkeypatch.setattr(runs, "run_layer", run)
     outcomes["ran"] = ran
@@ -263,9 +263,13 @@ def test_a_layer_that_is_not_supported_is_missing_with_its_reason(made_up, monke
 
 
 def test_missing_peers_are_named_with_how_to_get_them(made_up, monkeypatch, capsys):
-    monkeypatch.setattr(known, "PEERS", {"made": Made(absent="not installed: pip install '.[peers]'")})
-    assert command.main(["--suite", "made_up", "--peers", "made"]) == 0
+    peers = {"made": Made(absent="not installed: pip install '.[peers]'"), "other": Made()}
+    monkeypatch.setattr(known, "PEERS", peers)
+    assert command.main(["--suite", "made_up", "--peers", "made", "other"]) == 0
     assert "without made: not installed: pip install '.[peers]'" in capsys.readouterr().err
+    assert command.main(["--suite", "made_up", "--peers", "made"]) == 2
+    told = capsys.readouterr().err
+    assert "without made: not installed" in told and "none of the peers that are asked for can run" in told
 
 
 def test_every_suite_is_run_on_every_number_of_threads():

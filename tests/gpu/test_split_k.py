@@ -203,7 +203,7 @@ def test_only_the_reduction_of_a_whole_tile_is_split():
         pipeline_of(
             parse(PRODUCT, "T(m,2)@block T(k,2)@block " + split(scheme, 2).text.partition("@block T(m,2)@block ")[2])
         )
-    with pytest.raises(SchemeError, match="only a GPU's blocks and clusters may share it"):
+    with pytest.raises(SchemeError, match="only a CPU's cores and a GPU's blocks and clusters may share it"):
         parse(PRODUCT, split(scheme, 2).text.replace("T(k,2)@block", "T(k,2)@warp"))
 
 

@@ -70,3 +70,43 @@ def test_attention_is_exact(joined, scale, threads):
     for _ in range(2):
         (y,) = compiled(x)
         assert y.tolist() == wanted.tolist()
+
+
+def check_exact(given, *inputs):
+    names = [value.name for value in given.graph.input]
+    (wanted,) = ReferenceEvaluator(given).run(None, dict(zip(names, inputs)))
+    (y,) = compile_model(given)(*inputs)
+    assert y.tolist() == wanted.tolist()
+
+
+def test_two_axes_that_go_along_one_row_stay_inside_it():
+    """16 columns of each of two rows lie in one row of x each, but what is between them ends it."""
+    constants = {
+        **{name: np.array(value) for name, value in (("0", [0]), ("96", [96]), ("72", [72]), ("104", [104]))},
+        **{"last": np.array([1]), "first": np.array([0]), "all": np.array([288]), "rows": np.array([2, 16])},
+        "w": whole(3, 16, 5),
+    }
+    nodes = [
+        node("Slice", ["x", "0", "96", "last"], ["left"], "left"),
+        node("Reshape", ["left", "all"], ["line"], "line"),
+        node("Slice", ["line", "72", "104", "first"], ["part"], "part"),
+        node("Reshape", ["part", "rows"], ["a"], "a"),
+        node("MatMul", ["a", "w"], ["y"], "y"),
+    ]
+    check_exact(model(nodes, {"x": [3, 128]}, ["y"], constants), whole(1, 3, 128))
+
+
+def test_products_of_what_is_repeated_or_turned_round_are_exact():
+    constants = {
+        "half": np.array(0.5, np.float32),
+        "four": np.array([4, 6, 8]),
+        **{name: np.array(value) for name, value in (("end", [-1]), ("begin", [-100]), ("axis", [1]), ("back", [-1]))},
+    }
+    scaled = node("Mul", ["x", "half"], ["h"], "h")
+    product = node("MatMul", ["a", "b"], ["y"], "y")
+    repeated = node("Expand", ["h", "four"], ["a"], "a")
+    given = model([scaled, repeated, product], {"x": [6, 8], "b": [4, 8, 5]}, ["y"], constants)
+    check_exact(given, whole(1, 6, 8), whole(2, 4, 8, 5))
+    turned = node("Slice", ["h", "end", "begin", "axis", "back"], ["a"], "a")
+    given = model([scaled, turned, product], {"x": [6, 8], "b": [8, 5]}, ["y"], constants)
+    check_exact(given, whole(1, 6, 8), whole(2, 8, 5))

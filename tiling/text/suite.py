@@ -16,7 +16,7 @@ from importlib.resources import files
 
 from tiling.problem import Problem, ShapeError
 
-MOST_NAMED = 24  # names in a message
+MOST_NAMED = 20  # names in a message
 _LINE = re.compile(r"(?P<name>\S+)(?:\s+x(?P<count>[0-9]{1,9}))?\s+(?P<shape>\S+=.*)")
 
 
