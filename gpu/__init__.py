@@ -3,7 +3,8 @@
 In this folder:
 
     calibrate   the command `python -m gpu.calibrate`
-    codegen/    a scheme as CUDA
+    passes/     a program's loops become those of blocks, warps and threads
+    codegen/    a scheme as CUDA, and such loops
     model/      which schedules fit a GPU, and how long each takes
     runtime/    the edge: NVIDIA's compiler and driver, arrays, clocks, processes; and the callable kernel
     twin/       the twin, a CPU emulation: it runs a kernel's text thread by thread and checks every access

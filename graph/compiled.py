@@ -65,7 +65,7 @@ class CompiledModel:
         self._weights = weights
         # ctypes and not cffi, whose parser takes longer to load than the rest.
         self._loaded = load_bytes(shared, lambda path: ctypes.CDLL(path, os.RTLD_NOW | os.RTLD_NODELETE))
-        self._check(record["fingerprint"])
+        self._check(record.get("fingerprint", ""))  # of none, a folder that an earlier version saved
         if not self._function("_supported", 0)():
             raise ModelError(f"this CPU does not run the kernels of {self.name}: compile the model on this machine")
         arrays = len(self.inputs) + len(self.outputs)

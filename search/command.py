@@ -49,7 +49,7 @@ def main(
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
     parser = _parser(program, shape_help)
     words = sys.argv[1:] if arguments is None else arguments
-    if "--suite" in words:
+    if any(word.partition("=")[0] == "--suite" for word in words):
         return composition.main(words)
     options = parser.parse_args(arguments)
     try:

@@ -107,7 +107,8 @@ def _composed(layers: dict[str, Problem], target: Target, budget: float | None) 
             found = find(problem, target, tune=tune, recall=True, verify=bool(budget), budget=budget or DEFAULT_BUDGET)
             if found.interrupted:
                 raise KeyboardInterrupt
-            found.keep(tune)
+            if not found.recalled:
+                found.keep(tune)
             assert isinstance(found.scheme, Scheme)  # the target's algorithm is the direct one
             measured = found.timing is not None
             composed.append(Composed(name, found.scheme.text, shares_of(found.scheme, target.isa), measured))

@@ -110,6 +110,10 @@ def in_layout(problem: Problem, layout: str) -> Problem:
     """
     if layout not in LAYOUTS:
         raise ProblemError(f"conv2d: layout={layout!r:.40} must be {' or '.join(map(repr, LAYOUTS))}")
+    channels = problem.layout.index("c")
+    images = problem.broadcast, problem.output
+    if layout != problem.layout and any(x.shape[channels] != x.reached(problem.extents)[channels] for x in images):
+        raise ProblemError(f"conv2d: images that lie in longer arrays have layout={problem.layout!r} alone")
     order = [problem.layout.index(axis) for axis in layout]
 
     def ordered(tensor: Tensor) -> Tensor:

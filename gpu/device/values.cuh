@@ -61,7 +61,7 @@ VALUES_OF_NUMBERS(u64, unsigned long long)
     DEVICE type pow_##dtype(type a, type b) { return pow##f(a, b); } \
     DEVICE type leaky_relu_##dtype(type v, type slope) { return v > 0 ? v : v * slope; } \
     DEVICE type hardsigmoid_##dtype(type v) { return relu6_##dtype(v + 3) / 6; } \
-    DEVICE type hardswish_##dtype(type v) { return v * relu6_##dtype(v + 3) / 6; } \
+    DEVICE type hardswish_##dtype(type v) { return v * hardsigmoid_##dtype(v); } \
     DEVICE type sigmoid_##dtype(type v) { return 1 / (1 + exp##f(-v)); } \
     DEVICE type silu_##dtype(type v) { return v * sigmoid_##dtype(v); } \
     DEVICE type gelu_##dtype(type v) { return v * (type)0.5 * erfc##f(v * (type)-0.70710678118654752); } \

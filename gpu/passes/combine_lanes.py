@@ -7,8 +7,7 @@
                                                   for each in 0..3:
                                                     acc[0] = max(acc[0], acc_each_parts[each])
 
-The order is fixed, so every thread gets the same bits, in every run. What is not a sum, such as a position beside the
-largest value, goes through shared memory as it is.
+The order is fixed, so every thread gets the same bits, in every run.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from gpu.passes.reading import buffers_of
-from gpu.passes.share_rows import COMBINED
-from gpu.passes.workers import A_WARP, BLOCKS, MEMBER, THREAD, WARP, WARP_SIZE, Team, over
+from gpu.passes.workers import BLOCKS, MEMBER, THREAD, WARP, WARP_SIZE, over
 from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Address,
@@ -54,36 +52,22 @@ def combine_lanes(kernel: Kernel) -> Kernel:
 def _combined(body: Body, buffers: Mapping[str, Buffer]) -> Body:
     found: list[Statement] = []
     for statement in body:
-        each = _registers(statement, buffers) if isinstance(statement, For) else []
-        if not each:
-            found.append(with_blocks(statement, lambda block: _combined(block, buffers)))
-            continue
-        assert isinstance(statement, For)
-        if _is_sum(statement.body):
-            found += _Sum(statement, each[0]).statements()
+        each = _registers(statement, buffers) if isinstance(statement, For) else None
+        if isinstance(statement, For) and each:
+            found += _Sum(statement, each).statements()
         else:
-            found += _through_memory(statement, each)
+            found.append(with_blocks(statement, lambda block: _combined(block, buffers)))
     return tuple(found)
 
 
-def _registers(loop: For, buffers: Mapping[str, Buffer]) -> list[Buffer]:
+def _registers(loop: For, buffers: Mapping[str, Buffer]) -> Buffer | None:
     """The registers of all threads that a loop takes one after the other."""
     if loop.kind != "serial":
-        return []
+        return None
     loads = (p for s in loop.body for o in operands_of(s) for p in parts_of(o) if isinstance(p, Load))
     names = dict.fromkeys(load.buffer for load in loads if load.at == (variable(loop.name),))
     found = (buffers[name] for name in names)
-    return [b for b in found if b.memory == "registers" and b.axes[0] in (THREAD, MEMBER)]
-
-
-def _is_sum(body: Body) -> bool:
-    """Whether one value goes on with a function, which a warp has an instruction for."""
-    return (
-        len(body) == 1
-        and isinstance(body[0], Store)
-        and isinstance(body[0].value, Apply)
-        and body[0].value.function in COMBINED
-    )
+    return next((b for b in found if b.memory == "registers" and b.axes[0] in (THREAD, MEMBER)), None)
 
 
 @dataclass(frozen=True)
@@ -133,21 +117,6 @@ class _Sum:
 
 def _at(part: Operand, by: Mapping[str, Index]) -> Operand | None:
     return Load(part.buffer, tuple(i.replaced(by) for i in part.at)) if isinstance(part, Load) else None
-
-
-def _through_memory(loop: For, each: list[Buffer]) -> Body:
-    """The loop on copies of the registers in shared memory."""
-    team = A_WARP if each[0].axes[0] == MEMBER else Team(THREAD, each[0].shape[0])
-    copies = {b.name: replace(b, name=f"{b.name}_parts", axes=("threads",), memory="shared") for b in each}
-    told = team.each(
-        tuple(Store(copy.name, (team.number,), Load(name, (team.number,))) for name, copy in copies.items())
-    )
-
-    def value(part: Operand) -> Operand | None:
-        return Load(copies[part.buffer].name, part.at) if isinstance(part, Load) and part.buffer in copies else None
-
-    body = tuple(with_values(statement, value) for statement in loop.body)
-    return (*map(Alloc, copies.values()), told, replace(loop, body=body))
 
 
 @lru_cache(maxsize=64)

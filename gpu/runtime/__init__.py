@@ -8,6 +8,7 @@ Read in this order:
     device     the GPU that this process would use
     loaded     a program on a device, and its launches
     kernel     the callable on a device
+    program    the CUDA file of a program, and its machine code
     arrays     copies NumPy's arrays to the device and back
     timer      how long the device takes for a call
     isolation  what a worker process that uses a device needs

@@ -3,8 +3,10 @@
 Read in this order:
 
     launch        compiles a kernel's text with the twin's headers, and runs it
+    program       runs the launches of a program
     twin.h        threads, shared and global memory, cp.async, ldmatrix and mma
     twin_wgmma.h  Hopper's wgmma
     twin_tma.h   Hopper's TMA copies, mbarriers and clusters
     twin_split_k.h  split-K: semaphores and partial sums
+    twin_elements.h  the elements that programs read and write
 """

@@ -149,7 +149,7 @@ def _in_parts(problem: Problem, known: Knowledge) -> Iterator[Candidate]:
     for dim, count in part_counts(problem, machine.lanes, known.threads):
         parts = in_parts(problem, dim, count)
         catalog = known.catalog(ranked_op(parts), False)
-        for candidate in space.candidates(parts, machine, catalog, known.threads):
+        for candidate in space.candidates(parts, machine, catalog, known.threads, cold=known.cold):
             scheme = scheme_from_parts(problem, dim, candidate.scheme)
             yield Candidate(scheme, _whole(candidate.prediction, scheme, known.machine))
 

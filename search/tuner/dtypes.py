@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from microkernels.tile.isa import ISAS_OF
+from tiling.canonical import lying_of
 from tiling.dtypes import OUTPUT_DTYPE, dtype_of, output_dtype_of
 from tiling.problem import Problem, ProblemError
 from tiling.rewrite.dot_groups import in_dot_groups
@@ -34,9 +35,16 @@ def on_cpu(problem: Problem, dtype: str | None, output_dtype: str | None) -> Pro
         raise ProblemError(f"the shape is of {problem.dtype}, but dtype={dtype}: give one")
     if output_dtype is None:
         output_dtype = problem.output_dtype if dtype == problem.dtype else OUTPUT_DTYPE[dtype]
+    _lying_in(problem, dtype)
     problem = replace(problem, dtype=dtype, output_dtype=output_dtype)
     in_dot_groups(problem)  # refuses too large a copy of x before anything is compiled
     return problem
+
+
+def _lying_in(problem: Problem, dtype: str) -> None:
+    """Raises ProblemError where arrays lie in longer ones, or in other orders, and the dtype is not f32."""
+    if dtype != "f32" and problem.op in ("matmul", "conv2d") and (keys := lying_of(problem)):
+        raise ProblemError(f"{' and '.join(keys)}: such arrays are of f32 on a CPU alone, not of {dtype}")
 
 
 def _typed_for_gpu(problem: Problem, dtype: str | None) -> Problem:
@@ -51,6 +59,7 @@ def _typed_for_gpu(problem: Problem, dtype: str | None) -> Problem:
     if own and dtype and own != dtype:
         raise ProblemError(f"dtype {dtype!r:.40} contradicts the shape's {own}: give one of them")
     dtype = dtype or own or DEFAULT_GPU_DTYPE
+    _lying_in(problem, dtype)
     if problem.op != "matmul" and problem.layout != "nhwc":
         raise ProblemError(f"layout={problem.layout!r} is not covered on a GPU: use 'nhwc'")
     if dtype not in GPU_DTYPES:

@@ -40,7 +40,7 @@ def test_a_trained_model_is_timed_beside_the_peers_that_are_installed(capsys, mo
     proto = residual_network()
     proto.ir_version = 8
     path.write_bytes(proto.SerializeToString())
-    monkeypatch.setattr(trained, "raced", lambda models, folder, peers, threads: [here(path, peers, threads)])
+    monkeypatch.setattr(trained, "raced", lambda model, folder, peers, threads: here(path, peers, threads))
     assert trained.main(["silero_vad_half", "--peers", "ort"]) == 0
     assert "| net | 1 | " in capsys.readouterr().out
 

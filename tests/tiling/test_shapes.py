@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from search.tuner.dtypes import typed
 from tests.support.strategies import problems
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
+from tiling.problem import ProblemError
 from tiling.rewrite.dot_groups import in_dot_groups
 from tiling.text.shapes import ShapeError, canonical, parse_matmul_shape, parse_shape, problem_of
 
@@ -202,3 +204,19 @@ def test_a_problem_shows_all_that_tells_it_from_others(text):
 
 def test_a_problem_without_a_text_form_shows_its_dims():
     assert str(in_dot_groups(parse_shape("c=8,h=4,w=4,k=8,r=1,s=1,dtype=bf16"))) == "conv2d n=1 k=8 c=4 h=4 w=4 r=1 s=1"
+
+
+@pytest.mark.parametrize("text", ["c=4,h=6,w=6,k=8,r=1,s=1,k_of=12", "c=4,h=6,w=6,k=8,r=1,s=1,c_of=6"])
+def test_images_in_longer_arrays_keep_their_layout_and_dtype(text):
+    assert parse_shape(text, "nhwc") == parse_shape(text)
+    with pytest.raises(ShapeError, match="lie in longer arrays have layout='nhwc' alone"):
+        parse_shape(text, "nchw")
+    with pytest.raises(ProblemError, match="_of: such arrays are of f32 on a CPU alone, not of bf16"):
+        typed(parse_shape(text), "cpu", "bf16", None)
+    with pytest.raises(ProblemError, match="_of: such arrays are of f32 on a CPU alone, not of f16"):
+        typed(parse_shape(text), "cuda", None, None)
+
+
+def test_the_order_of_axes_is_given_once():
+    with pytest.raises(ShapeError, match="trans_a and order_a set the same value"):
+        parse_matmul_shape("m=4,n=5,k=6,trans_a=1,order_a=km")

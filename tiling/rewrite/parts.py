@@ -19,6 +19,7 @@ from tiling.arrays.access import access_of
 from tiling.dtypes import LANE_BYTES
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
+    NO_SCRATCH,
     Address,
     Alloc,
     Barrier,
@@ -67,6 +68,8 @@ def unshared_reason(problem: Problem, dim: str) -> str:
     """Why cores cannot share the sum over a dim of a problem; "" where they can."""
     if problem.dtype != "f32":
         return f"cores share sums of f32 alone, not of {problem.dtype}"
+    if problem.output.shape != problem.written:
+        return f"{problem.output.name} lies in a longer array: share outputs"
     if problem.looped_dims:
         return f"every {problem.looped_dims[0]} has sums of its own: share these"
     if access_of(problem).weights_broadcast or access_of(problem).lanewise:
@@ -120,6 +123,7 @@ def with_addition(kernel: Kernel, addition: Kernel, team: bool, placed: bool) ->
     functions = (replace(f, views=tuple((v, SUMS if a == "Y" else a) for v, a in f.views)) for f in kernel.functions)
     arrays = (*(buffer for buffer in kernel.arrays if buffer.name != "Y"), y, *given)
     whole = (Alloc(sums, ZERO if placed else None), *body, *(Barrier("core"),) * team, *addition.body)
+    assert not placed or kernel.scratch == NO_SCRATCH, "the sums begin where this memory does"
     size = LANE_BYTES * prod(sums.shape)
     scratch = Scratch(constant(-(-size // _LINE) * _LINE), ZERO) if placed else kernel.scratch
     return replace(kernel, arrays=arrays, body=whole, functions=(*functions, *addition.functions), scratch=scratch)

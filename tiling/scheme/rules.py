@@ -138,6 +138,8 @@ def _check_one(problem: Problem, extents: dict[str, int], s: Specifier) -> None:
                 f"{s}: {s.dim} is summed over; only a CPU's cores and a GPU's blocks and clusters may share it, other "
                 f"workers only output dims"
             )
+        if s.worker == "core" and s.dim not in problem.reductions and s.dim[0] in problem.reductions:
+            raise SchemeError(f"{s}: {s.dim} is no whole dim; cores share sums over one, of f32 alone")
     if isinstance(s, Unroll) and s.factor is not None and s.factor < 1:
         raise SchemeError(f"{s}: the unroll factor must be at least 1")
     if isinstance(s, Vector):

@@ -34,6 +34,8 @@ def matmul_of(text: str) -> Problem:
     pairs = pairs_of(text, (*MATMUL_KEYS, *DTYPE_KEYS))
     require(pairs, MATMUL_REQUIRED)
     sizes = {key: number(key, pairs[key]) for key in ("batch", *MATMUL_REQUIRED) if key in pairs}
+    for name in "ab":
+        _only(pairs, (f"trans_{name}", f"order_{name}"))
     a, b = (_switch(pairs, f"trans_{name}") for name in "ab")
     try:
         product = matmul(

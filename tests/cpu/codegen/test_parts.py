@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
+from tiling.text.shapes import parse_shape
 
 ROW = matmul(m=1, n=101, k=96)
 TURNED = matmul(m=5, n=37, k=24, transpose_a=True, transpose_b=True)
@@ -80,6 +83,16 @@ def test_the_text_says_what_is_added_up():
             conv2d(c=4, h=5, w=5, k=16, r=3, s=3),
             "T(r,3)@core R(h) R(w) R(k) S(y) T(s,3) T(c,4) V(k,4)",
             "T(r,3)@core: r counts taps",
+        ),
+        (
+            replace(conv2d(c=3, h=12, w=12, k=16, r=3, s=3), dtype="bf16"),
+            "T(sc,5)@core R(h) R(w) S(y) T(r,3) D(sc,2) V(k,16)",
+            "T(sc,5)@core: sc is no whole dim",
+        ),
+        (
+            parse_shape("c=64,h=2,w=2,k=16,r=1,s=1,k_of=40"),
+            "T(c,4)@core R(h) R(w) R(k) S(y) T(c,16) V(k,4)",
+            "T(c,4)@core: y lies in a longer array",
         ),
         (ROW, "T(k,2)@core T(k,3)@core R(n) S(c) T(k,16) V(n,4)", "T(k,3)@core: cores share one summed dim"),
         (
