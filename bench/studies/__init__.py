@@ -17,5 +17,5 @@ Read in this order:
     bandwidth    how fast this machine reads and writes what they read and write
     models       whole models beside ONNX Runtime
     waiting      how long a user of a model waits, and what its library takes
-    trained      trained models inside wheels of PyPI: whether they agree with ONNX Runtime
+    trained      trained models inside wheels of PyPI: whether they agree with ONNX Runtime, and how fast they are
 """
