@@ -25,6 +25,7 @@ from graph.onnx.inputs import Bound, numbers_of
 from graph.onnx.load import without_functions
 from graph.onnx.reading import Reading
 from graph.onnx.recurrent import recurrent
+from graph.onnx.rewrites import rewritten
 from graph.onnx.sequences import sequence
 from graph.onnx.standard import (
     MISTAKEN,
@@ -181,8 +182,11 @@ class _Graph(Reading):
                 f"it is of version {self.version} of the operators, and differs from that of version {OLDEST}, the "
                 "oldest that is supported: convert the model with onnx.version_converter"
             )
+        if body := rewritten(node):
+            self.expanded(proto, node, body)
+            return
         if node.op not in OPERATORS:
-            self.expanded(proto, node)
+            self.expanded(proto, node, self.defined(proto, node))
             return
         strange = [array.dtype for array in node.inputs if array and not is_computed(array.dtype)]
         if strange and node.op not in MOVING:
@@ -251,12 +255,16 @@ class _Graph(Reading):
             self.know(name, value)
         return True
 
-    def expanded(self, proto: onnx.NodeProto, node: Node) -> None:
-        """The nodes that the standard defines an operator by, in place of it."""
+    def defined(self, proto: onnx.NodeProto, node: Node) -> onnx.FunctionProto:
+        """The nodes that the standard defines an operator by."""
         body = definition(proto, self.versions, node.inputs)
         if body is None:
             theirs = proto.domain.partition(".")[0] not in ("", "ai")
             raise node.refuse(f"no operator of {proto.domain} is supported" if theirs else "it is not supported")
+        return body
+
+    def expanded(self, proto: onnx.NodeProto, node: Node, body: onnx.FunctionProto) -> None:
+        """Other nodes in place of an operator."""
         names = {each: f"\0{proto.output[0]}.{each}" for one in body.node for each in one.output if each}
         names |= (
             dict.fromkeys(body.input, "") | dict(zip(body.input, proto.input)) | dict(zip(body.output, proto.output))
