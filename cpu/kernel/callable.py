@@ -66,18 +66,19 @@ class Packed:
 class Kernel:
     """A compiled scheme. `kernel(x, w)` gives y; see `__call__`, `pack`, and `cpu.kernel.export`."""
 
-    def __init__(self, scheme: Scheme | Winograd, source: Source, saved: bytes | None = None):
+    def __init__(self, scheme: Scheme | Winograd, source: Source, saved: bytes | None = None, cold: bool = False):
         """Loads the kernel from the bytes of a shared object, `saved`. Without them, from the compile cache, which
         compiles it if it has to.
 
-        Raises CpuError, OSError if `saved` cannot be loaded, and what `cpu.runtime.library.load` raises.
+        cold: `timing` is that of calls that find all arrays in memory and in no cache. Raises CpuError, OSError if
+        `saved` cannot be loaded, and what `cpu.runtime.library.load` raises.
         """
         self.problem: Problem = scheme.problem
         self.original: Problem = scheme.problem.original  # whose arrays are passed
         self.scheme = scheme
         self._channels_last = self.original.layout == "nhwc"
         self.emitted = source
-        self.saved = saved
+        self.saved, self.cold = saved, cold
         self._timing: Timing | None = None
         self._elements = tuple(ELEMENTS[name] for name in elements_of(self.problem))
         # Pointers have no type here: `checked` makes sure that the arrays have the problem's dtypes.
@@ -99,7 +100,7 @@ class Kernel:
 
         Unpickling loads the kernel, compiles it if the cache lacks it, and raises what loading raises.
         """
-        return _loaded_again, (self.scheme, self.emitted, self.saved, self._timing)
+        return _loaded_again, (self.scheme, self.emitted, self.saved, self.cold, self._timing)
 
     @property
     def source(self) -> str:
@@ -112,7 +113,7 @@ class Kernel:
 
     @property
     def timing(self) -> Timing:
-        """Seconds per call of the kernel alone, with warm caches, timed in C, with the FMA peak beside.
+        """Seconds per call of the kernel alone, with warm caches unless it is `cold`, timed in C; the FMA peak beside.
 
         This is what the search measured. If it measured nothing, the kernel is measured now, on random data, and the
         result is kept. Where other programs took the cores meanwhile, `disturbed` says so, and the next look measures
@@ -124,7 +125,7 @@ class Kernel:
             sizes = (self.problem.tensors[0].elements, self.emitted.packed, *arrays)
             x, packed, *more = stored(self.problem, [rng.random(elements, np.float32) for elements in sizes])
             try:
-                found = quietly(lambda: self.measure(x, packed, self.empty(), 0.1, more), self.threads)
+                found = quietly(lambda: self.measure(x, packed, self.empty(), 0.1, more, self.cold), self.threads)
             except ToolchainError as error:
                 raise ToolchainError(f"the kernel runs, but timing it needs a C compiler: {error}") from error
             if found.disturbed:
@@ -333,18 +334,21 @@ def _packed_again(data: np.ndarray, scheme: Scheme | Winograd) -> Packed:
     return Packed(aligned(data), scheme)
 
 
-def _loaded_again(scheme: Scheme | Winograd, source: Source, saved: bytes | None, timing: Timing | None) -> Kernel:
-    kernel = Kernel(scheme, source, saved)
+def _loaded_again(
+    scheme: Scheme | Winograd, source: Source, saved: bytes | None, cold: bool, timing: Timing | None
+) -> Kernel:
+    kernel = Kernel(scheme, source, saved, cold)
     kernel._timing = timing
     return kernel
 
 
-def build(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = False) -> Kernel:
+def build(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = False, cold: bool = False) -> Kernel:
     """Emits a scheme, compiles it unless the cache has it, and loads it.
 
-    stream: as in `cpu.codegen.emit.emit`. Raises SchemeError, ToolchainError, CacheError or CpuError.
+    stream: as in `cpu.codegen.emit.emit`. cold: as in `Kernel`. Raises SchemeError, ToolchainError, CacheError or
+    CpuError.
     """
-    return Kernel(scheme, emitted(scheme, isa, threads, stream))
+    return Kernel(scheme, emitted(scheme, isa, threads, stream), cold=cold)
 
 
 def emitted(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = False) -> Source:

@@ -174,7 +174,9 @@ class CpuBackend:
         kernel = self._kernels.get(scheme.text)
         if kernel is None:
             either: Any = scheme  # the emitter takes Winograd's algorithm too, and tells them apart
-            kernel = self._kernels[scheme.text] = build(either, self.isa, self.target.threads, _streams(scheme))
+            cold = self.target.cache == "cold"
+            kernel = build(either, self.isa, self.target.threads, _streams(scheme), cold)
+            self._kernels[scheme.text] = kernel
         if timing:
             kernel.timing = timing
         return kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -114,3 +115,19 @@ def test_a_cold_search_finds_and_keeps_a_kernel_of_its_own():
     assert store.choice(backend.key(kernel.problem), "measure") is None
     assert store.choice(cold, "measure").scheme == kernel.scheme.text
     assert np.all(kernel(np.ones((1, 6, 9, 4), np.float32), np.ones((8, 4, 1, 1), np.float32)) == 4)
+
+
+def test_the_time_of_a_cold_kernel_is_that_of_cold_calls(monkeypatch):
+    kernel = generate_conv(c=4, h=6, w=6, k=8, r=1, s=1, isa="portable", threads=1, cache="cold")
+    asked = []
+    monkeypatch.setattr(
+        "cpu.kernel.callable.time_cold_calls",
+        lambda *arrays, **how: asked.append(how) or time_cold_calls(*arrays, **how),
+    )
+    for each in (kernel, pickle.loads(pickle.dumps(kernel))):
+        before = len(asked)
+        each.timing = None
+        assert each.timing.seconds > 0 and len(asked) > before
+    warm = generate_conv(c=4, h=6, w=6, k=8, r=1, s=1, isa="portable", threads=1)
+    before = len(asked)
+    assert warm.timing.seconds > 0 and len(asked) == before
