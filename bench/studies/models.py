@@ -167,13 +167,14 @@ def differences(results: Sequence[Race]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: a model failed, or has no peer that could be timed."""
     options = _parser().parse_args(arguments)
-    if reason := apart_reason(options.peers) or _unknown(options.models):
+    if reason := _contradiction(options) or apart_reason(options.peers) or _unknown(options.models):
         print(reason, file=sys.stderr)
         return 2
     code = 0
     try:
         if options.waiting:
-            return waiting.show(list(map(_named, options.models)), options.threads, dict(options.dim))
+            with alone():
+                return waiting.show(list(map(_named, options.models)), options.threads, dict(options.dim))
         print(
             f"{', '.join(map(_version, options.peers))}; {ROUNDS} turns, medians, outputs in memory that is used again"
         )
@@ -212,6 +213,16 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     return code
+
+
+def _contradiction(options: argparse.Namespace) -> str | None:
+    """A sentence on options that mean nothing beside --waiting; None where there are none."""
+    chosen = {"--budget": options.budget is not None, "--algorithm": options.algorithm != "direct"}
+    chosen["--peers"] = options.peers != ["ort"]
+    given = [name for name, is_given in chosen.items() if is_given]
+    if options.waiting and given:
+        return f"--waiting waits for the model's choices, without other libraries: leave {' and '.join(given)} out"
+    return None
 
 
 def _unknown(models: Sequence[str]) -> str | None:

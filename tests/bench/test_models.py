@@ -68,6 +68,12 @@ def test_help_stands_behind_the_option_that_asks_for_it(capsys):
     assert ended.value.code == 0 and "--algorithm" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [["--budget", "5"], ["--algorithm", "auto"], ["--peers", "openvino"]])
+def test_waiting_takes_no_option_that_it_would_ignore(words, capsys):
+    assert main(["--models", "resnet18", "--waiting", *words]) == 2
+    assert f"leave {words[0]} out" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [(["resnet999"], "resnet999 is neither a file nor one of resnet18, "), ([], "--models: give resnet18, ")],
