@@ -42,7 +42,7 @@ from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import chosen
 
 OURS = "Tilewright"
-# A 3x3 and a 1x1 layer of each network of TTile's paper: large, small, and with a stride.
+# Layers of the networks of TTile's paper: 3x3, 3x3 with a stride and a smaller image, 1x1.
 LAYERS = ("resnet18:R2", "resnet18:R10", "yolo9000:Y13")
 BUDGETS = (2.0, 8.0, 30.0)
 _CACHE = "TILEWRIGHT_CACHE"
@@ -89,7 +89,8 @@ def searched(
     }
     searches = {OURS: tuple(Reached(way, took[way], percents[way]) for way in ways)}
     searches |= {peer: along(found["histories"].get(peer, ()), percents[peer]) for peer in peers if peer in percents}
-    reasons = (*((peer, reason) for peer, reason in found["skipped"]), *skipped)
+    silent = [peer for peer in percents if peer in peers and not found["histories"].get(peer)]
+    reasons = (*map(tuple, found["skipped"]), *skipped, *((peer, "it does not search") for peer in silent))
     return Searched(name, searches, reasons)
 
 

@@ -109,6 +109,12 @@ def test_a_layer_is_searched_by_the_model_and_with_each_budget(held, data_folder
     assert list(held[0]["schemes"]) == ["the model alone", "1 s of budget"] and "scheme" not in held[0]
 
 
+@pytest.mark.slow
+def test_a_peer_that_does_not_search_is_left_out_with_that_reason(held, data_folder):
+    found = study.searched("net:A", matmul(m=24, n=24, k=24), cpu_backend("portable"), [], ["made", "other"])
+    assert found.skipped == (("other", "it does not search"),) and not found.searches["other"]
+
+
 def test_the_command_writes_the_page_and_goes_on_past_a_layer_that_fails(monkeypatch, tmp_path, capsys, data_folder):
     problem = matmul(m=24, n=24, k=24)
     layers = tuple(Layer(name, "…", 1, problem) for name in "ABC")
