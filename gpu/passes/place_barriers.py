@@ -127,7 +127,7 @@ class _Placing:
         if not (one.writes or other.writes) or not self.meet(one.buffer, other.buffer):
             return False
         same = one.buffer == other.buffer and one.at == other.at and one.dealt == other.dealt
-        # Of a sum of variables two iterations may have the same place for two threads.
+        # Where an index is a sum of variables, two threads may meet at one place.
         own = all(len(set(index.names())) <= 1 for index in one.at)
         return not (same and own and one.dealt)
 

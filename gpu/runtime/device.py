@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 from gpu.model.devices import DEVICES, Device
 from gpu.runtime.driver import no_gpu
@@ -32,7 +33,8 @@ def bus_address() -> str:
     return current()[0].cuda.Device().pci_bus_id
 
 
-def current():
+def current() -> tuple[Any, int, Device]:
+    """CuPy, the number of the GPU that this process uses, and what it is. Raises DeviceError."""
     try:
         import cupy
     except ImportError as error:

@@ -18,7 +18,7 @@ from tiling.machine import Timing
 class ClusterEvaluator:
     """As `here`, but candidates are compiled and measured shortly on the workers of the cluster at `address`.
 
-    What is measured again is a finalist: it is measured here, beside the others.
+    What is measured again, such as the finalists, is measured here.
     """
 
     # Workers differ by their clocks and neighbours. A time counts with the peak beside it, which suffices to sort out

@@ -99,7 +99,7 @@ class _Whole:
         return ProgramSource(self.symbol, text, plain, isa.name, parts.threads, tuple(parameters), scratch)
 
     def declarations(self) -> Iterator[str]:
-        """Of the functions of all parts."""
+        """The declarations of the functions of all parts."""
         parts = self.parts
         x, w, y = (ELEMENTS[dtype].c for dtype in parts.dtypes)
         for source in parts.sources:

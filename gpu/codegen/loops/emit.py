@@ -61,7 +61,10 @@ def _launch(kernel: Kernel, loop: For, symbol: str) -> tuple[Launch, list[str]]:
         written=tuple(name for name in memory if name in written),
         reports=reports,
     )
-    large = any(elements(buffer) > _LARGEST_INT // 2 for buffer in memory.values())
+    # Loops over several dims as one may be longer than the arrays that they index.
+    spans = [elements(buffer) for buffer in memory.values()]
+    spans += [s.stop.offset for s in walk(loop.body) if isinstance(s, For) and not s.stop.terms]
+    large = any(span > _LARGEST_INT // 2 for span in spans)
     printer = GpuPrinter(buffers_of(kernel), dtypes_of(kernel), launch.threads, "long long" if large else "int")
     parameters = [_parameter(buffer, buffer.name in written) for buffer in memory.values()]
     parameters += [f"long long {name}" for name, _ in kernel.numbers] + ["int *outside"] * reports

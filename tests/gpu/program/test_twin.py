@@ -141,3 +141,11 @@ def test_extents_of_a_call(i, j):
     kernel = TwinProgramKernel(sized(read("s[i] = sum[j] x[i,j]; y[i,j] = x[i,j] * s[i]"), {"i": "<=40", "j": "<=300"}))
     x = stored(np.random.default_rng(0).integers(-2, 3, (i, j)), "f32")
     np.testing.assert_array_equal(kernel(x), x * x.sum(1, keepdims=True))
+
+
+def test_positions_of_two_dims_together_are_counted_in_64_bits_where_they_must_be(monkeypatch):
+    program = sized(read("y[i] = sum[j,k] a[i,j] * b[i,k]"), dict(i=2, j=16, k=16))
+    assert "int point = " in emit_program(program).text
+    # The arrays have 32 elements, and the 256 positions of both dims are one loop.
+    monkeypatch.setattr("gpu.codegen.loops.emit._LARGEST_INT", 400)
+    assert "long long point = " in emit_program(program).text
