@@ -50,7 +50,7 @@ def main(
     parser = _parser(program, shape_help)
     words = sys.argv[1:] if arguments is None else arguments
     if any(word.partition("=")[0] == "--suite" for word in words):
-        return composition.main(words)
+        return composition.main(program, words)
     options = parser.parse_args(arguments)
     try:
         check_target(options.target, given(parser, arguments))

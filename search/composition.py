@@ -60,9 +60,9 @@ def shares_of(scheme: Scheme, isa: str) -> dict[Microkernel, float]:
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(program: str, arguments: Sequence[str]) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
-    options = _parser().parse_args(arguments)
+    options = _parser(program).parse_args(arguments)
     try:
         target = target_of("cpu", "f32", isa=options.isa, threads=options.threads)
         layers = _layers(options.suite)
@@ -157,9 +157,9 @@ def as_json(found: Sequence[Composed]) -> dict[str, object]:
     return {"layers": layers, "microkernels": {kernel.name: names for kernel, names in users(found).items()}}
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "python -m search.conv", description="Shows of which microkernels the kernels of a suite are composed."
+        program, description="Shows of which microkernels the kernels of a suite are composed."
     )
     parser.add_argument("--suite", nargs="+", required=True, metavar="NAME[:LAYER]", help="suites, or layers of them")
     parser.add_argument("--composition", action="store_true", required=True, help="what this command shows")

@@ -113,3 +113,10 @@ def test_layers_that_share_microkernels_are_named_together():
     shares = kernels({"12wx4k": 1.0})
     found = [Composed(name, "…", shares, False) for name in ("A", "B")]
     assert users([*found, replace(found[0], layer="C")]) == {next(iter(shares)): ["A", "B", "C"]}
+
+
+@pytest.mark.parametrize("command, name", [(conv, "search.conv"), (matmul_command, "search.matmul")])
+def test_a_message_names_the_command_that_was_typed(command, name, capsys):
+    with pytest.raises(SystemExit):
+        command(["--suite=resnet18"])
+    assert f"python -m {name}: error: the following arguments are required: --composition" in capsys.readouterr().err
