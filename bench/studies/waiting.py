@@ -136,8 +136,8 @@ def show(models: Sequence[tuple[str, Path]], threads: Sequence[int], dims: Mappi
 def _ran(command: Sequence[str], environment: Mapping[str, str]) -> str:
     ended = subprocess.run(command, env=environment, capture_output=True, text=True)
     if ended.returncode:
-        said = (ended.stderr.strip() or ended.stdout.strip()).splitlines()
-        raise WaitingError(f"{Path(command[0]).name} failed: {said[-1] if said else ended.returncode}")
+        said = ended.stderr.strip().splitlines()
+        raise WaitingError(f"{Path(command[0]).name} failed: {said[-1] if said else f'exit code {ended.returncode}'}")
     return ended.stdout
 
 
