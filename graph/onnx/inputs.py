@@ -135,8 +135,12 @@ def numbers_of(name: str, type_: onnx.TypeProto, value: Any) -> np.ndarray:
         numbers = numbers.reshape((1,) * len(tensor.shape.dim))
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
     try:
-        found = numbers.astype(dtype)
-        exact = dtype.kind not in "iub" or np.array_equal(found.astype(numbers.dtype), numbers)
+        with np.errstate(all="ignore"):  # what does not fit is refused below
+            found = numbers.astype(dtype)
+            if dtype.kind in "iub":
+                exact = np.array_equal(found.astype(numbers.dtype), numbers)
+            else:  # a number that is too large would be infinite
+                exact = np.array_equal(np.isfinite(found), np.isfinite(numbers))
     except (TypeError, ValueError, OverflowError):
         exact = False
     if not exact:

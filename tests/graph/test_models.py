@@ -203,7 +203,7 @@ def test_known_inputs_decide_shapes():
     x = whole(0, 3, 4)
     for axes in (1, [1], (1,)):  # numbers of Python take the input's dtype and axes
         assert compile_model(proto, known={"axes": axes})(x)[0].tolist() == x.sum(1).tolist()
-    for axes in (1.5, [[1]], "1", [1, None], 2**70):
+    for axes in (1.5, [[1]], "1", [1, None], 2**70, float("nan"), float("inf")):
         with pytest.raises(ModelError, match=r"known: axes|input axes has 1 axes by the file"):
             compile_model(proto, known={"axes": axes})
     assert compile_model(proto, known={"axes": np.array([1])})(x)[0].tolist() == x.sum(1).tolist()
@@ -388,3 +388,10 @@ def test_powers_of_whole_numbers_are_exact():
     proto = model([node("Pow", ["x", "e"], ["y"], "power")], {"x": [2]}, ["y"], {"e": np.array([16, 17], np.int32)})
     proto.graph.input[0].type.tensor_type.elem_type = TensorProto.INT32
     assert compile_model(proto)(np.array([3, 3], np.int32))[0].tolist() == [3**16, 3**17]
+
+
+def test_a_known_number_that_is_too_large_for_its_dtype_is_refused():
+    proto = model([node("Add", ["x", "c"], ["y"], "add")], {"x": [3], "c": [1]}, ["y"])
+    with pytest.raises(ModelError, match=r"known: c=1e\+40 is not made of f32"):
+        compile_model(proto, known={"c": 1e40})
+    assert compile_model(proto, known={"c": float("inf")})(whole(0, 3))[0].tolist() == [np.inf] * 3
