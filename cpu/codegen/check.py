@@ -8,7 +8,7 @@ from microkernels.tile.isa import ISAS_OF, Isa
 from microkernels.tile.matrix import registers_of, runs_of
 from tiling.arrays.access import access_of
 from tiling.rewrite.dot_groups import is_blocked, numbers_per_lane, scheme_in_dot_groups
-from tiling.rewrite.parts import shared_sum, unshared_reason
+from tiling.rewrite.parts import MOST_PARTS, shared_sum, unshared_reason
 from tiling.rewrite.pointwise import LARGEST_PANEL, panel_elements
 from tiling.rewrite.strips import copies_flat_pixels, unsupported_reason
 from tiling.rewrite.winograd import Winograd
@@ -66,6 +66,8 @@ def check(scheme: Scheme, isa: Isa) -> None:
     shared = shared_sum(scheme)
     if shared and (reason := unshared_reason(problem, shared.dim)):
         raise SchemeError(f"{shared}: {reason}")
+    if shared and shared.trips > MOST_PARTS:
+        raise SchemeError(f"{shared}: cores share a sum in at most {MOST_PARTS} parts")
     _check_exchange(scheme, isa)
     if is_blocked(scheme):
         _check_matrix(scheme, isa)

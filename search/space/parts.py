@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from tiling.problem import Problem
+from tiling.rewrite import parts
 from tiling.rewrite.parts import unshared_reason
 from tiling.scheme.compose import divisors
 
@@ -28,7 +29,7 @@ def part_counts(problem: Problem, lanes: int, threads: int) -> tuple[tuple[str, 
         counts = [
             count
             for count in divisors(extent)
-            if 1 < count <= MOST_PARTS * threads and extent // count * others >= LEAST_PRODUCTS
+            if 1 < count <= min(MOST_PARTS * threads, parts.MOST_PARTS) and extent // count * others >= LEAST_PRODUCTS
         ]
         # As many as give all threads equal work alone, else as many as there are threads, else as many as there can be.
         even = [count for count in counts if count % threads == 0]

@@ -50,6 +50,8 @@ from tiling.tensor import Affine, Tensor
 PARTS = "p"  # the dim that counts parts
 SUMS = "parts"  # the array of the sums of all parts
 ADDITION = "add_parts"
+# Each part is one more array to write and to read, and one term of the addition.
+MOST_PARTS = 256
 # Vectors of outputs that a thread adds up at a time: whole cache lines, which no other thread writes to.
 _VECTORS = 4
 _LINE = 64  # bytes of a cache line
@@ -75,7 +77,7 @@ def unshared_reason(problem: Problem, dim: str) -> str:
     if access_of(problem).weights_broadcast or access_of(problem).lanewise:
         return f"tiles read vectors of {problem.broadcast.name if access_of(problem).lanewise else 'x'}: share outputs"
     if any(window.tap == dim for window in problem.windows):
-        return f"{dim} counts taps of a window, of which some lie on padding: share {problem.reductions[0]}"
+        return f"{dim} counts taps of a window, which cores never share: share {problem.reductions[0]}"
     return ""
 
 

@@ -82,7 +82,12 @@ def test_the_text_says_what_is_added_up():
         (
             conv2d(c=4, h=5, w=5, k=16, r=3, s=3),
             "T(r,3)@core R(h) R(w) R(k) S(y) T(s,3) T(c,4) V(k,4)",
-            "T(r,3)@core: r counts taps",
+            "T(r,3)@core: r counts taps of a window, which cores never share",
+        ),
+        (
+            matmul(m=1, n=16, k=512),
+            "T(k,512)@core R(n) S(c) U(m,1) V(n,4)",
+            "T(k,512)@core: cores share a sum in at most 256 parts",
         ),
         (
             replace(conv2d(c=3, h=12, w=12, k=16, r=3, s=3), dtype="bf16"),
