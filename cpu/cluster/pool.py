@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
+from urllib.parse import urlsplit
 
 from cpu.cluster import member
 from cpu.runtime.pool import Outcomes, Task
@@ -41,6 +42,18 @@ class _Given:
     future: Any
 
 
+def _checked(address: str) -> str:
+    """The address of a scheduler. Raises ClusterError for another text: a client would try it for long."""
+    try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
+        complete = parts.scheme in ("tcp", "tls", "ws", "wss", "ucx") and parts.hostname and parts.port
+    except ValueError:
+        complete = False
+    if not complete:
+        raise ClusterError(f"{address!r} is no address of a scheduler: write tcp://HOST:8786")
+    return address
+
+
 class ClusterPool:
     """The workers of the cluster at `address` whose CPU, compiler and program are this machine's.
 
@@ -49,7 +62,7 @@ class ClusterPool:
     """
 
     def __init__(self, address: str, **options: Any) -> None:
-        self._address, self._options = address, options
+        self._address, self._options = _checked(address), options
         self._here = member.identity()
         self._identities: dict[str, dict[str, str] | str] = {}
         try:

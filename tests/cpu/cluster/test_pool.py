@@ -171,12 +171,21 @@ def test_a_cluster_without_workers_says_how_to_start_one(monkeypatch, folders):
 
 def test_where_no_scheduler_answers_is_a_sentence(monkeypatch, data_folder, capsys):
     monkeypatch.setattr(pool, "CONNECT_SECONDS", 0.5)
-    for address in ("tcp://127.0.0.1:1", "no address", "tcp://"):
+    for address, told in (
+        ("tcp://127.0.0.1:1", "no scheduler of dask.distributed answers at 'tcp://127.0.0.1:1': "),
+        ("no address", "'no address' is no address of a scheduler: "),
+        ("tcp://", "'tcp://' is no address of a scheduler: "),
+    ):
         assert main(["rank", "--isa", "portable", "--quick", "--cluster", address]) == 1
-        said = capsys.readouterr().err.strip().splitlines()[-1]
-        assert said.startswith(f"no scheduler of dask.distributed answers at {address!r}: ")
+        assert capsys.readouterr().err.strip().splitlines()[-1].startswith(told)
     assert main(["rank", "--quick", "--cluster", "tcp://127.0.0.1:1", "--jobs", "2"]) == 2
     assert "--jobs is for this machine" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1", "tcp://127.0.0.1:nan", "http://127.0.0.1:80", ""])
+def test_what_is_no_address_is_refused_before_anybody_waits(address):
+    with pytest.raises(ClusterError, match=r"is no address of a scheduler: write tcp://HOST:8786"):
+        ClusterPool(address)
 
 
 def test_without_dask_the_message_says_what_to_install(monkeypatch):
