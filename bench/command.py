@@ -86,8 +86,8 @@ def main(arguments: list[str] | None = None) -> int:
         unfinished = journal(identity(list(suites), suites, threads, options.dtype, options.algorithm, known))
         found.visits = plan(suites, backends)
         print(
-            f"{len(found.visits)} layers to time, each with {options.budget:g} s of search and some 15 s of checks and "
-            "turns; Ctrl-C keeps what is done",
+            f"layers to time: {len(found.visits)}, each with {options.budget:g} s of search and some 15 s of checks "
+            "and turns; Ctrl-C keeps what is done",
             file=sys.stderr,
         )
         with alone():

@@ -207,6 +207,9 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except ModuleNotFoundError as error:
+        print(f"{error}: pip install -e '.[peers,models]'", file=sys.stderr)
+        return 1
     except (Unavailable, *FAILURES) as error:
         print(readable(str(error)), file=sys.stderr)
         return 1

@@ -27,9 +27,13 @@ LIBRARY, BESIDE = 2_000_000, 20_000_000
 _TIMES = 9  # processes, of which the median counts
 _COMPILE = """
 import ast, sys
+from graph import ModelError
 from graph.plan import Plan
 path, threads, dims, folder = sys.argv[1:]
-Plan(path, threads=int(threads), name="net").compiled(ast.literal_eval(dims)).save(folder)
+try:
+    Plan(path, threads=int(threads), name="net").compiled(ast.literal_eval(dims)).save(folder)
+except ModelError as error:
+    sys.exit(str(error))
 """
 _LOAD = """
 import sys, time
@@ -129,15 +133,18 @@ def show(models: Sequence[tuple[str, Path]], threads: Sequence[int], dims: Mappi
                 continue
             print(found.row, flush=True)
             missed += [f"{name} on {count}: {what}" for what in found.missed]
-    print("\n" + ("\n".join(missed) or "nothing is more than it may be"))
+    if missed or not code:
+        print("\n" + ("\n".join(missed) or "nothing is more than it may be"))
     return code or int(bool(missed))
 
 
 def _ran(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """What a process prints. Raises WaitingError with the last line that it says where it fails."""
     ended = subprocess.run(command, env=environment, capture_output=True, text=True)
     if ended.returncode:
-        said = ended.stderr.strip().splitlines()
-        raise WaitingError(f"{Path(command[0]).name} failed: {said[-1] if said else f'exit code {ended.returncode}'}")
+        said = ended.stderr.strip().splitlines() or [f"exit code {ended.returncode}"]
+        of = "" if command[0] == sys.executable else f"{Path(command[0]).name} failed: "
+        raise WaitingError(of + said[-1])
     return ended.stdout
 
 

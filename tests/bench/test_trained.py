@@ -50,3 +50,12 @@ def here(path, peers, threads):
     model = Plan(path, {}, threads).compiled({"batch": 1})
     inputs = dict(zip((array.name for array in model.inputs), random_inputs(model, 0)))
     return in_turns("net", str(path), model, inputs, peers, threads, rounds=1)
+
+
+def test_what_must_be_installed_is_said(capsys, monkeypatch):
+    def without(*_):
+        raise ModuleNotFoundError("No module named 'onnxruntime'")
+
+    monkeypatch.setattr(trained, "checked", without)
+    assert trained.main(["magika"]) == 1
+    assert capsys.readouterr().err == "No module named 'onnxruntime': pip install -e '.[peers,models]'\n"
