@@ -180,7 +180,9 @@ def dim(text: str) -> tuple[str, int | tuple[int, ...]]:
     name, _, given = text.rpartition("=")
     extents = given.split(",")
     if not name or not all(extent.isdecimal() and int(extent) > 0 for extent in extents):
-        raise argparse.ArgumentTypeError(f"{text!r}: write NAME=EXTENT, such as batch=1, or INPUT=1,3,224,224")
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: write NAME=EXTENT, such as batch=1, or INPUT=1,3,224,224; an extent is at least 1"
+        )
     shape = tuple(map(int, extents))
     return (name, shape[0]) if len(shape) == 1 else (name, shape)
 

@@ -231,7 +231,7 @@ def seal(record: Mapping[str, object], text: bytes, library: bytes) -> str:
 
 
 def _cannot(folder: Path, error: OSError) -> ExportError:
-    return ExportError(f"cannot save the kernel into {folder} ({error.strerror or error}): choose another folder")
+    return ExportError(f"cannot save into {folder} ({error.strerror or error}): choose another folder")
 
 
 def _render(template: str, facts: Mapping[str, Any]) -> str:
