@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,12 @@ def own_folders(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def quiet(monkeypatch):
+    """No time is in doubt: other tests use the cores meanwhile, and what they disturbed would be tried again."""
+    monkeypatch.setattr("search.tuner.peaks.Peaks.marked", lambda self, timing: replace(timing, disturbed=""))
+
+
+@pytest.fixture
 def inject(monkeypatch):
     """Call with {text in the source: fault}."""
     monkeypatch.setenv("CC", shlex.join([sys.executable, str(ROOT / "tests" / "support" / "faulty_compiler.py")]))
@@ -102,7 +109,7 @@ def test_the_ranking_goes_on_past_every_fault(inject, monkeypatch):
     assert {f.kernel for f in catalog.failures} == {k for k, fault in chosen.items() if fault not in AGAIN}
 
 
-def test_the_tuner_goes_on_past_every_fault(inject, monkeypatch):
+def test_the_tuner_goes_on_past_every_fault(inject, quiet, monkeypatch):
     monkeypatch.setattr("search.tuner.tune.LEAST_PATIENCE", PATIENCE)
     monkeypatch.setattr("search.tuner.tune.PATIENT_SHARE", 0.0)
     chosen = dict(zip((scheme.text for scheme in SCHEMES), FAULTS))
