@@ -49,7 +49,7 @@ ROOMS = {
     "cpu": {"cpu.runtime"},
     "gpu.passes": {"tiling.*"},
     "gpu.codegen": {"tiling.*"},
-    "gpu.codegen.loops": {"tiling.*", "gpu.passes", "cpu.runtime"},
+    "gpu.codegen.loops": {"tiling.*", "gpu.passes", "gpu.codegen", "cpu.runtime"},
     "gpu.model": {"tiling.*", "gpu.codegen"},
     "gpu.runtime": {"tiling.*", "gpu.codegen.*", "gpu.model", "cpu.runtime"},
     "gpu.twin": {"tiling.*", "gpu.codegen.*", "cpu.runtime"},

@@ -24,6 +24,7 @@ class Program:
     to
                   the arrays
     partial_sums  floats that blocks leave for each other; a pointer to them comes last
+    elements      the text calls elements.cuh and values.cuh, as that of loops does
     copied        arrays that the program from `gpu.codegen.emit.copier` copies first; the kernel reads the copies
 
     No other launch may use the same semaphores and partial sums at the same time.
@@ -40,6 +41,7 @@ class Program:
     persistent: int = field(default=0, kw_only=True)
     semaphores: int = field(default=0, kw_only=True)
     partial_sums: int = field(default=0, kw_only=True)
+    elements: bool = field(default=False, kw_only=True)
     copied: tuple[AlignedRows, ...] = field(default=(), kw_only=True)
 
     @property

@@ -2,7 +2,7 @@
 
 Read in this order:
 
-    order            the list of passes
+    order            the lists of passes, of programs and of schemes
     workers          the kinds of workers, their variables and their numbers
     reading          what a block of statements reads and writes
     split_launches   the kernel as launches, one after the other
@@ -16,4 +16,13 @@ Read in this order:
     elect_threads    one thread where one store is enough
     allocate_shared  where arrays of shared memory lie, by their lifetimes
     place_barriers   barriers where threads need what others wrote
+
+And of schemes, before the last two:
+
+    check_scheme     which schemes without a matrix instruction have a kernel
+    compute_in_f32   numbers of 16 bits are f32 while they are computed with
+    bind_blocks      the loops over blocks as the blocks of a launch
+    bind_threads     the loops over warps and lanes as threads, which stage together
+    stage_tiles      tiles of the inputs in shared memory
+    add_zeros        no test around products of tiles that hold zeros beyond the edges
 """

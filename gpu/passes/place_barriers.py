@@ -34,7 +34,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.rewrite import operands_of, parts_of
+from tiling.loops.rewrite import operands_of, parts_of, places
 from tiling.loops.walk import inside, walk
 
 
@@ -60,7 +60,10 @@ def place_barriers(kernel: Kernel) -> Kernel:
             return statement
         written = {s.buffer for s in walk(statement.body) if isinstance(s, Store)}
         written |= {place.buffer for place in _written_places(statement.body)}
-        changing = {name: buffers[name] for name in written if buffers[name].memory != "registers"}
+        # Every element of an array is stored to once, so one that is only stored to needs no order.
+        read = {place.buffer for place in places(statement.body) if not isinstance(place, Store)}
+        ordered = {name for name in written if buffers[name].memory == "shared"} | (written & read)
+        changing = {name: buffers[name] for name in ordered if buffers[name].memory != "registers"}
         bytes_ = {
             s.buffer.name: (s.at.offset, s.at.offset + bytes_of(s.buffer))
             for s in walk(statement.body)
@@ -97,12 +100,12 @@ class _Placing:
                 found.append(replace(statement, body=inner))
                 continue
             if isinstance(statement, For) and statement.kind == "serial":
-                # Before the loop rather than in each iteration.
-                if self.conflicts(before, frozenset(a for s in statement.body for a in self.accesses(s, ()))):
+                _, after = self.body(statement.body, frozenset())
+                inner, after = self.body(statement.body, after)
+                # Before the loop, unless the iterations need the barrier anyway.
+                if self.body(statement.body, before | after)[0] != inner:
                     found.append(Barrier(KIND[self.name]))
                     before = frozenset()
-                _, after = self.body(statement.body, before)
-                inner, after = self.body(statement.body, before | after)
                 found.append(replace(statement, body=inner))
                 before = before | after
                 continue

@@ -11,10 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu.passes.reading import elements
-from gpu.passes.workers import BLOCK, BLOCKS
-from tiling.loops.index import variable
-from tiling.loops.language import Alloc, Body, Buffer, For, Kernel, Load, Operand, Statement, Store
-from tiling.loops.rewrite import with_own_values
+from gpu.passes.workers import BLOCK, BLOCKS, with_axis
+from tiling.loops.language import Alloc, Body, Buffer, For, Kernel, Statement
 from tiling.loops.walk import walk, with_blocks
 from tiling.program.dtypes import WIDTH
 
@@ -71,17 +69,5 @@ def _placed(launch: For, between: list[Alloc]) -> For:
         assert launch.stop.is_constant and warps == 1, "few blocks, of one row each, have long rows"
         row = replace(buffer, shape=(blocks, *buffer.shape), axes=(BLOCK, *buffer.axes), memory="global")
         between.append(Alloc(row))
-        inside = tuple(_in_block(statement, name) for statement in inside)
+        inside = with_axis(inside, BLOCK, {name})
     return replace(launch, body=inside)
-
-
-def _in_block(statement: Statement, name: str) -> Statement:
-    """The statement where a buffer has a first axis for blocks."""
-
-    def place(part: Operand) -> Operand | None:
-        return Load(name, (variable(BLOCK), *part.at)) if isinstance(part, Load) and part.buffer == name else None
-
-    statement = with_own_values(statement, place)
-    if isinstance(statement, Store) and statement.buffer == name:
-        statement = Store(name, (variable(BLOCK), *statement.at), statement.value)
-    return with_blocks(statement, lambda block: tuple(_in_block(each, name) for each in block))

@@ -11,11 +11,13 @@ own, each loop ends before the next begins. What a register holds for each of th
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import Body, Buffer, For, Kernel
-from tiling.loops.walk import walk
+from tiling.loops.language import Body, Buffer, For, Kernel, Load, Operand, Statement, Store
+from tiling.loops.rewrite import with_own_values
+from tiling.loops.walk import walk, with_blocks
 
 BLOCK, WARP, THREAD, MEMBER = "block", "warp", "thread", "member"
 KIND = {BLOCK: "block", WARP: "warp", THREAD: "thread", MEMBER: "lane"}
@@ -59,6 +61,23 @@ def over(name: str, count: int | Index, body: Body) -> For:
 def of_each(name: str, team: Team, dtype: str) -> Buffer:
     """A register of each thread of a team."""
     return Buffer(name, (team.size,), (team.name,), dtype, "registers")
+
+
+def with_axis(body: Body, worker: str, names: Collection[str]) -> Body:
+    """The block where these buffers have a first axis for workers: each works with a part of its own."""
+
+    def place(part: Operand) -> Operand | None:
+        return (
+            Load(part.buffer, (variable(worker), *part.at)) if isinstance(part, Load) and part.buffer in names else None
+        )
+
+    def statement(inner: Statement) -> Statement:
+        inner = with_own_values(inner, place)
+        if isinstance(inner, Store) and inner.buffer in names:
+            inner = Store(inner.buffer, (variable(worker), *inner.at), inner.value)
+        return with_blocks(inner, lambda block: tuple(map(statement, block)))
+
+    return tuple(map(statement, body))
 
 
 def launches(kernel: Kernel) -> list[For]:

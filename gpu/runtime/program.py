@@ -11,7 +11,6 @@ from gpu.runtime import nvrtc
 from gpu.runtime.compile import OPTIONS
 
 _LAYER = ("ptx.cuh", "elements.cuh", "values.cuh")
-_OPTIONS = (*OPTIONS, "--diag-suppress=186")  # what is written for every dtype asks of unsigned numbers too: v < 0
 _FUNCTION = re.compile(
     r"Function properties for (\w+)\n[^\n]*?(\d+) bytes spill stores, (\d+) bytes spill loads\n"
     r"[^\n]*?Used (\d+) registers"
@@ -35,7 +34,7 @@ def program_cuda_text(program: ProgramText) -> str:
 
 def compile_program(program: ProgramText, architecture: str) -> Compiled:
     """Compiles for an architecture such as "sm_90a". Raises CompileError, and CompilerMissing without NVRTC."""
-    code, log = nvrtc.compiled(program_cuda_text(program), (f"-arch={architecture}", *_OPTIONS))
+    code, log = nvrtc.compiled(program_cuda_text(program), (f"-arch={architecture}", *OPTIONS))
     found = _FUNCTION.findall(log)
     registers = {symbol: int(used) for symbol, _, _, used in found}
     return Compiled(code, registers, {symbol: int(out) + int(into) for symbol, out, into, _ in found})

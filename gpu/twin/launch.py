@@ -125,8 +125,11 @@ def run_on_twin(source: Source, *inputs: np.ndarray, seed: int = 0) -> Run:
 def twin_text(program: Program) -> str:
     """The C program that runs a kernel: the twin's device layer, the kernel's text, and an entry that launches it."""
     parts = ["twin.h", *["twin_wgmma.h"] * program.uses_wgmma, *["twin_tma.h"] * program.uses_tma]
-    parts += ["twin_split_k.h"] * program.shares_sums
-    layer = "\n".join(files("gpu").joinpath("twin").joinpath(part).read_text(encoding="utf-8") for part in parts)
+    parts += ["twin_split_k.h"] * program.shares_sums + ["twin_elements.h"] * program.elements
+    folders = [("twin", part) for part in parts] + [("device", "values.cuh")] * program.elements
+    layer = "\n".join(
+        files("gpu").joinpath(folder).joinpath(part).read_text(encoding="utf-8") for folder, part in folders
+    )
     parameters = [f"(void *)arguments[{i}]" for i in range(program.arrays)]
     for i, tensor in enumerate(program.maps):
         parameters[tensor.array] = f"((tensor_map *)tensor_maps)[{i}]"
@@ -151,11 +154,21 @@ int tilewright_twin(unsigned blocks, char **arrays, const long *bytes, void *map
 {{
     arguments = arrays;
     tensor_maps = maps;
-{begin}    twin_run(launch, blocks, {program.cluster}, {program.threads}, {program.shared_bytes},
-             arrays, bytes, {program.arrays}, 1, seed, report);
+{begin}{_run_text(program)}
 {end}    return *report->message != 0;
 }}
 """
+
+
+def _run_text(program: Program) -> str:
+    """The lines that run the launch."""
+    if program.elements:
+        roles = ", ".join(["TWIN_INPUT"] * (program.arrays - 1) + ["TWIN_OUTPUT"])
+        return f"""    static const enum twin_role roles[] = {{{roles}}};
+    twin_launch(launch, blocks, {program.threads}, {program.shared_bytes}, arrays, bytes, roles, {program.arrays},
+                seed, report);"""
+    return f"""    twin_run(launch, blocks, {program.cluster}, {program.threads}, {program.shared_bytes},
+             arrays, bytes, {program.arrays}, 1, seed, report);"""
 
 
 def aligned(array: np.ndarray) -> np.ndarray:

@@ -6,5 +6,6 @@ Read in this order:
     launches    the text, and what its launches need
     functions   functions of single numbers as text
     print       the statements as text
-    emit        the whole file
+    emit        the whole file of a program
+    scheme      the text of a scheme without a matrix instruction
 """

@@ -31,7 +31,7 @@ def emit_program(program: Sized) -> ProgramText:
     plain, kernel = next(iter(forms.values())), list(forms.values())[-1]
     symbol = symbol_of(program)
     between = tuple(s.buffer for s in kernel.body if isinstance(s, Alloc))
-    found = [_launch(kernel, loop, f"{symbol}_{number}") for number, loop in enumerate(launches(kernel))]
+    found = [emit_launch(kernel, loop, f"{symbol}_{number}") for number, loop in enumerate(launches(kernel))]
     text = "\n".join([*_heading(program, kernel, plain), *(line for _, lines in found for line in ("", *lines)), ""])
     rows = frozenset(buffer.name for buffer in between if BLOCK in buffer.axes[:1])
     every = tuple(launch for launch, _ in found)
@@ -44,7 +44,7 @@ def symbol_of(program: Sized) -> str:
     return f"program_{'_'.join(program.outputs)[:40]}_{hashlib.sha256(what.encode()).hexdigest()[:12]}"
 
 
-def _launch(kernel: Kernel, loop: For, symbol: str) -> tuple[Launch, list[str]]:
+def emit_launch(kernel: Kernel, loop: For, symbol: str) -> tuple[Launch, list[str]]:
     """A launch and the lines of its function."""
     names = touched(loop.body)
     memory = {b.name: b for b in buffers_of(kernel).values() if b.memory == "global" and b.name in names}

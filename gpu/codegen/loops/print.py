@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 
 from gpu.codegen.loops.functions import STORED, VALUE, applied, bare, literal
 from gpu.passes.reading import flat
@@ -126,7 +125,7 @@ class GpuPrinter:
     def declaration(self, buffer: Buffer, at: Index | None) -> str:
         """The declaration of a buffer."""
         if buffer.memory == "registers":
-            return f"{VALUE[buffer.dtype]} {buffer.name}{'' if self.is_variable(buffer) else f'[{_own(buffer)}]'};"
+            return f"{VALUE[buffer.dtype]} {buffer.name}{''.join(f'[{extent}]' for extent in _own(buffer))};"
         assert at is not None, f"{buffer.name} has no place in shared memory"
         stored = STORED[buffer.dtype]
         return f"{stored} *const {buffer.name} = SHARED({stored}, {number(at)});"
@@ -176,19 +175,19 @@ class GpuPrinter:
 
     def is_variable(self, buffer: Buffer) -> bool:
         """Whether a thread has one number of a buffer."""
-        return buffer.memory == "registers" and _own(buffer) == 1
+        return buffer.memory == "registers" and not _own(buffer)
 
     def register(self, buffer: Buffer, at: tuple[Index, ...]) -> str:
         """A register of this thread."""
         if self.is_variable(buffer):
             return buffer.name
-        own = [number(index) for index, axis in zip(at, buffer.axes) if axis not in WORKERS]
-        return f"{buffer.name}[{own[0]}]"
+        own = (number(i) for i, e, axis in zip(at, buffer.shape, buffer.axes) if axis not in WORKERS and e > 1)
+        return buffer.name + "".join(f"[{index}]" for index in own)
 
 
-def _own(buffer: Buffer) -> int:
-    """How many numbers of a buffer in registers each thread has."""
-    return prod(extent for extent, axis in zip(buffer.shape, buffer.axes) if axis not in WORKERS)
+def _own(buffer: Buffer) -> tuple[int, ...]:
+    """How many numbers of a buffer in registers each thread has, along each axis that is longer than one."""
+    return tuple(extent for extent, axis in zip(buffer.shape, buffer.axes) if axis not in WORKERS and extent > 1)
 
 
 def _indented(lines: list[str]) -> list[str]:

@@ -23,10 +23,10 @@ from functools import lru_cache
 
 from tiling.arrays.flat_pixels import without_strips
 from tiling.loops.index import ZERO, variable
-from tiling.loops.language import Along, Body, Decide, For, Kernel, Stage, Statement
+from tiling.loops.language import Along, Body, Decide, For, Kernel, Statement
 from tiling.loops.lowering import nest
 from tiling.loops.lowering.arrays import arrays
-from tiling.loops.lowering.tile import RegisterTile
+from tiling.loops.lowering.tile import RegisterTile, staged_part
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 
@@ -51,21 +51,27 @@ class _Lowering:
     def problem(self) -> Problem:
         return self.scheme.problem
 
-    def body(self, nodes: tuple[nest.Node, ...], at: Mapping[str, Along], sums: Mapping[str, nest.Loop]) -> Body:
+    def body(
+        self,
+        nodes: tuple[nest.Node, ...],
+        at: Mapping[str, Along],
+        sums: Mapping[str, nest.Loop],
+        team: Mapping[str, Along] | None = None,
+    ) -> Body:
         """The statements of `nodes`. at: the part of each dim that they visit. sums: the loops over summed dims
-        outside.
+        outside. team: the part that workers have together who each hold accumulators of their own.
         """
         found: list[Statement] = []
         for node in nodes:
             if isinstance(node, nest.Loop):
-                inside = self.loop(node, at, sums)
+                inside = self.loop(node, at, sums, team)
             elif isinstance(node, nest.Staged) and not node.sums:
-                inside = (self.stage(node, at, self.body(node.body, at, sums)),)
+                inside = (staged_part(self.problem, node, at, self.body(node.body, at, sums, team)),)
             elif isinstance(node, nest.Staged) and (loop := self.shared(node)):
-                inside = self.loop(loop, at, sums)
+                inside = self.loop(loop, at, sums, team or at)
             else:
                 here = {dim: along.start for dim, along in at.items()}
-                inside = RegisterTile(self.scheme, here, dict(sums), node).statements()
+                inside = RegisterTile(self.scheme, here, dict(sums), node, dict(team or at)).statements()
             # Tiles side by side, the branches of a λ, have the same flags.
             found += [s for s in inside if not (isinstance(s, Decide) and s in found)]
         return tuple(found)
@@ -87,19 +93,19 @@ class _Lowering:
         loop, rest = without(node)
         return replace(loop, body=(rest,)) if loop else None
 
-    def stage(self, staged: nest.Staged, at: Mapping[str, Along], body: Body) -> Stage:
-        """The statement that stages an input. How its copy lies, and who makes it, is a matter of passes."""
-        name, tensor = next(pair for pair in zip("XWY", self.problem.tensors) if pair[1].name == staged.tensor)
-        moving = (along for dims, along in at.items() if any(dim in tensor.dims for dim in dims))
-        return Stage(name, tuple(moving), body)
-
-    def loop(self, loop: nest.Loop, at: Mapping[str, Along], sums: Mapping[str, nest.Loop]) -> Body:
+    def loop(
+        self,
+        loop: nest.Loop,
+        at: Mapping[str, Along],
+        sums: Mapping[str, nest.Loop],
+        team: Mapping[str, Along] | None,
+    ) -> Body:
         """The loop; only its body where it has a single iteration and no workers."""
         start = at[loop.dim].start + loop.start
         if not loop.written:
-            return self.body(loop.body, {**at, loop.dim: Along(loop.dim, start, loop.step)}, sums)
+            return self.body(loop.body, {**at, loop.dim: Along(loop.dim, start, loop.step)}, sums, team)
         name = nest.position(loop)
         summed = all(dim in self.problem.reductions for dim in loop.dim)
         here = {**at, loop.dim: Along(loop.dim, variable(name), loop.step)}
-        inside = self.body(loop.body, here, {**sums, name: loop} if summed else sums)
+        inside = self.body(loop.body, here, {**sums, name: loop} if summed else sums, team)
         return (For(name, start, start + loop.points, loop.step, inside, loop.worker or "serial", loop.dim),)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tiling.loops.lowering.nest import Loop, Node, Register, Staged, nest_of
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Matrix
+from tiling.scheme.specifiers import Matrix, Tile
 
 
 def show(scheme: Scheme) -> str:
@@ -17,7 +17,9 @@ def show(scheme: Scheme) -> str:
 def _memory(scheme: Scheme, staged: Staged) -> str:
     if staged.tensor == scheme.problem.output.name:
         return "registers"
-    return f"{staged.depth} stages of shared memory" if isinstance(scheme.specifiers[-1], Matrix) else "a packed panel"
+    if not any(isinstance(s, Matrix) or (isinstance(s, Tile) and s.worker == "lane") for s in scheme.specifiers):
+        return "a packed panel"
+    return f"{staged.depth} stages of shared memory" if staged.depth > 1 else "shared memory"
 
 
 def _lines(nodes: tuple[Node, ...], depth: int, scheme: Scheme) -> Iterator[str]:

@@ -5,6 +5,7 @@ The part of `tiling.loops.lowering.lower` for what lies inside S(output).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -14,6 +15,7 @@ from tiling.arrays.bias import bias_of, stored
 from tiling.loops.index import LANE, ZERO, Index, constant, variable
 from tiling.loops.language import (
     Alloc,
+    Along,
     Apply,
     Block,
     Body,
@@ -26,6 +28,7 @@ from tiling.loops.language import (
     Inside,
     Load,
     Number,
+    Stage,
     Statement,
     Store,
     Value,
@@ -48,13 +51,15 @@ class RegisterTile:
     """A register tile at a position, with the loops over summed dims inside S(output).
 
     at: where the tile begins along each dim. sums: the loops over summed dims outside it. node: the nest from S(output)
-    inwards. Where a scheme has no S(output), every point of its innermost loop keeps its sum in Y meanwhile.
+    inwards. Where a scheme has no S(output), every point of its innermost loop keeps its sum in Y meanwhile. team: the
+    part of each dim that all workers have together who hold such tiles side by side.
     """
 
     scheme: Scheme
     at: dict[str, Index]
     sums: dict[str, nest.Loop]
     node: nest.Node
+    team: dict[str, Along]
 
     @property
     def problem(self) -> Problem:
@@ -113,12 +118,18 @@ class RegisterTile:
     def reduce(self, node: nest.Node) -> Body:
         """The loops over summed dims, and the sum of one point inside them."""
         if isinstance(node, nest.Staged):
-            return self.reduce(node.body[0])
+            body = self.reduce(node.body[0])
+            return body if node.sums else (staged_part(self.problem, node, self.team, body),)
         if isinstance(node, nest.Loop):
+            along = self.team[node.dim]
             if node.trips == 1:
-                return self.reduce(node.body[0])
+                return replace(self, team={**self.team, node.dim: replace(along, points=node.step)}).reduce(
+                    node.body[0]
+                )
             name = nest.position(node)
-            inner = replace(self, at={**self.at, node.dim: self.at[node.dim] + variable(name)})
+            part = Along(node.dim, along.start + variable(name), node.step)
+            at = {**self.at, node.dim: self.at[node.dim] + variable(name)}
+            inner = replace(self, at=at, team={**self.team, node.dim: part})
             body = inner.reduce(node.body[0])
             return (For(name, ZERO, constant(node.points), node.step, body, "serial", node.dim),)
         body = self.each_output(_guarded(self.point.padding() + self.point.edges(), (self.product(),)), self.words)
@@ -234,6 +245,15 @@ class RegisterTile:
     def kept(self, value: Value) -> Statement:
         """The sum of this output becomes a value."""
         return Store(ACCUMULATORS, self.accumulator, value)
+
+
+def staged_part(problem: Problem, staged: nest.Staged, at: Mapping[str, Along], body: Body) -> Stage:
+    """The statement that stages the part of an input at which `body` works. How its copy lies, and who makes it, is a
+    matter of passes.
+    """
+    name, tensor = next(pair for pair in zip("XWY", problem.tensors) if pair[1].name == staged.tensor)
+    moving = (along for dims, along in at.items() if any(dim in tensor.dims for dim in dims))
+    return Stage(name, tuple(moving), body)
 
 
 def _unrolled(dim: str, extent: int, body: Body) -> Body:

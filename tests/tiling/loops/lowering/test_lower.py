@@ -11,8 +11,9 @@ from hypothesis import assume, given, settings
 from tests.support.loops import inputs, result, statements, sums
 from tests.support.strategies import schemes
 from tiling.epilogue import fused
-from tiling.loops.language import Alloc, Block, Decide, For
+from tiling.loops.language import Alloc, Block, Decide, For, Stage
 from tiling.loops.lowering.lower import lower
+from tiling.loops.walk import walk, with_blocks
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.problem import Problem
 from tiling.scheme.specifiers import SchemeError
@@ -178,6 +179,24 @@ def test_a_gpus_scheme_gives_the_definition(problem, text):
 
 @pytest.mark.parametrize("problem, text", [GPU[0], GPU[5]])
 def test_staging_is_a_matter_of_passes(problem, text):
-    """Plain loops read inputs where they are: the same with more stages, and with none."""
+    """Plain loops say what is staged, and read inputs where they are: the same with more stages, and with none."""
     plain = lower(parse(problem, re.sub(r" S\([abxw](, \d)?\)", "", text)))
-    assert lower(parse(problem, text)) == plain
+    found = lower(parse(problem, text))
+    assert _unstaged(found.body) == plain.body
+    assert {s.buffer for s in walk(found.body) if isinstance(s, Stage)} == {"X", "W"}
+
+
+def _unstaged(body):
+    found = []
+    for statement in body:
+        inside = with_blocks(statement, _unstaged)
+        found += inside.body if isinstance(inside, Stage) else [inside]
+    return tuple(found)
+
+
+def test_workers_stage_the_part_of_all_of_them():
+    text = "T(m,2)@block S(c) T(k,2) S(a) T(m,4)@warp T(n,2)@lane U(k,3) U(m,2) U(n,4)"
+    found = lower(parse(matmul(m=16, n=8, k=6), text))
+    (stage,) = (s for s in walk(found.body) if isinstance(s, Stage))
+    parts = {along.dim: (str(along.start), along.points) for along in stage.part}
+    assert parts == {"m": ("m_1", 8), "k": ("k", 3)}

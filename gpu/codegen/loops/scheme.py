@@ -1,0 +1,59 @@
+"""The CUDA text of a scheme without a matrix instruction, which passes make.
+
+emit_loops(scheme) -> Source
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpu.codegen.emit import VERSION
+from gpu.codegen.loops.emit import emit_launch
+from gpu.codegen.program import Source
+from gpu.passes.order import scheme_stages
+from gpu.passes.workers import launches
+from tiling.loops.lowering.show import show
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import SchemeError
+from tiling.text.symbol import symbol_of
+
+MOST_SHARED = 227 << 10  # bytes that a block of the largest GPU may have
+
+
+def emit_loops(scheme: Scheme) -> Source:
+    """The text and its launch. Raises SchemeError for a scheme that is no kernel of a GPU's blocks and threads."""
+    *_, (_, kernel) = scheme_stages(scheme)
+    x, w, y, *others = kernel.arrays
+    kernel = replace(kernel, arrays=(x, w, *others, y))  # the output last
+    (loop,) = launches(kernel)
+    symbol = symbol_of(scheme.problem)
+    launch, lines = emit_launch(kernel, loop, symbol)
+    if launch.shared_bytes > MOST_SHARED:
+        raise SchemeError(
+            f"{scheme.text}: a block would have {launch.shared_bytes} bytes of shared memory, more than {MOST_SHARED}: "
+            f"make what S(…) stages smaller"
+        )
+    text = "\n".join([*_heading(scheme), *lines, ""])
+    sizes = (launch.grid.offset, launch.threads, launch.shared_bytes, len(kernel.arrays))
+    return Source(symbol, text, *sizes, scheme, elements=True)
+
+
+def _heading(scheme: Scheme) -> list[str]:
+    """What the text says of itself."""
+    problem = scheme.problem
+    named = list(zip("XW", problem.tensors)) + [(f"E_{a.name}", a) for a in problem.epilogue_arrays]
+    named += [("Y", problem.output)]
+    arrays = [
+        f"{name} is {t.called}[{', '.join(map(str, t.indices))}] of {' x '.join(map(str, t.shape))}"
+        for name, t in named
+    ]
+    return [
+        f"/* {problem}, {problem.dtype}: written by Tilewright {VERSION}.",
+        " *",
+        f" * {scheme.text}",
+        " *",
+        *(f" *     {line}" for line in show(scheme).splitlines()),
+        " *",
+        *(f" * {line}" for line in arrays),
+        " */",
+    ]

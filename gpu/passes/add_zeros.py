@@ -1,0 +1,42 @@
+"""Products of staged tiles need no test: what lies on padding, or beyond an edge, is 0 in the tile and adds nothing.
+
+if 0 <= h + r - 1 < 56:                            acc[…] += X_tile[…] * W_tile[…]
+  acc[…] += X_tile[…] * W_tile[…]        ->
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpu.passes.reading import buffers_of, loads_of
+from tiling.loops.language import Apply, Body, If, Kernel, Load, Statement, Store
+from tiling.loops.walk import with_blocks
+
+
+def add_zeros(kernel: Kernel) -> Kernel:
+    """The kernel without tests around such products."""
+    near = {name for name, buffer in buffers_of(kernel).items() if buffer.memory == "shared"}
+
+    def body(block: Body) -> Body:
+        found: list[Statement] = []
+        for statement in block:
+            statement = with_blocks(statement, body)
+            if isinstance(statement, If) and not statement.otherwise and _adds(statement.body, near):
+                found += statement.body
+            else:
+                found.append(statement)
+        return tuple(found)
+
+    return replace(kernel, body=body(kernel.body))
+
+
+def _adds(body: Body, near: set[str]) -> bool:
+    """Whether a block only adds to registers what it reads from tiles."""
+    return all(isinstance(s, Store) and _is_sum(s, near) for s in body)
+
+
+def _is_sum(store: Store, near: set[str]) -> bool:
+    value, before = store.value, Load(store.buffer, store.at)
+    if not (isinstance(value, Apply) and value.function == "add" and value.arguments[0] == before):
+        return False
+    return all(load.buffer in near for load in loads_of(store) if load != before)

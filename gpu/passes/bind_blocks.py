@@ -1,0 +1,26 @@
+"""Binds a scheme's loops over blocks to the blocks of one launch.
+
+for m_2 in 0..128 by 64, block:          for block in 0..4, block:
+  for n_2 in 0..128 by 64, block:   ->     m_2 = 64*(block / 2)
+    …                                      n_2 = 64*(block % 2)
+                                           …
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpu.passes.bind_points import places_of, total
+from gpu.passes.workers import BLOCK, BLOCKS, over
+from tiling.loops.index import variable
+from tiling.loops.language import Body, For, Kernel
+
+
+def bind_blocks(kernel: Kernel) -> Kernel:
+    """The kernel as one launch."""
+    loops: list[For] = []
+    body: Body = kernel.body
+    while len(body) == 1 and isinstance(body[0], For) and body[0].kind == BLOCKS:
+        loops.append(body[0])
+        body = body[0].body
+    return replace(kernel, body=(over(BLOCK, total(loops), (*places_of(loops, variable(BLOCK)), *body)),))

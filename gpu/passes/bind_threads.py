@@ -1,0 +1,133 @@
+"""Binds a scheme's loops over warps and lanes to the threads of a block.
+
+    for m_1 in m_2..(m_2 + 64) by 16, warp:        acc[128, 2] in registers
+      for m in m_1..(m_1 + 16) by 2, lane:         for thread in 0..128, thread:
+        acc[2] in registers                          m_1 = 16*(thread / 32) + m_2
+        for m_u in 0..2: acc[m_u] = 0                m = 2*(thread % 32) + m_1
+        for k in 0..64 by 8:                  ->     for m_u in 0..2: acc[thread, m_u] = 0
+          stage X, … :                             for k in 0..64 by 8:
+            for m_u in 0..2: acc[m_u] += …           stage X, … :
+                                                       for thread in 0..128, thread: …
+
+A loop that stages goes outside of the threads, which stage together: a loop of workers is split into one before it, one
+inside it and one behind it. Registers get an axis `thread`. Source: loop fission, as compilers run CUDA on CPUs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from gpu.passes.bind_points import places_of, total
+from gpu.passes.reading import touched
+from gpu.passes.workers import THREAD, THREADS_OF_WARP, WARP_SIZE, WARPS_OF_BLOCK, Team, with_axis
+from tiling.loops.index import applied, constant, variable
+from tiling.loops.language import Alloc, Block, Body, Buffer, Define, For, Kernel, Stage, Statement
+from tiling.loops.rewrite import with_buffers
+from tiling.loops.walk import walk, with_blocks
+
+
+def bind_threads(kernel: Kernel) -> Kernel:
+    """The kernel with its warps and lanes bound to threads."""
+    taken: Counter[str] = Counter()
+
+    def bound(body: Body) -> Body:
+        found: list[Statement] = []
+        for statement in body:
+            if isinstance(statement, For) and statement.kind in (WARPS_OF_BLOCK, THREADS_OF_WARP):
+                found += _bound(statement, taken)
+            else:
+                found.append(with_blocks(statement, bound))
+        return tuple(found)
+
+    return replace(kernel, body=bound(kernel.body))
+
+
+def _bound(loop: For, taken: Counter[str]) -> Body:
+    loops: list[For] = []
+    body: Body = (loop,)
+    while len(body) == 1 and isinstance(body[0], For) and body[0].kind in (WARPS_OF_BLOCK, THREADS_OF_WARP):
+        loops.append(body[0])
+        body = body[0].body
+    thread, size = variable(THREAD), constant(WARP_SIZE)
+    warps, lanes = ([each for each in loops if each.kind == kind] for kind in (WARPS_OF_BLOCK, THREADS_OF_WARP))
+    numbers = {WARPS_OF_BLOCK: applied("/", thread, size), THREADS_OF_WARP: applied("%", thread, size)}
+    placed = {
+        define.name: define
+        for kind, some in ((WARPS_OF_BLOCK, warps), (THREADS_OF_WARP, lanes))
+        for define in places_of(some, numbers[kind])
+    }
+    places = tuple(placed[each.name] for each in loops)
+    return _Splitting(Team(THREAD, total(loops).offset), places, taken).body(_named_apart(body, taken))
+
+
+def _named_apart(body: Body, taken: Counter[str]) -> Body:
+    """The block with register tiles that no other one of the launch is called like."""
+    for buffer in [s.buffer for s in walk(body) if isinstance(s, Alloc)]:
+        taken[buffer.name] += 1
+        if taken[buffer.name] > 1:
+            body = _renamed(body, buffer, f"{buffer.name}_{taken[buffer.name]}")
+    return body
+
+
+def _renamed(body: Body, buffer: Buffer, name: str) -> Body:
+    def allocated(statement: Statement) -> Statement:
+        if isinstance(statement, Alloc) and statement.buffer == buffer:
+            return Alloc(replace(buffer, name=name))
+        return with_blocks(statement, lambda block: tuple(map(allocated, block)))
+
+    return tuple(allocated(with_buffers(statement, {buffer.name: name})) for statement in body)
+
+
+@dataclass(frozen=True)
+class _Splitting:
+    """Splits what threads do where they stage together. places: where a thread stands along each dim."""
+
+    team: Team
+    places: tuple[Define, ...]
+    taken: Counter[str]
+    own: set[str] = field(default_factory=set)
+
+    def body(self, body: Body) -> Body:
+        """The statements of the block. Those side by side that do not stage are one loop over threads."""
+        found: list[Statement] = []
+        together: list[Statement] = []
+
+        def end() -> None:
+            if together:
+                found.append(self.each(together))
+                together.clear()
+
+        for statement in _flat(body):
+            if isinstance(statement, Alloc):
+                buffer = statement.buffer
+                self.own.add(buffer.name)
+                shape, axes = (self.team.size, *buffer.shape), (THREAD, *buffer.axes)
+                found.append(Alloc(replace(buffer, shape=shape, axes=axes)))
+            elif any(isinstance(s, Stage) for s in walk((statement,))):
+                end()
+                found.append(with_blocks(statement, self.body))
+            else:
+                together.append(statement)
+        end()
+        return tuple(found)
+
+    def each(self, statements: Iterable[Statement]) -> For:
+        """A loop over threads, each at its place."""
+        body = with_axis(tuple(statements), THREAD, self.own)
+        needed, places = touched(body), []
+        for place in reversed(self.places):
+            if place.name in needed:
+                places.append(place)
+                needed |= set(place.index.names())
+        return self.team.each((*reversed(places), *body))
+
+
+def _flat(body: Body) -> Iterable[Statement]:
+    """The statements of a block and of register tiles in it."""
+    for statement in body:
+        if isinstance(statement, Block):
+            yield from _flat(statement.body)
+        else:
+            yield statement

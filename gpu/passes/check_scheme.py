@@ -1,0 +1,63 @@
+"""Which valid schemes without a matrix instruction passes make a kernel of a GPU from."""
+
+from __future__ import annotations
+
+from math import prod
+
+from gpu.passes.workers import WARP_SIZE
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import DotGroup, Lambda, Rest, SchemeError, Stage, Tile, Vector
+
+DTYPES = ("f32", "f16", "bf16")
+MOST_THREADS = 1024  # of a block
+_WORKERS = ("block", "warp", "lane")
+
+
+def check_scheme(scheme: Scheme) -> None:
+    """Raises SchemeError, which names the specifier, where a scheme is no kernel of a GPU's blocks and threads."""
+    problem, output = scheme.problem, scheme.problem.output.name
+    if problem.dtype not in DTYPES:
+        raise SchemeError(
+            f"{problem.dtype} is multiplied by matrix instructions alone: end the scheme with M; one without M is of "
+            f"{' or '.join(DTYPES)}"
+        )
+    if not any(isinstance(s, Stage) and s.tensor == output for s in scheme.specifiers):
+        raise SchemeError(f"S({output}) is missing: it marks where the register tile of {output} is held")
+    sums = scheme.accumulators_at
+    for place, s in enumerate(scheme.specifiers):
+        if isinstance(s, (Vector, DotGroup)):
+            raise SchemeError(f"{s}: vectors are a CPU's; a GPU's scheme without M ends with U")
+        if isinstance(s, (Rest, Tile)) and place < sums and s.dim in problem.reductions:
+            raise SchemeError(f"{s}: {s.dim} is summed over, so on a GPU it loops inside S({output})")
+        if isinstance(s, Lambda) and s.dim in problem.reductions:
+            raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
+        if isinstance(s, Stage) and s.depth > 1:
+            raise SchemeError(f"{s}: several stages are for schemes with M; use S({s.tensor})")
+        if isinstance(s, Tile) and s.worker:
+            _check_worker(scheme, place, s)
+    lanes, warps = (prod(s.trips for s in _bound(scheme, worker)) for worker in ("lane", "warp"))
+    if lanes != WARP_SIZE:
+        named = " ".join(map(str, _bound(scheme, "lane"))) or "no T(…)@lane"
+        raise SchemeError(f"{named}: a warp of a GPU has {WARP_SIZE} lanes, so their product must be {WARP_SIZE}")
+    if warps * lanes > MOST_THREADS:
+        named = " ".join(map(str, _bound(scheme, "warp")))
+        raise SchemeError(f"{named}: a block has at most {MOST_THREADS // WARP_SIZE} warps")
+
+
+def _bound(scheme: Scheme, worker: str) -> list[Tile]:
+    return [s for s in scheme.specifiers if isinstance(s, Tile) and s.worker == worker]
+
+
+def _check_worker(scheme: Scheme, place: int, tile: Tile) -> None:
+    """Blocks stand outermost; warps and lanes together, around the register tile."""
+    if tile.worker not in _WORKERS:
+        raise SchemeError(f"{tile}: workers of a scheme without M are {', '.join(_WORKERS)} on a GPU")
+    before = scheme.specifiers[:place]
+    if tile.worker == "block" and not all(isinstance(s, Tile) and s.worker == "block" for s in before):
+        raise SchemeError(f"{tile}: blocks stand outermost, together: put it first")
+    inside = [s for s in scheme.specifiers[place + 1 :] if isinstance(s, (Rest, Tile, Lambda))]
+    alone = [s for s in inside if not (isinstance(s, Tile) and s.worker) and s.dim not in scheme.problem.reductions]
+    if tile.worker != "block" and alone:
+        raise SchemeError(
+            f"{tile}: {alone[0]} loops over outputs inside it; on a GPU it stands outside warps and lanes"
+        )

@@ -1,0 +1,47 @@
+"""Numbers that are stored in 16 bits are computed with in f32, and rounded where they are stored.
+
+    acc[…] += X[m, k] * W[k, n]        ->      acc[…] += as_f32(X[m, k]) * as_f32(W[k, n])
+    Y[m, n] = acc[…]                           Y[m, n] = as_f16(acc[…])
+
+The arrays of an epilogue are stored as the output is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpu.passes.reading import dtypes_of
+from tiling.loops.language import Apply, Buffer, Kernel, Load, Operand, Statement, Store
+from tiling.loops.rewrite import with_own_values
+from tiling.loops.walk import with_blocks
+from tiling.scheme.scheme import Scheme
+
+_WIDER = {"f16": "as_f32", "bf16": "from_bf16"}
+
+
+def compute_in_f32(kernel: Kernel, scheme: Scheme) -> Kernel:
+    """The kernel, which computes in f32."""
+    stored = scheme.problem.output_dtype
+    arrays = tuple(replace(a, dtype=stored) if _of_epilogue(a) else a for a in kernel.arrays)
+    kernel = replace(kernel, arrays=arrays)
+    dtypes = dtypes_of(kernel)
+
+    def wider(operand: Operand) -> Operand | None:
+        if isinstance(operand, Load) and dtypes[operand.buffer] in _WIDER:
+            return Apply(_WIDER[dtypes[operand.buffer]], (operand,))
+        return None
+
+    def statement(inner: Statement) -> Statement:
+        inner = with_own_values(inner, wider)
+        if isinstance(inner, Store) and dtypes[inner.buffer] in _WIDER:
+            value = inner.value
+            if isinstance(value, Apply) and value.function == f"to_{dtypes[inner.buffer]}":
+                (value,) = value.arguments
+            inner = replace(inner, value=Apply(f"as_{dtypes[inner.buffer]}", (value,)))
+        return with_blocks(inner, lambda block: tuple(map(statement, block)))
+
+    return replace(kernel, body=tuple(map(statement, kernel.body)))
+
+
+def _of_epilogue(array: Buffer) -> bool:
+    return array.name.startswith("E_")

@@ -1,0 +1,139 @@
+"""Stages tiles of the inputs in shared memory: all threads of a block copy, then all of them read.
+
+    stage X, m from m_2 for 64, k from k for 8:      X_tile[64, 8] in shared memory
+      for thread in 0..128, thread:                  for thread in 0..128, thread:
+        … X[m + m_u, k + k_u] …                 ->     for element in thread..512 by 128:
+                                                         X_tile[element / 8, element % 8] = X[…]
+                                                     for thread in 0..128, thread:
+                                                       … X_tile[m + m_u - m_2, k_u] …
+
+Neighbouring threads copy neighbours of the array. What lies outside of the array is 0 in the tile.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from gpu.passes.reading import buffers_of
+from gpu.passes.workers import BLOCKS, THREAD, Team, launches, threads_of
+from tiling.loops.index import ZERO, Index, applied, constant, variable
+from tiling.loops.language import (
+    Alloc,
+    Along,
+    Body,
+    Buffer,
+    Choose,
+    Condition,
+    For,
+    Inside,
+    Kernel,
+    Load,
+    Number,
+    Operand,
+    Stage,
+    Statement,
+    Store,
+    Value,
+)
+from tiling.loops.rewrite import with_values
+from tiling.loops.walk import with_blocks
+from tiling.scheme.scheme import Scheme
+from tiling.tensor import Affine, Tensor
+
+ELEMENT = "element"
+TILE = "tile"
+
+
+def stage_tiles(kernel: Kernel, scheme: Scheme) -> Kernel:
+    """The kernel with a copy in shared memory of each part of an input that it stages."""
+    (launch,) = launches(kernel)
+    team, taken = Team(THREAD, threads_of(launch)), Counter[str]()
+    tensors = dict(zip("XWY", scheme.problem.tensors))
+    visited = {dim: scheme.visited(dim) for dim in scheme.extents}
+
+    def staged(body: Body) -> Body:
+        found: list[Statement] = []
+        for statement in body:
+            if isinstance(statement, Stage):
+                taken[statement.buffer] += 1
+                number = f"_{taken[statement.buffer]}" if taken[statement.buffer] > 1 else ""
+                array = buffers_of(kernel)[statement.buffer]
+                tile = _Tile(array, tensors[array.name], _parts(statement), visited, f"{array.name}_{TILE}{number}")
+                inside = tuple(with_values(each, tile.read) for each in staged(statement.body))
+                found += [Alloc(tile.buffer), tile.copy(team), *inside]
+            else:
+                found.append(with_blocks(statement, staged))
+        return tuple(found)
+
+    body = tuple(with_blocks(s, staged) if isinstance(s, For) and s.kind == BLOCKS else s for s in kernel.body)
+    return replace(kernel, body=body)
+
+
+def _parts(stage: Stage) -> dict[str, Along]:
+    return {along.dim: along for along in stage.part}
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """The part of an array that a block stages. visited: how many points of each dim the loops reach."""
+
+    array: Buffer
+    tensor: Tensor
+    parts: Mapping[str, Along]
+    visited: Mapping[str, int]
+    name: str
+
+    @property
+    def buffer(self) -> Buffer:
+        shape = tuple(
+            1 + sum((self.parts[dim].points - 1) * abs(step) for dim, step in index.terms)
+            for index in self.tensor.indices
+        )
+        return Buffer(self.name, shape, self.array.axes, self.array.dtype, "shared")
+
+    @property
+    def begin(self) -> tuple[Index, ...]:
+        """Where the tile begins in the array, along each axis."""
+        return tuple(map(self._begin, self.tensor.indices))
+
+    def _begin(self, index: Affine) -> Index:
+        found = constant(index.offset)
+        for dim, step in index.terms:
+            found = found + self.parts[dim].start * step + min(0, (self.parts[dim].points - 1) * step)
+        return found
+
+    def read(self, operand: Operand) -> Operand | None:
+        """The element of the tile in the place of the array's."""
+        if not isinstance(operand, Load) or operand.buffer != self.array.name:
+            return None
+        return Load(self.name, tuple(at - begin for at, begin in zip(operand.at, self.begin)))
+
+    def copy(self, team: Team) -> Statement:
+        """All threads copy the tile."""
+        elements, place = prod(self.buffer.shape), variable(ELEMENT)
+        at = []
+        for axis, (extent, step) in enumerate(zip(self.buffer.shape, self.buffer.strides)):
+            here = applied("/", place, constant(step))
+            first = all(extent == 1 for extent in self.buffer.shape[:axis])
+            at.append(ZERO if extent == 1 else here if first else applied("%", here, constant(extent)))
+        source = tuple(begin + index for begin, index in zip(self.begin, at))
+        value: Value = Load(self.array.name, source)
+        tests = self._outside(source)
+        if tests:
+            value = Choose(tests, value, Number(0, self.array.dtype))
+        store = Store(self.name, tuple(at), value)
+        return team.each((For(ELEMENT, team.number, constant(elements), team.size, (store,)),))
+
+    def _outside(self, source: tuple[Index, ...]) -> tuple[Condition, ...]:
+        """What must hold for an element of the tile to lie in the array."""
+        tests = []
+        for index, at, extent in zip(self.tensor.indices, source, self.array.shape):
+            ends = [(self.visited[dim] - 1) * step for dim, step in index.terms]
+            low = 0 if index.offset + sum(min(0, end) for end in ends) < 0 else None
+            high = extent if index.offset + sum(max(0, end) for end in ends) >= extent else None
+            if low is not None or high is not None:
+                tests.append(Inside(at, low, high))
+        return tuple(tests)

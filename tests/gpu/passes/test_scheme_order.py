@@ -1,0 +1,96 @@
+"""Every pass of a scheme without a matrix instruction keeps what loops compute."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from gpu.passes.order import SCHEME_PASS_NAMES, scheme_stages
+from gpu.passes.workers import launches, threads_of
+from tests.support.gpu_cases import integers
+from tests.support.gpu_schemes import SCHEMES, expected, interpreted, scheme_of
+from tests.support.programs import lines
+from tiling.loops.language import Alloc, If
+from tiling.loops.walk import walk
+from tiling.operators import matmul
+from tiling.scheme.specifiers import SchemeError
+from tiling.text.notation import parse
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_every_form_computes_the_same(name):
+    scheme = scheme_of(name)
+    wanted = expected(scheme.problem, *integers(scheme.problem))
+    # Before `compute in f32` numbers of 16 bits have no meaning of their own.
+    first = 1 if scheme.problem.dtype != "f32" else 0
+    for stage, kernel in list(scheme_stages(scheme))[first:]:
+        np.testing.assert_array_equal(interpreted(scheme, kernel), wanted, err_msg=stage)
+
+
+def test_every_pass_changes_some_scheme():
+    changed = set()
+    for name in SCHEMES:
+        every = list(scheme_stages(scheme_of(name)))
+        changed |= {stage for (_, before), (stage, after) in pairwise(every) if before != after}
+    assert changed == set(SCHEME_PASS_NAMES[1:])
+
+
+def forms(name):
+    return dict(scheme_stages(scheme_of(name)))
+
+
+def test_blocks_and_threads_have_their_places():
+    kernel = forms("product")["bind threads"]
+    (launch,) = launches(kernel)
+    assert (launch.stop.offset, threads_of(launch)) == (4, 64)
+    assert "m = thread % 32 / 8 + m_1" in lines(kernel) and "acc[64, 1, 2, 1] in registers" in lines(kernel)
+
+
+def test_tiles_are_in_shared_memory_and_neighbours_copy_neighbours():
+    text = lines(forms("product")["stage tiles"])
+    assert "X_tile[8, 4] in shared memory" in text and "W_tile[4, 16] in shared memory" in text
+    assert "X_tile[element / 4, element % 4] = X[m_2 + element / 4, k + element % 4]" in text
+    assert any("X_tile[m + m_2" in line or "X_tile[m - m_2, k_u]" in line for line in text)
+
+
+def test_a_tile_has_zeros_on_padding_so_that_products_need_no_test():
+    before, after = (forms("convolution")[name] for name in ("stage tiles", "add zeros"))
+    assert any(isinstance(s, If) for s in walk(before.body)) and not any(isinstance(s, If) for s in walk(after.body))
+    assert any("else 0" in line for line in lines(after))
+    assert any(isinstance(s, If) for s in walk(forms("depthwise, weights in place")["add zeros"].body))
+
+
+def test_register_tiles_of_composed_rows_have_names_of_their_own():
+    found = [s.buffer.name for s in walk(forms("composed rows")["bind threads"].body) if isinstance(s, Alloc)]
+    assert found == ["acc", "acc_2"]
+
+
+PROBLEM = matmul(m=64, n=64, k=8)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("T(m,2)@block S(c) R(k) T(m,4)@lane T(n,4)@lane U(m,8) U(n,16)", "a warp of a GPU has 32 lanes"),
+        ("T(m,2)@block S(c) R(k) U(m,32) U(n,64)", r"no T\(…\)@lane"),
+        ("T(m,2)@core S(c) R(k) T(m,8)@lane T(n,4)@lane U(m,4) U(n,16)", "workers of a scheme without M"),
+        ("T(m,2) T(n,2)@block S(c) R(k) T(m,8)@lane T(n,4)@lane U(m,4) U(n,8)", "blocks stand outermost"),
+        ("T(k,2)@block S(c) T(k,4) T(m,8)@lane T(n,4)@lane U(m,8) U(n,16)", "it loops inside"),
+        ("T(m,2)@warp T(n,2) S(c) R(k) T(m,8)@lane T(n,4)@lane U(m,4) U(n,8)", "outside warps and lanes"),
+        ("R(k) T(m,8)@lane T(n,4)@lane U(m,8) U(n,16)", r"S\(c\) is missing"),
+        ("S(c) R(k) S(a, 3) T(m,8)@lane T(n,4)@lane U(m,8) U(n,16)", "several stages"),
+        ("T(m,64)@warp S(c) R(k) T(n,32)@lane U(n,2)", "at most 32 warps"),
+        ("R(m) S(c) R(k) U(n,4) V(n,16)", "vectors are a CPU's"),
+    ],
+)
+def test_what_passes_cannot_make_is_refused(text, words):
+    with pytest.raises(SchemeError, match=words):
+        list(scheme_stages(parse(PROBLEM, text)))
+
+
+def test_tf32_needs_matrix_instructions():
+    scheme = parse(matmul(m=64, n=64, k=8, dtype="tf32"), "S(c) R(k) T(m,8)@lane T(n,4)@lane U(m,8) U(n,16)")
+    with pytest.raises(SchemeError, match="by matrix instructions alone"):
+        list(scheme_stages(scheme))

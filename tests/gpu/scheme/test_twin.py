@@ -1,0 +1,61 @@
+"""The text of schemes without a matrix instruction on the twin, and nothing left of it where something is removed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from gpu.codegen.loops.scheme import emit_loops
+from gpu.twin.launch import TwinError
+from tests.support.gpu_schemes import SCHEMES, on_twin, scheme_of
+from tiling.operators import matmul
+from tiling.scheme.specifiers import SchemeError
+from tiling.text.notation import parse
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_schemes_are_exact(name):
+    assert on_twin(scheme_of(name))
+
+
+def survives(scheme, source) -> bool:
+    """Whether a text gives the right result in every order tried, and the twin finds nothing wrong."""
+    try:
+        return on_twin(scheme, source, seeds=range(6))
+    except TwinError:
+        return False
+
+
+@pytest.mark.parametrize("name", ["product", "convolution", "staged outside the sums", "groups"])
+def test_no_barrier_is_one_too_many(name):
+    scheme = scheme_of(name)
+    source = emit_loops(scheme)
+    found = list(re.finditer(r"__syncthreads\(\);", source.text))
+    assert len(found) >= 2
+    for place in found:
+        without = source.text[: place.start()] + source.text[place.end() :]
+        assert not survives(scheme, replace(source, text=without)), source.text[place.start() - 200 : place.end()]
+
+
+@pytest.mark.parametrize("name", ["convolution", "strided convolution", "channels first", "depthwise"])
+def test_no_zero_of_a_tile_is_one_too_many(name):
+    scheme = scheme_of(name)
+    source = emit_loops(scheme)
+    text = re.sub(r", [^,?]* \? (get_\w+\(X .*?\)) : 0\.0f\)", r", \1)", source.text)
+    assert text != source.text
+    assert not survives(scheme, replace(source, text=text))
+
+
+def test_one_element_of_a_tile_too_few_is_found():
+    scheme = scheme_of("product")
+    source = emit_loops(scheme)
+    text = source.text.replace("element < 32;", "element < 31;")
+    assert text != source.text and not survives(scheme, replace(source, text=text))
+
+
+def test_too_large_a_tile_is_refused():
+    scheme = parse(matmul(m=64, n=64, k=1024), "S(c) S(a) R(k) T(m,8)@lane T(n,4)@lane U(m,8) U(n,16)")
+    with pytest.raises(SchemeError, match="bytes of shared memory"):
+        emit_loops(scheme)

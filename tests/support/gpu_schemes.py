@@ -1,0 +1,107 @@
+"""Schemes without a matrix instruction, of every kind that passes know: small ones that the interpreter runs too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from cpu.reference.oracle import reference
+from cpu.runtime.numbers import from_bits, to_bits
+from gpu.codegen.loops.scheme import emit_loops
+from gpu.codegen.program import Source
+from gpu.twin.launch import run_on_twin
+from tests.support.gpu_cases import integers
+from tiling.epilogue import fused
+from tiling.loops.language import Kernel
+from tiling.loops.meaning.interpret import interpret
+from tiling.loops.meaning.memory import NUMPY
+from tiling.operators import conv2d, in_layout, matmul
+from tiling.problem import Problem
+from tiling.scheme.scheme import Scheme
+from tiling.text.notation import parse
+
+_PRODUCT = "T(m,2)@block T(n,2)@block S(c) T(k,3) S(a) S(b) T(m,2)@warp T(m,4)@lane T(n,8)@lane U(k,4) U(m,1) U(n,2)"
+_PIXELS = "T(h,3)@block S(y) T(c,2) T(r,3) S(x) S(w) T(w,8)@lane T(k,4)@lane U(s,3) U(c,2) U(h,2) U(k,2)"
+_IMAGE = dict(c=4, h=6, w=8, k=8, r=3, s=3, padding=1)
+
+# A problem and the text of a scheme.
+_CASES = {
+    "product": (matmul(m=16, n=32, k=12), _PRODUCT),
+    "one input staged": (matmul(m=16, n=32, k=12), _PRODUCT.replace("S(b) ", "")),
+    "nothing staged": (matmul(m=16, n=32, k=12), _PRODUCT.replace("S(a) S(b) ", "")),
+    "staged outside the sums": (
+        matmul(m=16, n=32, k=12),
+        "T(m,2)@block S(a) T(n,2) S(c) T(k,3) S(b) T(m,8)@lane T(n,4)@lane U(k,4) U(n,4)",
+    ),
+    "transposed batch": (
+        matmul(m=8, n=16, k=8, batch=3, transpose_a=True, transpose_b=True),
+        "T(l,3)@block S(c) T(k,2) S(a) S(b) T(m,4)@lane T(n,8)@lane U(k,4) U(m,2) U(n,2)",
+    ),
+    "composed rows": (
+        matmul(m=40, n=16, k=6),
+        "T(n,2)@block L(m, 1x2 + 1x3) S(c) T(k,2) S(a) S(b) T(m,8)@lane T(n,4)@lane U(k,3) U(m,λ) U(n,2)",
+    ),
+    "epilogue": (fused(matmul(m=16, n=32, k=12), "relu(y + bias[n]) + z[m,n]"), _PRODUCT),
+    "f16": (matmul(m=16, n=32, k=12, dtype="f16"), _PRODUCT),
+    "bf16, epilogue": (fused(matmul(m=16, n=32, k=12, dtype="bf16"), "relu(y + bias[n]) + z[m,n]"), _PRODUCT),
+    "convolution": (conv2d(**_IMAGE, n=1), _PIXELS),
+    "strided convolution": (
+        conv2d(n=2, c=3, h=5, w=5, k=64, r=3, s=3, padding=1, stride=2),
+        "T(n,2)@block T(h,3)@block S(y) T(c,3) S(x) S(w) T(k,2)@warp T(k,32)@lane U(r,3) U(s,3) U(w,3)",
+    ),
+    "channels first": (
+        in_layout(conv2d(n=1, c=4, h=6, w=8, k=8, r=3, s=3, padding=1), "nchw"),
+        "T(k,2)@block S(y) T(c,2) S(x) S(w) T(h,3)@warp T(k,4)@lane T(w,8)@lane U(c,2) U(r,3) U(s,3) U(h,2)",
+    ),
+    "groups": (
+        conv2d(n=1, c=8, h=4, w=8, k=16, r=3, s=3, padding=1, groups=2),
+        "T(g,2)@block S(y) T(c,2) S(x) S(w) T(h,4)@warp T(w,8)@lane T(k,4)@lane U(r,3) U(s,3) U(c,2) U(k,2)",
+    ),
+    "depthwise": (
+        conv2d(n=1, c=32, h=6, w=5, k=32, r=3, s=3, padding=1, groups=32),
+        "T(h,3)@block S(y) S(x) S(w) T(h,2)@warp T(c,32)@lane U(r,3) U(s,3) U(w,5)",
+    ),
+    "depthwise, weights in place": (
+        conv2d(n=1, c=32, h=6, w=5, k=32, r=3, s=3, padding=1, groups=32),
+        "T(h,6)@block S(y) T(r,3) S(x) T(c,32)@lane U(s,3) U(w,5)",
+    ),
+    "depthwise, channels first, bf16": (
+        in_layout(conv2d(n=1, c=3, h=8, w=8, k=3, r=3, s=3, padding=1, groups=3, dtype="bf16"), "nchw"),
+        "T(c,3)@block S(y) S(x) S(w) T(h,4)@lane T(w,8)@lane U(r,3) U(s,3) U(h,2)",
+    ),
+}
+
+
+def scheme_of(name: str) -> Scheme:
+    """One of SCHEMES."""
+    problem, text = _CASES[name]
+    return parse(problem, text)
+
+
+SCHEMES = tuple(_CASES)
+
+
+def expected(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+    """The exact result, rounded once to the output's dtype. w lies as the problem says."""
+    exact = reference(problem, x, w, *arrays).astype(np.float32)
+    return from_bits(to_bits(exact, problem.output_dtype), problem.output_dtype)
+
+
+def on_twin(scheme: Scheme, source: Source | None = None, seeds: Iterable[int] = (0, 1)) -> bool:
+    """Whether a scheme's text is exact on the twin. source: its text, or a changed one. Raises TwinError."""
+    given, source = integers(scheme.problem), source or emit_loops(scheme)
+    wanted = expected(scheme.problem, *given)
+    return all(np.array_equal(run_on_twin(source, *given, seed=seed).output, wanted) for seed in seeds)
+
+
+def interpreted(scheme: Scheme, kernel: Kernel) -> np.ndarray:
+    """What the interpreter makes of one form of a scheme's loops."""
+    problem, given = scheme.problem, integers(scheme.problem)
+    dtypes = [problem.dtype] * 2 + [problem.output_dtype] * len(problem.epilogue_arrays)
+    names = ["X", "W", *(f"E_{array.name}" for array in problem.epilogue_arrays)]
+    kept = {buffer.name: buffer.dtype for buffer in kernel.arrays}
+    arrays = {name: to_bits(x, dtype).astype(NUMPY[kept[name]]) for name, x, dtype in zip(names, given, dtypes)}
+    y = np.zeros(problem.output.shape, NUMPY[problem.output_dtype])
+    interpret(kernel, arrays | {"Y": y})
+    return from_bits(y, problem.output_dtype)
