@@ -26,6 +26,7 @@ from bench.run.journal import Journal, alone, journal
 from bench.run.layouts import laid_out
 from bench.run.suites import Visit, plan, run
 from bench.studies import models, programs
+from cpu.cluster.address import cluster
 from cpu.runtime.host import host
 from cpu.runtime.output import INTERRUPTED
 from gpu.runtime.device import DeviceError
@@ -160,10 +161,12 @@ def _backends(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]],
     """The back ends, one for each number of threads or one for the GPU; and the function for the run's conditions."""
     if options.target == "cuda":
         return [cuda_backend(options.dtype)], gpu_conditions.conditions
-    backends = [cpu_backend(None, count, options.dtype, options.algorithm, options.cluster) for count in threads]
+    backends = [cpu_backend(None, count, options.dtype, options.algorithm, options.cluster or "") for count in threads]
     problems = [layer.problem for layers in suites.values() for layer in layers if layer.problem]
     for ranking in dict.fromkeys(ranking for problem in problems for ranking in _rankings(backends[0], problem)):
-        machine_catalog(*ranking, announce=lambda sentence: print(sentence, file=sys.stderr), cluster=options.cluster)
+        machine_catalog(
+            *ranking, announce=lambda sentence: print(sentence, file=sys.stderr), cluster=options.cluster or ""
+        )
     return backends, conditions
 
 
@@ -276,7 +279,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--cluster",
-        default="",
+        type=cluster,
         metavar="ADDRESS",
         help="search on the workers of this dask.distributed scheduler; all contenders are timed here",
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from cpu.cluster.address import cluster
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
 from microkernels.scores.database import readable
 from search import composition
@@ -53,7 +54,9 @@ def main(
         return composition.main(program, words)
     options = parser.parse_args(arguments)
     try:
-        check_target(options.target, given(parser, arguments))
+        found = given(parser, arguments)
+        check_target(options.target, found)
+        _check_tried(found)
         problem = fused(parse_shape(options.shape, options.layout), options.epilogue)
         with errors_of(options.target):
             problem = typed(problem, options.target, options.dtype, options.output_dtype)
@@ -83,6 +86,14 @@ def main(
     except (OutputError, *FAILURES) as error:
         print(readable(str(error)), file=sys.stderr)
         return 1
+
+
+def _check_tried(found: frozenset[str]) -> None:
+    """Raises ProblemError if other computers are to try candidates where none is tried."""
+    none = sorted(found & {"model_only", "scheme", "show_passes"})
+    if "cluster" in found and none:
+        name = none[0].replace("_", "-")
+        raise ProblemError(f"--cluster has other computers try candidates, and --{name} tries none: leave one out")
 
 
 def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
@@ -133,7 +144,7 @@ def _target(problem: Problem, options: argparse.Namespace) -> Target:
         algorithm=options.algorithm,
         device=options.device,
         cache=options.cache,
-        cluster=options.cluster,
+        cluster=options.cluster or "",
     )
 
 
@@ -270,7 +281,7 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--cluster",
-        default="",
+        type=cluster,
         metavar="ADDRESS",
         help="try candidates on the workers of this dask.distributed scheduler that are like this machine",
     )

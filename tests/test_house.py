@@ -59,7 +59,7 @@ ROOMS = {
     "search.space": {"tiling.*", "microkernels.tile", "microkernels.scores", "search.cost"},
     "search.tuner": {"tiling.*", "microkernels.tile", "microkernels.scores"},
     "search.evaluator": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.cost", "search.space", "search.tuner"},
-    "search": {"tiling.*", "microkernels.*", "cpu.runtime", "search.*"},
+    "search": {"tiling.*", "microkernels.*", "cpu.runtime", "cpu.cluster", "search.*"},
     "graph.model": {"tiling", "tiling.program", "tiling.program.rewrite"},
     "graph.operators.points": {"tiling", "tiling.program", "graph.model"},
     "graph.operators.places": {"tiling", "tiling.program", "graph.model"},

@@ -8,6 +8,7 @@ asked for again, on the quiet machine           ┘
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shlex
 import sqlite3
@@ -229,6 +230,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _share(text: str) -> float:
     """A share above 0 and below 1."""
-    if not 0 < (share := seconds(text)) < 1:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a share above 0 and below 1")
-    return share
+    return value

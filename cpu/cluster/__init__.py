@@ -2,6 +2,7 @@
 
 Read in this order:
 
-    member  what a worker of the cluster runs
-    pool    hands tasks to the workers that are like this machine, and gets each done once
+    address  the address of their scheduler
+    member   what a worker of the cluster runs
+    pool     hands tasks to the workers that are like this machine, and gets each done once
 """

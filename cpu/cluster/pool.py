@@ -13,9 +13,9 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
-from urllib.parse import urlsplit
 
 from cpu.cluster import member
+from cpu.cluster.address import ClusterError, checked
 from cpu.runtime.pool import Outcomes, Task
 from cpu.runtime.worker import KILLED, CandidateError, OutOfMemory, WorkerError
 
@@ -30,28 +30,12 @@ MOST_DEATHS = 3
 _GATHER_SECONDS = 10.0
 
 
-class ClusterError(WorkerError):
-    """A cluster cannot be reached, or has no worker that is like this machine. The message says which and why."""
-
-
 @dataclass(frozen=True)
 class _Given:
     """A task that a worker has, and the cluster's handle of it."""
 
     task: Task
     future: Any
-
-
-def _checked(address: str) -> str:
-    """The address of a scheduler. Raises ClusterError for another text: a client would try it for long."""
-    try:
-        parts = urlsplit(address if "://" in address else f"tcp://{address}")
-        complete = parts.scheme in ("tcp", "tls", "ws", "wss", "ucx") and parts.hostname and parts.port
-    except ValueError:
-        complete = False
-    if not complete:
-        raise ClusterError(f"{address!r} is no address of a scheduler: write tcp://HOST:8786")
-    return address
 
 
 class ClusterPool:
@@ -62,7 +46,7 @@ class ClusterPool:
     """
 
     def __init__(self, address: str, **options: Any) -> None:
-        self._address, self._options = _checked(address), options
+        self._address, self._options = checked(address), options
         self._here = member.identity()
         self._identities: dict[str, dict[str, str] | str] = {}
         try:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from cpu.cluster.address import cluster
 from cpu.runtime.cache_command import limited, size
 from cpu.runtime.cache_folder import CacheError
 from cpu.runtime.host import fingerprint, host
@@ -50,7 +51,7 @@ def _rank(options: argparse.Namespace) -> int:
                 kernels,
                 resume=options.resume,
                 jobs=options.jobs,
-                cluster=options.cluster,
+                cluster=options.cluster or "",
                 announce=lambda sentence: print(sentence, file=sys.stderr),
                 progress=progress,
             )
@@ -172,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--jobs", metavar="N", type=_positive, help="processes; default: one a physical core")
     command.add_argument(
         "--cluster",
-        default="",
+        type=cluster,
         metavar="ADDRESS",
         help="measure on the workers of this dask.distributed scheduler whose CPU, compiler and program are the same",
     )
@@ -203,7 +204,9 @@ def _parser() -> argparse.ArgumentParser:
         "export", help="write this machine's quick rankings as the file of its kind, as they come with Tilewright"
     )
     command.add_argument("folder", type=Path, metavar="FOLDER", help="microkernels/scores/measured, in a checkout")
-    command.add_argument("--cpu", required=True, metavar="NAME", help="what people call it: 'AMD EPYC 9005 (Zen 5)'")
+    command.add_argument(
+        "--cpu", required=True, type=_name, metavar="NAME", help="what people call it: 'AMD EPYC 9005 (Zen 5)'"
+    )
     command.add_argument(
         "--remark", default="", metavar="TEXT", help="what a reader should know, as 'beside other programs'"
     )
@@ -215,6 +218,13 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
+
+
+def _name(text: str) -> str:
+    """What people call something."""
+    if not text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r} is no name: write what people call this CPU")
+    return text
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -15,6 +15,7 @@ from microkernels.ranking.contenders import MOST, typical, undecided
 from microkernels.scores.catalog import Catalog, Entry, Failure
 from microkernels.scores.records import load, measured, record, settle, start_over
 from microkernels.scores.shipped import known
+from microkernels.scores.told import tell_once
 from microkernels.tile.benchmark import benchmark_scheme, vector_flops
 from microkernels.tile.estimate import estimate
 from microkernels.tile.forms import Isa
@@ -156,17 +157,19 @@ def ensure_ranked(
     """The machine's catalog. It first measures those kernels of the quick ranking that have no outcome.
 
     Where the machine has no outcome at all, the ranking of its kind that comes with the package stands in, unless
-    `own`. `announce` is told of that, and before anything is measured; `alone` is held meanwhile. Kernels that another
-    process measured by then are not measured again. After a full ranking nothing is missing, also while another ranking
-    is under way or was cut short. If all kernels failed so far, the machine was at fault, and they are measured again.
+    `own`. `announce` is told of that once, and before anything is measured; `alone` is held meanwhile. Kernels that
+    another process measured by then are not measured again. After a full ranking nothing is missing, also while another
+    ranking is under way or was cut short. If all kernels failed so far, the machine was at fault, and they are measured
+    again.
 
     Raises RankingError if none can be measured, StoreError, and the errors of `measure_all`.
     """
     catalog = load(fingerprint, isa.name, op) if own else known(fingerprint, isa.name, op)
     if catalog.origin:
-        announce(
+        tell_once(
             f"{len(catalog.entries)} {op} microkernels of {isa.name} were ranked {catalog.origin}: their scores hold "
-            "until `python -m microkernels rank` or a search with --forget measures this machine"
+            "until `python -m microkernels rank` or a search with --forget measures this machine",
+            announce,
         )
         return catalog
     missing = _missing(catalog, isa, op)

@@ -7,4 +7,5 @@ Read in this order:
     records   the measurements of microkernels in the database
     kinds     the ranking of a kind of CPU as a text that comes with the package
     shipped   what is known of a machine: its own measurements, else the ranking of its kind
+    told      what the user was told already
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bench.command as command
+import bench.studies.disturbed as disturbed
 import bench.studies.latency as latency
 import bench.studies.model as model
 
@@ -16,7 +17,7 @@ def no_work(monkeypatch):
     def reached(*_, **__):
         raise AssertionError("the run had begun")
 
-    for module in (command, model):
+    for module in (command, disturbed, model):
         monkeypatch.setattr(module, "cpu_backend", reached)
         monkeypatch.setattr(module, "machine_catalog", reached)
     monkeypatch.setattr(latency, "waits", reached)
@@ -35,6 +36,9 @@ def test_cold_caches_are_for_one_thread(no_work, capsys):
         (command.main, ["--budget", "-3"]),
         (command.main, ["--threads", "0"]),
         (command.main, ["--threads", "two"]),
+        (disturbed.main, ["--share", "nan"]),
+        (disturbed.main, ["--share", "1"]),
+        (disturbed.main, ["--share", "half"]),
         (model.main, ["--schemes", "1"]),
         (model.main, ["--schemes", "-5"]),
         (model.main, ["--seed", "-1"]),

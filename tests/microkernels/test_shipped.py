@@ -12,7 +12,7 @@ from microkernels.ranking.command import main
 from microkernels.ranking.rank import ensure_ranked
 from microkernels.scores import shipped
 from microkernels.scores.catalog import Entry, Failure
-from microkernels.scores.database import RecordError
+from microkernels.scores.database import RecordError, StoreError
 from microkernels.scores.kinds import Kind, Ranking, kind_of, read_kind, write_kind
 from microkernels.scores.records import load, record
 from microkernels.scores.shipped import known, revision
@@ -63,6 +63,20 @@ def test_a_first_search_on_a_known_kind_starts_at_once_and_says_so_in_one_line(s
     assert len(told) == 1 and "\n" not in told[0]
     assert "2 conv2d microkernels of avx2 were ranked on 2026-11-25 on a CPU of this kind, amd-99-7" in told[0]
     assert not load(HERE, "avx2").entries, "what came with the package is no measurement of this machine"
+    ensure_ranked(AVX2, "conv2d", refuse, HERE, L1, announce=pytest.fail)  # it was told
+
+
+def test_where_nothing_can_be_kept_it_is_said_again(ships, monkeypatch):
+    ships(KIND)
+
+    def full(schema):
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr("microkernels.scores.told.connect", full)
+    told = []
+    for _ in range(2):
+        ensure_ranked(AVX2, "conv2d", refuse, HERE, L1, announce=told.append)
+    assert len(told) == 2
 
 
 def test_what_a_reader_should_know_is_said(ships):
@@ -191,6 +205,13 @@ def test_export_writes_the_whole_rankings_of_this_machine(machine, tmp_path, cap
     (ranking,) = kind.rankings
     assert (ranking.fingerprint, ranking.remark, kind.cpu) == (machine, "beside other programs", "AMD of tests")
     assert ranking.scores == {kernel.name: 0.8765 for kernel in quick(AVX2)[1:]}
+
+
+@pytest.mark.parametrize("cpu", ["", "  ", "AMD\nof tests"])
+def test_export_needs_a_name_that_people_can_read(cpu, machine, tmp_path, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["export", str(tmp_path), "--cpu", cpu])
+    assert stopped.value.code == 2 and f"{cpu!r} is no name: write what" in capsys.readouterr().err
 
 
 def test_export_into_a_place_that_cannot_be_written_is_a_sentence(machine, tmp_path, capsys):

@@ -127,6 +127,9 @@ def test_the_repeat_command_repeats(capsys):
         (["--shape", SHAPE, "--scheme", "T(k,3) V(k,4)"], "cover 3 vectors of dim k, which has 4"),
         (["--shape", SHAPE, "--scheme", SCHEME.replace("V(k,4)", "V(k,16)").replace("R(k)", "T(k,1)")], "lanes"),
         (["--shape", SHAPE, "--isa", "sse9"], "unknown instruction set 'sse9'"),
+        (["--shape", SHAPE, "--cluster", "tcp://h:1", "--model-only"], "candidates, and --model-only tries none"),
+        (["--shape", SHAPE, "--cluster", "tcp://h:1", "--scheme", SCHEME], "candidates, and --scheme tries none"),
+        (["--shape", SHAPE, "--cluster", "tcp://h:1", "--show-passes"], "candidates, and --show-passes tries none"),
     ],
 )
 def test_bad_input_gets_one_sentence(arguments, message, capsys):
@@ -146,6 +149,8 @@ def test_bad_input_gets_one_sentence(arguments, message, capsys):
         ["--seed", "-1"],
         ["--budget", "nan"],
         ["--layout", "nhcw"],
+        ["--cluster", ""],
+        ["--cluster", "tcp://HOST"],
         [],
     ],
 )
