@@ -25,10 +25,13 @@ class Device:
     blocks_of_multiprocessor: int = 32
     threads_of_multiprocessor: int = 2048
     shared_bandwidth: int = 128  # bytes a cycle
+    lanes: int = 128  # multiply-adds of f32 a cycle on one multiprocessor, without matrix units
     wgmma_flops: int = 0  # as `matrix_flops`, for 16-bit types; 0 where there is no wgmma
 
     def peak_flops(self, dtype: str) -> float:
-        """FLOP/s of all matrix units at the boost clock: the dense tensor-core rate of the data sheet."""
+        """FLOP/s at the boost clock: for f32 those of all lanes, else the dense tensor-core rate of the data sheet."""
+        if dtype == "f32":
+            return self.multiprocessors * self.clock * 2 * self.lanes
         return self.multiprocessors * self.clock * (self.wgmma_rate(dtype) or self.matrix_flops[dtype])
 
     def wgmma_rate(self, dtype: str) -> int:
@@ -52,7 +55,7 @@ def _rates(sixteen: int) -> dict[str, int]:
 DEVICES = {
     device.name: device
     for device in (
-        Device("A100", "sm_80", 108, 1.41e9, _rates(2048), 163 << 10, 164 << 10, 40 << 20, 4.5e12, 1.94e12),
+        Device("A100", "sm_80", 108, 1.41e9, _rates(2048), 163 << 10, 164 << 10, 40 << 20, 4.5e12, 1.94e12, lanes=64),
         Device("L40S", "sm_89", 142, 2.52e9, _rates(1024), 99 << 10, 100 << 10, 96 << 20, 5.0e12, 0.86e12, 24, 1536),
         Device(
             "H100",

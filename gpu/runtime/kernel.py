@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.program import Source
 from gpu.model.devices import Device
 from gpu.model.predict import Prediction
@@ -118,7 +118,7 @@ def load(scheme: Scheme) -> Kernel:
     Raises DeviceError where no GPU can run it, CompileError without NVRTC, SchemeError for a scheme that is not a GPU
     pipeline.
     """
-    source = emit(scheme)
+    source = emit_scheme(scheme)
     return Kernel(source, load_program(source))
 
 
@@ -133,7 +133,7 @@ def choose(ranked: Iterable[Prediction], problem: Problem, device: Device) -> tu
     no schedule fits.
     """
     for prediction in ranked:
-        source = emit(prediction.scheme)
+        source = emit_scheme(prediction.scheme)
         if not spilled(source, device.architecture):
             return source, compile_cubin(source, device.architecture)
     raise DeviceError(f"no schedule of {problem} fits {device.name}")

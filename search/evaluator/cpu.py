@@ -39,6 +39,7 @@ from search.tuner.tune import TuningError
 from tiling.loops.listing import listing
 from tiling.machine import Machine, Timing
 from tiling.problem import Problem, ProblemError
+from tiling.rewrite.unvectorised import vectorised
 from tiling.rewrite.winograd import Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Tile
@@ -136,7 +137,8 @@ class CpuBackend:
         return found
 
     def parsed(self, problem: Problem, text: str) -> AnyScheme:
-        return candidates.parsed(problem, text)
+        scheme = candidates.parsed(problem, text)
+        return vectorised(scheme, self.isa.lanes) if isinstance(scheme, Scheme) else scheme
 
     def ranking(self, problem: Problem) -> tuple[Isa, str]:
         return candidates.ranking(problem, self.isa)

@@ -8,11 +8,13 @@ from functools import cached_property
 from pathlib import Path
 
 from cpu.kernel.export import ExportError
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme, is_loops
 from gpu.codegen.pipeline import REGISTERS
 from gpu.model.devices import Device, device_named
+from gpu.model.loops import predict_loops
 from gpu.model.predict import Prediction, predict, rank
 from gpu.model.space import limits
+from gpu.passes.order import SCHEME_PASS_NAMES, scheme_stages
 from gpu.runtime.compile import compile_cubin, cuda_text
 from gpu.runtime.device import DeviceError, current_device, is_a
 from gpu.runtime.export import save
@@ -24,6 +26,7 @@ from search.space.explain import RUNNERS_UP
 from search.tuner.dtypes import on_gpu
 from search.tuner.measured import AnyScheme
 from search.tuner.target import Target
+from tiling.loops.listing import listing
 from tiling.machine import CacheLevel, Machine
 from tiling.problem import Problem, ProblemError
 from tiling.scheme.scheme import Scheme
@@ -95,23 +98,43 @@ class GpuBackend:
 
     def parsed(self, problem: Problem, text: str) -> Scheme:
         scheme = direct(parse(problem, text))
-        why = limits(scheme, self.device)
+        why = self._too_large(scheme) if is_loops(scheme) else limits(scheme, self.device)
         if why:
             raise SchemeError(f"{scheme.text}: {why}")
         return scheme
+
+    def _too_large(self, scheme: Scheme) -> str:
+        """Why a scheme without a matrix instruction does not fit the device; empty where it does."""
+        try:
+            predict_loops(scheme, emit_scheme(scheme).shared_bytes, self.device)
+        except ValueError as error:  # SchemeError is one too
+            return str(error)
+        return ""
 
     def ranking(self, problem: Problem) -> None:
         return None
 
     def candidates(self, problem: Problem) -> Sequence[Scheme]:
-        """Every schedule that fits the device. Raises SchemeError for an operator that is no matrix product."""
+        """Every schedule that fits the device.
+
+        Raises ProblemError for f32 and channels first, SchemeError for an operator that is no matrix product.
+        """
+        if problem.dtype == "f32" or problem.layout == "nchw":
+            what = "f32" if problem.dtype == "f32" else "layout=nchw"
+            raise ProblemError(
+                f"{what} takes a scheme without matrix instructions on a GPU, and none is searched for yet: give one "
+                f"as docs/scheme.md shows"
+            )
         return [prediction.scheme for prediction in rank(problem, self.device)]
 
     def predicted_seconds(self, schemes: Sequence[AnyScheme]) -> list[float]:
         return [self._predicted(scheme).seconds for scheme in schemes]
 
     def _predicted(self, scheme: AnyScheme) -> Prediction:
-        return predict(direct(scheme), self.device)
+        found = direct(scheme)
+        if is_loops(found):
+            return predict_loops(found, emit_scheme(found).shared_bytes, self.device)
+        return predict(found, self.device)
 
     def first_built(self, schemes: Iterable[AnyScheme]) -> Scheme:
         """The first scheme that ptxas compiles without spills; without NVRTC the first. Raises DeviceError."""
@@ -126,7 +149,7 @@ class GpuBackend:
         self._compiled(scheme)
 
     def _compiled(self, scheme: AnyScheme) -> Compiled:
-        source = emit(direct(scheme))
+        source = emit_scheme(direct(scheme))
         try:
             return Compiled(source, compile_cubin(source, self.device.architecture), "")
         except CompilerMissing as error:
@@ -148,17 +171,20 @@ class GpuBackend:
         return explain([self._predicted(each) for each in (scheme, *others[:RUNNERS_UP])], why_not)
 
     def source(self, scheme: AnyScheme) -> str:
-        return cuda_text(emit(direct(scheme)))
+        return cuda_text(emit_scheme(direct(scheme)))
 
     def assembly(self, scheme: AnyScheme) -> str:
         return "machine code for a GPU: NVIDIA's cuobjdump -sass shows that of the .cubin that --emit writes"
 
     @property
     def pass_names(self) -> tuple[str, ...]:
-        return ()
+        return SCHEME_PASS_NAMES
 
     def passes(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
-        return iter(())
+        found = direct(scheme)
+        if not is_loops(found):
+            raise SchemeError(f"{found.specifiers[-1]}: kernels with matrix instructions are not written by passes yet")
+        return ((name, listing(kernel)) for name, kernel in scheme_stages(found))
 
     def save(self, scheme: AnyScheme, folder: Path, name: str | None = None) -> tuple[Path, ...]:
         """Writes the kernel's files (`gpu.runtime.export`), under its own symbol. Raises ExportError."""

@@ -127,8 +127,8 @@ def _case(problem: Problem, inputs: Sequence[np.ndarray], bound_of: Callable[...
 
 
 def _for_reference(problem: Problem, second: np.ndarray) -> np.ndarray:
-    """The second input in the reference's layout: weights as (K,C,R,S)."""
-    return second.transpose(0, 3, 1, 2) if problem.windows else second
+    """The second input in the reference's layout: weights as (K,C,R,S), as they lie with channels first."""
+    return second.transpose(0, 3, 1, 2) if problem.windows and problem.layout == "nhwc" else second
 
 
 def _held(array: np.ndarray, dtype: str) -> np.ndarray:

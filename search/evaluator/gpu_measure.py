@@ -13,7 +13,7 @@ from typing import Any  # CuPy has no types
 from cpu.reference.oracle import reals
 from cpu.runtime.host import MachineError, host
 from cpu.runtime.toolchain import CompileError
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.runtime.arrays import from_device, poisoned, to_device
 from gpu.runtime.compile import compile_afresh, spilled
 from gpu.runtime.device import current_device
@@ -58,7 +58,7 @@ def compiled(*, op: str, shape: str, dtype: str, schemes: Sequence[str], archite
 
     def refused(text: str) -> str:
         try:
-            lacking = spilled(emit(direct(parse(problem, text))), architecture)
+            lacking = spilled(emit_scheme(direct(parse(problem, text))), architecture)
         except (CompileError, SchemeError) as error:
             return f"{type(error).__name__}: {error}"
         return f"ptxas spills {lacking} bytes of its registers" if lacking else ""

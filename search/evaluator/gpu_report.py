@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu.codegen.emit import VERSION
+from gpu.codegen.loops.scheme import is_loops
 from gpu.codegen.program import Source
 from gpu.codegen.reading import pipeline_of
 from gpu.model.devices import Device
@@ -14,6 +15,8 @@ from gpu.runtime.compile import Cubin
 from search.evaluator.protocol import Details
 from search.space.explain import aligned, microseconds
 from search.tuner.target import Target
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Unroll
 
 
 @dataclass(frozen=True)
@@ -52,24 +55,32 @@ def details(compiled: Compiled, prediction: Prediction, target: Target, device: 
     if source.copied:
         names = " and ".join(copy.name for copy in source.copied)
         launch += f", after one that lays out {names} for TMA copies"
+    rate_of = "multiply-add" if source.scheme.problem.dtype == "f32" else "tensor-core"
     rate = source.scheme.problem.flops / prediction.seconds / 1e12
     predicted = f"{prediction.seconds * 1e3:.4g} ms a call, {rate:.1f} TFLOP/s, limited by its {prediction.bottleneck}"
     return Details(
         fields=fields,
         lines=(("launch", launch), ("compiled", machine_code), ("predicted", predicted)),
-        microkernels=(pipeline_of(source.scheme).instruction.call,),
+        microkernels=(_microkernel(source.scheme),),
         bound="its bound",
         checked_on=", on the twin" if target.name == "cuda-twin" else f", on {device.name}",
         each="on the device",
         conditions="warm L2",
         speed=lambda reached, percent, peak: (
-            f"{reached / 1e3:.1f} TFLOP/s = {percent:.1f} % of the tensor-core rate {peak / 1e3:.0f} TFLOP/s"
+            f"{reached / 1e3:.1f} TFLOP/s = {percent:.1f} % of the {rate_of} rate {peak / 1e3:.0f} TFLOP/s"
         ),
         busy="other programs kept this GPU busy, or its clock changed: measure again when it is idle",
         place=("device", f"{device.name}, {device.architecture}"),
         cores=1,
         version=VERSION,
     )
+
+
+def _microkernel(scheme: Scheme) -> str:
+    """The matrix instruction, or the tile that a thread holds."""
+    if is_loops(scheme):
+        return " ".join(str(s) for s in scheme.specifiers if isinstance(s, Unroll)) or "one sum a thread"
+    return pipeline_of(scheme).instruction.call
 
 
 def explain(predictions: Sequence[Prediction], why_not: str) -> str:

@@ -38,7 +38,7 @@ class Verdict:
     """The result of a last check that passed, so integers were exact.
 
     timing: None where the target cannot be timed. max_error: None where the target checks no reals. conflicts: cycles
-    that bank conflicts cost on the CPU emulation of a GPU; None elsewhere.
+    that bank conflicts cost on the CPU emulation of a GPU, where it counts them; None elsewhere.
     """
 
     timing: Timing | None

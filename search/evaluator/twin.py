@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from cpu.kernel.measure import WrongResult
 from cpu.runtime.worker import CandidateError
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme, is_loops
 from gpu.codegen.program import Source
 from gpu.twin.launch import TwinError, run_on_twin
 from search.evaluator.gpu import GpuBackend
@@ -77,7 +77,7 @@ class TwinBackend(GpuBackend):
         return None
 
     def build(self, scheme: AnyScheme, timing: Timing | None = None) -> TwinKernel:
-        return TwinKernel(emit(direct(scheme)))
+        return TwinKernel(emit_scheme(direct(scheme)))
 
     def evaluator(self, problem: Problem) -> Evaluator:
         # A GPU's kernel on a CPU: its time would say nothing.
@@ -96,8 +96,8 @@ class TwinChecker:
     def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
         case = exact_case(scheme.problem, seed)
         try:
-            run = run_on_twin(emit(direct(scheme)), *case.inputs, seed=seed)
+            run = run_on_twin(emit_scheme(direct(scheme)), *case.inputs, seed=seed)
             case.check(run.output)
         except (TwinError, WrongResult) as error:
             raise CandidateError(str(error)) from error
-        return Verdict(None, None, run.conflicts)
+        return Verdict(None, None, None if is_loops(direct(scheme)) else run.conflicts)

@@ -11,7 +11,7 @@ from tiling.problem import Problem, ProblemError
 from tiling.rewrite.dot_groups import in_dot_groups
 from tiling.tensor import Tensor
 
-GPU_DTYPES = ("f16", "bf16", "tf32")
+GPU_DTYPES = ("f16", "bf16", "tf32")  # those of matrix instructions
 DEFAULT_GPU_DTYPE = "f16"
 
 
@@ -51,8 +51,8 @@ def _typed_for_gpu(problem: Problem, dtype: str | None) -> Problem:
     """The problem in a GPU's dtype, with its tensors as they lie.
 
     A problem of f32 takes `dtype`, by default f16; any other keeps its own. The output has the same dtype, or f32 for
-    tf32. Raises ProblemError for a dtype that no matrix instruction reads, for two dtypes that contradict each other,
-    for an output of another dtype, and for channels first.
+    tf32. f32 is computed without matrix instructions, where it is asked for. Raises ProblemError for another dtype, for
+    two dtypes that contradict each other, and for an output of another dtype.
     """
     dtype = dtype_of(dtype)
     own = problem.dtype if problem.dtype != "f32" else None
@@ -60,18 +60,21 @@ def _typed_for_gpu(problem: Problem, dtype: str | None) -> Problem:
         raise ProblemError(f"dtype {dtype!r:.40} contradicts the shape's {own}: give one of them")
     dtype = dtype or own or DEFAULT_GPU_DTYPE
     _lying_in(problem, dtype)
-    if problem.op != "matmul" and problem.layout != "nhwc":
-        raise ProblemError(f"layout={problem.layout!r} is not covered on a GPU: use 'nhwc'")
-    if dtype not in GPU_DTYPES:
-        raise ProblemError(f"dtype {dtype!r:.40} is not covered on a GPU: {', '.join(GPU_DTYPES)} are")
+    if dtype not in (*GPU_DTYPES, "f32"):
+        raise ProblemError(f"dtype {dtype!r:.40} is not covered on a GPU: {', '.join(GPU_DTYPES)} and f32 are")
     if own and problem.output_dtype != OUTPUT_DTYPE[own]:
         raise ProblemError(f"an output of {problem.output_dtype} from {own} is not covered on a GPU: leave it out")
     return replace(problem, dtype=dtype, output_dtype=OUTPUT_DTYPE[dtype])
 
 
 def on_gpu(problem: Problem, dtype: str | None) -> Problem:
-    """The problem in a GPU's dtype, with weights channels last, (K,R,S,C). Raises as `_typed_for_gpu` does."""
+    """The problem in a GPU's dtype, with weights as images lie: (K,R,S,C), or channels first (K,C,R,S).
+
+    Raises as `_typed_for_gpu` does.
+    """
     typed = _typed_for_gpu(problem, dtype)
+    if typed.layout == "nchw":
+        return typed
     tensors = tuple(_channels_last(t) if t is typed.vector and typed.windows else t for t in typed.tensors)
     return replace(typed, tensors=tensors)
 

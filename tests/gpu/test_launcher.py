@@ -14,6 +14,7 @@ import pytest
 from cpu.runtime.toolchain import find_compiler
 from gpu.codegen.aligned import copied_bytes, slices
 from gpu.codegen.emit import copier, emit
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.program import Source
 from gpu.codegen.tensor_map import WRONG_BIT
 from gpu.model.devices import DEVICES
@@ -22,6 +23,7 @@ from gpu.runtime.driver import _PROMOTE_TO_128, _SWIZZLE_128, _TYPES
 from gpu.runtime.export import launcher
 from search.tuner.dtypes import on_gpu
 from tests.support.gpu_cases import SPLIT
+from tests.support.gpu_schemes import scheme_of
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 
@@ -38,6 +40,8 @@ def source_of(case: str) -> Source:
     """An emitted kernel of one kind."""
     if case == "shared sums":
         return emit(SPLIT)
+    if case == "no matrix instruction":
+        return emit_scheme(scheme_of("bf16, epilogue"))
     device, problem = {
         "threads copy": ("A100", matmul(m=40, n=24, k=56)),
         "TMA copies": ("H200", matmul(m=4096, n=4096, k=4096)),
@@ -51,7 +55,15 @@ def source_of(case: str) -> Source:
     return emit(ranked[0])
 
 
-CASES = ("threads copy", "TMA copies", "copied first", "pixels by TMA", "epilogue", "shared sums")
+CASES = (
+    "threads copy",
+    "TMA copies",
+    "copied first",
+    "pixels by TMA",
+    "epilogue",
+    "shared sums",
+    "no matrix instruction",
+)
 
 
 def written(source: Source, folder: Path) -> Path:

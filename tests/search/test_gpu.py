@@ -260,7 +260,8 @@ def test_exactly_the_scheme_that_is_given(capsys):
         (["--target", "cuda-twin", "--forget"], "--forget means nothing"),
         (["--device", "H200"], "--device means nothing to --target cpu"),
         (["--dtype", "f16"], "dtype 'f16' is not covered on a CPU"),
-        (["--target", "cuda", "--dtype", "f32"], "dtype 'f32' is not covered on a GPU: f16, bf16, tf32 are"),
+        (["--target", "cuda-twin", "--dtype", "f32"], "f32 takes a scheme without matrix instructions on a GPU"),
+        (["--target", "cuda-twin", "--dtype", "f64"], "is not covered on a GPU: f16, bf16, tf32 and f32 are"),
         (["--target", "cuda", "--dtype", "bf16", "--shape", f"{PRODUCT},dtype=f16"], "dtype 'bf16' contradicts the "
             "shape's f16"),
         (["--target", "cuda", "--shape", f"{PRODUCT},dtype=bf16,out=f32"], "an output of f32 from bf16 is not covered "

@@ -2,6 +2,7 @@
 
 Read in this order:
 
+    unvectorised  a scheme without V and M, as one for a CPU
     parts       a sum that cores share, as sums of its parts and their addition
     dot_groups  a problem of narrow numbers as one of dot groups
     flattened   a convolution with its pixels as one dim

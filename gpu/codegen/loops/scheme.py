@@ -1,23 +1,36 @@
 """The CUDA text of a scheme without a matrix instruction, which passes make.
 
-emit_loops(scheme) -> Source
+emit_scheme(scheme) -> Source        of any scheme for a GPU
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.codegen.emit import VERSION
+from gpu.codegen.emit import VERSION, emit
 from gpu.codegen.loops.emit import emit_launch
 from gpu.codegen.program import Source
 from gpu.passes.order import scheme_stages
 from gpu.passes.workers import launches
 from tiling.loops.lowering.show import show
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import SchemeError
+from tiling.scheme.specifiers import Matrix, SchemeError
 from tiling.text.symbol import symbol_of
 
 MOST_SHARED = 227 << 10  # bytes that a block of the largest GPU may have
+
+
+def is_loops(scheme: Scheme) -> bool:
+    """Whether passes make the kernel, rather than a pipeline."""
+    return not isinstance(scheme.specifiers[-1], Matrix)
+
+
+def emit_scheme(scheme: Scheme) -> Source:
+    """The CUDA text of a scheme: by passes, or where it ends with a matrix instruction that of a pipeline.
+
+    Raises SchemeError for a scheme that is neither.
+    """
+    return emit_loops(scheme) if is_loops(scheme) else emit(scheme)
 
 
 def emit_loops(scheme: Scheme) -> Source:

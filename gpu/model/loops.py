@@ -1,0 +1,63 @@
+"""The analytic model of a scheme without a matrix instruction: how long it takes on a device.
+
+It counts three pipes: multiply-adds, shared memory, and memory. **No device has measured it yet.**
+"""
+
+from __future__ import annotations
+
+from math import ceil, prod
+
+from gpu.model.devices import Device
+from gpu.model.predict import Prediction
+from tiling.dtypes import DTYPE_BYTES, OUTPUT_BYTES
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Tile
+
+_WARP = 32
+_OTHER_REGISTERS = 40  # of a thread, beside its sums: addresses, and what a step multiplies
+_REGISTERS = 1 << 16  # of a multiprocessor
+_LAUNCH_SECONDS = 2e-6
+
+
+def predict_loops(scheme: Scheme, shared_bytes: int, device: Device) -> Prediction:
+    """The time of a scheme. shared_bytes: of a block. Raises ValueError where it does not fit the device."""
+    problem = scheme.problem
+    blocks, warps = (_workers(scheme, worker) for worker in ("block", "warp"))
+    threads = warps * _WARP
+    sums = max(_sums(scheme, tile) for tile in scheme.tiles)
+    resident = min(
+        device.blocks_of_multiprocessor,
+        device.threads_of_multiprocessor // threads,
+        device.shared_of_multiprocessor // max(shared_bytes, 1024),
+        _REGISTERS // (threads * (sums + _OTHER_REGISTERS)),
+    )
+    if resident < 1 or shared_bytes > device.shared_of_block:
+        raise ValueError(f"{scheme.text} does not fit {device.name}")
+    serial = ceil(blocks / device.multiprocessors)  # blocks of the busiest multiprocessor
+    products = problem.flops / 2 / blocks
+    # A thread reads a number of each row and each column of its tile for all products of a step.
+    rows, columns = _sides(scheme)
+    read = products * (rows + columns) / (rows * columns) * DTYPE_BYTES[problem.dtype]
+    arrays = sum(t.elements for t in (problem.broadcast, problem.vector)) * DTYPE_BYTES[problem.dtype]
+    stored = sum(t.elements for t in (problem.output, *problem.epilogue_arrays)) * OUTPUT_BYTES[problem.output_dtype]
+    parts = (
+        ("multiply-adds", serial * products / device.lanes / device.clock),
+        ("shared", serial * read / device.shared_bandwidth / device.clock),
+        ("memory", (arrays + stored) / device.memory_bandwidth),
+    )
+    return Prediction(scheme, parts, _LAUNCH_SECONDS, resident, blocks / (resident * device.multiprocessors))
+
+
+def _workers(scheme: Scheme, worker: str) -> int:
+    return prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and s.worker == worker)
+
+
+def _sums(scheme: Scheme, tile: dict[str, int]) -> int:
+    return prod(units for dim, units in tile.items() if dim not in scheme.problem.reductions)
+
+
+def _sides(scheme: Scheme) -> tuple[int, int]:
+    """The rows and columns of the largest register tile."""
+    tile = max(scheme.tiles, key=lambda tile: _sums(scheme, tile))
+    columns = tile[scheme.problem.vector_dim]
+    return _sums(scheme, tile) // columns, columns
