@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from search.evaluator.protocol import Backend
 from search.tuner.measured import AnyScheme
 from tiling.problem import ProblemError
@@ -10,13 +12,10 @@ from tiling.text.shapes import canonical
 AS_BEFORE = "(as before)"
 
 
-def known_pass(backend: Backend, name: str) -> str:
-    """The pass that a user calls so, dashes for spaces being welcome; "" for all. Raises ProblemError."""
-    names = backend.pass_names
+def known_pass(names: tuple[str, ...], target: str, name: str) -> str:
+    """The pass among these that a user calls so, dashes for spaces being welcome; "" for all. Raises ProblemError."""
     if not names:
-        raise ProblemError(
-            f"--show-passes: kernels of --target {backend.target.name} are not written by passes over loops yet"
-        )
+        raise ProblemError(f"--show-passes: kernels of --target {target} are not written by passes over loops yet")
     wanted = name.replace("-", " ").replace("_", " ")
     if wanted and wanted not in names:
         raise ProblemError(f"--show-passes {name}: there is no such pass; there are {', '.join(names)}")
@@ -24,13 +23,18 @@ def known_pass(backend: Backend, name: str) -> str:
 
 
 def loops_text(backend: Backend, scheme: AnyScheme, wanted: str) -> str:
+    """The loops of a scheme's kernel, as `listed`. Raises SchemeError too, for a kernel without passes."""
+    problem = scheme.problem
+    return listed(f"# {problem.op} {canonical(problem)}\n# {scheme.text}", backend.passes(scheme), wanted)
+
+
+def listed(heading: str, forms: Iterable[tuple[str, str]], wanted: str) -> str:
     """The loops after each pass, or after the `wanted` one. A pass that changes nothing is one line.
 
-    Raises SchemeError for a kernel without passes, and ProblemError for one that does not need the wanted pass.
+    Raises ProblemError for a kernel that does not need the wanted pass.
     """
-    problem = scheme.problem
-    parts, before = [f"# {problem.op} {canonical(problem)}\n# {scheme.text}"], ""
-    for name, text in backend.passes(scheme):
+    parts, before = [heading], ""
+    for name, text in forms:
         if wanted in ("", name):
             parts.append(f"--- {name} ---\n{AS_BEFORE if text == before and not wanted else text}")
         before = text

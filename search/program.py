@@ -23,7 +23,7 @@ from search.evaluator.programs import (
 )
 from search.generate import gpu_program_kernel, program_kernel
 from search.options import FAILURES, c_name, folder, natural, seconds, whole
-from search.passes import AS_BEFORE
+from search.passes import known_pass, listed
 from search.tuner.target import TARGETS, Target
 from tilewright_entry import run
 from tiling.problem import ProblemError
@@ -104,7 +104,7 @@ def _told_of_gpu(options: argparse.Namespace, program: Sized) -> str:
     from search.evaluator.gpu_programs import GPU_PASS_NAMES, gpu_loops_after
 
     if options.show_passes is not None:
-        return _listed(program, gpu_loops_after(program), GPU_PASS_NAMES, options.show_passes)
+        return _listed(program, gpu_loops_after(program), GPU_PASS_NAMES, options.target, options.show_passes)
     if options.emit:
         writable(options.emit)
     facts: dict[str, Any] = {
@@ -168,20 +168,11 @@ def _loops(program: Sized, target: Target, wanted: str) -> str:
     found = anchored_for(program, target)
     if not isinstance(found, str):
         raise ProblemError(f"--show-passes: the loops of the anchor are those of {found.stores.problem}: ask for these")
-    return _listed(program, loops_after(program, target), PASS_NAMES, wanted)
+    return _listed(program, loops_after(program, target), PASS_NAMES, target.name, wanted)
 
 
-def _listed(program: Sized, forms: list[tuple[str, str]], names: tuple[str, ...], wanted: str) -> str:
-    """The loops after each pass, or after the wanted one."""
-    name = wanted.replace("-", " ").replace("_", " ")
-    if name and name not in names:
-        raise ProblemError(f"--show-passes {wanted}: there is no such pass; there are {', '.join(names)}")
-    parts, before = [f"# {program.program}"], ""
-    for each, text in forms:
-        if name in ("", each):
-            parts.append(f"--- {each} ---\n{AS_BEFORE if text == before and not name else text}")
-        before = text
-    return "\n\n".join(parts)
+def _listed(program: Sized, forms: list[tuple[str, str]], names: tuple[str, ...], target: str, wanted: str) -> str:
+    return listed(f"# {program.program}", forms, known_pass(names, target, wanted))
 
 
 def _text_of(text: str) -> str:

@@ -20,8 +20,8 @@ from cpu.codegen.frames import TEMPLATES
 from cpu.codegen.inside import Inside, facts_of, loops_of, stored_by
 from cpu.codegen.operands import operand_text, operands, sizes_of
 from cpu.codegen.pack import pack_lines
-from cpu.codegen.winograd import facts, packed_floats, winograd_stages
-from cpu.passes.order import stages_with_copy
+from cpu.codegen.winograd import facts, packed_floats, winograd_forms_of
+from cpu.passes.forms import forms_with_copy
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.estimate import loads_per_step
 from microkernels.tile.isa import Isa, isa_named
@@ -171,7 +171,7 @@ def _parameters(problem: Problem, isa: Isa, as_it_lies: bool = True) -> list[str
     return [*given, f"{y} *{'' if arrays else 'restrict '}Y", *arrays]
 
 
-def stages_of(
+def forms_of(
     scheme: Scheme | Winograd, isa: Isa, stream: bool = False, threads: int = 1
 ) -> Iterator[tuple[str, Kernel]]:
     """The kernel that `emit` prints, as plain loops and after each pass: (name, loops), …
@@ -181,10 +181,10 @@ def stages_of(
     isa, threads = row_of(scheme, isa), _threads(scheme, threads)
     if isinstance(scheme, Winograd):
         check(scheme.product, isa)
-        return winograd_stages(scheme, isa, threads)
+        return winograd_forms_of(scheme, isa, threads)
     check(scheme, isa)
     facts = facts_of(scheme, isa, stream and _streamable(scheme), threads)
-    return stages_with_copy(copy_of_x(scheme, isa.lanes), facts)
+    return forms_with_copy(copy_of_x(scheme, isa.lanes), facts)
 
 
 def _threads(scheme: Scheme | Winograd, threads: int) -> int:

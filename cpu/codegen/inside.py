@@ -9,8 +9,9 @@ from cpu.codegen.arrays import elements_of
 from cpu.codegen.epilogue import compares_with_zero
 from cpu.codegen.indices import strides
 from cpu.codegen.print import PrintedFunction, Printer
+from cpu.passes.facts import ProductFacts
+from cpu.passes.forms import INPUT, forms_with_copy
 from cpu.passes.memory.prefetch_in_tiles import NEXT
-from cpu.passes.order import INPUT, Facts, stages_with_copy
 from cpu.passes.vectors.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
@@ -56,11 +57,11 @@ class Inside:
     added: int = 0
 
 
-def facts_of(scheme: Scheme, isa: Isa, stream: bool, threads: int = 1) -> Facts:
+def facts_of(scheme: Scheme, isa: Isa, stream: bool, threads: int = 1) -> ProductFacts:
     """What the passes need to know of a kernel."""
     dots, left = scheme_in_dot_groups(scheme), stored_by(scheme, scheme.problem)
     zero = bool(left and compares_with_zero(left))
-    return Facts(dots, scheme.problem, isa, packed_words(scheme), stream, zero, threads)
+    return ProductFacts(dots, scheme.problem, isa, packed_words(scheme), stream, zero, threads)
 
 
 def stored_by(scheme: Scheme, problem: Problem) -> Epilogue | None:
@@ -74,7 +75,7 @@ def stored_by(scheme: Scheme, problem: Problem) -> Epilogue | None:
 def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     """A kernel written by passes over loops."""
     facts, copy = facts_of(scheme, isa, stream, threads), copy_of_x(scheme, isa.lanes)
-    *_, (_, kernel) = stages_with_copy(copy, facts)
+    *_, (_, kernel) = forms_with_copy(copy, facts)
     problem = facts.scheme.problem
     used = problem.extents[problem.vector_dim] % isa.lanes
     transposed = transposed_rows(kernel) | (_masked(kernel) - {used} if copy else frozenset())

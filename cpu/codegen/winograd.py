@@ -15,7 +15,8 @@ from cpu.codegen.operands import sizes_of
 from cpu.codegen.pack import pack_loops
 from cpu.codegen.print import Printer
 from cpu.passes.control.share_threads import share_threads
-from cpu.passes.order import Facts, stages_around, stages_of_winograd
+from cpu.passes.facts import ProductFacts
+from cpu.passes.forms import beside_forms, winograd_forms
 from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition
 from tiling.dtypes import LANE_BYTES
@@ -41,7 +42,7 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
     product, problem, alpha = winograd.product, winograd.problem, winograd.alpha
     _check(winograd)
     inside = loops_of(product, isa, 1, False)
-    *_, (_, kernel) = stages_around(lower_around(winograd, threads), around_facts(winograd, isa, threads))
+    *_, (_, kernel) = beside_forms(lower_around(winograd, threads), around_facts(winograd, isa, threads))
     matrices = transforms(winograd.m)
     c, k = (problem.extents[dim] % isa.lanes for dim in "ck")
     printer = Printer(
@@ -78,10 +79,10 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
     }
 
 
-def winograd_stages(winograd: Winograd, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
+def winograd_forms_of(winograd: Winograd, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
     """The loops of the algorithm after each pass: (name, loops), … Raises SchemeError as `facts` does."""
     _check(winograd)
-    return stages_of_winograd(winograd, around_facts(winograd, isa, threads), facts_of(winograd.product, isa, False))
+    return winograd_forms(winograd, around_facts(winograd, isa, threads), facts_of(winograd.product, isa, False))
 
 
 def _check(winograd: Winograd) -> None:
@@ -91,12 +92,12 @@ def _check(winograd: Winograd) -> None:
         )
 
 
-def around_facts(winograd: Winograd, isa: Isa, threads: int) -> Facts:
+def around_facts(winograd: Winograd, isa: Isa, threads: int) -> ProductFacts:
     """What passes need to know of the loops around the products."""
     epilogue = winograd.problem.epilogue
     zero = epilogue is not None and compares_with_zero(epilogue)
     lanes = packed_lanes(winograd.product)
-    return Facts(winograd.product, winograd.problem, isa, lanes, False, zero, threads, around=True)
+    return ProductFacts(winograd.product, winograd.problem, isa, lanes, False, zero, threads, transforms=True)
 
 
 def packed_floats(winograd: Winograd) -> int:

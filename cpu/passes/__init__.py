@@ -2,10 +2,12 @@
 
 Read in this order:
 
-    order       the list of passes
+    order       the lists of passes, of products and of programs
+    facts       what they need to know beside the loops
+    forms       a kernel after each pass
     control/    loops, their bounds, tests, functions and cores
     memory/     packing, copies, prefetches, stores that bypass or fill cache lines
     vectors/    loops over lanes as vector and matrix instructions
     registers/  pointers, the operands of a step, sums, constants
-    program/    the passes of programs that are no product
+    program/    those that only programs take
 """

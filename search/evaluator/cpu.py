@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any  # what workers are given and give is JSON
 
-from cpu.codegen.emit import Source, stages_of
+from cpu.codegen.emit import Source, forms_of
 from cpu.kernel.callable import Kernel, build, emitted
-from cpu.passes.order import names
+from cpu.passes.order import PRODUCT
 from cpu.runtime.host import fingerprint, host, tiles_given, tiles_refused
 from cpu.runtime.neighbours import busy
 from cpu.runtime.pool import Pool, Task
@@ -37,6 +37,7 @@ from search.tuner.measured import AnyScheme
 from search.tuner.target import ALGORITHMS, CACHES, Target
 from search.tuner.tune import TuningError
 from tiling.loops.listing import listing
+from tiling.loops.passes import names
 from tiling.machine import Machine, Timing
 from tiling.problem import Problem, ProblemError
 from tiling.rewrite.unvectorised import vectorised
@@ -265,11 +266,11 @@ class CpuBackend:
 
     @property
     def pass_names(self) -> tuple[str, ...]:
-        return names()
+        return names(PRODUCT)
 
     def passes(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
         either: Any = scheme  # of either algorithm
-        forms = stages_of(either, self.isa, _streams(scheme), self.target.threads)
+        forms = forms_of(either, self.isa, _streams(scheme), self.target.threads)
         return ((name, listing(kernel)) for name, kernel in forms)
 
     def save(self, scheme: AnyScheme, folder: Path, name: str | None = None) -> tuple[Path, ...]:

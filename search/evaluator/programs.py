@@ -14,7 +14,8 @@ from cpu.kernel.anchored import AnchoredKernel
 from cpu.kernel.callable import Kernel
 from cpu.kernel.program import ProgramKernel, build_program
 from cpu.kernel.random_inputs import random_inputs
-from cpu.passes.program.order import PASS_NAMES, stages
+from cpu.passes.forms import program_forms
+from cpu.passes.order import PROGRAM
 from cpu.reference.programs import evaluate
 from cpu.runtime.host import host
 from cpu.runtime.numbers import from_bits
@@ -23,6 +24,7 @@ from search.evaluator.cpu import cpu_target
 from search.tuner.target import Target
 from tiling.arguments import ArgumentError
 from tiling.loops.listing import listing
+from tiling.loops.passes import names
 from tiling.program.dtypes import FLOATS
 from tiling.program.infer import Array, Sized
 from tiling.program.rewrite.anchored import Anchored, anchored
@@ -41,6 +43,8 @@ __all__ = [
     "target_of_anchor",
     "text_of",
 ]
+
+PASS_NAMES = names(PROGRAM)
 
 # The definition holds all points of a statement at once, of each array and each operation: more do not fit the memory.
 MOST_POINTS = 1 << 24
@@ -92,7 +96,7 @@ def around(program: Sized, found: Anchored, anchor: Kernel, target: Target) -> A
 
 def loops_after(program: Sized, target: Target) -> list[tuple[str, str]]:
     """The loops after each pass, as text."""
-    forms = stages(with_c_names(program), isa_named(target.isa), target.threads)
+    forms = program_forms(with_c_names(program), isa_named(target.isa), target.threads)
     return [(name, listing(kernel)) for name, kernel in forms]
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cpu.passes.order import names
+from cpu.passes.order import PRODUCT
 from search.matmul import main as matmul_command
 from tests.support.searching import SCHEME, SHAPE, conv
+from tiling.loops.passes import names
 
 GIVEN = ["--shape", SHAPE, "--scheme", SCHEME, "--isa", "portable", "--show-passes"]
 COMMAND = [sys.executable, "-m", "search.conv", *GIVEN]
@@ -29,7 +30,7 @@ def test_the_loops_after_each_pass(capsys):
     assert problem.startswith("# conv2d c=8,h=12,w=12,k=16,r=3,s=3,") and scheme == f"# {SCHEME}"
     unneeded = {"exchange lanes", "stage strips", "bound pixels", "share sums", "matrix tiles", "transpose stores"}
     unneeded |= {"load zero", "stream stores", "store lines", "copy runs"}
-    assert headings(printed.out) == [name for name in names() if name not in unneeded]
+    assert headings(printed.out) == [name for name in names(PRODUCT) if name not in unneeded]
     assert "      tile 4wx4k:\n" in printed.out and "acc_0_0 = fma(x: x_0, w: w_0, acc: acc_0_0)" in printed.out
     assert "(as before)" in printed.out  # no core loops to bind
     assert "GFLOP" not in printed.out and printed.err == ""
@@ -76,7 +77,7 @@ def test_an_unknown_name_is_one_sentence_that_lists_the_names(capsys):
     assert conv(*GIVEN, "split") == 2
     said = sentence(capsys)
     assert "--show-passes split: there is no such pass; there are lower, exchange lanes, pack weights, " in said
-    assert all(name in said for name in names())
+    assert all(name in said for name in names(PRODUCT))
 
 
 def test_a_pass_that_a_kernel_does_not_need(capsys):

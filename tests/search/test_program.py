@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import search
-from cpu.passes.program.order import PASS_NAMES
 from cpu.reference.programs import evaluate
+from search.evaluator.programs import PASS_NAMES
 from search.program import main
 from tests.support.programs import SOFTMAX
 from tiling.problem import ProblemError

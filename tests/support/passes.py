@@ -14,7 +14,8 @@ import numpy as np
 
 from cpu.codegen.inside import facts_of
 from cpu.codegen.pack import pack_loops
-from cpu.passes.order import PACK_WEIGHTS, stages
+from cpu.passes.forms import product_forms
+from cpu.passes.order import PACK_WEIGHTS
 from microkernels.tile.isa import EVERY_ISA, ISAS, Isa
 from tests.support import random_cases
 from tests.support.loops import Arrays, of_numbers, result, statements
@@ -78,9 +79,9 @@ class Small:
         """What the plain loops compute: of f32 the problem itself, of narrow numbers that of dot groups."""
         return self.given.problem if self.given.problem.dtype == "f32" else self.scheme.problem
 
-    def stages(self, threads: int = 1) -> list[tuple[str, Kernel]]:
+    def forms(self, threads: int = 1) -> list[tuple[str, Kernel]]:
         """Its loops after each pass."""
-        return list(stages(facts_of(self.given, self.isa, self.stream, threads)))
+        return list(product_forms(facts_of(self.given, self.isa, self.stream, threads)))
 
     def strips(self, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Where strips are copied: x, and all of its points, which the plain loops read. None elsewhere."""
@@ -160,10 +161,10 @@ def products_of(problem: Problem, isa: Isa) -> int:
     return prod(problem.extents.values()) // problem.extents[problem.vector_dim] * vectors * isa.lanes
 
 
-def stages_by_name(problem: Problem, text: str, isa: str = "portable", stream: bool = False) -> dict[str, Kernel]:
+def forms_by_name(problem: Problem, text: str, isa: str = "portable", stream: bool = False) -> dict[str, Kernel]:
     """The loops of a scheme by pass. {v} in the text: the lanes."""
     row = ISAS[isa]
-    return dict(stages(facts_of(parse(problem, text.format(v=row.lanes)), row, stream)))
+    return dict(product_forms(facts_of(parse(problem, text.format(v=row.lanes)), row, stream)))
 
 
 # ---- weights in packed order
@@ -195,7 +196,7 @@ def unread(buffer: Buffer, dtype: np.dtype) -> np.ndarray:
 
 
 def packed_forms(forms: Mapping[str, Kernel]) -> tuple[Kernel, Kernel]:
-    """The kernel before W is packed, and after that. forms: all stages."""
+    """The kernel before W is packed, and after that. forms: all forms."""
     names = list(forms)
     return forms[names[names.index(PACKING) - 1]], forms[PACKING]
 
@@ -235,7 +236,7 @@ TILES = "R(k) T(h,4) T(w,2) S(y) T(r,3) T(c,2) U(s,3) U(w,3) V(k,{v})"  # paddin
 
 def around(name: str, problem: Problem = SAME, text: str = TILES, **options) -> tuple[Kernel, Kernel]:
     """The kernel before a pass and after it."""
-    found = list(stages_by_name(problem, text, **options).items())
+    found = list(forms_by_name(problem, text, **options).items())
     place = next(place for place, (stage, _) in enumerate(found) if stage == name)
     return found[place - 1][1], found[place][1]
 

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from cpu.passes.program.order import stages
+from cpu.passes.forms import program_forms
 from microkernels.tile.isa import AVX512F
 from tiling.loops.language import Kernel
 from tiling.loops.listing import listing
@@ -261,7 +261,7 @@ def after(name: str, text: str, threads: int = 1, **sizes: tuple[int, ...] | int
     """The loops of a program after a pass, for vectors of 16 lanes. sizes: the shapes of inputs and extents of dims."""
     shapes = {name: size for name, size in sizes.items() if isinstance(size, tuple)}
     extents = {name: size for name, size in sizes.items() if isinstance(size, int)}
-    return dict(stages(sized(read(text), extents, shapes), AVX512F, threads))[name]
+    return dict(program_forms(sized(read(text), extents, shapes), AVX512F, threads))[name]
 
 
 def lines(kernel: Kernel) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from cpu.codegen.pack import pack_loops
 from cpu.codegen.winograd import around_facts
 from cpu.kernel.measure import exact_case
-from cpu.passes.order import LOWER, stages_around
+from cpu.passes.forms import beside_forms
 from microkernels.tile.isa import ISAS
 from tests.support import random_cases
 from tests.support.winograd_cases import text_of
@@ -18,6 +18,7 @@ from tests.support.winograd_loops import run, transformed
 from tiling.epilogue import fused
 from tiling.loops.language import Call, For
 from tiling.loops.meaning.interpret import interpret
+from tiling.loops.passes import LOWER
 from tiling.loops.walk import walk as walked
 from tiling.operators import conv2d
 from tiling.rewrite.winograd import Winograd, transforms
@@ -38,7 +39,7 @@ CASES = {
 
 def check(winograd: Winograd, isa: str, workers: int) -> None:
     (x, w, *arrays), expected, _ = exact_case(winograd)
-    (first, lowered), *passed = stages_around(
+    (first, lowered), *passed = beside_forms(
         lower_around(winograd, workers), around_facts(winograd, ISAS[isa], workers)
     )
     assert first == LOWER

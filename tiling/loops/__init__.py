@@ -10,6 +10,7 @@ Read in this order:
     nests      loops whose points need nothing of each other
     walk       the statements of a kernel, one after the other
     rewrite    the changes that passes share
+    passes     what a pass is, and a kernel after each of a list
     listing    a kernel of any form as pseudo-code
     lowering/  from a scheme to loops
     meaning/   what loops of any form compute

@@ -18,7 +18,8 @@ from cpu.codegen.frames import TEMPLATES
 from cpu.codegen.program.functions import Definitions
 from cpu.codegen.program.names import with_c_names
 from cpu.codegen.program.print import FIRST, ProgramPrinter, is_masked
-from cpu.passes.program.order import VECTORS, stages
+from cpu.passes.forms import program_forms
+from cpu.passes.order import VECTORS
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
@@ -77,7 +78,7 @@ class ProgramSource:
 
 def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     """The C source of a program on `isa`, for at most so many OpenMP threads: few points get fewer."""
-    forms = dict(stages(with_c_names(program), isa, threads))
+    forms = dict(program_forms(with_c_names(program), isa, threads))
     plain, last = next(iter(forms.values())), list(forms.values())[-1]
     team = _team(forms[VECTORS])
     workers = team.within(last.ranges)[1]

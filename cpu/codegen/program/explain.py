@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cpu.passes.program.order import stages
+from cpu.passes.forms import program_forms
 from microkernels.tile.forms import Isa
 from tiling.loops.language import Alloc, For, Kernel
 from tiling.loops.walk import walk
@@ -38,7 +38,7 @@ def explained(program: Sized, isa: Isa, threads: int) -> list[str]:
         for array in parts.assigned
         if array.name not in whole and "_parts" in array.name
     ]
-    forms = dict(stages(program, isa, threads))
+    forms = dict(program_forms(program, isa, threads))
     return [*found, *_of_lanes(forms["split lanes"]), *_of_cores(forms["vectors"], threads)]
 
 

@@ -2,14 +2,15 @@
 
 Read in this order:
 
-    order         the list of passes
     share_loops   neighbouring loops over one row as one
+    split_ranges  a choice by position as two loops
     split_lanes   which loops become lanes
     loop_as_lanes one of these loops; sums in two steps
     transpose_reads  columns, a block of rows at a time
     jam_vectors   several vectors of a sum at once
     jam_rows      several rows of a product at once
     bind_tasks    the outer loops on several cores
+    bound_loops   where what loops compute is no longer needed
     peel_tails    last vectors that are not whole
     place_rows    where the arrays of a worker lie
     vectors       lanes as vector instructions

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from cpu.codegen.arrays import stored
 from cpu.codegen.check import check
-from cpu.codegen.emit import stages_of
+from cpu.codegen.emit import forms_of
 from cpu.codegen.inside import facts_of
-from cpu.passes.order import INPUT, PACK_WEIGHTS, stages_of_copy
+from cpu.passes.forms import INPUT, copy_forms
+from cpu.passes.order import PACK_WEIGHTS
 from cpu.reference.oracle import integers, reference
 from cpu.runtime.numbers import to_bits
 from microkernels.tile.isa import EVERY_ISA, Isa
@@ -75,12 +76,12 @@ def check_passes(seed: int) -> None:
     x, _ = copy.loops.arrays
     numbers = np.random.default_rng(seed).integers(0, 5, x.shape)
     wanted, before = copied(copy.loops, numbers), copy.loops
-    for name, kernel in stages_of_copy(copy.loops, facts_of(scheme, isa, False)):
+    for name, kernel in copy_forms(copy.loops, facts_of(scheme, isa, False)):
         if kernel != before:
             found = copied(kernel, numbers)
             np.testing.assert_array_equal(found, wanted, err_msg=f"{name}: {scheme.problem} {scheme.text} {isa.name}")
         before = kernel
-    *_, (_, shared) = stages_of_copy(copy.loops, facts_of(scheme, isa, False, 2))
+    *_, (_, shared) = copy_forms(copy.loops, facts_of(scheme, isa, False, 2))
     for threads in (1, 2, 3):
         found = copied(shared, numbers, threads)
         np.testing.assert_array_equal(found, wanted, err_msg=f"{threads} threads: {scheme.problem} {scheme.text}")
@@ -121,7 +122,7 @@ def check_whole(scheme: Scheme, isa: Isa, seed: int) -> None:
     values = integers(problem, seed)
     wanted = to_bits(reference(problem, *values), problem.output_dtype)
     x, w, *arrays = stored(problem, values)
-    forms = dict(stages_of(scheme, isa))
+    forms = dict(forms_of(scheme, isa))
     packed = by_loops(scheme, w)
     given = {f"E_{array.name}": value for array, value in zip(problem.epilogue_arrays, arrays)}
     for aligned in (False, True):
@@ -131,7 +132,7 @@ def check_whole(scheme: Scheme, isa: Isa, seed: int) -> None:
             weights = next(buffer for buffer in kernel.arrays if buffer.name == "W")
             found = result(kernel, given | {"W": packed.view(NUMPY[weights.dtype])})
             np.testing.assert_array_equal(found.reshape(wanted.shape), wanted, err_msg=f"{name}: {problem} {scheme}")
-        *_, (_, shared) = stages_of(scheme, isa, threads=2)
+        *_, (_, shared) = forms_of(scheme, isa, threads=2)
         found = result(shared, given | {"W": packed.view(NUMPY[weights.dtype])}, threads=2)
         np.testing.assert_array_equal(found.reshape(wanted.shape), wanted, err_msg=f"2 threads: {problem} {scheme}")
 
@@ -188,7 +189,7 @@ def test_the_channels_of_a_pixel_come_side_by_side(name):
     scheme = parse(problem, text)
     copy = copy_of_x(scheme, EVERY_ISA[isa].lanes)
     numbers = np.random.default_rng(0).integers(0, 9, problem.broadcast.shape)
-    *_, (_, kernel) = stages_of_copy(copy.loops, facts_of(scheme, EVERY_ISA[isa], False))
+    *_, (_, kernel) = copy_forms(copy.loops, facts_of(scheme, EVERY_ISA[isa], False))
     found = numbers_in(copy.loops, copied(kernel, numbers)).reshape(2, 9, 31, -1)
     # Each group of channels begins a word, and a block is as long as others.
     groups = numbers.reshape(2, problem.extents.get("g", 1) if more.get("groups") == 2 else 1, -1, 9, 31)

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cpu.passes.order import LOWER, PASSES, names
+from cpu.passes.order import PRODUCT
 from cpu.reference.oracle import reference
 from microkernels.tile.isa import ISAS
 from tests.exactness import FAR
 from tests.support.kernel_cases import BATCHED, DEPTHWISE, FOURS, GROUPED, TAIL, kernel_of
 from tests.support.loops import inputs, result, sums
-from tests.support.passes import PACKING, Small, by_loops, packed, packed_forms, small, stages_by_name
+from tests.support.passes import PACKING, Small, by_loops, forms_by_name, packed, packed_forms, small
 from tiling.arrays.access import access_of
 from tiling.epilogue import fused
+from tiling.loops.passes import LOWER, names
 from tiling.operators import conv2d
 from tiling.problem import Problem
 from tiling.text.notation import parse
@@ -29,8 +30,8 @@ from tiling.text.notation import parse
 def check(drawn: Small, seed: int) -> None:
     """The plain loops give the definition, and each pass leaves that as it is."""
     problem, arrays = drawn.problem, inputs(drawn.problem, seed)
-    stages = drawn.stages()
-    (first, lowered), *passed = stages
+    forms = drawn.forms()
+    (first, lowered), *passed = forms
     assert first == LOWER
     x = None
     if strips := drawn.strips(seed):
@@ -45,7 +46,7 @@ def check(drawn: Small, seed: int) -> None:
         exchanged = access_of(problem).exchange_dim is not None  # by indices of lanes, which no definition has
         if problem.keeps_sums and not problem.epilogue and not problem.broadcast.reach and not exchanged:
             np.testing.assert_array_equal(wanted, sums(problem, arrays))
-    unpacked, arrays = arrays, arrays | {"W": packed(*packed_forms(dict(stages)), arrays["W"])}
+    unpacked, arrays = arrays, arrays | {"W": packed(*packed_forms(dict(forms)), arrays["W"])}
     if problem.dtype == "f32":  # else W is of words here, and of numbers there
         np.testing.assert_array_equal(by_loops(drawn.scheme, unpacked["W"]), arrays["W"])
     before, given = lowered, unpacked
@@ -59,7 +60,7 @@ def check(drawn: Small, seed: int) -> None:
                 found, wanted, err_msg=f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
             )
         before = kernel
-    *_, (_, shared) = drawn.stages(2)
+    *_, (_, shared) = drawn.forms(2)
     for threads in (1, 2, 3):
         found = result(shared, given, threads, aligned=bool(seed % 2))
         np.testing.assert_array_equal(found, wanted, err_msg=f"{threads} threads: {problem} {drawn.scheme.text}")
@@ -127,10 +128,10 @@ def test_weights_are_packed_as_the_emitted_c_packs_them(problem, text):
     """These tests pack by the loops themselves: that order is the one of the kernel's own function."""
     w = inputs(problem)["W"]
     kernel = kernel_of(problem, text, "portable")
-    forms = packed_forms(stages_by_name(problem, text))
+    forms = packed_forms(forms_by_name(problem, text))
     np.testing.assert_array_equal(packed(*forms, w), np.asarray(kernel.pack(w).data))
     assert parse(problem, text.format(v=4)) == kernel.scheme
 
 
 def test_every_stage_has_a_name_of_its_own():
-    assert len(set(names())) == len(names()) == len(PASSES) + 1 and PACKING in names()
+    assert len(set(names(PRODUCT))) == len(names(PRODUCT)) == len(PRODUCT) + 1 and PACKING in names(PRODUCT)

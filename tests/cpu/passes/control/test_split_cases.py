@@ -6,7 +6,7 @@ import pytest
 
 from cpu.passes.control.split_cases import cases
 from tests.support.loops import conditions, ones, statements
-from tests.support.passes import SAME, TILES, around, products, stages_by_name
+from tests.support.passes import SAME, TILES, around, forms_by_name, products
 from tiling.loops.index import variable
 from tiling.loops.language import Block, For, If, Inside, Kernel
 from tiling.loops.walk import walk
@@ -24,7 +24,7 @@ KERNELS = [
 @pytest.mark.parametrize("problem, text", KERNELS)
 def test_what_is_left_is_decided_by_unrolling(problem, text):
     """So tiles have no condition on an index, and multiply nothing by padding: masked lanes by zeros."""
-    by_name = stages_by_name(problem, text)
+    by_name = forms_by_name(problem, text)
     split, unrolled = by_name["split cases"], by_name["unroll"]
     inner = {name for s in statements(split) if isinstance(s, Block) for name in loops_of(s)}
     assert conditions(by_name["bound taps"])

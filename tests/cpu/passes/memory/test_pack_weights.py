@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cpu.passes.order import LOWER
 from tests.support.loops import conditions, inputs, statements
-from tests.support.passes import PACKING, SAME, TILES, around, packed, stages_by_name
+from tests.support.passes import PACKING, SAME, TILES, around, forms_by_name, packed
 from tiling.loops.language import Load, Store
+from tiling.loops.passes import LOWER
 from tiling.loops.rewrite import places
 from tiling.operators import conv2d, matmul
 
@@ -16,7 +16,7 @@ from tiling.operators import conv2d, matmul
 def test_a_tile_walks_memory_forwards():
     """W lies as [k / 4, r, c, s, lane]: that is the order of the loops."""
     w = inputs(SAME)["W"]
-    by_name = stages_by_name(SAME, TILES)
+    by_name = forms_by_name(SAME, TILES)
     found = packed(by_name[LOWER], by_name[PACKING], w)
     np.testing.assert_array_equal(found, w.reshape(2, 4, 2, 3, 3).transpose(0, 3, 2, 4, 1).ravel())
 
@@ -43,7 +43,7 @@ def test_lanes_beyond_the_last_column_multiply_zeros_where_they_share_their_x(pr
     before, after = around(PACKING, problem, text)
     masks = [[c for c in conditions(k) if c.index.coefficient("lane")] for k in (before, after)]
     assert (len(masks[0]), len(masks[1])) == (2, tests)
-    by_name, w = stages_by_name(problem, text), inputs(problem)["W"]
+    by_name, w = forms_by_name(problem, text), inputs(problem)["W"]
     found = packed(by_name[LOWER], by_name[PACKING], w)
     assert len(found) == 8 * w.size // 6 and sorted(found[found != 0]) == sorted(w[w != 0])
     assert [s for s in statements(after) if isinstance(s, Store)]

@@ -7,14 +7,14 @@ import pytest
 
 from cpu.codegen.pack import pack_loops
 from cpu.passes.memory.pack_weights import pack_weights
-from cpu.passes.order import LOWER
 from tests.support.kernel_cases import DEPTHWISE
 from tests.support.loops import inputs, statements
-from tests.support.passes import PACKING, SAME, TILES, by_loops, packed, stages_by_name
+from tests.support.passes import PACKING, SAME, TILES, by_loops, forms_by_name, packed
 from tiling.arrays.access import access_of
 from tiling.loops.language import For, Store
 from tiling.loops.listing import listing
 from tiling.loops.lowering.lower import lower
+from tiling.loops.passes import LOWER
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import numbers_per_lane, scheme_in_dot_groups
 from tiling.rewrite.grouped import grouped2d
@@ -35,7 +35,7 @@ KERNELS = [
 
 @pytest.mark.parametrize("problem, text", KERNELS)
 def test_every_weight_comes_to_where_products_read_it(problem, text):
-    by_name, w = stages_by_name(problem, text), inputs(problem)["W"]
+    by_name, w = forms_by_name(problem, text), inputs(problem)["W"]
     found = by_loops(parse(problem, text.format(v=4)), w)
     np.testing.assert_array_equal(found, packed(by_name[LOWER], by_name[PACKING], w))
 

@@ -9,8 +9,8 @@ import pytest
 
 from cpu.codegen.inside import facts_of
 from cpu.codegen.pack import pack_loops
+from cpu.passes.forms import product_forms
 from cpu.passes.memory.stage_panels import Plan, plan_panels, stage_panels
-from cpu.passes.order import stages
 from microkernels.tile.isa import ISAS
 from tests.support.kernel_cases import CASES
 from tiling.loops.index import variable
@@ -49,7 +49,7 @@ def scheme_of(name: str) -> Scheme:
 
 
 def kernels(scheme: Scheme) -> dict[str, Kernel]:
-    return dict(stages(facts_of(scheme, ISAS["portable"], False)))
+    return dict(product_forms(facts_of(scheme, ISAS["portable"], False)))
 
 
 def computed(kernel: Kernel, x: np.ndarray, w: np.ndarray, packs: Kernel | None = None) -> np.ndarray:

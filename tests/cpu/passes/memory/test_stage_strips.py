@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cpu.codegen.inside import facts_of
-from cpu.passes.order import stages
+from cpu.passes.forms import product_forms
 from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
 from tests.support.loops import inputs, result, statements, sums
@@ -36,7 +36,7 @@ def stages_of(text: str = TEXT, **more):
     """The problem in words, and the kernel after each pass."""
     scheme = scheme_of(text, **more)
     dots = scheme_in_dot_groups(scheme)
-    return dots.problem, dict(stages(facts_of(scheme, EVERY_ISA["amxbf16"], False)))
+    return dots.problem, dict(product_forms(facts_of(scheme, EVERY_ISA["amxbf16"], False)))
 
 
 def computed(problem, found, kernel, text: str = TEXT):

@@ -9,8 +9,8 @@ from cpu.codegen.arrays import stored
 from cpu.codegen.emit import emit
 from cpu.codegen.inside import facts_of
 from cpu.kernel.callable import build
+from cpu.passes.forms import product_forms
 from cpu.passes.memory.store_lines import store_lines
-from cpu.passes.order import stages
 from cpu.reference.oracle import integers, reference
 from cpu.runtime.numbers import to_bits
 from microkernels.tile.instructions import instructions_of
@@ -65,7 +65,7 @@ def kernel_stages(case, stream=False):
     scheme = parse(fused(problem, epilogue), text)
     isa = isa_named(ISA[problem.dtype])
     dots = scheme_in_dot_groups(scheme)
-    return scheme, isa, list(stages(facts_of(dots, isa, stream)))
+    return scheme, isa, list(product_forms(facts_of(dots, isa, stream)))
 
 
 def words_of(problem, x, w):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.support.loops import inputs, ones, result, statements, sums
-from tests.support.passes import SAME, TILES, around, instructions, stages_by_name
+from tests.support.passes import SAME, TILES, around, forms_by_name, instructions
 from tiling.loops.language import Aligned, Call, Decide, Do, Flag, For, If
 
 
@@ -41,4 +41,4 @@ def test_both_branches_store_the_same():
 
 
 def test_without_streaming_there_is_no_such_pass():
-    assert "stream stores" not in stages_by_name(SAME, TILES)
+    assert "stream stores" not in forms_by_name(SAME, TILES)

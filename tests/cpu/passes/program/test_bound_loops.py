@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cpu.passes.program.bind_tasks as bind_tasks
-from cpu.passes.program.order import PASS_NAMES, stages
+from cpu.passes.forms import program_forms
+from cpu.passes.order import SHARE_THREADS
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs import MASKED_ATTENTION, after, inputs_of, interpreted, lines
@@ -66,8 +67,8 @@ def test_masked_programs_keep_the_definition(seed):
     isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
-        forms = dict(stages(program, isa, threads))
-        for name in ("bound loops", PASS_NAMES[-1]):
+        forms = dict(program_forms(program, isa, threads))
+        for name in ("bound loops", SHARE_THREADS):
             for output, found in interpreted(program, forms[name], arrays).items():
                 expected = rounded(wanted[output], program.array(output).dtype)
                 np.testing.assert_array_equal(found, expected, err_msg=f"after {name}: {program.program}")
@@ -120,5 +121,5 @@ def test_what_a_mask_hides_is_not_read():
     arrays = {name: array.astype(np.float32) for name, array in inputs_of(program, Random(1)).items()}
     wanted = evaluate(program, arrays)["y"]
     arrays["k"][32:] = arrays["v"][32:] = np.nan
-    (*_, (_, kernel)) = stages(program, AVX2, 1)
+    (*_, (_, kernel)) = program_forms(program, AVX2, 1)
     np.testing.assert_array_equal(interpreted(program, kernel, arrays)["y"], wanted)

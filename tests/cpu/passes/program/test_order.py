@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cpu.passes.program.bind_tasks as bind_tasks
-from cpu.passes.program.order import PASS_NAMES, stages
+from cpu.passes.forms import program_forms
+from cpu.passes.order import PROGRAM
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs import (
@@ -27,6 +28,7 @@ from tests.support.programs import (
     with_runtime_extents,
 )
 from tiling.loops.language import THREADS, Alloc, For, Kernel
+from tiling.loops.passes import names
 from tiling.loops.walk import walk
 from tiling.program.infer import sized
 from tiling.program.read import read
@@ -39,7 +41,7 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
     wanted = evaluate(program, arrays)
-    for name, kernel in stages(program, isa, threads):
+    for name, kernel in program_forms(program, isa, threads):
         for output, found in interpreted(program, kernel, arrays).items():
             expected = rounded(wanted[output], program.array(output).dtype)
             np.testing.assert_array_equal(found, expected, err_msg=f"after {name}: {program.program}")
@@ -71,7 +73,7 @@ def check_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         fixed = program.at(values)
         arrays = inputs_of(fixed, random)
         wanted = evaluate(fixed, arrays)
-        for name, kernel in stages(program, isa, threads):
+        for name, kernel in program_forms(program, isa, threads):
             for output, found in interpreted(fixed, kernel, arrays, values).items():
                 expected = rounded(wanted[output], fixed.array(output).dtype)
                 np.testing.assert_array_equal(found, expected, err_msg=f"after {name}, {values}: {program.program}")
@@ -98,7 +100,7 @@ def test_every_pass_keeps_many_definitions(soak_seconds, soak_seed, monkeypatch)
 
 def test_the_passes_have_names_and_an_order():
     program = sized(read("y[i] = x[i]"), {}, {"x": (3,)})
-    assert tuple(name for name, _ in stages(program, PORTABLE, 1)) == PASS_NAMES
+    assert tuple(name for name, _ in program_forms(program, PORTABLE, 1)) == names(PROGRAM)
 
 
 def test_a_row_that_two_loops_walk_is_walked_once():
@@ -178,7 +180,7 @@ def test_blocks_of_columns_keep_the_definition(text, isa):
     shapes = {name: shape for name, shape in shapes.items() if name in text}
     program = sized(read(text), {"k": 11} if "k" in text else {}, shapes)
     arrays = inputs_of(program, Random(1))
-    forms = dict(stages(program, isa, 1))
+    forms = dict(program_forms(program, isa, 1))
     assert forms["transpose reads"] != forms["split lanes"]
     for kernel in forms.values():
         np.testing.assert_array_equal(interpreted(program, kernel, arrays)["y"], evaluate(program, arrays)["y"])
@@ -191,7 +193,7 @@ def test_products_keep_the_definition(name):
     arrays = inputs_of(program, Random(2))
     (output,) = program.outputs
     wanted = evaluate(program, arrays)[output]
-    forms = dict(stages(program, PORTABLE, 2))
+    forms = dict(program_forms(program, PORTABLE, 2))
     for form in ("lower", "split lanes", "jam vectors", "jam rows", "vectors"):
         np.testing.assert_array_equal(interpreted(program, forms[form], arrays)[output], wanted, err_msg=form)
 

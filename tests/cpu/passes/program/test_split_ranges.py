@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cpu.passes.program.bind_tasks as bind_tasks
 import cpu.passes.program.split_ranges as split_ranges
-from cpu.passes.program.order import stages
+from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs import inputs_of, interpreted, lines
@@ -28,7 +28,7 @@ CONCAT = (
 
 
 def split(text, **dims):
-    return dict(stages(sized(read(text), dims, {}), AVX512F, 1))["split ranges"]
+    return dict(program_forms(sized(read(text), dims, {}), AVX512F, 1))["split ranges"]
 
 
 def choices(kernel):
@@ -84,6 +84,6 @@ def test_random_choices_keep_their_values(seed):
     wanted = rounded(evaluate(program, arrays)["y"], program.array("y").dtype)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
-        for name, kernel in stages(program, random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)):
+        for name, kernel in program_forms(program, random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)):
             found = interpreted(program, kernel, arrays)["y"]
             np.testing.assert_array_equal(found, wanted, err_msg=f"after {name}: {text} {extents}")

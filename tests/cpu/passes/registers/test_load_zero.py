@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.loops import statements
-from tests.support.passes import SAME, TILES, around, instructions, stages_by_name
+from tests.support.passes import SAME, TILES, around, forms_by_name, instructions
 from tiling.epilogue import fused
 from tiling.loops.language import Let, Register
 
@@ -17,5 +17,5 @@ def test_one_zero_for_all_stores_of_a_tile():
 
 
 def test_an_epilogue_without_a_comparison_reads_none():
-    assert "load zero" not in stages_by_name(fused(SAME, "y*scale + b"), TILES)
-    assert "load zero" not in stages_by_name(SAME, TILES)
+    assert "load zero" not in forms_by_name(fused(SAME, "y*scale + b"), TILES)
+    assert "load zero" not in forms_by_name(SAME, TILES)

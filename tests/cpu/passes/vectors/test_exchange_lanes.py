@@ -9,14 +9,14 @@ import pytest
 
 from cpu.codegen.inside import facts_of
 from cpu.codegen.pack import pack_loops
-from cpu.passes.order import LOWER, stages
+from cpu.passes.forms import product_forms
 from cpu.passes.vectors.exchange_lanes import exchange_of
 from cpu.reference.oracle import reference
 from cpu.runtime.numbers import to_bits
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa import ISAS, isa_named
 from tests.support.loops import inputs, result
-from tests.support.passes import around, instructions, packed, packed_forms, stages_by_name
+from tests.support.passes import around, forms_by_name, instructions, packed, packed_forms
 from tiling.loops.index import LANE, ZERO, applied, constant, variable
 from tiling.loops.language import (
     Address,
@@ -32,6 +32,7 @@ from tiling.loops.language import (
 )
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
+from tiling.loops.passes import LOWER
 from tiling.loops.rewrite import places
 from tiling.loops.walk import inside, walk
 from tiling.operators import conv2d
@@ -124,7 +125,7 @@ def _exchange(value):
 
 
 def test_weights_lie_in_the_order_in_which_lanes_meet_channels():
-    plain, after = packed_forms(stages_by_name(PAIRS, text_of(PAIRS)))
+    plain, after = packed_forms(forms_by_name(PAIRS, text_of(PAIRS)))
     w = inputs(PAIRS)["W"]
     found = packed(plain, after, w)
     # The vectors of the first tap: at first each lane's own channel, then its neighbour's.
@@ -137,7 +138,7 @@ def test_the_pass_is_what_makes_loads_of_channels_right():
     x, facts = inputs(FOURS), facts_of(parse(FOURS, text_of(FOURS).format(v=4)), ISAS["portable"], False)
 
     def computed():
-        forms = dict(stages(facts))
+        forms = dict(product_forms(facts))
         return result(forms["vectorise"], x | {"W": packed(*packed_forms(forms), x["W"])})
 
     np.testing.assert_array_equal(computed(), reference(FOURS, x["X"], x["W"]))
@@ -151,7 +152,7 @@ def test_words_of_narrow_numbers_go_to_the_lanes_of_their_group(size):
     problem = grouped2d(conv2d(c=24, k=24, groups=24 // size, h=2, w=3, r=1, s=1, dtype="bf16", output_dtype="f32"))
     text = f"R(k) R(h) S(y) U(c,{size // 2}) U(w,3) D(c,2) V(k,16)"
     scheme = parse(problem, text)
-    forms = dict(stages(facts_of(scheme_in_dot_groups(scheme), isa_named("avx512bf16"), False)))
+    forms = dict(product_forms(facts_of(scheme_in_dot_groups(scheme), isa_named("avx512bf16"), False)))
     rng = np.random.default_rng(size)
     x, w = (rng.integers(-4, 5, shape).astype(np.float32) for shape in (problem.broadcast.shape, problem.vector.shape))
     words = np.ascontiguousarray(to_bits(np.moveaxis(w, 1, -1), "bf16")).view(np.uint32)  # k, r, s, words of c

@@ -10,7 +10,7 @@ from cpu.passes.vectors.vectorise import vectorise
 from microkernels.tile.instructions import instructions_of, transpose_instruction
 from microkernels.tile.isa import ISAS
 from tests.support.loops import inputs, result, statements
-from tests.support.passes import PACKING, around, instructions, packed, stages_by_name
+from tests.support.passes import PACKING, around, forms_by_name, instructions, packed
 from tiling.epilogue import fused
 from tiling.loops.language import Alloc, Buffer, Do, For, Kernel, Load, Mask, Store
 from tiling.loops.listing import listing
@@ -26,7 +26,7 @@ TWO_LINES = "T(c,2) R(k) S(y) U(h,2) U(w,6) V(k,{v})"
 
 def arrays_of(problem, text):
     """The arrays of a kernel with its weights packed, and what it computes."""
-    given, by_name = inputs(problem), stages_by_name(problem, text)
+    given, by_name = inputs(problem), forms_by_name(problem, text)
     wanted = result(by_name["lower"], given)
     return given | {"W": packed(by_name["lower"], by_name[PACKING], given["W"])}, wanted
 
@@ -109,7 +109,7 @@ def test_without_the_pass_vectors_are_stored_to_the_wrong_places():
 
 
 def test_other_outputs_need_no_such_pass():
-    assert NAME not in stages_by_name(conv2d(c=2, h=2, w=6, k=8, r=1, s=1), ROWS)
+    assert NAME not in forms_by_name(conv2d(c=2, h=2, w=6, k=8, r=1, s=1), ROWS)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 4])

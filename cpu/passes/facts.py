@@ -1,0 +1,53 @@
+"""What passes need to know of a kernel beside its loops: of a product that it has a scheme, of a program little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microkernels.tile.forms import Isa
+from tiling.arrays.access import Access, access_of
+from tiling.problem import Problem
+from tiling.rewrite.parts import PARTS
+from tiling.scheme.scheme import Scheme
+
+
+@dataclass(frozen=True)
+class ProductFacts:
+    """What the passes of a product need to know of its kernel beside the loops.
+
+    scheme: in dot groups. problem: as its caller sees it, whose x may be copied first. packed: how many lanes the
+    packed weights fill. stream: whether stores may bypass the caches. zero: whether the epilogue compares with zero.
+    threads: how many share a call. transforms: these loops are the transforms around products, of Winograd's algorithm.
+    """
+
+    scheme: Scheme
+    problem: Problem
+    isa: Isa
+    packed: int
+    stream: bool
+    zero: bool
+    threads: int = 1
+    transforms: bool = False
+
+    @property
+    def access(self) -> Access:
+        """How tiles reach x and the output."""
+        return access_of(self.scheme.problem)
+
+    @property
+    def parts(self) -> int:
+        """How many parts of every sum cores add up; 0 where they share no sum."""
+        return self.scheme.problem.extents.get(PARTS, 0)
+
+    @property
+    def strip(self) -> int:
+        """How many flattened pixels x is copied by at a time; 0 where it is not copied strip by strip."""
+        return self.scheme.problem.flat_pixels.strip if self.scheme.problem.flat_pixels else 0
+
+
+@dataclass(frozen=True)
+class ProgramFacts:
+    """What the passes of a program need to know of its kernel beside the loops. threads: at most so many share it."""
+
+    isa: Isa
+    threads: int

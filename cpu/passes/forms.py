@@ -1,0 +1,112 @@
+"""Every form of a kernel: its plain loops, then those after each pass. A whole kernel may have several parts.
+
+product_forms(facts), program_forms(program, isa, threads) -> (name, kernel), …
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cpu.passes.facts import ProductFacts, ProgramFacts
+from cpu.passes.order import PRODUCT, PROGRAM, SHARE_THREADS, one_thread
+from microkernels.tile.forms import Isa
+from tiling.loops.index import ZERO
+from tiling.loops.language import Address, Aligned, Alloc, Body, Call, Decide, Flag, Function, If, Kernel, Seen
+from tiling.loops.lowering.lower import lower
+from tiling.loops.lowering.prefetch import LINE
+from tiling.loops.passes import LOWER, Forms, Pass, forms, names
+from tiling.program.infer import Sized
+from tiling.program.lowering.lower import lower as lower_program
+from tiling.program.rewrite.factor_sums import factored_sums
+from tiling.program.rewrite.inline import inlined
+from tiling.program.rewrite.split_sums import split_sums
+from tiling.program.rewrite.transpose_operands import transposed_operands
+from tiling.rewrite.copies_of_x import CopyOfX
+from tiling.rewrite.im2col import COPY
+from tiling.rewrite.parts import lower_addition, with_addition
+from tiling.rewrite.winograd import Winograd
+from tiling.rewrite.winograd_loops import lower_around, product_function
+
+COPY_OF_X = "copy_of_x"  # the function that copies x before a kernel computes
+INPUT = "input"  # what is copied
+COPIES = "copies"  # the flag of a copy that not every call makes
+
+
+def product_forms(facts: ProductFacts) -> Forms:
+    """The kernel as plain loops, then after each pass."""
+    if not facts.parts:
+        yield from _product_forms(facts)
+        return
+    addition = lower_addition(facts.problem, facts.parts, facts.isa.lanes)
+    additions, kernels = dict(beside_forms(addition, facts)), dict(_product_forms(facts))
+    for name, kernel in kernels.items():
+        addition, last = additions.get(name, addition), name == SHARE_THREADS
+        yield name, with_addition(kernel, addition, last and facts.threads > 1, last)
+
+
+def _product_forms(facts: ProductFacts) -> Forms:
+    """The kernel, or where cores share a sum, that of its parts."""
+    return forms(lower(facts.scheme), PRODUCT, facts)
+
+
+def beside_forms(kernel: Kernel, facts: ProductFacts) -> Forms:
+    """Loops beside a product after each pass: the transforms of Winograd's algorithm, or an addition of parts."""
+    return forms(kernel, (each for each in PRODUCT if each.beside), facts)
+
+
+def copy_forms(copy: Kernel, facts: ProductFacts) -> Forms:
+    """The loops that copy x before a kernel computes, after each pass."""
+    return forms(copy, (Pass(each.name, each.copy) for each in PRODUCT if each.copy), facts)
+
+
+def forms_with_copy(copy: CopyOfX | None, facts: ProductFacts) -> Forms:
+    """The kernel, which first makes a copy of x if there is one, as plain loops and after each pass."""
+    if copy is None:
+        yield from product_forms(facts)
+        return
+    copies, kernels = dict(copy_forms(copy.loops, facts)), dict(product_forms(facts))
+    first, kernel = copies[LOWER], kernels[LOWER]
+    for name in names(PRODUCT):
+        if name == SHARE_THREADS:
+            yield name, one_thread(_calling(copy, first, kernel), facts)
+        elif name in copies or name in kernels:
+            first, kernel = copies.get(name, first), kernels.get(name, kernel)
+            yield name, _calling(copy, first, kernel)
+
+
+def _calling(copy: CopyOfX, first: Kernel, kernel: Kernel) -> Kernel:
+    """The kernel that makes the copy first, by the loops `first`. Its X is the copy then; it gets the input."""
+    (given, copied), (x, *others) = first.arrays, kernel.arrays
+    shown = tuple(replace(f, views=tuple(map(_of_input, f.views))) for f in first.functions)
+    views = (("X", INPUT), (COPY, COPY))
+    function = Function(COPY_OF_X, views, (), (), first.body, comment=copy.about, apart=True)
+    places = (Address(buffer, (ZERO,) * len(of.shape)) for buffer, of in ((INPUT, given), (COPY, copied)))
+    call = Call(COPY_OF_X, tuple(places))
+    made: Body = (Alloc(copied), call, Seen(x, COPY))
+    if not copy.always:
+        unlike = Decide(COPIES, (Aligned(INPUT, LINE, does=False),))
+        made = (Alloc(copied), unlike, If((Flag(COPIES),), (call,)), Seen(x, COPY, COPIES, INPUT))
+    arrays, functions = (replace(given, name=INPUT), *others), (*kernel.functions, *shown, function)
+    return replace(kernel, arrays=arrays, body=(*made, *kernel.body), functions=functions)
+
+
+def _of_input(view: tuple[str, str]) -> tuple[str, str]:
+    name, array = view
+    return name, INPUT if array == "X" else array
+
+
+def winograd_forms(winograd: Winograd, around: ProductFacts, product: ProductFacts) -> Forms:
+    """Both: `product` is a function then, whose views are those of one product."""
+    outer, inner = dict(beside_forms(lower_around(winograd, around.threads), around)), dict(product_forms(product))
+    whole, one = outer[LOWER], inner[LOWER]
+    for name in names(PRODUCT):
+        if name in outer or name in inner:
+            whole, one = outer.get(name, whole), inner.get(name, one)
+            called = (*one.functions, product_function(one.body))
+            yield name, replace(whole, functions=(*whole.functions, *called))
+
+
+def program_forms(program: Sized, isa: Isa, threads: int) -> Forms:
+    """The plain loops of a program, with cheap maps where they are read and long sums in parts; then of each pass."""
+    plain = lower_program(split_sums(transposed_operands(factored_sums(inlined(program)))))
+    return forms(plain, PROGRAM, ProgramFacts(isa, threads))
