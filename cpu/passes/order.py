@@ -21,7 +21,6 @@ from cpu.passes.facts import ProductFacts, ProgramFacts
 from cpu.passes.memory.copy_runs import copy_runs
 from cpu.passes.memory.pack_weights import pack_weights
 from cpu.passes.memory.prefetch import prefetch
-from cpu.passes.memory.prefetch_plan import plan_prefetches
 from cpu.passes.memory.stage_panels import plan_panels, stage_panels
 from cpu.passes.memory.stage_strips import stage_strips
 from cpu.passes.memory.store_lines import store_lines
@@ -52,6 +51,7 @@ from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tiling.arrays.flat_pixels import passes_gaps
 from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import For, Kernel
+from tiling.loops.lowering.prefetch_plan import plan_prefetches
 from tiling.loops.passes import Pass
 from tiling.loops.walk import walk
 from tiling.program.dtypes import WIDTH

@@ -6,10 +6,11 @@ from dataclasses import replace
 from math import prod
 
 from search.cost.costs import COSTS
-from search.cost.predict import Prediction, bandwidth, prefetched
+from search.cost.predict import Prediction, bandwidth
 from search.cost.volume import tasks
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS
+from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import copies, scheme_in_dot_groups, strip_of
@@ -39,8 +40,8 @@ def _of_strips(scheme: Scheme, machine: Machine, threads: int) -> float:
     """Seconds to copy x strip by strip.
 
     x is read from the innermost cache that holds it twice, mostly while tiles compute if they prefetch it
-    (`tiling.loops.lowering.prefetch`). Each strip is written where the strip before it was. Neighbouring strips overlap
-    by the reach of a window. Loops around a strip over anything but images and pixels repeat all strips.
+    (`tiling.loops.lowering.prefetch_plan`). Each strip is written where the strip before it was. Neighbouring strips
+    overlap by the reach of a window. Loops around a strip over anything but images and pixels repeat all strips.
     """
     dots, place = scheme_in_dot_groups(scheme), scheme.specifiers.index(Stage(scheme.problem.broadcast.name))
     around = [s for s in scheme.specifiers[:place] if isinstance(s, (Rest, Tile, Lambda))]
@@ -49,7 +50,7 @@ def _of_strips(scheme: Scheme, machine: Machine, threads: int) -> float:
     assert flat  # a scheme that copies strips has its pixels as one dim
     times = (1 + flat.reach / flat.strip) * float(prod(scheme.iterations(s) for s in outside))
     count = tasks(scheme)
-    waiting = COSTS.in_tiles if scheme.problem.broadcast.name in prefetched(dots) else 1.0
+    waiting = COSTS.in_tiles if "x" in prefetched(plan_prefetches(dots)) else 1.0
     once = waiting * x / bandwidth(machine, 2 * x) + x / bandwidth(machine, _bytes(dots.problem))
     return once * times * -(-count // threads) / count
 

@@ -33,7 +33,7 @@ class Costs:
     # The same share between matrix instructions, each of whose loads waits for 16 lines. Fitted to 728 schemes of 19
     # layers in bf16 and int8 on Sapphire Rapids.
     in_tiles: float = 0.25
-    # The same share of data that comes from beyond L2 without a prefetch (`tiling.loops.lowering.prefetch`).
+    # The same share of data that comes from beyond L2 without a prefetch (`tiling.loops.lowering.prefetch_plan`).
     # On Sapphire Rapids that is 3.5 to 4 cycles a line of x, 2 to 9 a line of weights and 4 a line of y (952 schemes of
     # 24 layers in f32, least squares).
     not_prefetched: float = 0.5

@@ -19,8 +19,7 @@ from search.cost.costs import COSTS, Costs
 from search.cost.visits import changes_of_tile, sweeps, trips_of
 from search.cost.volume import Traffic, Volumes, streams, tasks
 from tiling.arrays.access import access_of
-from tiling.loops.lowering.nest import nest_of, tiles
-from tiling.loops.lowering.prefetch import next_outputs, next_panel, outputs, pieces
+from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.rewrite.pointwise import visits_of_panel
@@ -111,6 +110,7 @@ class Predictor:
         self._inside = problem.inside_fraction
         narrow = isa_named(machine.isa).narrow_to(problem.output_dtype)
         self._in_line = narrow.in_line if narrow else 1
+        self._arrays = dict(zip((tensor.name for tensor in problem.tensors), "xwy"))
         self._streams = streams(problem, machine.caches[-1].bytes)
         # peak FLOP/s = pipes · lanes · 2 · clock
         self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
@@ -135,9 +135,9 @@ class Predictor:
             seconds += self.costs.reshape * changes_of_tile(scheme) * share * self._cycle
         late = self._late(traffic, movement, stream, slowest)
         if sum(late.values()) > NOTICED * seconds:
-            early = prefetched(scheme)
+            early = prefetched(plan_prefetches(scheme, stream))
             seconds += (self.costs.not_prefetched - exposed) * sum(
-                part for tensor, part in late.items() if tensor not in early
+                part for tensor, part in late.items() if self._arrays[tensor] not in early
             )
         return Prediction(
             seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads
@@ -281,14 +281,3 @@ def seconds_of(
 def bandwidth(machine: Machine, size: int) -> float:
     """Bytes/s of the innermost cache that holds so many bytes."""
     return next((cache.bandwidth for cache in machine.caches if cache.bytes >= size), machine.memory_bandwidth)
-
-
-def prefetched(scheme: Scheme) -> frozenset[str]:
-    """The names of the tensors that all tiles prefetch."""
-    problem, early = scheme.problem, []
-    for tile in tiles(nest_of(scheme)):
-        found = {piece.array for piece in pieces(problem, tile)}
-        found |= {"x"} if next_panel(problem, tile) else set()
-        early.append(found | ({"y"} if outputs(problem, tile) or next_outputs(problem, tile) else set()))
-    arrays = dict(zip("xwy", (tensor.name for tensor in problem.tensors)))
-    return frozenset(name for array, name in arrays.items() if all(array in found for found in early))

@@ -11,12 +11,13 @@ from microkernels.tile.microkernel import parse as kernel_named
 from search.cost.cache_conflicts import USABLE
 from search.cost.copies import after_copy
 from search.cost.costs import COSTS
-from search.cost.predict import predict, prefetched, seconds_of
+from search.cost.predict import predict, seconds_of
 from search.cost.volume import Traffic
 from search.space.permutations import CLASSES, orders, parse_class
 from search.space.sizes import Block, Sizer
 from tests.support.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
 from tiling.arrays.footprint import footprint
+from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.rewrite.dot_groups import in_dot_groups, matrix_dot_group
 from tiling.rewrite.pointwise import pointwise2d
@@ -201,7 +202,7 @@ def test_a_large_x_is_prefetched_where_only_rows_loop_around_it():
     problem = conv2d(c=512, h=34, w=34, k=256, r=1, s=1)
     body = "L(w, 1x10 + 2x12) S(y) T(c,512) U(w,λ) U(k,2) V(k,16)"
     rows, panels = (parse(problem, f"{loops} {body}") for loops in ("T(h,34) T(k,8)", "T(k,8) T(h,34)"))
-    assert prefetched(rows) == {"x", "w"} and "x" not in prefetched(panels)
+    assert prefetched(plan_prefetches(rows)) == {"x", "w"} and "x" not in prefetched(plan_prefetches(panels))
     slow = replace(MACHINE, caches=(L1, L2, replace(L3, bandwidth=20e9)))
     few_late, not_prefetched = (predict(scheme, slow, lambda kernel: 0.9) for scheme in (rows, panels))
     x, y = (few_late.movement[1] * few_late.traffic[1].of(tensor) / few_late.traffic[1].total for tensor in "xy")
@@ -218,10 +219,11 @@ def test_pixels_and_outputs_that_lie_apart_are_prefetched():
         parse(pixels, f"{loops} S(y) T(c,128) U(k,8) U(w,4) V(w,16)")
         for loops in ("T(w,289) T(k,8)", "T(k,8) T(w,289)")
     )
-    assert prefetched(shared) == {"x"} and prefetched(alone) == set()
+    assert prefetched(plan_prefetches(shared)) == {"x"} and prefetched(plan_prefetches(alone)) == set()
     turned = conv2d(c=48, r=3, s=3, padding=1, **sizes)
     text = "T(h,136) T(k,2) T(w,17) S(y) T(r,3) T(c,48) U(s,3) U(w,8) U(k,2) V(k,16)"
-    assert prefetched(parse(turned, text)) == {"y"} and prefetched(parse(in_layout(turned, "nhwc"), text)) == {"x"}
+    schemes = (parse(problem, text) for problem in (turned, in_layout(turned, "nhwc")))
+    assert [prefetched(plan_prefetches(scheme)) for scheme in schemes] == [{"y"}, {"x"}]
 
 
 SWEPT = {
@@ -258,7 +260,7 @@ def test_outputs_past_the_caches_are_not_waited_for():
     base, more = (predict(scheme, MACHINE, lambda kernel: 0.9, costs=chosen) for chosen in (COSTS, costs))
     assert base.traffic[2].of("y") > 0 == base.traffic[1].of("y")
     late = sum(
-        seconds * (moved.of("w") + moved.of("x") * ("x" not in prefetched(scheme))) / moved.total
+        seconds * (moved.of("w") + moved.of("x") * ("x" not in prefetched(plan_prefetches(scheme)))) / moved.total
         for moved, seconds in zip(base.traffic[1:], base.movement[1:])
         if moved.total and seconds < max(base.compute + base.overhead, *base.movement)
     )

@@ -7,8 +7,8 @@ Read in this order:
     copy_runs      copies of x as moves of memory
     stage_panels   a part of x that several tiles share, packed on the way
     stage_strips   flattened images, copied strip by strip
-    prefetch       cache lines, before they are needed: `prefetch_plan` has what, `prefetch_in_tiles` and
-                   `prefetch_cursors` write it
+    prefetch       cache lines, before they are needed: `prefetch_in_tiles` and `prefetch_cursors` write them,
+                   `prefetch_addresses` says where they lie
     stream_stores  stores past the caches
     store_lines    narrow vectors that fill a line
 """

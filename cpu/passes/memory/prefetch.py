@@ -1,4 +1,4 @@
-"""Brings cache lines near before they are needed. `tiling.loops.lowering.prefetch` plans what a tile prefetches.
+"""Brings cache lines near before they are needed. `tiling.loops.lowering.prefetch_plan` plans it.
 
     for k in 0..512:                  for k in 0..512:
       acc += X[…] * W[32*k]    ->       prefetch W[32*k + 256] to L1        the panel's vectors of 8 steps later
@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 from cpu.passes.memory.prefetch_cursors import Aims
 from cpu.passes.memory.prefetch_in_tiles import InTiles
-from cpu.passes.memory.prefetch_plan import Plan
 from tiling.loops.language import Block, Body, Cursors, For, If, Kernel, Statement
+from tiling.loops.lowering.prefetch_plan import Plan
 from tiling.loops.walk import buffers, for_each_worker, walk, with_blocks
 from tiling.problem import Problem
 

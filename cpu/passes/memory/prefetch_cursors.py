@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from cpu.passes.memory.prefetch_plan import Plan, unrolled
+from cpu.passes.memory.prefetch_addresses import unrolled
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Address, Aim, Body, Buffer, Load, Statement
 from tiling.loops.lowering.arrays import in_words, shape_of, words_per_group
 from tiling.loops.lowering.nest import position, positions
 from tiling.loops.lowering.prefetch import Piece
+from tiling.loops.lowering.prefetch_plan import Plan
 from tiling.loops.rewrite import places
 from tiling.problem import Problem
 from tiling.rewrite.laid_out import row_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from cpu.passes.memory.prefetch_plan import Plan, element, unrolled
+from cpu.passes.memory.prefetch_addresses import element, unrolled
 from tiling.dtypes import LANE_BYTES
 from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import (
@@ -26,6 +26,7 @@ from tiling.loops.language import (
 )
 from tiling.loops.lowering.nest import position, positions
 from tiling.loops.lowering.prefetch import LINE, PREFETCH_DISTANCE, NextOutputs, NextPanel, Piece
+from tiling.loops.lowering.prefetch_plan import Plan
 from tiling.loops.lowering.tile import FIRST
 from tiling.loops.rewrite import places
 from tiling.loops.walk import with_blocks

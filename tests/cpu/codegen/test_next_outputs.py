@@ -10,11 +10,11 @@ import pytest
 from cpu.codegen.emit import emit
 from cpu.kernel.callable import build
 from microkernels.tile.isa import isa_named
-from search.cost.predict import prefetched
 from tests.exactness import FAR
 from tests.support.guard import PLACES, check_guarded
 from tests.support.matrix_cases import ISA
 from tiling.epilogue import fused
+from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.text.notation import parse
@@ -45,7 +45,7 @@ def test_where_the_next_tile_goes_on_in_several_rows(more, epilogue, text, asks)
     lines = {line.strip() for line in text.splitlines() if "y_next +=" in line or "long line" in line}
     named = dict(zip(("lines", "in_line"), asks.split())) if asks else {}
     assert lines == ({line.format(**named) for line in ASKS} if asks else set())
-    assert ("y" in prefetched(scheme_in_dot_groups(scheme))) == bool(asks)
+    assert ("y" in prefetched(plan_prefetches(scheme_in_dot_groups(scheme)))) == bool(asks)
 
 
 def test_outputs_that_pass_the_caches_are_not_prefetched():

@@ -4,7 +4,7 @@ Read in this order:
 
     nest      a scheme as a nest, one node a loop
     show      a scheme as indented pseudo-code
-    prefetch  what register tiles prefetch
+    prefetch  what register tiles prefetch; `prefetch_plan` has all of a scheme's
     lower     a scheme as plain loops of the language
     tile      a register tile in them: accumulators, sums, stores
     point     one point of a tile: the elements it touches, and whether it exists

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from random import Random
 from unittest.mock import patch
 
+import pytest
+
+from cpu.passes.memory.prefetch_in_tiles import NEXT, NEXT_OUTPUTS
+from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
 from tests.support.loops import statements
-from tests.support.passes import around
-from tiling.loops.language import Advance, Aim, Cursors, For, Prefetch
-from tiling.operators import matmul
+from tests.support.passes import Small, around, small
+from tiling.loops.language import Advance, Aim, Block, Cursors, For, Prefetch
+from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
+from tiling.loops.walk import walk
+from tiling.operators import conv2d, matmul
+from tiling.rewrite.pointwise import pointwise2d
+from tiling.text.notation import parse
 
 TEXT = "T(m,2) R(n) S(c) T(k,16) U(m,4) V(n,{v})"
 
@@ -38,3 +47,52 @@ def test_a_panel_is_aimed_at_by_the_loop_that_goes_to_the_next():
     (loop,) = [s for s in statements(after) if isinstance(s, For) and any(isinstance(i, Aim) for i in s.body)]
     (aim,) = [s for s in loop.body if isinstance(s, Aim)]
     assert (loop.name, aim.cursor, str(aim.address.at[0]), str(aim.elements)) == ("n", "w", "16*n + 64", "64")
+
+
+def asked(tile):
+    """The arrays of which a tile asks for lines that another tile needs, or for those that it stores to itself."""
+    found, arrays = set(), {NEXT: "x", NEXT_OUTPUTS: "y", "Y": "y"}
+    for statement in walk((tile,)):
+        if isinstance(statement, Advance):
+            found.add(statement.cursor)
+        elif isinstance(statement, Prefetch) and statement.address.buffer in arrays:
+            found.add(arrays[statement.address.buffer])
+    return frozenset(found)
+
+
+def planned(kernel):
+    """What the model takes for prefetched in a kernel, which must be what every tile asks for."""
+    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+        after, plans = dict(kernel.forms())["prefetch"], plan_prefetches(kernel.scheme, kernel.stream)
+    tiles = [asked(statement) for statement in walk(after.body) if isinstance(statement, Block)]
+    assert tiles and prefetched(plans) == frozenset.intersection(*tiles)
+    return prefetched(plans)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_plan_that_the_model_prices_is_what_every_tile_asks_for(seed):
+    planned(small(Random(seed)))
+
+
+@pytest.mark.parametrize(
+    "isa, problem, text, arrays",
+    [
+        # A panel of x that tiles of several rows read in place.
+        (
+            "avx512f",
+            pointwise2d(conv2d(c=8, h=8, w=8, k=16, r=1, s=1, layout="nchw")),
+            "T(w,4) T(k,2) S(y) T(c,8) U(k,8) V(w,16)",
+            "x",
+        ),
+        ("avx512f", matmul(m=8, n=32, k=16), "T(m,2) R(n) S(c) T(k,16) U(m,4) V(n,16)", "w"),
+        # Sums of matrix instructions that leave for two rows of an image at once.
+        (
+            "amxint8",
+            conv2d(c=3, h=2, w=64, k=32, r=3, s=3, padding=1, dtype="int8"),
+            "T(w,4) S(y) T(r,3) U(h,2) U(w,16) U(k,2) D(sc,12) V(k,16)",
+            "y",
+        ),
+    ],
+)
+def test_panels_and_outputs_of_next_tiles_are_in_the_plan(isa, problem, text, arrays):
+    assert set(arrays) <= planned(Small(parse(problem, text), EVERY_ISA[isa], False))
