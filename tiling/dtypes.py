@@ -18,8 +18,12 @@ OUTPUT_DTYPES = {
     "int8": ("s32", "f32", "u8", "s8"),
 }
 OUTPUT_DTYPE = {dtype: outputs[0] for dtype, outputs in OUTPUT_DTYPES.items()}
+# The dtypes of single numbers of x (a) and of the weights (b), and that of a sum of their products.
+OPERAND_DTYPES = {dtype: ("u8", "s8") if dtype == "int8" else (dtype, dtype) for dtype in DTYPE_BYTES}
+SUM_DTYPE = dict.fromkeys(DTYPE_BYTES, "f32") | {"int8": "s32"}
 # A lane of a vector is a float, a sum of 32 bits, or a word of narrow numbers.
 LANE_BYTES = 4
+WORD = "word"  # the 32 bits of a lane, whatever they hold
 OUTPUT_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "s32": 4, "u8": 1, "s8": 1}
 
 _NAMES = {

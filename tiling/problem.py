@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 
 from tiling.canonical import text_of
-from tiling.dtypes import DTYPE_BYTES, OUTPUT_DTYPES
+from tiling.dtypes import DTYPE_BYTES, OUTPUT_DTYPES, SUM_DTYPE
 from tiling.tensor import FlatPixels, Tensor, Window
 from tiling.value import Epilogue
 
@@ -221,7 +221,7 @@ class Problem:
     @property
     def sum_dtype(self) -> str:
         """The dtype that products are summed in."""
-        return "s32" if self.dtype == "int8" else "f32"
+        return SUM_DTYPE[self.dtype]
 
     @property
     def keeps_sums(self) -> bool:

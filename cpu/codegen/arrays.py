@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from cpu.runtime.numbers import to_bits
+from tiling.dtypes import OPERAND_DTYPES
 from tiling.problem import Problem
 
 
 def elements_of(problem: Problem) -> tuple[str, str, str]:
     """The elements of x, of the weights and of the output, as names in ELEMENTS."""
-    inputs = ("u8", "s8") if problem.dtype == "int8" else (problem.dtype, problem.dtype)
-    return (*inputs, problem.output_dtype)
+    return (*OPERAND_DTYPES[problem.dtype], problem.output_dtype)
 
 
 def stored(problem: Problem, values: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

@@ -13,6 +13,18 @@ from tiling.problem import Problem
 
 
 @dataclass(frozen=True)
+class Product:
+    """A multiplication: its text, and what it means.
+
+    text: adds the products of x and w to `acc`. adds: functions of `tiling.loops.meaning.functions` of a word of x, one
+    of w, and a sum. Where there are several, each has a sum of its own over all words; then acc and these are added.
+    """
+
+    text: str
+    adds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Narrow:
     """The stores of a vector of floats `v` as numbers of fewer bits, rounded to nearest even.
 
@@ -63,7 +75,7 @@ class Matrix:
     zero: str
     load: str
     store: str
-    multiply: str
+    multiply: Product
     awake: str
     release: str
 
@@ -81,7 +93,6 @@ class Isa:
     any_cpu: the attribute of a function that is compiled without those flags. supported: the C condition that the CPU
         has them.
     embedded_broadcast: an FMA can broadcast a scalar from memory by itself, so a broadcast needs no register.
-    multiplies: what `fma` computes, a function of `tiling.loops.meaning.functions`.
     scale: `p` times 2 to the whole number `n`, and 0 where `v` is below `least`; empty where no instruction does so.
     constant: broadcasts the number `s`. larger, smaller: give b where a or b is no number.
     shuffle: takes the lanes `places` of a and b, by a macro that `microkernels.tile.lanes` defines. The lanes of b
@@ -115,12 +126,11 @@ class Isa:
     stream: str
     stream_fence: str
     broadcast: str
-    fma: str
+    fma: Product
     constant: str
     larger: str
     smaller: str
     scale: str = ""
-    multiplies: str = "fma"
     shuffle: str = "PICK({a}, {b}, {places})"
     dtype: str = "f32"
     word: str = "float"

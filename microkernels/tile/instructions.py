@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from microkernels.tile.forms import Isa, Narrow
 from microkernels.tile.lanes import own_loads
-from tiling.dtypes import DTYPE_BYTES, LANE_BYTES
+from tiling.dtypes import DTYPE_BYTES, LANE_BYTES, SUM_DTYPE, WORD
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Apply,
@@ -91,10 +91,11 @@ def instructions_of(isa: Isa) -> Instructions:
     def masked(whole: Store) -> Body:
         return lanes(If((_USED,), (whole,), (out(Number(0)),)))
 
-    sums = "s32" if isa.dtype == "int8" else "f32"
+    sums = SUM_DTYPE[isa.dtype]
+    (adds,) = isa.fma.adds
     alone, alone_tail = own_loads(isa)
     number = out(Apply("alone", (at("p"),)))
-    exchanged, words = out(at("x", applied("^", LANE, variable("c")))), "f32" if isa.numbers is None else "bf16x1"
+    exchanged, words = out(at("x", applied("^", LANE, variable("c")))), "f32" if isa.numbers is None else WORD
     times = isa.constant.replace("{s}", "{s}f") + " * {v}"
     return Instructions(
         zero=Instruction("zero", literal(isa.zero), lanes(out(Number(0))), sums),
@@ -105,12 +106,12 @@ def instructions_of(isa: Isa) -> Instructions:
         stream=Instruction("stream", isa.stream, lanes(to_memory())),
         stream_fence=Instruction("stream_fence", literal(isa.stream_fence), ()),
         broadcast=Instruction("broadcast", isa.broadcast, lanes(out(at("p", ZERO))), ""),
-        fma=Instruction("fma", isa.fma, lanes(out(Apply(isa.multiplies, (at("x"), at("w"), at("acc"))))), sums),
+        fma=Instruction("fma", isa.fma.text, lanes(out(Apply(adds, (at("x"), at("w"), at("acc"))))), sums),
         own=Instruction("own", "OWN({acc})", ()),
         zeros=Instruction("zeros", "zeros", lanes(out(Number(0)))),
         floats=Instruction("floats", isa.floats, lanes(out(Apply("to_f32", (at("v"),))))),
-        alone=Instruction("alone", alone, lanes(number), "bf16x1"),
-        alone_tail=Instruction("alone_tail", alone_tail, masked(number), "bf16x1"),
+        alone=Instruction("alone", alone, lanes(number), WORD),
+        alone_tail=Instruction("alone_tail", alone_tail, masked(number), WORD),
         gathered=tuple((_gathered(isa, count, False), _gathered(isa, count, True)) for count in _counts(isa)),
         exchange=Instruction("exchange", "exchange_{c}({x})", lanes(exchanged), words, registers=1),
         arithmetic={
@@ -140,7 +141,7 @@ def _gathered(isa: Isa, count: int, masked: bool) -> Instruction:
     word = If((_USED,), (word,), (Store("out", (LANE,), Number(0)),)) if masked else word
     each = For("lane", ZERO, constant(isa.lanes), 1, (word,), "vector")
     name = f"gathered_{count}_tail" if masked else f"gathered_{count}"
-    return Instruction(name, f"({isa.vector_type})({' | '.join(lanes)})", (each,), "bf16x1")
+    return Instruction(name, f"({isa.vector_type})({' | '.join(lanes)})", (each,), WORD)
 
 
 def _narrow_stores(row: Narrow, lanes: int) -> NarrowStores:
@@ -187,7 +188,7 @@ def words_instruction(text: str, numbers: tuple[Index, ...], lanes: int, masked:
     word: Store | If = Store("out", (LANE,), Apply("word", tuple(at("p", index) for index in numbers)))
     word = If((_USED,), (word,), (Store("out", (LANE,), Number(0)),)) if masked else word
     each = For("lane", ZERO, constant(lanes), 1, (word,), "vector")
-    return Instruction("words_tail" if masked else "words", text, (each,), "bf16x1", registers=1)
+    return Instruction("words_tail" if masked else "words", text, (each,), WORD, registers=1)
 
 
 @lru_cache(maxsize=64)

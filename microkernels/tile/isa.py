@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from microkernels.tile.amx import with_tiles
-from microkernels.tile.forms import Isa, Lanes, Narrow
+from microkernels.tile.forms import Isa, Lanes, Narrow, Product
 
 AVX512F = Isa(
     name="avx512f",
@@ -32,7 +32,7 @@ AVX512F = Isa(
     stream="_mm512_stream_ps({p}, {v})",
     stream_fence="_mm_sfence()",
     broadcast="_mm512_set1_ps(*({p}))",
-    fma="_mm512_fmadd_ps({x}, {w}, {acc})",
+    fma=Product("_mm512_fmadd_ps({x}, {w}, {acc})", ("fma",)),
     constant="_mm512_set1_ps({s})",
     larger="_mm512_max_ps({a}, {b})",
     smaller="_mm512_min_ps({a}, {b})",
@@ -65,7 +65,7 @@ AVX2 = Isa(
     stream="_mm256_stream_ps({p}, {v})",
     stream_fence="_mm_sfence()",
     broadcast="_mm256_broadcast_ss({p})",
-    fma="_mm256_fmadd_ps({x}, {w}, {acc})",
+    fma=Product("_mm256_fmadd_ps({x}, {w}, {acc})", ("fma",)),
     constant="_mm256_set1_ps({s})",
     larger="_mm256_max_ps({a}, {b})",
     smaller="_mm256_min_ps({a}, {b})",
@@ -108,8 +108,7 @@ static inline void store_lanes(float *p, vec v, int lanes)
     stream="*(vec_at *)({p}) = {v}",
     stream_fence="(void)0",
     broadcast="spread(*({p}))",
-    fma="{x} * {w} + {acc}",
-    multiplies="mul_add",
+    fma=Product("{x} * {w} + {acc}", ("mul_add",)),
     constant="spread({s})",
     larger="choose({a} > {b}, {a}, {b})",
     smaller="choose({a} < {b}, {a}, {b})",
@@ -135,8 +134,7 @@ AVX512BF16 = replace(
 /* To each lane of acc, a float, the products of its two bf16 of x and of w are added. */
 static inline __m512 dot(__m512 x, __m512 w, __m512 acc) { return _mm512_dpbf16_ps(acc, (__m512bh)x, (__m512bh)w); }""",
     broadcast="_mm512_set1_ps(*({p}))",
-    fma="dot({x}, {w}, {acc})",
-    multiplies="dot_bf16_add",
+    fma=Product("dot({x}, {w}, {acc})", ("dot_bf16_add",)),
     dtype="bf16",
     word="word",
     narrow=(
@@ -207,8 +205,7 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
 }""",
     stream="_mm512_stream_ps((float *)({p}), {v})",
     broadcast="_mm512_set1_ps(*(const word *)({p}))",  # the bits of a word, and of a sum of an earlier pass
-    fma="dot({x}, {w}, {acc})",
-    multiplies="dot_int8_add",
+    fma=Product("dot({x}, {w}, {acc})", ("dot_int8_add",)),
     dtype="int8",
     word="word",
     floats="_mm512_cvtepi32_ps((__m512i)({v}))",
@@ -224,8 +221,9 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
     ranked_as="avx512f",
 )
 
-AMXBF16 = with_tiles(AVX512BF16, "amxbf16", "amx_bf16", 22, "tdpbf16ps")
-AMXINT8 = with_tiles(AVX512VNNI, "amxint8", "amx_int8", 25, "tdpbusd")
+# The two numbers of all words are summed apart.
+AMXBF16 = with_tiles(AVX512BF16, "amxbf16", "amx_bf16", 22, "tdpbf16ps", ("first_bf16_add", "second_bf16_add"))
+AMXINT8 = with_tiles(AVX512VNNI, "amxint8", "amx_int8", 25, "tdpbusd", ("dot_int8_add",))
 
 # Widest first: the default is the first one that the CPU has. Other dtypes have their own instruction sets.
 ISAS: dict[str, Isa] = {isa.name: isa for isa in (AVX512F, AVX2, PORTABLE)}

@@ -13,24 +13,22 @@ from dataclasses import dataclass
 
 from microkernels.tile.forms import Isa, Matrix
 from microkernels.tile.instructions import literal
+from tiling.dtypes import SUM_DTYPE
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Alloc, Apply, Body, Buffer, For, Instruction, Load, Number, Statement, Store, Value
 
 _ROW, _AT, _WORD = variable("row"), variable("at"), variable("word")
-# What a multiplication adds of each word, and in how many sums: the two numbers of all words are summed apart.
-_PARTS = {"bf16": ("first_bf16_add", "second_bf16_add"), "int8": ("dot_int8_add",)}
 
 
 @dataclass(frozen=True)
 class MatrixInstructions:
     """The instructions of a row's tile registers. A shape is (rows, words of a row); a step counts words of memory.
 
-    lanes: sums of a row. dtype: of the inputs. sums: the dtype of sums.
+    lanes: sums of a row. sums: their dtype.
     """
 
     forms: Matrix
     lanes: int
-    dtype: str
     sums: str
 
     def zero(self, rows: int) -> Instruction:
@@ -51,18 +49,18 @@ class MatrixInstructions:
 
     def multiply(self, rows: int, words: int) -> Instruction:
         """To each sum are added the products of its row of x with its column of w."""
-        parts = _PARTS[self.dtype]
+        product = self.forms.multiply
         x, w = Load("x", (_ROW * words + _WORD,)), Load("w", (_WORD * self.lanes + _AT,))
-        part = [Load("part", (constant(number),)) for number in range(len(parts))]
+        part = [Load("part", (constant(number),)) for number in range(len(product.adds))]
         begun = [Store("part", load.at, Number(0)) for load in part]
-        added = [Store("part", load.at, Apply(name, (x, w, load))) for name, load in zip(parts, part)]
+        added = [Store("part", load.at, Apply(name, (x, w, load))) for name, load in zip(product.adds, part)]
         total: Value = part[0]
         for further in part[1:]:
             total = Apply("add", (total, further))
         kept = Store("acc", _at(self.lanes), Apply("add", (Load("acc", _at(self.lanes)), total)))
-        sums = Alloc(Buffer("part", (len(parts),), ("part",), self.sums, "registers"))
+        sums = Alloc(Buffer("part", (len(part),), ("part",), self.sums, "registers"))
         body: Body = (sums, *begun, For("word", ZERO, constant(words), 1, tuple(added)), kept)
-        return Instruction("tile_dot", self.forms.multiply, _each(rows, self.lanes, *body))
+        return Instruction("tile_dot", product.text, _each(rows, self.lanes, *body))
 
     @property
     def awake(self) -> Instruction:
@@ -78,7 +76,7 @@ class MatrixInstructions:
 def matrix_instructions_of(isa: Isa) -> MatrixInstructions:
     """The matrix instructions of a row that has them."""
     assert isa.matrix is not None, f"{isa.name} has no tile registers"
-    return MatrixInstructions(isa.matrix, isa.lanes, isa.dtype, "s32" if isa.dtype == "int8" else "f32")
+    return MatrixInstructions(isa.matrix, isa.lanes, SUM_DTYPE[isa.dtype])
 
 
 def _each(rows: int, elements: int, *body: Statement) -> Body:

@@ -8,12 +8,14 @@ order of operands. A NaN that is moved, or stored as a bf16, is compared by its 
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from string import Formatter
 
 import numpy as np
 import pytest
 
 from cpu.runtime.library import load
+from microkernels.tile.forms import Product
 from microkernels.tile.instructions import Instructions, instructions_of
 from microkernels.tile.isa import isa_named
 from microkernels.tile.lanes import exchange_definitions, lanes_definition, own_definitions
@@ -204,3 +206,14 @@ def test_each_instruction_means_what_the_cpu_does(row):
                     assert right.all(), (name, used, out, expected)
                 else:
                     assert np.array_equal(real["p"].view(np.uint8), meant["p"].view(np.uint8)), (name, used, given)
+
+
+def test_a_row_brings_the_text_and_the_meaning_of_its_product():
+    made_up = Product("multiplied({x}, {w}, {acc})", ("dot_int8_add",))
+    row = replace(isa_named("portable"), name="made_up", dtype="int8", fma=made_up)
+    instruction = instructions_of(row).fma
+    assert (instruction.text, instruction.dtype) == ("multiplied({x}, {w}, {acc})", "s32")
+    x, w = np.full(4, 0x01FF0203, np.uint32), np.full(4, 0xFF010105, np.uint32)  # 3·5 + 2·1 + 255·1 - 1·1
+    out = np.zeros(4, np.int32)
+    interpreted("fma", instruction, 0, {"x": x, "w": w, "acc": np.full(4, 7, np.int32)}, out)
+    assert out.tolist() == [7 + 271] * 4

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cpu.runtime.library import load
+from microkernels.tile.forms import Product
 from microkernels.tile.isa import isa_named
 from microkernels.tile.matrix import shapes_definition
 from microkernels.tile.matrix_instructions import matrix_instructions_of
@@ -116,3 +118,17 @@ def test_numbers_of_fewer_bits_count_as_zero():
     sums = np.zeros(ROWS * LANES, np.float32)
     meant("bf16", x, w, sums)
     assert not sums.any()
+
+
+def test_a_row_brings_the_text_and_the_meaning_of_its_product():
+    isa, other = isa_named("amxint8"), Product("other({acc}, {x}, {w})", ("first_bf16_add",))
+    made_up = replace(isa, dtype="bf16", matrix=replace(isa.matrix, multiply=other))
+    product = matrix_instructions_of(made_up).multiply(1, 1)
+    assert product.text == other.text
+    x, w, acc = np.array([0x41004040], np.uint32), np.full(LANES, 0x40003F00, np.uint32), np.zeros(LANES, np.float32)
+    operands = {"x": x, "w": w, "acc": acc}  # 3 and 8 times 0.5 and 2
+    dtypes = ("bf16x2", "bf16x2", "f32")
+    buffers = tuple(Buffer(name, array.shape, ("at",), d) for d, (name, array) in zip(dtypes, operands.items()))
+    invoke = Invoke(product, tuple((name, Address(name, (ZERO,))) for name in operands))
+    interpret(Kernel(buffers, (Do(invoke),)), operands)
+    assert acc.tolist() == [1.5] * LANES

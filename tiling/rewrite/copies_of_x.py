@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tiling.arrays.access import access_of
+from tiling.dtypes import OPERAND_DTYPES
 from tiling.loops.language import Kernel
 from tiling.loops.lowering.prefetch import LINE
 from tiling.rewrite.dot_groups import copies, is_blocked, scheme_in_dot_groups
@@ -61,7 +62,7 @@ def copy_of_x(scheme: Scheme, lanes: int) -> CopyOfX | None:
     copy = lower_copy(scheme, words, aligns(scheme))
     if copy is None:
         return None
-    dtype = {"int8": "u8"}.get(problem.dtype, problem.dtype)
+    dtype, _ = OPERAND_DTYPES[problem.dtype]
     loops = replace(copy.loops, arrays=tuple(replace(buffer, dtype=dtype) for buffer in copy.loops.arrays))
     return CopyOfX(copy.kind, _about(copy.kind, copy.numbers, copy.whole), loops)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tiling.arrays.access import access_of
+from tiling.dtypes import OPERAND_DTYPES
 from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Apply,
@@ -89,7 +90,7 @@ class _Points:
 
     @property
     def x(self) -> Buffer:
-        dtype = {"int8": "u8"}.get(self.problem.dtype, self.problem.dtype)
+        dtype, _ = OPERAND_DTYPES[self.problem.dtype]
         return Buffer("X", self.problem.broadcast.shape, ("image", "row", "column", "channel"), dtype)
 
     def kernel(self) -> Kernel:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tiling.arrays.access import access_of
-from tiling.dtypes import LANE_BYTES
+from tiling.dtypes import LANE_BYTES, OPERAND_DTYPES
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Alloc,
@@ -80,7 +80,7 @@ def lower_transposed(problem: Problem, dots: Problem, lanes: int) -> Kernel | No
         lanes=lanes,
         # Blocks of matrix instructions are as long as others, to their last word.
         whole=access.by_matrix,
-        dtype={"int8": "u8"}.get(problem.dtype, problem.dtype),
+        dtype=OPERAND_DTYPES[problem.dtype][0],
         word=f"{problem.dtype}x{numbers}" if numbers > 1 else problem.dtype,
     )
     if window:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tiling.arrays.access import access_of
+from tiling.dtypes import OPERAND_DTYPES
 from tiling.loops.index import LANE, ZERO, Index
 from tiling.loops.language import Buffer, Inside
 from tiling.loops.lowering.arrays import axes_of, words_per_group
@@ -97,7 +98,7 @@ def weight_groups_of(scheme: Scheme) -> WeightGroups:
     words = words_per_group(dots, dots.packed)
     taps = dot is not None and len(dot.dim) > 1
     packed = problem.packed
-    dtype = {"int8": "s8"}.get(problem.dtype, problem.dtype)
+    _, dtype = OPERAND_DTYPES[problem.dtype]
     return WeightGroups(
         problem,
         Buffer("W", packed.shape, axes_of(problem, packed), dtype),

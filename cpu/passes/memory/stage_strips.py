@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tiling.dtypes import OPERAND_DTYPES
 from tiling.loops.index import ZERO
 from tiling.loops.language import (
     Address,
@@ -51,7 +52,7 @@ def stage_strips(kernel: Kernel, problem: Problem, dots: Problem) -> Kernel:
                 found.append(with_blocks(statement, body))
         return tuple(found)
 
-    given = replace(x, dtype={"int8": "u8"}.get(x.dtype, x.dtype))
+    given = replace(x, dtype=OPERAND_DTYPES[problem.dtype][0])
     functions = (*kernel.functions, lay_out(problem, dots))
     return replace(kernel, arrays=(given, *others), body=(Alloc(strip), *body(kernel.body)), functions=functions)
 

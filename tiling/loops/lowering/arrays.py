@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import without_strips
-from tiling.dtypes import LANE_BYTES
+from tiling.dtypes import LANE_BYTES, OPERAND_DTYPES
 from tiling.loops.index import Index
 from tiling.loops.language import Buffer
 from tiling.problem import Problem
@@ -54,7 +54,7 @@ def dtype_of(problem: Problem, tensor: Tensor) -> str:
         return problem.output_dtype if tensor.role == "output" else "f32"
     number, numbers, lanewise = problem.dtype, problem.dot_group, access_of(problem).lanewise
     if tensor.role == "broadcast" and numbers and lanewise:
-        return {"int8": "u8"}.get(number, number)
+        return OPERAND_DTYPES[number][0]
     return f"{number}x{numbers // (words_per_group(problem, tensor) or 1)}" if numbers else number
 
 
