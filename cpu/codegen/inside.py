@@ -22,7 +22,8 @@ from tiling.loops.language import NO_SCRATCH, Aligned, Cursors, Decide, Do, Invo
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import buffers, walk
 from tiling.problem import Problem
-from tiling.rewrite.copies_of_x import TRANSPOSED, CopyOfX, copy_of_x
+from tiling.rewrite.copies_of_x import CopyOfX, copy_of_x
+from tiling.rewrite.copy_plan import TRANSPOSED
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.im2col import COPY
 from tiling.rewrite.parts import shared_sum

@@ -8,35 +8,41 @@ from math import prod
 from search.cost.costs import COSTS
 from search.cost.predict import Prediction, bandwidth
 from search.cost.volume import tasks
-from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.machine import Machine
-from tiling.problem import Problem
-from tiling.rewrite.dot_groups import copies, scheme_in_dot_groups, strip_of
+from tiling.rewrite.copy_plan import STRIPS, CopyPlan, plan_copy
+from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Lambda, Rest, Stage, Tile
 
 
 def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Prediction:
-    """Adds the copy of x, made first or strip by strip, to the prediction of a scheme's loops."""
-    if not copies(scheme):
+    """Adds the copy of x, made first or strip by strip, to the prediction of a scheme's loops.
+
+    A prediction is that of a call whose x begins with a cache line, as in every measurement and every model. A copy
+    that only other calls make is priced beside it.
+    """
+    plan = plan_copy(scheme)
+    if plan is None:
         return prediction
-    count = _of_strips if strip_of(scheme) else _whole
-    copy = count(scheme, machine, prediction.threads)
+    count = _of_strips if plan.kind == STRIPS else _whole
+    copy = count(plan, scheme, machine, prediction.threads)
+    if not plan.always:
+        return replace(prediction, unaligned=copy)
     return replace(prediction, seconds=prediction.seconds + copy, copy=copy)
 
 
-def _whole(scheme: Scheme, machine: Machine, threads: int) -> float:
+def _whole(plan: CopyPlan, scheme: Scheme, machine: Machine, threads: int) -> float:
     """Seconds to copy all of x, at the bandwidth of the innermost cache that holds x and its copy.
 
     The threads share the work; at most as many take part as there are core tasks (`cpu.codegen.emit`).
     """
-    size = _bytes(scheme.problem) + _bytes(scheme_in_dot_groups(scheme).problem)
+    size = plan.read + plan.written
     return size / bandwidth(machine, size) / min(threads, tasks(scheme))
 
 
-def _of_strips(scheme: Scheme, machine: Machine, threads: int) -> float:
+def _of_strips(plan: CopyPlan, scheme: Scheme, machine: Machine, threads: int) -> float:
     """Seconds to copy x strip by strip.
 
     x is read from the innermost cache that holds it twice, mostly while tiles compute if they prefetch it
@@ -46,15 +52,10 @@ def _of_strips(scheme: Scheme, machine: Machine, threads: int) -> float:
     dots, place = scheme_in_dot_groups(scheme), scheme.specifiers.index(Stage(scheme.problem.broadcast.name))
     around = [s for s in scheme.specifiers[:place] if isinstance(s, (Rest, Tile, Lambda))]
     outside = [s for s in around if s.dim not in (scheme.problem.row_dims[0], PIXELS)]
-    flat, x = dots.problem.flat_pixels, _bytes(scheme.problem)
+    flat = dots.problem.flat_pixels
     assert flat  # a scheme that copies strips has its pixels as one dim
     times = (1 + flat.reach / flat.strip) * float(prod(scheme.iterations(s) for s in outside))
     count = tasks(scheme)
     waiting = COSTS.in_tiles if "x" in prefetched(plan_prefetches(dots)) else 1.0
-    once = waiting * x / bandwidth(machine, 2 * x) + x / bandwidth(machine, _bytes(dots.problem))
+    once = waiting * plan.read / bandwidth(machine, 2 * plan.read) + plan.read / bandwidth(machine, plan.written)
     return once * times * -(-count // threads) / count
-
-
-def _bytes(problem: Problem) -> int:
-    """Bytes of x."""
-    return problem.broadcast.elements * access_of(problem).bytes_of(problem.broadcast)

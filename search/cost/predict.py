@@ -59,7 +59,8 @@ class Prediction:
     """Predicted seconds of a call, and the parts of the busiest core.
 
     movement: seconds per cache, in the order of `traffic`. imbalance: the busiest core's work over the mean of all
-    threads. copy: seconds to copy x, where the kernel does so (`search.cost.copies`). addition: seconds to add up parts
+    threads. copy: seconds to copy x, where the kernel does so (`search.cost.copies`). unaligned: seconds more of a call
+    whose x does not begin with a cache line. addition: seconds to add up parts
     of sums (`search.cost.additions`).
     """
 
@@ -73,6 +74,7 @@ class Prediction:
     start: float
     threads: int
     copy: float = 0.0
+    unaligned: float = 0.0
     addition: float = 0.0
 
     @property
@@ -110,7 +112,7 @@ class Predictor:
         self._inside = problem.inside_fraction
         narrow = isa_named(machine.isa).narrow_to(problem.output_dtype)
         self._in_line = narrow.in_line if narrow else 1
-        self._arrays = dict(zip((tensor.name for tensor in problem.tensors), "xwy"))
+        self._names = dict(zip("xwy", (tensor.name for tensor in problem.tensors)))
         self._streams = streams(problem, machine.caches[-1].bytes)
         # peak FLOP/s = pipes · lanes · 2 · clock
         self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
@@ -135,9 +137,9 @@ class Predictor:
             seconds += self.costs.reshape * changes_of_tile(scheme) * share * self._cycle
         late = self._late(traffic, movement, stream, slowest)
         if sum(late.values()) > NOTICED * seconds:
-            early = prefetched(plan_prefetches(scheme, stream))
+            early = {self._names[array] for array in prefetched(plan_prefetches(scheme, stream))}
             seconds += (self.costs.not_prefetched - exposed) * sum(
-                part for tensor, part in late.items() if self._arrays[tensor] not in early
+                part for tensor, part in late.items() if tensor not in early
             )
         return Prediction(
             seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads

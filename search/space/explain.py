@@ -60,6 +60,9 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
         text += f"; {problem.broadcast.name} is copied {when}, {why}"
     if prediction.copy:
         text += f" ({prediction.copy / prediction.seconds:.0%} of the time)"
+    if prediction.unaligned:
+        text += f"; an {problem.broadcast.name} that does not begin with a cache line is copied first, which takes "
+        text += f"{microseconds(prediction.unaligned)} more"
     if shared := shared_sum(chosen.scheme):
         text += f"; cores add up {shared.trips} parts of each sum over {shared.dim}"
         text += f" ({prediction.addition / prediction.seconds:.0%} of the time)"

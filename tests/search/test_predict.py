@@ -13,13 +13,16 @@ from search.cost.copies import after_copy
 from search.cost.costs import COSTS
 from search.cost.predict import predict, seconds_of
 from search.cost.volume import Traffic
+from search.space.explain import reason
 from search.space.permutations import CLASSES, orders, parse_class
 from search.space.sizes import Block, Sizer
+from search.space.space import Candidate
 from tests.support.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
 from tiling.arrays.footprint import footprint
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.operators import conv2d, in_layout, matmul
-from tiling.rewrite.dot_groups import in_dot_groups, matrix_dot_group
+from tiling.rewrite.copy_plan import ALIGNED, SIDES, plan_copy
+from tiling.rewrite.dot_groups import in_dot_groups, matrix_dot_group, scheme_in_dot_groups
 from tiling.rewrite.pointwise import pointwise2d
 from tiling.text.notation import parse
 
@@ -55,6 +58,31 @@ def test_a_copy_of_x_is_added_and_shared_by_threads():
     assert after_copy(predict(last, MACHINE, estimate, threads=2), first, MACHINE).copy == copied.copy / 2
     alone = parse(first.problem, "T(h,56) T(w,4) T(c,4) S(y) U(r,3) U(s,3) U(w,14) V(c,16)")
     assert after_copy(predict(last, MACHINE, estimate, threads=2), alone, MACHINE).copy == copied.copy
+
+
+def test_a_copy_to_a_cache_line_is_priced_beside_the_calls_that_need_none():
+    problem = conv2d(c=64, h=28, w=28, k=64, r=3, s=3, dtype="bf16")
+    text = "T(h,26) T(k,2) S(y) T(r,3) T(s,3) T(c,2) U(w,26) U(k,2) D(c,32) V(k,16)"
+    amx = replace(MACHINE, isa="amxbf16")
+
+    def after(**more):
+        scheme = parse(replace(problem, **more), text)
+        loops = predict(scheme_in_dot_groups(scheme), amx, estimate)
+        return loops, after_copy(loops, scheme, amx), plan_copy(scheme)
+
+    def told(found):
+        return reason(Candidate(parse(problem, text), found), [], amx)
+
+    loops, found, plan = after()
+    assert (plan.kind, plan.read, plan.written) == (ALIGNED, 2 * 64 * 28 * 28, 2 * 64 * 28 * 28) and not plan.always
+    assert found == replace(loops, unaligned=(plan.read + plan.written) / L2.bandwidth)
+    time = f"{found.unaligned * 1e6:.1f} µs"
+    assert f"; an x that does not begin with a cache line is copied first, which takes {time} more;" in told(found)
+    assert "begin with a cache line" not in told(loops)
+    padded = conv2d(c=64, h=26, w=26, k=64, r=3, s=3, padding=1, dtype="bf16")
+    loops, found, plan = after(dims=padded.dims, tensors=padded.tensors)
+    assert plan.kind == SIDES and plan.always and plan.written == 2 * 64 * 26 * 28
+    assert found == replace(loops, seconds=loops.seconds + found.copy, copy=(plan.read + plan.written) / L2.bandwidth)
 
 
 def test_a_faster_microkernel_a_second_core_and_fewer_passes_help():

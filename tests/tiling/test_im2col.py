@@ -10,16 +10,17 @@ from tests.support.loops import statements
 from tiling.loops.language import Do, For, Kernel, Store
 from tiling.loops.meaning.interpret import interpret
 from tiling.operators import conv2d, matmul
+from tiling.rewrite.copy_plan import ALIGNED, plan_copy
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.im2col import Im2col, lower_copy
 from tiling.text.notation import parse
 
 
-def copy_of(problem, text: str, aligned: bool = False) -> Im2col:
+def copy_of(problem, text: str, kind: str = "") -> Im2col:
+    """The copy that the plan says, or one of another kind."""
     scheme = parse(problem, text)
-    found = lower_copy(scheme, scheme_in_dot_groups(scheme).problem, aligned)
-    assert found is not None
-    return found
+    plan = plan_copy(scheme)
+    return lower_copy(scheme, scheme_in_dot_groups(scheme).problem, kind or plan.kind)
 
 
 def copied(loops: Kernel, x: np.ndarray) -> np.ndarray:
@@ -84,7 +85,7 @@ CASES = {
 def test_the_loops_copy_what_tiles_read(name):
     problem, text, expected = CASES[name]
     copy = copy_of(problem, text)
-    assert copy.kind == name.partition(",")[0]
+    assert plan_copy(parse(problem, text)).kind == name.partition(",")[0]
     x = np.random.default_rng(0).integers(1, 99, problem.broadcast.shape).astype(np.uint8)
     wanted = expected(x).reshape(-1)
     np.testing.assert_array_equal(copied(copy.loops, x), wanted)
@@ -98,9 +99,8 @@ def test_the_loops_copy_what_tiles_read(name):
 
 def test_an_x_that_only_has_to_be_aligned_is_copied_as_it_is():
     problem = conv2d(c=32, h=3, w=4, k=16, r=1, s=1, dtype="bf16")
-    copy = copy_of(problem, "R(k) R(h) R(w) S(y) D(c,32) V(k,16)", aligned=True)
+    copy = copy_of(problem, "R(k) R(h) R(w) S(y) D(c,32) V(k,16)", ALIGNED)
     x = np.random.default_rng(0).integers(1, 99, problem.broadcast.shape).astype(np.uint8)
-    assert copy.kind == "aligned"
     np.testing.assert_array_equal(copied(copy.loops, x), x.reshape(-1))
 
 

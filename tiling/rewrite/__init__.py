@@ -10,7 +10,8 @@ Read in this order:
     im2col      the copies of x that dot groups need
     laid_out    the copy of x as flattened pixels, with zeros between the rows
     pointwise   pointwise convolutions of channels-first images as matrix products
-    copies_of_x  which copy of x a kernel makes first
+    copy_plan   which copy of x a kernel makes
+    copies_of_x  the one that it makes first, as loops
     strips      which strips of an image a scheme may copy, S(x)
     transposed  the copy of x whose channels come last
     winograd    Winograd's algorithm for 3 x 3 convolutions of stride 1

@@ -1,4 +1,4 @@
-"""The copies of x that a kernel of dot groups makes first, as plain loops (`tiling.rewrite.dot_groups` says when).
+"""The copies of x that a kernel of dot groups makes first, as plain loops (`tiling.rewrite.copy_plan` says when).
 
     filled     3 channels of bf16 ──►  2 words a pixel, the last number 0
     window     for each column of y the whole row of its window, taps and channels in one run of words
@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tiling.arrays.access import access_of
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Body, Buffer, For, If, Inside, Kernel, Load, Number, Statement, Store
 from tiling.problem import Problem
-from tiling.rewrite.dot_groups import copies, dot_group_of, is_narrow, padded_window, pixel_of_windows
+from tiling.rewrite.copy_plan import ALIGNED, OVERLAP, SIDES, WINDOW
+from tiling.rewrite.dot_groups import dot_group_of, padded_window, pixel_of_windows
 from tiling.scheme.scheme import Scheme
 from tiling.tensor import Window
 
@@ -27,9 +27,8 @@ COPY = "x_copy"
 
 @dataclass(frozen=True)
 class Im2col:
-    """A copy of x. kind: one of those above. numbers, whole: the length of a run in x and in the copy."""
+    """A copy of x. numbers, whole: the length of a run in x and in the copy."""
 
-    kind: str
     numbers: int
     whole: int
     loops: Kernel
@@ -40,48 +39,46 @@ class Im2col:
         return prod(self.loops.arrays[1].shape)
 
 
-def lower_copy(scheme: Scheme, dots: Problem, aligned: bool) -> Im2col | None:
-    """The copy of x for a scheme, or None if tiles read x as it is, or another copy of it.
+def lower_copy(scheme: Scheme, dots: Problem, kind: str) -> Im2col:
+    """The copy of x for a scheme, of one of the kinds above.
 
-    dots: its problem in dot groups. aligned: x is copied only to lie at an address that begins with a cache line.
+    dots: its problem in dot groups.
     """
     problem = scheme.problem
-    if dots.flat_pixels and dots.flat_pixels.padded:
-        return None  # flattened pixels have a copy of their own
-    if aligned:
+    if kind == ALIGNED:
         x = dots.broadcast
         *lines, _, _ = x.shape if len(x.shape) > 2 else (*x.shape, 1)
         numbers = x.elements * dots.dot_group // prod(lines)
-        return _filled("aligned", prod(lines), numbers, numbers)
-    dot = dot_group_of(scheme) if is_narrow(problem) and not access_of(problem).transposes_x else None
-    if dot is None or not copies(scheme):
-        return None
+        return _filled(prod(lines), numbers, numbers)
+    dot = dot_group_of(scheme)
+    assert dot  # the numbers form groups
     taps, channel = dot.dim[:-1], dot.dim[-1]
     numbers, whole = problem.extents[channel], dots.extents[channel] * dots.dot_group
-    window = padded_window(problem) if access_of(dots).by_matrix else None
-    if dots.broadcast.reach:
+    if kind == OVERLAP:
         pixel = pixel_of_windows(scheme)
         *lines, columns, _ = dots.broadcast.shape
-        return _sides("overlap", _window_of(problem, taps), prod(lines), columns, numbers, _Blocks(1, 1, pixel))
-    if taps:
+        return _sides(_window_of(problem, taps), prod(lines), columns, numbers, _Blocks(1, 1, pixel))
+    if kind == WINDOW:
         *lines, columns, _ = dots.broadcast.shape
         return _windows(_window_of(problem, taps), problem.extents[taps], prod(lines), columns, numbers, whole)
-    if window:
+    if kind == SIDES:
+        window = padded_window(problem)
+        assert window
         *lines, blocks, columns = dots.broadcast.shape
         held = _Blocks(blocks // dots.extents[channel], blocks, dots.dot_group)
-        return _sides("sides", window, prod(lines), columns, numbers, held)
-    return _filled("filled", dots.broadcast.elements * dots.dot_group // whole, numbers, whole)
+        return _sides(window, prod(lines), columns, numbers, held)
+    return _filled(dots.broadcast.elements * dots.dot_group // whole, numbers, whole)
 
 
 def _window_of(problem: Problem, tap: str) -> Window:
     return next(window for window in problem.windows if window.tap == tap)
 
 
-def _filled(kind: str, rows: int, numbers: int, whole: int) -> Im2col:
+def _filled(rows: int, numbers: int, whole: int) -> Im2col:
     row = variable("run")
     body = (*_copied((row, ZERO), (row, ZERO), numbers), *_zeros((row, constant(numbers)), whole - numbers))
     loops = Kernel((_array("X", rows, numbers), _array(COPY, rows, whole)), (_rows("run", rows, body),))
-    return Im2col(kind, numbers, whole, loops)
+    return Im2col(numbers, whole, loops)
 
 
 def _windows(window: Window, taps: int, rows: int, columns: int, numbers: int, whole: int) -> Im2col:
@@ -98,7 +95,7 @@ def _windows(window: Window, taps: int, rows: int, columns: int, numbers: int, w
     rest = _zeros((row, to + taps * numbers), whole - taps * numbers)
     body = (_loop("column", columns, (*inside, *rest)),)
     arrays = _array("X", rows, window.extent * numbers), _array(COPY, rows, columns * whole)
-    return Im2col("window", numbers, whole, Kernel(arrays, (_rows("row", rows, body),)))
+    return Im2col(numbers, whole, Kernel(arrays, (_rows("row", rows, body),)))
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,7 @@ class _Blocks:
     block: int
 
 
-def _sides(kind: str, window: Window, rows: int, columns: int, numbers: int, held: _Blocks) -> Im2col:
+def _sides(window: Window, rows: int, columns: int, numbers: int, held: _Blocks) -> Im2col:
     """Rows of so many columns, with zeros left and right of what comes from x; a pixel's blocks lie a row apart."""
     left = min(window.before, columns)
     inside = min(window.extent, columns - left)
@@ -138,7 +135,7 @@ def _sides(kind: str, window: Window, rows: int, columns: int, numbers: int, hel
         _array("X", rows, window.extent * held.groups * numbers),
         _array(COPY, rows, held.blocks * apart),
     )
-    return Im2col(kind, numbers, size, Kernel(arrays, (_rows("row", rows, body),)))
+    return Im2col(numbers, size, Kernel(arrays, (_rows("row", rows, body),)))
 
 
 def _array(name: str, rows: int, numbers: int) -> Buffer:

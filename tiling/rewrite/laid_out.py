@@ -41,13 +41,13 @@ LAY_OUT, FIRST = "laid_out", "first"  # the function that copies a strip, and th
 STRIP = "panel"  # what it copies to
 
 
-def lower_points(problem: Problem, dots: Problem) -> Kernel | None:
-    """The loops that copy all of x; None for a kernel of `problem` that copies no flattened pixels, or strips of them.
+def lower_points(problem: Problem, dots: Problem) -> Kernel:
+    """The loops that copy all of x as flattened pixels, for a kernel of `problem` that copies no strips.
 
     dots: the problem in dot groups.
     """
-    flat = dots.flat_pixels
-    return _Points(problem, dots, flat).kernel() if flat and flat.padded and not flat.strip else None
+    assert dots.flat_pixels and not dots.flat_pixels.strip
+    return _Points(problem, dots, dots.flat_pixels).kernel()
 
 
 def lay_out(problem: Problem, dots: Problem) -> Function:

@@ -55,14 +55,13 @@ _WORD = "word"  # counts them
 RUN = 16
 
 
-def lower_transposed(problem: Problem, dots: Problem, lanes: int) -> Kernel | None:
-    """The loops that transpose x for a kernel of `problem`; None if its tiles read x as it is.
+def lower_transposed(problem: Problem, dots: Problem, lanes: int) -> Kernel:
+    """The loops that transpose x for a kernel of `problem`, whose tiles read it so (`Access.transposes_x`).
 
     dots: the problem in dot groups. lanes: 32-bit lanes of a vector.
     """
     axis, access = access_of(problem).transposed_axis, access_of(dots)
-    if axis is None:
-        return None
+    assert axis is not None
     x, numbers = problem.broadcast, numbers_per_lane(problem)
     groups = prod(problem.extents[d] for d in problem.looped_dims if x.indices[axis].coefficient(d))
     block = dots.dot_group if access.by_matrix else lanes * numbers
