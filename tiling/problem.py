@@ -136,18 +136,6 @@ class Problem:
         return self.origin or self
 
     @cached_property
-    def packed(self) -> Tensor:
-        """The input that is packed before the call: the weights, or b. Its role is vector, unless weights are
-        broadcast (`Access.weights_broadcast`).
-        """
-        return self.tensors[1]
-
-    @cached_property
-    def sharing_dims(self) -> tuple[str, ...]:
-        """The output dims whose points share the packed input."""
-        return tuple(d for d, _ in self.dims if d not in self.reductions and d not in self.packed.dims)
-
-    @cached_property
     def epilogue_arrays(self) -> tuple[Tensor, ...]:
         """The arrays that the epilogue names, in the order of first use.
 

@@ -103,7 +103,6 @@ class FlatPixels:
 
     x has `height` x `width` pixels from point `lead` on, y has `rows` x `columns`.
     reach: how many points the last tap lies beyond its pixel. padded: whether windows reach beyond the image.
-    strip: how many points x is copied by at a time, 0 for all.
     """
 
     height: int
@@ -114,7 +113,6 @@ class FlatPixels:
     lead: int
     reach: int
     padded: bool
-    strip: int = 0
 
     @property
     def points(self) -> int:

@@ -109,7 +109,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     inside = loops_of(scheme, isa, threads, stream)
     copy = inside.copy
     left = stored_by(scheme, dots.problem)
-    strips = bool(dots.problem.flat_pixels and dots.problem.flat_pixels.strip)
+    strips = access_of(dots.problem).strip > 0
     types = [ELEMENTS[name].c for name in elements_of(problem)]
     as_it_lies = strips or (isa.x_type(dots.problem) == types[0] and not copy)
     scratch = inside.scratch.bytes(threads)

@@ -38,6 +38,6 @@ def sizes_of(problem: Problem, dots: Problem, packed: int) -> list[tuple[str, in
 
     dots: the problem in dot groups.
     """
-    read = problem if dots.flat_pixels and dots.flat_pixels.strip else dots
-    x, w = read.broadcast, dots.packed
+    read = problem if access_of(dots).strip else dots
+    x, w = read.broadcast, access_of(dots).packed
     return [("X_BYTES", x.elements * access_of(read).bytes_of(x)), ("W_BYTES", packed * access_of(dots).bytes_of(w))]

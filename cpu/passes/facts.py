@@ -42,7 +42,7 @@ class ProductFacts:
     @property
     def strip(self) -> int:
         """How many flattened pixels x is copied by at a time; 0 where it is not copied strip by strip."""
-        return self.scheme.problem.flat_pixels.strip if self.scheme.problem.flat_pixels else 0
+        return self.access.strip
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def cache_conflicts(
     problem: Problem, tensor: Tensor, extents: Mapping[str, int], caches: tuple[Geometry, ...]
 ) -> CacheConflicts:
     """What the tile of `tensor` over `extents` points per dim takes of each cache."""
-    packed = tensor.name == problem.packed.name
+    packed = tensor.name == access_of(problem).packed.name
     moved = caches[0].line * (PAIR if access_of(problem).lanewise and not packed else 1)
     size = footprint(problem, tensor, extents, moved)
     average, reached = [], []

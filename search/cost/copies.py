@@ -8,6 +8,7 @@ from math import prod
 from search.cost.costs import COSTS
 from search.cost.predict import Prediction, bandwidth
 from search.cost.volume import tasks
+from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.machine import Machine
@@ -54,7 +55,7 @@ def _of_strips(plan: CopyPlan, scheme: Scheme, machine: Machine, threads: int) -
     outside = [s for s in around if s.dim not in (scheme.problem.row_dims[0], PIXELS)]
     flat = dots.problem.flat_pixels
     assert flat  # a scheme that copies strips has its pixels as one dim
-    times = (1 + flat.reach / flat.strip) * float(prod(scheme.iterations(s) for s in outside))
+    times = (1 + flat.reach / access_of(dots.problem).strip) * float(prod(scheme.iterations(s) for s in outside))
     count = tasks(scheme)
     waiting = COSTS.in_tiles if "x" in prefetched(plan_prefetches(dots)) else 1.0
     once = waiting * plan.read / bandwidth(machine, 2 * plan.read) + plan.read / bandwidth(machine, plan.written)

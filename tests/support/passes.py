@@ -86,7 +86,7 @@ class Small:
     def strips(self, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Where strips are copied: x, and all of its points, which the plain loops read. None elsewhere."""
         dots = self.scheme.problem
-        if not dots.flat_pixels or not dots.flat_pixels.strip:
+        if not access_of(dots).strip:
             return None
         loops = lower_points(self.given.problem, without_strips(dots))
         x, points = loops.arrays
@@ -136,10 +136,10 @@ def small_blocks(random: Random) -> Small:
         problem = random_cases.followed(random, problem)
         scheme = random_cases.scheme(random, problem, isa)
         dots = scheme_in_dot_groups(scheme)
-        words, flat = access_of(dots.problem).element_bytes // 4, dots.problem.flat_pixels
-        if pixels == "points" and not (flat and passes_gaps(dots.problem)):
+        words = access_of(dots.problem).element_bytes // 4
+        if pixels == "points" and not passes_gaps(dots.problem):
             continue
-        if pixels == "strips" and not (flat and flat.strip):
+        if pixels == "strips" and not access_of(dots.problem).strip:
             continue
         if is_blocked(scheme) and products_of(dots.problem, isa) * words <= 4 * MOST_PRODUCTS:
             return Small(scheme, isa, random.random() < 0.3)

@@ -33,11 +33,12 @@ def test_the_pixels_of_a_plane_become_one_dim():
         ("w", "broadcast", (9, 6)),
         ("y", "output", (2, 9, 80)),
     ]
-    assert (problem.row_dims, problem.looped_dims, problem.sharing_dims) == (("k",), ("n",), ("n", "w"))
-    assert access_of(problem).weights_broadcast and problem.packed.name == "w" and access_of(problem).panel_dim == "k"
-    assert not access_of(problem).transposed_output and problem.layout == "nchw" and problem.original == original
+    access = access_of(problem)
+    assert (problem.row_dims, problem.looped_dims, access.sharing_dims) == (("k",), ("n",), ("n", "w"))
+    assert access.weights_broadcast and access.packed.name == "w" and access.panel_dim == "k"
+    assert not access.transposed_output and problem.layout == "nchw" and problem.original == original
     assert not access_of(original).weights_broadcast and access_of(original).panel_dim == "k"
-    assert original.packed.name == "w"
+    assert access_of(original).packed.name == "w"
 
 
 @pytest.mark.parametrize("epilogue", [None, "relu(y + b) + z", "y * t[h,w]"])

@@ -33,10 +33,13 @@ class Access:
     window_dims: `sc`, the taps and channels of a window's row as one dim, where all of them are neighbours in x.
     transposed_output: the output's contiguous axis is not the vectorised dim, so tiles are transposed as they are
         stored.
+    packed: the input that is packed before the call: the weights, or b.
+    sharing_dims: the output dims whose points share the packed input.
     weights_broadcast: tiles read vectors of the first input where it lies, and broadcast the packed input.
     panel_dim: the output dim that the packed input is cut into micropanels along.
     by_matrix: an element is a dot group of a matrix instruction, which is longer than a vector's lane.
     element_bytes: bytes of an element of the inputs: of a number, or of a dot group, which fills a lane at least.
+    strip: how many flattened pixels x is copied by at a time; 0 where it is not copied strip by strip.
     x_bytes, output_bytes: bytes of an element of x and of the output in memory.
     """
 
@@ -47,10 +50,13 @@ class Access:
     dot_dim: str | None
     window_dims: str | None
     transposed_output: bool
+    packed: Tensor
+    sharing_dims: tuple[str, ...]
     weights_broadcast: bool
     panel_dim: str
     by_matrix: bool
     element_bytes: int
+    strip: int
     x_bytes: int
     output_bytes: int
 
@@ -78,7 +84,9 @@ def access_of(problem: Problem) -> Access:
     dot = exchange if lanewise else _dot_dim(as_read)
     # x that is read by vectors keeps its narrow numbers in memory, although they fill lanes in registers.
     x_bytes = number if lanewise else LANE_BYTES if x.reach else element
-    weights_broadcast = problem.vector is not problem.packed
+    _, packed, _ = problem.tensors
+    weights_broadcast = problem.vector is not packed
+    outputs = tuple(dim for dim, _ in problem.dims if dim not in problem.reductions)
     return Access(
         as_read=as_read,
         transposed_axis=axis,
@@ -87,10 +95,13 @@ def access_of(problem: Problem) -> Access:
         dot_dim=dot,
         window_dims=None if lanewise or axis is not None or dot is None else _window_dims(problem, dot),
         transposed_output=problem.output.stride(problem.vector_dim) != 1,
+        packed=packed,
+        sharing_dims=tuple(dim for dim in outputs if dim not in packed.dims),
         weights_broadcast=weights_broadcast,
         panel_dim=problem.row_dims[-1] if weights_broadcast else problem.vector_dim,
         by_matrix=element > LANE_BYTES,
         element_bytes=element,
+        strip=_strip(problem),
         x_bytes=x_bytes,
         output_bytes=OUTPUT_BYTES[problem.output_dtype],
     )
@@ -111,6 +122,12 @@ def _transposed(problem: Problem, channels: int) -> Problem:
     order = [axis for axis in range(len(x.shape)) if axis != channels] + [channels]
     copy = replace(x, indices=tuple(x.indices[axis] for axis in order), shape=tuple(x.shape[axis] for axis in order))
     return replace(problem, tensors=tuple(copy if tensor is x else tensor for tensor in problem.tensors))
+
+
+def _strip(problem: Problem) -> int:
+    """The points of a strip beside those that windows reach, where x is the copy of a strip and so has no images."""
+    flat, x = problem.flat_pixels, problem.broadcast
+    return x.shape[-1] - flat.reach if flat and problem.row_dims[0] not in x.dims else 0
 
 
 def _dot_dim(problem: Problem) -> str | None:

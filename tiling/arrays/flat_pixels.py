@@ -59,7 +59,7 @@ def passes_gaps(problem: Problem) -> bool:
 def without_strips(problem: Problem) -> Problem:
     """The problem as if all of x were copied first, where it is copied strip by strip; else the problem itself."""
     flat, x = problem.flat_pixels, problem.broadcast
-    if flat is None or not flat.strip:
+    if flat is None or not access_of(problem).strip:
         return problem
     extents, (blocks, _) = problem.extents, x.shape
     points = replace(
@@ -68,7 +68,7 @@ def without_strips(problem: Problem) -> Problem:
         shape=(extents["n"], blocks, extents["w"] + flat.reach),
     )
     tensors = tuple(points if tensor is x else tensor for tensor in problem.tensors)
-    return replace(problem, tensors=tensors, flat_pixels=replace(flat, strip=0))
+    return replace(problem, tensors=tensors)
 
 
 def flat_pixels_of(problem: Problem) -> FlatPixels:

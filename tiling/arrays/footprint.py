@@ -35,7 +35,7 @@ def footprint(problem: Problem, tensor: Tensor, extents: Mapping[str, int], line
     """
     points = [axis_points(tensor, axis, extents) for axis in range(len(tensor.shape))]
     size = access_of(problem).bytes_of(tensor)
-    if tensor.name == problem.packed.name:
+    if tensor.name == access_of(problem).packed.name:
         return _lines(prod(points) * size, line)
     run, axis = 1, len(points) - 1
     while axis >= 0:

@@ -60,7 +60,7 @@ def _kind(scheme: Scheme, dots: Problem) -> str:
     if access_of(problem).transposes_x:
         return TRANSPOSED
     if flat and flat.padded:
-        return STRIPS if flat.strip else POINTS
+        return STRIPS if access_of(dots).strip else POINTS
     dot = dot_group_of(scheme)
     assert dot  # what else is copied are narrow numbers, so that they form groups
     if dots.broadcast.reach:

@@ -21,10 +21,7 @@ def flattened(problem: Problem, points: int, strip: int = 0) -> Problem:
     image, *_, channels = x.indices
     size, *_, numbers = x.shape
     if strip:
-        flat, x = (
-            replace(flat, strip=strip),
-            replace(x, indices=(channels, pixel), shape=(numbers, strip + flat.reach)),
-        )
+        x = replace(x, indices=(channels, pixel), shape=(numbers, strip + flat.reach))
     elif flat.padded:
         x = replace(x, indices=(image, channels, pixel), shape=(size, numbers, points + flat.reach))
     else:

@@ -46,7 +46,7 @@ def lower_points(problem: Problem, dots: Problem) -> Kernel:
 
     dots: the problem in dot groups.
     """
-    assert dots.flat_pixels and not dots.flat_pixels.strip
+    assert dots.flat_pixels and not access_of(dots).strip
     return _Points(problem, dots, dots.flat_pixels).kernel()
 
 

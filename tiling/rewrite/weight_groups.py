@@ -31,7 +31,7 @@ def packed_lanes(scheme: Scheme) -> int:
     scheme = scheme_in_dot_groups(scheme)
     problem = scheme.problem
     if access_of(problem).weights_broadcast:
-        return problem.packed.elements
+        return access_of(problem).packed.elements
     groups = prod(problem.extents[dim] for dim in problem.looped_dims)
     return groups * scheme.units[problem.vector_dim] * scheme.lanes * problem.reduction_length
 
@@ -39,7 +39,7 @@ def packed_lanes(scheme: Scheme) -> int:
 def packed_words(scheme: Scheme) -> int:
     """Words of 32 bits of the packed weights: one in a lane, or those of a longer dot group."""
     dots = scheme_in_dot_groups(scheme).problem
-    return packed_lanes(scheme) * (words_per_group(dots, dots.packed) or 1)
+    return packed_lanes(scheme) * (words_per_group(dots, access_of(dots).packed) or 1)
 
 
 def packed_elements(scheme: Scheme) -> int:
@@ -87,7 +87,7 @@ class WeightGroups:
 
     def _axis(self, dim: str) -> int:
         """The axis of W that a dim moves along."""
-        return next(a for a, index in enumerate(self.problem.packed.indices) if index.coefficient(dim))
+        return next(a for a, index in enumerate(access_of(self.problem).packed.indices) if index.coefficient(dim))
 
 
 def weight_groups_of(scheme: Scheme) -> WeightGroups:
@@ -95,9 +95,9 @@ def weight_groups_of(scheme: Scheme) -> WeightGroups:
     problem, dots = scheme.problem, scheme_in_dot_groups(scheme).problem
     lane = numbers_per_lane(problem)
     dot = dot_group_of(scheme) if lane > 1 else None
-    words = words_per_group(dots, dots.packed)
+    words = words_per_group(dots, access_of(dots).packed)
     taps = dot is not None and len(dot.dim) > 1
-    packed = problem.packed
+    packed = access_of(problem).packed
     _, dtype = OPERAND_DTYPES[problem.dtype]
     return WeightGroups(
         problem,

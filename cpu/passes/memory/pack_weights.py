@@ -76,13 +76,12 @@ class _Packer:
         """The same number in the packed copy."""
         problem = self.problem
         # The groups of a grouped convolution follow each other, each with all its panels.
-        axis, index = next(
-            (a, i) for a, i in enumerate(problem.packed.indices) if i.coefficient(access_of(problem).panel_dim)
-        )
+        access = access_of(problem)
+        axis, index = next((a, i) for a, i in enumerate(access.packed.indices) if i.coefficient(access.panel_dim))
         column, groups = load.at[axis], ZERO
         for dim in problem.looped_dims:
             group = next((variable(loop.name) for loop in reversed(around) if loop.dim == dim), ZERO)
-            if dim in problem.packed.dims:
+            if dim in access.packed.dims:
                 column = column - group * index.coefficient(dim)
                 groups = groups + group * (self.elements // problem.extents[dim])
         panel, column = _split(column, around)

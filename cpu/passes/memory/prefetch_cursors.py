@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from cpu.passes.memory.prefetch_addresses import unrolled
+from tiling.arrays.access import access_of
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Address, Aim, Body, Buffer, Load, Statement
 from tiling.loops.lowering.arrays import in_words, shape_of, words_per_group
@@ -42,17 +43,19 @@ class Aims:
                     found.append(self.next_strip(positions(plan.tile.outer[: plan.tile.outer.index(piece.loop) + 1])))
                     break
                 if piece:
-                    name, tensor = array.upper(), self.problem.broadcast if array == "x" else self.problem.packed
+                    tensor = self.problem.broadcast if array == "x" else access_of(self.problem).packed
                     # The loops count the words of a block.
                     words = prod(shape_of(self.problem, tensor)) // tensor.elements
-                    found.append(Aim(array, Address(name, at(piece, plan, body)), constant(piece.elements * words)))
+                    found.append(
+                        Aim(array, Address(array.upper(), at(piece, plan, body)), constant(piece.elements * words))
+                    )
                     break
         return tuple(found)
 
     @property
     def strip(self) -> int:
         """How many flattened pixels x is copied by at a time; 0 where it is not copied strip by strip."""
-        return self.problem.flat_pixels.strip if self.problem.flat_pixels else 0
+        return access_of(self.problem).strip
 
     def next_strip(self, here: Mapping[str, Index]) -> Aim:
         """The cursor of x goes to the rows of x that the strip after this one is the first to copy."""
@@ -71,7 +74,7 @@ class Aims:
             outside = positions(plan.tile.outer[: plan.tile.outer.index(inner)])
             at = at.replaced({position(inner): outside.get(inner.dim, ZERO) + inner.start})
         if not piece.loop.written:  # its position is a number: a branch of a λ, which is over panels
-            words = words_per_group(self.problem, self.problem.packed) or 1
+            words = words_per_group(self.problem, access_of(self.problem).packed) or 1
             return (at + piece.loop.step * self.problem.reduction_length * words,)
         name = position(piece.loop)
         return (at.replaced({name: variable(name) + piece.loop.step}),)

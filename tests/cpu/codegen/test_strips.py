@@ -26,6 +26,7 @@ from tests.support.flat_pixel_cases import SAME, scheme_of
 from tests.support.guard import PLACES, check_guarded
 from tests.support.matrix_cases import ISA
 from tests.support.model_cases import MACHINE
+from tiling.arrays.access import access_of
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups, strip_of
 from tiling.scheme.specifiers import SchemeError, Stage
@@ -163,5 +164,5 @@ def test_a_scheme_with_strips_goes_to_words_and_back():
     text = "T(hw,7) S(x) T(hw,21) T(k,8) S(y) T(c,4) T(r,3) T(s,3) U(hw,32) U(k,2) D(c,32) V(k,16)"
     scheme = parse(problem, text)
     words = scheme_in_dot_groups(scheme)
-    assert scheme.text == text and Stage("x") in words.specifiers and words.problem.flat_pixels.strip == 672
+    assert scheme.text == text and Stage("x") in words.specifiers and access_of(words.problem).strip == 672
     assert "strip by strip" in emit(scheme, isa_named("amxbf16")).text

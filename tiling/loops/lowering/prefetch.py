@@ -222,12 +222,13 @@ def next_panel(problem: Problem, tile: Around) -> NextPanel | None:
 
 def _of_weights(problem: Problem, tile: Around) -> Piece | None:
     """The piece of the innermost loop over weights with loops over rows inside. Packed weights lie in loop order."""
-    lane, size = access_of(problem).panel_dim, access_of(problem).bytes_of(problem.packed)
+    access = access_of(problem)
+    lane, size = access.panel_dim, access.bytes_of(access.packed)
     if problem.extents[lane] * problem.reduction_length * size < FEW_WEIGHTS:
         return None
     for place in reversed(range(len(tile.outer))):
         covered = _covered(problem, tile, place)
-        rows = any(covered[d] > tile.register.extents[d] for d in problem.sharing_dims)
+        rows = any(covered[d] > tile.register.extents[d] for d in access.sharing_dims)
         if rows and _moves(problem, tile, place, (lane, *problem.reductions)):
             points = prod(covered[d] for d in problem.reductions)
             if covered[lane] > tile.register.extents[lane] and points < problem.reduction_length:
@@ -244,7 +245,7 @@ def _of_x(problem: Problem, tile: Around) -> Piece | None:
     """
     access, x = access_of(problem), problem.broadcast
     size = access.bytes_of(x)
-    if problem.flat_pixels and problem.flat_pixels.strip:
+    if problem.flat_pixels and access.strip:
         return _of_strips(problem, tile, problem.flat_pixels)
     if access.lanewise or access.weights_broadcast or x.elements * size < SMALL_X:
         return None
@@ -261,7 +262,8 @@ def _of_x(problem: Problem, tile: Around) -> Piece | None:
 def _of_strips(problem: Problem, tile: Around, flat: FlatPixels) -> Piece | None:
     """The rows of x that the next strip copies. They are whole rows, and so neighbours."""
     x = problem.broadcast
-    pixel, size = x.shape[-2], access_of(problem).bytes_of(x)
+    access, pixel = access_of(problem), x.shape[-2]
+    size = access.bytes_of(x)
     if flat.height * flat.width * pixel * size < SMALL_X:
         return None
     assert tile.shared is not None  # a strip is staged
@@ -270,7 +272,7 @@ def _of_strips(problem: Problem, tile: Around, flat: FlatPixels) -> Piece | None
         if loop.dim in problem.row_dims and loop.trips > 1:
             if loop.dim != "w" or loop.worker:
                 return None  # the next strip is another image's, or another core's
-            return _spread(problem, tile, "x", place, flat.strip * pixel, size)
+            return _spread(problem, tile, "x", place, access.strip * pixel, size)
     return None
 
 
@@ -303,8 +305,8 @@ def _spread(problem: Problem, tile: Around, array: str, place: int, elements: in
     `every` is the largest power of two that is often enough, since the remainder by a power of two is an AND. A loop
     over taps skips those on padding, so its variable does not count steps.
     """
-    covered = _covered(problem, tile, place)
-    shared = (*problem.sharing_dims, access_of(problem).panel_dim, *(problem.looped_dims if array == "x" else ()))
+    covered, access = _covered(problem, tile, place), access_of(problem)
+    shared = (*access.sharing_dims, access.panel_dim, *(problem.looped_dims if array == "x" else ()))
     tiles = prod(covered[d] / tile.register.extents[d] for d in shared)
     tiles *= prod(loop.trips for loop in tile.outer[place + 1 :] if loop.dim in problem.reductions)
     a_step = elements * size / LINE / tiles / prod(loop.trips for loop in tile.inner)

@@ -96,7 +96,7 @@ def _by_rules(anchor: Anchor, dtypes: tuple[str, ...]) -> str:
     problem = anchor.problem
     if problem.dtype not in dtypes:
         return f"this machine has no instructions for products of {problem.dtype}"
-    uses = problem.flops // 2 // problem.packed.elements
+    uses = problem.flops // 2 // problem.tensors[1].elements
     if problem.flops < LEAST_FLOPS:
         return "it has few multiplications"
     if uses < LEAST_USES:

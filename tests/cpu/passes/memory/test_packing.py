@@ -107,9 +107,9 @@ def test_words_hold_their_numbers_and_zeros(name):
     dots, plain = scheme_in_dot_groups(scheme), lower(scheme_in_dot_groups(scheme))
     after = pack_weights(plain, dots.problem, packed_words(scheme))
     dtype = {"bf16": np.uint16, "int8": np.int8}[problem.dtype]
-    w = np.random.default_rng(0).integers(1, 100, problem.packed.shape).astype(dtype)
+    w = np.random.default_rng(0).integers(1, 100, access_of(problem).packed.shape).astype(dtype)
     words = words_of(w)
-    assert words.shape[:-1] == dots.problem.packed.shape
+    assert words.shape[:-1] == access_of(dots.problem).packed.shape
     if access_of(dots.problem).by_matrix:  # a block is words
         words = words.reshape(*words.shape[:-1], -1, numbers_per_lane(problem))
     lanes = np.stack([packed(plain, after, words[..., n]) for n in range(words.shape[-1])], axis=-1)
@@ -118,7 +118,7 @@ def test_words_hold_their_numbers_and_zeros(name):
 
 def test_lanes_that_exchange_have_their_weights_in_the_order_in_which_they_meet_channels():
     problem = grouped2d(conv2d(c=8, h=2, w=2, k=8, r=1, s=1, groups=4))
-    w = np.arange(16, dtype=np.float32).reshape(problem.packed.shape)
+    w = np.arange(16, dtype=np.float32).reshape(access_of(problem).packed.shape)
     found = by_loops(parse(problem, "R(k) R(h) R(w) S(y) U(c,2) V(k,4)"), w).reshape(2, 2, 4)
     k, met = np.arange(8), np.arange(2)[:, np.newaxis]
     np.testing.assert_array_equal(np.concatenate([*found], axis=1), w[k, met ^ (k % 2), 0, 0])
@@ -126,7 +126,7 @@ def test_lanes_that_exchange_have_their_weights_in_the_order_in_which_they_meet_
 
 def test_words_may_hold_numbers_of_several_groups():
     problem = grouped2d(conv2d(c=32, h=2, w=2, k=32, r=1, s=1, groups=16, dtype="int8"))
-    w = np.arange(1, 65).astype(np.int8).reshape(problem.packed.shape)
+    w = np.arange(1, 65).astype(np.int8).reshape(access_of(problem).packed.shape)
     found = by_loops(parse(problem, "R(k) R(h) R(w) S(y) D(c,4) V(k,16)"), w).reshape(32, 2, 2)
     for k in range(32):
         own = k % 4 // 2
