@@ -87,9 +87,7 @@ def conv2d(
     dims = (("n", n), *channels.dims, ("h", out_h), ("w", out_w), ("r", r), ("s", s))
     dtypes = _dtypes(dtype, output_dtype)
     tensors = (x, weights, y)
-    return in_layout(
-        Problem(channels.op, dims, (*channels.summed, "r", "s"), tensors, channels.vector_dim, *dtypes), layout
-    )
+    return in_layout(Problem(channels.op, dims, (*channels.summed, "r", "s"), tensors, *dtypes), layout)
 
 
 def _outputs(axis: str, size: int, taps: int, stride: int, dilation: int, before: int, after: int) -> int:
@@ -168,7 +166,6 @@ class _Channels:
     op: str
     dims: tuple[tuple[str, int], ...]
     summed: tuple[str, ...]
-    vector_dim: str
     x: Affine
     w: tuple[Affine, Affine]
     y: Affine
@@ -177,12 +174,12 @@ class _Channels:
 def _channels(groups: int, c: int, k: int) -> _Channels:
     c_index, k_index = Affine((("c", 1),)), Affine((("k", 1),))
     if groups == 1:
-        return _Channels("conv2d", (("k", k), ("c", c)), ("c",), "k", c_index, (k_index, c_index), k_index)
+        return _Channels("conv2d", (("k", k), ("c", c)), ("c",), c_index, (k_index, c_index), k_index)
     if groups == c == k:
-        return _Channels("depthwise2d", (("c", c),), (), "c", c_index, (c_index, Affine(())), c_index)
+        return _Channels("depthwise2d", (("c", c),), (), c_index, (c_index, Affine(())), c_index)
     c, k = c // groups, k // groups
     x_index, y_index = Affine((("g", c), ("c", 1))), Affine((("g", k), ("k", 1)))
-    return _Channels("conv2d", (("g", groups), ("k", k), ("c", c)), ("c",), "k", x_index, (y_index, c_index), y_index)
+    return _Channels("conv2d", (("g", groups), ("k", k), ("c", c)), ("c",), x_index, (y_index, c_index), y_index)
 
 
 def matmul(
@@ -212,7 +209,7 @@ def matmul(
     b = tensor("b", "vector", "nk" if transpose_b else "kn")
     dims = tuple((d, extents[d]) for d in ("mnk" if extents["l"] == 1 else "lmnk"))
     tensors = (a, b, tensor("c", "output", "mn"))
-    return Problem("matmul", dims, ("k",), tensors, "n", *_dtypes(dtype, output_dtype))
+    return Problem("matmul", dims, ("k",), tensors, *_dtypes(dtype, output_dtype))
 
 
 def in_order(problem: Problem, orders: Mapping[str, str]) -> Problem:

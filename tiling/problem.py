@@ -36,13 +36,13 @@ class ShapeError(ProblemError):
 class Problem:
     """An operator with its extents. `tiling.operators` builds one; `tiling.epilogue.fused` adds an epilogue.
 
-    tensors: the inputs in the order of a kernel's arguments, then the output. The role of a tensor says what a register
-    tile does with it:
+    tensors: the inputs in the order of a kernel's arguments, then the output. The roles tell the inputs apart, and the
+    kinds of dims follow from them:
 
-        broadcast   it reads one scalar at a time and broadcasts it over a vector (x of a convolution, a of a matrix
-                    product). Where the tensor moves with the vectorised dim, it reads a vector
-        vector      it reads a vector at a time (the weights, b)
-        output      it keeps the tensor in registers and writes it once (y, c)
+        vector      the weights, b. The output dims that it moves with are looped, the last of them is vectorised
+        broadcast   x of a convolution, a of a matrix product. The other output dims are rows: their points share the
+                    vector input
+        output      y, c
 
     dot_group: how many numbers of the inputs are one element, whose products with those of another are summed as one
     (`tiling.rewrite.dot_groups`); 0 where each number is an element.
@@ -54,7 +54,6 @@ class Problem:
     dims: tuple[tuple[str, int], ...]
     reductions: tuple[str, ...]
     tensors: tuple[Tensor, ...]
-    vector_dim: str
     dtype: str = "f32"
     output_dtype: str = "f32"
     epilogue: Epilogue | None = None
@@ -171,9 +170,18 @@ class Problem:
         return tuple(d for d, _ in self.dims if d not in self.reductions and d not in shared)
 
     @cached_property
+    def vector_dim(self) -> str:
+        """The output dim along which the vector input is read by vectors: the last one that it moves with."""
+        return self._unshared[-1]
+
+    @cached_property
     def looped_dims(self) -> tuple[str, ...]:
         """The output dims that are neither rows nor vectorised. Each group g has weights of its own, so g is looped."""
-        return tuple(d for d, _ in self.dims if d not in (*self.reductions, *self.row_dims, self.vector_dim))
+        return self._unshared[:-1]
+
+    @cached_property
+    def _unshared(self) -> tuple[str, ...]:
+        return tuple(d for d, _ in self.dims if d not in self.reductions and d in self.vector.dims)
 
     @property
     def layout(self) -> str:

@@ -1,5 +1,6 @@
 """Problems: extents, groups, padding, windows, and what cannot be computed."""
 
+from dataclasses import fields, replace
 from math import prod
 
 import numpy as np
@@ -68,6 +69,15 @@ def test_matmul_is_the_same_kind_of_problem():
     assert (p.broadcast.shape, p.vector.shape, p.output.shape) == ((4, 8), (8, 6), (4, 6))
     assert p.row_dims == ("m",) and p.vector_dim == "n" and p.reductions == ("k",) and p.windows == ()
     assert p.vector.stride("k") == 6 and p.tensor("b") is p.vector
+
+
+def test_the_kinds_of_dims_follow_from_the_roles():
+    p = matmul(m=4, n=6, k=8, batch=3)
+    assert (p.row_dims, p.looped_dims, p.vector_dim) == (("m",), ("l",), "n")
+    a, b, c = p.tensors
+    turned = replace(p, tensors=(replace(a, role="vector"), replace(b, role="broadcast"), c))
+    assert (turned.row_dims, turned.looped_dims, turned.vector_dim) == (("n",), ("l",), "m")
+    assert "vector_dim" not in {field.name for field in fields(p)}  # so nobody can say otherwise
 
 
 def test_a_product_may_have_its_axes_in_any_order():

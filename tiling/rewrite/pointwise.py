@@ -57,7 +57,6 @@ def pointwise2d(problem: Problem) -> Problem:
         dims=tuple(extents.items()),
         reductions=("c",),
         tensors=tensors,
-        vector_dim="w",
         origin=problem,
     )
 
