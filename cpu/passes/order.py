@@ -21,7 +21,7 @@ from cpu.passes.facts import ProductFacts, ProgramFacts
 from cpu.passes.memory.copy_runs import copy_runs
 from cpu.passes.memory.pack_weights import pack_weights
 from cpu.passes.memory.prefetch import prefetch
-from cpu.passes.memory.stage_panels import plan_panels, stage_panels
+from cpu.passes.memory.stage_panels import stage_panels
 from cpu.passes.memory.stage_strips import stage_strips
 from cpu.passes.memory.store_lines import store_lines
 from cpu.passes.memory.stream_stores import stream_stores
@@ -57,6 +57,7 @@ from tiling.loops.walk import walk
 from tiling.program.dtypes import WIDTH
 from tiling.rewrite.im2col import COPY
 from tiling.rewrite.laid_out import LAY_OUT
+from tiling.rewrite.panels import plan_panels
 from tiling.rewrite.transposed import ROWS
 
 

@@ -22,7 +22,7 @@ from tiling.arrays.access import access_of
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.machine import Machine
 from tiling.problem import Problem
-from tiling.rewrite.pointwise import visits_of_panel
+from tiling.rewrite.panels import visits_of_panel
 from tiling.scheme.scheme import Scheme
 
 # The model, with the constants of `search.cost.costs`:

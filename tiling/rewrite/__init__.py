@@ -10,6 +10,7 @@ Read in this order:
     im2col      the copies of x that dot groups need
     laid_out    the copy of x as flattened pixels, with zeros between the rows
     pointwise   pointwise convolutions of channels-first images as matrix products
+    panels      the panels of their x that tiles share, S(x)
     copy_plan   which copy of x a kernel makes
     copies_of_x  the one that it makes first, as loops
     strips      which strips of an image a scheme may copy, S(x)

@@ -3,7 +3,7 @@
     y (N,K,H·W) = w (K,C) · x (N,C,H·W)           rows of a register tile: k        vectors: w, H·W pixels
 
 The weights are broadcast. They come packed, in micropanels of as many k as a register tile has rows. Vectors of x are
-read where they lie, unless S(x) packs them.
+read where they lie, unless S(x) packs them (`panels`).
 """
 
 # Where channels come before pixels, neighbours in memory are pixels. So a vector of pixels of one channel is a plain
@@ -12,23 +12,15 @@ read where they lie, unless S(x) packs them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from tiling.loops.lowering.nest import Loop, nest_of, tiles
 from tiling.problem import LARGEST_EXTENT, Problem, ProblemError
-from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Lambda, Rest, Specifier, Stage, Tile
 from tiling.tensor import Affine, Tensor
 
 # The fraction of the lanes of all vectors over an image that pixels must fill: 49 pixels fill 49 of 64. Smaller images
 # stay conv2d, which transposes its tiles. So do those of 1 x 1 pixels, where neighbours are channels anyway.
 FILLED = 3 / 4
-
-
-# Bytes. No core with AVX-512 has a larger L2, and a panel comes from further out no faster than x does.
-LARGEST_PANEL = 4 << 20
 
 
 def along_pixels(problem: Problem, lanes: int) -> Problem:
@@ -59,46 +51,6 @@ def pointwise2d(problem: Problem) -> Problem:
         tensors=tensors,
         origin=problem,
     )
-
-
-def panel_extents(problem: Problem, lanes: int, around: tuple[Loop, ...]) -> dict[str, int]:
-    """Points per dim of a packed panel of x, S(x) inside the loops `around`. It holds whole vectors of pixels."""
-    pixels = problem.vector_dim
-    whole = problem.extents | {pixels: -(-problem.extents[pixels] // lanes) * lanes}
-    inside = whole | {loop.dim: loop.step for loop in around}
-    return {dim: points for dim, points in inside.items() if dim in problem.vector.dims}
-
-
-def panel_elements(scheme: Scheme) -> int:
-    """Elements of the largest panel that a scheme stages; 0 where it stages only its output."""
-    staged = [tile for tile in tiles(nest_of(scheme)) if tile.shared is not None]
-    panels = (panel_extents(scheme.problem, scheme.lanes, tile.outer[: tile.shared]) for tile in staged)
-    return max((prod(extents.values()) for extents in panels), default=0)
-
-
-def same_pixels(problem: Problem, around: Sequence[Loop | Specifier]) -> bool:
-    """Whether these are only core loops over rows, so that all their tasks read the same pixels."""
-    return all(isinstance(one, (Loop, Tile)) and one.worker and one.dim in problem.row_dims for one in around)
-
-
-def visits_of_panel(scheme: Scheme, threads: int) -> int:
-    """How many tiles of the busiest core read the same pixels of a panel, which the first of them packs; 0 without
-    a panel.
-    """
-    problem, stage = scheme.problem, Stage(scheme.problem.vector.name)
-    if stage not in scheme.specifiers:
-        return 0
-    place = scheme.specifiers.index(stage)
-    outside, inside = scheme.specifiers[:place], scheme.specifiers[place : scheme.accumulators_at]
-    tasks = prod(s.trips for s in outside if isinstance(s, Tile)) if same_pixels(problem, outside) else 1
-    loops = (s for s in inside if isinstance(s, (Rest, Tile, Lambda)) and is_row_loop(problem, s))
-    return prod(scheme.iterations(loop) for loop in loops) * -(-tasks // threads)
-
-
-def is_row_loop(problem: Problem, specifier: Specifier) -> bool:
-    """Whether the specifier is a loop over rows that one core runs."""
-    core = isinstance(specifier, Tile) and specifier.worker is not None
-    return isinstance(specifier, (Rest, Tile, Lambda)) and specifier.dim in problem.row_dims and not core
 
 
 def _planes(tensor: Tensor, role: str, pixels: int) -> Tensor:

@@ -16,7 +16,7 @@ core read the same part, the first of them packs it for the others.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from tiling.arrays.access import access_of
@@ -44,31 +44,15 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.lowering import nest
 from tiling.loops.rewrite import parts_of, places, with_values
 from tiling.loops.walk import inside, walk, with_blocks
 from tiling.problem import Problem
-from tiling.rewrite.pointwise import panel_elements, same_pixels
-from tiling.scheme.scheme import Scheme
+from tiling.rewrite.panels import PanelPlan
 
 PANEL, UNPACKED = "panel", "unpacked"
 
 
-@dataclass(frozen=True)
-class Plan:
-    """elements: those of the largest part that is staged. kept: all tasks of a core read the same part."""
-
-    elements: int
-    kept: bool
-
-
-def plan_panels(scheme: Scheme) -> Plan:
-    """The plan of a scheme's panels. Without S(x) there are none, of 0 elements."""
-    staged = [tile.outer[: tile.shared] for tile in nest.tiles(nest.nest_of(scheme)) if tile.shared is not None]
-    return Plan(panel_elements(scheme), any(loops and same_pixels(scheme.problem, loops) for loops in staged))
-
-
-def stage_panels(kernel: Kernel, problem: Problem, plan: Plan) -> Kernel:
+def stage_panels(kernel: Kernel, problem: Problem, plan: PanelPlan) -> Kernel:
     """The kernel with a panel in place of what it stages."""
     if not plan.elements:
         return kernel

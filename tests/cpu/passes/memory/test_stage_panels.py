@@ -10,7 +10,7 @@ import pytest
 from cpu.codegen.inside import facts_of
 from cpu.codegen.pack import pack_loops
 from cpu.passes.forms import product_forms
-from cpu.passes.memory.stage_panels import Plan, plan_panels, stage_panels
+from cpu.passes.memory.stage_panels import stage_panels
 from microkernels.tile.isa import ISAS
 from tests.support.kernel_cases import CASES
 from tiling.loops.index import variable
@@ -34,7 +34,8 @@ from tiling.loops.meaning.memory import Fault
 from tiling.loops.rewrite import places
 from tiling.loops.walk import buffers, walk
 from tiling.operators import conv2d
-from tiling.rewrite.pointwise import panel_elements, pointwise2d
+from tiling.rewrite.panels import PanelPlan, panel_elements, plan_panels
+from tiling.rewrite.pointwise import pointwise2d
 from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 
@@ -138,7 +139,7 @@ def test_tasks_of_other_pixels_pack_by_themselves():
 def test_a_scheme_without_panels_stays_as_it_is():
     scheme = scheme_of("pixels, composed rows")
     found = kernels(scheme)
-    assert plan_panels(scheme) == Plan(0, False)
+    assert plan_panels(scheme) == PanelPlan(0, False)
     assert found["stage panels"] == found["pack weights"]
 
 
