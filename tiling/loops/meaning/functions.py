@@ -16,6 +16,7 @@ import numpy as np
 Number = Any  # a NumPy scalar or vector
 
 _LEAST = np.finfo(np.float32).tiny  # a smaller float has fewer bits
+_MOST = float(np.finfo(np.float32).max)
 
 
 def _as(v: Number, number: int) -> Number:
@@ -36,6 +37,11 @@ def _sigmoid(v: Number) -> Number:
 
 def fma(x: Number, w: Number, acc: Number) -> Number:
     """x * w + acc, rounded once."""
+    if isinstance(x, np.float32) and isinstance(w, np.float32) and isinstance(acc, np.float32):
+        exact = float(x) * float(w)  # Python's floats take a fifth of the time of NumPy's scalars
+        whole = exact + float(acc)
+        if whole - exact == acc and whole - float(acc) == exact and abs(whole) <= _MOST:
+            return np.float32(whole)  # nothing was lost, as with whole numbers
     with np.errstate(invalid="ignore", over="ignore"):
         product = np.asarray(x, np.float64) * w  # exact: it has 48 bits
         total = product + acc
@@ -139,6 +145,8 @@ def _bytes(word: Number, dtype: type) -> Number:
 
 def _normal(v: Number) -> Number:
     """A float of fewer bits than others as a zero of its sign."""
+    if isinstance(v, np.float32):
+        return np.copysign(np.float32(0), v) if abs(v) < _LEAST else v
     return np.where(np.abs(v) < _LEAST, np.copysign(np.float32(0), v), v).astype(np.float32)[()]
 
 
