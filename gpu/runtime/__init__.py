@@ -14,4 +14,5 @@ Read in this order:
     isolation  what a worker process that uses a device needs
     compare    counts on the device the elements of an output outside their limits
     export     a kernel's files for programs without Python
+    export_program  the same of a program's kernels
 """

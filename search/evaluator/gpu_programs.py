@@ -16,7 +16,8 @@ from gpu.codegen.loops.emit import emit_program
 from gpu.codegen.loops.launches import ProgramText
 from gpu.codegen.loops.names import with_cuda_names
 from gpu.passes.order import PASS_NAMES, stages
-from gpu.runtime.program import program_cuda_text
+from gpu.runtime.compile import HOPPER
+from gpu.runtime.export_program import program_files
 from gpu.twin.program import ProgramTwin
 from tiling.arguments import ArgumentError
 from tiling.loops.listing import listing
@@ -70,10 +71,13 @@ class TwinProgramKernel:
         found = {array.name: y for array, y in zip(outputs, after[len(read) :])}
         return found if len(found) > 1 else next(iter(found.values()))
 
-    def save(self, folder: str | Path) -> tuple[Path, ...]:
-        """Writes the whole CUDA file, with its device layer, and returns its path. Raises ExportError."""
-        text = program_cuda_text(self.emitted)
-        return placed(folder_of(folder), {f"{self.emitted.symbol}.cu": text.encode()})
+    def save(self, folder: str | Path, architecture: str = HOPPER) -> tuple[Path, ...]:
+        """Writes the CUDA file, and where NVRTC is installed machine code, a header and a C file that launches it.
+
+        Returns their paths. Raises ExportError, and CompileError for an architecture that NVRTC does not know.
+        """
+        files = program_files(self.emitted, str(self.program.program), architecture)
+        return placed(folder_of(folder), files)
 
     def _inputs(self, arrays: tuple[object, ...], named: Mapping[str, object]) -> list[object]:
         names = [array.name for array in self.inputs]

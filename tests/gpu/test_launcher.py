@@ -4,7 +4,6 @@ and run on a driver that prints what it is asked.
 
 from __future__ import annotations
 
-import site
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -22,16 +21,13 @@ from gpu.model.predict import rank
 from gpu.runtime.driver import _PROMOTE_TO_128, _SWIZZLE_128, _TYPES
 from gpu.runtime.export import launcher
 from search.tuner.dtypes import on_gpu
+from tests.support.driver_stand_in import OWN, STAND_IN, WARNINGS, headers
 from tests.support.gpu_cases import SPLIT
 from tests.support.gpu_schemes import scheme_of
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 
-STAND_IN = Path(__file__).parents[1] / "support" / "stand_in" / "driver"
-WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-variable", "-Werror"]
-# Made up: what a device's memory would give; the stand-in's own memory begins at 1 << 20.
-ADDRESSES = [4096 * (i + 1) for i in range(5)]
-OWN = 1 << 20
+ADDRESSES = [4096 * (i + 1) for i in range(5)]  # made up: what a device's memory would give
 MULTIPROCESSORS = 100
 
 
@@ -73,12 +69,6 @@ def written(source: Source, folder: Path) -> Path:
     return folder / f"{source.symbol}_launch.c"
 
 
-def headers() -> list[Path]:
-    """Folders with a cuda.h: the stand-in's, and CUDA's own where a package has brought it."""
-    found = [path.parent for folder in site.getsitepackages() for path in Path(folder).glob("nvidia/*/include/cuda.h")]
-    return [STAND_IN, *found[:1]]
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_a_launcher_compiles_without_a_warning_in_c_and_its_header_in_cpp(case, tmp_path):
     source = source_of(case)
@@ -105,7 +95,7 @@ def test_a_launcher_compiles_without_a_warning_in_c_and_its_header_in_cpp(case, 
 PROGRAM = """
 #include "{symbol}.h"
 #include <stdio.h>
-extern int arguments_of_launch[2];
+extern int arguments_of_launch[8];
 int main(int count, char **words)
 {{
     (void)count;

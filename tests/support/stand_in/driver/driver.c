@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int arguments_of_launch[2]; /* of the first and of the second kernel that is launched; set by the program */
+int arguments_of_launch[8]; /* of each kernel that is launched, in this order; set by the program */
 static int launches, modules, functions, maps;
 static const CUtensorMap *encoded_maps[8];
 static char names[8][300];
@@ -46,6 +46,12 @@ CUresult cuMemFree(CUdeviceptr pointer) { return printf("free %llu\n", pointer -
 CUresult cuMemsetD32(CUdeviceptr pointer, unsigned value, size_t count)
 {
     printf("set %llu %u %zu\n", pointer - (1 << 20), value, count);
+    return CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
+{
+    (void)to;
+    printf("read %llu %zu\n", from - (1 << 20), bytes);
     return CUDA_SUCCESS;
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
