@@ -1,6 +1,7 @@
 """The analytic model of a scheme without a matrix instruction: how long it takes on a device.
 
-It counts three pipes: multiply-adds, shared memory, and memory. **No device has measured it yet.**
+It counts multiply-adds, what threads read of shared memory, and what is staged: from the L2, from memory, and while
+all threads of a block wait for it. **No device has measured it yet.**
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from gpu.model.devices import Device
 from gpu.model.predict import Prediction
 from tiling.dtypes import DTYPE_BYTES, OUTPUT_BYTES
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Tile
+from tiling.scheme.specifiers import Rest, Stage, Tile
 
-_WARP = 32
+_WARP, _WORD = 32, 4
 _OTHER_REGISTERS = 40  # of a thread, beside its sums: addresses, and what a step multiplies
 _REGISTERS = 1 << 16  # of a multiprocessor
 _LAUNCH_SECONDS = 2e-6
+_STAGING_CYCLES = 320  # of a step without products: a load from the L2, and two barriers (`gpu.model.predict`)
 
 
 def predict_loops(scheme: Scheme, shared_bytes: int, device: Device) -> Prediction:
@@ -34,15 +36,19 @@ def predict_loops(scheme: Scheme, shared_bytes: int, device: Device) -> Predicti
     if resident < 1 or shared_bytes > device.shared_of_block:
         raise ValueError(f"{scheme.text} does not fit {device.name}")
     serial = ceil(blocks / device.multiprocessors)  # blocks of the busiest multiprocessor
-    products = problem.flops / 2 / blocks
-    # A thread reads a number of each row and each column of its tile for all products of a step.
+    products = prod(scheme.visited(dim) for dim in scheme.extents) / blocks  # with those beyond the edges
+    # A thread reads a number of each row and each column of its tile for all products of a point. Shared memory gives
+    # each lane a word, however short the number is.
     rows, columns = _sides(scheme)
-    read = products * (rows + columns) / (rows * columns) * DTYPE_BYTES[problem.dtype]
+    read = products * (rows + columns) / (rows * columns) * _WORD
     arrays = sum(t.elements for t in (problem.broadcast, problem.vector)) * DTYPE_BYTES[problem.dtype]
     stored = sum(t.elements for t in (problem.output, *problem.epilogue_arrays)) * OUTPUT_BYTES[problem.output_dtype]
+    steps = _steps(scheme)
     parts = (
         ("multiply-adds", serial * products / device.lanes / device.clock),
         ("shared", serial * read / device.shared_bandwidth / device.clock),
+        ("latency", ceil(blocks / (resident * device.multiprocessors)) * steps * _STAGING_CYCLES / device.clock),
+        ("l2", blocks * steps * shared_bytes / device.l2_bandwidth),
         ("memory", (arrays + stored) / device.memory_bandwidth),
     )
     return Prediction(scheme, parts, _LAUNCH_SECONDS, resident, blocks / (resident * device.multiprocessors))
@@ -50,6 +56,17 @@ def predict_loops(scheme: Scheme, shared_bytes: int, device: Device) -> Predicti
 
 def _workers(scheme: Scheme, worker: str) -> int:
     return prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and s.worker == worker)
+
+
+def _steps(scheme: Scheme) -> int:
+    """How often a block stages tiles of its inputs."""
+    output, found, inside = scheme.problem.output.name, 1, 1
+    for s in scheme.specifiers:
+        if isinstance(s, Stage) and s.tensor != output:
+            found = inside
+        elif isinstance(s, (Tile, Rest)) and (isinstance(s, Rest) or s.worker is None):
+            inside *= scheme.iterations(s)
+    return found
 
 
 def _sums(scheme: Scheme, tile: dict[str, int]) -> int:

@@ -109,15 +109,13 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
     return Prediction(scheme, parts, unhidden, resident, grid / at_once)
 
 
+def order(p: Prediction) -> tuple[float, list[float], str]:
+    """The key to sort by, the fastest first; among equals one whose other pipes are less busy."""
+    return p.seconds, sorted((time for _, time in p.parts), reverse=True), p.scheme.text
+
+
 def rank(problem: Problem, device: Device) -> tuple[Prediction, ...]:
-    """All candidates of the space on a device, the fastest by prediction first.
-
-    Among equals the one whose other pipes are less busy comes first.
-    """
-
-    def order(p: Prediction) -> tuple[float, list[float], str]:
-        return p.seconds, sorted((time for _, time in p.parts), reverse=True), p.scheme.text
-
+    """All candidates of the space on a device, the fastest by prediction first."""
     return tuple(sorted((predict(s, device) for s in candidates(problem, device)), key=order))
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from cpu.kernel.export import ExportError
 from gpu.codegen.loops.scheme import emit_scheme, is_loops
 from gpu.codegen.pipeline import REGISTERS
+from gpu.codegen.reading import is_product
 from gpu.model.devices import Device, device_named
 from gpu.model.loops import predict_loops
-from gpu.model.predict import Prediction, predict, rank
+from gpu.model.loops_space import loop_schemes
+from gpu.model.predict import Prediction, order, predict, rank
 from gpu.model.space import limits
 from gpu.passes.order import SCHEME_PASS_NAMES, scheme_stages
 from gpu.runtime.compile import compile_cubin, cuda_text
@@ -115,16 +117,10 @@ class GpuBackend:
         return None
 
     def candidates(self, problem: Problem) -> Sequence[Scheme]:
-        """Every schedule that fits the device.
-
-        Raises ProblemError for f32 and channels first, SchemeError for an operator that is no matrix product.
-        """
-        if problem.dtype == "f32" or problem.layout == "nchw":
-            what = "f32" if problem.dtype == "f32" else "layout=nchw"
-            raise ProblemError(
-                f"{what} takes a scheme without matrix instructions on a GPU, and none is searched for yet: give one "
-                f"as docs/scheme.md shows"
-            )
+        """Every schedule that fits the device, by matrix instructions where the problem is a product of theirs."""
+        if problem.dtype == "f32" or problem.layout == "nchw" or not is_product(problem):
+            fitting = [scheme for scheme in loop_schemes(problem) if not self._too_large(scheme)]
+            return [prediction.scheme for prediction in sorted(map(self._predicted, fitting), key=order)]
         return [prediction.scheme for prediction in rank(problem, self.device)]
 
     def predicted_seconds(self, schemes: Sequence[AnyScheme]) -> list[float]:

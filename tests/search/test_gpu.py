@@ -44,7 +44,6 @@ from tests.support.gpu_compiling import needs_nvrtc
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError
-from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import canonical
 
 CONV, PRODUCT = "c=8,h=9,w=9,k=16,r=3,s=3,pad=1", "m=40,n=24,k=56"
@@ -260,7 +259,6 @@ def test_exactly_the_scheme_that_is_given(capsys):
         (["--target", "cuda-twin", "--forget"], "--forget means nothing"),
         (["--device", "H200"], "--device means nothing to --target cpu"),
         (["--dtype", "f16"], "dtype 'f16' is not covered on a CPU"),
-        (["--target", "cuda-twin", "--dtype", "f32"], "f32 takes a scheme without matrix instructions on a GPU"),
         (["--target", "cuda-twin", "--dtype", "f64"], "is not covered on a GPU: f16, bf16, tf32 and f32 are"),
         (["--target", "cuda", "--dtype", "bf16", "--shape", f"{PRODUCT},dtype=f16"], "dtype 'bf16' contradicts the "
             "shape's f16"),
@@ -280,9 +278,10 @@ def test_what_makes_no_sense_for_a_target_gets_one_sentence(arguments, message, 
     assert printed.out == "" and message in printed.err and printed.err.count("\n") == 1
 
 
-def test_groups_are_no_matrix_product(capsys):
-    assert conv_command(["--target", "cuda", "--model-only", "--shape", CONV + ",groups=4"]) == 2
-    assert "groups make no single matrix product" in capsys.readouterr().err
+def test_groups_take_no_matrix_instructions(capsys):
+    assert conv_command(["--target", "cuda", "--model-only", "--shape", CONV + ",groups=4"]) == 0
+    printed = capsys.readouterr().out
+    assert "@lane" in printed and " M(" not in printed
 
 
 def test_a_scheme_that_a_device_cannot_hold(capsys):
@@ -396,7 +395,6 @@ def test_a_measured_search_on_the_twin_is_refused():
         (dict(target="cuda", tune="measure", budget=0), ProblemError, "budget=0 must be a number of seconds above 0"),
         (dict(target="cuda", tune="measure"), DeviceError, "there is no CUDA device here"),
         (dict(target="cuda-twin", isa="avx2"), ProblemError, "isa='avx2' means nothing"),
-        (dict(target="cuda-twin", groups=2), SchemeError, "groups make no single matrix product"),
         (dict(target="cuda-twin", n=9999), ProblemError, "too many for the twin"),
     ],
 )

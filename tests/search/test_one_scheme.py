@@ -52,8 +52,3 @@ def test_the_passes_of_a_scheme_are_shown(capsys):
     assert "X_tile[64, 4] in shared memory" in capsys.readouterr().out
     assert product([*given[:2], "--target", "cuda-twin", "--show-passes"]) == 2
     assert "are not written by passes yet" in capsys.readouterr().err
-
-
-def test_channels_first_are_not_searched_for_yet(capsys):
-    assert conv(["--shape", "c=4,h=6,w=8,k=8,r=3,s=3,layout=nchw", "--target", "cuda-twin"]) == 2
-    assert "none is searched for yet" in capsys.readouterr().err
