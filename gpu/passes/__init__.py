@@ -24,5 +24,6 @@ And of schemes, before the last two:
     bind_blocks      the loops over blocks as the blocks of a launch
     bind_threads     the loops over warps and lanes as threads, which stage together
     stage_tiles      tiles of the inputs in shared memory
+    widen_copies     four neighbours of a tile in one access
     add_zeros        no test around products of tiles that hold zeros beyond the edges
 """

@@ -16,7 +16,7 @@ from tiling.loops.rewrite import with_own_values
 from tiling.loops.walk import with_blocks
 from tiling.scheme.scheme import Scheme
 
-_WIDER = {"f16": "as_f32", "bf16": "from_bf16"}
+WIDER = {"f16": "as_f32", "bf16": "from_bf16"}  # the functions by which numbers become f32
 
 
 def compute_in_f32(kernel: Kernel, scheme: Scheme) -> Kernel:
@@ -27,13 +27,13 @@ def compute_in_f32(kernel: Kernel, scheme: Scheme) -> Kernel:
     dtypes = dtypes_of(kernel)
 
     def wider(operand: Operand) -> Operand | None:
-        if isinstance(operand, Load) and dtypes[operand.buffer] in _WIDER:
-            return Apply(_WIDER[dtypes[operand.buffer]], (operand,))
+        if isinstance(operand, Load) and dtypes[operand.buffer] in WIDER:
+            return Apply(WIDER[dtypes[operand.buffer]], (operand,))
         return None
 
     def statement(inner: Statement) -> Statement:
         inner = with_own_values(inner, wider)
-        if isinstance(inner, Store) and dtypes[inner.buffer] in _WIDER:
+        if isinstance(inner, Store) and dtypes[inner.buffer] in WIDER:
             value = inner.value
             if isinstance(value, Apply) and value.function == f"to_{dtypes[inner.buffer]}":
                 (value,) = value.arguments

@@ -27,6 +27,7 @@ from gpu.passes.share_rows import share_rows
 from gpu.passes.split_launches import split_launches
 from gpu.passes.stage_tiles import stage_tiles
 from gpu.passes.widen import widen
+from gpu.passes.widen_copies import widen_copies
 from tiling.loops.language import Kernel
 from tiling.loops.lowering.lower import lower as lower_scheme
 from tiling.program.infer import Sized
@@ -54,6 +55,7 @@ SCHEME_PASSES: tuple[tuple[str, Callable[[Kernel, Scheme], Kernel]], ...] = (
     ("bind blocks", lambda kernel, _: bind_blocks(kernel)),
     ("bind threads", lambda kernel, _: bind_threads(kernel)),
     ("stage tiles", stage_tiles),
+    ("widen copies", lambda kernel, _: widen_copies(kernel)),
     ("add zeros", lambda kernel, _: add_zeros(kernel)),
     ("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     ("place barriers", lambda kernel, _: place_barriers(kernel)),

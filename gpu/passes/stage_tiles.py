@@ -7,7 +7,8 @@
                                                      for thread in 0..128, thread:
                                                        … X_tile[m + m_u - m_2, k_u] …
 
-Neighbouring threads copy neighbours of the array. What lies outside of the array is 0 in the tile.
+Neighbouring threads copy neighbours of the array. What lies outside of the array is 0 in the tile. Numbers of 16 bits
+are f32 in the tile: each is converted once, not by every thread that reads it.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
+from gpu.passes.compute_in_f32 import WIDER
 from gpu.passes.reading import buffers_of
 from gpu.passes.workers import BLOCKS, THREAD, Team, launches, threads_of
 from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Alloc,
     Along,
+    Apply,
     Body,
     Buffer,
     Choose,
@@ -92,7 +95,8 @@ class _Tile:
             1 + sum((self.parts[dim].points - 1) * abs(step) for dim, step in index.terms)
             for index in self.tensor.indices
         )
-        return Buffer(self.name, shape, self.array.axes, self.array.dtype, "shared")
+        dtype = "f32" if self.array.dtype in WIDER else self.array.dtype
+        return Buffer(self.name, shape, self.array.axes, dtype, "shared")
 
     @property
     def begin(self) -> tuple[Index, ...]:
@@ -107,6 +111,8 @@ class _Tile:
 
     def read(self, operand: Operand) -> Operand | None:
         """The element of the tile in the place of the array's."""
+        if isinstance(operand, Apply) and operand.function == WIDER.get(self.array.dtype):
+            (operand,) = operand.arguments
         if not isinstance(operand, Load) or operand.buffer != self.array.name:
             return None
         return Load(self.name, tuple(at - begin for at, begin in zip(operand.at, self.begin)))
@@ -121,9 +127,11 @@ class _Tile:
             at.append(ZERO if extent == 1 else here if first else applied("%", here, constant(extent)))
         source = tuple(begin + index for begin, index in zip(self.begin, at))
         value: Value = Load(self.array.name, source)
+        if self.array.dtype in WIDER:
+            value = Apply(WIDER[self.array.dtype], (value,))
         tests = self._outside(source)
         if tests:
-            value = Choose(tests, value, Number(0, self.array.dtype))
+            value = Choose(tests, value, Number(0, self.buffer.dtype))
         store = Store(self.name, tuple(at), value)
         return team.each((For(ELEMENT, team.number, constant(elements), team.size, (store,)),))
 

@@ -13,7 +13,7 @@ from gpu.codegen.pipeline import REGISTERS, WARP
 from gpu.codegen.reading import pipeline_of
 from gpu.runtime.compile import cuda_text
 from tests.support.gpu_cases import product_scheme
-from tests.support.gpu_compiling import needs_nvrtc
+from tests.support.gpu_compiling import needs_nvrtc, ptx_of
 from tiling.operators import conv2d, matmul
 
 EVENTS = {
@@ -54,20 +54,6 @@ def loops(ptx: str):
         start = ptx.find(f"{branch[1]}:")
         if 0 <= start < branch.start():
             yield ptx[start : branch.start()]
-
-
-def ptx_of(text: str) -> str:
-    from cuda.bindings import nvrtc
-
-    _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, [], [])
-    options = [b"-arch=compute_80", b"--std=c++17", b"-default-device"]
-    (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    assert not result
-    _, size = nvrtc.nvrtcGetPTXSize(program)
-    room = bytearray(size)
-    nvrtc.nvrtcGetPTX(program, room)
-    nvrtc.nvrtcDestroyProgram(program)
-    return room.decode()
 
 
 @needs_nvrtc

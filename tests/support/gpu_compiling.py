@@ -47,3 +47,18 @@ def fault(scheme, device) -> str:
         moves = f"moves as if with {pipeline.registers}"
         return f"{scheme.text} on {device} is launched with {cubin.registers} registers, and {moves}"
     return ""
+
+
+def ptx_of(text: str) -> str:
+    """NVRTC's PTX of a CUDA text, for compute_80."""
+    from cuda.bindings import nvrtc
+
+    _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, [], [])
+    options = [b"-arch=compute_80", b"--std=c++17", b"-default-device"]
+    (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    assert not result
+    _, size = nvrtc.nvrtcGetPTXSize(program)
+    room = bytearray(size)
+    nvrtc.nvrtcGetPTX(program, room)
+    nvrtc.nvrtcDestroyProgram(program)
+    return room.decode()

@@ -46,6 +46,10 @@ _CASES = {
     "f16": (matmul(m=16, n=32, k=12, dtype="f16"), _PRODUCT),
     "bf16, epilogue": (fused(matmul(m=16, n=32, k=12, dtype="bf16"), "relu(y + bias[n]) + z[m,n]"), _PRODUCT),
     "convolution": (conv2d(**_IMAGE, n=1), _PIXELS),
+    "wide convolution": (
+        conv2d(n=1, c=8, h=4, w=8, k=8, r=3, s=3, padding=1),
+        "T(h,4)@block S(y) T(c,2) T(r,3) S(x) S(w) T(w,8)@lane T(k,4)@lane U(s,3) U(c,4) U(k,2)",
+    ),
     "strided convolution": (
         conv2d(n=2, c=3, h=5, w=5, k=64, r=3, s=3, padding=1, stride=2),
         "T(n,2)@block T(h,3)@block S(y) T(c,3) S(x) S(w) T(k,2)@warp T(k,32)@lane U(r,3) U(s,3) U(w,3)",

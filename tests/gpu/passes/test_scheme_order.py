@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from gpu.passes.order import SCHEME_PASS_NAMES, scheme_stages
+from gpu.passes.widen_copies import divisor
 from gpu.passes.workers import launches, threads_of
 from tests.support.gpu_cases import integers
 from tests.support.gpu_schemes import SCHEMES, expected, interpreted, scheme_of
 from tests.support.programs import lines
+from tiling.loops.index import constant, variable
 from tiling.loops.language import Alloc, If
 from tiling.loops.walk import walk
 from tiling.operators import matmul
@@ -60,6 +62,32 @@ def test_a_tile_has_zeros_on_padding_so_that_products_need_no_test():
     assert any(isinstance(s, If) for s in walk(before.body)) and not any(isinstance(s, If) for s in walk(after.body))
     assert any("else 0" in line for line in lines(after))
     assert any(isinstance(s, If) for s in walk(forms("depthwise, weights in place")["add zeros"].body))
+
+
+def test_four_neighbours_are_staged_in_one_access():
+    text = lines(forms("product")["widen copies"])
+    assert "for element in 4*thread..32 by 256:" in text
+    assert "get4(to: X_wide, p: X + [m_2 + element / 4, k + element % 4])" in text
+    assert "put4(to: X_tile + [element / 4, element % 4], v: X_wide)" in text
+
+
+@pytest.mark.parametrize(
+    "problem, text",
+    [
+        (matmul(m=8, n=8, k=13), "S(c) T(k,4) S(a) T(m,4)@lane T(n,8)@lane U(k,4) U(m,2)"),  # rows begin anywhere
+        (matmul(m=8, n=8, k=12), "S(c) T(k,2) S(a) T(m,4)@lane T(n,8)@lane U(k,6) U(m,2)"),  # and so do tiles
+    ],
+)
+def test_neighbours_at_other_places_are_staged_one_by_one(problem, text):
+    stages = dict(scheme_stages(parse(problem, text)))
+    assert stages["widen copies"] == stages["stage tiles"]
+
+
+def test_what_divides_an_index():
+    i, k = variable("i"), variable("k")
+    known = {"k": 8}
+    found = [divisor(index, known) for index in (k, k * 3 + i * 12, k + 4, k % 12, (k + 16) // 2, k // 3, constant(0))]
+    assert found == [8, 12, 4, 4, 4, 1, 0]
 
 
 def test_register_tiles_of_composed_rows_have_names_of_their_own():

@@ -3,8 +3,8 @@
 import pytest
 
 from gpu.codegen.loops.scheme import emit_loops
-from gpu.runtime.compile import compile_cubin
-from tests.support.gpu_compiling import needs_nvrtc
+from gpu.runtime.compile import compile_cubin, cuda_text
+from tests.support.gpu_compiling import needs_nvrtc, ptx_of
 from tests.support.gpu_schemes import SCHEMES, scheme_of
 from tiling.operators import matmul
 from tiling.text.notation import parse
@@ -24,3 +24,15 @@ def test_a_large_register_tile_compiles_without_spills():
     text = "T(m,16)@block T(n,16)@block S(c) T(k,256) S(a) S(b) T(m,4)@warp T(n,2)@warp T(m,4)@lane T(n,8)@lane U(k,8)"
     cubin = compile_cubin(emit_loops(parse(matmul(m=2048, n=2048, k=2048), f"{text} U(m,8) U(n,8)")), "sm_80")
     assert cubin.spilled == 0 and 256 * cubin.registers <= 65536
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
+def test_threads_read_four_numbers_of_a_tile_at_once_and_convert_none(dtype):
+    """The inner loop: 16 steps of 8 x 8 sums read 16 numbers each, in accesses of four."""
+    text = "T(m,32)@block T(n,32)@block S(c) T(k,256) S(a) S(b) T(m,4)@warp T(n,2)@warp T(m,4)@lane T(n,8)@lane U(k,16)"
+    scheme = parse(matmul(m=4096, n=4096, k=4096, dtype=dtype), f"{text} U(m,8) U(n,8)")
+    ptx = ptx_of(cuda_text(emit_loops(scheme)))
+    assert ptx.count("fma.rn.f32") == 16 * 64 and ptx.count("ld.shared.v4.f32") == 16 * 16 // 4
+    assert "ld.shared.f32" not in ptx and ptx.count("cvt.f32.f16") <= 64  # of what is staged
+    assert ptx.count("ld.global.nc.v4") == ptx.count("st.shared.v4.f32") > 0

@@ -1,0 +1,130 @@
+"""Stages four neighbours in one access, where they begin at a place that four divides in the array and in the tile.
+
+    for element in thread..512 by 128:                 for element in 4*thread..512 by 512:
+      X_tile[element / 8, element % 8] = X[…]    ->      X_wide[4] in registers
+                                                         get4(to: X_wide, p: X + […])
+                                                         put4(to: X_tile + […], v: X_wide)
+
+Whether four divides a place follows from the steps of the loops around it. Four neighbours on an edge are 0 together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import gcd
+
+from gpu.passes.bind_points import WIDE
+from gpu.passes.reading import buffers_of, elements, flat
+from gpu.passes.stage_tiles import ELEMENT
+from gpu.passes.widen import get4, put4
+from tiling.loops.index import ZERO, Index, Part, constant, variable
+from tiling.loops.language import (
+    Address,
+    Alloc,
+    Apply,
+    Body,
+    Buffer,
+    Choose,
+    Condition,
+    Define,
+    Do,
+    For,
+    If,
+    Inside,
+    Invoke,
+    Kernel,
+    Load,
+    Number,
+    Statement,
+    Store,
+)
+from tiling.loops.walk import with_blocks
+
+_PART = "part"
+_Divisors = Mapping[str, int]  # by what each variable can always be divided
+
+
+def widen_copies(kernel: Kernel) -> Kernel:
+    """The kernel with wide copies to shared memory."""
+    buffers = buffers_of(kernel)
+
+    def body(block: Body, known: _Divisors) -> Body:
+        found: list[Statement] = []
+        for statement in block:
+            if isinstance(statement, Define):
+                known = {**known, statement.name: divisor(statement.index, known)}
+            if isinstance(statement, For) and statement.name == ELEMENT:
+                found.append(_widened(statement, buffers, known))
+                continue
+            inner = known
+            if isinstance(statement, For):
+                inner = {**known, statement.name: gcd(divisor(statement.start, known), statement.step)}
+            found.append(with_blocks(statement, lambda inside, inner=inner: body(inside, inner)))  # type: ignore[misc]
+        return tuple(found)
+
+    return replace(kernel, body=body(kernel.body, {}))
+
+
+def divisor(index: Index, known: _Divisors) -> int:
+    """A number by which an index can always be divided; 0 for the index 0. known: by which each variable can be."""
+    found = abs(index.offset)
+    for term, coefficient in index.terms:
+        of_term = known.get(term, 1) if isinstance(term, str) else _of_part(term, known)
+        found = gcd(found, coefficient * of_term)
+    return found
+
+
+def _of_part(part: Part, known: _Divisors) -> int:
+    left, right = divisor(part.left, known), divisor(part.right, known)
+    if part.operation == "%":
+        return gcd(left, right)
+    if part.operation == "*":
+        return left * right
+    by = part.right.offset if part.right.is_constant else 0
+    return left // by if part.operation == "/" and by and left % by == 0 else 1
+
+
+def _widened(loop: For, buffers: Mapping[str, Buffer], known: _Divisors) -> For:
+    (store,) = loop.body
+    assert isinstance(store, Store)
+    tile = buffers[store.buffer]
+    value, tests = (store.value.value, store.value.conditions) if isinstance(store.value, Choose) else (store.value, ())
+    load = value.arguments[0] if isinstance(value, Apply) else value  # a number of 16 bits is converted
+    assert isinstance(load, Load)
+    known = {**known, ELEMENT: WIDE}
+    array = buffers[load.buffer]
+    places = (flat(array, load.at), flat(tile, store.at))
+    if tile.shape[-1] % WIDE or elements(tile) % WIDE or any(divisor(place, known) % WIDE for place in places):
+        return loop
+    if not all(_is_together(test, load.at[-1], known) for test in tests):
+        return loop
+    wide = Buffer(f"{array.name}_wide", (WIDE,), (_PART,), array.dtype, "registers")
+    kept, part = wide, variable(_PART)
+    found: list[Statement] = [Alloc(wide)]
+    get: Body = (
+        Do(Invoke(get4(array.dtype), (("to", Address(wide.name, (ZERO,))), ("p", Address(load.buffer, load.at))))),
+    )
+    if isinstance(value, Apply):
+        kept = Buffer(f"{array.name}_{tile.dtype}", (WIDE,), (_PART,), tile.dtype, "registers")
+        found.append(Alloc(kept))
+        get += (_each(Store(kept.name, (part,), Apply(value.function, (Load(wide.name, (part,)),)))),)
+    if tests:
+        get = (If(tests, get, (_each(Store(kept.name, (part,), Number(0, tile.dtype))),)),)
+    given = (("to", Address(store.buffer, store.at)), ("v", Address(kept.name, (ZERO,))))
+    body = (*found, *get, Do(Invoke(put4(tile.dtype), given)))
+    return replace(loop, start=loop.start * WIDE, step=loop.step * WIDE, body=body)
+
+
+def _each(statement: Statement) -> For:
+    """The statement for each of the neighbours."""
+    return For(_PART, ZERO, constant(WIDE), 1, (statement,), "unrolled")
+
+
+def _is_together(test: Condition, last: Index, known: _Divisors) -> bool:
+    """Whether a test holds for all four neighbours or for none. last: the index along which they lie."""
+    assert isinstance(test, Inside)
+    if test.index != last:
+        return True
+    bounds = (bound or 0 for bound in (test.low, test.high))
+    return divisor(last, known) % WIDE == 0 and all(bound % WIDE == 0 for bound in bounds)
