@@ -12,7 +12,6 @@ from search.evaluator.errors import CandidateError, CompileError, is_worth_anoth
 from search.evaluator.protocol import Backend, Evaluator, Verdict
 from search.tuner import store
 from search.tuner.measured import AnyScheme
-from search.tuner.peaks import Peaks
 from search.tuner.tune import Outcome, Stage, tune
 from tiling.machine import Timing
 from tiling.problem import Problem
@@ -54,22 +53,20 @@ def tuned(
     assert key and kind  # whatever can be timed has a place in the store
     known = {} if forget else {text: found for text, found in store.measured(key).items() if _stands(found)}
     kept = None if forget else store.choice(key, kind)
-    peaks = Peaks()
 
     def measured(scheme: AnyScheme, seconds: float, patience: float) -> Timing | str:
         outcome = evaluator.measure(scheme, seconds, patience)
-        outcome = outcome if isinstance(outcome, str) else peaks.marked(outcome)
         store.record(key, scheme.text, outcome)
         tell(TIMINGS, lambda: f"{_said(outcome)}  {scheme.text}")
         return outcome
 
-    def prepared(wanted: Sequence[AnyScheme], patience: float) -> dict[str, str]:
-        failed = evaluator.prepare(wanted, patience)
-        for text, reason in failed.items():
-            store.record(key, text, reason)
-        if failed:
-            tell(TIMINGS, lambda: "\n".join(f"{reason}  {text}" for text, reason in failed.items()))
-        return failed
+    def prepared(wanted: Sequence[AnyScheme], patience: float) -> dict[str, Timing | str]:
+        found = evaluator.prepare(wanted, patience)
+        for text, outcome in found.items():
+            store.record(key, text, outcome)
+        if found:
+            tell(TIMINGS, lambda: "\n".join(f"{_said(outcome)}  {text}" for text, outcome in found.items()))
+        return found
 
     outcome = tune(
         schemes,
@@ -78,6 +75,7 @@ def tuned(
         budget=budget,
         trials=trials,
         clock=time.monotonic,
+        batch=evaluator.batch,
         seed=seed,
         known=known,
         incumbent=kept.scheme if kept else None,

@@ -10,6 +10,7 @@ import time
 from asyncio import TimeoutError as NothingYet
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -109,6 +110,11 @@ class ClusterPool:
         A task is taken when a worker is free. Closing the iterator early drops those that run. Raises what
         `cpu.runtime.worker.Worker.call` raises, except CandidateError; and ClusterError where no worker is left.
         """
+        with closing(self.placed(tasks)) as outcomes:
+            yield from ((task, outcome) for _, task, outcome in outcomes)
+
+    def placed(self, tasks: Iterable[Task]) -> Generator[tuple[str, Task, Any | CandidateError], None, None]:
+        """As `run`, with the address of the worker that each outcome comes from."""
         remaining, again = iter(tasks), list[Task]()
         given: dict[str, _Given] = {}
         deaths: Counter[Task] = Counter()
@@ -124,7 +130,8 @@ class ClusterPool:
                     if deaths[lost.task] < MOST_DEATHS:
                         again.append(lost.task)
                     else:
-                        yield lost.task, CandidateError(f"{KILLED}, as were {MOST_DEATHS} workers that measured it")
+                        reason = f"{KILLED}, as were {MOST_DEATHS} workers that measured it"
+                        yield address, lost.task, CandidateError(reason)
                 waiting = chain(_taken(again), remaining)
                 for address, task in zip([a for a in workers if a not in given], waiting):
                     given[address] = self._submitted(task, address)
@@ -150,7 +157,7 @@ class ClusterPool:
         )
         return _Given(task, future)
 
-    def _finished(self, given: dict[str, _Given]) -> Generator[tuple[Task, Any | CandidateError], None, None]:
+    def _finished(self, given: dict[str, _Given]) -> Generator[tuple[str, Task, Any | CandidateError], None, None]:
         """Waits for the next outcomes, and takes their tasks out of `given`."""
         if not given:
             time.sleep(LOOK_SECONDS)
@@ -167,7 +174,7 @@ class ClusterPool:
                 continue  # the worker died with the result
             except Exception as error:  # whatever the cluster raises, no candidate is at fault
                 raise ClusterError(f"the worker {address} failed: {type(error).__name__}: {error}") from error
-            yield given.pop(address).task, _outcome(said)
+            yield address, given.pop(address).task, _outcome(said)
 
 
 def _taken(tasks: list[Task]) -> Iterator[Task]:

@@ -34,8 +34,9 @@ from search.space.candidates import Knowledge
 from search.tuner import store
 from search.tuner.dtypes import on_cpu
 from search.tuner.measured import AnyScheme
+from search.tuner.peaks import Peaks
 from search.tuner.target import ALGORITHMS, CACHES, Target
-from search.tuner.tune import TuningError
+from search.tuner.tune import BATCH, TuningError
 from tiling.loops.listing import listing
 from tiling.loops.passes import names
 from tiling.machine import Machine, Timing
@@ -287,6 +288,11 @@ class CpuEvaluator:
         self._job, self._environment = job, environment
         self._worker = Worker(env=environment)
         self._compilers = Pool(host().cores)
+        self._peaks = Peaks()
+
+    @property
+    def batch(self) -> int:
+        return BATCH
 
     def ready(self) -> None:
         """There is nothing to do: a worker starts in a fraction of a second, and computes the reference later."""
@@ -295,7 +301,7 @@ class CpuEvaluator:
         self._worker.close()
         self._compilers.close()
 
-    def prepare(self, schemes: Sequence[AnyScheme], patience: float = CANDIDATE_SECONDS) -> dict[str, str]:
+    def prepare(self, schemes: Sequence[AnyScheme], patience: float = CANDIDATE_SECONDS) -> dict[str, Timing | str]:
         patience = min(patience, CANDIDATE_SECONDS)
         tasks = [Task("cpu.kernel.measure:compiled", patience, self._job(scheme)) for scheme in schemes]
         with closing(self._compilers.run(tasks)) as outcomes:
@@ -309,7 +315,7 @@ class CpuEvaluator:
             )
         except CandidateError as error:
             return error.reason
-        return Timing.of(found)
+        return self._peaks.marked(Timing.of(found))
 
     def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
         job = {**self._job(scheme), "seconds": seconds, "seed": seed}

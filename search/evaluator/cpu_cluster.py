@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
@@ -11,7 +12,8 @@ from cpu.runtime.pool import Task
 from cpu.runtime.worker import CandidateError
 from search.evaluator.protocol import CANDIDATE_SECONDS, Evaluator, Verdict
 from search.tuner.measured import AnyScheme
-from search.tuner.tune import SHORT
+from search.tuner.peaks import Peaks
+from search.tuner.tune import BATCH, SHORT
 from tiling.machine import Timing
 
 
@@ -29,7 +31,14 @@ class ClusterEvaluator:
     ) -> None:
         self._here, self._job = here, job
         self._pool = ClusterPool(address, env=environment)
-        self._found: dict[str, Timing] = {}
+        # One peak for each worker: that of another computer says nothing of what disturbed this one.
+        self._peaks: defaultdict[str, Peaks] = defaultdict(Peaks)
+
+    @property
+    def batch(self) -> int:
+        """As many for each worker as there have to be for BATCH."""
+        workers = max(1, len(self._pool.workers()))
+        return workers * -(-BATCH // workers)
 
     def ready(self) -> None:
         self._here.ready()
@@ -38,21 +47,21 @@ class ClusterEvaluator:
         self._here.close()
         self._pool.close()
 
-    def prepare(self, schemes: Sequence[AnyScheme], patience: float = CANDIDATE_SECONDS) -> dict[str, str]:
+    def prepare(self, schemes: Sequence[AnyScheme], patience: float = CANDIDATE_SECONDS) -> dict[str, Timing | str]:
         patience = min(patience, CANDIDATE_SECONDS)
         jobs = ({**self._job(scheme), "seconds": SHORT} for scheme in schemes)
-        failed = {}
-        with closing(self._pool.run(Task("cpu.kernel.measure:scheme", patience, job) for job in jobs)) as outcomes:
-            for task, outcome in outcomes:
+        found: dict[str, Timing | str] = {}
+        with closing(self._pool.placed(Task("cpu.kernel.measure:scheme", patience, job) for job in jobs)) as outcomes:
+            for worker, task, outcome in outcomes:
                 text = task.arguments["scheme"]
                 if isinstance(outcome, CandidateError):
-                    failed[text] = outcome.reason
+                    found[text] = outcome.reason
                 else:
-                    self._found[text] = Timing.of(outcome)
-        return failed
+                    found[text] = self._peaks[worker].marked(Timing.of(outcome))
+        return found
 
     def measure(self, scheme: AnyScheme, seconds: float, patience: float = CANDIDATE_SECONDS) -> Timing | str:
-        return self._found.pop(scheme.text, None) or self._here.measure(scheme, seconds, patience)
+        return self._here.measure(scheme, seconds, patience)
 
     def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
         return self._here.verify(scheme, seconds, seed)

@@ -21,6 +21,7 @@ from search.evaluator.gpu import GpuBackend, gpu_target
 from search.evaluator.protocol import CANDIDATE_SECONDS, Verdict, direct
 from search.tuner import store
 from search.tuner.measured import AnyScheme
+from search.tuner.tune import BATCH
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.problem import Problem
@@ -84,6 +85,10 @@ class CudaEvaluator:
     def __post_init__(self) -> None:
         self._device, self._compiler = _worker(), _worker()
 
+    @property
+    def batch(self) -> int:
+        return BATCH
+
     def ready(self) -> None:
         """Opens the device, so that the budget is for measuring. Raises WorkerError where the device is at fault.
 
@@ -96,7 +101,7 @@ class CudaEvaluator:
         self._device.close()
         self._compiler.close()
 
-    def prepare(self, schemes: Sequence[AnyScheme], patience: float = CANDIDATE_SECONDS) -> dict[str, str]:
+    def prepare(self, schemes: Sequence[AnyScheme], patience: float = CANDIDATE_SECONDS) -> dict[str, Timing | str]:
         """By text, why schedules do not compile or why they spill registers."""
         self._load_compiler()
         texts = [scheme.text for scheme in schemes]

@@ -85,11 +85,18 @@ class Checker(Protocol):
 class Evaluator(Checker, Protocol):
     """Tries the candidates of one problem, in processes of its own."""
 
+    @property
+    def batch(self) -> int:
+        """How many schemes are best prepared together."""
+
     def ready(self) -> None:
         """Starts what every candidate needs. The budget begins afterwards. Raises WorkerError."""
 
-    def prepare(self, schemes: Sequence[AnyScheme], patience: float) -> dict[str, str]:
-        """Compiles schemes on all cores, ready for measuring; by text, why some are of no use."""
+    def prepare(self, schemes: Sequence[AnyScheme], patience: float) -> dict[str, Timing | str]:
+        """Compiles schemes on all cores, ready for measuring.
+
+        Gives by text why some are of no use, and the timings of those that were measured meanwhile.
+        """
 
     def measure(self, scheme: AnyScheme, seconds: float, patience: float) -> Timing | str:
         """Checks one scheme on small integers and times it; or the reason why there is no timing.

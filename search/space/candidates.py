@@ -101,7 +101,7 @@ def candidates(problem: Problem, known: Knowledge) -> list[Scheme | Winograd]:
     direct: tuple[Candidate, ...] = ()
     if known.algorithm != "direct" and not unsupported_reason(problem):
         products = known.catalog("matmul", False)
-        transformed = winograd.winograd_candidates(problem, known.machine, products, known.threads)
+        transformed = winograd.winograd_candidates(problem, known.machine, products, known.threads, known.cold)
     if known.algorithm != "winograd":
         ranked = _ranked(problem, known)
         direct = space.shortlist(ranked, len(ranked))
@@ -119,7 +119,7 @@ def predicted(schemes: Sequence[Scheme | Winograd], known: Knowledge) -> list[Ca
     """Any schemes of one problem with their predictions, in the order given."""
     products = known.catalog("matmul", False)
     forms = [s for s in schemes if isinstance(s, Winograd)]
-    transformed = iter(winograd.predicted(forms, known.machine, products, known.threads))
+    transformed = iter(winograd.predicted(forms, known.machine, products, known.threads, known.cold))
     direct = iter(_predicted([s for s in schemes if isinstance(s, Scheme)], known))
     return [next(transformed) if isinstance(s, Winograd) else next(direct) for s in schemes]
 

@@ -54,32 +54,39 @@ class WinogradCandidate:
     prediction: WinogradPrediction
 
 
-def winograd_candidates(problem: Problem, machine: Machine, catalog: Catalog, threads: int) -> list[WinogradCandidate]:
-    """Forms worth measuring, fastest predicted first. `catalog` ranks the microkernels of matrix products."""
+def winograd_candidates(
+    problem: Problem, machine: Machine, catalog: Catalog, threads: int, cold: bool = False
+) -> list[WinogradCandidate]:
+    """Forms worth measuring, fastest predicted first. `catalog` ranks the microkernels of matrix products.
+
+    cold: whether each call finds x, w and y in memory.
+    """
     found = []
     for m in TRIED:
-        for block, channels in blocks(problem, m, machine, threads)[:BLOCKS]:
+        for block, channels in blocks(problem, m, machine, threads, cold)[:BLOCKS]:
             product = product_problem(problem, block, channels)
             for scheme in candidates(product, machine, catalog, 1, SCHEMES):
                 winograd = Winograd(problem, m, block, channels, scheme.scheme)
                 core = scheme.prediction.compute + scheme.prediction.overhead
-                found.append(
-                    WinogradCandidate(winograd, _prediction(problem, m, block, channels, machine, threads, core))
-                )
+                prediction = _prediction(problem, m, block, channels, machine, threads, core, cold)
+                found.append(WinogradCandidate(winograd, prediction))
     return sorted(found, key=lambda candidate: (candidate.prediction.seconds, candidate.scheme.text))
 
 
-def predicted(schemes: Sequence[Winograd], machine: Machine, catalog: Catalog, threads: int) -> list[WinogradCandidate]:
+def predicted(
+    schemes: Sequence[Winograd], machine: Machine, catalog: Catalog, threads: int, cold: bool = False
+) -> list[WinogradCandidate]:
     """Given forms with their predictions, in the order given."""
     found = []
     for winograd in schemes:
         part = Predictor(winograd.product.problem, machine, trusted(catalog), 1).predict(winograd.product)
         block = winograd.problem, winograd.m, winograd.block, winograd.channels
-        found.append(WinogradCandidate(winograd, _prediction(*block, machine, threads, part.compute + part.overhead)))
+        core = part.compute + part.overhead
+        found.append(WinogradCandidate(winograd, _prediction(*block, machine, threads, core, cold)))
     return found
 
 
-def blocks(problem: Problem, m: int, machine: Machine, threads: int) -> list[tuple[int, int]]:
+def blocks(problem: Problem, m: int, machine: Machine, threads: int, cold: bool = False) -> list[tuple[int, int]]:
     """The blocks worth trying, as (tiles, output channels). Blocks come first that would be fastest at the peak.
 
     The tiles are cut into 1, 2, 3, 4, 6, 8, 12 … equal blocks, the output channels into 1, 2, 4 or 8 parts of whole
@@ -97,13 +104,20 @@ def blocks(problem: Problem, m: int, machine: Machine, threads: int) -> list[tup
     for size in sizes:
         for channels in parts:
             peak = product_problem(problem, size, channels).flops / machine.peak
-            found[size, channels] = _prediction(problem, m, size, channels, machine, threads, peak).seconds
+            found[size, channels] = _prediction(problem, m, size, channels, machine, threads, peak, cold).seconds
     # With several threads the remainder for the busiest one weighs most; the prediction includes it.
     return sorted(found, key=lambda block: (float(f"{found[block]:.2e}"), -block[0] * block[1]))
 
 
 def _prediction(
-    problem: Problem, m: int, block: int, channels: int, machine: Machine, threads: int, product_seconds: float
+    problem: Problem,
+    m: int,
+    block: int,
+    channels: int,
+    machine: Machine,
+    threads: int,
+    product_seconds: float,
+    cold: bool,
 ) -> WinogradPrediction:
     # The model's arithmetic and overhead of one product assume that its data is near. Data from further out is counted
     # here: the weights of all points pass by once a block, and V and M of a block are written and read.
@@ -120,11 +134,15 @@ def _prediction(
     transforming = (vectors[0] * into + vectors[1] * out) * cycle
     v, product, u = (4 * points * floats for floats in (block * c, block * channels, c * channels))
     moved = (inputs * v + busiest * product) / _bandwidth(machine, threads, v + product)
-    images = 4 * (problem.broadcast.elements + problem.output.elements) * busiest / tasks
-    outside = moved + images / _bandwidth(machine, threads, images)
+    x, y = (4 * tensor.elements * busiest / tasks for tensor in (problem.broadcast, problem.output))
+    near = _bandwidth(machine, threads, x + y)
+    reading, writing = (machine.memory_bandwidth, machine.memory_write_bandwidth) if cold else (near, near)
+    outside = moved + x / reading + y / writing
     first = max(transforming, outside) + COSTS.exposed * min(transforming, outside)
     core = busiest * points * product_seconds
     passing = busiest * u / _bandwidth(machine, threads, u * counts[1] + v + product) + moved
+    # The weights of each part come from memory once, and then lie where a warm call finds them.
+    passing += min(busiest, counts[1]) * u / machine.memory_bandwidth if cold else 0.0
     second = max(core, passing) + COSTS.exposed * min(core, passing)
     start = COSTS.start if tasks > 1 and threads > 1 else 0.0
     return WinogradPrediction(first + second + start, first, second, passing)

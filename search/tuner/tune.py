@@ -16,7 +16,7 @@ from search.tuner.choosing import RIVALS, doubt, settled
 from search.tuner.measured import AnyScheme, Measured
 from tiling.machine import Timing
 
-BATCH = 6  # schemes that are compiled together, then measured; the budget is checked before each batch
+BATCH = 6  # schemes that one machine compiles together, then measures; the budget is checked before each batch
 LEAST_FOR_A_BATCH = 2.0  # seconds left of the budget
 # How many schemes take part in the finals: up to MOST_FINALISTS where there is time for a heat of them. Candidates are
 # a percent apart, and the best of thirty short measurements was also lucky.
@@ -79,11 +79,12 @@ class Outcome:
 def tune(
     candidates: Sequence[AnyScheme],
     measure: Callable[[AnyScheme, float, float], Timing | str],
-    prepare: Callable[[Sequence[AnyScheme], float], Mapping[str, str]],
+    prepare: Callable[[Sequence[AnyScheme], float], Mapping[str, Timing | str]],
     *,
     budget: float,
     trials: int,
     clock: Callable[[], float],
+    batch: int = BATCH,
     seed: int = 0,
     known: Mapping[str, Timing | str] | None = None,
     incumbent: str | None = None,
@@ -93,13 +94,14 @@ def tune(
 
     measure(scheme, seconds, patience) gives a timing, or the reason why there is none within `patience` seconds. One
     that is in doubt is repeated, once a batch later and up to ROUNDS times in the finals.
-    prepare(schemes, patience) compiles schemes and gives, by text, the reasons of those that fail; they are out.
+    prepare(schemes, patience) compiles at most `batch` schemes. It gives by text the reasons of those that fail, which
+    are out, and timings of those that were measured meanwhile.
     known: earlier outcomes by text, which do not count as trials. A scheme with a known timing is measured again only
     in the finals. A scheme that is known to fail is left out, unless all known outcomes are failures: then the machine
     was at fault, and all are tried again. incumbent: the text that an earlier search chose. progress(stage) hears of
     each step. A KeyboardInterrupt ends the search with the best scheme so far, if there is one.
     """
-    search = _Search(measure, prepare, clock, clock() + budget)
+    search = _Search(measure, prepare, clock, clock() + budget, batch)
     timings = {text: found for text, found in (known or {}).items() if isinstance(found, Timing)}
     search.found = {s.text: Measured(s, (timings[s.text],)) for s in candidates if s.text in timings}
     done = frozenset(known or ()) if search.found else frozenset()
@@ -136,9 +138,10 @@ class _Search:
     """
 
     measure: Callable[[AnyScheme, float, float], Timing | str]
-    prepare: Callable[[Sequence[AnyScheme], float], Mapping[str, str]]
+    prepare: Callable[[Sequence[AnyScheme], float], Mapping[str, Timing | str]]
     clock: Callable[[], float]
     deadline: float
+    batch: int
     found: dict[str, Measured] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     finalists: dict[str, Measured] = field(default_factory=dict)
@@ -174,15 +177,19 @@ class _Search:
             if self.found and self.clock() > deadline:
                 return
             # Where little time is left, it goes into compiling what will be measured.
-            size = BATCH if self.deadline - self.clock() > LEAST_FOR_A_BATCH else 2
+            size = self.batch if self.deadline - self.clock() > LEAST_FOR_A_BATCH else 2
             batch = schemes[first : first + size]
             first += size
             progress(Stage("compiling", self.trials, len(schemes), self.best))
-            uncompiled = self.prepare(batch, self.patience())
-            self.failed |= uncompiled
-            self.trials += len(uncompiled)
+            known = self.prepare(batch, self.patience())
+            self.trials += len(known)
             for scheme in batch:
-                if scheme.text in uncompiled:
+                outcome = known.get(scheme.text)
+                if isinstance(outcome, str):
+                    self.failed[scheme.text] = outcome
+                elif outcome:
+                    self.found[scheme.text] = Measured(scheme, (outcome,))
+                if outcome:
                     continue
                 # The finals need two visits to compare anything.
                 if self.found and self.clock() + 3 * self.slowest > self.deadline:
@@ -224,7 +231,8 @@ class _Search:
                 entered = [*leaders, incumbent]
             turns, taken, again = deque(entered * ROUNDS), 0, Counter[str]()
             while turns:
-                if self.finalists and self.clock() + self.slowest > self.deadline:
+                # One finalist is compared with nothing, and first visits may have been other computers'.
+                if len(self.finalists) >= min(2, len(entered)) and self.clock() + self.slowest > self.deadline:
                     return
                 text = turns.popleft()
                 name = f"comparing the best {len(entered)} in turns"

@@ -11,13 +11,15 @@ import pytest
 from cpu.kernel.callable import build
 from cpu.runtime.host import MachineError
 from cpu.runtime.timer import time_calls, time_cold_calls
+from microkernels.scores.catalog import Catalog
 from microkernels.tile.isa import isa_named
 from search import generate_conv, generate_matmul
 from search.cost.predict import Predictor
 from search.evaluator import target_of
 from search.evaluator.cpu import cpu_backend
+from search.space.winograd import predicted, winograd_candidates
 from search.tuner import store
-from tests.support.model_cases import MACHINE
+from tests.support.model_cases import MACHINE, layer
 from tests.support.searching import SHAPE, conv
 from tiling.machine import Timing
 from tiling.operators import matmul
@@ -71,6 +73,22 @@ def test_a_cold_call_moves_everything_from_memory():
     assert warm.traffic[-1].total == 0
     assert cold.traffic[-1].total == 4 * (sum(t.elements for t in problem.tensors) + problem.output.elements)
     assert cold.seconds > warm.seconds
+
+
+def test_winograd_is_priced_cold_too():
+    """By all that a cold call reads and writes in memory besides: x and y once, the transformed weights once."""
+    catalog = Catalog("test", "avx512f", "matmul")
+    warm, cold = (winograd_candidates(layer("R2"), MACHINE, catalog, 1, cold) for cold in (False, True))
+    known = {found.scheme.text: found.prediction for found in warm}
+    both = [(known[found.scheme.text], found.prediction) for found in cold if found.scheme.text in known]
+    assert both and all(later.movement > first.movement and later.seconds > first.seconds for first, later in both)
+    again = predicted([found.scheme for found in cold], MACHINE, catalog, 1, cold=True)
+    assert [found.prediction for found in again] == [found.prediction for found in cold]
+    weights = 4 * cold[0].scheme.alpha ** 2 * layer("R2").extents["c"] * cold[0].scheme.channels
+    first = next(found for found in warm if found.scheme.text == cold[0].scheme.text)
+    parts = -(-layer("R2").extents["k"] // cold[0].scheme.channels)
+    expected = parts * weights / MACHINE.memory_bandwidth
+    assert cold[0].prediction.movement - first.prediction.movement == pytest.approx(expected)
 
 
 def test_each_has_its_own_choices():

@@ -110,14 +110,14 @@ def test_a_ranking_on_a_cluster_is_recorded_here(two, data_folder):
 @pytest.mark.slow
 def test_a_search_tries_candidates_on_the_cluster_and_compares_the_best_here(two, data_folder, monkeypatch):
     shortly = []
-    run = ClusterPool.run
+    placed = ClusterPool.placed
 
     def counted(self, tasks):
         tasks = list(tasks)
         shortly.extend(task.arguments["scheme"] for task in tasks)
-        return run(self, tasks)
+        return placed(self, tasks)
 
-    monkeypatch.setattr(ClusterPool, "run", counted)
+    monkeypatch.setattr(ClusterPool, "placed", counted)
     backend = cpu_backend("portable", cluster=two)
     problem = backend.problem(matmul(m=24, n=24, k=24))
     found = find(problem, backend.target, budget=4, trials=8)
@@ -126,7 +126,7 @@ def test_a_search_tries_candidates_on_the_cluster_and_compares_the_best_here(two
     assert found.trials == len(shortly) and found.scheme.text in known and found.verdict.max_error is not None
 
 
-def test_a_measurement_of_the_cluster_is_taken_once(two):
+def test_what_is_measured_again_is_measured_here(two):
     class Here:
         def measure(self, scheme, seconds, patience):
             return f"{scheme.text} is measured here"
@@ -137,9 +137,49 @@ def test_a_measurement_of_the_cluster_is_taken_once(two):
     problem = backend.problem(matmul(m=8, n=8, k=8))
     scheme = backend.candidates(problem)[0]
     with closing(ClusterEvaluator(Here(), backend.job, two, backend.environment)) as evaluator:
-        assert evaluator.prepare([scheme], 60) == {}
-        assert evaluator.measure(scheme, 0.1, 60).seconds > 0
+        assert evaluator.prepare([scheme], 60)[scheme.text].seconds > 0
         assert evaluator.measure(scheme, 0.1, 60) == f"{scheme.text} is measured here"
+
+
+def made_up(monkeypatch, peaks):
+    """An evaluator whose workers have these FMA peaks, in GFLOP/s, and give times in turn."""
+
+    class Workers:
+        def __init__(self, address, **options):
+            self.given = 0
+
+        def workers(self):
+            return sorted(peaks)
+
+        def placed(self, tasks):
+            for task in tasks:
+                name = self.workers()[self.given % len(peaks)]
+                self.given += 1
+                yield name, task, {"samples": [1.0], "peak_gflops": peaks[name]}
+
+        close = staticmethod(lambda: None)
+
+    monkeypatch.setattr("search.evaluator.cpu_cluster.ClusterPool", Workers)
+    backend = cpu_backend("portable")
+    here = SimpleNamespace(close=lambda: None)
+    schemes = backend.candidates(backend.problem(matmul(m=24, n=24, k=24)))
+    return ClusterEvaluator(here, backend.job, "made up", backend.environment), schemes
+
+
+def test_the_peaks_of_two_workers_are_not_compared(monkeypatch):
+    """One computer is half as fast as the other, and both are quiet. A peak that falls on its own computer counts."""
+    peaks = {"fast": 100.0, "slow": 50.0}
+    evaluator, schemes = made_up(monkeypatch, peaks)
+    assert [timing.disturbed for timing in evaluator.prepare(schemes[:4]).values()] == [""] * 4
+    peaks["slow"] = 25.0
+    said = [timing.disturbed for timing in evaluator.prepare(schemes[4:6]).values()]
+    assert said == ["", "the FMA peak fell to 50 % of the one before"]
+
+
+@pytest.mark.parametrize("workers, expected", [(1, 6), (2, 6), (4, 8), (20, 20)])
+def test_every_worker_gets_candidates(workers, expected, monkeypatch):
+    evaluator, _ = made_up(monkeypatch, {f"worker {number}": 100.0 for number in range(workers)})
+    assert evaluator.batch == expected
 
 
 # What is refused, in a sentence
