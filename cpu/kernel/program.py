@@ -6,13 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from cpu.codegen.program.emit import ProgramSource, emit
-from cpu.kernel.arguments import adopted, aligned, aligned_empty, checked, like, overlap, pointer
+from cpu.kernel.arguments import Place, adopted, aligned, aligned_empty, checked, in_place, like, overlap, pointer
 from cpu.kernel.callable import quietly, timed
 from cpu.kernel.export_program import save_program
 from cpu.kernel.opened import check_openmp, opened
@@ -47,6 +48,14 @@ class _Arrays:
     def written(self) -> list[tuple[np.dtype, tuple[int, ...]]]:
         """The same of outputs."""
         return [(ELEMENTS[array.dtype].numpy, array.shape) for array in self.outputs]
+
+    @cached_property
+    def each(self) -> tuple[Place, ...]:
+        """What `in_place` asks of the arrays of a call into one output; of several none fit."""
+        if len(self.outputs) != 1:
+            return ()
+        each = (*self.read, *self.written)
+        return tuple(Place(dtype, shape, prod(shape) * dtype.itemsize) for dtype, shape in each)
 
     def empty(self) -> list[np.ndarray]:
         """Uninitialised outputs."""
@@ -135,6 +144,10 @@ class ProgramKernel:
         An index that is read from an array and lies outside another one is an ArgumentError too. Runtime extents follow
         from the shapes.
         """
+        if self._always and not named and (at := in_place((*arrays, out), self._always.each)):
+            if self._run(*at):
+                raise self._outside()
+            return out
         simple = not named and len(arrays) == len(self.inputs)
         given = arrays if simple else self._inputs(arrays, named)
         here = self._always or self._arrays(given, out)
@@ -145,10 +158,7 @@ class ProgramKernel:
         if out is not None:
             self._apart(at_inputs, at_outputs, written)
         if self._run(*at_inputs, *at_outputs, *here.numbers):
-            raise ArgumentError(
-                f"an index that the program reads from an array lies outside of the array that it is an index of: "
-                f"{self.program.program}"
-            )
+            raise self._outside()
         if out is not None:
             return out
         library = given[0] if given else None
@@ -211,6 +221,12 @@ class ProgramKernel:
                 f"out must be {'an array' if len(names) == 1 else 'a dict of arrays'} for {', '.join(names)}"
             )
         return [given[name] for name in names]
+
+    def _outside(self) -> ArgumentError:
+        return ArgumentError(
+            f"an index that the program reads from an array lies outside of the array that it is an index of: "
+            f"{self.program.program}"
+        )
 
     def _apart(self, inputs: list[Any], outputs: list[Any], written: list[np.ndarray]) -> None:
         if not all(array.flags.writeable for array in written):

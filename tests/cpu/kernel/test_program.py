@@ -38,6 +38,38 @@ def test_out_is_written_and_returned(add):
     assert add(A, B, out=out) is out and out.tolist() == [10, 11, 12]
 
 
+def _locked(shape: tuple[int, ...]) -> np.ndarray:
+    array = np.zeros(shape, np.float32)
+    array.flags.writeable = False
+    return array
+
+
+_ROOM = np.zeros(8, np.float32)
+
+
+@pytest.mark.parametrize(
+    "out, message",
+    [
+        (_locked((3,)), "out is read-only"),
+        (np.zeros(4, np.float32), "out has shape (4,)"),
+        (np.zeros(3, np.int32), "out is int32"),
+        (np.zeros(6, np.float32)[::2], "out is not C-contiguous"),
+        (_ROOM[2:5], "out overlaps"),
+        (_ROOM[:3], "out overlaps"),
+        (_ROOM[4:7], "out overlaps"),
+    ],
+)
+def test_an_out_that_does_not_fit_is_named(add, out, message):
+    with pytest.raises(ArgumentError) as caught:
+        add(A, _ROOM[2:5], out=out)
+    assert str(caught.value).startswith(message)
+
+
+def test_an_out_may_lie_beside_the_inputs(add):
+    room = np.arange(9, dtype=np.float32)
+    assert add(room[:3], room[6:], out=room[3:6]) is not None and room.tolist() == [0, 1, 2, 6, 8, 10, 6, 7, 8]
+
+
 def test_several_outputs_are_a_dict(look_up):
     found = look_up(t=np.array([4, 0, 1], np.int32), x=np.arange(5, dtype=np.float32))
     assert found["s"].shape == () and found["s"] == 5 and found["y"].tolist() == [4, 0, 1]
