@@ -27,6 +27,7 @@ from cpu.passes.memory.store_lines import store_lines
 from cpu.passes.memory.stream_stores import stream_stores
 from cpu.passes.program.bind_tasks import bind_tasks
 from cpu.passes.program.bound_loops import bound_loops
+from cpu.passes.program.interleave_rows import interleave_rows
 from cpu.passes.program.jam_rows import jam_rows
 from cpu.passes.program.jam_vectors import jam_vectors
 from cpu.passes.program.peel_tails import peel_tails
@@ -196,6 +197,7 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     Pass("transpose reads", lambda kernel, facts: transpose_reads(kernel, facts.isa.lanes)),
     Pass("jam vectors", lambda kernel, facts: jam_vectors(kernel, facts.isa.lanes)),
     Pass("jam rows", lambda kernel, facts: jam_rows(kernel, facts.isa.registers)),
+    Pass("interleave rows", lambda kernel, facts: interleave_rows(kernel, facts.isa.registers)),
     Pass("bind tasks", lambda kernel, facts: bind_tasks(kernel, facts.threads)),
     Pass("bound loops", lambda kernel, facts: bound_loops(kernel, facts.isa.lanes)),
     Pass("peel tails", lambda kernel, facts: peel_tails(kernel)),

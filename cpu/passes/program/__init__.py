@@ -9,6 +9,7 @@ Read in this order:
     transpose_reads  columns, a block of rows at a time
     jam_vectors   several vectors of a sum at once
     jam_rows      several rows of a product at once
+    interleave_rows  short rows in step, so that none waits
     bind_tasks    the outer loops on several cores
     bound_loops   where what loops compute is no longer needed
     peel_tails    last vectors that are not whole

@@ -205,6 +205,26 @@ def test_products_share_what_they_load():
     assert len(sums) == 16 and "for i in 0..64 by 4:" in text and "for j in 0..64 by 64:" in text
 
 
+@pytest.mark.parametrize("rows, columns, isa, step", [(8, 128, AVX512F, 4), (6, 128, AVX512F, 2), (7, 128, AVX512F, 1)])
+def test_short_rows_go_in_step(rows, columns, isa, step):
+    program = sized(read(SOFTMAX), {}, {"x": (rows, columns)})
+    arrays = inputs_of(program, Random(3))
+    changed = dict(program_forms(program, isa, 1))
+    before, kernel = changed["jam rows"], changed["interleave rows"]
+    (loop,) = (s for s in walk(kernel.body) if isinstance(s, For) and s.name == "i")
+    assert loop.step == step and (kernel == before) == (step == 1)
+    y, wanted = (interpreted(program, form, arrays)["y"] for form in (kernel, before))
+    np.testing.assert_array_equal(y, wanted)
+    np.testing.assert_allclose(y, evaluate(program, arrays)["y"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("columns, isa", [(1000, AVX512F), (128, AVX2)])
+def test_long_rows_and_few_registers_keep_rows_apart(columns, isa):
+    program = sized(read(SOFTMAX), {}, {"x": (8, columns)})
+    changed = dict(program_forms(program, isa, 1))
+    assert changed["interleave rows"] == changed["jam rows"]
+
+
 def test_attention_keeps_rows_and_turns_its_keys():
     text = lines(after("place rows", ATTENTION, q=(2, 64, 64), k=(2, 64, 64), v=(2, 64, 64)))
     assert "k_columns[2, 64, 64] in global memory" in text
