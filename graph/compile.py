@@ -24,6 +24,7 @@ from search.options import FAILURES, c_name, folder, seconds, whole
 from search.progress import counted
 from search.ranked import rank_first
 from tilewright_entry import run
+from tiling.plural import plural
 from tiling.problem import ProblemError
 
 _TIMED_CALLS = 5  # whose steps are timed
@@ -135,15 +136,15 @@ def _report(facts: dict[str, object]) -> str:
         assert isinstance(arrays, dict)
         told_ = ", ".join(f"{name}: {dtype}[{', '.join(map(str, shape))}]" for name, (dtype, *shape) in arrays.items())
         lines.append(f"{side:9} {told_ or 'none'}")
-    seconds_, flops = facts["seconds"], facts["flops"]
+    seconds_, flops, threads = facts["seconds"], facts["flops"], facts["threads"]
     arena, least, weights = facts["arena_bytes"], facts["arena_least"], facts["weight_bytes"]
-    assert isinstance(seconds_, float) and isinstance(flops, int)
+    assert isinstance(seconds_, float) and isinstance(flops, int) and isinstance(threads, int)
     assert isinstance(arena, int) and isinstance(least, int) and isinstance(weights, int)
     lines.append(f"kernels   {facts['kernels']}, {facts['products']} of them products with {flops / 1e9:.2f} GFLOP")
     lines.append(f"memory    {weights:,} bytes of weights, an arena of {arena:,} bytes; {least:,} live at once")
     lines.append(f"compiled  in {facts['compile_seconds']:.1f} s")
     rate = f": {flops / seconds_ / 1e9:.1f} GFLOP/s" if flops else ""
-    lines.append(f"time      {1e3 * seconds_:.3g} ms a call, median, {facts['threads']} threads at most{rate}")
+    lines.append(f"time      {1e3 * seconds_:.3g} ms a call, median, {plural(threads, 'threads')} at most{rate}")
     steps, emitted = facts["steps"], facts["emitted"]
     assert isinstance(steps, list) and isinstance(emitted, list)
     if facts["winograd"]:
@@ -171,7 +172,7 @@ def _report(facts: dict[str, object]) -> str:
         if step["unfused"]:
             lines.append(f"          nothing more is fused: {step['unfused']}")
     if emitted:
-        lines.append(f"wrote     {len(emitted)} files into {Path(emitted[0]).parent}")
+        lines.append(f"wrote     {plural(len(emitted), 'files')} into {Path(emitted[0]).parent}")
     return "\n".join(lines)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from cpu.runtime.loading import load_bytes
 from cpu.runtime.numbers import ELEMENTS, in_memory
 from graph.model.errors import ModelError
+from tiling.plural import plural
 
 RECORD = "model.json"
 _PAGE = 4096  # weights that are mapped begin on a page; read ones too
@@ -82,7 +83,7 @@ class CompiledModel:
         return cls(record, files[f"{record['name']}.so"], weights, {n: f for n, f in files.items() if n != binary})
 
     def __repr__(self) -> str:
-        return f"<CompiledModel {self.name}: {len(self.explained)} kernels>"
+        return f"<CompiledModel {self.name}: {plural(len(self.explained), 'kernels')}>"
 
     def __call__(self, *arrays: object, out: list[np.ndarray] | None = None) -> list[np.ndarray]:
         """The outputs, in the model's order. Raises ModelError for a wrong array.

@@ -30,6 +30,7 @@ from graph.compiled import CompiledModel
 from graph.model.dtypes import OF_NUMPY
 from graph.model.language import ModelError
 from graph.onnx.inputs import bound_by, flattened
+from graph.onnx.reading import BINDABLE
 from graph.plan import Plan
 from search.options import whole
 from search.progress import Stage, counted
@@ -249,7 +250,7 @@ def known_cause(name: str) -> str:
 
 def reason(why: str) -> str:
     """A refusal without the names of nodes and inputs, and without what could be bound."""
-    head, colon, rest = why.partition("; where ")[0].partition(": ")
+    head, colon, rest = why.partition(BINDABLE)[0].partition(": ")
     if head.startswith("node ") and colon:
         operator = head.partition("(")[2].rstrip(")")
         return f"{operator}: {rest}"[:100]

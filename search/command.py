@@ -39,6 +39,7 @@ from search.tuner.dtypes import typed
 from search.tuner.target import ALGORITHMS, CACHES, TARGETS, Target
 from tiling.epilogue import fused
 from tiling.operators import LAYOUTS
+from tiling.plural import plural
 from tiling.problem import Problem, ProblemError
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import canonical
@@ -166,8 +167,9 @@ def _finished(program: str, problem: Problem, target: Target, found: Found, opti
     """Keeps, explains and writes what was found; gives the report."""
     if found.tried and found.seconds > OVERRUN * options.budget:
         print(
-            f"the search took {found.seconds:.1f} s, {found.listing:.1f} s of it to list {len(found.ranked)} schemes: "
-            f"to list the candidates and measure one takes longer than --budget {options.budget:g}",
+            f"the search took {found.seconds:.1f} s, {found.listing:.1f} s of it to list "
+            f"{plural(len(found.ranked), 'schemes')}: to list the candidates and measure one takes longer than "
+            f"--budget {options.budget:g}",
             file=sys.stderr,
         )
     error, explanation, unsaved, interrupted = None, "", "", found.interrupted

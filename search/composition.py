@@ -28,6 +28,7 @@ from search.ranked import rank_first
 from search.tuner.dtypes import on_cpu
 from search.tuner.target import Target
 from search.tuner.tune import Stage
+from tiling.plural import plural
 from tiling.problem import Problem, ProblemError
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.scheme.scheme import Scheme
@@ -136,7 +137,7 @@ def as_text(found: Sequence[Composed]) -> str:
     measured = sum(each.measured for each in found)
     lines += [
         "",
-        f"{len(used)} microkernels in all; {composed} of {len(found)} layers are composed of several; "
+        f"{plural(len(used), 'microkernels')} in all; {composed} of {len(found)} layers are composed of several; "
         f"{measured} of the schemes are measured choices, the others the model's",
     ]
     lines += [f"{len(layers):>3} of {len(found)}  {kernel}: {' '.join(layers)}" for kernel, layers in used.items()]

@@ -26,6 +26,7 @@ from search.options import FAILURES, c_name, folder, natural, seconds, whole
 from search.passes import known_pass, listed
 from search.tuner.target import TARGETS, Target
 from tilewright_entry import run
+from tiling.plural import plural
 from tiling.problem import ProblemError
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
@@ -124,7 +125,9 @@ def _told_of_gpu(options: argparse.Namespace, program: Sized) -> str:
     lines = str(program.program).split("; ")
     for number, each in enumerate(facts["launches"]):
         shared = f", {each['shared_bytes']} bytes of shared memory" * (each["shared_bytes"] > 16)
-        lines.append(f"launch {number}  {each['blocks']} blocks of {each['threads']} threads{shared}")
+        lines.append(
+            f"launch {number}  {plural(each['blocks'], 'blocks')} of {plural(each['threads'], 'threads')}{shared}"
+        )
     if facts["error"] is not None:
         text = ", ".join(f"{name} {error:.1e}" for name, error in facts["error"].items())
         lines.append(f"error    on the twin, against the definition in float64, of the largest value: {text}")
@@ -149,7 +152,7 @@ def _report(facts: dict[str, Any], threads: int) -> str:
         lines.append(f"runtime  {extents}; checked and timed with all")
     if facts["scheme"]:
         lines.append(f"scheme   {facts['scheme']}")
-    on = f"{facts['threads']} thread{'s' if facts['threads'] != 1 else ''}"
+    on = plural(facts["threads"], "threads")
     few = f", of {threads} asked for: there is too little to do for more" if facts["threads"] != threads else ""
     lines.append(f"machine  {facts['isa']}, {on}{few}")
     if facts["error"]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from search.evaluator.protocol import Details
 from search.find import MARKED, Found
 from tiling.machine import Timing
+from tiling.plural import plural
 from tiling.rewrite.winograd import Winograd
 from tiling.text.shapes import canonical
 
@@ -166,7 +167,7 @@ class Report:
         found = self.found
         if found.given:
             return "the scheme was given"
-        said = f"{found.trials} scheme{'s' if found.trials > 1 else ''} measured" if found.trials else "none measured"
+        said = f"{plural(found.trials, 'schemes')} measured" if found.trials else "none measured"
         if found.failed:
             said += f", {found.failed} of them failed"
         if found.known:

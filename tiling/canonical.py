@@ -85,8 +85,8 @@ def lying_of(problem: Asked) -> dict[str, str | int]:
 
 def _orders(product: Asked, tensor: Tensor) -> tuple[str, str]:
     """The usual order of an array's axes, and that of a transposed one."""
-    plain, turned = ("l" * ("l" in product.extents) + order for order in _ORDERS[tensor.name])
-    return plain, turned
+    plain, transposed = ("l" * ("l" in product.extents) + order for order in _ORDERS[tensor.name])
+    return plain, transposed
 
 
 def order_of(product: Asked, tensor: Tensor) -> str:

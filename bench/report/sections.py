@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bench.report.results import LayerResult
 from bench.report.words import WORDS, Words
+from tiling.plural import plural
 
 # The two networks of TTile's paper are judged together, as there.
 PAPER = ("yolo9000", "resnet18")
@@ -62,7 +63,7 @@ def layer_name(result: LayerResult) -> str:
 
 def on_threads(threads: int) -> str:
     """`on 1 thread`, `on 4 threads`."""
-    return f"on {threads} thread{'s' if threads > 1 else ''}"
+    return f"on {plural(threads, 'threads')}"
 
 
 def placed(target: str, threads: int) -> str:

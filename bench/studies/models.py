@@ -263,7 +263,12 @@ def _race(name: str, path: Path, options: argparse.Namespace, threads: int) -> R
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m bench", description="Whole models beside other libraries.")
+    parser = argparse.ArgumentParser(
+        "python -m bench",
+        description="Whole models beside other libraries.",
+        epilog="Networks by name come from PyTorch: pip install -e '.[peers,models]'. For a file '.[models]' is "
+        "enough, and libraries that are missing are left out.",
+    )
     parser.add_argument(
         "--models",
         nargs="*",

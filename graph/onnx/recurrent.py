@@ -68,7 +68,7 @@ class _Layer:
         at = self.known(np.arange(first, first + count, dtype=np.int64), f"{what}.at")
         return self.node("Gather", [array, at], what, axis=0)
 
-    def turned(self, array: str, order: list[int], what: str) -> str:
+    def transposed(self, array: str, order: list[int], what: str) -> str:
         return self.node("Transpose", [array], what, perm=order)
 
     def read(self) -> None:
@@ -76,7 +76,7 @@ class _Layer:
         if directions is None:
             raise self.refuse(f"there is no direction {self.attributes['direction'].decode()}")
         batch_first = bool(self.attributes.get("layout", 0))
-        x = self.turned(self.input(_X), [1, 0, 2], "x") if batch_first else self.input(_X)
+        x = self.transposed(self.input(_X), [1, 0, 2], "x") if batch_first else self.input(_X)
         self.check(x, len(directions))
         found = [self.direction(x, number, backward) for number, backward in enumerate(directions)]
         together: list[tuple[int, list[int]]] = [(1, [2, 0, 1, 3]), (0, [1, 0, 2]), (0, [1, 0, 2])]
@@ -89,7 +89,7 @@ class _Layer:
                 parts.append(f"{self.scope}.{number}.output{place}")
                 self.reading.view(parts[-1], arrays[place], (*shape[:axis], 1, *shape[axis:]))
             whole = self.node("Concat", parts, f"joined{place}", axis=axis) if len(parts) > 1 else parts[0]
-            whole = self.turned(whole, order, f"turned{place}") if batch_first else whole
+            whole = self.transposed(whole, order, f"transposed{place}") if batch_first else whole
             self.reading.view(output, whole, self.reading.arrays[whole].shape)
 
     def check(self, x: str, directions: int) -> None:
@@ -136,14 +136,14 @@ class _Layer:
             return self.known(zeros, f"{number}.zeros{place}")
         array = self.input(place)
         if self.attributes.get("layout", 0):
-            array = self.turned(array, [1, 0, 2], f"{number}.turned.state{place}")
+            array = self.transposed(array, [1, 0, 2], f"{number}.transposed.state{place}")
         return self.part(array, number, f"{number}.state{place}")
 
     def direction(self, x: str, number: int, backward: bool) -> list[str]:
         """The names of Y, Y_h and Y_c of a direction, "" where there is none."""
         kind, hidden = self.proto.op_type, self.hidden
         linear = bool(self.attributes.get("linear_before_reset", 0))
-        weights = self.turned(self.part(self.input(_W), number, f"{number}.w"), [1, 0], f"{number}.wt")
+        weights = self.transposed(self.part(self.input(_W), number, f"{number}.w"), [1, 0], f"{number}.wt")
         row = self.node("MatMul", [x, weights], f"{number}.xw")
         last_bias = self.known(np.zeros(hidden, _FLOATS[self.dtype]), f"{number}.no_bias")
         if self.input(_B):
@@ -162,14 +162,14 @@ class _Layer:
                 self.rows(recurrent_weights, *part, f"{number}.r{part[0]}")
                 for part in ((0, 2 * hidden), (2 * hidden, hidden))
             )
-            body.gru(self.turned(gates, [1, 0], f"{number}.rt0"), self.turned(new, [1, 0], f"{number}.rt1"))
+            body.gru(self.transposed(gates, [1, 0], f"{number}.rt0"), self.transposed(new, [1, 0], f"{number}.rt1"))
         else:
-            turned = self.turned(recurrent_weights, [1, 0], f"{number}.rt")
+            transposed = self.transposed(recurrent_weights, [1, 0], f"{number}.rt")
             if kind == "GRU":
-                body.linear_gru(turned, last_bias)
+                body.linear_gru(transposed, last_bias)
             else:
                 peepholes = self.part(self.input(_P), number, f"{number}.p") if self.input(_P) else ""
-                body.one_product(kind, turned, peepholes)
+                body.one_product(kind, transposed, peepholes)
         parts = [row]
         if self.input(_LENGTHS):
             parts.append(self.known(np.arange(self.reading.arrays[x].shape[0], dtype=np.int32), f"{number}.times"))

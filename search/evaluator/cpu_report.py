@@ -14,6 +14,7 @@ from search.space.winograd import WinogradCandidate, explain_winograd
 from search.tuner.measured import AnyScheme
 from search.tuner.target import Target
 from tiling.machine import Machine
+from tiling.plural import plural
 from tiling.rewrite.winograd import Winograd
 
 
@@ -31,7 +32,7 @@ def details(scheme: AnyScheme, target: Target, machine: Machine) -> Details:
         bound=bound + (" as the epilogue carries it on" if problem.epilogue else ""),
         checked_on="",
         each="a call",
-        conditions=f"{target.threads} thread{'s' if target.threads > 1 else ''}, {target.cache} caches",
+        conditions=f"{plural(target.threads, 'threads')}, {target.cache} caches",
         speed=lambda reached, percent, peak: (
             f"{reached:.1f} GFLOP/s = {percent:.1f} % of the FMA peak{of_f32} {peak:.1f} GFLOP/s measured beside it"
         ),

@@ -15,6 +15,7 @@ from gpu.runtime.compile import Cubin
 from search.evaluator.protocol import Details
 from search.space.explain import aligned, microseconds
 from search.tuner.target import Target
+from tiling.plural import plural
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Unroll
 
@@ -50,7 +51,7 @@ def details(compiled: Compiled, prediction: Prediction, target: Target, device: 
     machine_code = f"not compiled: {compiled.uncompiled}"
     if cubin:
         machine_code = f"{cubin.registers} registers a thread, {cubin.spilled} bytes spilled, {cubin.compiler}"
-    launch = f"{blocks} block{'s' if blocks > 1 else ''} of {source.threads} threads, {source.shared_bytes} bytes of "
+    launch = f"{plural(blocks, 'blocks')} of {source.threads} threads, {source.shared_bytes} bytes of "
     launch += "shared memory each"
     if source.copied:
         names = " and ".join(copy.name for copy in source.copied)

@@ -127,6 +127,14 @@ def test_a_file_search_py_in_the_current_folder_is_told_in_one_sentence(tmp_path
     assert str(tmp_path / "search.py") in ended.stderr.splitlines()[-1]
 
 
+def test_a_folder_search_is_named_as_the_guide_says(tmp_path):
+    (tmp_path / "search").mkdir()
+    (tmp_path / "search" / "__init__.py").touch()
+    ended = run(tmp_path, "-c", "from search import generate_conv")
+    told = f"ImportError: cannot import name 'generate_conv' from 'search' ({tmp_path / 'search' / '__init__.py'})"
+    assert ended.returncode == 1 and ended.stderr.splitlines()[-1] == told
+
+
 @pytest.mark.parametrize("name", ["search.py", "tiling.py"])
 def test_the_installed_command_does_not_look_into_the_current_folder(name, tmp_path):
     (tmp_path / name).write_text("made = 'by somebody else'\n")

@@ -57,10 +57,10 @@ def _grid_sample(node: Node) -> Made:
         text.append(f"n{axis}: s64; {index} = {first}")
         if padding == "reflection":
             period = 2 * (length - corners) or 1
-            turned = f"({index} % {period})"
+            wrapped = f"({index} % {period})"
             end = 2 * (length - 1) if corners else 2 * length - 1
             index = f"v{axis}{at([*here, tap])}"
-            text.append(f"v{axis}: s64; {index} = where({turned} < {length}, {turned}, {end} - {turned})")
+            text.append(f"v{axis}: s64; {index} = where({wrapped} < {length}, {wrapped}, {end} - {wrapped})")
         extents[tap] = taps
         tapped.append((index, f"f{axis}{at([*here, tap])}", tap))
         if mode != "nearest":

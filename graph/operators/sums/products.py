@@ -122,20 +122,20 @@ def _conv_transpose(node: Node) -> Made:
 
 def _gemm(node: Node) -> Made:
     a, b = node.shape(0), node.shape(1)
-    across, turned = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
+    across, transposed = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
     alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
-    (m, k), n = (reversed(a) if across else a), b[0] if turned else b[1]
-    if k != (b[1] if turned else b[0]):
-        raise node.refuse(f"a has {k} columns, and b {b[1] if turned else b[0]} rows")
+    (m, k), n = (reversed(a) if across else a), b[0] if transposed else b[1]
+    if k != (b[1] if transposed else b[0]):
+        raise node.refuse(f"a has {k} columns, and b {b[1] if transposed else b[0]} rows")
     c = node.shape(2) if node.has(2) else None
     per_column = c is not None and c[-1:] == (n,) and prod(c) == n
     if node.dtype() == "f32" and (c is None or per_column):
-        problem = matmul(m=m, n=n, k=k, transpose_a=across, transpose_b=turned)
+        problem = matmul(m=m, n=n, k=k, transpose_a=across, transpose_b=transposed)
         y = "y" if alpha == 1 else f"{alpha!r} * y"
         added = "" if c is None else " + b[n]" if beta == 1 else f" + {beta!r} * b[n]"
         problem = fused(problem, y + added) if y + added != "y" else problem
         return Product(problem, (0, 1, 2) if c is not None else (0, 1), (m, n))
-    left, right = ("c,i" if across else "i,c"), ("j,c" if turned else "c,j")
+    left, right = ("c,i" if across else "i,c"), ("j,c" if transposed else "c,j")
     value = "p[i,j]" if alpha == 1 else f"{alpha!r} * p[i,j]"
     if c is not None:
         value += f" + {beta!r} * d{broadcast(node, c, (m, n))}" if beta != 1 else f" + d{broadcast(node, c, (m, n))}"

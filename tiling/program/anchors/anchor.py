@@ -109,18 +109,18 @@ def _matmul(product: Product, dtype: str, output: str) -> Read:
         raise NoProductError(f"the axes {' '.join(product.y)} are not those of a batch, rows and columns in this order")
     if product.plain not in (batch + rows + summed, batch + summed + rows):
         raise NoProductError(f"the axes {' '.join(product.plain)} are not those of a batch and a matrix")
-    turned = product.w == batch + columns + summed
+    transposed = product.w == batch + columns + summed
     problem = matmul(
         m=product.points(rows),
         n=product.points(columns),
         k=product.points(summed),
         batch=product.points(batch),
         transpose_a=product.plain != batch + rows + summed,
-        transpose_b=turned,
+        transpose_b=transposed,
         dtype=dtype,
         output_dtype=output,
     )
-    return problem, batch + (columns + summed if turned else summed + columns)
+    return problem, batch + (columns + summed if transposed else summed + columns)
 
 
 def _channels_last(product: Product, dtype: str, output: str) -> Read:
