@@ -5,6 +5,7 @@ Read in this order:
     arrays    the arrays that a kernel takes, in the number formats of its problem
     check     which valid schemes a CPU kernel can be written for
     indices   places of arrays and strides as C text
+    cursors   cursors, which bring lines to L2, as C
     print     the last form of the loops as C, one line a statement
     inside    what stands inside the frame of a C file: tile functions, and the loops around them
     operands  the operands in the file's comment, and the file's constants

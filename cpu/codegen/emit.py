@@ -18,7 +18,7 @@ from cpu.codegen.check import check, single_pass
 from cpu.codegen.epilogue import epilogue_text, pointers
 from cpu.codegen.frames import TEMPLATES
 from cpu.codegen.inside import Inside, facts_of, loops_of, stored_by
-from cpu.codegen.operands import operand_text, operands, sizes_of
+from cpu.codegen.operands import operand_text, operands
 from cpu.codegen.pack import pack_lines
 from cpu.codegen.winograd import facts, packed_floats, winograd_forms_of
 from cpu.passes.forms import forms_with_copy
@@ -38,7 +38,7 @@ from tiling.loops.lowering.show import show
 from tiling.problem import Problem
 from tiling.rewrite.copies_of_x import copy_of_x
 from tiling.rewrite.dot_groups import is_blocked, scheme_in_dot_groups
-from tiling.rewrite.weight_groups import packed_elements, packed_lanes
+from tiling.rewrite.weight_groups import packed_elements
 from tiling.rewrite.winograd import Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Tile
@@ -152,7 +152,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         epilogue=epilogue_text(left, isa) if left else None,
         bias=bias_of(dots.problem),
         arrays=pointers(problem, "E"),
-        prefetches=sizes_of(problem, dots.problem, packed_lanes(scheme)) if inside.cursors else [],
+        prefetches=inside.cursors,
         line=LINE,
         next_panel=inside.next_panel,
         parts=inside.parts,

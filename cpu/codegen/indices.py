@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from tiling.loops.c_text import number
 from tiling.loops.index import Index
-from tiling.loops.language import Alloc, Buffer, Kernel, Seen
+from tiling.loops.language import Buffer, Kernel
 from tiling.loops.rewrite import places
-from tiling.loops.walk import walk
+from tiling.loops.walk import named_buffers
 
 _IN_MEMORY = ("global", "own")
 
@@ -54,8 +54,8 @@ def local_strides(kernel: Kernel) -> list[str]:
 
 def _named(kernel: Kernel) -> dict[str, Buffer]:
     """The arrays of a kernel and those that it makes for itself, by their names. Packed ones have no strides."""
-    made = [s.buffer for s in walk(kernel.body) if isinstance(s, (Alloc, Seen)) and s.buffer.memory in _IN_MEMORY]
-    return {buffer.name: buffer for buffer in (*kernel.arrays, *made) if not buffer.packed}
+    in_memory = (buffer for buffer in named_buffers(kernel) if buffer.memory in _IN_MEMORY)
+    return {buffer.name: buffer for buffer in in_memory if not buffer.packed}
 
 
 def _stride(buffer: Buffer, axis: int) -> str:

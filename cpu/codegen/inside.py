@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cpu.codegen.arrays import elements_of
+from cpu.codegen.cursors import definitions
 from cpu.codegen.epilogue import compares_with_zero
 from cpu.codegen.indices import strides
 from cpu.codegen.print import PrintedFunction, Printer
@@ -20,7 +21,7 @@ from tiling.arrays.bias import stored
 from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import NO_SCRATCH, Aligned, Cursors, Decide, Do, Invoke, Kernel, Mask, Scratch, Shape
 from tiling.loops.rewrite import operands_of, parts_of
-from tiling.loops.walk import buffers, walk
+from tiling.loops.walk import bodies, buffers, walk
 from tiling.problem import Problem
 from tiling.rewrite.copies_of_x import CopyOfX, copy_of_x
 from tiling.rewrite.copy_plan import TRANSPOSED
@@ -36,16 +37,16 @@ from tiling.value import Epilogue
 class Inside:
     """The functions and the body of a kernel, and what they need of the file around them.
 
-    axes: (name, elements) of the strides that its addresses name. masked: it uses the mask TAIL. cursors: it prefetches
-    by cursors. transposed: the numbers of rows that it transposes together, and of lanes of a mask that it copies x
-    with. panel: whether each thread has a panel. headers: of the C library.
+    axes: (name, elements) of the strides that its addresses name. masked: it uses the mask TAIL. cursors: what these
+    need, if it prefetches by some. transposed: the numbers of rows that it transposes together, and of lanes of a mask
+    that it copies x with. panel: whether each thread has a panel. headers: of the C library.
     parts: of how many parts it adds up sums. added: the lanes of a last vector of these, where it has its own mask.
     """
 
     functions: Sequence[PrintedFunction]
     body: list[str]
     masked: bool
-    cursors: bool
+    cursors: str
     axes: list[tuple[str, int]] = field(default_factory=list)
     panel: bool = False
     scratch: Scratch = NO_SCRATCH
@@ -92,7 +93,7 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     added = scheme.problem.output.shape[-1] % isa.lanes if facts.parts else used
     masks = {n: f"FIRST_{n}" for n in (added, *transposed)} | {used: "TAIL"}
     printer = Printer(kernel, types, isa.vector_type, masks)
-    cursors = any(isinstance(statement, Cursors) for statement in walk(kernel.body))
+    cursors = definitions(kernel) if any(isinstance(s, Cursors) for s in walk(kernel.body)) else ""
     inside = Inside(printer.functions(), printer.body(), used > 0, cursors, strides(kernel))
     inside = replace(inside, shapes=shapes_of(kernel), transposed=transposed)
     inside = replace(inside, added=added if added != used else 0, parts=facts.parts)
@@ -112,8 +113,7 @@ def _masked(kernel: Kernel) -> frozenset[int]:
 
 def _headers(kernel: Kernel) -> tuple[str, ...]:
     """The headers of the C library that the text of a kernel needs."""
-    bodies = (kernel.body, *(function.body for function in kernel.functions))
-    found = [s for body in bodies for s in walk(body) if isinstance(s, (Do, Decide))]
+    found = [s for body in bodies(kernel) for s in walk(body) if isinstance(s, (Do, Decide))]
     addresses = any(isinstance(c, Aligned) for s in found if isinstance(s, Decide) for c in s.conditions)
     named = sorted({s.invoke.instruction.header for s in found if isinstance(s, Do)} - {""})
     return (*["stdint.h"] * addresses, *named)

@@ -1,4 +1,4 @@
-"""The operands of a kernel in its C text: the lines about them in the comment, and the constants."""
+"""The operands of a kernel in its C text: the lines about them in the comment."""
 
 from __future__ import annotations
 
@@ -31,13 +31,3 @@ def _indices(problem: Problem, tensor: Tensor) -> list[str]:
     if dim and tensor.role == "vector" and not is_narrow(problem):
         return [f"({lane} ^ {dim}) % {problem.extents[dim]}" if text == dim else text for text in texts]
     return texts
-
-
-def sizes_of(problem: Problem, dots: Problem, packed: int) -> list[tuple[str, int]]:
-    """(name, bytes) of the arrays that tiles prefetch: x and the packed weights. If all of x is copied, it is the copy.
-
-    dots: the problem in dot groups.
-    """
-    read = problem if access_of(dots).strip else dots
-    x, w = read.broadcast, access_of(dots).packed
-    return [("X_BYTES", x.elements * access_of(read).bytes_of(x)), ("W_BYTES", packed * access_of(dots).bytes_of(w))]

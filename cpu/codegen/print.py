@@ -7,11 +7,14 @@ View                  const float *x_k = x + k * X_k;
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from textwrap import wrap
 
+from cpu.codegen import cursors
 from cpu.codegen.indices import in_scratch, stepped
+from cpu.passes.memory.packing import PACKED
 from tiling.loops.c_text import number, test
 from tiling.loops.index import Index
 from tiling.loops.language import (
@@ -56,19 +59,27 @@ from tiling.loops.language import (
     Tiles,
     View,
 )
-from tiling.loops.walk import walk
+from tiling.loops.walk import named_buffers
 from tiling.rewrite.im2col import COPY
 from tiling.rewrite.parts import SUMS
+
+_COMMENT = 115  # characters of a line of a comment
 
 
 @dataclass(frozen=True)
 class PrintedFunction:
-    """A function of the kernel as C text. parameters: all of them."""
+    """A function of the kernel as C text. head: what stands in front of its parameters."""
 
-    name: str
+    head: str
     parameters: tuple[str, ...]
     body: tuple[str, ...]
     comment: str
+
+    @property
+    def text(self) -> str:
+        comment = "\n * ".join(wrap(self.comment, _COMMENT))
+        lines = (f"/* {comment}. */", f"{self.head}({', '.join(self.parameters)})", "{", *indented(self.body), "}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -76,25 +87,24 @@ class Printer:
     """Prints statements.
 
     types: the C type of an element of each array. vector: that of a register. masks: the macro of each mask, by its
-    lanes.
+    lanes. attribute: that of every function.
     """
 
     kernel: Kernel
     types: Mapping[str, str]
     vector: str
     masks: Mapping[int, str]
+    attribute: str = ""
 
     @cached_property
     def buffers(self) -> dict[str, Buffer]:
         """Every buffer by its name, those in the registers of functions too."""
-        bodies = (self.kernel.body, *(function.body for function in self.kernel.functions))
-        own = (s.buffer for body in bodies for s in walk(body) if isinstance(s, (Alloc, Seen)))
-        return {buffer.name: buffer for buffer in (*self.kernel.arrays, *own)}
+        return {buffer.name: buffer for buffer in named_buffers(self.kernel)}
 
     @cached_property
     def written(self) -> set[str]:
         """The arrays that the kernel writes to."""
-        return {"Y", COPY, SUMS, *(name for name, buffer in self.buffers.items() if buffer.memory == "own")}
+        return {"Y", COPY, SUMS, PACKED, *(name for name, buffer in self.buffers.items() if buffer.memory == "own")}
 
     def functions(self) -> list[PrintedFunction]:
         """The functions that the kernel calls."""
@@ -106,12 +116,13 @@ class Printer:
         alone = "restrict " * function.apart
         parameters = [f"{self.pointer(array)}{alone}{view}" for view, array in function.views]
         parameters += [f"long {name}" for name in function.numbers] + [f"int {name}" for name in function.flags]
-        parameters += ["struct cursors *cursors"] if function.cursors else []
+        parameters += [cursors.PARAMETER] * bool(function.cursors)
         # While a tile runs, its cursors are in registers.
-        taken = [f"const char *{c}_next = cursors->{c}, *{c}_end = cursors->{c}_end;" for c in function.cursors]
-        left = [f"cursors->{c} = {c}_next;" for c in function.cursors]
+        taken, left = map(cursors.taken, function.cursors), map(cursors.left, function.cursors)
         body = (*taken, *self.lines(function.body, names), *left)
-        return PrintedFunction(function.name, tuple(parameters), body, function.comment)
+        outlined = "__attribute__((noinline)) " * function.outlined
+        head = f"{self.attribute}static {outlined}void {function.name}"
+        return PrintedFunction(head, tuple(parameters), body, function.comment)
 
     def body(self) -> list[str]:
         """The lines of the kernel itself."""
@@ -175,7 +186,7 @@ class Printer:
                 return [f"{pointer}{name} = {self.address(address, arrays)};"]
             case Seen(buffer, of, flag, otherwise):
                 pointer = self.pointer(buffer.name)
-                cast = "" if self.types[of] == self.types[buffer.name] else f"({pointer})"
+                cast = "" if self.types[arrays[of]] == self.types[buffer.name] else f"({pointer})"
                 memory = f"({flag} ? {of} : {otherwise})" if flag else of
                 return [f"{pointer}const {buffer.name} = {cast}{memory};"]
             case Move(view, at):
@@ -183,28 +194,21 @@ class Printer:
             case Prefetch(address, level, write):
                 return [f"__builtin_prefetch({self.address(address, arrays)}, {int(write)}, {4 - level});"]
             case Cursors():
-                return ["struct cursors all = {0, 0, 0, 0}, *const cursors = &all;"]
+                return [cursors.BEGIN]
             case Aim(cursor, address, elements):
-                array, first = arrays[address.buffer], f"next_{cursor}"
+                array = arrays[address.buffer]
                 place = self.address(address, arrays).removeprefix(f"{array} + ")
-                size = f"sizeof *{array}, {array}_BYTES"
-                return [
-                    "{",
-                    f"    const long {first} = {'0' if place == array else place};",
-                    f"    cursors->{cursor} = place({array}, {first} * {size});",
-                    f"    cursors->{cursor}_end = place({array}, ({first} + {number(elements)}) * {size});",
-                    "}",
-                ]
+                return cursors.aimed(cursor, array, "0" if place == array else place, number(elements))
             case Tiles():
                 return ["const struct shapes *shape = 0;"]
             case Shape(name):
                 return [f"shape = shaped(&{name}, shape);"]
             case Advance(cursor):
-                return [f"{cursor}_next = l2_prefetch({cursor}_next, {cursor}_end);"]
+                return [cursors.advanced(cursor)]
             case Call(function, views, numbers, flags):
                 given = [self.address(view, arrays) for view in views] + [*map(number, numbers), *flags]
-                cursors = next(f.cursors for f in self.kernel.functions if f.name == function)
-                return [f"{function}({', '.join(given + ['cursors'] * bool(cursors))});"]
+                given += [cursors.ARGUMENT for f in self.kernel.functions if f.name == function and f.cursors]
+                return [f"{function}({', '.join(given)});"]
             case Fence():
                 return ["KEEP_APART;"]
             case Comment(text):
@@ -281,6 +285,6 @@ class Printer:
         return "0" if step == buffer else f"{step} * sizeof *{buffer}"
 
 
-def indented(lines: list[str]) -> list[str]:
+def indented(lines: Iterable[str]) -> list[str]:
     """The lines, indented by one level."""
     return [f"    {line}" for line in lines]

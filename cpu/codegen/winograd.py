@@ -8,24 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cpu.codegen.cursors import definitions
 from cpu.codegen.epilogue import compares_with_zero, epilogue_text, pointers
 from cpu.codegen.indices import strides
-from cpu.codegen.inside import facts_of, loops_of
-from cpu.codegen.operands import sizes_of
+from cpu.codegen.inside import facts_of
 from cpu.codegen.pack import pack_loops
 from cpu.codegen.print import Printer
 from cpu.passes.control.share_threads import share_threads
 from cpu.passes.facts import ProductFacts
-from cpu.passes.forms import beside_forms, winograd_forms
+from cpu.passes.forms import winograd_forms
 from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition
 from tiling.dtypes import LANE_BYTES
-from tiling.loops.language import Kernel
+from tiling.loops.language import Cursors, Kernel
 from tiling.loops.lowering.show import show
-from tiling.loops.walk import buffers
+from tiling.loops.walk import bodies, buffers, named_buffers, walk
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes
 from tiling.rewrite.winograd import Matrix, Winograd, transforms
-from tiling.rewrite.winograd_loops import lower_around, product_function
 from tiling.rewrite.winograd_weights import lower_weights
 from tiling.scheme.specifiers import SchemeError, Tile
 
@@ -41,32 +40,27 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
     """What `winograd.c.j2` needs beyond a kernel's facts. Raises SchemeError for a product that has core loops."""
     product, problem, alpha = winograd.product, winograd.problem, winograd.alpha
     _check(winograd)
-    inside = loops_of(product, isa, 1, False)
-    *_, (_, kernel) = beside_forms(lower_around(winograd, threads), around_facts(winograd, isa, threads))
+    *_, (_, kernel) = winograd_forms_of(winograd, isa, threads)
     matrices = transforms(winograd.m)
     c, k = (problem.extents[dim] % isa.lanes for dim in "ck")
     printer = Printer(
-        Kernel(kernel.arrays, kernel.body, (*kernel.functions, product_function(()))),
-        dict.fromkeys((buffer.name for buffer in buffers(kernel)), "float"),
-        isa.vector_type,
-        {c: "C_TAIL", k: "TAIL"},
+        kernel, {b.name: "float" for b in named_buffers(kernel)}, isa.vector_type, {c: "C_TAIL", k: "TAIL"}
     )
     weights = share_threads(lower_weights(winograd, pack_loops(product)), False, lambda buffer: LANE_BYTES)
     types = {buffer.name: "double" if buffer.dtype == "f64" else "float" for buffer in buffers(weights)}
-    packer = Printer(weights, types, "double", {})
-    axes = inside.axes + strides(kernel) + strides(weights)
+    packer = Printer(weights, types, "double", {}, isa.any_cpu)
+    axes = strides(kernel) + strides(weights)
+    cursors = any(isinstance(s, Cursors) for body in bodies(kernel) for s in walk(body))
     return {
         "loops": _loops(winograd),
-        "functions": inside.functions,
-        "product": inside.body,
-        "transforms": [printer.function(function) for function in kernel.functions],
+        "functions": printer.functions(),
         "body": printer.body(),
         "scratch": kernel.scratch,
         "pack_scratch": weights.scratch.shared.offset,
         "buffers": [(b.name, _BUFFERS[b.name]) for b in buffers(kernel) if b.memory == "own"],
         "axes": axes,
         "strides": axes,
-        "prefetches": sizes_of(product.problem, product.problem, packed_lanes(product)) if inside.cursors else [],
+        "prefetches": definitions(kernel) if cursors else "",
         "tail": _tails(isa, c, k),
         "epilogue": epilogue_text(problem.epilogue, isa) if problem.epilogue else None,
         "arrays": pointers(problem, "E"),

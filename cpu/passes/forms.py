@@ -25,7 +25,7 @@ from tiling.rewrite.copies_of_x import CopyOfX
 from tiling.rewrite.im2col import COPY
 from tiling.rewrite.parts import lower_addition, with_addition
 from tiling.rewrite.winograd import Winograd
-from tiling.rewrite.winograd_loops import lower_around, product_function
+from tiling.rewrite.winograd_loops import lower_around, with_product
 
 COPY_OF_X = "copy_of_x"  # the function that copies x before a kernel computes
 INPUT = "input"  # what is copied
@@ -96,14 +96,13 @@ def _of_input(view: tuple[str, str]) -> tuple[str, str]:
 
 
 def winograd_forms(winograd: Winograd, around: ProductFacts, product: ProductFacts) -> Forms:
-    """Both: `product` is a function then, whose views are those of one product."""
+    """Both as one kernel: `product` is a function of what belongs to one point."""
     outer, inner = dict(beside_forms(lower_around(winograd, around.threads), around)), dict(product_forms(product))
     whole, one = outer[LOWER], inner[LOWER]
     for name in names(PRODUCT):
         if name in outer or name in inner:
             whole, one = outer.get(name, whole), inner.get(name, one)
-            called = (*one.functions, product_function(one.body))
-            yield name, replace(whole, functions=(*whole.functions, *called))
+            yield name, with_product(whole, one)
 
 
 def program_forms(program: Sized, isa: Isa, threads: int) -> Forms:

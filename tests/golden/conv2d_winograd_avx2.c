@@ -29,19 +29,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats between neighbours along each axis: of one product of a block first, X being rows of V and Y rows of M, then of
- * the convolution's arrays, of V, M and a padded tile P, and of what packs: W as given, G, U. */
-static const long X_m = 16;
-static const long X_k = 1;
-static const long Y_m = 48;
-static const long Y_n = 1;
-static const long X_image = 245;
+/* Floats between neighbours along each axis: of the convolution's arrays, of V, M and a padded tile P, of one point of
+ * V, U and M, which one product of a block reads and makes, and of what packs: W as given, G, U. */
+static const long X_n = 245;
 static const long X_h = 35;
 static const long X_w = 5;
 static const long X_c = 1;
 static const long W_point = 120;
 static const long W_number = 1;
-static const long Y_image = 1813;
+static const long Y_n = 1813;
 static const long Y_h = 259;
 static const long Y_w = 37;
 static const long Y_k = 1;
@@ -52,6 +48,10 @@ static const long M_point = 304;
 static const long M_float = 1;
 static const long P_pixel = 8;
 static const long P_channel = 1;
+static const long VP_m = 16;
+static const long VP_k = 1;
+static const long MP_m = 48;
+static const long MP_n = 1;
 static const long W_k = 45;
 static const long W_c = 9;
 static const long W_r = 3;
@@ -88,40 +88,13 @@ static inline __m256 epilogue(__m256 y, __m256 e_b, __m256 zero)
     return relu_of(y + e_b, zero);
 }
 
-/* 6 rows x 1 vectors, summed over k from 0 to 5. */
-static void tile0_6mx8n(const float *x, const float *w, float *y)
-{
-    __m256 acc_0_0 = _mm256_setzero_ps();
-    __m256 acc_1_0 = _mm256_setzero_ps();
-    __m256 acc_2_0 = _mm256_setzero_ps();
-    __m256 acc_3_0 = _mm256_setzero_ps();
-    __m256 acc_4_0 = _mm256_setzero_ps();
-    __m256 acc_5_0 = _mm256_setzero_ps();
-    for (long k = 0; k < 5; ++k) {
-        const float *x_k = x + k * X_k;
-        const float *w_k = w + 8 * k;
-        const __m256 w_0 = _mm256_loadu_ps(w_k);
-        { const __m256 x_0 = _mm256_broadcast_ss(x_k); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
-        { const __m256 x_1 = _mm256_broadcast_ss(x_k + X_m); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
-        { const __m256 x_2 = _mm256_broadcast_ss(x_k + 2 * X_m); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
-        { const __m256 x_3 = _mm256_broadcast_ss(x_k + 3 * X_m); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
-        { const __m256 x_4 = _mm256_broadcast_ss(x_k + 4 * X_m); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
-        { const __m256 x_5 = _mm256_broadcast_ss(x_k + 5 * X_m); acc_5_0 = _mm256_fmadd_ps(x_5, w_0, acc_5_0); }
-    }
-    _mm256_storeu_ps(y, acc_0_0);
-    _mm256_storeu_ps(y + Y_m, acc_1_0);
-    _mm256_storeu_ps(y + 2 * Y_m, acc_2_0);
-    _mm256_storeu_ps(y + 3 * Y_m, acc_3_0);
-    _mm256_storeu_ps(y + 4 * Y_m, acc_4_0);
-    _mm256_storeu_ps(y + 5 * Y_m, acc_5_0);
-}
-
 /* Winograd's algorithm: a tile, 2 x 2 outputs, from 4 x 4 inputs x and 3 x 3 weights w by 16 products,
  *
  *     y = A^T [ (G w G^T) . (B^T x B) ] A  =  A^T [ U . V ] A
  *
  * summed over the channels under A: so for each of the points a matrix product (tiles x C) by (C x K). A task is a block
- * of 6 tiles by 24 output channels; V and M of one block stay in a core's cache.
+ * of 6 tiles by 24 output channels; V and M of one block stay in a core's cache. Transforms
+ * stay functions: inlined into loops, some would have too few registers.
  *
  *     B^T = -1  0  1  0
  *            0  1  1  0
@@ -132,11 +105,36 @@ static void tile0_6mx8n(const float *x, const float *w, float *y)
  *            0  1 -1  1
  */
 
-/* Transforms stay functions: inlined into loops, some would have too few registers. */
-#define OF_ITS_OWN static __attribute__((noinline)) void
+/* 6 rows x 1 vectors, summed over k from 0 to 5. */
+static void tile0_6mx8n(float *x, const float *w, float *y)
+{
+    __m256 acc_0_0 = _mm256_setzero_ps();
+    __m256 acc_1_0 = _mm256_setzero_ps();
+    __m256 acc_2_0 = _mm256_setzero_ps();
+    __m256 acc_3_0 = _mm256_setzero_ps();
+    __m256 acc_4_0 = _mm256_setzero_ps();
+    __m256 acc_5_0 = _mm256_setzero_ps();
+    for (long k = 0; k < 5; ++k) {
+        float *x_k = x + k * VP_k;
+        const float *w_k = w + 8 * k;
+        const __m256 w_0 = _mm256_loadu_ps(w_k);
+        { const __m256 x_0 = _mm256_broadcast_ss(x_k); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
+        { const __m256 x_1 = _mm256_broadcast_ss(x_k + VP_m); acc_1_0 = _mm256_fmadd_ps(x_1, w_0, acc_1_0); }
+        { const __m256 x_2 = _mm256_broadcast_ss(x_k + 2 * VP_m); acc_2_0 = _mm256_fmadd_ps(x_2, w_0, acc_2_0); }
+        { const __m256 x_3 = _mm256_broadcast_ss(x_k + 3 * VP_m); acc_3_0 = _mm256_fmadd_ps(x_3, w_0, acc_3_0); }
+        { const __m256 x_4 = _mm256_broadcast_ss(x_k + 4 * VP_m); acc_4_0 = _mm256_fmadd_ps(x_4, w_0, acc_4_0); }
+        { const __m256 x_5 = _mm256_broadcast_ss(x_k + 5 * VP_m); acc_5_0 = _mm256_fmadd_ps(x_5, w_0, acc_5_0); }
+    }
+    _mm256_storeu_ps(y, acc_0_0);
+    _mm256_storeu_ps(y + MP_m, acc_1_0);
+    _mm256_storeu_ps(y + 2 * MP_m, acc_2_0);
+    _mm256_storeu_ps(y + 3 * MP_m, acc_3_0);
+    _mm256_storeu_ps(y + 4 * MP_m, acc_4_0);
+    _mm256_storeu_ps(y + 5 * MP_m, acc_5_0);
+}
 
 /* V = B^T x B of a tile's input, point by point. */
-OF_ITS_OWN input_tile(const float *x, float *v)
+static __attribute__((noinline)) void input_tile(const float *x, float *v)
 {
     /* B^T times column 0 of x */
     const __m256 x_0_0 = _mm256_maskload_ps(x, TAIL);
@@ -213,7 +211,7 @@ OF_ITS_OWN input_tile(const float *x, float *v)
 }
 
 /* A copy of a tile's input that reaches beyond the image, 0 there; x is one image of the batch. */
-OF_ITS_OWN padded(const float *x, float *p, long h, long w)
+static __attribute__((noinline)) void padded(const float *x, float *p, long h, long w)
 {
     for (long i = 0; i < 4; ++i) {
         float *p_i = p + 4 * i * P_pixel;
@@ -234,7 +232,7 @@ OF_ITS_OWN padded(const float *x, float *p, long h, long w)
 }
 
 /* V = B^T x B of a padded tile's input, point by point. */
-OF_ITS_OWN input_patch(float *p, float *v)
+static __attribute__((noinline)) void input_patch(float *p, float *v)
 {
     for (long c = 0; c < 8; c += 8) {
         float *p_c = p + c * P_channel;
@@ -315,7 +313,7 @@ OF_ITS_OWN input_patch(float *p, float *v)
 }
 
 /* A tile's output, for `channels` output channels: y = A^T m A. */
-OF_ITS_OWN output_tile(float *m, float *y, const float *e_b, long channels)
+static __attribute__((noinline)) void output_tile(float *m, float *y, const float *e_b, long channels)
 {
     for (long k = 0; k < 8 * (channels / 8); k += 8) {
         float *m_k = m + k * M_float;
@@ -429,7 +427,7 @@ OF_ITS_OWN output_tile(float *m, float *y, const float *e_b, long channels)
 }
 
 /* A tile's output at the end of the image, `rows` x `columns` of 2 x 2, for `channels` output channels: y = A^T m A. */
-OF_ITS_OWN output_edge(float *m, float *y, const float *e_b, long channels, long rows, long columns)
+static __attribute__((noinline)) void output_edge(float *m, float *y, const float *e_b, long channels, long rows, long columns)
 {
     for (long k = 0; k < 8 * (channels / 8); k += 8) {
         float *m_k = m + k * M_float;
@@ -560,11 +558,14 @@ OF_ITS_OWN output_edge(float *m, float *y, const float *e_b, long channels, long
     }
 }
 
-/* One product of a block: y = x w. */
-static void product(const float *restrict X, const float *restrict W, float *restrict Y)
+/* One product of a block: m = v u. */
+static void product(float *restrict v, const float *restrict u, float *restrict m)
 {
+    float *const VP = v;
+    const float *const UP = u;
+    float *const MP = m;
     for (long n = 0; n < 24; n += 8) {
-        tile0_6mx8n(X, W + 5 * n, Y + n * Y_n);
+        tile0_6mx8n(VP, UP + 5 * n, MP + n * MP_n);
     }
 }
 
@@ -598,9 +599,9 @@ void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_ru
                     const long h = 2 * (((6 * block + tile) / 4) % 4);
                     const long w = 2 * ((6 * block + tile) % 4);
                     if (h - 1 >= 0 && h - 1 < 4 && w - 1 >= 0 && w - 1 < 4) {
-                        input_tile(X + image * X_image + (h - 1) * X_h + (w - 1) * X_w, V + 16 * worker * V_point + 16 * tile * V_float);
+                        input_tile(X + image * X_n + (h - 1) * X_h + (w - 1) * X_w, V + 16 * worker * V_point + 16 * tile * V_float);
                     } else {
-                        padded(X + image * X_image, P + 16 * worker * P_pixel, h - 1, w - 1);
+                        padded(X + image * X_n, P + 16 * worker * P_pixel, h - 1, w - 1);
                         input_patch(P + 16 * worker * P_pixel, V + 16 * worker * V_point + 16 * tile * V_float);
                     }
                 } else {
@@ -624,9 +625,9 @@ void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_ru
                         const long h = 2 * (((6 * block + tile) / 4) % 4);
                         const long w = 2 * ((6 * block + tile) % 4);
                         if (h < 6 && w < 6) {
-                            output_tile(M + 16 * worker * M_point + 48 * tile * M_float, Y + image * Y_image + h * Y_h + w * Y_w + 24 * part * Y_k, E_b + 24 * part * STEP_b_k, (-24 * part + 37 < 24 ? -24 * part + 37 : 24));
+                            output_tile(M + 16 * worker * M_point + 48 * tile * M_float, Y + image * Y_n + h * Y_h + w * Y_w + 24 * part * Y_k, E_b + 24 * part * STEP_b_k, (-24 * part + 37 < 24 ? -24 * part + 37 : 24));
                         } else {
-                            output_edge(M + 16 * worker * M_point + 48 * tile * M_float, Y + image * Y_image + h * Y_h + w * Y_w + 24 * part * Y_k, E_b + 24 * part * STEP_b_k, (-24 * part + 37 < 24 ? -24 * part + 37 : 24), -h + 7, -w + 7);
+                            output_edge(M + 16 * worker * M_point + 48 * tile * M_float, Y + image * Y_n + h * Y_h + w * Y_w + 24 * part * Y_k, E_b + 24 * part * STEP_b_k, (-24 * part + 37 < 24 ? -24 * part + 37 : 24), -h + 7, -w + 7);
                         }
                     }
                 }
@@ -636,7 +637,7 @@ void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_ru
 }
 
 /* Packs U of one point and part in the order in which the products read it. */
-__attribute__((target("no-avx"))) static void pack_product(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) static void pack_product(float *restrict W, float *restrict packed)
 {
     for (long n = 0; n < 24; n += 8) {
         for (long k = 0; k < 5; ++k) {

@@ -41,7 +41,7 @@ def test_winograds_loops_are_those_around_a_product_and_its_own(capsys):
     assert conv(*winograd) == 0
     printed = capsys.readouterr().out
     assert headings(printed)[0] == "lower" and "share sums" in headings(printed)
-    assert "\ninput_tile(x, v):\n" in printed and "\nproduct(X, W, Y):\n" in printed
+    assert "\ninput_tile(x, v):\n" in printed and "\nproduct(v, u, m):\n" in printed
     assert conv(*winograd, "share sums") == 0
     assert "m_1_0_plus_m_2_0 = m_1_0 + m_2_0" in capsys.readouterr().out
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from cpu.codegen.pack import pack_loops
-from cpu.codegen.winograd import around_facts
+from cpu.codegen.winograd import winograd_forms_of
 from cpu.kernel.measure import exact_case
-from cpu.passes.forms import beside_forms
+from cpu.passes.order import PACK_WEIGHTS, SHARE_THREADS
 from microkernels.tile.isa import ISAS
 from tests.support import random_cases
 from tests.support.winograd_cases import text_of
-from tests.support.winograd_loops import run, transformed
+from tests.support.winograd_loops import points, run, transformed
 from tiling.epilogue import fused
 from tiling.loops.language import Call, For
 from tiling.loops.meaning.interpret import interpret
@@ -39,15 +39,20 @@ CASES = {
 
 def check(winograd: Winograd, isa: str, workers: int) -> None:
     (x, w, *arrays), expected, _ = exact_case(winograd)
-    (first, lowered), *passed = beside_forms(
-        lower_around(winograd, workers), around_facts(winograd, ISAS[isa], workers)
-    )
-    assert first == LOWER
-    np.testing.assert_array_equal(run(winograd, lowered, x, w, *arrays), expected, LOWER)
-    for name, kernel in passed:
-        np.testing.assert_array_equal(run(winograd, kernel, x, w, *arrays), expected, f"{name}: {winograd.text}")
+    forms = list(winograd_forms_of(winograd, ISAS[isa], workers))
+    shown = [name for name, _ in forms]
+    assert shown[0] == LOWER and {PACK_WEIGHTS, "vectorise", "order step", SHARE_THREADS} <= {*shown}
+    before, u = None, points(winograd, w)
+    for name, kernel in forms:
+        assert {"product", "output_tile"} <= {function.name for function in kernel.functions}
+        if name == PACK_WEIGHTS:
+            u = transformed(winograd, w)
+        if kernel != before:
+            found = run(winograd, kernel, u, x, *arrays)
+            np.testing.assert_array_equal(found, expected, f"{name}: {winograd.text}")
+        before = kernel
     for threads in range(2, 4 if workers > 1 else 2):
-        found = run(winograd, kernel, x, w, *arrays, threads=threads)
+        found = run(winograd, kernel, u, x, *arrays, threads=threads)
         np.testing.assert_array_equal(found, expected, f"{threads} threads: {winograd.text}")
 
 

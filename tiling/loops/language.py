@@ -500,7 +500,8 @@ Body = tuple[Statement, ...]
 class Function:
     """Part of a kernel with a name. views: the name of each parameter inside, and the kernel's array that it shows.
 
-    cursors: those of the worker that calls it, which it advances. apart: no two views show the same memory.
+    cursors: those of the worker that calls it, which it advances. apart: no two views show the same memory. outlined:
+    a compiler leaves it a function of its own.
     """
 
     name: str
@@ -511,6 +512,7 @@ class Function:
     cursors: tuple[str, ...] = ()
     comment: str = ""
     apart: bool = False
+    outlined: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,13 +102,15 @@ def with_buffers(statement: Statement, names: Mapping[str, str]) -> Statement:
     """The statement with other buffers in place of those that have such a name, also in the statements inside."""
 
     def renamed(operand: Operand) -> Operand | None:
-        if isinstance(operand, (Load, Address)) and operand.buffer in names:
+        if isinstance(operand, (Load, Address, Stride)) and operand.buffer in names:
             return type(operand)(names[operand.buffer], operand.at)
         return None
 
     def stored(inner: Statement) -> Statement:
         if isinstance(inner, Store) and inner.buffer in names:
             return Store(names[inner.buffer], inner.at, inner.value)
+        if isinstance(inner, Stage) and inner.buffer in names:
+            inner = replace(inner, buffer=names[inner.buffer])
         return with_blocks(inner, lambda body: tuple(map(stored, body)))
 
     return stored(with_values(statement, renamed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tiling.loops.language import Alloc, Block, Body, Buffer, For, If, Kernel, Stage, Statement, Team
+from tiling.loops.language import Alloc, Block, Body, Buffer, For, If, Kernel, Seen, Stage, Statement, Team
 
 WITH_BLOCKS = (For, If, Block, Stage, Team)  # the statements that have other ones inside
 
@@ -45,6 +45,17 @@ def walk(body: Body) -> Iterator[Statement]:
             rest += reversed(statement.otherwise)
         if isinstance(statement, WITH_BLOCKS):
             rest += reversed(statement.body)
+
+
+def bodies(kernel: Kernel) -> tuple[Body, ...]:
+    """The kernel's own block, then those of its functions."""
+    return (kernel.body, *(function.body for function in kernel.functions))
+
+
+def named_buffers(kernel: Kernel) -> tuple[Buffer, ...]:
+    """The arrays of a kernel, then every buffer that a statement of it or of its functions names."""
+    own = (s.buffer for body in bodies(kernel) for s in walk(body) if isinstance(s, (Alloc, Seen)))
+    return (*kernel.arrays, *own)
 
 
 def buffers(kernel: Kernel) -> tuple[Buffer, ...]:

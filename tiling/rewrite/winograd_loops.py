@@ -6,6 +6,7 @@
                                         Y = A^T M A, the epilogue in its stores
 
 lower_around(winograd, workers) -> Kernel           W holds U, packed as the product reads it
+with_product(around, product) -> Kernel             the same with `product`, a kernel of V, U and M of one point
 """
 
 # A tile that reaches beyond the image is copied first, with zeros: then it is transformed like any other. V and M of
@@ -13,7 +14,8 @@ lower_around(winograd, workers) -> Kernel           W holds U, packed as the pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
@@ -30,16 +32,18 @@ from tiling.loops.language import (
     Inside,
     Kernel,
     Number,
+    Seen,
     Statement,
     Store,
 )
 from tiling.loops.lowering.arrays import arrays
+from tiling.loops.rewrite import with_buffers
 from tiling.rewrite.weight_groups import packed_elements
 from tiling.rewrite.winograd import Winograd, odd_lines
 from tiling.rewrite.winograd_tiles import Tiles, at_point
 
 PRODUCT = "product"  # the function that multiplies: views X of V, W of W, Y of M
-IMAGE = "image"  # the axis of X, Y and an epilogue's arrays that counts images; a product has an n of its own
+IMAGE = "image"  # counts the images of X and Y
 TILE = tuple[Index, Index, Index]  # the image, the row and the column where a tile begins
 
 
@@ -48,10 +52,31 @@ def lower_around(winograd: Winograd, workers: int) -> Kernel:
     return _Around(winograd, workers).kernel()
 
 
-def product_function(body: Body) -> Function:
-    """One product of a block as a function. body: what it does with its X, W and Y."""
-    views = (("X", "V"), ("W", "W"), ("Y", "M"))
-    return Function(PRODUCT, views, (), (), body, (), "One product of a block: Y = X W")
+# Of one point, what a product knows as its X, W and Y: a name for it, for the view, and the array that this shows.
+_OF_POINT = {"X": ("VP", "v", "V"), "W": ("UP", "u", "W"), "Y": ("MP", "m", "M")}
+
+
+def with_product(around: Kernel, product: Kernel) -> Kernel:
+    """The loops around the products and the product, in any of their forms, as one kernel.
+
+    Its W holds what the product reads as W, point by point. To `product` a row of V is a matrix VP, of W one UP, of M
+    one MP: the elements lie in rows of their own, of which the tiles know the strides.
+    """
+    names = {array: name for array, (name, _, _) in _OF_POINT.items()}
+    elements = next(prod(buffer.shape) for buffer in product.arrays if buffer.name == "W")
+    seen = (
+        Seen(replace(buffer, name=names[buffer.name], memory="global" if buffer.name == "W" else "own"), view)
+        for buffer, (_, view, _) in ((buffer, _OF_POINT[buffer.name]) for buffer in product.arrays)
+    )
+    body = (*seen, *(with_buffers(statement, names) for statement in product.body))
+    views = tuple((view, array) for _, view, array in _OF_POINT.values())
+    one = Function(PRODUCT, views, (), (), body, (), "One product of a block: m = v u", apart=True)
+    tiles = (
+        replace(tile, views=tuple((view, names.get(array, array)) for view, array in tile.views))
+        for tile in product.functions
+    )
+    arrays = tuple(replace(b, shape=(b.shape[0], elements)) if b.name == "W" else b for b in around.arrays)
+    return replace(around, arrays=arrays, functions=(*tiles, *around.functions, one))
 
 
 def point_strides(winograd: Winograd) -> tuple[int, int]:
@@ -70,15 +95,8 @@ class _Around:
         return Tiles(self.winograd)
 
     def kernel(self) -> Kernel:
-        given = tuple(self.renamed(buffer) for buffer in arrays(self.winograd.problem))
-        return Kernel(
-            tuple(self.packed() if b.name == "W" else b for b in given), self.body(), self.of_tile.functions()
-        )
-
-    @staticmethod
-    def renamed(buffer: Buffer) -> Buffer:
-        axes = tuple(IMAGE if axis == "n" else axis for axis in buffer.axes)
-        return Buffer(buffer.name, buffer.shape, axes, buffer.dtype, buffer.memory)
+        given = tuple(self.packed() if b.name == "W" else b for b in arrays(self.winograd.problem))
+        return Kernel(given, self.body(), self.of_tile.functions())
 
     def packed(self) -> Buffer:
         found = self.winograd

@@ -97,7 +97,7 @@ class Tiles:
         extent = self.channels if exact else self.extent("c")
         comment = f"V = B^T x B of {what}, point by point"
         views = ((view, array), ("v", "V"))
-        return Function(name, views, (), (), self.each_vector("c", extent, body), (), comment)
+        return _outlined(name, views, (), self.each_vector("c", extent, body), comment)
 
     def patch(self) -> Function:
         """The copy of a tile's input, with zeros beyond the image."""
@@ -119,7 +119,7 @@ class Tiles:
         for name in "ji":
             body = (For(name, ZERO, constant(alpha), 1, body),)
         comment = "A copy of a tile's input that reaches beyond the image, 0 there; x is one image of the batch"
-        return Function("padded", (("x", "X"), ("p", "P")), ("h", "w"), (), body, (), comment)
+        return _outlined("padded", (("x", "X"), ("p", "P")), ("h", "w"), body, comment)
 
     def outputs(self, name: str, edge: bool) -> Function:
         """y = A^T m A of a tile, for `channels` output channels. edge: only `rows` x `columns` lie on the image."""
@@ -151,7 +151,7 @@ class Tiles:
             else ("A tile's output")
         )
         comment = f"{what}, for `channels` output channels: y = A^T m A"
-        return Function(name, views, numbers, (), self.each_output(body), (), comment)
+        return _outlined(name, views, numbers, self.each_output(body), comment)
 
     def stored(self, i: int, j: int, k: Index) -> Store:
         epilogue = self.winograd.problem.epilogue
@@ -192,6 +192,13 @@ class Tiles:
             last = self.lane((If((Inside(LANE, None, rest),), body(whole if found else ZERO)),))
             found.append(If((Inside(applied("%", channels, constant(self.lanes)), 1, None),), (last,)))
         return tuple(found)
+
+
+def _outlined(
+    name: str, views: tuple[tuple[str, str], ...], numbers: tuple[str, ...], body: Body, comment: str
+) -> Function:
+    """A transform. It stays a function: inlined into loops, some would have too few registers."""
+    return Function(name, views, numbers, (), body, comment=comment, outlined=True)
 
 
 def _rows(matrix: Matrix, name: str, given: str, places: Sequence[tuple[int, int]]) -> list[Let]:

@@ -69,7 +69,9 @@ def lower_weights(winograd: Winograd, product: Kernel) -> Kernel:
         Buffer("packed", (points, packed_elements(winograd.product)), ("point", "number")),
     )
     comment = "Packs U of one point and part in the order in which the products read it"
-    inner = Function(PACK, (("W", "U"), ("packed", "packed")), (), (), tuple(map(_of_point, product.body)), (), comment)
+    inner = Function(
+        PACK, (("W", "U"), ("packed", "packed")), (), (), tuple(map(_of_point, product.body)), (), comment, True
+    )
     return Kernel(arrays, (Alloc(u), *body), (inner,))
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from search import generate_conv
 from search.conv import main
 from search.evaluator.cpu import cpu_backend
 from search.space.winograd import blocks, predicted, winograd_candidates
+from tests.exactness import FAR
 from tests.support.guard import PLACES, check_guarded
 from tests.support.winograd_cases import CASES, EPILOGUES, ODD, text_of
 from tiling.arguments import ArgumentError
@@ -69,12 +71,21 @@ def test_kernels_are_exact_on_whole_numbers(name, isa):
     check_exact(kernel_of(CASES[name], isa))
 
 
+@pytest.mark.parametrize("order, array", [("R(n) R(m)", "UP"), ("R(m) R(n)", "VP")])
+def test_products_prefetch_the_matrices_of_their_point(order, array):
+    """As if all arrays were large: then a cursor walks U or V of one point."""
+    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+        kernel = build(parse(ODD, f"F(2x2,3x3) B(7,48) {order} S(c) T(k,19) V(n,4)"), ISAS["portable"])
+    assert f" = place({array}, " in kernel.source
+    check_exact(kernel)
+
+
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("name", CASES)
 def test_every_function_that_is_called_is_defined(name, isa):
     """A compiler may drop the call and take the text all the same: another one, or another option, would not."""
     text = emit(parse(CASES[name][0], text_of(*CASES[name], ISAS[isa].lanes)), ISAS[isa]).text
-    defined = re.findall(r"^OF_ITS_OWN (\w+)\(", text, re.MULTILINE)
+    defined = re.findall(r"^static __attribute__\(\(noinline\)\) void (\w+)\(", text, re.MULTILINE)
     called = set(re.findall(r"^ +((?:input|output)_\w+|padded)\(", text, re.MULTILINE))
     assert called == set(defined) and {"input_tile", "output_tile"} <= called
 

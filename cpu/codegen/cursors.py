@@ -1,0 +1,82 @@
+"""Cursors as C: where the lines lie that come to L2 next. The printer calls what `definitions` defines.
+
+Cursors                struct cursors all = {0, 0, 0, 0}, *const cursors = &all;
+Aim(x, …)              cursors->x = place(X, next_x * sizeof *X, X_BYTES);
+Advance(x)             x_next = l2_prefetch(x_next, x_end);
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from tiling.loops.language import Aim, Kernel
+from tiling.loops.lowering.prefetch import LINE
+from tiling.loops.meaning.memory import NUMPY
+from tiling.loops.walk import bodies, named_buffers, walk
+
+_STRUCT = """\
+/* What is multiplied after this: the lines that are to come to L2 meanwhile, of x and of the packed weights. */
+struct cursors { const char *x, *x_end, *w, *w_end; };"""
+
+_FUNCTIONS = f"""\
+
+/* Byte `at` of an array of so many; its ends, for one that is beyond them. */
+static inline const char *place(const void *array, long at, long bytes)
+{{
+    return (const char *)array + (at < 0 ? 0 : at < bytes ? at : bytes);
+}}
+
+/* One more line comes. */
+static inline const char *l2_prefetch(const char *next, const char *end)
+{{
+    if (next >= end) return next;
+    __builtin_prefetch(next, 0, 2);
+    return next + {LINE};
+}}"""
+
+BEGIN = "struct cursors all = {0, 0, 0, 0}, *const cursors = &all;"
+PARAMETER = "struct cursors *cursors"
+ARGUMENT = "cursors"
+
+
+def definitions(kernel: Kernel) -> str:
+    """What a kernel with cursors needs: their struct, the bytes of the arrays that they walk, and their functions."""
+    aimed = {s.address.buffer for body in bodies(kernel) for s in walk(body) if isinstance(s, Aim)}
+    walked = {buffer.name: buffer for buffer in named_buffers(kernel) if buffer.name in aimed}
+    sizes = {name: prod(b.shape) * np.dtype(NUMPY[b.dtype]).itemsize for name, b in walked.items()}
+    lines = (f"static const long {size(name)} = {bytes};" for name, bytes in sizes.items())
+    return "\n".join([_STRUCT, *lines, _FUNCTIONS])
+
+
+def size(array: str) -> str:
+    """The constant of the bytes of an array."""
+    return f"{array}_BYTES"
+
+
+def aimed(cursor: str, array: str, first: str, elements: str) -> list[str]:
+    """The lines that aim a cursor at so many elements of an array, from the first on."""
+    begin, bytes = f"next_{cursor}", f"sizeof *{array}, {size(array)}"
+    return [
+        "{",
+        f"    const long {begin} = {first};",
+        f"    cursors->{cursor} = place({array}, {begin} * {bytes});",
+        f"    cursors->{cursor}_end = place({array}, ({begin} + {elements}) * {bytes});",
+        "}",
+    ]
+
+
+def advanced(cursor: str) -> str:
+    """The line that brings one more line of memory."""
+    return f"{cursor}_next = l2_prefetch({cursor}_next, {cursor}_end);"
+
+
+def taken(cursor: str) -> str:
+    """The line that takes a cursor into registers, while a tile runs."""
+    return f"const char *{cursor}_next = cursors->{cursor}, *{cursor}_end = cursors->{cursor}_end;"
+
+
+def left(cursor: str) -> str:
+    """The line that leaves a cursor to the next tile."""
+    return f"cursors->{cursor} = {cursor}_next;"
