@@ -7,9 +7,12 @@ Read in this order:
     indices   places of arrays and strides as C text
     cursors   cursors, which bring lines to L2, as C
     print     the last form of the loops as C, one line a statement
-    inside    what stands inside the frame of a C file: tile functions, and the loops around them
-    operands  the operands in the file's comment, and the file's constants
+    vector_functions  the C functions of vectors that epilogues and programs call
     epilogue  the epilogue as a C function
+    definitions  what the text of a kernel calls beside its own functions
+    inside    what stands inside the frame of a C file: tile functions, and the loops around them
+    operands  the operands in the file's comment
+    remarks   the other comments of the frame
     pack      the function that packs the weights
     winograd  Winograd's algorithm around the products of an ordinary scheme
     frames    the frames of C files, in `templates/`

@@ -11,29 +11,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
+from typing import Any
 
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.call import Call, call_text
 from cpu.codegen.check import check, single_pass
-from cpu.codegen.epilogue import epilogue_text, pointers
+from cpu.codegen.epilogue import pointers
 from cpu.codegen.frames import TEMPLATES
-from cpu.codegen.inside import Inside, facts_of, loops_of, stored_by
-from cpu.codegen.operands import operand_text, operands
+from cpu.codegen.inside import facts_of, loops_of
+from cpu.codegen.operands import operands
 from cpu.codegen.pack import pack_lines
+from cpu.codegen.remarks import about_memory, about_operands, about_run, about_strides, preamble
 from cpu.codegen.winograd import facts, packed_floats, winograd_forms_of
 from cpu.passes.forms import forms_with_copy
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.estimate import loads_per_step
 from microkernels.tile.isa import Isa, isa_named
-from microkernels.tile.lanes import block_definition, exchange_definitions, own_definitions, tail_definition
-from microkernels.tile.matrix import shapes_definition
 from microkernels.tile.microkernel import Microkernel, microkernel_of
-from microkernels.tile.transpose import definitions, whole_stores
+from microkernels.tile.transpose import whole_stores
 from tiling.arrays.access import access_of
-from tiling.arrays.bias import bias_of
-from tiling.arrays.flat_pixels import passes_gaps
 from tiling.loops.language import Kernel
-from tiling.loops.lowering.prefetch import LINE
 from tiling.loops.lowering.show import show
 from tiling.problem import Problem
 from tiling.rewrite.copies_of_x import copy_of_x
@@ -104,62 +101,49 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     symbol = symbol_of(problem, isa, threads)
     kernels = microkernels_of(scheme, isa)
     dots = scheme_in_dot_groups(scheme)
-    definitions = isa.matrix.definition if isa.matrix else ""
-    stream = stream and _streamable(scheme)
-    inside = loops_of(scheme, isa, threads, stream)
-    copy = inside.copy
-    left = stored_by(scheme, dots.problem)
-    strips = access_of(dots.problem).strip > 0
+    inside = loops_of(scheme, isa, threads, stream and _streamable(scheme))
     types = [ELEMENTS[name].c for name in elements_of(problem)]
-    as_it_lies = strips or (isa.x_type(dots.problem) == types[0] and not copy)
+    strips, x_type = access_of(dots.problem).strip > 0, isa.x_type(dots.problem)
+    as_it_lies = strips or (x_type == types[0] and not inside.copy)
     scratch = inside.scratch.bytes(threads)
     call = Call(symbol, _parameters(problem, isa, as_it_lies), scratch, threads)
+    casts = [] if as_it_lies or inside.copy else [f"const {x_type} *const X = (const {x_type} *)input;"]
+    casts += [] if isa.word == "float" else ["const word *const W = (const word *)packed;"]
+    packs = inside.panel and access_of(dots.problem).weights_broadcast
+    memory = about_memory(inside.parts, strips, inside.panel)
     text = TEMPLATES.get_template("kernel.c.j2").render(
-        symbol=symbol,
-        version=VERSION,
-        problem=f"{problem.op} {canonical(problem)}",
-        scheme=scheme.text,
+        _shared(scheme, problem, isa, call),
         loops=show(dots).splitlines(),
-        microkernels=[
-            describe(kernel, isa, inside.panel and access_of(dots.problem).weights_broadcast) for kernel in kernels
-        ],
-        isa=isa,
-        threads=threads,
-        dtype=", ".join(dict.fromkeys(elements_of(problem))),
-        operands=operands(problem),
-        types=types,
-        copy=copy,
-        copied=operand_text(dots.problem, dots.problem.broadcast),
-        headers=inside.headers,
-        as_it_lies=as_it_lies,
-        run_parameters=call.run_parameters,
-        scratch=scratch.offset,
-        x_type=isa.x_type(dots.problem),
-        axes=inside.axes,
+        microkernels=[describe(kernel, isa, packs) for kernel in kernels],
+        operands=about_operands(problem, dots.problem, inside.copy),
+        preamble=preamble(isa, inside.headers, problem.output_dtype),
+        about_strides=about_strides(x_type),
         strides=inside.axes,
-        narrow=isa.narrow_to(problem.output_dtype),
-        panel=inside.panel,
-        strips=strips,
-        tail=tail_definition(isa, problem.extents[problem.vector_dim] % isa.lanes) if inside.masked else "",
-        lanes=_lanes(dots.problem, isa, inside),
-        definitions=definitions,
-        shapes=[shapes_definition(name, shapes) for shapes, name in inside.shapes.items()],
+        definitions=inside.definitions,
         functions=inside.functions,
-        body=inside.body,
+        about_run=about_run(threads, scratch.offset, bool(problem.epilogue_arrays), memory),
+        body=casts + inside.body,
+        packers=[],
         pack=pack_lines(scheme),
-        flat_pixels=dots.problem.flat_pixels,
-        gaps=passes_gaps(dots.problem),
-        epilogue=epilogue_text(left, isa) if left else None,
-        bias=bias_of(dots.problem),
-        arrays=pointers(problem, "E"),
-        prefetches=inside.cursors,
-        line=LINE,
-        next_panel=inside.next_panel,
-        parts=inside.parts,
     )
     plain = call_text(call, isa, "call.c.j2", {})
     own, packed = inside.scratch.own.offset, packed_elements(scheme)
     return Source(symbol, text, plain, isa.name, threads, kernels, packed, scratch.offset, own)
+
+
+def _shared(scheme: Scheme | Winograd, problem: Problem, isa: Isa, call: Call) -> dict[str, Any]:
+    """What the frame of every kernel names alike."""
+    return {
+        "symbol": call.symbol,
+        "version": VERSION,
+        "problem": f"{problem.op} {canonical(problem)}",
+        "scheme": scheme.text,
+        "isa": isa,
+        "dtype": ", ".join(dict.fromkeys(elements_of(problem))),
+        "types": [ELEMENTS[name].c for name in elements_of(problem)],
+        "weights": operands(problem)[1].removeprefix("W: "),
+        "run_parameters": call.run_parameters,
+    }
 
 
 def _parameters(problem: Problem, isa: Isa, as_it_lies: bool = True) -> list[str]:
@@ -202,25 +186,6 @@ def row_of(scheme: Scheme | Winograd, isa: Isa) -> Isa:
     return isa_named(isa.vectors) if vectors_alone else isa
 
 
-def _lanes(problem: Problem, isa: Isa, inside: Inside) -> list[str]:
-    """The C functions that fill and move lanes, for tiles and for the transposed copy of x."""
-    access = access_of(problem)
-    if access.exchange_dim:
-        size = problem.extents[access.exchange_dim]
-        return exchange_definitions(isa, size) + own_definitions(isa, inside.masked, problem.dot_group, size)
-    own = own_definitions(isa, inside.masked, problem.dot_group) if access.lanewise else []
-    own += [] if inside.added in {0, *inside.transposed} else block_definition(isa, inside.added).splitlines()
-    return own + (_transposition(isa, inside.transposed) if inside.transposed else [])
-
-
-def _transposition(isa: Isa, rows: frozenset[int]) -> list[str]:
-    """The C functions that transpose, for stores and for the copy of x: one for each number of rows, and the masks of
-    its lanes.
-    """
-    masks = [line for n in sorted(rows - {isa.lanes}) for line in block_definition(isa, n).splitlines()]
-    return [*masks, *definitions(isa, sorted(rows))]
-
-
 def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
     """The source of a convolution by Winograd's algorithm. Its tasks are blocks, and it never streams."""
     product, problem = winograd.product, winograd.problem
@@ -228,41 +193,17 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
     threads = _threads(winograd, threads)
     symbol = symbol_of(problem, isa, threads, winograd.algorithm)
     kernels = microkernels_of(winograd, isa)
-    found = facts(winograd, isa, threads)
-    scratch = found["scratch"].bytes(threads)
+    found = facts(winograd, isa, threads, symbol)
+    memory = found.pop("scratch")
+    scratch = memory.bytes(threads)
     call = Call(symbol, _parameters(problem, isa), scratch, threads)
-    text = TEMPLATES.get_template("winograd.c.j2").render(
-        symbol=symbol,
-        version=VERSION,
-        problem=f"{problem.op} {canonical(problem)}",
-        scheme=winograd.text,
+    text = TEMPLATES.get_template("kernel.c.j2").render(
+        _shared(winograd, problem, isa, call),
         microkernels=[describe(kernel, isa) for kernel in kernels],
-        isa=isa,
-        threads=threads,
-        dtype=problem.dtype,
-        operands=operands(problem),
-        types=[ELEMENTS[name].c for name in elements_of(problem)],
-        copy=None,
-        x_type=isa.word,
-        next_panel=False,
-        parts=0,
-        bias=None,
-        flat_pixels=None,
-        gaps=False,
-        strips=False,
-        panel=False,
-        as_it_lies=True,
-        run_parameters=call.run_parameters,
-        narrow=None,
-        lanes=[],
-        definitions="",
-        shapes=[],
-        headers=(),
-        line=LINE,
-        **found | {"scratch": scratch.offset},
+        **found,
     )
     plain = call_text(call, isa, "call.c.j2", {})
-    own, packed = found["scratch"].own.offset, packed_floats(winograd)
+    own, packed = memory.own.offset, packed_floats(winograd)
     return Source(symbol, text, plain, isa.name, threads, kernels, packed, scratch.offset, own)
 
 

@@ -9,71 +9,42 @@ clash with the file's own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from cpu.codegen.vector_functions import NAMES, ZEROS, definitions
 from microkernels.tile.isa import Isa
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 from tiling.value import Apply, Array, Epilogue, Number, Sum, Value
 
-# The functions that each function calls. `epilogue.c.j2` has their C text.
-_CALLS = {
-    "relu": (),
-    "relu6": (),
-    "leaky_relu": (),
-    "hardsigmoid": ("relu6",),
-    "hardswish": ("hardsigmoid",),
-    "clamp": ("min", "max"),
-    "exp": ("exp_of_sum",),
-    "exp_of_sum": ("expm1_near_0", "min", "max"),
-    "tanh": ("expm1_near_0", "max", "abs"),
-    "sigmoid": ("exp",),
-    "silu": ("exp",),
-    "gelu": ("exp_of_sum", "abs", "min"),
-    "gelu_tanh": ("exp",),
-}
 _OF_ZERO = frozenset({"relu", "relu6", "hardsigmoid", "hardswish"})
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _PRECEDENCE = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3}
 
 
-@dataclass(frozen=True)
-class EpilogueText:
-    """What the template needs.
-
-    text, value: the expression as a comment and as C. functions: those that the file has to define.
-    """
-
-    text: str
-    value: str
-    parameters: tuple[str, ...]
-    functions: frozenset[str]
+_ABOUT = """\
+/* The epilogue, applied to each vector as it is stored:
+ *
+ *     {text}
+ *
+ * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
+ * results that come of an exponential below e^-87, which counts as 0, are off by at most 2^-119. */"""
 
 
-def epilogue_text(epilogue: Epilogue, isa: Isa) -> EpilogueText:
-    """The epilogue as the file's own C function."""
-    parameters = [f"{isa.vector_type} e_{array.name}" for array in epilogue.arrays]
-    parameters += [f"{isa.vector_type} zero"] if compares_with_zero(epilogue) else []
-    return EpilogueText(str(epilogue), _c(epilogue.value), tuple(parameters), _called(epilogue))
-
-
-def _called(epilogue: Epilogue) -> frozenset[str]:
-    """The functions of the epilogue, and all that these call."""
-    functions = set(epilogue.operations)
-    waiting = list(functions)
-    while waiting:
-        for called in _CALLS.get(waiting.pop(), ()):
-            if called not in functions:
-                functions.add(called)
-                waiting.append(called)
-    return frozenset(functions)
+def epilogue_text(epilogue: Epilogue, isa: Isa) -> str:
+    """The epilogue as the file's own C function, behind those that it calls."""
+    zero = compares_with_zero(epilogue)
+    vectors = ["y", *(f"e_{array.name}" for array in epilogue.arrays), *["zero"] * zero]
+    parameters = ", ".join(f"{isa.vector_type} {name}" for name in vectors)
+    called = {f"{operation}_of" for operation in epilogue.operations} & NAMES
+    lines = [_ABOUT.format(text=epilogue), definitions(called | ({ZEROS} if zero else set()), isa), ""]
+    lines += [f"static inline {isa.vector_type} epilogue({parameters})", "{", f"    return {_c(epilogue.value)};", "}"]
+    return "\n".join(lines)
 
 
 def compares_with_zero(epilogue: Epilogue) -> bool:
     """Whether the epilogue's last argument is a vector of zeros, which a tile loads once."""
-    return not _called(epilogue).isdisjoint(_OF_ZERO)
+    return not _OF_ZERO.isdisjoint(epilogue.operations)
 
 
 def pointers(problem: Problem, prefix: str) -> tuple[str, ...]:

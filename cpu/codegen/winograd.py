@@ -8,26 +8,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cpu.codegen.cursors import definitions
-from cpu.codegen.epilogue import compares_with_zero, epilogue_text, pointers
+from cpu.codegen.definitions import of_cursors, of_statements
+from cpu.codegen.epilogue import compares_with_zero, epilogue_text
 from cpu.codegen.indices import strides
 from cpu.codegen.inside import facts_of
+from cpu.codegen.operands import operands
 from cpu.codegen.pack import pack_loops
 from cpu.codegen.print import Printer
+from cpu.codegen.remarks import about_run
 from cpu.passes.control.share_threads import share_threads
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import winograd_forms
 from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition
 from tiling.dtypes import LANE_BYTES
-from tiling.loops.language import Cursors, Kernel
+from tiling.loops.language import Kernel
+from tiling.loops.lowering.prefetch import LINE
 from tiling.loops.lowering.show import show
-from tiling.loops.walk import bodies, buffers, named_buffers, walk
+from tiling.loops.walk import buffers, named_buffers
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes
 from tiling.rewrite.winograd import Matrix, Winograd, transforms
 from tiling.rewrite.winograd_weights import lower_weights
 from tiling.scheme.specifiers import SchemeError, Tile
 
+_PACKED = "W holds U: for each part of the output channels and each of {products} products the panels that it reads."
+_STRIDES = """\
+/* Floats between neighbours along each axis: of the convolution's arrays, of V, M and a padded tile P, of one point of
+ * V, U and M, which one product of a block reads and makes, and of what packs: W as given, G, U. */"""
+_ALGORITHM = """\
+/* Winograd's algorithm: a tile, {m} x {m} outputs, from {alpha} x {alpha} inputs x and 3 x 3 weights w by
+ * {products} products,
+ *
+ *     y = A^T [ (G w G^T) . (B^T x B) ] A  =  A^T [ U . V ] A
+ *
+ * summed over the channels under A: so for each of the points a matrix product (tiles x C) by (C x K). A task is a
+ * block of {block} tiles by {channels} output channels; V and M of one block stay in a core's cache. Transforms stay
+ * functions: inlined into loops, some would have too few registers.
+ *
+{matrices}
+ */"""
+_TASKS = """\
+/* Every worker takes a run of tasks, the parts of a block one after the other, so that V of a block is made once.
+ *     {buffers}. */"""
 # What the buffers in a call's scratch memory hold.
 _BUFFERS = {
     "V": "V of a block, point after point, the tiles of a point in rows; one of every worker",
@@ -36,12 +58,11 @@ _BUFFERS = {
 }
 
 
-def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
-    """What `winograd.c.j2` needs beyond a kernel's facts. Raises SchemeError for a product that has core loops."""
+def facts(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> dict:
+    """What the frame of a kernel names of this one. Raises SchemeError for a product that has core loops."""
     product, problem, alpha = winograd.product, winograd.problem, winograd.alpha
     _check(winograd)
     *_, (_, kernel) = winograd_forms_of(winograd, isa, threads)
-    matrices = transforms(winograd.m)
     c, k = (problem.extents[dim] % isa.lanes for dim in "ck")
     printer = Printer(
         kernel, {b.name: "float" for b in named_buffers(kernel)}, isa.vector_type, {c: "C_TAIL", k: "TAIL"}
@@ -49,28 +70,62 @@ def facts(winograd: Winograd, isa: Isa, threads: int) -> dict:
     weights = share_threads(lower_weights(winograd, pack_loops(product)), False, lambda buffer: LANE_BYTES)
     types = {buffer.name: "double" if buffer.dtype == "f64" else "float" for buffer in buffers(weights)}
     packer = Printer(weights, types, "double", {}, isa.any_cpu)
-    axes = strides(kernel) + strides(weights)
-    cursors = any(isinstance(s, Cursors) for body in bodies(kernel) for s in walk(body))
+    epilogue = [epilogue_text(problem.epilogue, isa)] if problem.epilogue else []
+    buffers_of = [f"{b.name}: {_BUFFERS[b.name]}" for b in buffers(kernel) if b.memory == "own"]
+    scratch, arrays = kernel.scratch.bytes(threads).offset, bool(problem.epilogue_arrays)
     return {
         "loops": _loops(winograd),
+        "operands": [*operands(problem), _PACKED.format(products=alpha * alpha)],
+        "preamble": ["#include <stdio.h>", "#include <stdlib.h>"],
+        "about_strides": _STRIDES,
+        "strides": strides(kernel) + strides(weights),
+        "definitions": [
+            *_tails(isa, c, k),
+            *of_statements(kernel),
+            *epilogue,
+            *of_cursors(kernel),
+            _about(winograd),
+        ],
         "functions": printer.functions(),
+        "about_run": about_run(threads, scratch, arrays, [], _TASKS.format(buffers="\n *     ".join(buffers_of))),
         "body": printer.body(),
         "scratch": kernel.scratch,
-        "pack_scratch": weights.scratch.shared.offset,
-        "buffers": [(b.name, _BUFFERS[b.name]) for b in buffers(kernel) if b.memory == "own"],
-        "axes": axes,
-        "strides": axes,
-        "prefetches": definitions(kernel) if cursors else "",
-        "tail": _tails(isa, c, k),
-        "epilogue": epilogue_text(problem.epilogue, isa) if problem.epilogue else None,
-        "arrays": pointers(problem, "E"),
-        "winograd": winograd,
-        "alpha": alpha,
-        "matrices": [("B^T", _text(matrices.input)), ("A^T", _text(matrices.output))],
-        "weights": [", ".join(_double(value) for value in row) for row in matrices.weights],
         "packers": packer.functions(),
-        "pack": packer.body(),
+        "pack": _packing(winograd, symbol, weights.scratch.shared.offset, packer.body()),
     }
+
+
+def _about(winograd: Winograd) -> str:
+    """The comment on the algorithm."""
+    matrices, alpha = transforms(winograd.m), winograd.alpha
+    named = {"B^T": matrices.input, "A^T": matrices.output}
+    rows = {name: f"\n *     {' ' * len(name)}   ".join(_text(matrix)) for name, matrix in named.items()}
+    return _ALGORITHM.format(
+        m=winograd.m,
+        alpha=alpha,
+        products=alpha * alpha,
+        block=winograd.block,
+        channels=winograd.channels,
+        matrices="\n *\n".join(f" *     {name} = {text}" for name, text in rows.items()),
+    )
+
+
+def _packing(winograd: Winograd, symbol: str, scratch: int, loops: list[str]) -> list[str]:
+    """The body of SYMBOL_pack: the loops, and the table and the memory that they need."""
+    rows = (", ".join(_double(value) for value in row) for row in transforms(winograd.m).weights)
+    return [
+        "/* U = G w G^T of each point; computed in double, rounded once. */",
+        "static const double G[] = {",
+        *(f"    {row}," for row in rows),
+        "};",
+        f"char *const scratch = aligned_alloc({LINE}, {scratch}); /* U of one point and part of the output channels */",
+        "if (!scratch) {",
+        f'    fputs("{symbol}: no memory for transformed weights\\n", stderr);',
+        "    abort();",
+        "}",
+        *loops,
+        "free(scratch);",
+    ]
 
 
 def winograd_forms_of(winograd: Winograd, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
@@ -111,11 +166,11 @@ def _loops(winograd: Winograd) -> list[str]:
     ]
 
 
-def _tails(isa: Isa, c: int, k: int) -> str:
+def _tails(isa: Isa, c: int, k: int) -> list[str]:
     """The definitions of TAIL for the output channels and of C_TAIL for the input channels, where these differ."""
     found = [tail_definition(isa, k)] if k else []
     found += [lanes_definition(isa, "C_TAIL", c, "the last vector of x's channels")] if c not in (0, k) else []
-    return "\n".join(found)
+    return found
 
 
 def _text(matrix: Matrix) -> list[str]:

@@ -31,6 +31,12 @@ from tiling.loops.language import (
     Value,
 )
 
+# A vector of the compiler's own, without an instruction set, may be no register.
+_OWN = """\
+/* Each accumulator gets a register of its own first: a bias that the compiler knows several to begin with it keeps, in
+ * one that an accumulator needs. */
+#define OWN(acc) """
+_IN_REGISTER, _ANYWHERE = '__asm__ volatile("" : "+v"(acc))', "((void)0)"
 _USED = Inside(variable("lanes") - LANE, 1, None)  # this lane is one of the first `lanes`
 
 
@@ -107,7 +113,7 @@ def instructions_of(isa: Isa) -> Instructions:
         stream_fence=Instruction("stream_fence", literal(isa.stream_fence), ()),
         broadcast=Instruction("broadcast", isa.broadcast, lanes(out(at("p", ZERO))), ""),
         fma=Instruction("fma", isa.fma.text, lanes(out(Apply(adds, (at("x"), at("w"), at("acc"))))), sums),
-        own=Instruction("own", "OWN({acc})", ()),
+        own=Instruction("own", "OWN({acc})", (), definition=_OWN + (_IN_REGISTER if isa.cpu_flags else _ANYWHERE)),
         zeros=Instruction("zeros", "zeros", lanes(out(Number(0)))),
         floats=Instruction("floats", isa.floats, lanes(out(Apply("to_f32", (at("v"),))))),
         alone=Instruction("alone", alone, lanes(number), WORD),

@@ -81,7 +81,8 @@ static __attribute__((target("no-avx"))) int tiles_given(void)
 static inline __m256i to_bf16(__m512 v) { return (__m256i)_mm512_cvtneps_pbh(v); }
 static inline __m512i line_of_bf16(__m512 a, __m512 b) { return (__m512i)_mm512_cvtne2ps_pbh(b, a); }
 
-/* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in their order. */
+/* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 2560;
 static const long X_h = 640;
 static const long X_w = 32;
@@ -92,6 +93,7 @@ static const long Y_h = 800;
 static const long Y_w = 40;
 static const long Y_k = 1;
 static const long STEP_b_k = 1;
+
 #define TAIL ((__mmask16)0x00ff) /* the 8 lanes used of the last vector */
 
 /* What the tile registers hold in each kind of register tile: rows of sums, of x, and of the weights. */
@@ -107,8 +109,9 @@ static const struct shapes SHAPES_1 = {1, 0, {0}, {64, 64, 64, 64, 64}, {10, 10,
 typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero above
- * all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums are done. */
+/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
+ * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
+ * are done. */
 static const volatile __m512 zeros = {0};
 static inline __m512 relu_of(__m512 v, __m512 zero) { return _mm512_max_ps(zero, v); }
 

@@ -42,7 +42,8 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 108;
 static const long X_c = 36;
 static const long X_h = 6;
@@ -60,10 +61,8 @@ static const long STEP_z_h = 6;
 static const long STEP_z_w = 1;
 static const long STEP_s_n = 6;
 static const long STEP_s_h = 1;
-#define TAIL 3 /* lanes used of the last vector */
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
+#define TAIL 3 /* lanes used of the last vector */
 
 /* The epilogue, applied to each vector as it is stored:
  *
@@ -74,8 +73,9 @@ static const long STEP_s_h = 1;
 typedef int bits __attribute__((vector_size(16)));
 static inline vec constant(float value) { return spread(value); }
 static inline vec choose(bits lanes, vec a, vec b) { return (vec)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero above
- * all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums are done. */
+/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
+ * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
+ * are done. */
 static const volatile vec zeros = {0};
 static inline vec relu_of(vec v, vec zero) { return choose(zero > v, zero, v); }
 

@@ -26,7 +26,8 @@
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 245;
 static const long X_h = 35;
 static const long X_w = 5;
@@ -37,12 +38,10 @@ static const long Y_w = 37;
 static const long Y_k = 1;
 static const long STEP_scale_k = 1;
 static const long STEP_b_k = 1;
+
 /* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
-
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
 
 /* The epilogue, applied to each vector as it is stored:
  *
@@ -85,7 +84,8 @@ static inline __m256 expm1_near_0(__m256 r)
 }
 
 /* e^(v + low) = 2^n e^r; 2^n is applied in two halves, since 2^128 is no f32. From v = 89 on the result is infinite;
- * below -87 it is 0, for subnormal numbers begin soon after and many CPUs are slow to make them. Error: below 1.1 ulp. */
+ * below -87 it is 0, for subnormal numbers begin soon after and many CPUs are slow to make them. Error: below 1.1
+ * ulp. */
 static inline __m256 exp_of_sum(__m256 v, __m256 low)
 {
     const __m256 least = constant(-87.0f);

@@ -25,7 +25,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 1944;
 static const long X_h = 216;
 static const long X_w = 24;
@@ -40,12 +41,11 @@ static const long STEP_z_h = 160;
 static const long STEP_z_w = 32;
 static const long STEP_z_k = 1;
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
-
-/* Sums begin with E_b of their channel, and what is left of the epilogue follows. Each accumulator gets a register
- * of its own first: a bias that the compiler knows several to begin with it keeps, in one that an accumulator needs. */
+/* Each accumulator gets a register of its own first: a bias that the compiler knows several to begin with it keeps, in
+ * one that an accumulator needs. */
 #define OWN(acc) __asm__ volatile("" : "+v"(acc))
+
+/* Sums begin with E_b of their channel, and what is left of the epilogue follows. */
 
 /* The epilogue, applied to each vector as it is stored:
  *
@@ -57,8 +57,9 @@ typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
 static inline __m512 min_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_min_ps(a, b)); }
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero above
- * all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums are done. */
+/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
+ * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
+ * are done. */
 static const volatile __m512 zeros = {0};
 static inline __m512 relu_of(__m512 v, __m512 zero) { return _mm512_max_ps(zero, v); }
 

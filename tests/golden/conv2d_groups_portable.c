@@ -41,7 +41,8 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 504;
 static const long X_h = 72;
 static const long X_w = 12;
@@ -50,10 +51,8 @@ static const long Y_n = 4662;
 static const long Y_h = 666;
 static const long Y_w = 111;
 static const long Y_g = 1;
-#define TAIL 1 /* lanes used of the last vector */
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
+#define TAIL 1 /* lanes used of the last vector */
 
 /* 6 rows x 1 vectors, summed over c from 0 to 2, r from r_begin to r_end; k < 36. */
 static void tile0_6wx4kx3s(const float *x, const float *w, float *y, long r_begin, long r_end, int first)

@@ -39,7 +39,8 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 245;
 static const long X_h = 35;
 static const long X_w = 5;
@@ -48,10 +49,8 @@ static const long Y_n = 1813;
 static const long Y_h = 259;
 static const long Y_w = 37;
 static const long Y_k = 1;
-#define TAIL 1 /* lanes used of the last vector */
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
+#define TAIL 1 /* lanes used of the last vector */
 
 /* 7 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, c from 0 to 5, s from 1 to 2, s from 2 to
  * 3; k < 36. */

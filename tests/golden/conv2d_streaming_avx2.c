@@ -26,7 +26,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 1152;
 static const long X_h = 96;
 static const long X_w = 8;
@@ -35,9 +36,6 @@ static const long Y_n = 6912;
 static const long Y_h = 576;
 static const long Y_w = 48;
 static const long Y_k = 1;
-
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
 
 /* 6 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, c from 0 to 8, s from 1 to 3; w < 6. */
 static void tile0_6wx8k_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end, int stream)

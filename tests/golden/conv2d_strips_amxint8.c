@@ -76,7 +76,8 @@ static __attribute__((target("no-avx"))) int tiles_given(void)
 }
 #include <string.h>
 
-/* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in their order. */
+/* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 1600;
 static const long X_h = 320;
 static const long X_w = 64;
@@ -88,7 +89,8 @@ static const long PANEL_c = 384;
 static const long PANEL_w = 16;
 static const long PANEL_word = 1;
 
-/* Tiles go over all points of an image, w, as if it were one row: of each 6 the first 5 are pixels of Y, on 5 lines. */
+/* Tiles go over all points of an image, w, as if it were one row: of each 6 the first
+ * 5 are pixels of Y, on 5 lines. */
 
 /* What the tile registers hold in each kind of register tile: rows of sums, of x, and of the weights. */
 static const struct shapes SHAPES_0 = {1, 0, {0}, {64, 64, 64}, {10, 10, 16}};

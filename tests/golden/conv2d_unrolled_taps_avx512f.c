@@ -23,7 +23,8 @@
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 1152;
 static const long X_h = 96;
 static const long X_w = 8;
@@ -32,9 +33,6 @@ static const long Y_n = 6912;
 static const long Y_h = 576;
 static const long Y_w = 48;
 static const long Y_k = 1;
-
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
 
 /* 12 rows x 1 vectors, summed over r from r_begin to r_end, c from 0 to 8. */
 static void tile0_12wx16kx3s(const float *x, const float *w, float *y, long r_begin, long r_end)

@@ -23,7 +23,7 @@
  *     W: w[k, c, r, s] of 37 x 5 x 3 x 3
  *     Y: y[n, h, w, k] of 1 x 7 x 7 x 37
  *     E_b: b[k] of 37
- *     W holds U: for each part of the output channels and each of the 16 products the panels that it reads.
+ *     W holds U: for each part of the output channels and each of 16 products the panels that it reads.
  */
 #include <immintrin.h>
 #include <stdio.h>
@@ -62,12 +62,10 @@ static const long packed_point = 120;
 static const long packed_number = 1;
 static const long U_c = 24;
 static const long U_k = 1;
+
 /* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
-
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
 
 /* The epilogue, applied to each vector as it is stored:
  *
@@ -78,8 +76,9 @@ static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 typedef int bits __attribute__((vector_size(32)));
 static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
 static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero above
- * all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums are done. */
+/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
+ * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
+ * are done. */
 static const volatile __m256 zeros = {0};
 static inline __m256 relu_of(__m256 v, __m256 zero) { return _mm256_max_ps(zero, v); }
 
@@ -88,13 +87,14 @@ static inline __m256 epilogue(__m256 y, __m256 e_b, __m256 zero)
     return relu_of(y + e_b, zero);
 }
 
-/* Winograd's algorithm: a tile, 2 x 2 outputs, from 4 x 4 inputs x and 3 x 3 weights w by 16 products,
+/* Winograd's algorithm: a tile, 2 x 2 outputs, from 4 x 4 inputs x and 3 x 3 weights w by
+ * 16 products,
  *
  *     y = A^T [ (G w G^T) . (B^T x B) ] A  =  A^T [ U . V ] A
  *
- * summed over the channels under A: so for each of the points a matrix product (tiles x C) by (C x K). A task is a block
- * of 6 tiles by 24 output channels; V and M of one block stay in a core's cache. Transforms
- * stay functions: inlined into loops, some would have too few registers.
+ * summed over the channels under A: so for each of the points a matrix product (tiles x C) by (C x K). A task is a
+ * block of 6 tiles by 24 output channels; V and M of one block stay in a core's cache. Transforms stay
+ * functions: inlined into loops, some would have too few registers.
  *
  *     B^T = -1  0  1  0
  *            0  1  1  0

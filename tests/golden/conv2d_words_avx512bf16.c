@@ -34,7 +34,8 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc) { return _mm512_dpbf16_
 static inline __m256i to_bf16(__m512 v) { return (__m256i)_mm512_cvtneps_pbh(v); }
 static inline __m512i line_of_bf16(__m512 a, __m512 b) { return (__m512i)_mm512_cvtne2ps_pbh(b, a); }
 
-/* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in their order. */
+/* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long input_row = 5;
 static const long input_number = 1;
 static const long Y_n = 888;
@@ -48,14 +49,14 @@ static const long X_n = 72;
 static const long X_h = 18;
 static const long X_w = 3;
 static const long X_c = 1;
+
 #define TAIL ((__mmask16)0x001f) /* the 5 lanes used of the last vector */
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
-
-/* Sums begin with E_b of their channel, and what is left of the epilogue follows. Each accumulator gets a register
- * of its own first: a bias that the compiler knows several to begin with it keeps, in one that an accumulator needs. */
+/* Each accumulator gets a register of its own first: a bias that the compiler knows several to begin with it keeps, in
+ * one that an accumulator needs. */
 #define OWN(acc) __asm__ volatile("" : "+v"(acc))
+
+/* Sums begin with E_b of their channel, and what is left of the epilogue follows. */
 
 /* The epilogue, applied to each vector as it is stored:
  *
@@ -66,8 +67,9 @@ static const long X_c = 1;
 typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero above
- * all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums are done. */
+/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
+ * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
+ * are done. */
 static const volatile __m512 zeros = {0};
 static inline __m512 relu_of(__m512 v, __m512 zero) { return _mm512_max_ps(zero, v); }
 

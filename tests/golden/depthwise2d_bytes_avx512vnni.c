@@ -48,7 +48,8 @@ static inline __m512i line_of_u8(__m512 a, __m512 b, __m512 c, __m512 d)
     return _mm512_inserti32x4(line, _mm512_cvtepi32_epi8(to_u8(d)), 3);
 }
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 740;
 static const long X_h = 185;
 static const long X_w = 37;
@@ -58,10 +59,8 @@ static const long Y_h = 185;
 static const long Y_w = 37;
 static const long Y_c = 1;
 static const long STEP_b_c = 1;
-#define TAIL ((__mmask16)0x001f) /* the 5 lanes used of the last vector */
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
+#define TAIL ((__mmask16)0x001f) /* the 5 lanes used of the last vector */
 
 /* The epilogue, applied to each vector as it is stored:
  *

@@ -26,7 +26,8 @@
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long input_image = 2664;
 static const long input_channel = 72;
 static const long input_pixel = 1;
@@ -41,12 +42,10 @@ static const long X_n = 2664;
 static const long X_h = 296;
 static const long X_w = 37;
 static const long X_c = 1;
+
 /* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
-
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
 
 /* The 1 lanes used of a block of 1 rows: a lane counts where its sign bit is set. */
 static const int first_1_lanes[8] = {-1, 0, 0, 0, 0, 0, 0, 0};

@@ -25,7 +25,8 @@
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 2664;
 static const long X_h = 296;
 static const long X_w = 37;
@@ -34,12 +35,10 @@ static const long Y_n = 2664;
 static const long Y_h = 296;
 static const long Y_w = 37;
 static const long Y_c = 1;
+
 /* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
-
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
 
 /* 4 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, s from 1 to 3; c < 32; w < 4. */
 static void tile0_4wx8c_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)

@@ -23,7 +23,8 @@
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 2664;
 static const long X_h = 296;
 static const long X_w = 37;
@@ -32,10 +33,8 @@ static const long Y_n = 2664;
 static const long Y_h = 296;
 static const long Y_w = 37;
 static const long Y_c = 1;
-#define TAIL ((__mmask16)0x001f) /* the 5 lanes used of the last vector */
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
+#define TAIL ((__mmask16)0x001f) /* the 5 lanes used of the last vector */
 
 /* 4 rows x 1 vectors, summed over one step; c < 32; 1 <= h < 8; w < 4. */
 static void tile0_4wx16cx3rx3s_wpad0(const float *x, const float *w, float *y)

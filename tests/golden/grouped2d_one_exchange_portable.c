@@ -38,7 +38,8 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 3168;
 static const long X_h = 352;
 static const long X_w = 44;

@@ -24,7 +24,8 @@
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 3168;
 static const long X_h = 352;
 static const long X_w = 44;
@@ -33,10 +34,8 @@ static const long Y_n = 3168;
 static const long Y_h = 352;
 static const long Y_w = 44;
 static const long Y_k = 1;
-#define TAIL ((__mmask16)0x0fff) /* the 12 lanes used of the last vector */
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
+#define TAIL ((__mmask16)0x0fff) /* the 12 lanes used of the last vector */
 
 /* Lane l of exchange_c(x) is lane l ^ c of x: in 4 steps every lane meets all 4 channels of its group. */
 #ifdef __clang__

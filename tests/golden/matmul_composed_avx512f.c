@@ -28,15 +28,14 @@
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_m = 19;
 static const long X_k = 1;
 static const long Y_m = 50;
 static const long Y_n = 1;
-#define TAIL ((__mmask16)0x0003) /* the 2 lanes used of the last vector */
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
+#define TAIL ((__mmask16)0x0003) /* the 2 lanes used of the last vector */
 
 /* 5 rows x 1 vectors, summed over k from 0 to 19; n < 48. */
 static void tile0_5mx16n(const float *x, const float *w, float *y)

@@ -29,17 +29,16 @@
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 1188;
 static const long X_c = 99;
 static const long X_w = 1;
 static const long Y_n = 1782;
 static const long Y_k = 99;
 static const long Y_w = 1;
-#define TAIL ((__mmask16)0x0007) /* the 3 lanes used of the last vector */
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
+#define TAIL ((__mmask16)0x0007) /* the 3 lanes used of the last vector */
 
 /* 8 rows x 1 vectors, summed over c from 0 to 12; w < 96. */
 static void tile0_8kx16w(const float *x, const float *w, float *y)

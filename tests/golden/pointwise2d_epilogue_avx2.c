@@ -37,7 +37,8 @@
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 1188;
 static const long X_c = 99;
 static const long X_w = 1;
@@ -51,16 +52,16 @@ static const long STEP_z_k = 99;
 static const long STEP_z_w = 1;
 static const long STEP_s_n = 99;
 static const long STEP_s_w = 1;
+
 /* The 3 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
-
-/* Sums begin with E_b of their channel, and what is left of the epilogue follows. Each accumulator gets a register
- * of its own first: a bias that the compiler knows several to begin with it keeps, in one that an accumulator needs. */
+/* Each accumulator gets a register of its own first: a bias that the compiler knows several to begin with it keeps, in
+ * one that an accumulator needs. */
 #define OWN(acc) __asm__ volatile("" : "+v"(acc))
+
+/* Sums begin with E_b of their channel, and what is left of the epilogue follows. */
 
 /* The epilogue, applied to each vector as it is stored:
  *
@@ -71,8 +72,9 @@ static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
 typedef int bits __attribute__((vector_size(32)));
 static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
 static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero above
- * all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums are done. */
+/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
+ * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
+ * are done. */
 static const volatile __m256 zeros = {0};
 static inline __m256 relu_of(__m256 v, __m256 zero) { return _mm256_max_ps(zero, v); }
 

@@ -25,19 +25,18 @@
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops' order. */
+/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
+ * order. */
 static const long X_n = 1188;
 static const long X_c = 99;
 static const long X_w = 1;
 static const long Y_n = 1782;
 static const long Y_k = 99;
 static const long Y_w = 1;
+
 /* The 3 lanes used of the last vector: a lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
-
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
-#define KEEP_APART __asm__ volatile("" ::: "memory")
 
 /* 3 rows x 1 vectors, summed over c from 0 to 12; x is packed on the way; w < 96. */
 static void tile0_3kx8w_packs(const float *x, const float *w, float *y, float *panel)

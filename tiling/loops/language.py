@@ -122,7 +122,7 @@ class Instruction:
     value to the buffer `out`, which has as many elements as a vector has lanes; an operand that is a vector is a buffer
     of so many elements, a mask is the number `{name}` of used lanes. dtype: that of `out`; "" for that of `p`.
     registers: vector registers that it takes beside those of its operands and its value. header: of the C library, that
-    the text needs.
+    the text needs. definition: what a file defines for the text.
     """
 
     name: str
@@ -131,6 +131,7 @@ class Instruction:
     dtype: str = field(default="f32", compare=False)
     registers: int = field(default=0, compare=False)
     header: str = field(default="", compare=False)
+    definition: str = field(default="", compare=False)
 
 
 # --- conditions -------------------------------------------------------------------------------------------------------

@@ -240,6 +240,12 @@ def operands_of(statement: Statement) -> tuple[Operand, ...]:
     return statement.views if isinstance(statement, Call) else ()
 
 
+def instructions_in(statement: Statement) -> Iterator[Invoke]:
+    """Every instruction of a statement itself, without those of the statements inside."""
+    for operand in operands_of(statement):
+        yield from (part for part in parts_of(operand) if isinstance(part, Invoke))
+
+
 def parts_of(value: Value | Operand) -> Iterator[Operand]:
     """The value and all values inside it."""
     yield value

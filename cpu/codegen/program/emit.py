@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
+from cpu.codegen import vector_functions
 from cpu.codegen.call import Call, call_text
 from cpu.codegen.emit import VERSION
 from cpu.codegen.frames import TEMPLATES
@@ -101,7 +102,7 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
         arrays=[f"{b.name}: {b.dtype}[{', '.join(map(str, b.sizes))}]" for b in last.arrays],
         numbers=numbers,
         loops=_loops_of(plain),
-        uses=definitions.shared,
+        functions=vector_functions.definitions(definitions.shared, isa),
         definitions=definitions.lines,
         masks=list(_mask_definitions(taken, isa, masks)),
         strides=printer.strides(),

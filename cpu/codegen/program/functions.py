@@ -1,6 +1,6 @@
 """The C functions that a program's kernel calls: one for each function of the language and dtype of its arguments.
 
-    exp of f32       exp_of           vectors, as in epilogues (`functions.c.j2`)
+    exp of f32       exp_of           vectors, as in epilogues (`vector_functions`)
     sqrt of f64      sqrt_f64         lane by lane, from the C library
     max of s32       max_s32          an expression of vectors
     as_f32 of s64    f32_of_s64       a conversion
@@ -26,11 +26,9 @@ LANE = WIDTH | {"bool": 4}  # bytes of a lane
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|"}
 COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 BEFORE = {"neg": "-", "not": "~"}
-# What `functions.c.j2` defines of f32, and what each of these calls.
-SHARED = {"max": (), "min": (), "abs": (), "exp": ("exp_of_sum",), "exp_of_sum": ("expm1_near_0", "min", "max")}
-SHARED |= {"expm1_near_0": (), "tanh": ("expm1_near_0", "max", "min", "abs"), "sigmoid": ("exp",)}
-SHARED |= {"silu": ("exp",), "gelu": ("exp_of_sum", "abs", "min"), "gelu_tanh": ("exp",)}
-SHARED |= {"erf": ("exp", "abs", "min"), "log": (), "log1p": ("log",), "expm1": ("exp", "expm1_near_0", "min", "max")}
+# Of f32, those that are vector functions of their own.
+SHARED = frozenset({"max", "min", "abs", "exp", "expm1", "tanh", "sigmoid", "silu", "gelu", "gelu_tanh", "erf", "log"})
+SHARED |= {"log1p"}
 
 # Lane by lane: the expression of a lane a, or of two, a and b. {f} is the suffix of the C library for floats.
 LANE_BY_LANE = {name: f"__builtin_{name}{{f}}(a)" for name in ("sqrt", "floor", "ceil")}
@@ -112,7 +110,7 @@ def c_name(function: str, dtype: str) -> str:
 class Definitions:
     """The C definitions that a file needs. Each stands behind those that it needs itself.
 
-    shared: the functions that `functions.c.j2` is to define.
+    shared: the functions of f32 that epilogues have too.
     """
 
     def __init__(self, isa: Isa):
@@ -150,7 +148,7 @@ class Definitions:
         if function.startswith("as_") or function == "from_bf16":
             self.conversion(name)
         elif dtype == "f32" and function in SHARED:
-            self.share(function)
+            self.shared.add(name)
         elif function == "where":
             self.choice(dtype)
         elif function in COMPARED:
@@ -177,12 +175,6 @@ class Definitions:
         if LANE[dtype] == 4:
             return f"({left} {COMPARED[function]} {right})"
         return f"{self.need(function, dtype)}({left}, {right})"
-
-    def share(self, function: str) -> None:
-        if function not in self.shared:
-            self.shared.add(function)
-            for called in SHARED[function]:
-                self.share(called)
 
     def choice(self, dtype: str) -> str:
         """The function that chooses lane by lane."""

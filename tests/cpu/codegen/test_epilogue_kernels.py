@@ -126,7 +126,7 @@ def through(text, isa, values):
     return kernel(np.ones((1, 1), np.float32), values.reshape(1, -1))[0]
 
 
-# Units in the last place, as epilogue.c.j2 states them, and the functions by another road than the oracle's.
+# Units in the last place, as the emitted text states them, and the functions by another road than the oracle's.
 ERF = np.vectorize(math.erfc, otypes=[float])
 ACCURACY = {
     "exp": (1.1, np.exp),

@@ -43,7 +43,6 @@ typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
 static inline __m512 max_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_max_ps(a, b)); }
-static inline __m512 min_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_min_ps(a, b)); }
 
 /* Of a sum v + low with |low| <= 2^-10 |v|: the whole number nearest to (v + low) / ln 2, as bits and as a float, and
  * what is left of the sum. Beside 1.5 * 2^23 an f32 has no place for a fraction, so adding that number rounds, and its
@@ -56,9 +55,6 @@ static inline __m512 rest_of(__m512 v, __m512 low, bits *n, __m512 *whole)
     *n = (bits)shifted - (bits)shift;
     return ((v - *whole * constant(0.693359375f)) + *whole * constant(2.12194440e-4f)) + low;
 }
-
-/* 2^n for -127 < n < 128: n is the exponent itself. */
-static inline __m512 power_of_2(bits n) { return (__m512)((n + 127) << 23); }
 
 /* e^r - 1 for |r| <= ln 2 / 2: r + r^2 times a polynomial, fitted minimax to a relative error of 2^-31. */
 static inline __m512 expm1_near_0(__m512 r)

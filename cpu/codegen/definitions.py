@@ -1,0 +1,97 @@
+"""What the text of a kernel calls, defined before its functions: masks, moves of lanes, the epilogue, cursors."""
+
+from __future__ import annotations
+
+from cpu.codegen import cursors
+from cpu.codegen.epilogue import epilogue_text
+from cpu.passes.facts import ProductFacts
+from cpu.passes.memory.prefetch_in_tiles import NEXT
+from microkernels.tile.isa import Isa
+from microkernels.tile.lanes import block_definition, exchange_definitions, own_definitions, tail_definition
+from microkernels.tile.matrix import shapes_definition
+from microkernels.tile.transpose import definitions as transpositions
+from tiling.arrays.access import access_of
+from tiling.arrays.bias import bias_of
+from tiling.arrays.flat_pixels import FlatPixels, passes_gaps
+from tiling.dtypes import LANE_BYTES
+from tiling.loops.language import Cursors, Fence, Kernel, Shape
+from tiling.loops.rewrite import instructions_in
+from tiling.loops.walk import bodies, walk
+from tiling.problem import Problem
+from tiling.value import Epilogue
+
+# All registers are taken, so a compiler that sees no fence spills one.
+_FENCE = """\
+/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+#define KEEP_APART __asm__ volatile("" ::: "memory")"""
+_SHAPES = "/* What the tile registers hold in each kind of register tile: rows of sums, of x, and of the weights. */"
+_NEXT_PANEL = """\
+/* Tiles also bring a line or more of each channel to L2, from `next` on, for those that multiply the next pixels. */"""
+
+
+def definitions(
+    kernel: Kernel, facts: ProductFacts, left: Epilogue | None, transposed: frozenset[int], added: int
+) -> list[str]:
+    """The texts in order, with what a reader should know of the tiles.
+
+    left: the epilogue that stores apply. transposed: the numbers of rows that are transposed together, and of lanes of
+    a mask that copies x. added: the lanes of a last vector of parts of sums, 0 where TAIL has as many.
+    """
+    problem, isa = facts.scheme.problem, facts.isa
+    tail = problem.extents[problem.vector_dim] % isa.lanes
+    lanes = _lanes(problem, isa, transposed, added, tail > 0)
+    found = [_about_pixels(problem.flat_pixels)] if problem.flat_pixels and passes_gaps(problem) else []
+    found += [tail_definition(isa, tail)] if tail else []
+    found += of_statements(kernel)
+    found += [_about_bias(bias.name, left)] if (bias := bias_of(problem)) else []
+    found += [epilogue_text(left, isa)] if left else []
+    found += ["\n".join(lanes)] if lanes else []
+    found += of_cursors(kernel)
+    panels = any(view == NEXT for function in kernel.functions for view, _ in function.views)
+    return found + [_NEXT_PANEL] * panels
+
+
+def of_statements(kernel: Kernel) -> list[str]:
+    """What single statements and instructions of a kernel need, each text once."""
+    statements = [s for body in bodies(kernel) for s in walk(body)]
+    shapes = [s for s in statements if isinstance(s, Shape)]
+    named = {_rows_and_bytes(shape): shape.name for shape in shapes}
+    found = ["\n".join([_SHAPES, *(shapes_definition(name, rows) for rows, name in named.items())])] if named else []
+    found += [_FENCE] if any(isinstance(s, Fence) for s in statements) else []
+    texts = (operand.instruction.definition for s in statements for operand in instructions_in(s))
+    return found + [text for text in dict.fromkeys(texts) if text]
+
+
+def _rows_and_bytes(shape: Shape) -> tuple[tuple[int, int], ...]:
+    """(rows, bytes of a row) of each tile register."""
+    return tuple((rows, LANE_BYTES * width) for rows, width in (register.shape for register in shape.registers))
+
+
+def of_cursors(kernel: Kernel) -> list[str]:
+    """What cursors need, where a kernel has some."""
+    has = any(isinstance(s, Cursors) for body in bodies(kernel) for s in walk(body))
+    return [cursors.definitions(kernel)] if has else []
+
+
+def _about_pixels(flat: FlatPixels) -> str:
+    return (
+        f"/* Tiles go over all points of an image, w, as if it were one row: of each {flat.pitch} the first\n"
+        f" * {flat.columns} are pixels of Y, on {flat.rows} lines. */"
+    )
+
+
+def _about_bias(name: str, left: Epilogue | None) -> str:
+    rest = ", and what is left of the epilogue follows" if left else ""
+    return f"/* Sums begin with E_{name} of their channel{rest}. */"
+
+
+def _lanes(problem: Problem, isa: Isa, transposed: frozenset[int], added: int, masked: bool) -> list[str]:
+    """The C functions that fill and move lanes, for tiles and for the transposed copy of x."""
+    access = access_of(problem)
+    if access.exchange_dim:
+        size = problem.extents[access.exchange_dim]
+        return exchange_definitions(isa, size) + own_definitions(isa, masked, problem.dot_group, size)
+    own = own_definitions(isa, masked, problem.dot_group) if access.lanewise else []
+    own += [] if added in {0, *transposed} else block_definition(isa, added).splitlines()
+    masks = [line for rows in sorted(transposed - {isa.lanes}) for line in block_definition(isa, rows).splitlines()]
+    return [*own, *masks, *(transpositions(isa, sorted(transposed)) if transposed else [])]
