@@ -12,6 +12,7 @@ from cpu.runtime.numbers import ELEMENTS
 from tiling.arrays.access import access_of
 from tiling.loops.language import Kernel
 from tiling.loops.lowering.lower import lower
+from tiling.loops.quotients import of_no_negatives
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_words, weight_groups_of
 from tiling.scheme.scheme import Scheme
@@ -31,6 +32,6 @@ def pack_lines(scheme: Scheme) -> list[str]:
     """The body of `void pack(const TYPE *W, TYPE *packed)`. W lies as the problem's tensor does: (K,C/groups,R,S)
     or (K,N).
     """
-    loops, (_, element, _) = pack_loops(scheme), elements_of(scheme.problem)
+    loops, (_, element, _) = of_no_negatives(pack_loops(scheme)), elements_of(scheme.problem)
     printer = Printer(loops, dict.fromkeys((WEIGHTS, PACKED), ELEMENTS[element].c), "", {})
     return [*local_strides(loops), *printer.body()]

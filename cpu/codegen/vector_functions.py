@@ -260,10 +260,12 @@ def _texts(isa: Isa) -> dict[str, str]:
 
 def _written(text: str, isa: Isa) -> str:
     """A text with the instruction set's own words."""
+    forms = {"larger": isa.larger, "smaller": isa.smaller, "scale": isa.scale, "fma": isa.fma.text}
+    forms |= {"constant": isa.constant}
     sixes = ", ".join(["6"] * isa.lanes)
     text = text.replace("$V", isa.vector_type).replace("$BYTES", str(isa.lanes * 4)).replace("$SIXES", sixes)
     while form := _FORM.search(text):  # the inner ones first
         fields = _FIELDS[form[1]]
         given = dict(zip(fields, form[2].split(", ", len(fields) - 1), strict=True))
-        text = text[: form.start()] + getattr(isa, form[1]).format(**given) + text[form.end() :]
+        text = text[: form.start()] + forms[form[1]].format(**given) + text[form.end() :]
     return text

@@ -54,6 +54,7 @@ from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import For, Kernel
 from tiling.loops.lowering.prefetch_plan import plan_prefetches
 from tiling.loops.passes import Pass
+from tiling.loops.quotients import of_no_negatives
 from tiling.loops.walk import walk
 from tiling.program.dtypes import WIDTH
 from tiling.rewrite.im2col import COPY
@@ -76,7 +77,12 @@ class ProductPass(Pass[ProductFacts]):
 
 _BYTES = {"bf16": 2, "u8": 1}  # of the numbers of an x that is copied; all else is of words
 PACK_WEIGHTS = "pack weights"  # the pass after which W is packed
+DIVIDE = "divide from zero"  # before threads share: their numbers are not negative
 SHARE_THREADS = "share threads"  # the pass after which a kernel is what one thread does
+
+
+def _from_zero(kernel: Kernel, facts: ProductFacts | ProgramFacts) -> Kernel:
+    return of_no_negatives(kernel)
 
 
 def one_thread(kernel: Kernel, facts: ProductFacts) -> Kernel:
@@ -171,6 +177,7 @@ PRODUCT: tuple[ProductPass, ...] = (
         lambda kernel, facts: store_lines(kernel, instructions_of(facts.isa), facts.isa.lanes),
         lambda facts: bool(facts.isa.narrow),
     ),
+    ProductPass(DIVIDE, _from_zero, beside=True, copy=_from_zero),
     ProductPass(
         SHARE_THREADS,
         one_thread,
@@ -203,5 +210,6 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     Pass("peel tails", lambda kernel, facts: peel_tails(kernel)),
     Pass("place rows", lambda kernel, facts: place_rows(kernel)),
     Pass(VECTORS, lambda kernel, facts: vectors(kernel, facts.isa)),
+    Pass(DIVIDE, _from_zero),
     Pass(SHARE_THREADS, _among_workers),
 )

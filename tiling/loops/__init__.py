@@ -11,6 +11,7 @@ Read in this order:
     walk       the statements of a kernel, one after the other
     rewrite    the changes that passes share
     passes     what a pass is, and a kernel after each of a list
+    quotients  quotients of what is never negative
     listing    a kernel of any form as pseudo-code
     lowering/  from a scheme to loops
     meaning/   what loops of any form compute

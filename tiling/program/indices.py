@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tiling.loops.index import Index, Range, applied, constant, variable
 from tiling.loops.language import Inside
+from tiling.loops.quotients import from_zero
 from tiling.program.language import Apply, Dim, Expression, Number, Statement, parts
 
 # A comparison of a with b: that sign * (a - b) lies from low on, and below high.
@@ -67,24 +68,3 @@ def affine(index: Expression) -> Index | None:
         case "min" | "max":
             return applied(index.function, left, right)
     return None
-
-
-def from_zero(index: Index, ranges: Mapping[str, Range]) -> Index:
-    """The same index, where nothing below 0 is divided: (i - 1) // 2 is (i + 1) // 2 - 1.
-
-    The division of C and of machines rounds towards zero. ranges: of every variable.
-    """
-    found = constant(index.offset)
-    for term, coefficient in index.terms:
-        if isinstance(term, str):
-            found = found + variable(term) * coefficient
-            continue
-        left, right = from_zero(term.left, ranges), from_zero(term.right, ranges)
-        whole = 0
-        if term.operation in ("/", "%"):
-            low, _ = left.within(ranges)
-            whole = max(0, -(low // right.offset))
-            left = left + whole * right.offset
-        part = applied(term.operation, left, right)
-        found = found + (part - whole if term.operation == "/" else part) * coefficient
-    return found

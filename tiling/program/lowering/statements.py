@@ -12,10 +12,11 @@ from tiling.loops import language as loops
 from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, Choose, For, Inside, Load, Position, Read, Store, Value
 from tiling.loops.meaning.functions import neutral
+from tiling.loops.quotients import from_zero
 from tiling.loops.rewrite import parts_of
 from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, met_in, promoted, real, summed_in
 from tiling.program.functions import COMBINE, FUNCTIONS, REAL, SAME, TRUTH
-from tiling.program.indices import affine, from_zero, tests
+from tiling.program.indices import affine, tests
 from tiling.program.infer import Array, Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Reduce, Statement
 from tiling.program.lowering.group import Group

@@ -1,0 +1,95 @@
+"""Quotients of no negative numbers: the same values, by the division of machines."""
+
+from __future__ import annotations
+
+import ctypes
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cpu.runtime.library import load
+from tests.support.indices import POINTS, RANGES, indices
+from tiling.loops.c_text import number
+from tiling.loops.index import Index, Part, applied, constant, variable
+from tiling.loops.language import Buffer, Call, Define, For, Function, If, Inside, Kernel, Position, Read, Store
+from tiling.loops.quotients import from_zero, of_no_negatives
+from tiling.loops.rewrite import with_indices
+
+FAR = (-(1 << 62), 1 << 62)
+A, B = variable("a"), variable("b")
+
+
+def numerators(index: Index) -> list[Index]:
+    """What an index divides."""
+    parts = [term for term, _ in index.terms if isinstance(term, Part)]
+    own = [part.left for part in parts if part.operation in ("/", "%")]
+    return own + [inner for part in parts for side in (part.left, part.right) for inner in numerators(side)]
+
+
+@given(indices, st.sets(st.sampled_from("hrs")))
+def test_no_numerator_is_negative_and_the_value_stays(index, unknown):
+    found = from_zero(index, RANGES | dict.fromkeys(unknown, FAR))
+    for point in POINTS:
+        assert found.at(point) == index.at(point), (str(index), str(found))
+        assert all(each.at(point) >= 0 for each in numerators(found)), (str(index), str(found), point)
+
+
+def test_a_numerator_with_a_least_value_is_moved_and_another_is_split():
+    assert str(from_zero((A - 1) // 2, {"a": (0, 9)})) == "(a + 1) / 2 - 1"
+    assert str(from_zero((A - 1) % 4, {"a": (0, 9)})) == "(a + 3) % 4"
+    assert str(from_zero(A // 2, {"a": (0, 9)})) == "a / 2"
+    assert str(from_zero(A // 2, {"a": FAR})) == "max(0, a) / 2 - (max(0, -a) + 1) / 2"
+
+
+INDICES = {
+    "half": A // 2,
+    "rest": A % 3,
+    "minus": (A * -1) // 4 * -1 + 2,
+    "inside": (A // 2 - B) // 3 * 2 + (A - B) % 5,
+    "ends": applied("min", (A - B * 2) // 4, B // 2) + applied("max", A // 3, (B - A) % 7),
+    "by a variable": applied("/", A - 5, B % 4 + 1) + applied("%", A - 5, B % 4 + 1),
+}
+
+
+def test_compiled_quotients_of_negative_numbers_round_down():
+    """As C text, of variables of which nothing is known and of such with a least value."""
+    known = ({"a": FAR, "b": FAR}, {"a": (-20, 20), "b": (-20, 20)})
+    texts = [number(from_zero(index, ranges)) for index in INDICES.values() for ranges in known]
+    lines = [f"long f{n}(long a, long b) {{ return {text}; }}" for n, text in enumerate(texts)]
+    library = load("\n".join(lines), (), ctypes.CDLL)
+    points = [{"a": a, "b": b} for a, b in product(range(-20, 21), repeat=2)]
+    for n, index in enumerate(index for index in INDICES.values() for _ in known):
+        compiled = getattr(library, f"f{n}")
+        compiled.restype, compiled.argtypes = ctypes.c_long, [ctypes.c_long] * 2
+        assert [compiled(p["a"], p["b"]) for p in points] == [index.at(p) for p in points], texts[n]
+
+
+def test_the_least_values_come_from_loops_tests_and_calls():
+    """A variable that is read may be anything, until a test bounds it."""
+    y, at = Buffer("Y", (9,), ("i",)), variable("at")
+
+    def stored(index: Index) -> Store:
+        return Store("Y", (constant(0),), Position(index))
+
+    asked = Read("at", Position(variable("i")))
+    tested = If((Inside(at + 1, 3, None),), (stored((at - 2) // 2),), (stored((at - 2) // 4),))
+    defined = Define("d", variable("i") - 2)
+    body = (For("i", constant(1), constant(9), 1, (defined, asked, tested, Call("f", (), (variable("d"),)))),)
+    inner = Function("f", (), ("n",), (), (stored(variable("n") // 2), stored((variable("n") + 1) // 2)))
+    found = of_no_negatives(Kernel((y,), body, (inner,)))
+    written: list[str] = []
+
+    def look(index: Index) -> Index:
+        written.append(str(index))
+        return index
+
+    for statement in (*found.body, *found.functions[0].body):
+        with_indices(statement, look)
+    quotients = [text for text in written if "/" in text]
+    assert quotients == [
+        "(at - 2) / 2",  # behind at + 1 >= 3
+        "max(0, at - 2) / 4 - (max(0, 2 - at) + 3) / 4",
+        "(n + 2) / 2 - 1",  # n from -1 on
+        "(n + 1) / 2",
+    ]
