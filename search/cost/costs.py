@@ -23,9 +23,12 @@ class Costs:
     drain: float = 4.0
     # Addresses and branches of the loops around one register tile. Arithmetic hides a part of them.
     tile: float = 6.0
-    # To enter the innermost loop anew. Pointers are set up, and its last exit is mispredicted now and then, which costs
-    # about 15 cycles each time.
-    entry: float = 5.0
+    # To enter the innermost loop anew. Pointers are set up while FMAs run, and the exit of a short loop is predicted:
+    # loops of 2 to 7 trips take 0 to 1 cycles an entry on Zen 5 (docs/decisions/048).
+    entry: float = 1.0
+    # The same between tiles that read x by vectors, whose loads leave less room for it: on Zen 5 mobilenet_v2:D4 takes
+    # 1.16 times as long with a loop over s as with s unrolled.
+    entry_by_vectors: float = 5.0
     # An iteration of the innermost loop, besides its FMAs. Each cycle of FMAs hides two of these.
     step: float = 1.0
     # The share of every part but the slowest that shows in the time (no unit).
@@ -33,7 +36,7 @@ class Costs:
     # The same share between matrix instructions, each of whose loads waits for 16 lines. Fitted to 728 schemes of 19
     # layers in bf16 and int8 on Sapphire Rapids.
     in_tiles: float = 0.25
-    # The same share of data that comes from beyond L2 without a prefetch (`tiling.loops.lowering.prefetch_plan`).
+    # The same share of data that comes from beyond L2 without a prefetch (`tiling.loops.lowering.prefetch`).
     # On Sapphire Rapids that is 3.5 to 4 cycles a line of x, 2 to 9 a line of weights and 4 a line of y (952 schemes of
     # 24 layers in f32, least squares).
     not_prefetched: float = 0.5

@@ -203,7 +203,8 @@ class Predictor:
         shuffles, lines = self._stored(kernel)
         outputs = shuffles * costs.shuffle + lines * costs.store
         outputs += (shuffles * costs.shuffle + lines * costs.load) * (passes - 1) / passes
-        entries = steps / last * costs.entry if last > 1 else 0.0
+        entry = costs.entry_by_vectors if self.access.lanewise else costs.entry
+        entries = steps / last * entry if last > 1 else 0.0
         # An iteration whose FMAs take many cycles hides its own counting; a short one does not.
         control = steps * max(0.0, costs.step - kernel.fmas / costs.pipes / 2)
         if self.access.by_matrix:

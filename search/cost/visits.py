@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from tiling.loops.lowering.nest import nest_of, tiles
+from tiling.loops.lowering.prefetch import pieces
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Lambda, Rest, Stage, Tile
+from tiling.scheme.specifiers import Lambda, Rest, Specifier, Stage, Tile
 
 
 def sweeps(scheme: Scheme) -> int:
@@ -42,15 +46,12 @@ def trips_of(scheme: Scheme) -> tuple[float, float, float, float]:
     The counts of λ's branches are not among the visits.
     """
     visits = steps = last = passes = 1.0
-    inside = False
-    for specifier in scheme.specifiers:
-        if isinstance(specifier, Stage):
-            inside = inside or specifier.tensor == scheme.problem.output.name
-            continue
+    stored = _stored_at(scheme)
+    for place, specifier in enumerate(scheme.specifiers):
         if not isinstance(specifier, (Rest, Tile)):
             continue
         trips = scheme.iterations(specifier)
-        if inside:
+        if place >= stored:
             steps *= trips
             last = trips if trips > 1 else last
         else:
@@ -58,3 +59,31 @@ def trips_of(scheme: Scheme) -> tuple[float, float, float, float]:
             if specifier.dim in scheme.problem.reductions:
                 passes *= trips
     return visits, steps, last, passes
+
+
+def _stored_at(scheme: Scheme) -> int:
+    """The place of the loop around which sums are loaded and stored.
+
+    Loops over reductions directly around S(output) visit the same tile again, so compilers keep its sums in registers
+    meanwhile. Not so where taps may lie on padding, as a tile has several cases then, nor where tiles prefetch: what
+    they note of it in memory might be the sums.
+    """
+    problem, inner = scheme.problem, scheme.accumulators_at
+    place = inner
+    while place and _returns(scheme, scheme.specifiers[place - 1]):
+        place -= 1
+    again = any(scheme.iterations(loop) > 1 for loop in _loops(scheme.specifiers[place:inner]))
+    if again and problem.inside_fraction == 1 and not any(pieces(problem, tile) for tile in tiles(nest_of(scheme))):
+        return place
+    return inner
+
+
+def _loops(specifiers: Sequence[Specifier]) -> list[Rest | Tile]:
+    return [specifier for specifier in specifiers if isinstance(specifier, (Rest, Tile))]
+
+
+def _returns(scheme: Scheme, specifier: Specifier) -> bool:
+    """Whether a loop over reductions, or of one trip, leads to the same outputs again."""
+    return isinstance(specifier, (Rest, Tile)) and (
+        specifier.dim in scheme.problem.reductions or scheme.iterations(specifier) == 1
+    )
