@@ -78,7 +78,8 @@ def in_place(arrays: tuple[object, ...], places: tuple[Place, ...]) -> list[Poin
         if not array.flags.c_contiguous:
             return None
         found.append(_FFI.from_buffer(_BYTES, array))
-    if not array.flags.writeable:
+    written = arrays[-1]
+    if not (isinstance(written, np.ndarray) and written.flags.writeable):
         return None
     y, end = found[-1], found[-1] + places[-1].size
     for at, (_, _, size) in zip(found[:-1], places):
