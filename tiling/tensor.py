@@ -103,6 +103,7 @@ class FlatPixels:
 
     x has `height` x `width` pixels from point `lead` on, y has `rows` x `columns`.
     reach: how many points the last tap lies beyond its pixel. padded: whether windows reach beyond the image.
+    dim: of the problem, which counts points.
     """
 
     height: int
@@ -113,6 +114,7 @@ class FlatPixels:
     lead: int
     reach: int
     padded: bool
+    dim: str = "w"
 
     @property
     def points(self) -> int:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from microkernels.tile.forms import Isa
 from tiling.arrays.access import Access, access_of
+from tiling.arrays.bias import bias_of
+from tiling.loops.lowering.arrays import name_of
 from tiling.problem import Problem
 from tiling.rewrite.parts import PARTS
 from tiling.scheme.scheme import Scheme
@@ -38,6 +40,12 @@ class ProductFacts:
     def parts(self) -> int:
         """How many parts of every sum cores add up; 0 where they share no sum."""
         return self.scheme.problem.extents.get(PARTS, 0)
+
+    @property
+    def bias(self) -> str:
+        """The array that sums begin with; "" where they begin with 0."""
+        found = bias_of(self.scheme.problem)
+        return name_of(found) if found else ""
 
     @property
     def strip(self) -> int:

@@ -165,7 +165,7 @@ PRODUCT: tuple[ProductPass, ...] = (
         lambda facts: not facts.access.by_matrix,
         copy=lambda kernel, facts: hoist_accumulators(kernel, ROWS),
     ),
-    ProductPass("own registers", lambda kernel, facts: own_registers(kernel, instructions_of(facts.isa))),
+    ProductPass("own registers", lambda kernel, facts: own_registers(kernel, instructions_of(facts.isa), facts.bias)),
     ProductPass("load zero", lambda kernel, facts: load_zero(kernel), lambda facts: facts.zero, beside=True),
     ProductPass(
         "stream stores",

@@ -52,8 +52,8 @@ def unsupported_reason(problem: Problem) -> str | None:
 
 
 def passes_gaps(problem: Problem) -> bool:
-    """Whether w counts flattened pixels and some of these are no pixels of y."""
-    return problem.flat_pixels is not None and problem.extents["w"] > problem.flat_pixels.pixels
+    """Whether a dim counts flattened pixels and some of these are no pixels of y."""
+    return problem.flat_pixels is not None and problem.extents[problem.flat_pixels.dim] > problem.flat_pixels.pixels
 
 
 def without_strips(problem: Problem) -> Problem:
@@ -65,7 +65,7 @@ def without_strips(problem: Problem) -> Problem:
     points = replace(
         x,
         indices=(Affine((("n", 1),)), *x.indices),
-        shape=(extents["n"], blocks, extents["w"] + flat.reach),
+        shape=(extents["n"], blocks, extents[flat.dim] + flat.reach),
     )
     tensors = tuple(points if tensor is x else tensor for tensor in problem.tensors)
     return replace(problem, tensors=tensors)
@@ -83,4 +83,4 @@ def flat_pixels_of(problem: Problem) -> FlatPixels:
     pitch = max(along.extent + max(along.before, after, 0), columns)
     lead, reach = down.before * pitch + along.before, last_row * pitch + last_column
     padded = bool(problem.padded_dims)
-    return FlatPixels(down.extent, along.extent, rows, columns, pitch, lead, reach, padded)
+    return FlatPixels(down.extent, along.extent, rows, columns, pitch, lead, reach, padded, dim=along.dim)

@@ -17,7 +17,7 @@ def flattened(problem: Problem, points: int, strip: int = 0) -> Problem:
     """
     flat, (down, along) = flat_pixels_of(problem), (next(w for w in problem.windows if w.dim == dim) for dim in PIXELS)
     taps = ((down.tap, down.dilation * flat.pitch), (along.tap, along.dilation))
-    pixel, x, y = Affine((("w", 1), *taps)), problem.broadcast, problem.output
+    pixel, x, y = Affine(((flat.dim, 1), *taps)), problem.broadcast, problem.output
     image, *_, channels = x.indices
     size, *_, numbers = x.shape
     if strip:
@@ -27,10 +27,10 @@ def flattened(problem: Problem, points: int, strip: int = 0) -> Problem:
     else:
         x = replace(x, indices=(image, pixel, channels), shape=(size, flat.height * flat.width, numbers))
     y = replace(
-        y, indices=(y.indices[0], Affine((("w", 1),)), y.indices[-1]), shape=(y.shape[0], flat.pixels, y.shape[-1])
+        y, indices=(y.indices[0], Affine(((flat.dim, 1),)), y.indices[-1]), shape=(y.shape[0], flat.pixels, y.shape[-1])
     )
     tensors = tuple({"broadcast": x, "output": y}.get(tensor.role, tensor) for tensor in problem.tensors)
-    one = {"h": 1, "w": points}
+    one = {down.dim: 1, along.dim: points}
     return replace(
         problem, dims=tuple((d, one.get(d, extent)) for d, extent in problem.dims), tensors=tensors, flat_pixels=flat
     )

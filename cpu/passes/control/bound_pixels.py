@@ -11,7 +11,8 @@ no output.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from cpu.passes.control.unroll import decided
 from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
@@ -27,69 +28,106 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
+from tiling.loops.lowering.nest import counter
 from tiling.loops.rewrite import conditions_of, with_conditions, with_indices
-from tiling.loops.walk import with_blocks
+from tiling.loops.walk import walk, with_blocks
 from tiling.tensor import FlatPixels
 
-DIM = "w"  # counts the points
-LINE, ROW = "line", "w_u"  # the row of y, and the row of a tile
+LINE = "line"  # counts the rows of y
 
 
 def bound_pixels(kernel: Kernel, flat: FlatPixels) -> Kernel:
     """The kernel with such loops bounded. The point that a tile begins with is defined in front of it."""
-    return replace(kernel, body=_tiles(kernel.body, flat))
+    dims = {s.name: s.dim for s in walk(kernel.body) if isinstance(s, For)}
+    return replace(kernel, body=_Bounder(flat, dims).tiles(kernel.body))
 
 
-def _tiles(body: Body, flat: FlatPixels) -> Body:
-    found: list[Statement] = []
-    names: dict[Index, str] = {}  # of the points of all tiles here: several side by side are the branches of a λ
-    for statement in body:
-        if not isinstance(statement, Block):
-            found.append(with_blocks(statement, lambda block: _tiles(block, flat)))
-            continue
-        tested = next(filter(None, (_point(test, flat) for test in conditions_of(statement.body))), None)
-        if tested is None:  # the only point of a tile whose place is a number
-            found.append(replace(statement, body=with_conditions(statement.body, decided)))
-            continue
-        first = tested.replaced({ROW: ZERO})
-        if not first.is_constant:
-            if first not in names:
-                names[first] = "_".join(("point", *(["too"] * len(names))))
-                found.append(Define(names[first], first))
-            first = variable(names[first])
-        found.append(with_blocks(statement, lambda block, first=first: _of_tile(block, first, flat)))
-    return tuple(found)
+@dataclass(frozen=True)
+class _Bounder:
+    """dims: the dim that each loop walks, by its variable."""
 
+    flat: FlatPixels
+    dims: Mapping[str, str]
 
-def _of_tile(body: Body, first: Index, flat: FlatPixels) -> Body:
-    """The block with its nests of outputs bounded. first: the point that the tile begins with."""
-    found: list[Statement] = []
-    for statement in body:
-        loops, choice = _unnested(statement)
-        point = next(filter(None, (_point(test, flat) for test in choice.conditions)), None) if choice else None
-        if choice and point:
-            found += _bounded(loops, choice, point, first, flat)
-        else:
-            found.append(with_blocks(statement, lambda block: _of_tile(block, first, flat)))
-    return tuple(found)
+    @property
+    def row(self) -> str:
+        """The variable that counts the points of a tile."""
+        return counter(self.flat.dim)
 
+    def tiles(self, body: Body) -> Body:
+        """The block with the stores of all its tiles bounded."""
+        found: list[Statement] = []
+        names: dict[Index, str] = {}  # of the points of all tiles here: several side by side are the branches of a λ
+        for statement in body:
+            if not isinstance(statement, Block):
+                found.append(with_blocks(statement, self.tiles))
+                continue
+            tested = next(filter(None, map(self.point, conditions_of(statement.body))), None)
+            if tested is None:  # the only point of a tile whose place is a number
+                found.append(replace(statement, body=with_conditions(statement.body, decided)))
+                continue
+            first = tested.replaced({self.row: ZERO})
+            if not first.is_constant:
+                if first not in names:
+                    names[first] = "_".join(("point", *(["too"] * len(names))))
+                    found.append(Define(names[first], first))
+                first = variable(names[first])
+            found.append(with_blocks(statement, lambda block, first=first: self.of_tile(block, first)))
+        return tuple(found)
 
-def _bounded(loops: tuple[For, ...], choice: If, point: Index, first: Index, flat: FlatPixels) -> Body:
-    """The nest of one store with its points bounded."""
-    left = tuple(test for test in choice.conditions if _point(test, flat) is None)
-    kept = (replace(choice, conditions=left),) if left else choice.body
-    place = next((place for place, loop in enumerate(loops) if loop.name == ROW), None)
-    outside, inside = ((), loops) if place is None else (loops[:place], loops[place + 1 :])
-    count = 1 if place is None else loops[place].stop.offset
-    columns = _around(inside, tuple(with_indices(s, lambda index: _by_line(index, point, flat)) for s in kept))
-    here = variable(LINE) * flat.pitch - first
-    begin, end = applied("max", ZERO, here), applied("min", constant(count), here + flat.columns)
-    last = applied("/", first + (count - 1), constant(flat.pitch)) + 1
-    start, stop = applied("/", first, constant(flat.pitch)), applied("min", constant(flat.rows), last)
-    by_line = For(LINE, start, stop, 1, (For(ROW, begin, end, 1, columns),))
-    # What is no output gets its value before.
-    others = _around(loops, choice.otherwise) if choice.otherwise else ()
-    return (*others, *_around(outside, (by_line,)))
+    def of_tile(self, body: Body, first: Index) -> Body:
+        """The block with its nests of outputs bounded. first: the point that the tile begins with."""
+        found: list[Statement] = []
+        for statement in body:
+            loops, choice = _unnested(statement)
+            point = next(filter(None, map(self.point, choice.conditions)), None) if choice else None
+            if choice and point:
+                found += self.bounded(loops, choice, point, first)
+            else:
+                found.append(with_blocks(statement, lambda block: self.of_tile(block, first)))
+        return tuple(found)
+
+    def bounded(self, loops: tuple[For, ...], choice: If, point: Index, first: Index) -> Body:
+        """The nest of one store with its points bounded."""
+        flat = self.flat
+        left = tuple(test for test in choice.conditions if self.point(test) is None)
+        kept = (replace(choice, conditions=left),) if left else choice.body
+        place = next((place for place, loop in enumerate(loops) if loop.name == self.row), None)
+        outside, inside = ((), loops) if place is None else (loops[:place], loops[place + 1 :])
+        count = 1 if place is None else loops[place].stop.offset
+        columns = _around(inside, tuple(with_indices(s, lambda index: self.by_line(index, point)) for s in kept))
+        here = variable(LINE) * flat.pitch - first
+        begin, end = applied("max", ZERO, here), applied("min", constant(count), here + flat.columns)
+        last = applied("/", first + (count - 1), constant(flat.pitch)) + 1
+        start, stop = applied("/", first, constant(flat.pitch)), applied("min", constant(flat.rows), last)
+        by_line = For(LINE, start, stop, 1, (For(self.row, begin, end, 1, columns),))
+        # What is no output gets its value before.
+        others = _around(loops, choice.otherwise) if choice.otherwise else ()
+        return (*others, *_around(outside, (by_line,)))
+
+    def point(self, test: Condition) -> Index | None:
+        """The point that a test asks about; None for any other test."""
+        for term, _ in test.index.terms if isinstance(test, Inside) else ():
+            by_pitch = (
+                isinstance(term, Part) and term.operation in ("/", "%") and term.right == constant(self.flat.pitch)
+            )
+            # What is prefetched every so many steps may count as many taps or channels.
+            if by_pitch and all(self.dims[name] == self.flat.dim for name in term.left.names()):
+                return term.left
+        return None
+
+    def by_line(self, index: Index, point: Index) -> Index:
+        """An index with the line and column of a point by the loops' variables. Without a loop over the points of a
+        tile, its variable counts from the tile's only point.
+        """
+        here = point if self.row in point.names() else point + variable(self.row)
+        found = constant(index.offset)
+        for term, coefficient in index.terms:
+            value = Index(((term, 1),))
+            if isinstance(term, Part) and term.left == point:
+                value = variable(LINE) if term.operation == "/" else here - variable(LINE) * self.flat.pitch
+            found = found + value * coefficient
+        return found
 
 
 def _unnested(statement: Statement) -> tuple[tuple[For, ...], If | None]:
@@ -106,27 +144,3 @@ def _around(loops: tuple[For, ...], body: Body) -> Body:
     for loop in reversed(loops):
         body = (replace(loop, body=body),)
     return body
-
-
-def _point(test: Condition, flat: FlatPixels) -> Index | None:
-    """The point that a test asks about; None for any other test."""
-    for term, _ in test.index.terms if isinstance(test, Inside) else ():
-        by_pitch = isinstance(term, Part) and term.operation in ("/", "%") and term.right == constant(flat.pitch)
-        # What is prefetched every so many steps may count as many taps or channels.
-        if by_pitch and all(name.partition("_")[0] == DIM for name in term.left.names()):
-            return term.left
-    return None
-
-
-def _by_line(index: Index, point: Index, flat: FlatPixels) -> Index:
-    """An index with the line and column of a point by the loops' variables. Without a loop over rows, `w_u` counts
-    from the tile's only point.
-    """
-    here = point if ROW in point.names() else point + variable(ROW)
-    found = constant(index.offset)
-    for term, coefficient in index.terms:
-        value = Index(((term, 1),))
-        if isinstance(term, Part) and term.left == point:
-            value = variable(LINE) if term.operation == "/" else here - variable(LINE) * flat.pitch
-        found = found + value * coefficient
-    return found

@@ -59,11 +59,12 @@ class Aims:
 
     def next_strip(self, here: Mapping[str, Index]) -> Aim:
         """The cursor of x goes to the rows of x that the strip after this one is the first to copy."""
-        flat, point = self.problem.flat_pixels, here["w"] + self.problem.broadcast.shape[-1]
+        flat = self.problem.flat_pixels
         assert flat
+        point, (image, *_) = here[flat.dim] + self.problem.broadcast.shape[-1], self.x.axes
         first, end = row_of(flat, point), row_of(flat, point + self.strip)
         rows = (end - first) * self.x.strides[1]
-        return Aim("x", Address(self.x.name, (here.get("n", ZERO), first, ZERO, ZERO)), rows)
+        return Aim("x", Address(self.x.name, (here.get(image, ZERO), first, ZERO, ZERO)), rows)
 
     def next_weights(self, piece: Piece, plan: Plan, body: Body) -> tuple[Index, ...]:
         """Where the packed weights begin that the next iteration reads."""

@@ -24,7 +24,7 @@ from tiling.loops.language import (
     Statement,
     View,
 )
-from tiling.loops.lowering.nest import position, positions
+from tiling.loops.lowering.nest import counter, position, positions
 from tiling.loops.lowering.prefetch import LINE, PREFETCH_DISTANCE, NextOutputs, NextPanel, Piece
 from tiling.loops.lowering.prefetch_plan import Plan
 from tiling.loops.lowering.tile import FIRST
@@ -109,7 +109,7 @@ class InTiles:
             return ()
         dim, found = plan.apart.dim, []
         for start, at in plan.apart.lines:
-            there = unrolled(step) | {f"{d}_u": constant(offset) for d, offset in start}
+            there = unrolled(step) | {counter(d): constant(offset) for d, offset in start}
             there |= {dim: variable(dim) + PREFETCH_DISTANCE}
             *outer, last = (index.replaced(there) for index in loads["X"].at)
             found.append(Prefetch(Address("X", (*outer, last + at)), 1))

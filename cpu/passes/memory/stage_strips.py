@@ -60,7 +60,7 @@ def stage_strips(kernel: Kernel, problem: Problem, dots: Problem) -> Kernel:
 def _staged(stage: Stage, points: Buffer, strip: Buffer) -> Body:
     """The copy, and what reads it."""
     starts = {along.dim: along.start for along in stage.part}
-    image, first = starts["n"], starts["w"]
+    image, first = starts[points.axes[0]], starts[points.axes[2]]
 
     def change(part: Operand) -> Operand | None:
         if not isinstance(part, Load) or part.buffer != points.name:

@@ -24,33 +24,32 @@ from tiling.loops.language import (
     Register,
     Set,
     Statement,
+    Value,
 )
 from tiling.loops.walk import with_blocks
 
-BIAS = "e_"  # views of an epilogue's arrays
+
+def own_registers(kernel: Kernel, instructions: Instructions, bias: str) -> Kernel:
+    """The kernel with such accumulators owned. bias: the array that sums begin with; "" for none."""
+
+    def of(function: Function) -> Function:
+        views = frozenset(view for view, array in function.views if array == bias)
+        return replace(function, body=_owned(function.body, instructions, views)) if views else function
+
+    return replace(kernel, functions=tuple(map(of, kernel.functions)))
 
 
-def own_registers(kernel: Kernel, instructions: Instructions) -> Kernel:
-    """The kernel with such accumulators owned."""
-    functions = tuple(replace(f, body=_owned(f.body, instructions)) if _reads_bias(f) else f for f in kernel.functions)
-    return replace(kernel, functions=functions)
-
-
-def _reads_bias(function: Function) -> bool:
-    return any(view.startswith(BIAS) for view, _ in function.views)
-
-
-def _owned(body: Body, instructions: Instructions) -> Body:
+def _owned(body: Body, instructions: Instructions, views: frozenset[str]) -> Body:
+    """views: those of the bias."""
     found: list[Statement] = []
     for statement in body:
-        found.append(with_blocks(statement, lambda block: _owned(block, instructions)))
-        if isinstance(statement, (Let, Set)) and _is_bias(statement):
+        found.append(with_blocks(statement, lambda block: _owned(block, instructions, views)))
+        if isinstance(statement, (Let, Set)) and _is_read(statement.value, views):
             found.append(Do(Invoke(instructions.own, (("acc", Register(statement.name)),))))
     return tuple(found)
 
 
-def _is_bias(statement: Let | Set) -> bool:
-    value = statement.value
-    if not isinstance(value, Invoke):
-        return False
-    return any(isinstance(operand, Address) and operand.buffer.startswith(BIAS) for _, operand in value.operands)
+def _is_read(value: Value | None, views: frozenset[str]) -> bool:
+    """Whether a value is read from one of these views."""
+    operands = value.operands if isinstance(value, Invoke) else ()
+    return any(isinstance(operand, Address) and operand.buffer in views for _, operand in operands)

@@ -16,11 +16,16 @@ from tiling.tensor import Tensor
 WORD = "word"  # counts the words of a dot group that is longer than a lane
 
 
+def name_of(array: Tensor) -> str:
+    """The name of an array of an epilogue."""
+    return f"E_{array.name}"
+
+
 def arrays(problem: Problem) -> tuple[Buffer, ...]:
     """The arrays of a kernel by the names that they have in C, in the order of its arguments."""
     problem = without_strips(problem)
     named = list(zip("XWY", problem.tensors))
-    named += [(f"E_{array.name}", array) for array in problem.epilogue_arrays]
+    named += [(name_of(array), array) for array in problem.epilogue_arrays]
     return tuple(
         Buffer(name, shape_of(problem, tensor), axes_of(problem, tensor), dtype_of(problem, tensor))
         for name, tensor in named

@@ -196,6 +196,11 @@ def _depth(nodes: tuple[Node, ...], dim: str) -> int:
     return max(depths)
 
 
+def counter(dim: str) -> str:
+    """The variable of the unrolled loop over `dim` in a register tile: `h_u`."""
+    return f"{dim}_u"
+
+
 def positions(loops: tuple[Loop, ...]) -> dict[str, Index]:
     """The position along each dim inside these loops, outermost first."""
     found: dict[str, Index] = {}

@@ -14,7 +14,7 @@ from tiling.loops.lowering import nest
 from tiling.loops.lowering.arrays import WORD, in_words
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
-from tiling.tensor import Tensor
+from tiling.tensor import FlatPixels, Tensor
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Point:
             lanes = self.register.lanes if self.problem.vector_dim in dims else 1
             at = self.at[dims]
             if extent > lanes:
-                at = at + variable(f"{dims}_u") * lanes
+                at = at + variable(nest.counter(dims)) * lanes
             at = at + LANE if lanes > 1 else at
             for place, dim in enumerate(dims):
                 inside = prod(self.problem.extents[d] for d in dims[place + 1 :])
@@ -57,12 +57,17 @@ class Point:
 
     @cached_property
     def _place_of_output(self) -> dict[str, Index]:
-        """The index along each dim. Where w counts flattened pixels, it is that of the pixel of y, not of the point."""
-        flat, point = self.problem.flat_pixels, self.place.get("w", ZERO)
+        """The index along each dim. Of flattened pixels, it is that of the pixel of y, not of the point."""
+        flat = self.problem.flat_pixels
         if flat is None or not passes_gaps(self.problem):
             return self.place
-        line, column = applied("/", point, constant(flat.pitch)), applied("%", point, constant(flat.pitch))
-        return {**self.place, "w": line * flat.columns + column}
+        line, column = self._line_and_column(flat)
+        return {**self.place, flat.dim: line * flat.columns + column}
+
+    def _line_and_column(self, flat: FlatPixels) -> tuple[Index, Index]:
+        """Where the point lies in the rows of a flattened image."""
+        point, pitch = self.place[flat.dim], constant(flat.pitch)
+        return applied("/", point, pitch), applied("%", point, pitch)
 
     def padding(self) -> tuple[Condition, ...]:
         """The tests that a tap lies on X. Along a dim without padding there is none."""
@@ -80,7 +85,7 @@ class Point:
         for dims, extent in self.scheme.extents.items():
             if (among is None or dims in among) and self.scheme.visited(dims) > extent:
                 at, inside = self.at[dims], self.register.extents[dims]
-                unrolled = at + variable(f"{dims}_u") if inside > 1 else at
+                unrolled = at + variable(nest.counter(dims)) if inside > 1 else at
                 tests.append(Inside(self.place[dims] if len(dims) == 1 else unrolled, None, extent))
         return tuple(tests)
 
@@ -91,8 +96,8 @@ class Point:
 
     def _gaps(self) -> tuple[Condition, ...]:
         """The tests that a flattened pixel is a pixel of y: in a column and a line of y."""
-        flat, point = self.problem.flat_pixels, self.place.get("w", ZERO)
+        flat = self.problem.flat_pixels
         if flat is None or not passes_gaps(self.problem):
             return ()
-        line, column = applied("/", point, constant(flat.pitch)), applied("%", point, constant(flat.pitch))
+        line, column = self._line_and_column(flat)
         return Inside(column, None, flat.columns), Inside(line, None, flat.rows)

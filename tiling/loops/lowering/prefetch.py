@@ -270,7 +270,7 @@ def _of_strips(problem: Problem, tile: Around, flat: FlatPixels) -> Piece | None
     for place in reversed(range(tile.shared)):
         loop = tile.outer[place]
         if loop.dim in problem.row_dims and loop.trips > 1:
-            if loop.dim != "w" or loop.worker:
+            if loop.dim != flat.dim or loop.worker:
                 return None  # the next strip is another image's, or another core's
             return _spread(problem, tile, "x", place, access.strip * pixel, size)
     return None

@@ -232,10 +232,10 @@ class RegisterTile:
         row = ZERO
         for dim in self.rows:
             extent = self.register.extents[dim]
-            row = row * extent + (variable(f"{dim}_u") if extent > 1 else ZERO)
+            row = row * extent + (variable(nest.counter(dim)) if extent > 1 else ZERO)
         lanes = self.register.lanes
         vectors = self.register.extents[self.vector] // lanes
-        return row, variable(f"{self.vector}_u") if vectors > 1 else ZERO, LANE if lanes > 1 else ZERO
+        return row, variable(nest.counter(self.vector)) if vectors > 1 else ZERO, LANE if lanes > 1 else ZERO
 
     @property
     def sum(self) -> Value:
@@ -259,7 +259,7 @@ def staged_part(problem: Problem, staged: nest.Staged, at: Mapping[str, Along], 
 def _unrolled(dim: str, extent: int, body: Body) -> Body:
     if extent == 1:
         return body
-    return (For(f"{dim}_u", ZERO, constant(extent), 1, body, "unrolled", dim),)
+    return (For(nest.counter(dim), ZERO, constant(extent), 1, body, "unrolled", dim),)
 
 
 def _guarded(tests: tuple[Condition, ...], body: Body) -> Body:
