@@ -37,10 +37,10 @@ from cpu.passes.program.split_lanes import split_lanes
 from cpu.passes.program.split_ranges import split_ranges
 from cpu.passes.program.transpose_reads import transpose_reads
 from cpu.passes.program.vectors import vectors
-from cpu.passes.registers.hoist_accumulators import hoist_accumulators
 from cpu.passes.registers.load_zero import load_zero
 from cpu.passes.registers.order_step import order_step
 from cpu.passes.registers.own_registers import own_registers
+from cpu.passes.registers.promote_accumulators import promote_accumulators
 from cpu.passes.registers.walk_pointers import walk_pointers
 from cpu.passes.vectors.exchange_lanes import exchange_lanes
 from cpu.passes.vectors.matrix_tiles import matrix_tiles
@@ -160,10 +160,10 @@ PRODUCT: tuple[ProductPass, ...] = (
     ),
     ProductPass("unroll", lambda kernel, facts: unroll(kernel), beside=True, copy=lambda kernel, facts: unroll(kernel)),
     ProductPass(
-        "hoist accumulators",
-        lambda kernel, facts: hoist_accumulators(kernel),
+        "promote accumulators",
+        lambda kernel, facts: promote_accumulators(kernel),
         lambda facts: not facts.access.by_matrix,
-        copy=lambda kernel, facts: hoist_accumulators(kernel, ROWS),
+        copy=lambda kernel, facts: promote_accumulators(kernel, ROWS),
     ),
     ProductPass("own registers", lambda kernel, facts: own_registers(kernel, instructions_of(facts.isa), facts.bias)),
     ProductPass("load zero", lambda kernel, facts: load_zero(kernel), lambda facts: facts.zero, beside=True),

@@ -1,9 +1,9 @@
 """Hands the iterations of all core loops to workers: one loop over workers, which run side by side.
 
-    for h in 0..56 by 28, core:                     for worker in 0..4, core:
-      for k in 0..64 by 32, core:       ->            h = 28 * (worker / 2)
-        …                                             k = 32 * (worker % 2)
-                                                      …
+    for h_1 in 0..56 by 28, core:          for worker in 0..4, core:
+      for k in 0..64 by 32, core:    ->      h_1 = 28*(worker / 2)
+        …                                    k = 32*(worker % 2)
+                                             …
 
 Source of the mapping: Hidet's spatial task map, row-major over the loops.
 """

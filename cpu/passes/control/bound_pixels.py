@@ -1,9 +1,19 @@
 """Stores the pixels of a tile that runs on over the ends of image rows: by the bounds of loops over lines and columns.
 
-    for w_u in 0..16, unrolled:                      for line in (w / 9)..min(7, (w + 15) / 9 + 1):
-      if (w + w_u) % 9 < 7 and (w + w_u) / 9 < 7:      for w_u in max(0, 9*line - w)..min(16, 9*line - w + 7):
-        Y[(w + w_u) / 9 * 7 + (w + w_u) % 9]    ->       Y[7*line + w + w_u - 9*line]
-          = acc[w_u]                                       = acc[w_u]
+    tile 16wx16k:
+      …
+      for w_u in 0..16, unrolled:
+        for lane in 0..16, vector:
+          if (w + w_u) % 8 < 7 and (w + w_u) / 8 < 7:
+            Y[n, 7*((w + w_u) / 8) + (w + w_u) % 8, lane] = …
+  ->
+    point = w
+    tile 16wx16k:
+      …
+      for line in point / 8..min(7, (point + 15) / 8 + 1):
+        for w_u in max(0, 8*line - point)..min(16, …):
+          for lane in 0..16, vector:
+            Y[n, -line + w + w_u, lane] = …
 
 Tiles compute all flattened pixels of an image (`tiling.arrays.flat_pixels`). What lies in the gaps between rows is
 no output.

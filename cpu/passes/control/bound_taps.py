@@ -1,9 +1,12 @@
 """Leaves out taps on padding by the bounds of their loop, where one row of outputs is computed at a time.
 
-    for r in 0..3:                           r_begin = max(0, 1 - h)
-      if 0 <= h + r - 1 < 56:        ->      r_end = min(3, 57 - h)
-        acc += X[h + r - 1] * …              for r in r_begin..r_end:
-                                               acc += X[h + r - 1] * …
+    tile 14wx16kx3s:                                                     r_begin = max(0, 1 - h)
+      for r in 0..3:                                                     r_end = min(3, 57 - h)
+        …                                                                tile 14wx16kx3s:
+        if 0 <= h + r - 1 < 56 and 0 <= w + w_u + s_u - 1 < 56:    ->      for r in r_begin..r_end:
+          acc[w_u, 0, lane] += …                                             …
+                                                                             if 0 <= w + w_u + s_u - 1 < 56:
+                                                                               acc[w_u, 0, lane] += …
 
 So nothing is multiplied by padding, and no function is needed for the rows at the edge.
 """

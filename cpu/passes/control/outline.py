@@ -1,9 +1,12 @@
 """Makes a function of each kind of register tile.
 
-    for m in 0..100 by 10:                        for m in 0..100 by 10:
-      tile 10mx16n:                                 tile0_10mx16n(X + [m, 0], W + [60*n], Y + [m, n])
-        … X[m + m_u, k] …                  ->
-                                                  tile0_10mx16n(x, w, y):  … x[m_u, k] …
+    for m in 0..100 by 10:                                for m in 0..100 by 10:
+      for n in 0..80 by 16:                                 for n in 0..80 by 16:
+        tile 10mx16n:                                         tile0_10mx16n(X + [m, 0], W + [60*n], Y + [m, n])
+          …                                         ->    …
+          acc[m_u, 0, lane] += X[m + m_u, k] * …          tile0_10mx16n(x, w, y):
+                                                            …
+                                                            acc[m_u, 0, lane] += x[m_u, k] * …
 
 A tile gets pointers to its own first x, panel and y, and the views that it begins with. So all tiles of a kind share
 their code, which fits the cache of instructions. Tests that depend on the position alone become flags, bounds of loops

@@ -1,12 +1,9 @@
 """Makes a kernel what one thread of a team does of a call, and gives its buffers places in the call's scratch memory.
 
-    e[768]                                    e[768] at byte 0
-    for worker in 0..6, core:                 for worker in (6*thread / threads)..((6*thread + 6) / threads):
-      row[100]                         ->       row[100] at byte 448*thread + 3072
-      …                                         …
-    y[0] = e[0]                               barrier of cores
-                                              if thread == 0:
-                                                y[0] = e[0]
+    every worker:                          panel[96] in its own memory at byte 384*thread
+      panel[96] in its own memory    ->    for worker in 5*thread / threads..(5*thread + 5) / threads:
+      for worker in 0..5, core:              …
+        …
 
 Every thread of the team runs the kernel. What no core loop shares, the first thread does alone. A function with such
 loops gets the numbers `thread` and `threads`. Whose team it is, and where its memory comes from, is the caller's

@@ -1,7 +1,8 @@
 """Writes out loops of kind "unrolled", one copy of the body for each iteration, and decides the tests that are left.
 
-for m_u in 0..2, unrolled:             acc[0, 0] = 0
-  acc[m_u, 0] = 0               ->     acc[1, 0] = 0
+for m_u in 0..10, unrolled:           acc[0, 0, lane] = zero()
+  acc[m_u, 0, lane] = zero()    ->    acc[1, 0, lane] = zero()
+                                      …
 """
 
 from __future__ import annotations

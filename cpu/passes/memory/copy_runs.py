@@ -1,7 +1,10 @@
 """Turns a loop that copies neighbours, or sets them to 0, into one move of memory.
 
-    for number in 0..9:                                    copy_9(to: words + [row, 12*column],
-      words[row, 12*column + number] = X[row, …]     ->           given: X + [row, …])
+    for word in 0..2:                                                copy_2_words(to: panel + […], given: x + […])
+      panel[…, word] = word(x[…, 2*word], x[…, 2*word + 1])          …
+    …                                                          ->    zeros_2(panel + […])
+    for word in 0..2:
+      panel[…, word] = 0
 
 The C library, or the compiler for a short run, knows the widest moves of the machine. Words of neighbouring numbers are
 such a run too. A word of fewer numbers becomes 0 first.

@@ -1,6 +1,8 @@
 """Reads the weights from a packed copy, in which they lie in the order in which the loops read them.
 
-    acc[row, v, lane] += X[…] * W[n + 16*v + lane, …]   ->   acc[row, v, lane] += X[…] * W[60*n + 32*k + 16*v + lane]
+    W[60, 80] in global memory: k, n                    W[4800] in global memory: packed
+    …                                             ->    …
+    acc[m_u, 0, lane] += X[…] * W[k, n + lane]          acc[m_u, 0, lane] += X[…] * W[60*n + lane + 16*k]
 
 A panel is as wide as a register tile, in vectors, or in rows where all lanes share a weight. It holds its reduction
 points in the order of the loops around it, so a tile walks memory forwards. Beyond the last column the copy has zeros,

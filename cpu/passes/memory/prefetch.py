@@ -1,9 +1,15 @@
 """Brings cache lines near before they are needed. `tiling.loops.lowering.prefetch_plan` plans it.
 
-    for k in 0..512:                  for k in 0..512:
-      acc += X[…] * W[32*k]    ->       prefetch W[32*k + 256] to L1        the panel's vectors of 8 steps later
-                                        advance w                           a line of the next panel, to L2
-                                        acc += X[…] * W[32*k]
+    for m in 0..100 by 10:                for m in 0..100 by 10:
+      for n in 0..80 by 16:                 aim x at X[m + 10, 0], 5120 elements
+        …                                   for n in 0..80 by 16:
+        for k in 0..512:                      …
+          …                         ->        for k in 0..512:
+          acc[m_u, 0, lane] += …                prefetch W[512*n + 16*k + 128] to L1
+                                                if k % 8 == 0:
+                                                  advance x
+                                                …
+                                                acc[m_u, 0, lane] += …
 
 A cursor walks the next panel, or the next rows of x, while the tiles multiply this one. The loop over panels aims it.
 Before its first sums a tile asks for the lines of y that it will store to in many places, as a transposed tile does.

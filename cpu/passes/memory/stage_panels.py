@@ -1,12 +1,14 @@
 """Packs the part of x that several tiles share, while the first of them reads it.
 
-    stage X along c from 0, w from 32:             for k in 0..64 by 8:
-      for k in 0..64 by 8:                           if k == 0: tile_packs
-        tile                                  ->     else:      tile_packed
-          for c, w_u, lane:
-            acc += W[…] * X[c, w + …]                tile_packs:   panel[48*c + …] = X[c, w + …]
-                                                                   acc += W[…] * X[c, w + …]
-                                                     tile_packed:  acc += W[…] * panel[48*c + …]
+    stage X, n from 0 for 1, c …, w from w for 16:              for k in 0..64 by 8:
+      for k in 0..64 by 8:                                        if k == 0:
+        tile 8kx16w:                                                tile 8kx16w_packs, …
+          for c in 0..6:                                                panel[16*c + lane] = X[0, c, w + lane]
+            …                                             ->            …
+            acc[k_u, 0, lane] += X[0, c, w + lane] * …                  acc[k_u, 0, lane] += X[0, c, w + lane] * …
+                                                                  else:
+                                                                    tile 8kx16w_packed, …
+                                                                        acc[k_u, 0, lane] += panel[16*c + lane] * …
 
 The panel holds tile after tile, and of each tile vector after vector: in x, the channels of a pixel are a plane apart,
 and most vectors cross a cache line. Beyond the last pixel it holds zeros. A worker has one panel. Where all tasks of a

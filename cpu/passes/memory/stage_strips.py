@@ -1,8 +1,9 @@
 """Copies the flattened pixels of an image strip by strip, in front of the tiles that read the strip.
 
-    stage X along n from n, w from w:              laid_out(X + [n], panel, w)
-      for k in 0..32 by 16:                  ->    for k in 0..32 by 16:
-        tile: … X[n, c, w_1 + 9*r + s] …             tile: … panel[c, w_1 - w + 9*r + s] …
+    stage X, n from n for 1, …, w from w_1 for 28, …                    laid_out(X + [n, 0, 0, 0], panel, w_1)
+      for w in w_1..(w_1 + 28) by 14:                             ->    for w in w_1..(w_1 + 28) by 14:
+        …                                                                 …
+        acc[…] += dot_bf16(X[n, 0, w + w_u + 8*r + s, word], …            acc[…] += dot_bf16(panel[0, …, word], …
 
 Each worker has one panel. `laid_out` copies the points of a strip from the rows of x, with the zeros between rows
 (`tiling.rewrite.laid_out`). From here on X is x as the caller hands it over, and its points are in memory strip by

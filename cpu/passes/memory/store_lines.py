@@ -1,8 +1,8 @@
 """Stores vectors of narrow numbers together that fill a cache line.
 
-    store(y + [m, 0], acc_0_0)              store_line(y + [m, 0], acc_0_0, acc_0_1)
-    store(y + [m, 16], acc_0_1)      ->     store(y + [m, 32], acc_0_2)
-    store(y + [m, 32], acc_0_2)
+    store(p: y, v: acc_0_0)                    store_line(p: y, v_0: acc_0_0, v_1: acc_0_1)
+    store(p: y + [0, 16], v: acc_0_1)    ->    store(p: y + [0, 32], v: acc_0_2)
+    store(p: y + [0, 32], v: acc_0_2)
 
 A vector of narrow numbers fills only part of a line, and a CPU takes as long for a store of that part.
 """

@@ -1,8 +1,17 @@
 """Stores past the caches where Y is aligned: for outputs that no cache could hold.
 
-                                          stream = whether Y begins at a multiple of 64 bytes
-    store(y + [m, 0], acc_0_0)     ->     if stream: stream(y + [m, 0], acc_0_0)
-                                          else:      store(y + [m, 0], acc_0_0)
+    tile0_10mx16n(x, w, y):            stream = whether Y begins at a multiple of 64 bytes
+      …                                …
+      store(p: y, v: acc_0_0)          stream_fence()
+      …                                …
+                                 ->    tile0_10mx16n(x, w, y, stream):
+                                         …
+                                         if stream:
+                                           stream(p: y, v: acc_0_0)
+                                           …
+                                         else:
+                                           store(p: y, v: acc_0_0)
+                                           …
 
 At its end each worker waits until its stores are in memory.
 """

@@ -1,11 +1,10 @@
 """Hands the points of the outer loops to workers, each a run of neighbouring points.
 
-    for n in 0..8:                           for worker in 0..2, core:
-      for i in 0..100:                         own e[768]
-        own e[768]                  ->         for task in 400 * worker..400 * (worker + 1):
-        …                                        n = task / 100
-                                                 i = task % 100
-                                                 …
+    for n in 0..3:            for worker in 0..2, core:
+      for i in 0..7:    ->      for task in 21*worker / 2..(21*worker + 21) / 2:
+        …                         n = task / 7
+                                  i = task % 7
+                                  …
 
 As few loops as give every worker about as much to do are bound. The arrays of an iteration become the worker's. Where
 extents are known when the kernel runs, so many workers run as there is enough to do for then.

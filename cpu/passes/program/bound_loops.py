@@ -1,6 +1,6 @@
 """Ends loops where what they compute is no longer needed (`tiling.program.lowering.limits`), as under a causal mask.
 
-    for j in 0..512 by 64, needed below i + 4:   ->   for j in 0..min((i + 67) / 64 * 64, 512) by 64:
+    for j in 0..512 by 64, needed below i + 1:    ->    for j in 0..min(64*((i + 64) / 64), 512) by 64:
 
 All loops with a limit end at a multiple of all their steps. So what one of them writes reaches as far as another reads.
 A loop over blocks ends at a block.

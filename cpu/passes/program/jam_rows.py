@@ -1,12 +1,15 @@
 """Several rows in one pass over what all of them read, so that a product loads a vector once for all.
 
-    for i in 0..512:                                 for i in 0..512 by 4:
-      s[512] on the stack                              s[512], s_i1[512], … on the stack
-      for j in 0..512 by 64:                           for j in 0..512 by 64:
-        for c in 0..64:                      ->          for c in 0..64:
-          acc[lane] += q[i, c] * k[c, j + lane]            acc[lane] += q[i, c] * k[c, j + lane]
-        s[j + lane] = acc[lane]                            acc_i1[lane] += q[i + 1, c] * k[c, j + lane]
-      …                                                    …
+    for i in 0..512:                                         for i in 0..512 by 4:
+      for j in 0..512 by 64:                                   for j in 0..512 by 64:
+        acc_y[16] in registers                                   acc_y[16] in registers
+        …                                                        acc_y_i1[16] in registers
+        for c in 0..64:                                ->        …
+          …                                                      for c in 0..64:
+            acc_y[lane] += q[i, c] * k[c, j + lane]                …
+                                                                     acc_y[lane] += q[i, c] * k[c, j + lane]
+                                                                   …
+                                                                     acc_y_i1[lane] += q[i + 1, c] * k[c, j + lane]
 
 All that a row needs is there for each of them. Source: unroll-and-jam, as register tiles of products are made.
 """

@@ -1,12 +1,15 @@
 """Several vectors in one pass over what is reduced: sums that do not wait for each other, and share what they read.
 
-    for j in 0..64 by 16:                      for j in 0..64 by 64:
-      acc[16] in registers                       acc[16], acc_1[16], acc_2[16], acc_3[16] in registers
-      …                                          …
-      for i in 0..512:                 ->        for i in 0..512:
-        acc[lane] += e[i] * v[i, j + lane]         acc[lane] += e[i] * v[i, j + lane]
-      y[j + lane] = acc[lane]                      acc_1[lane] += e[i] * v[i, j + lane + 16]
-                                                   …
+    for j in 0..64 by 16:                               for j in 0..64 by 64:
+      acc_y[16] in registers                              acc_y[16] in registers
+      …                                                   acc_y_j1[16] in registers
+      for i in 0..512:                                    …
+        for lane in 0..16, vector:                ->      for i in 0..512:
+          acc_y[lane] += e[i] * v[i, j + lane]              for lane in 0..16, vector:
+      …                                                       acc_y[lane] += e[i] * v[i, j + lane]
+                                                            for lane in 0..16, vector:
+                                                              acc_y_j1[lane] += e[i] * v[i, j + lane + 16]
+                                                            …
 
 Source: unroll-and-jam.
 """

@@ -1,9 +1,12 @@
 """Takes the last vector, which has fewer lanes, out of its loop.
 
-    for j in 0..100 by 16:                  for j in 0..96 by 16:
-      if j < 85: …16 lanes…       ->          …16 lanes…
-      else: …4 lanes…                       j = 96
-                                            …4 lanes…
+    for j in 0..100 by 16:                       for j in 0..96 by 16:
+      if j < 85:                                   for lane in 0..16, vector:
+        for lane in 0..16, vector:         ->        y[j + lane] = x[j + lane] + 1
+          y[j + lane] = x[j + lane] + 1          for lane in 0..4, vector:
+      else:                                        y[lane + 96] = x[lane + 96] + 1
+        for lane in 0..4, vector:
+          y[j + lane] = x[j + lane] + 1
 
 Where a worker's part of the loop may end before the last vector, a test of its end stays.
 """

@@ -1,4 +1,7 @@
-"""Small arrays of a worker lie on its stack, larger ones in memory of their own."""
+"""Small arrays of a worker lie on its stack, larger ones in memory of their own.
+
+e[768] in its own memory    ->    e[768] in memory of the function
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """Merges neighbouring loops over the same dim, so that a row is walked once where it was walked twice.
 
-    for j in 0..768:                                   acc_d[0] = 0
-      e[j] = exp(x[i, j] - m[0])                       for j in 0..768:
-    acc_d[0] = 0                              ->         e_here = exp(x[i, j] - m[0])
-    for j in 0..768:                                     e[j] = e_here
-      acc_d[0] += e[j]                                   acc_d[0] += e_here
+    for j in 0..768:                      acc_d[0] = 0
+      e[j] = exp(x[i, j] - m[0])          for j in 0..768:
+    …                               ->      e_here = exp(x[i, j] - m[0])
+    acc_d[0] = 0                            e[j] = e_here
+    for j in 0..768:                        acc_d[0] += e_here
+      acc_d[0] += e[j]
 
 What the first loop gives, the second may read only at the same place. A value that the same iteration has stored is
 taken from its register, and an array that nobody reads from memory then is not stored at all. Source: loop fusion.

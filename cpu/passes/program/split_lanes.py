@@ -1,11 +1,14 @@
 """Chooses the loops whose neighbouring points become the lanes of vectors, and splits them.
 
-    for j in 0..100:                        for j in 0..100 by 16:
-      acc[0] += x[i, j]          ->           if j < 85:
-                                                for lane in 0..16, vector: sums[lane] += x[i, j + lane]
-                                              else:
-                                                for lane in 0..4, vector: sums[lane] += x[i, j + lane]
-                                            acc[0] += across(sums)
+    for j in 0..100:               for j in 0..100 by 16:
+      acc_y[0] += x[i, j]    ->      if j < 85:
+                                       for lane in 0..16, vector:
+                                         acc_y_lanes[lane] += x[i, j + lane]
+                                     else:
+                                       for lane in 0..4, vector:
+                                         acc_y_lanes[lane] += x[i, j + lane]
+                                   acc_y_lanes[lane] = across_add(acc_y_lanes[lane])
+                                   acc_y[0] += acc_y_lanes[0]
 
 A sum over the lanes' own dim takes two steps: each lane has a sum, and these are added at the end, in a fixed order.
 The choice is the one with the fewest vector operations, where numbers that do not lie side by side count one by one.

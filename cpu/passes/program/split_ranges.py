@@ -1,9 +1,9 @@
 """Cuts a loop where a choice of its values changes, as in a concatenation.
 
-    for j in 0..218:                                          for j in 0..64:
-      y[j] = where(j < 64, a[j], b[j - 64])         ->          y[j] = a[j]
-                                                              for j in 0..154:
-                                                                y[j + 64] = b[j]
+    for j in 0..218:          for j in 0..64:
+      y[j] = …          ->      y[j] = a[j]
+                              for j in 0..154:
+                                y[j + 64] = b[j]
 
 A vector then is never of both parts, and nothing is tested. Source: index-set splitting of compilers.
 """

@@ -1,12 +1,12 @@
 """Reads columns in blocks, where lanes walk rows and the loop around them walks along the rows.
 
-    for j in 0..1024:                               for i in 0..1024 by 16:
-      for i in 0..1024 by 16:                         for j_block in 0..1024 by 16:
-        for lane in 0..16, vector:       ->             columns[16, 16] on the stack
-          y[j, i + lane] = x[i + lane, j]               transposed(to: columns, p: x + [i, j_block], apart: 1024)
-                                                        for j in j_block..(j_block + 16):
-                                                          for lane in 0..16, vector:
-                                                            y[j, i + lane] = columns[j - j_block, lane]
+    for j in 0..1024:                              for i in 0..1024 by 16:
+      for i in 0..1024 by 16:                        for j_block in 0..1024 by 16:
+        for lane in 0..16, vector:                     x_columns_0[16, 16] in memory of the function
+          y[j, i + lane] = x[i + lane, j]    ->        transposed(to: x_columns_0, p: x + [i, j_block], apart: 1024)
+                                                       for j in j_block..(j_block + 16):
+                                                         for lane in 0..16, vector:
+                                                           y[j, i + lane] = x_columns_0[j - j_block, lane]
 
 One by one, each of the 16 rows of a vector is fetched again for every j. In a block a row is one load, and registers
 exchange lanes.

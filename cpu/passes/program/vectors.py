@@ -1,8 +1,8 @@
 """Turns what lanes do one by one into vector instructions. Every value becomes a vector.
 
-    for lane in 0..16, vector:                       x_0 = load(&x[i, j])
-      y[i, j + lane] = x[i, j + lane] * g[i]   ->    g_1 = broadcast(&g[i])
-                                                     store(&y[i, j], x_0 * g_1)
+    for lane in 0..16, vector:                        x_0 = load(x + [i, j])
+      y[i, j + lane] = x[i, j + lane] * g[i]    ->    g_1 = broadcast(g + [i])
+                                                      store(p: y + [i, j], v: x_0 * g_1)
 
 Where all lanes would do the same, as outside of loops over lanes, they do. Numbers that do not lie side by side are
 taken one by one, and so are those of which some may lie outside (`guarded`).

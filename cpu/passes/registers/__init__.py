@@ -5,7 +5,7 @@ Read in this order:
     walk_pointers       pointers of each loop
     order_step          the multiplications of a step
     products            reads these multiplications: what each adds to, and what it multiplies
-    hoist_accumulators  accumulators as registers
+    promote_accumulators  accumulators as registers
     own_registers       accumulators that begin with a bias
     load_zero           the zero of an epilogue
 """

@@ -1,8 +1,11 @@
 """Reads the zero of an epilogue such as relu once a tile, when its sums are done.
 
-store(y + …, epilogue(acc_0_0, zeros()))             zero = zeros()
-store(y + …, epilogue(acc_1_0, zeros()))     ->      store(y + …, epilogue(acc_0_0, zero))
-                                                     store(y + …, epilogue(acc_1_0, zero))
+  store(p: y, v: epilogue(y: acc_0_0, zero: zeros()))
+  store(p: y + […], v: epilogue(y: acc_1_0, zero: zeros()))
+->
+  zero = zeros()
+  store(p: y, v: epilogue(y: acc_0_0, zero: zero))
+  store(p: y + […], v: epilogue(y: acc_1_0, zero: zero))
 """
 
 from __future__ import annotations

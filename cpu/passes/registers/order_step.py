@@ -1,8 +1,13 @@
 """Orders the multiplications of a step so that each number is loaded once and no accumulator is spilled.
 
-    for s_u, w_u, v, unrolled:                           w_0 = load(w + …); w_1 = load(w + …)
-      acc[w_u, v] = fma(broadcast(x[w_u + s_u]),   ->    { x_0 = broadcast(x[0]); acc[0, 0] = fma(x_0, w_0, …) … }
-                        load(w + …), acc[w_u, v])        { x_1 = broadcast(x[1]); … every use of x[1] … }
+    for s_u in 0..3, unrolled:                               w_0_0 = load(w_c)
+      for w_u in 0..4, unrolled:                             w_1_0 = load(w_c + [16])
+        acc[w_u, 0, lane] = fma(x: …, w: …, acc: …)    ->    w_2_0 = load(w_c + [32])
+                                                             …
+                                                             x_1 = broadcast(x_c + [0, 0, 1, 0])
+                                                             acc[1, 0, lane] = fma(x: x_1, w: w_0_0, acc: …)
+                                                             acc[0, 0, lane] = fma(x: x_1, w: w_1_0, acc: …)
+                                                             …
 
 Where the vectors of the whole step, here of weights, fit beside the accumulators, they are loaded first, and each x is
 read once for all points that share it. Otherwise the points follow one another, with a fence between them: x is read

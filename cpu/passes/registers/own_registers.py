@@ -1,9 +1,9 @@
 """Gives each accumulator that begins with a bias a register of its own.
 
-    acc_0_0 = load(e_b)     ->     acc_0_0 = load(e_b)
-    acc_1_0 = load(e_b)            own(acc_0_0)
-                                   acc_1_0 = load(e_b)
-                                   own(acc_1_0)
+    acc_0_0 = load(e_b)          acc_0_0 = load(e_b)
+    acc_1_0 = load(e_b)    ->    own(acc_0_0)
+                                 acc_1_0 = load(e_b)
+                                 own(acc_1_0)
 
 A compiler that sees several accumulators begin with one bias keeps it, in a register that an accumulator needs.
 """

@@ -1,8 +1,10 @@
 """Gives each loop of a tile pointers to what its iteration reads.
 
-    for k in 0..60 by 2:                  for k in 0..60 by 2:
-      … x[m, k] …                  ->       x_k = x + [0, k]
-                                            … x_k[m, 0] …
+    for k in 0..60 by 2:                                        for k in 0..60 by 2:
+      …                                                   ->      x_k = x + [0, k]
+      acc[…] = fma(x: broadcast(x + [m_u, k + k_u]), …            w_k = w + [16*k]
+                                                                  …
+                                                                  acc[…] = fma(x: broadcast(x_k + [m_u, k_u]), …
 
 What is left of an index is a number, so it becomes the displacement of an instruction.
 """

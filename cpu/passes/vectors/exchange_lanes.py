@@ -1,8 +1,12 @@
 """Lets each lane meet the channels of its group in an order of its own, so that exchanges of lanes bring them.
 
-    for c_u in 0..4, unrolled:                                for c_u in 0..4, unrolled:
-      for lane in 0..16, vector:                                for lane in 0..16, vector:
-        acc[lane] += X[lane / 4 * 4 + c_u] * W[lane, c_u]   ->    acc[lane] += X[lane ^ c_u] * W[lane, lane % 4 ^ c_u]
+    for c_u in 0..4, unrolled:
+      for lane in 0..16, vector:
+        … X[…, 4*(lane / 4) + c_u] * W[lane, c_u, …]
+  ->
+    for c_u in 0..4, unrolled:
+      for lane in 0..16, vector:
+        … X[…, 4*(lane / 4) + (lane % 4 ^ c_u)] * W[lane, (lane % 4 ^ c_u), …]
 
 Groups of 4 channels in and out stand side by side in a vector. As all lanes of a group read one channel, each step
 would need the channels spread. Where lane l reads l ^ c, it is the vector of x as it lies, with neighbours, pairs …

@@ -1,11 +1,15 @@
 """Multiplies the blocks of a step by matrix instructions, whose sums lie in tile registers.
 
-    for w_u in 0..14, unrolled:                                shape tile registers tmm0[14, 16], tmm1[14, 16], …
-      for word in 0..16, unrolled:                             …
-        for lane in 0..16, vector:                     ->      tile_load(tmm1, x, 14 rows); tile_load(tmm2, w, 16 words)
-          acc[w_u, 0, lane] +=                                 tile_dot(tmm0, tmm1, tmm2)
-            x[w_u, c, word] · w[16*word + lane]                …
-                                                               tile_store(tmm0, acc)
+    acc[14, 1, 16] in registers                                  acc[14, 1, 16] in memory of the function
+    …                                                            tmm0[14, 16] in a tile register
+      acc[w_u, 0, lane] = 0                                      …
+    …                                                            tile_zero(tmm0)
+    for word in 0..16, unrolled:                                 …
+      for lane in 0..16, vector:                           ->    tile_load(t: tmm1, p: x + […], step: …)
+        acc[w_u, 0, lane] += dot_bf16(x[…, word], w[…])          tile_load(t: tmm2, p: w + [256*c], step: w by [16])
+                                                                 tile_dot(acc: tmm0, x: tmm1, w: tmm2)
+                                                                 …
+                                                                 tile_store(t: tmm0, p: acc, step: acc by [1, 0, 0])
 
 A tile register of x holds a run: rows that lie equally far apart in x, which a tap reaches all or not at all. When the
 sums are done they go to the array `acc` in L1. Stores read vectors there, so epilogues are those of vectors.

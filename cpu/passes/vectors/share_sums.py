@@ -1,7 +1,10 @@
 """Computes once what several sums of Winograd's transforms have in common.
 
-    t_1 = 4*d_1 … + d_3 …                        d_1_plus_d_3 = d_1 + d_3
-    t_2 = 4*d_1 … - d_3 …              ->        …
+    t_1_0 = x_3_0 + x_4_0 - 4 * x_1_0 - 4 * x_2_0          t_1_0_same = x_4_0 - 4 * x_2_0
+    t_2_0 = x_4_0 - x_3_0 + 4 * x_1_0 - 4 * x_2_0    ->    t_1_0_opposite = x_3_0 - 4 * x_1_0
+                                                           …
+                                                           t_1_0 = t_1_0_same + t_1_0_opposite
+                                                           t_2_0 = t_1_0_same - t_1_0_opposite
 
 The points of Winograd's algorithm come in pairs ±p, so columns or rows of a matrix often differ in signs only. For
 two such columns, the sum and the difference of their inputs serve all rows. For two such rows, the terms of equal sign

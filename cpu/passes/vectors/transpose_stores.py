@@ -1,10 +1,10 @@
 """Transposes blocks of a tile where the output's neighbours are rows of the tile and not lanes, as with NCHW.
 
-    for w_u in 0..4, unrolled:                      t[4, 4] in registers
-      for lane in 0..4, vector:                     transpose_4(t, acc[0, 0], acc[1, 0], acc[2, 0], acc[3, 0])
-        Y[k + lane, w + w_u] = acc[w_u, 0, lane]  ->  for place in 0..4, unrolled:
-                                                      for lane in 0..4, vector:
-                                                        Y[k + place, w + lane] = t[place, lane]
+    for w_u in 0..4, unrolled:                          t[4, 4] in registers
+      for lane in 0..4, vector:                   ->    transpose_4(t: t, r0: acc[0, 0, lane], …, r3: acc[3, 0, lane])
+        y[0, lane, 0, w_u] = acc[w_u, 0, lane]          for place in 0..4, unrolled:
+                                                          for lane in 0..4, vector:
+                                                            y[0, place, 0, lane] = t[place, lane]
 
 A block is a run of rows that are neighbours in memory (`microkernels.tile.transpose`). Its vectors of channels become
 vectors of rows, one for each channel. Arrays of an epilogue are read at the same places. Sums that wait in Y for

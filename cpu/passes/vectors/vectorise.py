@@ -1,8 +1,14 @@
 """Turns loops over lanes into vector instructions.
 
-    for lane in 0..16, vector:                                 acc[m_u, v] = fma(x: broadcast(x + [m_u, 0]),
-      acc[m_u, v, lane] += x[m_u, 0] * w[16*v + lane]    ->                      w: load(w + [16*v]),
-                                                                                 acc: acc[m_u, v])
+    for lane in 0..16, vector:
+      acc[m_u, 0, lane] += x[m_u, k] * w[lane + 16*k]
+    …
+    for lane in 0..16, vector:
+      y[m_u, lane] = acc[m_u, 0, lane]
+  ->
+    acc[m_u, 0, lane] = fma(x: broadcast(x + [m_u, k]), w: load(w + […]), …)
+    …
+    store(p: y + [m_u, 0], v: acc[m_u, 0, lane])
 
 What all lanes share is broadcast, what lies side by side is loaded as a vector, and a test on the lane becomes a mask.
 Where lane l reads what lane l ^ c holds, lanes are exchanged.

@@ -1,9 +1,10 @@
 """Keeps every accumulator in a register of its own while a tile sums.
 
     acc[10, 1, 16] in registers              acc_0_0 = zero()
-    acc[0, 0] = zero()                ->     acc_1_0 = zero()
-    acc[1, 0] = zero()                       …
-    …
+    acc[0, 0, lane] = zero()           ->    acc_1_0 = zero()
+    acc[1, 0, lane] = zero()                 …
+    …                                        store(p: y, v: acc_0_0)
+    store(p: y, v: acc[0, 0, lane])
 
 Unrolling has made each index a number, so each vector of the buffer gets a name: acc_3_1 is vector 1 of row 3.
 """
@@ -30,13 +31,13 @@ from tiling.loops.rewrite import with_operands, with_values
 from tiling.loops.walk import with_blocks
 
 
-def hoist_accumulators(kernel: Kernel, buffer: str = ACCUMULATORS) -> Kernel:
+def promote_accumulators(kernel: Kernel, buffer: str = ACCUMULATORS) -> Kernel:
     """The kernel with named registers in place of the accumulators' buffers, or of other buffers of vectors."""
-    functions = tuple(replace(function, body=_hoisted(function.body, buffer)) for function in kernel.functions)
+    functions = tuple(replace(function, body=_promoted(function.body, buffer)) for function in kernel.functions)
     return replace(kernel, functions=functions)
 
 
-def _hoisted(body: Body, buffer: str) -> Body:
+def _promoted(body: Body, buffer: str) -> Body:
     found: list[Statement] = []
     for statement in _named(body, buffer):
         if isinstance(statement, Alloc):

@@ -11,7 +11,7 @@ TWO = "R(k) T(h,4) T(w,2) S(y) T(r,3) T(c,2) T(s,3) U(w,3) U(k,2) V(k,{v})"
 
 
 def test_each_vector_of_the_buffer_has_a_name():
-    before, after = around("hoist accumulators", text=TWO)
+    before, after = around("promote accumulators", text=TWO)
     assert [s.buffer.shape for s in statements(before) if isinstance(s, Alloc)] == [(3, 2, 4)] * len(before.functions)
     assert not [s for s in statements(after) if isinstance(s, (Alloc, Store))]
     names = [f"acc_{row}_{vector}" for row in range(3) for vector in range(2)]
@@ -24,7 +24,7 @@ def test_each_vector_of_the_buffer_has_a_name():
 
 def test_what_begins_in_two_ways_is_declared_first():
     """Sums of a later pass begin with what the first has stored: the declaration has no value yet."""
-    _, after = around("hoist accumulators", SAME, "T(c,2) R(k) T(h,4) T(w,2) S(y) T(r,3) T(s,3) U(w,3) V(k,{v})")
+    _, after = around("promote accumulators", SAME, "T(c,2) R(k) T(h,4) T(w,2) S(y) T(r,3) T(s,3) U(w,3) V(k,{v})")
     for function in after.functions:
         assert [(s.name, s.value) for s in function.body[:3]] == [(f"acc_{row}_0", None) for row in range(3)]
         assert function.flags == ("first",)
