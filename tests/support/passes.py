@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from math import prod
@@ -41,7 +41,7 @@ from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.rewrite import parts_of
 from tiling.loops.walk import inside
-from tiling.operators import conv2d
+from tiling.operators import conv2d, matmul
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import is_blocked, scheme_in_dot_groups
 from tiling.rewrite.laid_out import lower_points
@@ -103,8 +103,11 @@ class Small:
 
 def small(random: Random) -> Small:
     """A random problem and scheme that passes write."""
-    if random.random() < 0.1:  # the interpreter takes long for their many numbers
+    draw = random.random()
+    if draw < 0.1:  # the interpreter takes long for their many numbers
         return small_blocks(random)
+    if draw < 0.14:
+        return small_lines(random)
     operator = random.choice(("matmul", "conv2d", "conv2d", "pointwise2d", "depthwise2d", "grouped2d"))
     # A word of weights beside those of other groups has no place of its own before it is packed.
     of_words = operator not in ("pointwise2d", "grouped2d") and random.random() < 0.25
@@ -117,6 +120,16 @@ def small(random: Random) -> Small:
             continue
         return Small(random_cases.scheme(random, problem, isa), isa, random.random() < 0.3)
     raise AssertionError
+
+
+def small_lines(random: Random) -> Small:
+    """A random product of words whose tiles are vectors side by side, so that narrow outputs fill cache lines."""
+    isa = EVERY_ISA[random.choice(("avx512bf16", "avx512vnni"))]
+    vectors, rows, dot = random.randint(2, 5), random.randint(1, 3), 2 if isa.dtype == "bf16" else 4
+    problem = matmul(m=rows, n=16 * vectors - random.choice((0, 0, 3)), k=random.randint(1, 2 * dot), dtype=isa.dtype)
+    problem = replace(problem, output_dtype=random.choice(OUTPUT_DTYPES[isa.dtype]))
+    text = f"S(c) R(k) U(m,{rows}) U(n,{vectors}) D(k,{dot}) V(n,16)"
+    return Small(parse(random_cases.followed(random, problem), text), isa, random.random() < 0.3)
 
 
 def small_blocks(random: Random) -> Small:

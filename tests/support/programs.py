@@ -67,6 +67,24 @@ def random_program(random: Random) -> Sized:
     return _Drawing(random).program()
 
 
+# Programs of a shape that random statements seldom have, each of which a pass is for. {cut}: some position along j.
+REGULAR = (
+    "x: f32[i,j]; z: f32[j,i]; y[j,i] = x[i,j] * 2 + z[j,i]",  # columns
+    "x: f32[i,j]; z: f32[i,j]; y[i,j] = where(j < {cut}, x[i,j], z[i,j-{cut}] else 0)",  # a choice by position
+    "q: f32[i,c]; k: f32[j,c]; s[i,j] = sum[c] q[i,c] * k[j,c]; y[i] = sum[j] where(j < i + {cut}, s[i,j], 0)",  # mask
+    "q: f32[i,c]; k: f32[c,j]; y[i,j] = sum[c] q[i,c] * k[c,j]",  # a product
+)
+
+
+def random_program_for_passes(random: Random) -> Sized:
+    """A random program, one in four of a kind in `REGULAR`: of small whole numbers, and few points."""
+    if random.random() < 0.75:
+        return random_program(random)
+    program = read(random.choice(REGULAR).replace("{cut}", str(random.randint(1, 20))))
+    sizes = {"i": random.randint(1, 37), "j": random.randint(1, 37), "c": random.randint(1, 4)}
+    return sized(program, {dim: size for dim, size in sizes.items() if dim in program.dims}, {})
+
+
 def random_real_program(random: Random) -> Sized:
     """The same, with functions of real numbers, all in f32."""
     return _Drawing(random, (*EXACT, *REAL), ("f32",)).program()
@@ -89,7 +107,11 @@ def with_runtime_extents(program: Sized, random: Random) -> Sized:
     runtime = random.sample(dims, min(len(dims), random.randint(1, 2)))
     extents = {dim: f"<={extent}" if dim in runtime else extent for dim, extent in program.dims}
     declared, shapes = [], {}
+    of_dims = {each.array: each for each in program.program.declarations if each.extents is not None}
     for array in program.inputs:
+        if array.name in of_dims:
+            declared.append(of_dims[array.name])
+            continue
         if array.name == "t":  # its positions are counted from its length
             declared.append(Declaration("t", array.dtype, array.shape))
             continue

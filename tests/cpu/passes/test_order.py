@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import nullcontext
+from itertools import pairwise
 from random import Random
 from time import monotonic
 from unittest.mock import patch
@@ -88,6 +90,18 @@ seeds = st.integers(0, 2**32)
 @given(seeds)
 def test_passes_keep_the_meaning(seed):
     drawn(seed)
+
+
+def test_random_kernels_need_every_pass():
+    """What these tests draw: of so many kernels, how many each pass changes. Winograd's transforms have tests apart."""
+    changed = Counter()
+    for seed in range(250):
+        random = Random(seed)
+        with patch.multiple("tiling.loops.lowering.prefetch", **FAR) if random.random() < 0.5 else nullcontext():
+            forms = small(random).forms(2)
+        changed.update(name for (_, before), (name, kernel) in pairwise(forms) if kernel != before)
+    print(*(f"{name}: {changed[name]}" for name in names(PRODUCT)[1:]), sep="\n")
+    assert set(changed) == set(names(PRODUCT)) - {LOWER, "share sums"}
 
 
 @pytest.mark.parametrize("layout", ["nhwc", "nchw"])

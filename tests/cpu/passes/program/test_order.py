@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -23,7 +25,7 @@ from tests.support.programs import (
     inputs_of,
     interpreted,
     lines,
-    random_program,
+    random_program_for_passes,
     runtime_values,
     with_runtime_extents,
 )
@@ -36,7 +38,7 @@ from tiling.program.read import read
 
 def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(seed)
-    program = random_program(random)
+    program = random_program_for_passes(random)
     arrays = inputs_of(program, random)
     isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
@@ -66,7 +68,7 @@ def test_every_pass_keeps_the_definition(seed):
 
 def check_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(seed)
-    program = with_runtime_extents(random_program(random), random)
+    program = with_runtime_extents(random_program_for_passes(random), random)
     isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
     for values in runtime_values(program, random):
@@ -92,10 +94,28 @@ def test_every_pass_keeps_runtime_extents(seed):
 
 @pytest.mark.soak
 def test_every_pass_keeps_many_definitions(soak_seconds, soak_seed, monkeypatch):
-    end, seeds = time.monotonic() + soak_seconds, Random(soak_seed)
-    check(seeds.randrange(2**32), monkeypatch)
-    while time.monotonic() < end:
+    """500 random programs, and more while there is time."""
+    end, seeds, done = time.monotonic() + soak_seconds, Random(soak_seed), 0
+    while done < 500 or time.monotonic() < end:
         check(seeds.randrange(2**32), monkeypatch)
+        check_runtime(seeds.randrange(2**32), monkeypatch)
+        done += 1
+    print(f"{done} random programs mean the same after every pass")
+
+
+@pytest.mark.parametrize("runtime", [False, True])
+def test_random_programs_need_every_pass(runtime, monkeypatch):
+    """What these tests draw: of so many programs, how many each pass changes."""
+    monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
+    changed = Counter()
+    for seed in range(300):
+        random = Random(seed)
+        program = random_program_for_passes(random)
+        program = with_runtime_extents(program, random) if runtime and random.random() < 0.5 else program
+        forms = program_forms(program, random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3))
+        changed.update(name for (_, before), (name, kernel) in pairwise(forms) if kernel != before)
+    print(*(f"{name}: {changed[name]}" for name in names(PROGRAM)[1:]), sep="\n")
+    assert set(changed) == set(names(PROGRAM)[1:])
 
 
 def test_the_passes_have_names_and_an_order():
