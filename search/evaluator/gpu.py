@@ -16,7 +16,7 @@ from gpu.model.loops import predict_loops
 from gpu.model.loops_space import loop_schemes
 from gpu.model.predict import Prediction, order, predict, rank
 from gpu.model.space import limits
-from gpu.passes.order import SCHEME_PASS_NAMES, scheme_stages
+from gpu.passes.order import SCHEME, scheme_forms
 from gpu.runtime.compile import compile_cubin, cuda_text
 from gpu.runtime.device import DeviceError, current_device, is_a
 from gpu.runtime.export import save
@@ -29,6 +29,7 @@ from search.tuner.dtypes import on_gpu
 from search.tuner.measured import AnyScheme
 from search.tuner.target import Target
 from tiling.loops.listing import listing
+from tiling.loops.passes import names
 from tiling.machine import CacheLevel, Machine
 from tiling.problem import Problem, ProblemError
 from tiling.scheme.scheme import Scheme
@@ -174,13 +175,13 @@ class GpuBackend:
 
     @property
     def pass_names(self) -> tuple[str, ...]:
-        return SCHEME_PASS_NAMES
+        return names(SCHEME)
 
     def passes(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
         found = direct(scheme)
         if not is_loops(found):
             raise SchemeError(f"{found.specifiers[-1]}: kernels with matrix instructions are not written by passes yet")
-        return ((name, listing(kernel)) for name, kernel in scheme_stages(found))
+        return ((name, listing(kernel)) for name, kernel in scheme_forms(found))
 
     def save(self, scheme: AnyScheme, folder: Path, name: str | None = None) -> tuple[Path, ...]:
         """Writes the kernel's files (`gpu.runtime.export`), under its own symbol. Raises ExportError."""

@@ -15,17 +15,18 @@ from cpu.runtime.numbers import ELEMENTS
 from gpu.codegen.loops.emit import emit_program
 from gpu.codegen.loops.launches import ProgramText
 from gpu.codegen.loops.names import with_cuda_names
-from gpu.passes.order import PASS_NAMES, stages
+from gpu.passes.order import PROGRAM, program_forms
 from gpu.runtime.compile import HOPPER
 from gpu.runtime.export_program import program_files
 from gpu.twin.program import ProgramTwin
 from tiling.arguments import ArgumentError
 from tiling.loops.listing import listing
+from tiling.loops.passes import names
 from tiling.program.infer import Sized
 
 __all__ = ["GPU_PASS_NAMES", "TwinProgramKernel", "gpu_loops_after"]
 
-GPU_PASS_NAMES = PASS_NAMES
+GPU_PASS_NAMES = names(PROGRAM)
 
 
 class TwinProgramKernel:
@@ -96,4 +97,4 @@ class TwinProgramKernel:
 
 def gpu_loops_after(program: Sized) -> list[tuple[str, str]]:
     """The loops after each pass, as text."""
-    return [(name, listing(kernel)) for name, kernel in stages(with_cuda_names(program))]
+    return [(name, listing(kernel)) for name, kernel in program_forms(with_cuda_names(program))]

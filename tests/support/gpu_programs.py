@@ -7,7 +7,7 @@ import numpy as np
 from cpu.reference.programs import evaluate, rounded
 from gpu.codegen.loops.emit import emit_program
 from gpu.codegen.loops.launches import ProgramText
-from gpu.passes.order import stages
+from gpu.passes.order import program_forms
 from gpu.twin.launch import TwinError
 from gpu.twin.program import ProgramTwin
 from tests.support.programs import numbers, stored
@@ -50,7 +50,7 @@ def program_of(name: str) -> Sized:
 
 def forms(program: Sized) -> dict[str, Kernel]:
     """The loops after each pass."""
-    return dict(stages(program))
+    return dict(program_forms(program))
 
 
 def expected(program: Sized, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray] | None:

@@ -13,7 +13,7 @@ from gpu.codegen.loops.names import with_cuda_names
 from gpu.codegen.loops.print import GpuPrinter
 from gpu.passes.allocate_shared import shared_bytes
 from gpu.passes.guard_gathers import REPORT
-from gpu.passes.order import stages
+from gpu.passes.order import program_forms
 from gpu.passes.reading import buffers_of, dtypes_of, elements, touched
 from gpu.passes.workers import BLOCK, MEMBER, THREAD, WARP, launches, threads_of
 from tiling.loops.language import Address, Alloc, Buffer, Do, For, Kernel, Store
@@ -27,7 +27,7 @@ _LARGEST_INT = 2**31 - 1
 
 def emit_program(program: Sized) -> ProgramText:
     """The text of a program and its launches."""
-    forms = dict(stages(with_cuda_names(program)))
+    forms = dict(program_forms(with_cuda_names(program)))
     plain, kernel = next(iter(forms.values())), list(forms.values())[-1]
     symbol = symbol_of(program)
     between = tuple(s.buffer for s in kernel.body if isinstance(s, Alloc))

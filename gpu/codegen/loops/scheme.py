@@ -10,7 +10,7 @@ from dataclasses import replace
 from gpu.codegen.emit import VERSION, emit
 from gpu.codegen.loops.emit import emit_launch
 from gpu.codegen.program import Source
-from gpu.passes.order import scheme_stages
+from gpu.passes.order import scheme_forms
 from gpu.passes.workers import launches
 from tiling.loops.lowering.show import show
 from tiling.scheme.scheme import Scheme
@@ -35,7 +35,7 @@ def emit_scheme(scheme: Scheme) -> Source:
 
 def emit_loops(scheme: Scheme) -> Source:
     """The text and its launch. Raises SchemeError for a scheme that is no kernel of a GPU's blocks and threads."""
-    *_, (_, kernel) = scheme_stages(scheme)
+    *_, (_, kernel) = scheme_forms(scheme)
     x, w, y, *others = kernel.arrays
     kernel = replace(kernel, arrays=(x, w, *others, y))  # the output last
     (loop,) = launches(kernel)

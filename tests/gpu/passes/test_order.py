@@ -10,11 +10,12 @@ import pytest
 
 from gpu.codegen.loops.names import with_cuda_names
 from gpu.passes import bind_points
-from gpu.passes.order import PASS_NAMES, stages
+from gpu.passes.order import PROGRAM, program_forms
 from gpu.passes.workers import launches, threads_of
 from tests.support.gpu_programs import PROGRAMS, expected, forms, program_of
 from tests.support.programs import inputs_of, interpreted, lines, random_program
 from tiling.loops.language import Alloc, Barrier, For
+from tiling.loops.passes import names
 from tiling.loops.walk import walk
 from tiling.program.infer import sized
 from tiling.program.read import read
@@ -28,7 +29,7 @@ def test_every_form_computes_the_same(name, monkeypatch):
     program = program_of(name)
     arrays = inputs_of(program, Random(0))
     wanted = expected(program, arrays)
-    for stage, kernel in stages(program):
+    for stage, kernel in program_forms(program):
         for output, found in interpreted(program, kernel, arrays).items():
             np.testing.assert_array_equal(found, wanted[output], err_msg=stage)
 
@@ -41,7 +42,7 @@ def test_every_form_of_random_programs_computes_the_same(seed):
     wanted = expected(program, arrays)
     if wanted is None:
         pytest.skip("its sums are too large to be exact")
-    for stage, kernel in stages(with_cuda_names(program)):
+    for stage, kernel in program_forms(with_cuda_names(program)):
         for output, found in interpreted(program, kernel, arrays).items():
             np.testing.assert_array_equal(found, wanted[output], err_msg=f"{stage}: {program.program}")
 
@@ -52,7 +53,7 @@ def test_every_pass_changes_some_program(monkeypatch):
     for name in PROGRAMS:
         every = list(forms(program_of(name)).items())
         changed |= {stage for (_, before), (stage, after) in pairwise(every) if before != after}
-    assert changed == set(PASS_NAMES[1:])
+    assert changed == set(names(PROGRAM)[1:])
 
 
 def test_neighbours_of_the_output_are_for_neighbouring_threads():

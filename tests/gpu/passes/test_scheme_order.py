@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gpu.passes.order import SCHEME_PASS_NAMES, scheme_stages
+from gpu.passes.order import SCHEME, scheme_forms
 from gpu.passes.widen_copies import divisor
 from gpu.passes.workers import launches, threads_of
 from tests.support.gpu_cases import integers
@@ -15,6 +15,7 @@ from tests.support.gpu_schemes import SCHEMES, expected, interpreted, scheme_of
 from tests.support.programs import lines
 from tiling.loops.index import constant, variable
 from tiling.loops.language import Alloc, If
+from tiling.loops.passes import names
 from tiling.loops.walk import walk
 from tiling.operators import matmul
 from tiling.scheme.specifiers import SchemeError
@@ -27,20 +28,20 @@ def test_every_form_computes_the_same(name):
     wanted = expected(scheme.problem, *integers(scheme.problem))
     # Before `compute in f32` numbers of 16 bits have no meaning of their own.
     first = 1 if scheme.problem.dtype != "f32" else 0
-    for stage, kernel in list(scheme_stages(scheme))[first:]:
+    for stage, kernel in list(scheme_forms(scheme))[first:]:
         np.testing.assert_array_equal(interpreted(scheme, kernel), wanted, err_msg=stage)
 
 
 def test_every_pass_changes_some_scheme():
     changed = set()
     for name in SCHEMES:
-        every = list(scheme_stages(scheme_of(name)))
+        every = list(scheme_forms(scheme_of(name)))
         changed |= {stage for (_, before), (stage, after) in pairwise(every) if before != after}
-    assert changed == set(SCHEME_PASS_NAMES[1:])
+    assert changed == set(names(SCHEME)[1:])
 
 
 def forms(name):
-    return dict(scheme_stages(scheme_of(name)))
+    return dict(scheme_forms(scheme_of(name)))
 
 
 def test_blocks_and_threads_have_their_places():
@@ -79,7 +80,7 @@ def test_four_neighbours_are_staged_in_one_access():
     ],
 )
 def test_neighbours_at_other_places_are_staged_one_by_one(problem, text):
-    stages = dict(scheme_stages(parse(problem, text)))
+    stages = dict(scheme_forms(parse(problem, text)))
     assert stages["widen copies"] == stages["stage tiles"]
 
 
@@ -115,10 +116,10 @@ PROBLEM = matmul(m=64, n=64, k=8)
 )
 def test_what_passes_cannot_make_is_refused(text, words):
     with pytest.raises(SchemeError, match=words):
-        list(scheme_stages(parse(PROBLEM, text)))
+        list(scheme_forms(parse(PROBLEM, text)))
 
 
 def test_tf32_needs_matrix_instructions():
     scheme = parse(matmul(m=64, n=64, k=8, dtype="tf32"), "S(c) R(k) T(m,8)@lane T(n,4)@lane U(m,8) U(n,16)")
     with pytest.raises(SchemeError, match="by matrix instructions alone"):
-        list(scheme_stages(scheme))
+        list(scheme_forms(scheme))
