@@ -11,7 +11,7 @@ from cpu.passes.vectors.exchange_lanes import exchange_lanes
 from cpu.runtime.numbers import ELEMENTS
 from tiling.arrays.access import access_of
 from tiling.loops.language import Kernel
-from tiling.loops.lowering.lower import lower
+from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.quotients import of_no_negatives
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_words, weight_groups_of
@@ -21,7 +21,7 @@ from tiling.scheme.scheme import Scheme
 def pack_loops(scheme: Scheme) -> Kernel:
     """The loops that pack the weights of a scheme."""
     dots = scheme_in_dot_groups(scheme)
-    plain = lower(dots)
+    plain = lower_scheme(dots)
     exchanged = access_of(dots.problem).exchange_dim
     if exchanged:
         plain = exchange_lanes(plain, exchanged)

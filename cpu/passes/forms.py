@@ -12,11 +12,11 @@ from cpu.passes.order import PRODUCT, PROGRAM, SHARE_THREADS, one_thread
 from microkernels.tile.forms import Isa
 from tiling.loops.index import ZERO
 from tiling.loops.language import Address, Aligned, Alloc, Body, Call, Decide, Flag, Function, If, Kernel, Seen
-from tiling.loops.lowering.lower import lower
+from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.lowering.prefetch import LINE
 from tiling.loops.passes import LOWER, Forms, Pass, forms, names
 from tiling.program.infer import Sized
-from tiling.program.lowering.lower import lower as lower_program
+from tiling.program.lowering.lower import lower_program
 from tiling.program.rewrite.factor_sums import factored_sums
 from tiling.program.rewrite.inline import inlined
 from tiling.program.rewrite.split_sums import split_sums
@@ -46,7 +46,7 @@ def product_forms(facts: ProductFacts) -> Forms:
 
 def _product_forms(facts: ProductFacts) -> Forms:
     """The kernel, or where cores share a sum, that of its parts."""
-    return forms(lower(facts.scheme), PRODUCT, facts)
+    return forms(lower_scheme(facts.scheme), PRODUCT, facts)
 
 
 def beside_forms(kernel: Kernel, facts: ProductFacts) -> Forms:

@@ -23,7 +23,7 @@ from gpu.passes.bind_points import places_of, total
 from gpu.passes.reading import touched
 from gpu.passes.workers import THREAD, THREADS_OF_WARP, WARP_SIZE, WARPS_OF_BLOCK, Team, with_axis
 from tiling.loops.index import applied, constant, variable
-from tiling.loops.language import Alloc, Block, Body, Buffer, Define, For, Kernel, Stage, Statement
+from tiling.loops.language import Alloc, Block, Body, Buffer, Define, For, Kernel, StagedPart, Statement
 from tiling.loops.rewrite import with_buffers
 from tiling.loops.walk import walk, with_blocks
 
@@ -105,7 +105,7 @@ class _Splitting:
                 self.own.add(buffer.name)
                 shape, axes = (self.team.size, *buffer.shape), (THREAD, *buffer.axes)
                 found.append(Alloc(replace(buffer, shape=shape, axes=axes)))
-            elif any(isinstance(s, Stage) for s in walk((statement,))):
+            elif any(isinstance(s, StagedPart) for s in walk((statement,))):
                 end()
                 found.append(with_blocks(statement, self.body))
             else:

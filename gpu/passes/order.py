@@ -26,10 +26,10 @@ from gpu.passes.split_launches import split_launches
 from gpu.passes.stage_tiles import stage_tiles
 from gpu.passes.widen import widen
 from gpu.passes.widen_copies import widen_copies
-from tiling.loops.lowering.lower import lower as lower_scheme
+from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import Forms, Pass, forms
 from tiling.program.infer import Sized
-from tiling.program.lowering.lower import lower
+from tiling.program.lowering.lower import lower_program
 from tiling.program.rewrite.factor_sums import factored_sums
 from tiling.program.rewrite.inline import inlined
 from tiling.program.rewrite.split_sums import split_sums
@@ -62,7 +62,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
 
 def program_forms(program: Sized) -> Forms:
     """The plain loops of a program, with cheap maps where they are read and long sums in parts; then of each pass."""
-    return forms(lower(split_sums(factored_sums(inlined(program)))), PROGRAM, None)
+    return forms(lower_program(split_sums(factored_sums(inlined(program)))), PROGRAM, None)
 
 
 def scheme_forms(scheme: Scheme) -> Forms:

@@ -36,7 +36,7 @@ from tiling.loops.language import (
     Load,
     Number,
     Operand,
-    Stage,
+    StagedPart,
     Statement,
     Store,
     Value,
@@ -60,7 +60,7 @@ def stage_tiles(kernel: Kernel, scheme: Scheme) -> Kernel:
     def staged(body: Body) -> Body:
         found: list[Statement] = []
         for statement in body:
-            if isinstance(statement, Stage):
+            if isinstance(statement, StagedPart):
                 taken[statement.buffer] += 1
                 number = f"_{taken[statement.buffer]}" if taken[statement.buffer] > 1 else ""
                 array = buffers_of(kernel)[statement.buffer]
@@ -75,7 +75,7 @@ def stage_tiles(kernel: Kernel, scheme: Scheme) -> Kernel:
     return replace(kernel, body=body)
 
 
-def _parts(stage: Stage) -> dict[str, Along]:
+def _parts(stage: StagedPart) -> dict[str, Along]:
     return {along.dim: along for along in stage.part}
 
 

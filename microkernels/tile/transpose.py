@@ -33,14 +33,14 @@ _QUAD = 4  # lanes of 128 bits
 
 
 @dataclass(frozen=True)
-class Block:
+class Rows:
     """Rows first … first+count-1 of a register tile. They are neighbours in the output and the epilogue's arrays."""
 
     first: int
     count: int
 
 
-def blocks(problem: Problem, extents: Mapping[str, int], lanes: int) -> tuple[Block, ...]:
+def blocks(problem: Problem, extents: Mapping[str, int], lanes: int) -> tuple[Rows, ...]:
     """The rows of a tile of `extents` points per dim, in blocks of at most `lanes` neighbours.
 
     Rows are counted in row-major order of the row dims. From row to row of a block the address of the output grows by
@@ -50,7 +50,7 @@ def blocks(problem: Problem, extents: Mapping[str, int], lanes: int) -> tuple[Bl
     rows = list(product(*(range(extents[dim]) for dim in dims)))
     tensors = (problem.output, *problem.epilogue_arrays)
     places = [tuple(sum(t.stride(d) * i for d, i in zip(dims, row)) for t in tensors) for row in rows]
-    found: list[Block] = []
+    found: list[Rows] = []
     first, steps = 0, None
     for row in range(1, len(rows) + 1):
         step = row < len(rows) and tuple(b - a for a, b in zip(places[row - 1], places[row]))
@@ -58,7 +58,7 @@ def blocks(problem: Problem, extents: Mapping[str, int], lanes: int) -> tuple[Bl
         if neighbours and row - first < lanes:
             steps = step
             continue
-        found.append(Block(first, row - first))
+        found.append(Rows(first, row - first))
         first, steps = row, None
     return tuple(found)
 

@@ -12,7 +12,7 @@ from math import prod
 from search.cost.cache_conflicts import USABLE, CacheConflicts, Geometry, cache_conflicts, geometries
 from tiling.arrays.access import access_of
 from tiling.arrays.footprint import read_share
-from tiling.loops.lowering.nest import Loop, Node, Register, Staged, nest_of
+from tiling.loops.lowering.nest import Loop, Node, RegisterTile, Staged, nest_of
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
@@ -126,7 +126,7 @@ class Volumes:
 
     def _walk(self, nodes: tuple[Node, ...]) -> _Piece:
         first = nodes[0]
-        if isinstance(first, Register):
+        if isinstance(first, RegisterTile):
             return self._register(first)
         if isinstance(first, Staged):
             if not first.sums:  # a panel of x counts as x, read in place
@@ -138,7 +138,7 @@ class Volumes:
         loops = tuple(node for node in nodes if isinstance(node, Loop))
         return self._loops(loops, [self._walk(loop.body) for loop in loops])
 
-    def _register(self, register: Register) -> _Piece:
+    def _register(self, register: RegisterTile) -> _Piece:
         extents = tuple(points for _, points in register.points)
         found = self._conflicts(extents, live=False)
         steps = prod(extents[place] for place in self._reduced)

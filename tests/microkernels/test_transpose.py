@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from microkernels.tile.isa import ISAS
-from microkernels.tile.transpose import Block, blocks, stages, transposition
+from microkernels.tile.transpose import Rows, blocks, stages, transposition
 from tiling.epilogue import fused
 from tiling.operators import conv2d
 
@@ -37,16 +37,16 @@ def rows_together(problem, **tile):
 
 def test_rows_that_are_neighbours_in_the_output_go_together():
     problem = conv2d(n=2, c=3, h=4, w=6, k=5, r=1, s=1, layout="nchw")
-    assert rows_together(problem, w=6) == (Block(0, 6),)
-    assert rows_together(problem, h=2, w=3) == (Block(0, 3), Block(3, 3))
-    assert rows_together(problem, h=2, w=6) == (Block(0, 12),)
-    assert rows_together(problem, h=4, w=6) == (Block(0, 16), Block(16, 8))
-    assert rows_together(problem, n=2, w=6) == (Block(0, 6), Block(6, 6))
-    assert rows_together(problem, h=3) == (Block(0, 1), Block(1, 1), Block(2, 1))
+    assert rows_together(problem, w=6) == (Rows(0, 6),)
+    assert rows_together(problem, h=2, w=3) == (Rows(0, 3), Rows(3, 3))
+    assert rows_together(problem, h=2, w=6) == (Rows(0, 12),)
+    assert rows_together(problem, h=4, w=6) == (Rows(0, 16), Rows(16, 8))
+    assert rows_together(problem, n=2, w=6) == (Rows(0, 6), Rows(6, 6))
+    assert rows_together(problem, h=3) == (Rows(0, 1), Rows(1, 1), Rows(2, 1))
 
 
 def test_an_array_of_the_epilogue_is_a_neighbour_or_the_same_all_along():
     problem = conv2d(c=3, h=4, w=6, k=5, r=1, s=1, layout="nchw")
-    assert rows_together(fused(problem, "y + b + z"), h=2, w=6) == (Block(0, 12),)
+    assert rows_together(fused(problem, "y + b + z"), h=2, w=6) == (Rows(0, 12),)
     for text in ("y + t[h]", "y + t[k,w]"):
-        assert rows_together(fused(problem, text), h=2, w=6) == (Block(0, 6), Block(6, 6))
+        assert rows_together(fused(problem, text), h=2, w=6) == (Rows(0, 6), Rows(6, 6))

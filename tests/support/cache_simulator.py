@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from tiling.arrays.access import access_of
-from tiling.loops.lowering.nest import Loop, Register, Staged, nest_of
+from tiling.loops.lowering.nest import Loop, RegisterTile, Staged, nest_of
 from tiling.machine import CacheLevel
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
@@ -73,13 +73,13 @@ def _walk(nodes, start, problem: Problem, bases, packed) -> Iterator[tuple[str, 
             yield from _inputs(node, start, problem, bases, packed)
 
 
-def _register(node) -> Register:
-    while not isinstance(node, Register):
+def _register(node) -> RegisterTile:
+    while not isinstance(node, RegisterTile):
         node = node.body[0]
     return node
 
 
-def _inputs(register: Register, start, problem: Problem, bases, packed) -> Iterator[tuple[str, int]]:
+def _inputs(register: RegisterTile, start, problem: Problem, bases, packed) -> Iterator[tuple[str, int]]:
     extents, lanes = register.extents, register.lanes
     size = access_of(problem).element_bytes
     for taps in product(*(range(extents[d]) for d in problem.reductions)):
@@ -100,7 +100,7 @@ def _inputs(register: Register, start, problem: Problem, bases, packed) -> Itera
                 yield problem.broadcast.name, bases[problem.broadcast.name] + address * size
 
 
-def _outputs(register: Register, start, problem: Problem, bases) -> Iterator[tuple[str, int]]:
+def _outputs(register: RegisterTile, start, problem: Problem, bases) -> Iterator[tuple[str, int]]:
     extents, dim = register.extents, problem.vector_dim
     for rows in product(*(range(extents[d]) for d in problem.row_dims)):
         for vector in range(0, extents[dim], register.lanes):

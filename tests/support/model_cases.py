@@ -4,7 +4,7 @@ from math import prod
 
 from microkernels.scores.catalog import Catalog
 from tiling.arrays.access import access_of
-from tiling.loops.lowering.nest import Loop, Register, nest_of
+from tiling.loops.lowering.nest import Loop, RegisterTile, nest_of
 from tiling.machine import CacheLevel, Machine
 from tiling.operators import conv2d
 from tiling.scheme.specifiers import Stage, Tile, Unroll
@@ -55,7 +55,7 @@ def points_covered(nodes):
     """Points visited, counted over the nest."""
     total = 0
     for node in nodes:
-        if isinstance(node, Register):
+        if isinstance(node, RegisterTile):
             total += prod(extent for _, extent in node.points)
         else:
             total += (node.trips if isinstance(node, Loop) else 1) * points_covered(node.body)

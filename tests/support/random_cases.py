@@ -19,7 +19,7 @@ from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import FOUR_TILES, flat_pixels_of, unsupported_reason
 from tiling.dtypes import OUTPUT_DTYPES
 from tiling.epilogue import fused
-from tiling.loops.lowering.nest import Loop, Node, Register, nest_of
+from tiling.loops.lowering.nest import Loop, Node, RegisterTile, nest_of
 from tiling.operators import LAYOUTS, conv2d, matmul
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import (
@@ -385,7 +385,7 @@ def visits(scheme: Scheme) -> Counter[tuple[int, ...]]:
 
     def walk(nodes: tuple[Node, ...], at: dict[str, int]) -> None:
         for node in nodes:
-            if isinstance(node, Register):
+            if isinstance(node, RegisterTile):
                 ends = {dim: at[dim] + points for dim, points in node.points}
                 ends[problem.vector_dim] = min(ends[problem.vector_dim], problem.extents[problem.vector_dim])
                 found.update(product(*(range(at[dim], end) for dim, end in ends.items())))

@@ -274,7 +274,7 @@ class Along:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class StagedPart:
     """`body` reads this part of a buffer, and may work on a nearer copy of it. By itself a stage only runs `body`."""
 
     buffer: str
@@ -490,9 +490,9 @@ class Comment:
 
 
 Statement = (
-    Alloc | For | If | Block | Stage | Team | Store | Let | Set | Define | Read | Decide | RaiseFlag | ClearFlag | View
-    | Seen | Move | Do | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy | Commit | Wait | Barrier
-    | Call | Comment
+    Alloc | For | If | Block | StagedPart | Team | Store | Let | Set | Define | Read | Decide | RaiseFlag
+    | ClearFlag | View | Seen | Move | Do | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy
+    | Commit | Wait | Barrier | Call | Comment
 )  # fmt: skip
 Body = tuple[Statement, ...]
 

@@ -57,7 +57,7 @@ from tiling.loops.language import (
     Seen,
     Set,
     Shape,
-    Stage,
+    StagedPart,
     Statement,
     Store,
     Stride,
@@ -137,7 +137,7 @@ def _statement(statement: Statement) -> Iterator[str]:
             yield from _choice(statement, "if")
         case Block():
             yield from _block(statement)
-        case Stage(buffer, part, body):
+        case StagedPart(buffer, part, body):
             yield f"stage {buffer}, {', '.join(f'{a.dim} from {a.start} for {a.points}' for a in part)}:"
             yield from _deeper(body)
         case Team(body):

@@ -35,7 +35,7 @@ from tiling.loops.language import (
     Prefetch,
     Read,
     Set,
-    Stage,
+    StagedPart,
     Statement,
     Store,
     Stride,
@@ -166,7 +166,7 @@ def _with_bounds(statement: Statement, change: ChangeIndex) -> Statement:
         return replace(statement, conditions=_conditions(statement.conditions, change))
     if isinstance(statement, If):
         return If(_conditions(statement.conditions, change), statement.body, statement.otherwise)
-    if isinstance(statement, Stage):
+    if isinstance(statement, StagedPart):
         return replace(statement, part=tuple(replace(a, start=change(a.start)) for a in statement.part))
     if isinstance(statement, For):
         limit = None if statement.limit is None else change(statement.limit)
@@ -206,7 +206,7 @@ def open_conditions(choice: If, change: Callable[[Condition], Condition | bool])
 
 def is_idle(statement: Statement) -> bool:
     """Whether a statement is a loop or a block with nothing left to do."""
-    return isinstance(statement, (For, Block, Stage, Team)) and not statement.body
+    return isinstance(statement, (For, Block, StagedPart, Team)) and not statement.body
 
 
 def conditions_of(body: Body) -> Iterator[Inside]:

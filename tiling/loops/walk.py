@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tiling.loops.language import Alloc, Block, Body, Buffer, For, If, Kernel, Seen, Stage, Statement, Team
+from tiling.loops.language import Alloc, Block, Body, Buffer, For, If, Kernel, Seen, StagedPart, Statement, Team
 
-WITH_BLOCKS = (For, If, Block, Stage, Team)  # the statements that have other ones inside
+WITH_BLOCKS = (For, If, Block, StagedPart, Team)  # the statements that have other ones inside
 
 
 def inside(statement: Statement) -> Iterator[Body]:
     """The blocks directly inside a statement."""
-    if isinstance(statement, (For, Block, Stage, Team)):
+    if isinstance(statement, (For, Block, StagedPart, Team)):
         yield statement.body
     elif isinstance(statement, If):
         yield statement.body

@@ -42,7 +42,7 @@ from tiling.loops.language import (
     Number,
     Operand,
     RaiseFlag,
-    Stage,
+    StagedPart,
     Statement,
     Store,
 )
@@ -68,7 +68,7 @@ def stage_panels(kernel: Kernel, problem: Problem, plan: PanelPlan) -> Kernel:
 def _staged(body: Body, kernel: Kernel, problem: Problem, kept: bool) -> Body:
     found: list[Statement] = []
     for statement in body:
-        if not isinstance(statement, Stage):
+        if not isinstance(statement, StagedPart):
             found.append(with_blocks(statement, lambda block: _staged(block, kernel, problem, kept)))
             continue
         array = next(buffer for buffer in kernel.arrays if buffer.name == statement.buffer)
@@ -79,9 +79,9 @@ def _staged(body: Body, kernel: Kernel, problem: Problem, kept: bool) -> Body:
 
 
 class _Stager:
-    """Follows the loops inside a `Stage` down to each tile."""
+    """Follows the loops inside a `StagedPart` down to each tile."""
 
-    def __init__(self, stage: Stage, array: Buffer, problem: Problem, kept: bool):
+    def __init__(self, stage: StagedPart, array: Buffer, problem: Problem, kept: bool):
         self.stage, self.array, self.problem, self.kept = stage, array, problem, kept
         # Tiles that read the same pixels differ in their rows.
         tiles = _tiles(stage.body, ())

@@ -25,7 +25,7 @@ from tiling.loops.language import (
     Kernel,
     Load,
     Operand,
-    Stage,
+    StagedPart,
     Statement,
 )
 from tiling.loops.lowering.arrays import arrays
@@ -47,7 +47,7 @@ def stage_strips(kernel: Kernel, problem: Problem, dots: Problem) -> Kernel:
     def body(block: Body) -> Body:
         found: list[Statement] = []
         for statement in block:
-            if isinstance(statement, Stage) and statement.buffer == points.name:
+            if isinstance(statement, StagedPart) and statement.buffer == points.name:
                 found += _staged(statement, points, strip)
             else:
                 found.append(with_blocks(statement, body))
@@ -58,7 +58,7 @@ def stage_strips(kernel: Kernel, problem: Problem, dots: Problem) -> Kernel:
     return replace(kernel, arrays=(given, *others), body=(Alloc(strip), *body(kernel.body)), functions=functions)
 
 
-def _staged(stage: Stage, points: Buffer, strip: Buffer) -> Body:
+def _staged(stage: StagedPart, points: Buffer, strip: Buffer) -> Body:
     """The copy, and what reads it."""
     starts = {along.dim: along.start for along in stage.part}
     image, first = starts[points.axes[0]], starts[points.axes[2]]

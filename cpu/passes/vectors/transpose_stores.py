@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from microkernels.tile.instructions import transpose_instruction
-from microkernels.tile.transpose import Block as Rows
-from microkernels.tile.transpose import blocks
+from microkernels.tile.transpose import Rows, blocks
 from tiling.loops.index import LANE, ZERO, Index, constant, variable
 from tiling.loops.language import (
     Address,

@@ -51,7 +51,7 @@ from tiling.loops.language import (
     Wait,
 )
 from tiling.loops.listing import listing
-from tiling.loops.lowering.lower import lower
+from tiling.loops.lowering.lower import lower_scheme
 from tiling.operators import conv2d
 from tiling.text.notation import parse
 
@@ -182,7 +182,7 @@ def test_a_gpus_loops_can_be_read():
     """So far they are only lowered. No Python is left in the text."""
     problem = conv2d(n=2, c=16, h=9, w=10, k=64, r=3, s=3, padding=1, dtype="f16", filters="krsc")
     text = "T(nhw,2)@block S(y) T(rsc,9) S(x, 3) S(w, 3) T(nhw,2)@warpgroup M(nhw64k64rsc16)"
-    shown = listing(lower(parse(problem, text)))
+    shown = listing(lower_scheme(parse(problem, text)))
     assert "  for nhw in nhw_1..(nhw_1 + 128) by 64, warpgroup:\n" in shown
     assert "acc[64, 64, 1] in registers" in shown and "Y[(nhw + nhw_u) / 90, (nhw + nhw_u) / 10 % 9, " in shown
     assert not re.search(r"Index|Load|\('|None", shown)

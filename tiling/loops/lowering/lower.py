@@ -1,6 +1,6 @@
 """A problem and its scheme as plain loops over scalars: the first form of every kernel.
 
-    lower(scheme) -> Kernel
+    lower_scheme(scheme) -> Kernel
 
 The loops follow the scheme: one `For` for each iteration that it names, also those of U and V, and accumulators where
 S(output) stands. Nothing is packed, clipped or vectorised yet. Source of the nest: `tiling.loops.lowering.nest`.
@@ -26,13 +26,13 @@ from tiling.loops.index import ZERO, variable
 from tiling.loops.language import Along, Body, Decide, For, Kernel, Statement
 from tiling.loops.lowering import nest
 from tiling.loops.lowering.arrays import arrays
-from tiling.loops.lowering.tile import RegisterTile, staged_part
+from tiling.loops.lowering.tile import TileLowering, staged_part
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 
 
 @lru_cache(maxsize=1)  # the loops that pack the weights begin with those of the kernel
-def lower(scheme: Scheme) -> Kernel:
+def lower_scheme(scheme: Scheme) -> Kernel:
     """The kernel of a scheme as plain loops. It says what is computed and in which order, for any machine."""
     scheme = replace(scheme, problem=without_strips(scheme.problem))
     problem = scheme.problem
@@ -43,7 +43,7 @@ def lower(scheme: Scheme) -> Kernel:
 
 @dataclass(frozen=True)
 class _Lowering:
-    """Walks the nest of a scheme. What lies inside S(output) is the matter of `RegisterTile`."""
+    """Walks the nest of a scheme. What lies inside S(output) is the matter of `TileLowering`."""
 
     scheme: Scheme
 
@@ -71,7 +71,7 @@ class _Lowering:
                 inside = self.loop(loop, at, sums, team or at)
             else:
                 here = {dim: along.start for dim, along in at.items()}
-                inside = RegisterTile(self.scheme, here, dict(sums), node, dict(team or at)).statements()
+                inside = TileLowering(self.scheme, here, dict(sums), node, dict(team or at)).statements()
             # Tiles side by side, the branches of a λ, have the same flags.
             found += [s for s in inside if not (isinstance(s, Decide) and s in found)]
         return tuple(found)
@@ -83,7 +83,7 @@ class _Lowering:
         """
 
         def without(inner: nest.Node) -> tuple[nest.Loop | None, nest.Node]:
-            if isinstance(inner, nest.Register):
+            if isinstance(inner, nest.RegisterTile):
                 return None, inner
             if isinstance(inner, nest.Loop) and inner.worker and inner.dim[0] not in self.problem.reductions:
                 return inner, inner.body[0]

@@ -50,7 +50,7 @@ class Staged:
 
 
 @dataclass(frozen=True)
-class Register:
+class RegisterTile:
     """A register tile: points per dim. Along the vectorised dim they are a multiple of `lanes`."""
 
     points: tuple[tuple[str, int], ...]
@@ -61,7 +61,7 @@ class Register:
         return dict(self.points)
 
 
-Node = Loop | Staged | Register
+Node = Loop | Staged | RegisterTile
 
 
 def nest_of(scheme: Scheme) -> tuple[Node, ...]:
@@ -117,7 +117,7 @@ def _step(scheme: Scheme, position: int, chosen: dict[str, int], dim: str) -> in
     return points
 
 
-def _register(scheme: Scheme, position: int, chosen: dict[str, int]) -> Register:
+def _register(scheme: Scheme, position: int, chosen: dict[str, int]) -> RegisterTile:
     points = {dim: 1 for dim in scheme.extents}
     for s in scheme.specifiers[position:]:
         if isinstance(s, Unroll):
@@ -129,7 +129,7 @@ def _register(scheme: Scheme, position: int, chosen: dict[str, int]) -> Register
         elif isinstance(s, Matrix):
             for dim, covered in s.factors.items():
                 points[dim] *= covered
-    return Register(tuple(points.items()), scheme.lanes)
+    return RegisterTile(tuple(points.items()), scheme.lanes)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Around:
 
     outer: tuple[Loop, ...]
     inner: tuple[Loop, ...]
-    register: Register
+    register: RegisterTile
     shared: int | None = None
 
 
@@ -153,7 +153,7 @@ def around(staged: Staged, outer: tuple[Loop, ...], shared: int | None = None) -
     while isinstance(node, Loop):
         inner.append(node)
         node = node.body[0]
-    assert isinstance(node, Register)
+    assert isinstance(node, RegisterTile)
     return Around(outer, tuple(inner), node, shared)
 
 

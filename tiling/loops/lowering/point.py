@@ -22,7 +22,7 @@ class Point:
     """The point that the unrolled loops of a register tile stand at. at: where the tile begins along each dim."""
 
     scheme: Scheme
-    register: nest.Register
+    register: nest.RegisterTile
     at: Mapping[str, Index]
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tiling.loops.lowering.nest import Loop, Node, Register, Staged, nest_of
+from tiling.loops.lowering.nest import Loop, Node, RegisterTile, Staged, nest_of
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, Tile
 
@@ -34,6 +34,6 @@ def _lines(nodes: tuple[Node, ...], depth: int, scheme: Scheme) -> Iterator[str]
             held = _memory(scheme, node)
             yield f"{pad}with the tile of {node.tensor} in {held}:"
             yield from _lines(node.body, depth + 1, scheme)
-        elif isinstance(node, Register):
+        elif isinstance(node, RegisterTile):
             tile = " × ".join(f"{extent}{dim}" for dim, extent in node.points if extent > 1) or "one point"
             yield f"{pad}register tile {tile}"

@@ -28,7 +28,7 @@ from tiling.loops.language import (
     Inside,
     Load,
     Number,
-    Stage,
+    StagedPart,
     Statement,
     Store,
     Value,
@@ -43,11 +43,11 @@ from tiling.value import Sum
 from tiling.value import Value as EpilogueValue
 
 ACCUMULATORS = "acc"
-FIRST, LAST = "first", "last"  # flags: this pass over a tile's outputs is the first, the last
+FIRST, LAST = "first", "last"  # flags: this visit to a tile's outputs is the first, the last
 
 
 @dataclass(frozen=True)
-class RegisterTile:
+class TileLowering:
     """A register tile at a position, with the loops over summed dims inside S(output).
 
     at: where the tile begins along each dim. sums: the loops over summed dims outside it. node: the nest from S(output)
@@ -66,10 +66,10 @@ class RegisterTile:
         return self.scheme.problem
 
     @cached_property
-    def register(self) -> nest.Register:
+    def register(self) -> nest.RegisterTile:
         """The tile's size, innermost in the nest."""
         node = self.node
-        while not isinstance(node, nest.Register):
+        while not isinstance(node, nest.RegisterTile):
             node = node.body[0]
         return node
 
@@ -179,10 +179,10 @@ class RegisterTile:
         return Apply("word", loads) if numbers > 1 else loads[0]
 
     def begin(self) -> Body:
-        """What a sum begins with: 0, a bias, or what an earlier pass over the same outputs has stored."""
+        """What a sum begins with: 0, a bias, or what an earlier visit to the same outputs has stored."""
         bias = bias_of(self.problem)
         first = self.begun(Load(f"E_{bias.name}", self.point.element(bias)) if bias else Number(0))
-        if not self.passes(0):
+        if not self.visit(0):
             return first
         return (If((Flag(FIRST),), first, self.begun(Load("Y", self.point.element(self.problem.output)))),)
 
@@ -193,20 +193,20 @@ class RegisterTile:
         return self.each_output((If(self.point.output_edges(), (self.kept(value),), (self.kept(Number(0)),)),))
 
     def finish(self) -> Body:
-        """The store of a sum. The last pass over the same outputs applies the epilogue."""
+        """The store of a sum. The last visit to the same outputs applies the epilogue."""
         left, y = stored(self.problem), self.point.element(self.problem.output)
         whole = self.outputs(Store("Y", y, self.rounded(self.epilogue(left.value if left else Sum()))))
-        if not (left and self.passes(-1)):
+        if not (left and self.visit(-1)):
             return whole
         return (If((Flag(LAST),), whole, self.outputs(Store("Y", y, self.sum))),)
 
     def decisions(self) -> Body:
-        """The flags that tell the first and the last of several passes over the same outputs."""
-        found = [(FIRST, self.passes(0))] + ([(LAST, self.passes(-1))] if stored(self.problem) else [])
+        """The flags that tell the first and the last of several visits to the same outputs."""
+        found = [(FIRST, self.visit(0))] + ([(LAST, self.visit(-1))] if stored(self.problem) else [])
         return tuple(Decide(name, tests) for name, tests in found if tests)
 
-    def passes(self, which: int) -> tuple[Condition, ...]:
-        """The test for the first (0) or the last (-1) of all passes over the same outputs; () if there is only one."""
+    def visit(self, which: int) -> tuple[Condition, ...]:
+        """The test for the first (0) or the last (-1) of all visits to the same outputs; () if there is only one."""
         dims = dict.fromkeys(loop.dim for loop in self.sums.values())
         tests = []
         for dim in dims:
@@ -247,13 +247,13 @@ class RegisterTile:
         return Store(ACCUMULATORS, self.accumulator, value)
 
 
-def staged_part(problem: Problem, staged: nest.Staged, at: Mapping[str, Along], body: Body) -> Stage:
+def staged_part(problem: Problem, staged: nest.Staged, at: Mapping[str, Along], body: Body) -> StagedPart:
     """The statement that stages the part of an input at which `body` works. How its copy lies, and who makes it, is a
     matter of passes.
     """
     name, tensor = next(pair for pair in zip("XWY", problem.tensors) if pair[1].name == staged.tensor)
     moving = (along for dims, along in at.items() if any(dim in tensor.dims for dim in dims))
-    return Stage(name, tuple(moving), body)
+    return StagedPart(name, tuple(moving), body)
 
 
 def _unrolled(dim: str, extent: int, body: Body) -> Body:

@@ -56,7 +56,7 @@ from tiling.loops.language import (
     Seen,
     Set,
     Shape,
-    Stage,
+    StagedPart,
     Statement,
     Store,
     Stride,
@@ -161,7 +161,7 @@ def _if(statement: If, scope: Scope) -> None:
     run(statement.body if all([scope.holds(c) for c in statement.conditions]) else statement.otherwise, scope)
 
 
-def _block(statement: Block | Stage | Team, scope: Scope) -> None:
+def _block(statement: Block | StagedPart | Team, scope: Scope) -> None:
     run(statement.body, scope)
 
 
@@ -274,7 +274,7 @@ _RUN: dict[type, Callable[..., None]] = {
         For: _for,
         If: _if,
         Block: _block,
-        Stage: _block,
+        StagedPart: _block,
         Team: _block,
         Store: _store,
         Let: _let,

@@ -24,7 +24,7 @@ from tiling.program.lowering.online import online
 from tiling.program.lowering.statements import StatementLoops, buffer, over, row_of
 
 
-def lower(program: Sized) -> Kernel:
+def lower_program(program: Sized) -> Kernel:
     """The kernel of a program: its inputs, then its outputs, as arrays in the order of the arguments."""
     found, numbers, known = groups(program), count(), limits(program)
     near = {name for group in found for name in (*group.rows, *program.outputs)}

@@ -13,7 +13,7 @@ from tests.support.passes import PACKING, SAME, TILES, by_loops, forms_by_name, 
 from tiling.arrays.access import access_of
 from tiling.loops.language import For, Store
 from tiling.loops.listing import listing
-from tiling.loops.lowering.lower import lower
+from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import LOWER
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import numbers_per_lane, scheme_in_dot_groups
@@ -104,7 +104,7 @@ WORDS = {
 def test_words_hold_their_numbers_and_zeros(name):
     problem, text, words_of = WORDS[name]
     scheme = parse(problem, text)
-    dots, plain = scheme_in_dot_groups(scheme), lower(scheme_in_dot_groups(scheme))
+    dots, plain = scheme_in_dot_groups(scheme), lower_scheme(scheme_in_dot_groups(scheme))
     after = pack_weights(plain, dots.problem, packed_words(scheme))
     dtype = {"bf16": np.uint16, "int8": np.int8}[problem.dtype]
     w = np.random.default_rng(0).integers(1, 100, access_of(problem).packed.shape).astype(dtype)

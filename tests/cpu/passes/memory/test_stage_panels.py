@@ -25,7 +25,7 @@ from tiling.loops.language import (
     Let,
     Load,
     RaiseFlag,
-    Stage,
+    StagedPart,
     Store,
     Team,
 )
@@ -100,8 +100,8 @@ def test_a_panel_has_room_for_what_is_staged_and_no_more(name):
 def test_the_first_rows_pack_and_further_rows_read_the_panel():
     found = kernels(scheme_of("pixels, a panel for all rows"))
     before, after = found["pack weights"], found["stage panels"]
-    assert any(isinstance(statement, Stage) for statement in walk(before.body))
-    assert not any(isinstance(statement, Stage) for statement in walk(after.body))
+    assert any(isinstance(statement, StagedPart) for statement in walk(before.body))
+    assert not any(isinstance(statement, StagedPart) for statement in walk(after.body))
     (choice,) = [s for s in walk(after.body) if isinstance(s, If) and isinstance(s.body[0], Block)]
     assert choice.conditions == (Inside(variable("k"), 0, 1),)
     packs, packed = (choice.body[0], choice.otherwise[0])

@@ -15,7 +15,7 @@ from tests.exactness import FAR
 from tests.support.loops import inputs, result, statements, sums
 from tests.support.passes import Small, packed
 from tiling.loops.index import ZERO
-from tiling.loops.language import Aim, Alloc, Call, Load, Stage, Team
+from tiling.loops.language import Aim, Alloc, Call, Load, StagedPart, Team
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.rewrite import places
 from tiling.loops.walk import walk
@@ -55,8 +55,8 @@ def copies(kernel):
 def test_tiles_read_the_panel_and_nothing_else_of_x():
     problem, found = stages_of()
     before, after = found["pack weights"], found[NAME]
-    assert [s for s in statements(before) if isinstance(s, Stage)]
-    assert not [s for s in statements(after) if isinstance(s, Stage)]
+    assert [s for s in statements(before) if isinstance(s, StagedPart)]
+    assert not [s for s in statements(after) if isinstance(s, StagedPart)]
     assert {p.buffer for p in places(after.body) if isinstance(p, Load)} == {"panel", "W", "acc"}
     (alloc,) = [s.buffer for s in after.body if isinstance(s, Alloc)]
     flat = problem.flat_pixels

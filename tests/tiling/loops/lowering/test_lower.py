@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from tests.support.loops import inputs, result, statements, sums
 from tests.support.strategies import schemes
 from tiling.epilogue import fused
-from tiling.loops.language import Alloc, Block, Decide, For, Stage
-from tiling.loops.lowering.lower import lower
+from tiling.loops.language import Alloc, Block, Decide, For, StagedPart
+from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.walk import walk, with_blocks
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.problem import Problem
@@ -26,13 +26,13 @@ MOST_PRODUCTS = 1500
 def check(problem: Problem, text: str) -> None:
     """The loops of a scheme give the sums of the definition, exactly."""
     arrays = inputs(problem)
-    np.testing.assert_array_equal(result(lower(parse(problem, text)), arrays), sums(problem, arrays))
+    np.testing.assert_array_equal(result(lower_scheme(parse(problem, text)), arrays), sums(problem, arrays))
 
 
 def exact(scheme) -> None:
     assume(scheme.problem.flops // 2 * scheme.lanes <= MOST_PRODUCTS)
     arrays = inputs(scheme.problem)
-    np.testing.assert_array_equal(result(lower(scheme), arrays), sums(scheme.problem, arrays))
+    np.testing.assert_array_equal(result(lower_scheme(scheme), arrays), sums(scheme.problem, arrays))
 
 
 @settings(max_examples=25)
@@ -74,10 +74,10 @@ def test_a_scheme_needs_no_vector_and_no_accumulators(text):
 
 def test_without_accumulators_sums_wait_in_the_output():
     """So the first pass over a point begins at 0, and later ones read it again."""
-    kernel = lower(parse(PRODUCT, "R(m) R(n) R(k)"))
+    kernel = lower_scheme(parse(PRODUCT, "R(m) R(n) R(k)"))
     (decide,) = [s for s in statements(kernel) if isinstance(s, Decide)]
     assert decide.name == "first" and str(decide.conditions[0].index) == "k"
-    held = lower(parse(PRODUCT, "R(m) R(n) S(c) R(k)"))
+    held = lower_scheme(parse(PRODUCT, "R(m) R(n) S(c) R(k)"))
     assert not [s for s in statements(held) if isinstance(s, Decide)]
 
 
@@ -124,7 +124,7 @@ def test_the_epilogue_follows_the_last_pass():
         "R(m) R(k) R(n)",
         "T(k,5) R(n) R(m) S(c) U(m,3)",
     ):
-        np.testing.assert_array_equal(result(lower(parse(problem, text)), arrays), wanted)
+        np.testing.assert_array_equal(result(lower_scheme(parse(problem, text)), arrays), wanted)
 
 
 # ---- what the loops are called
@@ -132,7 +132,7 @@ def test_the_epilogue_follows_the_last_pass():
 
 def test_variables_are_positions():
     problem = conv2d(c=4, h=6, w=6, k=8, r=1, s=1)
-    kernel = lower(parse(problem, "T(h,3) T(c,2) R(k) T(h,2) S(y) T(c,2) U(w,6) V(k,4)"))
+    kernel = lower_scheme(parse(problem, "T(h,3) T(c,2) R(k) T(h,2) S(y) T(c,2) U(w,6) V(k,4)"))
     loops = [(s.name, str(s.start), str(s.stop), s.step, s.kind) for s in statements(kernel) if isinstance(s, For)]
     assert loops[:5] == [
         ("h_1", "0", "6", 2, "serial"),
@@ -180,23 +180,23 @@ def test_a_gpus_scheme_gives_the_definition(problem, text):
 @pytest.mark.parametrize("problem, text", [GPU[0], GPU[5]])
 def test_staging_is_a_matter_of_passes(problem, text):
     """Plain loops say what is staged, and read inputs where they are: the same with more stages, and with none."""
-    plain = lower(parse(problem, re.sub(r" S\([abxw](, \d)?\)", "", text)))
-    found = lower(parse(problem, text))
+    plain = lower_scheme(parse(problem, re.sub(r" S\([abxw](, \d)?\)", "", text)))
+    found = lower_scheme(parse(problem, text))
     assert _unstaged(found.body) == plain.body
-    assert {s.buffer for s in walk(found.body) if isinstance(s, Stage)} == {"X", "W"}
+    assert {s.buffer for s in walk(found.body) if isinstance(s, StagedPart)} == {"X", "W"}
 
 
 def _unstaged(body):
     found = []
     for statement in body:
         inside = with_blocks(statement, _unstaged)
-        found += inside.body if isinstance(inside, Stage) else [inside]
+        found += inside.body if isinstance(inside, StagedPart) else [inside]
     return tuple(found)
 
 
 def test_workers_stage_the_part_of_all_of_them():
     text = "T(m,2)@block S(c) T(k,2) S(a) T(m,4)@warp T(n,2)@lane U(k,3) U(m,2) U(n,4)"
-    found = lower(parse(matmul(m=16, n=8, k=6), text))
-    (stage,) = (s for s in walk(found.body) if isinstance(s, Stage))
+    found = lower_scheme(parse(matmul(m=16, n=8, k=6), text))
+    (stage,) = (s for s in walk(found.body) if isinstance(s, StagedPart))
     parts = {along.dim: (str(along.start), along.points) for along in stage.part}
     assert parts == {"m": ("m_1", 8), "k": ("k", 3)}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.support.strategies import schemes
 from tiling.arrays.footprint import axis_points, footprint
-from tiling.loops.lowering.nest import Loop, Register, nest_of, starts
+from tiling.loops.lowering.nest import Loop, RegisterTile, nest_of, starts
 from tiling.loops.lowering.show import show
 from tiling.machine import Timing
 from tiling.operators import conv2d, matmul
@@ -30,7 +30,7 @@ def test_a_matrix_instruction_covers_points_of_every_dim_it_names():
 def visits(nodes, base, path=()):
     """Every register tile a nest visits: (its node, its first point, the loops around it)."""
     for node in nodes:
-        if isinstance(node, Register):
+        if isinstance(node, RegisterTile):
             yield node, base, path
         elif isinstance(node, Loop):
             for i in range(node.trips):

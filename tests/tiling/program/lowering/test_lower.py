@@ -17,13 +17,13 @@ from tiling.loops.meaning.interpret import interpret
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
 from tiling.program.infer import Sized, sized
-from tiling.program.lowering.lower import lower
+from tiling.program.lowering.lower import lower_program
 from tiling.program.read import read
 
 
 def run(program: Sized, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The outputs by the interpreter."""
-    kernel = lower(program)
+    kernel = lower_program(program)
     buffers = dict(zip((*program.inputs, *(a for a in program.assigned if a.name in program.outputs)), kernel.arrays))
     given = {}
     for array, buffer in buffers.items():
@@ -78,7 +78,7 @@ def test_real_functions(text):
 
 
 def test_statements_of_a_group_share_loops_and_need_a_row():
-    kernel = lower(sized(read(SOFTMAX), {}, {"x": (4, 5)}))
+    kernel = lower_program(sized(read(SOFTMAX), {}, {"x": (4, 5)}))
     (rows,) = kernel.body
     assert isinstance(rows, For) and rows.name == "i"
     between = {s.buffer.name: s.buffer.shape for s in rows.body if isinstance(s, Alloc)}
@@ -90,18 +90,18 @@ def test_statements_of_a_group_share_loops_and_need_a_row():
 
 
 def test_what_is_read_elsewhere_lies_in_memory_in_between():
-    kernel = lower(sized(read("e[i] = exp(x[i]); y[i] = e[3-i] * e[i]"), {"i": 4}))
+    kernel = lower_program(sized(read("e[i] = exp(x[i]); y[i] = e[3-i] * e[i]"), {"i": 4}))
     assert [s.buffer.name for s in kernel.body if isinstance(s, Alloc)] == ["e"] and len(kernel.body) == 3
 
 
 def test_only_an_index_that_may_lie_outside_is_tested():
-    kernel = lower(sized(read("y[n,h] = sum[r] x[n,h+r-1] * w[r]"), {"n": 2, "h": 5, "r": 3}))
+    kernel = lower_program(sized(read("y[n,h] = sum[r] x[n,h+r-1] * w[r]"), {"n": 2, "h": 5, "r": 3}))
     chosen = [p for s in walk(kernel.body) for o in operands_of(s) for p in parts_of(o) if isinstance(p, Choose)]
     assert [str(test.index) for choose in chosen for test in choose.conditions] == ["h + r - 1"]
 
 
 def test_a_listing_reads_as_the_program():
-    kernel = lower(sized(read("t: s32; y[i] = max[j] x[t[i], j-1] else 0.5"), {"i": 2, "j": 3}, {"x": (4, 3)}))
+    kernel = lower_program(sized(read("t: s32; y[i] = max[j] x[t[i], j-1] else 0.5"), {"i": 2, "j": 3}, {"x": (4, 3)}))
     assert listing(kernel).splitlines()[4:] == [
         "for i in 0..2:",
         "  acc_y[1] in registers",
@@ -114,5 +114,5 @@ def test_a_listing_reads_as_the_program():
 
 
 def test_an_array_with_the_name_of_a_dim_has_another_name_in_loops():
-    kernel = lower(sized(read("y[w] = 2 * w[w]"), {"w": 3}))
+    kernel = lower_program(sized(read("y[w] = 2 * w[w]"), {"w": 3}))
     assert [buffer.name for buffer in kernel.arrays] == ["w_", "y"]

@@ -10,7 +10,7 @@ from tiling.loops.language import Alloc, For
 from tiling.loops.walk import walk
 from tiling.program.infer import sized
 from tiling.program.lowering.group import groups
-from tiling.program.lowering.lower import lower
+from tiling.program.lowering.lower import lower_program
 from tiling.program.lowering.online import BLOCK, ROWS, online
 from tiling.program.read import read
 
@@ -86,7 +86,7 @@ def test_loops_give_the_definition(rows, points):
     t[0, :BLOCK] = -np.inf
     program = sized(read(WHOLE + "; z[i,c] = y[i,c] * d[i]"), {}, {"t": t.shape, "v": v.shape}, "f64", ("y", "z", "d"))
     top = t == t.max(1, keepdims=True)
-    y = interpreted(program, lower(program), {"t": t, "v": v})
+    y = interpreted(program, lower_program(program), {"t": t, "v": v})
     np.testing.assert_array_equal(y["d"], top.sum(1))
     np.testing.assert_array_equal(y["y"], top @ v / top.sum(1, keepdims=True))
 
@@ -95,14 +95,14 @@ def test_a_row_that_sees_nothing_is_no_number():
     t, v = np.full((2, 300), -np.inf), np.ones((300, 3))
     t[1, 299] = 4
     program = sized(read(WHOLE), {}, {"t": t.shape, "v": v.shape}, "f64", ("d", "y"))
-    found = interpreted(program, lower(program), {"t": t, "v": v})
+    found = interpreted(program, lower_program(program), {"t": t, "v": v})
     assert np.isnan(found["y"][0]).all() and np.isnan(found["d"][0])
     assert (found["y"][1] == 1).all() and found["d"][1] == 1
 
 
 def test_of_what_is_read_once_there_is_a_block():
     program = sized(read(WHOLE), EXTENTS | {"j": 1000})
-    kernel = lower(program)
+    kernel = lower_program(program)
     rows = {s.buffer.name: s.buffer.shape for s in walk(kernel.body) if isinstance(s, Alloc)}
     assert rows["e"] == (BLOCK,) and rows["a_run"] == (5, 3) and rows["d_run"] == (5,)
     starts = [(str(s.start), str(s.stop)) for s in walk(kernel.body) if isinstance(s, For) and s.name == "j_begin"]
@@ -111,6 +111,6 @@ def test_of_what_is_read_once_there_is_a_block():
 
 def test_blocks_end_under_a_mask():
     text = "t[i,j] = where(j <= i, x[i,j] * x[i,j], -inf); " + WHOLE
-    kernel = lower(sized(read(text), {"i": 600, "j": 600, "c": 3}))
+    kernel = lower_program(sized(read(text), {"i": 600, "j": 600, "c": 3}))
     limits = [str(s.limit) for s in walk(kernel.body) if isinstance(s, For) and s.name == "j_begin"]
     assert limits == [f"i_begin + {ROWS}"] * 4
