@@ -82,7 +82,7 @@ def _at(test: Inside, others: Index, shift: int, reached: list[int]) -> Inside |
 
 
 def _split(body: Body, positions: Mapping[str, list[int]]) -> Body:
-    """positions: every value of the variable of each loop around `body`."""
+    """The block with every tile split. positions: every value of the variable of each loop around it."""
     found: list[Statement] = []
     for statement in body:
         if isinstance(statement, Block):
@@ -105,22 +105,29 @@ def _positions(loop: For, positions: Mapping[str, list[int]]) -> list[int]:
 
 
 def _tile(tile: Block, positions: Mapping[str, list[int]]) -> Body:
-    values = _values(tile.body)
-    for test in sorted(dict.fromkeys(conditions_of(tile.body)), key=lambda test: not test.index.coefficient("lane")):
-        outer = sorted((name for name in test.index.names() if name in positions), key=lambda n: len(positions[n]))
-        if not outer:
+    """The kinds of a tile, and the choice among them. Each step decides one test; its kinds then have one less.
+
+    A test of the lane comes first. When no test depends on the loops around the tile any more, those inside are cut.
+    """
+    tests = dict.fromkeys(conditions_of(tile.body))
+    for test in sorted(tests, key=lambda test: not test.index.coefficient("lane")):
+        outside = [name for name in test.index.names() if name in positions]
+        if not outside:
             continue
-        if len(outer) > 1:  # taps that are looped over outside the tile: each of them by itself
-            name = outer[0]
-            kinds = [(Case(at, at, True), _fixed(tile, name, at)) for at in sorted(positions[name])]
-        else:
-            name = outer[0]
-            found = cases(test, name, positions[name], values)
-            kinds = [(case, _with_test(tile, test, case.test)) for case in found]
-        if len(kinds) == 1:
-            return _tile(kinds[0][1], positions)
-        return _chosen(name, kinds, positions)
-    return (replace(tile, body=_runs(tile.body, values)),)
+        name = min(outside, key=lambda name: len(positions[name]))
+        kinds = _kinds(tile, test, name, positions[name], decides=len(outside) == 1)
+        return _tile(kinds[0][1], positions) if len(kinds) == 1 else _chosen(name, kinds, positions)
+    return (replace(tile, body=_runs(tile.body, _values(tile.body))),)
+
+
+def _kinds(tile: Block, test: Inside, name: str, at: list[int], decides: bool) -> list[tuple[Case, Block]]:
+    """The tile at runs of positions of a variable in a test. decides: it is the only one from outside the tile.
+
+    Where it is not, as with taps that are looped over outside, each position is a kind, and the test stays one.
+    """
+    if not decides:
+        return [(Case(here, here, True), _fixed(tile, name, here)) for here in sorted(at)]
+    return [(case, _with_test(tile, test, case.test)) for case in cases(test, name, at, _values(tile.body))]
 
 
 def _fixed(tile: Block, name: str, at: int) -> Block:
@@ -132,6 +139,7 @@ def _fixed(tile: Block, name: str, at: int) -> Block:
 
 
 def _with_test(tile: Block, test: Inside, became: Inside | bool) -> Block:
+    """The tile with another test, or what holds instead, in place of one."""
     return replace(tile, body=with_conditions(tile.body, lambda c: became if c == test else c))
 
 
@@ -186,6 +194,7 @@ def _runs(body: Body, values: Mapping[str, range]) -> Body:
 
 
 def _cut(loop: For, values: Mapping[str, range]) -> Body:
+    """The loop in runs of taps for which its first test becomes the same, each cut by its other tests in turn."""
     tests = [test for test in dict.fromkeys(conditions_of(loop.body)) if test.index.coefficient(loop.name)]
     if not tests:
         return (replace(loop, body=_runs(loop.body, values)),)

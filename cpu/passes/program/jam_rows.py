@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from cpu.passes.program.jam_vectors import MOST, Copy, in_runs, is_known, names_inside, together
+from cpu.passes.program.jam_vectors import MOST, Jammed, in_runs, is_known, names_inside, together
 from tiling.loops.index import Range
 from tiling.loops.language import (
     Alloc,
@@ -86,7 +86,7 @@ def _loops(loop: For, buffers: Mapping[str, Buffer], rows: int, ranges: Mapping[
     count = min(rows, most_trips(loop, ranges))
     if count < 2:
         return None
-    copies = [Copy(loop.name, number, 1, own) for number in range(count)]
+    copies = [Jammed(loop.name, number, 1, own) for number in range(count)]
     return in_runs(loop, together(loop.body, copies), loop.body, count)
 
 

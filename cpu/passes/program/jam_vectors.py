@@ -69,7 +69,7 @@ def _loops(loop: For, lanes: int, ranges: Mapping[str, Range]) -> Body | None:
     count = min(MOST, (loop.stop - loop.start).within(ranges)[1] // lanes)
     if count < 2:
         return None
-    copies = [Copy(loop.name, number, lanes, names_inside(whole)) for number in range(count)]
+    copies = [Jammed(loop.name, number, lanes, names_inside(whole)) for number in range(count)]
     return in_runs(loop, together(whole, copies), loop.body, count * lanes)
 
 
@@ -92,7 +92,7 @@ def names_inside(body: Body) -> frozenset[str]:
     return frozenset(own | {s.name for s in inner if isinstance(s, (Let, Read))})
 
 
-def together(body: Body, copies: list[Copy]) -> Body:
+def together(body: Body, copies: list[Jammed]) -> Body:
     """Each statement for every copy; a loop or a choice once, with the copies inside."""
     found: list[Statement] = []
     for statement in body:
@@ -106,7 +106,7 @@ def together(body: Body, copies: list[Copy]) -> Body:
 
 
 @dataclass(frozen=True)
-class Copy:
+class Jammed:
     """The statements of one of several points of a loop, so many apart. own: the names that each copy has."""
 
     loop: str

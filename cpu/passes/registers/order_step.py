@@ -102,42 +102,31 @@ class _Orderer:
         """The points of a step, in runs whose vectors are all in registers at once. Points that share an exchange of
         lanes stay together where at least their vectors fit.
         """
-        points = tuple(dict.fromkeys(product.point for product in products))
-        others = {id(product.other): product.other for product in products}.values()
-        used = {part.instruction for other in others for part in parts_of(other) if isinstance(part, Invoke)}
-        taken = 1 + sum(instruction.registers for instruction in used)
-
-        def fits(run: tuple[Point, ...]) -> bool:
-            return (self.rows + len(run)) * self.vectors + taken < self.registers
-
-        if len(points) <= 1 or fits(points):
+        points, most = tuple(dict.fromkeys(product.point for product in products)), self.most_points(products)
+        if len(points) <= max(1, most):
             return [points]
-        alike: dict[int, dict[Point, None]] = {}
+        alike: dict[int, dict[Point, None]] = {}  # by the exchange that they share
         for product in sorted(products, key=lambda product: _exchange(product.other)):
             alike.setdefault(_exchange(product.other), {})[product.point] = None
-        if len(alike) == 1 or not all(fits(tuple(run)) for run in alike.values()):
+        if len(alike) == 1 or any(len(run) > most for run in alike.values()):
             return [(point,) for point in points]
         runs: list[tuple[Point, ...]] = [()]
         for run in map(tuple, alike.values()):
-            runs[-1:] = [runs[-1] + run] if fits(runs[-1] + run) else [runs[-1], run]
+            runs[-1:] = [runs[-1] + run] if len(runs[-1] + run) <= most else [runs[-1], run]
         return runs
+
+    def most_points(self, products: list[Product]) -> int:
+        """How many points have room for their vectors, beside the accumulators and what a multiplication needs."""
+        others = {id(product.other): product.other for product in products}.values()
+        used = {part.instruction for other in others for part in parts_of(other) if isinstance(part, Invoke)}
+        taken = 1 + sum(instruction.registers for instruction in used)
+        return (self.registers - taken - 1) // self.vectors - self.rows
 
     def run(self, products: list[Product], copies: list[Invoke]) -> Body:
         """Points whose vectors are all in registers at once."""
-        found: list[Statement] = []
-        names: dict[int, str] = {}
-        number = {point: n for n, point in enumerate(dict.fromkeys(product.point for product in products))}
-        for product in products:
-            if id(product.held) not in names:
-                of_point = f"{number[product.point]}_" if len(number) > 1 else ""
-                names[id(product.held)] = f"{self.source(product.held)}_{of_point}{product.vector}"
-                found.append(Let(names[id(product.held)], product.held))
-        for store in copies:
-            operands = dict(store.operands)
-            if id(operands["v"]) in names:
-                operands["v"] = Register(names[id(operands["v"])])
-                found.append(Do(Invoke(store.instruction, tuple(operands.items()))))
-        uses: dict[int, list[Product]] = {}
+        names: dict[int, str] = {}  # of the registers that hold vectors
+        found = [*self.held(products, names), *_copied(copies, names)]
+        uses: dict[int, list[Product]] = {}  # products by the number that they share
         for product in products:
             uses.setdefault(id(product.other), []).append(product)
         for n, alike in enumerate(sorted(uses.values(), key=lambda alike: self.place(alike[0].other, alike[0].vector))):
@@ -150,6 +139,17 @@ class _Orderer:
                 factors = tuple([(key, values[key]) for key, _ in product.fma.operands])
                 block.append(Store(ACCUMULATORS, acc.at, Invoke(product.fma.instruction, factors)))
             found.append(Block("", tuple(block)))
+        return tuple(found)
+
+    def held(self, products: list[Product], names: dict[int, str]) -> Body:
+        """The loads of the vectors that these products multiply. Their registers go to `names`."""
+        found: list[Statement] = []
+        number = {point: n for n, point in enumerate(dict.fromkeys(product.point for product in products))}
+        for product in products:
+            if id(product.held) not in names:
+                of_point = f"{number[product.point]}_" if len(number) > 1 else ""
+                names[id(product.held)] = f"{self.source(product.held)}_{of_point}{product.vector}"
+                found.append(Let(names[id(product.held)], product.held))
         return tuple(found)
 
     def sum_of(self, row: int, vector: int) -> Load:
@@ -170,6 +170,17 @@ class _Orderer:
         """How far from the beginning of its array a number lies. All of a step move with the loops alike."""
         address = address_of(load)
         return sum(index.offset * stride for index, stride in zip(address.at, self.strides[address.buffer]))
+
+
+def _copied(copies: list[Invoke], names: dict[int, str]) -> Body:
+    """The stores of those vectors to elsewhere that registers hold."""
+    found: list[Statement] = []
+    for store in copies:
+        operands = dict(store.operands)
+        if id(operands["v"]) in names:
+            operands["v"] = Register(names[id(operands["v"])])
+            found.append(Do(Invoke(store.instruction, tuple(operands.items()))))
+    return tuple(found)
 
 
 def _exchange(load: Invoke) -> int:
