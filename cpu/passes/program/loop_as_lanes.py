@@ -100,47 +100,59 @@ class LoopAsLanes:
 
     def loops(self) -> Body:
         """The loop over vectors, with what each of its sums needs before and after."""
-        extent, lanes = self.loop.stop, self.lanes
-        copies = self.copies
-        before: list[Statement] = []
-        after: list[Statement] = []
-        for name, function in self.reduced.items():
-            dtype = self.buffers[name].dtype
-            sums = [_sum_of(name, copy) for copy in range(copies)]
-            begin = Number(neutral(function, dtype), dtype)
-            for each in sums:
-                before += [Alloc(Buffer(each, (lanes,), ("lane",), dtype, "registers"))]
-                before += [_over_lanes(constant(lanes), (Store(each, (LANE,), begin),))]
-            # Neighbours first, then their sums: the order is fixed, so the bits are too.
-            while len(sums) > 1:
-                pairs = [
-                    Apply(function, (Load(one, (LANE,)), Load(other, (LANE,))))
-                    for one, other in zip(sums[::2], sums[1::2])
-                ]
-                after += [
-                    _over_lanes(constant(lanes), (Store(one, (LANE,), pair),)) for one, pair in zip(sums[::2], pairs)
-                ]
-                sums = sums[::2]
-            every = Load(sums[0], (LANE,))
-            total = Invoke(across(function, dtype, lanes), (("v", every),))
-            whole = Apply(function, (Load(name, (ZERO,)), Load(sums[0], (ZERO,))))
-            after += [Store(sums[0], (LANE,), total), Store(name, (ZERO,), whole)]
-        whole_vector, rest = self.vectors(constant(lanes)), extent % lanes
-        if self.most < lanes:
+        before = tuple(s for name, function in self.reduced.items() for s in self.begun(name, function))
+        after = tuple(s for name, function in self.reduced.items() for s in self.added(name, function))
+        if self.most < self.lanes:  # not one whole vector
             start = {self.loop.name: self.loop.start}
-            return (*before, *substituted(self.vectors(extent), start), *after)
-        together: list[Statement] = []
+            return (*before, *substituted(self.vectors(self.loop.stop), start), *after)
+        return (*before, *self.over_vectors(), *after)
+
+    def begun(self, name: str, function: str) -> Body:
+        """The sums of each lane, which begin with what changes no sum."""
+        dtype, found = self.buffers[name].dtype, []
+        begin = Number(neutral(function, dtype), dtype)
+        for copy in range(self.copies):
+            each = _sum_of(name, copy)
+            found += [Alloc(Buffer(each, (self.lanes,), ("lane",), dtype, "registers"))]
+            found += [_over_lanes(constant(self.lanes), (Store(each, (LANE,), begin),))]
+        return tuple(found)
+
+    def added(self, name: str, function: str) -> Body:
+        """The sum of all lanes' sums, added to the register outside the loop.
+
+        Neighbours first, then their sums: the order is fixed, so the bits are too.
+        """
+        found: list[Statement] = []
+        sums = [_sum_of(name, copy) for copy in range(self.copies)]
+        while len(sums) > 1:
+            for one, other in zip(sums[::2], sums[1::2]):
+                pair = Apply(function, (Load(one, (LANE,)), Load(other, (LANE,))))
+                found.append(_over_lanes(constant(self.lanes), (Store(one, (LANE,), pair),)))
+            sums = sums[::2]
+        (last,) = sums
+        total = Invoke(across(function, self.buffers[name].dtype, self.lanes), (("v", Load(last, (LANE,))),))
+        whole = Apply(function, (Load(name, (ZERO,)), Load(last, (ZERO,))))
+        return (*found, Store(last, (LANE,), total), Store(name, (ZERO,), whole))
+
+    def over_vectors(self) -> Body:
+        """The loop over several vectors at a time, where they have sums of their own, and the one over those left."""
+        extent, lanes, copies = self.loop.stop, self.lanes, self.copies
+        found: list[Statement] = []
         done = ZERO
         if copies > 1:
             done = extent - extent % (copies * lanes)
-            together.append(replace(self.loop, stop=done, step=copies * lanes, body=self.side_by_side(copies)))
-        if rest != ZERO:
-            left = variable(self.loop.name) - extent + extent.offset
-            inside = Inside(left, None, extent.offset - lanes + 1)
-            whole_vector = (If((inside,), whole_vector, self.vectors(rest)),)
+            found.append(replace(self.loop, stop=done, step=copies * lanes, body=self.side_by_side(copies)))
         if done != extent:
-            together.append(replace(self.loop, start=done, step=lanes, body=whole_vector))
-        return (*before, *together, *after)
+            found.append(replace(self.loop, start=done, step=lanes, body=self.whole_or_last(extent % lanes)))
+        return tuple(found)
+
+    def whole_or_last(self, rest: Index) -> Body:
+        """A whole vector, or the last one of `rest` lanes where that is none."""
+        extent, whole = self.loop.stop, self.vectors(constant(self.lanes))
+        if rest == ZERO:
+            return whole
+        left = variable(self.loop.name) - extent + extent.offset
+        return (If((Inside(left, None, extent.offset - self.lanes + 1),), whole, self.vectors(rest)),)
 
     @property
     def most(self) -> int:
