@@ -1,8 +1,8 @@
 """Gives every array of shared memory its bytes. Arrays that are never needed at once may have the same.
 
-    e[768] in shared memory          ->       e[768] in shared memory at byte 0
-    …                                         …
-    acc_d_parts[3] in shared memory           acc_d_parts[3] in shared memory at byte 3072
+    e[1536] in shared memory                      e[1536] in shared memory at byte 0
+    …                                       ->    …
+    acc_d_each_parts[8] in shared memory          acc_d_each_parts[8] in shared memory at byte 6144
 
 An array is needed from the first statement that touches it to the last one. Where teams are warps, each has bytes of
 its own. Source: shared memory by liveness, as of Triton.

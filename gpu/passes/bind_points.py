@@ -1,12 +1,12 @@
 """Binds the points of maps to threads: neighbours of the array that is stored to neighbouring threads.
 
-    for i in 0..100:                       for block in 0..30, block:
-      for j in 0..76:              ->        for thread in 0..256, thread:
-        y[i, j] = …                            point = 256*block + thread
-                                               if point < 7600:
-                                                 i = point / 76
-                                                 j = point % 76
-                                                 y[i, j] = …
+    for i in 0..100:           for block in 0..30, block:
+      for j in 0..76:    ->      for thread in 0..256, thread:
+        y[i, j] = …                point = 256*block + thread
+                                   if point - 7600 < 0:
+                                     i = point / 76
+                                     j = point % 76
+                                     y[i, j] = …
 
 Where there are many points and rows divide by four, a thread takes four neighbours, which `widen` moves in one access.
 Loops inside, as of a window, stay with their point, unless they are long and walk along rows: `bind_rows` takes those.

@@ -1,12 +1,11 @@
 """Binds rows to teams of threads: a long row to a block, a short one to a warp.
 
-    for i in 0..100:                       for block in 0..25, block:
-      own e[768]                 ->          for warp in 0..4, warp:
-      …                                        row = 4*block + warp
-                                               if row < 100:
-                                                 i = row
-                                                 own e[768]
-                                                 …
+    for i in 0..100:                    for block in 0..25, block:
+      …                           ->      for warp in 0..4, warp:
+      e[768] in its own memory              row = 4*block + warp
+                                            i = row
+                                            …
+                                            e[768] in its own memory
 
 A row whose arrays do not fit into shared memory needs memory of its own for each block, so few blocks take many rows.
 """

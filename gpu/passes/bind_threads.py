@@ -1,13 +1,16 @@
 """Binds a scheme's loops over warps and lanes to the threads of a block.
 
-    for m_1 in m_2..(m_2 + 64) by 16, warp:        acc[128, 2] in registers
-      for m in m_1..(m_1 + 16) by 2, lane:         for thread in 0..128, thread:
-        acc[2] in registers                          m_1 = 16*(thread / 32) + m_2
-        for m_u in 0..2: acc[m_u] = 0                m = 2*(thread % 32) + m_1
-        for k in 0..64 by 8:                  ->     for m_u in 0..2: acc[thread, m_u] = 0
-          stage X, … :                             for k in 0..64 by 8:
-            for m_u in 0..2: acc[m_u] += …           stage X, … :
-                                                       for thread in 0..128, thread: …
+    for m_1 in m_2..(m_2 + 64) by 16, warp:          acc[128, 2, 16, 1] in registers
+      for m in m_1..(m_1 + 16) by 2, lane:           for thread in 0..128, thread:
+        …                                              …
+        acc[2, 16, 1] in registers                         acc[thread, m_u, n_u, 0] = 0
+        …                                            for k in 0..64 by 8:
+            acc[m_u, n_u, 0] = 0               ->      stage X, …
+        for k in 0..64 by 8:                             …
+          stage X, …                                     for thread in 0..128, thread:
+              …                                            m_1 = 16*(thread / 32) + m_2
+              acc[m_u, n_u, 0] += …                        …
+                                                           acc[thread, m_u, n_u, 0] += …
 
 A loop that stages goes outside of the threads, which stage together: a loop of workers is split into one before it, one
 inside it and one behind it. Registers get an axis `thread`. Source: loop fission, as compilers run CUDA on CPUs.

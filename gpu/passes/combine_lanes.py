@@ -1,11 +1,11 @@
 """Combines what the threads of a team have found: across the lanes of a warp, then across the warps of a block.
 
-    for each in 0..96:                            for warp in 0..3, warp:
-      acc[0] = max(acc[0], acc_each[each])          across_max(from: acc_each + [32*warp], to: acc_each_warp + [warp])
-                                            ->      for member in 0..1, lane:
-                                                      acc_each_parts[warp] = acc_each_warp[warp]
-                                                  for each in 0..3:
-                                                    acc[0] = max(acc[0], acc_each_parts[each])
+    for each in 0..256:                                   for warp in 0..8, warp:
+      acc_m[0] = max(acc_m[0], acc_m_each[each])    ->      across_max(from: acc_m_each + [32*warp], to: …)
+                                                            for member in 0..1, lane:
+                                                              acc_m_each_parts[warp] = acc_m_each_warp[warp]
+                                                          for each in 0..8:
+                                                            acc_m[0] = max(acc_m[0], acc_m_each_parts[each])
 
 The order is fixed, so every thread gets the same bits, in every run.
 """

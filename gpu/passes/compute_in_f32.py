@@ -1,7 +1,8 @@
 """Numbers that are stored in 16 bits are computed with in f32, and rounded where they are stored.
 
-    acc[…] += X[m, k] * W[k, n]        ->      acc[…] += as_f32(X[m, k]) * as_f32(W[k, n])
-    Y[m, n] = acc[…]                           Y[m, n] = as_f16(acc[…])
+    acc[…] += X[m + m_u, k + k_u] * W[…]          acc[…] += as_f32(X[m + m_u, k + k_u]) * as_f32(W[…])
+    …                                       ->    …
+    Y[…] = acc[m_u, n_u, 0]                       Y[…] = as_f16(acc[m_u, n_u, 0])
 
 The arrays of an epilogue are stored as the output is.
 """

@@ -1,7 +1,7 @@
 """One thread of a team stores what all of them know.
 
-m[i] = acc_m[0]        ->        for thread in 0..1, thread:
-                                   m[i] = acc_m[0]
+m[i] = acc_m[0]    ->    for thread in 0..1, thread:
+                           m[i] = acc_m[0]
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Guards elements whose index is read from an array: one that lies outside counts as 0, and is reported.
 
-    at_0 = t[i]                     at_0 = t[i]
-    y[i] = x[at_0]          ->      if 0 <= at_0 < 9:
-                                    else: report()
-                                    y[i] = (x[at_0] if 0 <= at_0 < 9 else 0)
+    at_0 = as_s64(t[i])          at_0 = as_s64(t[i])
+    y[i] = x[at_0]         ->    if 0 <= at_0 < 9:
+                                 else:
+                                   report()
+                                 y[i] = (x[at_0] if 0 <= at_0 < 9 else 0)
 
 Nothing is guarded that says what counts outside.
 """

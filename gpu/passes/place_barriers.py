@@ -1,10 +1,11 @@
 """Places a barrier wherever a thread would need what another one wrote since the last barrier, or overwrite it.
 
-    for thread in 0..96, thread:                for thread in 0..96, thread:
-      e[thread] = …                               e[thread] = …
-    for thread in 0..96, thread:        ->      barrier of threads
-      y[95 - thread] = e[95 - thread]           for thread in 0..96, thread:
-                                                  y[95 - thread] = e[95 - thread]
+    for warp in 0..8, warp:                                     for warp in 0..8, warp:
+      …                                                           …
+        acc_s_each_parts[warp] = acc_s_each_warp[warp]    ->        acc_s_each_parts[warp] = acc_s_each_warp[warp]
+    for each in 0..8:                                           barrier of threads
+      acc_s[0] += acc_s_each_parts[each]                        for each in 0..8:
+                                                                  acc_s[0] += acc_s_each_parts[each]
 
 Barriers are derived, none is written by hand. What a thread wrote itself it may read, where equal loops deal out points
 to it. In a loop of the team, the end of an iteration comes before the beginning of the next one. Arrays with the

@@ -1,7 +1,6 @@
 """The arrays of a row lie in shared memory, where the team can read what its threads wrote; long ones in global memory.
 
-    for block in 0..100, block:              for block in 0..100, block:
-      own e[768]                     ->        e[768] in shared memory
+    e[1536] in its own memory    ->    e[1536] in shared memory
 
 What does not fit has an array of the launch, with a row for each block.
 """

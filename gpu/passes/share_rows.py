@@ -1,15 +1,11 @@
 """Shares the loops of a row among the threads of its team, each with every so many points.
 
-    for j in 0..768:                         for thread in 0..96, thread:
-      acc_m[0] = max(acc_m[0], x[i, j])        acc_m_each[thread] = -inf
-                                     ->        for j in thread..768 by 96:
-                                                 acc_m_each[thread] = max(acc_m_each[thread], x[i, j])
-                                             for each in 0..96:
-                                               acc_m[0] = max(acc_m[0], acc_m_each[each])
-
-    for j in 0..768:                         for thread in 0..96, thread:
-      e[j] = exp(x[i, j] - m[0])     ->        for j in thread..768 by 96:
-                                                 e[j] = exp(x[i, j] - m[0])
+    for j in 0..1536:                            for thread in 0..256, thread:
+      acc_m[0] = max(acc_m[0], x[i, j])    ->      acc_m_each[thread] = -inf
+                                                   for j in thread..1536 by 256:
+                                                     acc_m_each[thread] = max(acc_m_each[thread], x[i, j])
+                                                 for each in 0..256:
+                                                   acc_m[0] = max(acc_m[0], acc_m_each[each])
 
 Other statements stay: all threads of the team do them, and what they find is in a register of each.
 """

@@ -1,11 +1,13 @@
 """Cuts a kernel into launches, which run one after the other: what one writes, the next may read anywhere.
 
-    m in global memory                              m in global memory
-    acc_m[1] in registers                           for block in 0..1, block:
-    acc_m[0] = -inf                                   acc_m[1] in registers
-    for j in 0..9: acc_m[0] = max(…)         ->       …
-    m[] = acc_m[0]                                    m[] = acc_m[0]
-    for j in 0..9: y[j] = x[j] - m[]                for j in 0..9: y[j] = x[j] - m[]
+    acc_m[1] in registers                     for block in 0..1, block:
+    …                                           acc_m[1] in registers
+    for j in 0..9:                              …
+      acc_m[0] = max(acc_m[0], x[j])            for j in 0..9:
+    m[] = acc_m[0]                      ->        acc_m[0] = max(acc_m[0], x[j])
+    for j in 0..9:                              m[] = acc_m[0]
+      y[j] = x[j] - m[]                       for j in 0..9:
+                                                y[j] = x[j] - m[]
 
 A loop whose points need nothing of each other is a launch, which later passes bind. So are statements that share a
 register: they are one block.

@@ -1,11 +1,11 @@
 """Stages tiles of the inputs in shared memory: all threads of a block copy, then all of them read.
 
-    stage X, m from m_2 for 64, k from k for 8:      X_tile[64, 8] in shared memory
-      for thread in 0..128, thread:                  for thread in 0..128, thread:
-        … X[m + m_u, k + k_u] …                 ->     for element in thread..512 by 128:
-                                                         X_tile[element / 8, element % 8] = X[…]
-                                                     for thread in 0..128, thread:
-                                                       … X_tile[m + m_u - m_2, k_u] …
+    stage X, m from m_2 for 64, k from k for 8:          X_tile[64, 8] in shared memory
+      …                                            ->    for thread in 0..128, thread:
+      acc[…] += X[m + m_u, k + k_u] * …                    for element in thread..512 by 128:
+                                                             X_tile[element / 8, element % 8] = X[…]
+                                                         …
+                                                         acc[…] += X_tile[…] * …
 
 Neighbouring threads copy neighbours of the array. What lies outside of the array is 0 in the tile. Numbers of 16 bits
 are f32 in the tile: each is converted once, not by every thread that reads it.

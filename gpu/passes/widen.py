@@ -1,11 +1,11 @@
 """Moves four neighbours of an array in one access, where they begin at a place that four divides.
 
-    for part in 0..4, vector:                     x_wide[4] in registers
-      y[i, j + part] = 2 * x[i, j + part]   ->    get4(to: x_wide, p: x + [i, j])
-                                                  y_wide[4] in registers
-                                                  for part in 0..4, unrolled:
-                                                    y_wide[part] = 2 * x_wide[part]
-                                                  put4(to: y + [i, j], v: y_wide)
+    for part in 0..4, vector:                      x_wide[4] in registers
+      y[i, j + part] = 2 * x[i, j + part]    ->    get4(to: x_wide, p: x + [i, j])
+                                                   y_wide[4] in registers
+                                                   for part in 0..4, unrolled:
+                                                     y_wide[part] = 2 * x_wide[part]
+                                                   put4(to: y + [i, j], v: y_wide)
 
 An element that may lie outside its array, and one whose neighbours lie elsewhere, is taken by itself.
 """

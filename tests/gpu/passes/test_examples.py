@@ -1,0 +1,68 @@
+"""Each pass has a docstring that shows loops before and after it: what it makes of a small kernel now."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from gpu.passes import bind_points
+from gpu.passes.order import PROGRAM, SCHEME, program_forms, scheme_forms
+from tests.support.examples import check_example
+from tiling.operators import conv2d, matmul
+from tiling.problem import Problem
+from tiling.program.infer import sized
+from tiling.program.read import read
+from tiling.text.notation import parse
+
+SOFTMAX = "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / d[i]"
+PROGRAMS: dict[str, tuple[str, dict]] = {
+    "split launches": ("m[] = max[j] x[j]; y[j] = x[j] - m[]", {"x": (9,)}),
+    "guard gathers": ("y[i] = x[t[i]]; t: s32", {"x": (9,), "t": (20,)}),
+    "bind points": ("y[i,j] = 2 * x[i,j]", {"x": (100, 76)}),
+    "widen": ("y[i,j] = 2 * x[i,j]", {"x": (8, 64)}),
+    "bind rows": (SOFTMAX, {"x": (100, 768)}),
+    "share rows": (SOFTMAX, {"x": (100, 1536)}),
+    "place rows": (SOFTMAX, {"x": (100, 1536)}),
+    "combine lanes": (SOFTMAX, {"x": (100, 1536)}),
+    "elect threads": ("m[i] = max[j] x[i,j]", {"x": (100, 1536)}),
+    "allocate shared": (SOFTMAX, {"x": (100, 1536)}),
+    "place barriers": (
+        "e[i,j] = exp(x[i,j]); s[i] = sum[j] e[i,j]; y[i,j] = e[i,1535-j] * s[i]",
+        {"x": (3, 1536)},
+    ),
+}
+TILES = "T(m,2)@block T(n,2)@block S(c) T(k,8) S(a) S(b) T(m,4)@warp T(m,8)@lane T(n,4)@lane U(k,8) U(m,2) U(n,16)"
+PRODUCT = matmul(m=128, n=128, k=64)
+SCHEMES: dict[str, tuple[Problem, str]] = {
+    "compute in f32": (matmul(m=128, n=128, k=64, dtype="f16"), TILES),
+    "bind blocks": (PRODUCT, TILES),
+    "bind threads": (PRODUCT, TILES),
+    "stage tiles": (PRODUCT, TILES),
+    "add zeros": (
+        conv2d(n=1, c=4, h=6, w=8, k=8, r=3, s=3, padding=1),
+        "T(h,3)@block S(y) T(c,2) T(r,3) S(x) S(w) T(w,8)@lane T(k,4)@lane U(s,3) U(c,2) U(h,2) U(k,2)",
+    ),
+}
+
+
+def docstring(name: str) -> str:
+    """The docstring of the file that is called as the pass."""
+    return import_module(f"gpu.passes.{name.replace(' ', '_')}").__doc__ or ""
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_pass_of_programs_does_what_its_docstring_shows(name, monkeypatch):
+    if name == "widen":
+        monkeypatch.setattr(bind_points, "MANY", 64)
+    text, shapes = PROGRAMS[name]
+    check_example(docstring(name), name, dict(program_forms(sized(read(text), {}, shapes))))
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_pass_of_schemes_does_what_its_docstring_shows(name):
+    check_example(docstring(name), name, dict(scheme_forms(parse(*SCHEMES[name]))))
+
+
+def test_every_pass_is_compared():
+    assert {*PROGRAMS, *SCHEMES} == {each.name for each in (*PROGRAM, *SCHEME)}
