@@ -109,7 +109,7 @@ def with_buffers(statement: Statement, names: Mapping[str, str]) -> Statement:
     def stored(inner: Statement) -> Statement:
         if isinstance(inner, Store) and inner.buffer in names:
             return Store(names[inner.buffer], inner.at, inner.value)
-        if isinstance(inner, Stage) and inner.buffer in names:
+        if isinstance(inner, StagedPart) and inner.buffer in names:
             inner = replace(inner, buffer=names[inner.buffer])
         return with_blocks(inner, lambda body: tuple(map(stored, body)))
 
