@@ -1,9 +1,9 @@
 """Binds a scheme's loops over blocks to the blocks of one launch.
 
 for m_2 in 0..128 by 64, block:            for block in 0..4, block:
-  for n_1 in 0..128 by 64, block:    ->      m_2 = 64*(block / 2)
-    …                                        n_1 = 64*(block % 2)
-                                             …
+    for n_1 in 0..128 by 64, block:    ->      m_2 = 64*(block / 2)
+      …                                        n_1 = 64*(block % 2)
+                                               …
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
         for lane in 0..16, vector:
           if (w + w_u) % 8 < 7 and (w + w_u) / 8 < 7:
             Y[n, 7*((w + w_u) / 8) + (w + w_u) % 8, lane] = …
-  ->
+    ->
     point = w
     tile 16wx16k:
       …

@@ -1,11 +1,13 @@
 """Reads the zero of an epilogue such as relu once a tile, when its sums are done.
 
-  store(p: y, v: epilogue(y: acc_0_0, zero: zeros()))
-  store(p: y + […], v: epilogue(y: acc_1_0, zero: zeros()))
-->
-  zero = zeros()
-  store(p: y, v: epilogue(y: acc_0_0, zero: zero))
-  store(p: y + […], v: epilogue(y: acc_1_0, zero: zero))
+    store(p: y, v: epilogue(y: acc_0_0, zero: zeros()))
+    store(p: y + […], v: epilogue(y: acc_1_0, zero: zeros()))
+    ->
+    zero = zeros()
+    store(p: y, v: epilogue(y: acc_0_0, zero: zero))
+    store(p: y + […], v: epilogue(y: acc_1_0, zero: zero))
+
+Stores follow one another, so one register is enough for all of a tile.
 """
 
 from __future__ import annotations

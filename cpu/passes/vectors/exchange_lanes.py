@@ -3,7 +3,7 @@
     for c_u in 0..4, unrolled:
       for lane in 0..16, vector:
         … X[…, 4*(lane / 4) + c_u] * W[lane, c_u, …]
-  ->
+    ->
     for c_u in 0..4, unrolled:
       for lane in 0..16, vector:
         … X[…, 4*(lane / 4) + (lane % 4 ^ c_u)] * W[lane, (lane % 4 ^ c_u), …]

@@ -5,7 +5,7 @@
     …
     for lane in 0..16, vector:
       y[m_u, lane] = acc[m_u, 0, lane]
-  ->
+    ->
     acc[m_u, 0, lane] = fma(x: broadcast(x + [m_u, k]), w: load(w + […]), …)
     …
     store(p: y + [m_u, 0], v: acc[m_u, 0, lane])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cpu.codegen.inside import facts_of
-from cpu.passes.control.bound_pixels import LINE, ROW
+from cpu.passes.control.bound_pixels import LINE
 from cpu.passes.forms import product_forms
 from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
@@ -17,12 +17,14 @@ from tests.support.loops import conditions, inputs, result, statements, sums
 from tests.support.passes import packed
 from tiling.loops.index import Part
 from tiling.loops.language import Define, For, Kernel, Store
+from tiling.loops.lowering.nest import counter
 from tiling.loops.meaning.memory import Fault
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.text.notation import parse
 
 NAME = "bound pixels"
+ROW = counter("w")
 IMAGE = dict(c=2, h=3, w=3, k=5, r=3, s=3, padding=1, dtype="bf16", output_dtype="f32")
 
 
