@@ -39,6 +39,7 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
     "bind blocks": (PRODUCT, TILES),
     "bind threads": (PRODUCT, TILES),
     "stage tiles": (PRODUCT, TILES),
+    "widen copies": (PRODUCT, TILES),
     "add zeros": (
         conv2d(n=1, c=4, h=6, w=8, k=8, r=3, s=3, padding=1),
         "T(h,3)@block S(y) T(c,2) T(r,3) S(x) S(w) T(w,8)@lane T(k,4)@lane U(s,3) U(c,2) U(h,2) U(k,2)",
