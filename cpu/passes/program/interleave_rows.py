@@ -1,12 +1,12 @@
 """Short rows in step with each other, so that what one waits for is time for the other.
 
-    for i in 0..1536:                                for i in 0..1536 by 2:
-      for j in 0..128 by 64:                           for j in 0..128 by 64:
-        m_lanes[lane] = max(m_lanes[lane], x[i, …])      m_lanes[lane] = max(m_lanes[lane], x[i, …])
-      m[0] = across_max(m_lanes)             ->          m_lanes_i1[lane] = max(m_lanes_i1[lane], x[i + 1, …])
-      for j in 0..128 by 64:                           m[0] = across_max(m_lanes)
-        e[j + lane] = exp(x[i, …] - m[0])              m_i1[0] = across_max(m_lanes_i1)
-      …                                                m_i2[0] = …
+    for i in 0..1536:                   for i in 0..1536 by 4:
+      …                           ->      …
+      e[128] in its own memory            e[128] in its own memory
+      …                                   e_i1[128] in its own memory
+      acc_m[0] = -inf                     …
+                                          acc_m[0] = -inf
+                                          acc_m_i1[0] = -inf
 
 To combine the lanes of a vector takes some 30 cycles, in which all that needs the result waits. A CPU looks a few
 hundred instructions ahead, and so seldom reaches the next row. Source: unroll-and-jam.
@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from cpu.passes.program.bind_tasks import work
-from cpu.passes.program.jam_vectors import Copy, in_runs, is_known, names_inside, together
+from cpu.passes.program.jam_vectors import Jammed, in_runs, is_known, names_inside, together
 from tiling.loops.index import ZERO, Range
 from tiling.loops.language import Alloc, Block, Body, For, Invoke, Kernel, Let, Read, Statement, Store
 from tiling.loops.nests import independent
@@ -64,7 +64,7 @@ def _loop(loop: For, ranges: Mapping[str, Range]) -> Body | None:
         return None
     if work(replace(loop, stop=loop.start + 1)).within(ranges)[1] > MOST_ELEMENTS:
         return None
-    copies = [Copy(loop.name, number, 1, names_inside(loop.body)) for number in range(rows)]
+    copies = [Jammed(loop.name, number, 1, names_inside(loop.body)) for number in range(rows)]
     return in_runs(loop, together(loop.body, copies), loop.body, rows)
 
 

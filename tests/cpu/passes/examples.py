@@ -119,6 +119,11 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
     "transpose reads": ("y[j,i] = x[i,j]", {"x": (1024, 1024)}, 1),
     "jam vectors": ("y[j] = sum[i] e[i] * v[i,j]", {"e": (512,), "v": (512, 64)}, 1),
     "jam rows": ("y[i,j] = sum[c] q[i,c] * k[c,j]", {"q": (512, 64), "k": (64, 512)}, 1),
+    "interleave rows": (
+        "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / d[i]",
+        {"x": (1536, 128)},
+        1,
+    ),
     "bind tasks": ("y[n,i,j] = x[n,i,j] * 2", {"x": (3, 7, 76800)}, 2),
     "bound loops": ("s[i,j] = exp(q[i,j]) - 1; y[i] = sum[j] where(j <= i, s[i,j], 0)", {"q": (512, 512)}, 1),
     "peel tails": ("y[j] = x[j] + 1", {"x": (100,)}, 1),
