@@ -10,7 +10,7 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from graph.model.errors import ModelError
 from tiling.plural import plural
 
 RECORD = "model.json"
+_OUTSIDE = "an index that the model reads from an array lies outside of the array that it indexes"
+_BYTES = ctypes.c_char * 0
 _PAGE = 4096  # weights that are mapped begin on a page; read ones too
 
 
@@ -63,7 +65,7 @@ class CompiledModel:
         self.arena_bytes, self.arena_least = record["arena_bytes"], record["arena_least"]
         self.weight_bytes: int = record["weight_bytes"]
         self._files = dict(files)
-        self._weights = weights
+        self._weights, self._weights_at = weights, address(weights)
         # ctypes and not cffi, whose parser takes longer to load than the rest.
         self._loaded = load_bytes(shared, lambda path: ctypes.CDLL(path, os.RTLD_NOW | os.RTLD_NODELETE))
         self._check(record.get("fingerprint", ""))  # of none, a folder that an earlier version saved
@@ -92,20 +94,52 @@ class CompiledModel:
         """
         arrays = given_arrays(arrays, tuple(array.name for array in self.inputs))
         given = [_checked(x, array) for x, array in zip(arrays, self.inputs)]
-        found = self.empty() if out is None else self._written(out, given)
-        if self._run(self._weights.ctypes.data, self._arena.ctypes.data, *_pointers((*given, *found))):
-            raise ModelError("an index that the model reads from an array lies outside of the array that it indexes")
+        found = self.empty() if out is None else self._writable(out)
+        if self._run(self._weights_at, self._arena_at, *self._addresses(given, found)):
+            raise ModelError(_OUTSIDE)
         return found
 
-    def _written(self, out: object, given: list[np.ndarray]) -> list[np.ndarray]:
+    def bound(self, *arrays: object, out: list[np.ndarray] | None = None) -> Callable[[], list[np.ndarray]]:
+        """A function that computes from what these arrays hold when it is called. They are checked now, once.
+
+        arrays, out: as in a call. It gives the same arrays every time. Raises ModelError, for what would be copied too.
+        """
+        arrays = given_arrays(arrays, tuple(array.name for array in self.inputs))
+        given = [_checked(x, array) for x, array in zip(arrays, self.inputs)]
+        for x, found, array in zip(arrays, given, self.inputs):
+            if _copied(found, as_array(x, array.name)):
+                raise ModelError(f"{array.name} would be copied: bind a contiguous array of {found.dtype}")
+        outputs = self.empty() if out is None else self._writable(out)
+        addresses = self._addresses(given, outputs)
+        held = (given, outputs)  # alive as long as the function
+
+        def call() -> list[np.ndarray]:
+            if self._run(self._weights_at, self._arena_at, *addresses):
+                raise ModelError(_OUTSIDE)
+            return held[1]
+
+        return call
+
+    def _writable(self, out: object) -> list[np.ndarray]:
         """The arrays that a caller has for the outputs. Raises ModelError."""
         names = ", ".join(array.name for array in self.outputs)
         if not isinstance(out, (list, tuple)) or len(out) != len(self.outputs):
             raise ModelError(f"out must be a list of {len(self.outputs)} arrays, in the order of the outputs: {names}")
-        found = [_writable(y, array) for y, array in zip(out, self.outputs)]
-        if _overlap(given, found):
-            raise ModelError("an array of out overlaps an input or another output: pass memory of its own")
-        return found
+        return [_writable(y, array) for y, array in zip(out, self.outputs)]
+
+    def _addresses(self, given: list[np.ndarray], found: list[np.ndarray]) -> list[int]:
+        """Where the arrays of a call lie, which their owners keep alive.
+
+        Raises ModelError where outputs overlap others: kernels read inputs after they have written.
+        """
+        starts = [address(array) for array in (*given, *found)]
+        stops = [start + array.nbytes for start, array in zip(starts, (*given, *found))]
+        for number in range(len(given), len(starts)):
+            first, end = starts[number], stops[number]
+            for start, stop in zip(starts[:number], stops):
+                if max(first, start) < min(end, stop):
+                    raise ModelError("an array of out overlaps an input or another output: pass memory of its own")
+        return starts
 
     def _check(self, wanted: str) -> None:
         """Raises ModelError where the library is that of another model: it would read and write other arrays."""
@@ -127,10 +161,9 @@ class CompiledModel:
     def times(self, *arrays: np.ndarray, out: list[np.ndarray]) -> np.ndarray:
         """The seconds of each step of one call: of `explained`, in order. Arrays are as in a call."""
         seconds = np.zeros(len(self.explained))
-        memory = (self._weights.ctypes.data, self._arena.ctypes.data)
         given = [_checked(x, array) for x, array in zip(arrays, self.inputs, strict=True)]
-        found = self._written(out, given)
-        self._run_timed(*memory, seconds.ctypes.data, *_pointers((*given, *found)))
+        addresses = self._addresses(given, self._writable(out))
+        self._run_timed(self._weights_at, self._arena_at, address(seconds), *addresses)
         return seconds
 
     def run(self, inputs: Mapping[str, object]) -> dict[str, np.ndarray]:
@@ -138,15 +171,16 @@ class CompiledModel:
         return dict(zip([array.name for array in self.outputs], self(inputs)))
 
     @property
-    def _arena(self) -> np.ndarray:
-        """The arena of this thread: calls of several threads may run at once."""
+    def _arena_at(self) -> int:
+        """Where the arena of this thread lies: calls of several threads may run at once."""
         if not hasattr(self._local, "arena"):
             try:
-                self._local.arena = _page_aligned(self.arena_bytes)
+                arena = _page_aligned(self.arena_bytes)
             except MemoryError:
                 raise ModelError(f"{self.name} needs {self.arena_bytes:,} bytes for arrays in between") from None
-        arena: np.ndarray = self._local.arena
-        return arena
+            self._local.arena, self._local.arena_at = arena, address(arena)
+        found: int = self._local.arena_at
+        return found
 
     def empty(self) -> list[np.ndarray]:
         """Uninitialised outputs."""
@@ -244,21 +278,18 @@ def _alone(folder: Path, writes: bool = False) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _pointers(arrays: Sequence[np.ndarray]) -> list[int]:
-    """Where arrays lie, which their owner keeps alive."""
-    return [array.ctypes.data for array in arrays]
+# A small model feels every microsecond of a call, and NumPy's `ctypes.data` takes two for each array.
+def address(array: np.ndarray) -> int:
+    """Where a contiguous array begins in memory."""
+    if not array.flags.writeable:
+        return int(array.ctypes.data)
+    return ctypes.addressof(_BYTES.from_buffer(array.data))
 
 
 def _page_aligned(size: int) -> np.ndarray:
     raw = np.empty(size + _PAGE, np.uint8)
     start = -raw.ctypes.data % _PAGE
     return raw[start : start + size]
-
-
-def _overlap(inputs: list[np.ndarray], outputs: list[np.ndarray]) -> bool:
-    """Whether an output lies where another array does: kernels read inputs after they have written."""
-    others = [[*inputs, *outputs[:number]] for number in range(len(outputs))]
-    return any(np.may_share_memory(y, x) for y, before in zip(outputs, others) for x in before)
 
 
 def as_array(given: object, name: str) -> np.ndarray:
@@ -274,6 +305,8 @@ def as_array(given: object, name: str) -> np.ndarray:
 def _checked(given: object, array: Argument) -> np.ndarray:
     """An input of a call, with the wanted dtype and shape; one that is not contiguous is copied."""
     dtype = ELEMENTS[array.dtype].numpy
+    if type(given) is np.ndarray and given.dtype == dtype and given.shape == array.shape and given.flags.c_contiguous:
+        return given  # a small model feels every test
     given = in_memory(as_array(given, array.name), array.dtype)
     if given.dtype != dtype:
         raise ModelError(f"{array.name} is {given.dtype}, and the model takes {dtype}: convert it first")
@@ -290,6 +323,11 @@ def _writable(given: object, array: Argument) -> np.ndarray:
     if not (given.flags.c_contiguous and given.flags.writeable):
         raise ModelError(f"{array.name}: an array for an output must be contiguous and writable")
     found = _checked(given, array)
-    if given.size and not np.may_share_memory(found, given):
+    if _copied(found, given):
         raise ModelError(f"{array.name} is {given.dtype}, and the model gives {found.dtype}")
     return found
+
+
+def _copied(found: np.ndarray, given: np.ndarray) -> bool:
+    """Whether an array that was checked has memory of its own."""
+    return found is not given and given.size > 0 and not np.may_share_memory(found, given)

@@ -1,7 +1,7 @@
 """The command `python -m bench --models NAME|FILE.onnx …`: whole models beside other libraries.
 
-All compute in turns in one process, on the same inputs and into memory that is used again. What the others give is
-compared with ours first. A speed is the median over the turns.
+All compute in turns in one process, on the same inputs and into memory that is used again, both bound ahead. What the
+others give is compared with ours first. A speed is the median over the turns.
 """
 
 from __future__ import annotations
@@ -107,8 +107,9 @@ def in_turns(
     """
     ours, out = [inputs[array.name] for array in model.inputs], model.empty()
     wanted = dict(zip((array.name for array in model.outputs), out))
-    model(*ours, out=out)
-    calls, differ, missing = {"": lambda: model(*ours, out=out)}, {}, {}
+    bound = model.bound(*ours, out=out)
+    bound()
+    calls, differ, missing = {"": bound}, {}, {}
     for peer in peers:
         try:
             ready = MODEL_PEERS[peer][1](name, path, inputs, wanted, threads)

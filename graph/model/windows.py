@@ -1,4 +1,4 @@
-"""The windows of pooling and convolutions along the spatial axes of an image."""
+"""The windows of pooling and convolutions, and of transposed ones, along the spatial axes of an image."""
 
 from __future__ import annotations
 
@@ -47,4 +47,26 @@ def windows(node: Node, taps: Shape, spatial: Shape) -> Windows:
         outputs = tuple(o - ((o - 1) * s >= e + b) for o, s, e, b in zip(outputs, strides, spatial, before))
     if min(outputs) < 1:
         raise node.refuse(f"the window reaches over {reach} points, and the padded image has fewer")
+    return Windows(taps, strides, dilations, before, after, outputs)
+
+
+def transposed_windows(node: Node, taps: Shape, spatial: Shape) -> Windows:
+    """Those of a transposed convolution: point i of x reaches the outputs strides*i + dilations*tap - before."""
+    axes = len(spatial)
+    strides = tuple(node.attribute("strides", (1,) * axes))
+    dilations = tuple(node.attribute("dilations", (1,) * axes))
+    extra = tuple(node.attribute("output_padding", (0,) * axes))
+    pads = tuple(node.attribute("pads", (0,) * (2 * axes)))
+    full = [s * (e - 1) + o + (t - 1) * d + 1 for e, s, o, t, d in zip(spatial, strides, extra, taps, dilations)]
+    before, after = pads[:axes], pads[axes:]
+    wanted, auto = node.attribute("output_shape"), node.attribute("auto_pad", b"NOTSET").decode()
+    if wanted is None and auto.startswith("SAME"):
+        wanted = [extent * stride for extent, stride in zip(spatial, strides)]
+    if wanted is None:
+        outputs = tuple(length - low - high for length, low, high in zip(full, before, after))
+        return Windows(taps, strides, dilations, before, after, outputs)
+    outputs = tuple(wanted)[-axes:]
+    total = [max(0, length - out) for length, out in zip(full, outputs)]
+    smaller, larger = tuple(t // 2 for t in total), tuple(t - t // 2 for t in total)
+    before, after = (smaller, larger) if auto == "SAME_UPPER" else (larger, smaller)
     return Windows(taps, strides, dilations, before, after, outputs)

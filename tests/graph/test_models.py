@@ -380,8 +380,45 @@ def test_outputs_that_overlap_another_array_are_refused():
     x = whole(0, 4, 4)
     with pytest.raises(ModelError, match="overlaps an input"):
         compiled(x, out=[x])
-    y = np.empty((4, 4), np.float32)
-    assert compiled(x, out=[y])[0].tolist() == x.T.tolist() == y.tolist()
+    memory = np.zeros((12, 4), np.float32)
+    for row in (1, 2, 4, 6, 7):
+        with pytest.raises(ModelError, match="overlaps an input"):
+            compiled(memory[4:8], out=[memory[row : row + 4]])
+    memory[4:8] = x
+    memory.flags.writeable = False
+    only_read = memory[4:8]
+    memory.flags.writeable = True
+    for row in (0, 8):
+        y = memory[row : row + 4]
+        assert compiled(only_read, out=[y])[0].tolist() == x.T.tolist() == y.tolist()
+
+
+def test_a_bound_call_reads_what_its_arrays_hold_then():
+    compiled = compile_model(model([node("Transpose", ["x"], ["y"], "turn", perm=[1, 0])], {"x": [4, 4]}, ["y"]))
+    x, y = whole(0, 4, 4), np.empty((4, 4), np.float32)
+    call = compiled.bound({"x": x}, out=[y])
+    for seed in range(2):
+        x[...] = whole(seed, 4, 4)
+        assert call()[0] is y and y.tolist() == x.T.tolist()
+    owned = compiled.bound(x)
+    del compiled
+    assert owned()[0].tolist() == y.tolist() and owned()[0] is not y
+
+
+@pytest.mark.parametrize(
+    "x, said",
+    [
+        (whole(0, 4, 4).T, "would be copied"),
+        (whole(0, 4, 4).tolist(), "x is float64"),
+        (whole(0, 4, 5), r"x has shape \(4, 5\)"),
+    ],
+)
+def test_what_cannot_be_bound_is_refused(x, said):
+    compiled = compile_model(model([node("Transpose", ["x"], ["y"], "turn", perm=[1, 0])], {"x": [4, 4]}, ["y"]))
+    with pytest.raises(ModelError, match=said):
+        compiled.bound(x)
+    with pytest.raises(ModelError, match="overlaps"):
+        compiled.bound(y := whole(0, 4, 4), out=[y])
 
 
 def test_powers_of_whole_numbers_are_exact():

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from graph.model.node import Made, Node, Product, Text, at, broadcast
-from graph.model.windows import windows
+from graph.model.windows import transposed_windows, windows
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 
@@ -86,28 +86,13 @@ def _conv_transpose(node: Node) -> Made:
         raise node.refuse(f"images of {axes} axes are not supported")
     if w[0] != x[1] or x[1] % group:
         raise node.refuse(f"x has {x[1]} channels, and the weights are for {w[0]} in {group} groups")
-    strides = tuple(node.attribute("strides", (1,) * axes))
-    dilations = tuple(node.attribute("dilations", (1,) * axes))
-    extra = tuple(node.attribute("output_padding", (0,) * axes))
-    pads = tuple(node.attribute("pads", (0,) * (2 * axes)))
-    full = [s * (e - 1) + o + (t - 1) * d + 1 for e, s, o, t, d in zip(x[2:], strides, extra, w[2:], dilations)]
-    before, after = list(pads[:axes]), list(pads[axes:])
-    wanted, auto = node.attribute("output_shape"), node.attribute("auto_pad", b"NOTSET").decode()
-    if wanted is None and auto.startswith("SAME"):
-        wanted = [extent * stride for extent, stride in zip(x[2:], strides)]
-    if wanted is not None:
-        total = [max(0, length - out) for length, out in zip(full, list(wanted)[-axes:])]
-        smaller, larger = [t // 2 for t in total], [t - t // 2 for t in total]
-        before, after = (smaller, larger) if auto == "SAME_UPPER" else (larger, smaller)
-    outs = [length - low - high for length, low, high in zip(full, before, after)]
-    if wanted is not None:
-        outs = list(wanted)[-axes:]
+    found = transposed_windows(node, w[2:], x[2:])
     dims, taps = node.dims(len(x)), list("rsv"[:axes])
     each, mine = w[1], x[1] // group
     channel = "c" if group == 1 else f"{mine}*({dims[1]} // {each}) + c"
     out_channel = dims[1] if group == 1 else f"{dims[1]} % {each}"
     hits, places = [], []
-    for dim, tap, stride, dilation, low in zip(dims[2:], taps, strides, dilations, before):
+    for dim, tap, stride, dilation, low in zip(dims[2:], taps, found.strides, found.dilations, found.before):
         position = f"({dim} + {low} - {dilation}*{tap})"
         places.append(f"{position} // {stride}")
         if stride > 1:
@@ -116,7 +101,7 @@ def _conv_transpose(node: Node) -> Made:
     value = f"where({' and '.join(hits)}, {term}, 0.0)" if hits else term
     text = f"a{at(dims)} = sum{at(['c', *taps])} {value}; y{at(dims)} = a{at(dims)}"
     text += f" + b[{dims[1]}]" if node.has(2) else ""
-    extents = dict(zip(dims, (x[0], each * group, *outs))) | {"c": mine, **dict(zip(taps, w[2:]))}
+    extents = dict(zip(dims, (x[0], each * group, *found.outputs))) | {"c": mine, **dict(zip(taps, w[2:]))}
     return Text(text, {"x": 0, "f": 1} | ({"b": 2} if node.has(2) else {}), extents, (node.dtype(),))
 
 
