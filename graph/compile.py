@@ -13,6 +13,7 @@ import numpy as np
 from rich.console import Console
 
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from cpu.runtime.plural import plural
 from graph.compiled import CompiledModel, Explained
 from graph.differences import apart
 from graph.kernels import products_of
@@ -24,7 +25,6 @@ from search.options import FAILURES, c_name, folder, seconds, whole
 from search.progress import counted
 from search.ranked import rank_first
 from tilewright_entry import run
-from tiling.plural import plural
 from tiling.problem import ProblemError
 
 _TIMED_CALLS = 5  # whose steps are timed

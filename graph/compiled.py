@@ -19,8 +19,8 @@ import numpy as np
 
 from cpu.runtime.loading import load_bytes
 from cpu.runtime.numbers import ELEMENTS, in_memory
+from cpu.runtime.plural import plural
 from graph.model.errors import ModelError
-from tiling.plural import plural
 
 RECORD = "model.json"
 _OUTSIDE = "an index that the model reads from an array lies outside of the array that it indexes"

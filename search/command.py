@@ -13,6 +13,7 @@ from rich.console import Console
 
 from cpu.cluster.address import cluster
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from cpu.runtime.plural import plural
 from microkernels.scores.database import readable
 from search import composition
 from search.evaluator import backend_of, errors_of, target_of
@@ -39,7 +40,6 @@ from search.tuner.dtypes import typed
 from search.tuner.target import ALGORITHMS, CACHES, TARGETS, Target
 from tiling.epilogue import fused
 from tiling.operators import LAYOUTS
-from tiling.plural import plural
 from tiling.problem import Problem, ProblemError
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import canonical

@@ -17,6 +17,7 @@ from math import prod
 from rich.console import Console
 
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from cpu.runtime.plural import plural
 from microkernels.scores.database import readable
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from search.evaluator import backend_of, target_of
@@ -28,7 +29,6 @@ from search.ranked import rank_first
 from search.tuner.dtypes import on_cpu
 from search.tuner.target import Target
 from search.tuner.tune import Stage
-from tiling.plural import plural
 from tiling.problem import Problem, ProblemError
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.scheme.scheme import Scheme

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from cpu.runtime.plural import plural
 from microkernels.scores.database import readable
 from search.evaluator import target_of
 from search.evaluator.files import writable
@@ -26,7 +27,6 @@ from search.options import FAILURES, c_name, folder, natural, seconds, whole
 from search.passes import known_pass, listed
 from search.tuner.target import TARGETS, Target
 from tilewright_entry import run
-from tiling.plural import plural
 from tiling.problem import ProblemError
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read

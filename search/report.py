@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from cpu.runtime.plural import plural
 from search.evaluator.protocol import Details
 from search.find import MARKED, Found
 from tiling.machine import Timing
-from tiling.plural import plural
 from tiling.rewrite.winograd import Winograd
 from tiling.text.shapes import canonical
 

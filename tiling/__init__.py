@@ -10,7 +10,6 @@ In this folder, and in its rooms:
     canonical    a problem as text
     dtypes       the dtypes, their sizes, and their names in other libraries
     machine      the machine that a scheme runs on, and the timings taken on it
-    plural       numbers of things in sentences
     arguments    the error for an array that a kernel cannot take
     expression   sums and products as C text, for emitters and task maps
     arrays/      what register tiles touch in the arrays of a problem

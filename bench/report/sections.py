@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench.report.results import LayerResult
 from bench.report.words import WORDS, Words
-from tiling.plural import plural
+from cpu.runtime.plural import plural
 
 # The two networks of TTile's paper are judged together, as there.
 PAPER = ("yolo9000", "resnet18")

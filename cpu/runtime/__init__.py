@@ -15,6 +15,7 @@ Read in this order:
     numbers        the number formats of arrays
     taken_names    the names that C, C++ or a C library takes
     output         prints results, and ends quietly when nobody reads them any more
+    plural         numbers of things in sentences
     worker         runs functions in a child process: a crash or a hang of a kernel costs one child
     worker_child   the child's side of `cpu.runtime.worker`
     pool           runs many tasks in several workers

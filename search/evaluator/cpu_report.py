@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cpu.codegen.emit import VERSION, emit
 from cpu.runtime.host import host
+from cpu.runtime.plural import plural
 from microkernels.tile.isa import isa_named, lacking
 from search.evaluator.protocol import Details
 from search.space.candidates import Knowledge, predicted
@@ -14,7 +15,6 @@ from search.space.winograd import WinogradCandidate, explain_winograd
 from search.tuner.measured import AnyScheme
 from search.tuner.target import Target
 from tiling.machine import Machine
-from tiling.plural import plural
 from tiling.rewrite.winograd import Winograd
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cpu.runtime.plural import plural
 from gpu.codegen.emit import VERSION
 from gpu.codegen.loops.scheme import is_loops
 from gpu.codegen.program import Source
@@ -15,7 +16,6 @@ from gpu.runtime.compile import Cubin
 from search.evaluator.protocol import Details
 from search.space.explain import aligned, microseconds
 from search.tuner.target import Target
-from tiling.plural import plural
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Unroll
 

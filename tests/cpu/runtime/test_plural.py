@@ -1,6 +1,6 @@
 """Counts in sentences."""
 
-from tiling.plural import plural
+from cpu.runtime.plural import plural
 
 
 def test_one_thing_is_no_plural():
