@@ -127,6 +127,6 @@ def traced(isa: Isa) -> Isa:
         stream=store,
         stream_fence="(void)0",
         broadcast="trace_load({p}, 1)",
-        fma="{acc}",
+        fma=replace(isa.fma, text="{acc}"),
         shuffle="{a}",
     )
