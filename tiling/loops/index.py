@@ -201,6 +201,8 @@ def _part_at(part: Part, values: Mapping[str, int]) -> int:
 
 def _part_within(part: Part, ranges: Mapping[str, Range]) -> Range:
     (low, high), (least, most) = part.left.within(ranges), part.right.within(ranges)
+    if part.operation in "/%":  # by a positive number, even where nothing is known of it
+        least, most = max(least, 1), max(most, 1)
     if part.operation in "*/":
         ends = [_OPERATIONS[part.operation](left, right) for left in (low, high) for right in (least, most)]
         return min(ends), max(ends)

@@ -135,10 +135,7 @@ def _part(operation: str, left: Index, right: Index, ranges: Mapping[str, Range]
 
 def _range(index: Index, ranges: Mapping[str, Range]) -> Range:
     """The values that an index may have, no farther than `_LEAST` and `_MOST`."""
-    try:
-        low, high = index.within(ranges)
-    except ZeroDivisionError:  # of a divisor of which nothing is known
-        return _LEAST, _MOST
+    low, high = index.within(ranges)
     return max(low, _LEAST), min(high, _MOST)
 
 

@@ -65,6 +65,16 @@ def test_compiled_quotients_of_negative_numbers_round_down():
         assert [compiled(p["a"], p["b"]) for p in points] == [index.at(p) for p in points], texts[n]
 
 
+def test_a_divisor_of_which_nothing_is_known_is_positive():
+    """So a quotient by it may be as far from 0 as its numerator, and is no larger."""
+    index = applied("/", applied("/", A, B) - 3, constant(4))
+    for at in ((-20, -1), (0, 20)):
+        found = from_zero(index, {"a": at, "b": FAR})
+        for a, b in product(range(at[0], at[1] + 1), range(1, 21)):
+            assert found.at({"a": a, "b": b}) == index.at({"a": a, "b": b})
+            assert all(each.at({"a": a, "b": b}) >= 0 for each in numerators(found)), (str(found), a, b)
+
+
 def test_the_least_values_come_from_loops_tests_and_calls():
     """A variable that is read may be anything, until a test bounds it."""
     y, at = Buffer("Y", (9,), ("i",)), variable("at")
