@@ -232,7 +232,8 @@ class _Search:
             turns, taken, again = deque(entered * ROUNDS), 0, Counter[str]()
             while turns:
                 # One finalist is compared with nothing, and first visits may have been other computers'.
-                if len(self.finalists) >= min(2, len(entered)) and self.clock() + self.slowest > self.deadline:
+                least = min(2, sum(text not in self.failed for text in entered))
+                if len(self.finalists) >= least and self.clock() + self.slowest > self.deadline:
                     return
                 text = turns.popleft()
                 name = f"comparing the best {len(entered)} in turns"

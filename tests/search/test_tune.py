@@ -266,6 +266,15 @@ def test_a_finalist_that_fails_is_out():
     assert outcome.best.scheme.text != flaky and outcome.failed == 1
 
 
+def test_the_finals_do_not_go_on_for_one_that_is_out():
+    """Two are to be compared even if the budget is over, but the second returns a wrong result."""
+    known = {c.text: Timing((1.0 + place,) * 5, 100.0) for place, c in enumerate(CANDIDATES[:2])}
+    bench = Bench({CANDIDATES[0].text: 1.0, CANDIDATES[1].text: "wrong result"}, each=10.0)
+    told = dict(budget=1.0, trials=2, clock=lambda: bench.now, known=known)
+    outcome = tune(CANDIDATES[:2], bench.measure, bench.prepare, **told)
+    assert bench.calls == [c.text for c in CANDIDATES[:2]] and outcome.best.scheme == CANDIDATES[0]
+
+
 def test_an_earlier_choice_stays_where_the_finals_end_before_its_turn():
     """It is known and within the spread of the fastest, and the budget is over before it has been visited again.
 
