@@ -28,7 +28,7 @@ class PanelPlan:
 
 def plan_panels(scheme: Scheme) -> PanelPlan:
     """The plan of a scheme's panels. Without S(x) there are none, of 0 elements."""
-    return PanelPlan(panel_elements(scheme), kept(scheme))
+    return PanelPlan(panel_elements(scheme), _kept(scheme))
 
 
 def panel_elements(scheme: Scheme) -> int:
@@ -46,7 +46,7 @@ def panel_extents(problem: Problem, lanes: int, around: tuple[Loop, ...]) -> dic
     return {dim: points for dim, points in inside.items() if dim in problem.vector.dims}
 
 
-def kept(scheme: Scheme) -> bool:
+def _kept(scheme: Scheme) -> bool:
     """Whether only core loops over rows stand outside S(x), so that all tasks of a core read the same pixels."""
     outside = _outside(scheme)
     return bool(outside) and all(
@@ -62,7 +62,7 @@ def visits_of_panel(scheme: Scheme, threads: int) -> int:
         return 0
     outside = _outside(scheme)
     inside = scheme.specifiers[len(outside) : scheme.accumulators_at]
-    tasks = prod(s.trips for s in outside if isinstance(s, Tile)) if kept(scheme) else 1
+    tasks = prod(s.trips for s in outside if isinstance(s, Tile)) if _kept(scheme) else 1
     loops = (s for s in inside if isinstance(s, (Rest, Tile, Lambda)) and is_row_loop(scheme.problem, s))
     return prod(scheme.iterations(loop) for loop in loops) * -(-tasks // threads)
 

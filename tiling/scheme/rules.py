@@ -22,6 +22,7 @@ from tiling.scheme.specifiers import (
     Unroll,
     Vector,
     dim_of,
+    names_a_gpu,
 )
 
 MATRIX_ROW_BYTES = 64  # the most that a matrix instruction reads of one row of x
@@ -53,7 +54,7 @@ def _check_covered(problem: Problem, specifiers: Specifiers, dim: str) -> None:
     named = " ".join(str(s) for s in specifiers if dim_of(s) == dim)
     if rests and have % covered:
         raise SchemeError(f"{named}: {covered} {unit} do not divide the {have} of dim {dim}: no partial tiles")
-    edge = _is_masked(specifiers) or (dim == PIXELS and flat_pixels_of(problem).padded)
+    edge = names_a_gpu(specifiers) or (dim == PIXELS and flat_pixels_of(problem).padded)
     if not rests and have != covered and not (edge and _only_the_edge(specifiers, dim, have, covered)):
         if not named:
             raise SchemeError(f"no specifier is on dim {dim}, which has {have} {unit}: R({dim}) loops over all")
@@ -66,7 +67,7 @@ def _only_the_edge(specifiers: Specifiers, dim: str, have: int, covered: int) ->
 
     That is less than one iteration of the outermost loop, or of four tile registers where these are more.
     """
-    masked = _is_masked(specifiers)
+    masked = names_a_gpu(specifiers)
     loops = [s for s in specifiers if isinstance(s, (Tile, Lambda)) and s.dim == dim]
     outermost = next((s for s in loops if masked or s.trips > 1), None)
     if isinstance(outermost, Lambda):
@@ -74,12 +75,6 @@ def _only_the_edge(specifiers: Specifiers, dim: str, have: int, covered: int) ->
     else:
         last = covered // (outermost.trips if outermost else 1)
     return have <= covered < have + max(last, 0 if masked else FOUR_TILES)
-
-
-def _is_masked(specifiers: Specifiers) -> bool:
-    """Whether kernels leave out what lies beyond an edge: those of a GPU."""
-    lanes = any(isinstance(s, Tile) and s.worker == "lane" for s in specifiers)
-    return lanes or isinstance(specifiers[-1], Matrix)
 
 
 def _check_fused(problem: Problem, specifiers: Specifiers) -> None:

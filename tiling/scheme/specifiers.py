@@ -143,6 +143,11 @@ Specifier = Rest | Tile | Lambda | Unroll | DotGroup | Vector | Matrix | Stage
 Specifiers = tuple[Specifier, ...]
 
 
+def names_a_gpu(specifiers: Specifiers) -> bool:
+    """Whether a GPU's lanes or matrix instruction are named. Its kernels leave out what lies beyond an edge."""
+    return any(isinstance(s, Matrix) or (isinstance(s, Tile) and s.worker == "lane") for s in specifiers)
+
+
 def dim_of(specifier: Specifier) -> str | None:
     """The dim that a specifier stands on; None for M and S."""
     return None if isinstance(specifier, (Matrix, Stage)) else specifier.dim

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tiling.loops.lowering.nest import Loop, Node, RegisterTile, Staged, nest_of
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Matrix, Tile
+from tiling.scheme.specifiers import names_a_gpu
 
 
 def show(scheme: Scheme) -> str:
@@ -17,7 +17,7 @@ def show(scheme: Scheme) -> str:
 def _memory(scheme: Scheme, staged: Staged) -> str:
     if staged.tensor == scheme.problem.output.name:
         return "registers"
-    if not any(isinstance(s, Matrix) or (isinstance(s, Tile) and s.worker == "lane") for s in scheme.specifiers):
+    if not names_a_gpu(scheme.specifiers):
         return "a packed panel"
     return f"{staged.depth} stages of shared memory" if staged.depth > 1 else "shared memory"
 
