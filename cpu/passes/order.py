@@ -2,7 +2,8 @@
 
 A scheme says which loops there are, in which order, and what is unrolled, in lanes, on cores; passes carry that out.
 The loops of a program begin as its text has them, so passes first decide all this by rules, from the loops alone. Only
-the last pass is the same: what one thread does. A new optimisation is a file of a room here and a line of a list.
+the last two passes are the same: quotients as C rounds them, and what one thread does. A new optimisation is a file of
+a room here and a line of a list.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Writes out loops of kind "unrolled", one copy of the body for each iteration, and decides the tests that are left.
 
-for m_u in 0..10, unrolled:           acc[0, 0, lane] = zero()
-    acc[m_u, 0, lane] = zero()    ->    acc[1, 0, lane] = zero()
-                                        …
+    for m_u in 0..10, unrolled:           acc[0, 0, lane] = zero()
+      acc[m_u, 0, lane] = zero()    ->    acc[1, 0, lane] = zero()
+                                          …
 
 From here on each index inside a tile is a number, but for what serial loops count.
 """
