@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import cpu.passes.program.bind_tasks as bind_tasks
 from cpu.passes.forms import program_forms
-from cpu.passes.order import PROGRAM
+from cpu.passes.order import PROGRAM, SHARE_THREADS
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs import (
@@ -237,6 +237,35 @@ def test_short_rows_go_in_step(rows, columns, isa, step):
     y, wanted = (interpreted(program, form, arrays)["y"] for form in (kernel, before))
     np.testing.assert_array_equal(y, wanted)
     np.testing.assert_allclose(y, evaluate(program, arrays)["y"], rtol=1e-5)
+
+
+IN_STEP = {
+    "several reductions": (
+        "m[i] = max[j] x[i,j]; v[i] = sum[j] (x[i,j] - m[i]) * (x[i,j] - m[i]); y[i,j] = (x[i,j] - m[i]) * g[j] + v[i]",
+        {"x": (8, 32), "g": (32,)},
+    ),
+    "rows by an index that is read": (
+        "t: s32; m[i] = max[j] x[t[i],j]; y[i,j] = x[t[i],j] - m[i]",
+        {"x": (9, 32), "t": (8,)},
+    ),
+    "loops that end under a mask": (
+        "m[i] = max[j] x[i,j]; s[i,j] = x[i,j] - m[i]; y[i] = sum[j] where(j <= i, s[i,j] * s[i,j], 0)",
+        {"x": (8, 32)},
+    ),
+    "rows of a batch": ("m[n,i] = max[j] x[n,i,j]; y[n,i,j] = x[n,i,j] - m[n,i]", {"x": (3, 6, 16)}),
+}
+
+
+@pytest.mark.parametrize("name", IN_STEP)
+def test_rows_in_step_keep_the_definition(name):
+    text, shapes = IN_STEP[name]
+    program = sized(read(text), {}, shapes)
+    arrays = inputs_of(program, Random(1))
+    forms = dict(program_forms(program, AVX512F, 1))
+    assert forms["interleave rows"] != forms["jam rows"]
+    for form in ("jam rows", "interleave rows", "bound loops", SHARE_THREADS):
+        found = interpreted(program, forms[form], arrays)["y"]
+        np.testing.assert_array_equal(found, evaluate(program, arrays)["y"], err_msg=form)
 
 
 @pytest.mark.parametrize("columns, isa", [(1000, AVX512F), (128, AVX2)])
