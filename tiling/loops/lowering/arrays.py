@@ -13,7 +13,7 @@ from tiling.loops.language import Buffer
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 
-WORD = "word"  # counts the words of a dot group that is longer than a lane
+WORD_AXIS = "word"  # counts the words of a dot group that is longer than a lane
 
 
 def name_of(array: Tensor) -> str:
@@ -67,7 +67,7 @@ def axes_of(problem: Problem, tensor: Tensor) -> tuple[str, ...]:
     """A name for each axis: the first dim that moves along it, such as h for `h + r - 1`."""
     axes = [index.terms[0][0] if index.terms else f"axis{axis}" for axis, index in enumerate(tensor.indices)]
     if words_per_group(problem, tensor):
-        axes = [*(axes[:-2] if tensor.reach else axes), WORD]
+        axes = [*(axes[:-2] if tensor.reach else axes), WORD_AXIS]
     return tuple(axes)
 
 

@@ -11,7 +11,7 @@ from tiling.arrays.flat_pixels import passes_gaps
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import Condition, Inside
 from tiling.loops.lowering import nest
-from tiling.loops.lowering.arrays import WORD, in_words
+from tiling.loops.lowering.arrays import WORD_AXIS, in_words
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 from tiling.tensor import FlatPixels, Tensor
@@ -53,7 +53,7 @@ class Point:
             sum((place[dim] * coefficient for dim, coefficient in index.terms), ZERO) + index.offset
             for index in tensor.indices
         )
-        return in_words(self.problem, tensor, at, variable(WORD))
+        return in_words(self.problem, tensor, at, variable(WORD_AXIS))
 
     @cached_property
     def _place_of_output(self) -> dict[str, Index]:

@@ -34,7 +34,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.lowering import nest
-from tiling.loops.lowering.arrays import WORD, words_per_group
+from tiling.loops.lowering.arrays import WORD_AXIS, words_per_group
 from tiling.loops.lowering.epilogue import epilogue_of
 from tiling.loops.lowering.point import Point
 from tiling.problem import Problem
@@ -151,7 +151,7 @@ class TileLowering:
         if self.register.lanes > 1:
             body = (For("lane", ZERO, constant(self.register.lanes), 1, body, "vector"),)
         if words:
-            body = (For(WORD, ZERO, constant(words), 1, body, "unrolled"),)
+            body = (For(WORD_AXIS, ZERO, constant(words), 1, body, "unrolled"),)
         body = _unrolled(self.vector, self.register.extents[self.vector] // self.register.lanes, body)
         for dim in reversed(self.rows):
             body = _unrolled(dim, self.register.extents[dim], body)
