@@ -111,12 +111,12 @@ class CompiledModel:
                 raise ModelError(f"{array.name} would be copied: bind a contiguous array of {found.dtype}")
         outputs = self.empty() if out is None else self._writable(out)
         addresses = self._addresses(given, outputs)
-        held = (given, outputs)  # alive as long as the function
+        held = (tuple(given), tuple(outputs))  # alive as long as the function, whatever a caller does with its list
 
         def call() -> list[np.ndarray]:
             if self._run(self._weights_at, self._arena_at, *addresses):
                 raise ModelError(_OUTSIDE)
-            return held[1]
+            return list(held[1])
 
         return call
 

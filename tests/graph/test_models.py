@@ -402,7 +402,10 @@ def test_a_bound_call_reads_what_its_arrays_hold_then():
         assert call()[0] is y and y.tolist() == x.T.tolist()
     owned = compiled.bound(x)
     del compiled
-    assert owned()[0].tolist() == y.tolist() and owned()[0] is not y
+    found = owned().pop()
+    assert found.tolist() == y.tolist() and found is not y
+    x[...] = 7
+    assert owned()[0] is found and found.tolist() == x.tolist()
 
 
 @pytest.mark.parametrize(
