@@ -8,9 +8,9 @@ own reference. So whatever computes shapes is gone before anything is compiled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import onnx
 from onnx import helper
@@ -44,6 +44,7 @@ from graph.operators import MOVING, OPERATORS
 from tiling.problem import ProblemError
 from tiling.program.dtypes import INTEGERS
 
+_Found = TypeVar("_Found")
 OLDEST = 7  # the first set of operators whose inputs broadcast as NumPy's do
 
 
@@ -77,6 +78,18 @@ def read(
 
 def _versions(proto: onnx.ModelProto) -> dict[str, int]:
     return {entry.domain or "ai.onnx": entry.version for entry in proto.opset_import}
+
+
+def _made(operator: Callable[[Node], _Found], node: Node) -> _Found:
+    """What an operator's function makes of a node. Raises ModelError."""
+    try:
+        return operator(node)
+    except ModelError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
+        raise node.refuse(f"its inputs and attributes do not fit together ({error})") from None
+    except ValueError as error:  # ProblemError too
+        raise node.refuse(str(error)) from None
 
 
 class _Graph(Reading):
@@ -182,7 +195,7 @@ class _Graph(Reading):
                 f"it is of version {self.version} of the operators, and differs from that of version {OLDEST}, the "
                 "oldest that is supported: convert the model with onnx.version_converter"
             )
-        if body := rewritten(node):
+        if body := _made(rewritten, node):
             self.expanded(proto, node, body)
             return
         if node.op not in OPERATORS:
@@ -193,14 +206,7 @@ class _Graph(Reading):
             raise node.refuse(f"numbers of {strange[0]} are not computed with: cast them before")
         if any(array and 0 in array.shape for array in node.inputs) and self.emptied(proto):
             return
-        try:
-            made = OPERATORS[node.op](node)
-        except ModelError:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
-            raise node.refuse(f"its inputs and attributes do not fit together ({error})") from None
-        except ValueError as error:  # ProblemError too
-            raise node.refuse(str(error)) from None
+        made = _made(OPERATORS[node.op], node)
         try:
             add(self, proto, node, made)
         except ModelError:

@@ -66,7 +66,14 @@ def _axis(found: Windows, place: int, points: int) -> _Axis | None:
 def _phases(node: Node) -> onnx.FunctionProto | None:
     """A transposed convolution by phases: no zero between the points of x is multiplied."""
     x, w, group = node.shape(0), node.shape(1), node.attribute("group", 1)
-    if node.dtype() != "f32" or len(x) not in (3, 4) or len(w) != len(x) or w[0] != x[1] or x[1] % group or 0 in x:
+    if (
+        node.dtype() != "f32"
+        or len(x) not in (3, 4)
+        or len(w) != len(x)
+        or w[0] != x[1]
+        or x[1] % group
+        or 0 in (*x, *w)
+    ):
         return None
     found = transposed_windows(node, w[2:], x[2:])
     axes = [axis for place, points in enumerate(x[2:]) if (axis := _axis(found, place, points))]

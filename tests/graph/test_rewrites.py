@@ -11,6 +11,7 @@ from onnx.reference import ReferenceEvaluator
 
 from graph import compile_model
 from graph.build import fused
+from graph.model.language import ModelError
 from graph.onnx.read import read
 from tests.support.onnx_models import model, whole
 from tiling.problem import Problem
@@ -119,6 +120,19 @@ def test_any_transposed_convolution_is_what_the_standard_defines(data):
     wanted = (wanted + b.reshape(-1, *[1] * axes))[(slice(None), slice(None), *inside)]
     (y,) = compile_model(proto)(x)
     assert y.shape == wanted.shape and np.array_equal(y, wanted)
+
+
+@pytest.mark.parametrize(
+    "attributes", [{"group": 0}, {"strides": [2]}, {"strides": [0, 0]}, {"pads": [1]}, {"output_shape": [8]}]
+)
+def test_attributes_that_do_not_fit_are_refused(attributes):
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], "n", **attributes)
+    with pytest.raises(ModelError, match=r"node n \(ConvTranspose\): its inputs and attributes do not fit together"):
+        read(model([node], {"x": [2, 3, 4, 6]}, ["y"], {"w": whole(1, 3, 5, 2, 2)}))
+
+
+def test_weights_without_elements_are_no_product():
+    assert read(transposed(outputs=0, bias=False)).arrays["y"].shape == (2, 0, 8, 12)
 
 
 def check(proto):
