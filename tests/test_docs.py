@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.forgotten import forget
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 OURS = "bench|cpu|docs|examples|gpu|graph|microkernels|search|tests|tiling"
@@ -93,7 +95,7 @@ def options_of(started: str) -> str:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), pytest.raises(SystemExit) as ended:
         patch.setattr(sys, "argv", [module, *words, "--help"])
         main = module if find_spec(module).submodule_search_locations is None else f"{module}.__main__"
-        patch.delitem(sys.modules, main, raising=False)
+        forget(main, patch)
         runpy.run_module(main, run_name="__main__")
     assert not ended.value.code, f"{started} --help"
     return printed.getvalue()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from search.console import COMMANDS, main
+from tests.support.forgotten import forget
 
 PROGRAM = "import sys; from search.console import main; sys.exit(main())"
 
@@ -47,13 +48,13 @@ def test_every_command_runs_its_module(name, monkeypatch, capsys):
     """In this process, whose libraries are loaded; other tests here start processes."""
     module, _ = COMMANDS[name]
     assert find_spec(module)
-    monkeypatch.delitem(sys.modules, module, raising=False)  # a new process has not imported it
+    forget(module, monkeypatch)
     monkeypatch.setattr("sys.argv", ["tilewright", name, "--help"])
     with pytest.raises(SystemExit) as ended:
         main()
     printed = capsys.readouterr()
     assert ended.value.code == 0 and printed.out.startswith(f"usage: python -m {module}"), printed.err
-    monkeypatch.delitem(sys.modules, module, raising=False)
+    forget(module, monkeypatch)
     monkeypatch.setattr("sys.argv", ["tilewright", name, "--no-such-option"])
     with pytest.raises(SystemExit) as ended:
         main()
