@@ -5,6 +5,7 @@ from __future__ import annotations
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.indices import local_strides
 from cpu.codegen.print import Printer
+from cpu.passes.control.divide_from_zero import divide_from_zero
 from cpu.passes.memory.pack_weights import WEIGHTS, pack_weights
 from cpu.passes.memory.packing import PACKED, packing
 from cpu.passes.vectors.exchange_lanes import exchange_lanes
@@ -12,7 +13,6 @@ from cpu.runtime.numbers import ELEMENTS
 from tiling.arrays.access import access_of
 from tiling.loops.language import Kernel
 from tiling.loops.lowering.lower import lower_scheme
-from tiling.loops.quotients import of_no_negatives
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_words, weight_groups_of
 from tiling.scheme.scheme import Scheme
@@ -32,6 +32,6 @@ def pack_lines(scheme: Scheme) -> list[str]:
     """The body of `void pack(const TYPE *W, TYPE *packed)`. W lies as the problem's tensor does: (K,C/groups,R,S)
     or (K,N).
     """
-    loops, (_, element, _) = of_no_negatives(pack_loops(scheme)), elements_of(scheme.problem)
+    loops, (_, element, _) = divide_from_zero(pack_loops(scheme)), elements_of(scheme.problem)
     printer = Printer(loops, dict.fromkeys((WEIGHTS, PACKED), ELEMENTS[element].c), "", {})
     return [*local_strides(loops), *printer.body()]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from cpu.passes.control.bind_cores import bind_cores, core_loops
 from cpu.passes.control.bound_pixels import bound_pixels
 from cpu.passes.control.bound_taps import bound_taps
+from cpu.passes.control.divide_from_zero import divide_from_zero
 from cpu.passes.control.outline import outline
 from cpu.passes.control.share_threads import share_threads
 from cpu.passes.control.split_cases import split_cases
@@ -55,7 +56,6 @@ from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import For, Kernel
 from tiling.loops.lowering.prefetch_plan import plan_prefetches
 from tiling.loops.passes import Pass
-from tiling.loops.quotients import of_no_negatives
 from tiling.loops.walk import walk
 from tiling.program.dtypes import WIDTH
 from tiling.rewrite.im2col import COPY
@@ -83,7 +83,7 @@ SHARE_THREADS = "share threads"  # the pass after which a kernel is what one thr
 
 
 def _from_zero(kernel: Kernel, facts: ProductFacts | ProgramFacts) -> Kernel:
-    return of_no_negatives(kernel)
+    return divide_from_zero(kernel)
 
 
 def one_thread(kernel: Kernel, facts: ProductFacts) -> Kernel:

@@ -2,11 +2,12 @@
 
 Read in this order:
 
-    bound_pixels   flattened pixels, without the gaps between rows
-    bound_taps     taps on padding, left out by the bounds of loops
-    split_cases    padding and the last vector, decided by position
-    outline        a function for each kind of register tile
-    bind_cores     core loops as one parallel loop
-    unroll         unrolled loops, written out
-    share_threads  what one thread of a team does, and where its buffers lie
+    bound_pixels      flattened pixels, without the gaps between rows
+    bound_taps        taps on padding, left out by the bounds of loops
+    split_cases       padding and the last vector, decided by position
+    outline           a function for each kind of register tile
+    bind_cores        core loops as one parallel loop
+    unroll            unrolled loops, written out
+    divide_from_zero  quotients of no negative numbers, which C rounds as loops do
+    share_threads     what one thread of a team does, and where its buffers lie
 """

@@ -90,6 +90,12 @@ PRODUCTS: dict[str, tuple[Problem, str, str, dict]] = {
         "avx512bf16",
         {},
     ),
+    "divide from zero": (
+        conv2d(c=8, h=56, w=56, k=16, r=3, s=3, padding=2, dilation=2),
+        "R(n) T(h,56) T(w,4) R(k) S(y) T(r,3) T(c,8) U(s,3) U(w,14) V(k,16)",
+        "avx512f",
+        {},
+    ),
     "share threads": (
         pointwise2d(conv2d(c=6, h=8, w=10, k=64, r=1, s=1, layout="nchw")),
         "T(w,5)@core S(x) T(k,8) S(y) T(c,6) U(k,8) V(w,16)",

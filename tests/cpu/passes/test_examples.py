@@ -10,7 +10,6 @@ from cpu.passes.order import PRODUCT, PROGRAM
 from tests.cpu.passes.examples import PRODUCTS, PROGRAMS, product_example, program_example
 from tests.support.examples import check_example, missing
 
-ELSEWHERE = ("divide from zero",)  # `tiling.loops.quotients`, which has tests of its own
 ROOMS = ("control", "memory", "vectors", "registers", "program")
 
 
@@ -25,18 +24,18 @@ def docstring(name: str) -> str:
     raise AssertionError(f"no file of cpu/passes is called {file}.py")
 
 
-@pytest.mark.parametrize("name", [each.name for each in PRODUCT if each.name not in ELSEWHERE])
+@pytest.mark.parametrize("name", [each.name for each in PRODUCT])
 def test_a_pass_of_products_does_what_its_docstring_shows(name):
     check_example(docstring(name), name, product_example(name))
 
 
-@pytest.mark.parametrize("name", [each.name for each in PROGRAM if each.name not in (*PRODUCTS, *ELSEWHERE)])
+@pytest.mark.parametrize("name", [each.name for each in PROGRAM if each.name not in PRODUCTS])
 def test_a_pass_of_programs_does_what_its_docstring_shows(name):
     check_example(docstring(name), name, program_example(name))
 
 
 def test_every_example_is_compared():
-    assert {*PRODUCTS, *ELSEWHERE} == {each.name for each in PRODUCT}
+    assert {*PRODUCTS} == {each.name for each in PRODUCT}
     assert set(PROGRAMS) <= {each.name for each in PROGRAM}
 
 

@@ -12,9 +12,7 @@ from cpu.runtime.library import load
 from tests.support.indices import POINTS, RANGES, indices
 from tiling.loops.c_text import number
 from tiling.loops.index import Index, Part, applied, constant, variable
-from tiling.loops.language import Buffer, Call, Define, For, Function, If, Inside, Kernel, Position, Read, Store
-from tiling.loops.quotients import from_zero, of_no_negatives
-from tiling.loops.rewrite import with_indices
+from tiling.loops.quotients import from_zero
 
 FAR = (-(1 << 62), 1 << 62)
 A, B = variable("a"), variable("b")
@@ -73,33 +71,3 @@ def test_a_divisor_of_which_nothing_is_known_is_positive():
         for a, b in product(range(at[0], at[1] + 1), range(1, 21)):
             assert found.at({"a": a, "b": b}) == index.at({"a": a, "b": b})
             assert all(each.at({"a": a, "b": b}) >= 0 for each in numerators(found)), (str(found), a, b)
-
-
-def test_the_least_values_come_from_loops_tests_and_calls():
-    """A variable that is read may be anything, until a test bounds it."""
-    y, at = Buffer("Y", (9,), ("i",)), variable("at")
-
-    def stored(index: Index) -> Store:
-        return Store("Y", (constant(0),), Position(index))
-
-    asked = Read("at", Position(variable("i")))
-    tested = If((Inside(at + 1, 3, None),), (stored((at - 2) // 2),), (stored((at - 2) // 4),))
-    defined = Define("d", variable("i") - 2)
-    body = (For("i", constant(1), constant(9), 1, (defined, asked, tested, Call("f", (), (variable("d"),)))),)
-    inner = Function("f", (), ("n",), (), (stored(variable("n") // 2), stored((variable("n") + 1) // 2)))
-    found = of_no_negatives(Kernel((y,), body, (inner,)))
-    written: list[str] = []
-
-    def look(index: Index) -> Index:
-        written.append(str(index))
-        return index
-
-    for statement in (*found.body, *found.functions[0].body):
-        with_indices(statement, look)
-    quotients = [text for text in written if "/" in text]
-    assert quotients == [
-        "(at - 2) / 2",  # behind at + 1 >= 3
-        "max(0, at - 2) / 4 - (max(0, 2 - at) + 3) / 4",
-        "(n + 2) / 2 - 1",  # n from -1 on
-        "(n + 1) / 2",
-    ]
