@@ -6,6 +6,7 @@ Read in this order:
     show      a scheme as indented pseudo-code
     prefetch  what register tiles prefetch; `prefetch_plan` has all of a scheme's
     lower     a scheme as plain loops of the language
+    workers   loops whose workers each hold a tile, moved around it
     tile      a register tile in them: accumulators, sums, stores
     point     one point of a tile: the elements it touches, and whether it exists
     arrays    the arrays of a kernel: names, axes, shapes, dtypes

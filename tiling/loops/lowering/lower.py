@@ -14,6 +14,9 @@ S(output) stands. Nothing is packed, clipped or vectorised yet. Source of the ne
 #
 # Variables are positions: `h` runs over 0, 14, 28 …, and the loops over h outside it are h_1, h_2 … The loops inside
 # S(output), and the unrolled ones, h_u, count from 0.
+#
+# A dim of a problem is one letter. A dim of a scheme may be several that are one loop, such as `rsc`: then all of them
+# are summed over or none is.
 
 from __future__ import annotations
 
@@ -27,23 +30,26 @@ from tiling.loops.language import Along, Body, Decide, For, Kernel, Statement
 from tiling.loops.lowering import nest
 from tiling.loops.lowering.arrays import arrays
 from tiling.loops.lowering.tile import TileLowering, staged_part
+from tiling.loops.lowering.workers import with_workers_outside
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
+
+Visited = Mapping[str, Along]  # by dim, the part of it that one iteration of the loops outside visits
+Summed = Mapping[str, nest.Loop]  # by variable, the loops over summed dims outside S(output)
 
 
 @lru_cache(maxsize=1)  # the loops that pack the weights begin with those of the kernel
 def lower_scheme(scheme: Scheme) -> Kernel:
     """The kernel of a scheme as plain loops. It says what is computed and in which order, for any machine."""
+    # Also where a pass will copy x strip by strip, plain loops read one x.
     scheme = replace(scheme, problem=without_strips(scheme.problem))
-    problem = scheme.problem
-    nodes = nest.nest_of(scheme)
-    whole = {dim: Along(dim, ZERO, scheme.visited(dim)) for dim in scheme.extents}
-    return Kernel(arrays(problem), _Lowering(scheme).body(nodes, whole, {}))
+    everything = {dim: Along(dim, ZERO, scheme.visited(dim)) for dim in scheme.extents}
+    return Kernel(arrays(scheme.problem), _Lowering(scheme).body(nest.nest_of(scheme), everything, {}))
 
 
 @dataclass(frozen=True)
 class _Lowering:
-    """Walks the nest of a scheme. What lies inside S(output) is the matter of `TileLowering`."""
+    """Walks the nest of a scheme from its outermost loop to its register tiles, which `TileLowering` makes loops."""
 
     scheme: Scheme
 
@@ -51,61 +57,53 @@ class _Lowering:
     def problem(self) -> Problem:
         return self.scheme.problem
 
-    def body(
-        self,
-        nodes: tuple[nest.Node, ...],
-        at: Mapping[str, Along],
-        sums: Mapping[str, nest.Loop],
-        team: Mapping[str, Along] | None = None,
-    ) -> Body:
-        """The statements of `nodes`. at: the part of each dim that they visit. sums: the loops over summed dims
-        outside. team: the part that workers have together who each hold accumulators of their own.
-        """
+    def body(self, nodes: tuple[nest.Node, ...], visited: Visited, sums: Summed) -> Body:
+        """The statements of nodes that stand one after the other, as the branches of a λ do."""
         found: list[Statement] = []
         for node in nodes:
-            if isinstance(node, nest.Loop):
-                inside = self.loop(node, at, sums, team)
-            elif isinstance(node, nest.Staged) and not node.sums:
-                inside = (staged_part(self.problem, node, at, self.body(node.body, at, sums, team)),)
-            elif isinstance(node, nest.Staged) and (loop := self.shared(node)):
-                inside = self.loop(loop, at, sums, team or at)
-            else:
-                here = {dim: along.start for dim, along in at.items()}
-                inside = TileLowering(self.scheme, here, dict(sums), node, dict(team or at)).statements()
-            # Tiles side by side, the branches of a λ, have the same flags.
-            found += [s for s in inside if not (isinstance(s, Decide) and s in found)]
+            # Each branch may decide whether it is the first and the last to add to its outputs. All find the same.
+            found += [s for s in self.node(node, visited, sums) if not (isinstance(s, Decide) and s in found)]
         return tuple(found)
 
-    def shared(self, node: nest.Staged) -> nest.Loop | None:
-        """The outermost loop of a tile that hands its outputs to workers, now around it; None where there is none.
+    def node(self, node: nest.Node, visited: Visited, sums: Summed) -> Body:
+        """The statements of one node."""
+        match node:
+            case nest.Loop():
+                return self.loop(node, visited, sums)
+            case nest.Staged(sums=False):
+                return (staged_part(self.problem, node, visited, self.body(node.body, visited, sums)),)
+            case nest.Staged() | nest.RegisterTile():  # S(output), or the end of a scheme that has none
+                return self.tile(node, visited, sums, team=visited)
 
-        Each worker holds the accumulators of its own part, so such a loop may as well stand outside S(output).
-        """
-
-        def without(inner: nest.Node) -> tuple[nest.Loop | None, nest.Node]:
-            if isinstance(inner, nest.RegisterTile):
-                return None, inner
-            if isinstance(inner, nest.Loop) and inner.worker and inner.dim[0] not in self.problem.reductions:
-                return inner, inner.body[0]
-            found, body = without(inner.body[0])
-            return found, replace(inner, body=(body,))
-
-        loop, rest = without(node)
-        return replace(loop, body=(rest,)) if loop else None
-
-    def loop(
-        self,
-        loop: nest.Loop,
-        at: Mapping[str, Along],
-        sums: Mapping[str, nest.Loop],
-        team: Mapping[str, Along] | None,
-    ) -> Body:
+    def loop(self, loop: nest.Loop, visited: Visited, sums: Summed) -> Body:
         """The loop; only its body where it has a single iteration and no workers."""
-        start = at[loop.dim].start + loop.start
         if not loop.written:
-            return self.body(loop.body, {**at, loop.dim: Along(loop.dim, start, loop.step)}, sums, team)
-        name = nest.position(loop)
-        summed = all(dim in self.problem.reductions for dim in loop.dim)
-        here = {**at, loop.dim: Along(loop.dim, variable(name), loop.step)}
-        inside = self.body(loop.body, here, {**sums, name: loop} if summed else sums, team)
-        return (For(name, start, start + loop.points, loop.step, inside, loop.worker or "serial", loop.dim),)
+            start = visited[loop.dim].start + loop.start
+            return self.body(loop.body, {**visited, loop.dim: Along(loop.dim, start, loop.step)}, sums)
+        if all(dim in self.problem.reductions for dim in loop.dim):
+            sums = {**sums, nest.position(loop): loop}
+        return (_for(loop, visited, self.body(loop.body, _inside(loop, visited), sums)),)
+
+    def tile(self, node: nest.Staged | nest.RegisterTile, visited: Visited, sums: Summed, team: Visited) -> Body:
+        """A register tile, with the loops around it whose workers each have one.
+
+        team: what all these workers visit together, so that they stage inputs for each other.
+        """
+        loop = with_workers_outside(node, self.problem.reductions)
+        if loop is None:
+            start = {dim: along.start for dim, along in visited.items()}
+            return TileLowering(self.scheme, start, dict(sums), node, dict(team)).statements()
+        (inner,) = loop.body
+        assert isinstance(inner, nest.Staged)
+        return (_for(loop, visited, self.tile(inner, _inside(loop, visited), sums, team)),)
+
+
+def _inside(loop: nest.Loop, visited: Visited) -> Visited:
+    """What one iteration of a loop visits."""
+    return {**visited, loop.dim: Along(loop.dim, variable(nest.position(loop)), loop.step)}
+
+
+def _for(loop: nest.Loop, visited: Visited, body: Body) -> For:
+    """The statement of a loop."""
+    start = visited[loop.dim].start + loop.start
+    return For(nest.position(loop), start, start + loop.points, loop.step, body, loop.worker or "serial", loop.dim)
