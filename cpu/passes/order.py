@@ -153,6 +153,7 @@ PRODUCT: tuple[ProductPass, ...] = (
         beside=True,
         copy=lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, False),
     ),
+    # The function that copies a strip keeps its indices, as all copies of x do: none takes this pass.
     ProductPass("walk pointers", lambda kernel, facts: walk_pointers(kernel, but=LAY_OUT), beside=True),
     ProductPass(
         "order step",

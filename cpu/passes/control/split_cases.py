@@ -149,6 +149,7 @@ def _chosen(name: str, kinds: list[tuple[Case, Block]], positions: Mapping[str, 
     found = []
     for number, ((case, tile), high) in enumerate(zip(kinds, ends)):
         low = case.first if number else None
+        # The number of the case, which says where along this variable a tile stands and not how far it is padded.
         label = "" if case.test is True else "_tail" if _on_lane(case.test) else f"_{name}pad{number}"
         here = replace(tile, name=tile.name + label, notes=(*tile.notes, _note(name, low, high)))
         among = {**positions, name: [at for at in positions[name] if case.first <= at <= case.last]}

@@ -59,6 +59,11 @@ def order_step(kernel: Kernel, registers: int) -> Kernel:
 
 
 class _Orderer:
+    """Orders the steps of a function, products of a factor that is `held` and an `other` one (`Product`).
+
+    Equal loads are one object, that in `known`, so dictionaries have them by `id`: to hash all of a load takes longer.
+    """
+
     def __init__(self, kernel: Kernel, function: Function, registers: int):
         self.function, self.registers = function, registers
         strides = {buffer.name: buffer.strides for buffer in buffers(kernel)}
@@ -124,7 +129,7 @@ class _Orderer:
 
     def run(self, products: list[Product], copies: list[Invoke]) -> Body:
         """Points whose vectors are all in registers at once."""
-        names: dict[int, str] = {}  # of the registers that hold vectors
+        names: dict[int, str] = {}  # of the registers that hold vectors, by the `id` of their load
         found = [*self.held(products, names), *_copied(copies, names)]
         uses: dict[int, list[Product]] = {}  # products by the number that they share
         for product in products:
@@ -142,7 +147,7 @@ class _Orderer:
         return tuple(found)
 
     def held(self, products: list[Product], names: dict[int, str]) -> Body:
-        """The loads of the vectors that these products multiply. Their registers go to `names`."""
+        """The loads of the vectors that these products multiply. Their registers go to `names`, by the load's `id`."""
         found: list[Statement] = []
         number = {point: n for n, point in enumerate(dict.fromkeys(product.point for product in products))}
         for product in products:

@@ -33,7 +33,12 @@ Point = tuple[int, ...]  # of the summed dims in a step
 
 
 class Product(NamedTuple):
-    """One multiplication of a step: which accumulator, the vector that is held for it, and the other factor."""
+    """One multiplication of a step: acc[row, vector] += other * held.
+
+    held: the load of the factor that stays in a register for all rows of the tile, mostly a vector of weights. other:
+    that of the factor which all vectors of the row share, mostly a number of x in every lane. fma: the instruction as
+    the loops have it.
+    """
 
     point: Point
     row: int

@@ -37,7 +37,7 @@ class _Pointer:
 
 
 def walk_pointers(kernel: Kernel, but: str = "") -> Kernel:
-    """The kernel with a view for each array that moves with a loop. but: a function that has none."""
+    """The kernel with a view for each array that moves with a loop. but: a function that keeps its indices."""
     found = []
     for function in kernel.functions:
         if function.name == but:
