@@ -86,14 +86,20 @@ class _Orderer:
         for statement in body:
             if stands_for(statement, is_product):
                 found += self.step(list(products_of(statement, self.known)), copies)
+                copies = []
             elif stands_for(statement, is_copy):
                 copies += copies_of(statement, self.known)
             else:
                 found.append(with_blocks(statement, self.body))
+        assert not copies, "a copy of vectors stands before the step that holds them"
         return tuple(found)
 
     def step(self, products: list[Product], copies: list[Invoke]) -> Body:
-        """The statements of a step. The products come point by point. copies: the stores of vectors to elsewhere."""
+        """The statements of a step. The products come point by point. copies: the stores of vectors to elsewhere, which
+        are all vectors of products.
+        """
+        held = {id(product.held) for product in products}
+        assert all(id(dict(store.operands)["v"]) in held for store in copies), "no product holds a vector to copy"
         runs = self.runs(products)
         if len(runs) == 1:
             return self.run(products, copies)
@@ -178,7 +184,7 @@ class _Orderer:
 
 
 def _copied(copies: list[Invoke], names: dict[int, str]) -> Body:
-    """The stores of those vectors to elsewhere that registers hold."""
+    """The stores to elsewhere of those vectors that the registers of a run hold; others have theirs."""
     found: list[Statement] = []
     for store in copies:
         operands = dict(store.operands)

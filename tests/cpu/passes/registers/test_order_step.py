@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
+import pytest
+
+from cpu.passes.registers.order_step import order_step
+from cpu.passes.registers.products import is_copy, is_product, stands_for
+from tests.support.kernel_cases import CASES
 from tests.support.loops import statements
 from tests.support.passes import around, instructions
-from tiling.loops.language import Block, Body, Fence, Invoke, Let, Store
-from tiling.loops.walk import inside
+from tiling.loops.language import Block, Body, Do, Fence, Invoke, Kernel, Let, Register, Store
+from tiling.loops.walk import inside, with_blocks
 from tiling.operators import conv2d
+from tiling.rewrite.pointwise import pointwise2d
 
 # 3 taps of a row of 12: (12 + 3) * 1 + 1 vectors are as many as the portable row has registers.
 FULL = conv2d(c=2, h=3, w=12, k=4, r=1, s=3, padding=(0, 1))
@@ -76,3 +83,57 @@ def test_where_registers_are_short_points_follow_one_another():
 def test_taps_on_padding_are_no_multiplications():
     _, after = around("order step", FULL, FULL_TEXT)
     assert len(instructions(after, "fma")) == 3 * 12 - 2  # each end of the row has a tap outside
+
+
+PANEL = pointwise2d(conv2d(n=2, c=12, h=3, w=3, k=18, r=1, s=1, layout="nchw"))
+PANEL_TEXT = CASES["pixels, a panel for each task"][1]
+
+
+def test_a_vector_that_is_copied_too_is_stored_from_its_register():
+    before, after = around("order step", PANEL, PANEL_TEXT)
+    copies = [s for s in statements(before) if is_copy(s)]
+    stored = [s for s in statements(after) if isinstance(s, Do) and s.invoke.instruction.name == "store"]
+    panel = [s for s in stored if dict(s.invoke.operands)["p"].buffer.startswith("panel")]
+    assert copies and panel and not [s for s in statements(after) if is_copy(s)]
+    assert all(isinstance(dict(s.invoke.operands)["v"], Register) for s in panel)
+
+
+def changed(kernel: Kernel, change) -> Kernel:
+    """A kernel with other statements in its functions: what `change` makes of each body."""
+
+    def body(given: Body) -> Body:
+        return change(tuple(with_blocks(s, body) for s in given))
+
+    return replace(kernel, functions=tuple(replace(f, body=body(f.body)) for f in kernel.functions))
+
+
+def without_products(body: Body) -> Body:
+    """A body whose copies stand alone."""
+    copies = any(stands_for(s, is_copy) for s in body)
+    return tuple(s for s in body if not (copies and stands_for(s, is_product)))
+
+
+def copies_last(body: Body) -> Body:
+    return tuple(sorted(body, key=lambda s: stands_for(s, is_copy)))
+
+
+def of_elsewhere(body: Body) -> Body:
+    """A body whose copies read the second place of what they read."""
+    found = []
+    for statement in body:
+        if is_copy(statement):
+            operands = dict(statement.invoke.operands)
+            read = dict(operands["v"].operands)
+            read["p"] = replace(read["p"], at=(*read["p"].at[:-1], read["p"].at[-1] + 1))
+            operands["v"] = replace(operands["v"], operands=tuple(read.items()))
+            statement = Do(replace(statement.invoke, operands=tuple(operands.items())))
+        found.append(statement)
+    return tuple(found)
+
+
+@pytest.mark.parametrize("change", [without_products, copies_last, of_elsewhere])
+def test_a_copy_of_a_vector_that_no_product_holds_is_an_error(change):
+    before, _ = around("order step", PANEL, PANEL_TEXT)
+    assert changed(before, lambda body: body) == before
+    with pytest.raises(AssertionError, match="cop"):
+        order_step(changed(before, change), 16)
