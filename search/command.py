@@ -16,7 +16,7 @@ from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, writ
 from cpu.runtime.plural import plural
 from microkernels.scores.database import readable
 from search import composition
-from search.evaluator import backend_of, errors_of, target_of
+from search.evaluator import backend_of, errors_of, target_of, written_target_of
 from search.evaluator.errors import CandidateError
 from search.evaluator.files import limited, size, writable
 from search.evaluator.protocol import TargetError
@@ -136,8 +136,8 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     return _finished(program, problem, target, found, options)
 
 
-def _target(problem: Problem, options: argparse.Namespace) -> Target:
-    return target_of(
+def _target(problem: Problem, options: argparse.Namespace, of: Callable[..., Target] = target_of) -> Target:
+    return of(
         options.target,
         problem.dtype,
         isa=options.isa,
@@ -153,10 +153,10 @@ def _loops(problem: Problem, options: argparse.Namespace) -> str:
     """The loops that `--show-passes` prints. Nothing is measured and no kernel runs."""
     if options.json or options.explain or options.emit:
         raise ProblemError("--show-passes prints the loops and nothing else: leave out --json, --explain and --emit")
-    target = _target(problem, options)
+    target = _target(problem, options, written_target_of)
     backend = backend_of(target)
     wanted = known_pass(backend.pass_names, backend.target.name, options.show_passes)
-    if options.scheme is None:
+    if options.scheme is None and not target.absent:
         rank_first(backend, [backend.problem(problem)], Console(stderr=True), options.forget)
     recall = not (options.model_only or options.forget)
     found = find(problem, target, tune="model", scheme=options.scheme, recall=recall, verify=False)

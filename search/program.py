@@ -11,7 +11,7 @@ from typing import Any
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
 from cpu.runtime.plural import plural
 from microkernels.scores.database import readable
-from search.evaluator import target_of
+from search.evaluator import target_of, written_target_of
 from search.evaluator.files import writable
 from search.evaluator.programs import (
     PASS_NAMES,
@@ -57,13 +57,14 @@ def told(options: argparse.Namespace) -> str:
     program = sized(read(_text_of(options.text)), _sizes(options.shape), dtype=options.dtype, outputs=outputs)
     if options.target != "cpu":
         return _told_of_gpu(options, program)
-    target = target_of("cpu", "f32", isa=options.isa, threads=options.threads)
     if options.show_passes is not None:
         if options.json or options.explain or options.emit:
             raise ProblemError(
                 "--show-passes prints the loops and nothing else: leave out --json, --explain and --emit"
             )
-        return _loops(program, target, options.show_passes)
+        written = written_target_of("cpu", "f32", isa=options.isa, threads=options.threads)
+        return _loops(program, written, options.show_passes)
+    target = target_of("cpu", "f32", isa=options.isa, threads=options.threads)
     if options.name and not options.emit:
         raise ProblemError("--name is the name of what --emit writes: give --emit DIR too")
     if options.emit:

@@ -34,6 +34,25 @@ def target_of(
     return gpu_target(name, dtype, device)
 
 
+def written_target_of(
+    name: str,
+    dtype: str,
+    *,
+    isa: str | None = None,
+    threads: int = 1,
+    algorithm: str = "direct",
+    device: str | None = None,
+    cache: str = "warm",
+    cluster: str = "",
+) -> Target:
+    """As `target_of`, for kernels that are only written: also of instruction sets that this CPU does not run."""
+    if name == "cpu":
+        from search.evaluator.cpu import written_target
+
+        return written_target(isa, threads, dtype, algorithm, cache, cluster)
+    return target_of(name, dtype, device=device)
+
+
 def backend_of(target: Target) -> Backend:
     """The back end of a target, imported when needed: a search for the CPU does not load a GPU's libraries."""
     if target.name == "cpu":

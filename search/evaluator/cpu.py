@@ -65,6 +65,21 @@ def cpu_target(
     isa: by default the widest instruction set of `dtype` that the CPU runs and the system lets this process use.
     cluster: as in `Target`.
     """
+    found = written_target(isa, threads, dtype, algorithm, cache, cluster)
+    if found.absent:
+        raise ProblemError(found.absent)
+    return found
+
+
+def written_target(
+    isa: str | None = None,
+    threads: int = 1,
+    dtype: str = "f32",
+    algorithm: str = "direct",
+    cache: str = "warm",
+    cluster: str = "",
+) -> Target:
+    """As `cpu_target`, for kernels that are only written: where this CPU runs none of them, `absent` says why."""
     if cache not in CACHES:
         raise ProblemError(f"cache={cache!r} must be one of {', '.join(CACHES)}")
     if algorithm not in ALGORITHMS:
@@ -81,16 +96,29 @@ def cpu_target(
         chosen = best_isa(host().flags, dtype) if isa is None else isa_named(isa)
     except ValueError as error:
         raise ProblemError(str(error)) from None
-    missing = [flag for flag in chosen.cpu_flags if flag not in host().flags]
-    if missing:
-        raise ProblemError(f"this CPU does not run {chosen.name}: it lacks {', '.join(missing)}")
+    if isa is None and chosen.matrix and not tiles_given():
+        chosen = isa_named(chosen.vectors)
     if chosen.dtype != dtype:
         raise ProblemError(f"{chosen.name} computes in {chosen.dtype}, not {dtype}: use {' or '.join(ISAS_OF[dtype])}")
-    if chosen.matrix and not tiles_given():
-        if isa is not None:
-            raise ProblemError(f"{tiles_refused(chosen.name)}: use {chosen.vectors}")
-        chosen = isa_named(chosen.vectors)
-    return Target("cpu", fingerprint(host()), chosen.name, dtype, threads, algorithm, cache=cache, cluster=cluster)
+    return Target(
+        "cpu",
+        fingerprint(host()),
+        chosen.name,
+        dtype,
+        threads,
+        algorithm,
+        absent=_absent(chosen),
+        cache=cache,
+        cluster=cluster,
+    )
+
+
+def _absent(isa: Isa) -> str:
+    """Why no kernel of an instruction set can run here; empty where it can."""
+    missing = [flag for flag in isa.cpu_flags if flag not in host().flags]
+    if missing:
+        return f"this CPU does not run {isa.name}: it lacks {', '.join(missing)}"
+    return f"{tiles_refused(isa.name)}: use {isa.vectors}" if isa.matrix and not tiles_given() else ""
 
 
 def cpu_backend(
@@ -165,14 +193,18 @@ class CpuBackend:
         refused: CompileError | None = None
         for scheme in islice(schemes, MOST_BUILDS):
             try:
-                self.build(scheme)
+                self.compile(scheme)
                 return scheme
             except CompileError as error:
                 refused = refused or error
         raise refused or TuningError("no schemes were given to build")
 
     def compile(self, scheme: AnyScheme) -> None:
-        self.build(scheme)
+        """Builds a kernel; one that cannot run here is only written."""
+        if self.target.absent:
+            self.emitted(scheme)
+        else:
+            self.build(scheme)
 
     def build(self, scheme: AnyScheme, timing: Timing | None = None) -> Kernel:
         kernel = self._kernels.get(scheme.text)

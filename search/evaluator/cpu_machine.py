@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from cpu.runtime.host import host
+from cpu.runtime.host import host, supports
 from cpu.runtime.probe import probe
 from microkernels.tile.forms import Isa
-from microkernels.tile.isa import isa_named
+from microkernels.tile.isa import best_isa, isa_named
 from search.tuner import store
 from tiling.machine import CacheLevel, Machine
 
 
 def machine_of(isa: Isa, fingerprint: str) -> Machine:
-    """The description of this machine; probed once (about two seconds), then kept in the store."""
+    """The description of this machine; probed once (about two seconds), then kept in the store.
+
+    An instruction set that it does not run has the speeds of the widest one that it runs.
+    """
     measured_on = isa_named(isa.ranked)
+    if not supports(measured_on.cpu_flags):
+        measured_on = best_isa(host().flags)
     found = store.facts(fingerprint, measured_on.name)
     if found is None or not {c.name for c in host().caches} <= set(found["read"]):
         found = probe(measured_on.compiler_flags, measured_on.lanes, host())

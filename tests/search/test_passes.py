@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cpu.passes.order import PRODUCT
+from cpu.runtime.host import host
+from microkernels.tile.isa import EVERY_ISA
 from search.matmul import main as matmul_command
 from tests.support.searching import SCHEME, SHAPE, conv
 from tiling.loops.passes import names
@@ -65,6 +68,31 @@ def test_the_models_choice(capsys, monkeypatch):
         shape = ["--shape", "m=24,n=50,k=18", "--isa", "portable"]
         assert matmul_command([*shape, *options, "--show-passes", "lower"]) == 0
         assert "# matmul m=24,n=50,k=18\n" in capsys.readouterr().out
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """A CPU that runs nothing but the portable instruction set, where no kernel is compiled and none ranked."""
+    lacking = replace(host(), flags=frozenset())
+    for module in ("cpu.runtime.host", "search.evaluator.cpu", "search.evaluator.cpu_machine"):
+        monkeypatch.setattr(f"{module}.host", lambda: lacking)
+    monkeypatch.setattr("search.evaluator.cpu.build", None)
+    monkeypatch.setattr("search.command.rank_first", None)
+
+
+@pytest.mark.parametrize("isa", [isa for isa in EVERY_ISA if isa != "portable"])
+def test_an_instruction_set_that_this_cpu_does_not_run(isa, bare, capsys):
+    dtype, narrow = EVERY_ISA[isa].dtype, {"f32": "", "bf16": "D(c,2) ", "int8": "D(c,4) "}
+    groups = {"f32": 8, "bf16": 4, "int8": 2}[dtype]
+    scheme = f"R(k) T(h,12) T(w,3) S(y) T(r,3) T(s,3) T(c,{groups}) U(w,4) {narrow[dtype]}V(k,{EVERY_ISA[isa].lanes})"
+    given = ["--shape", SHAPE, "--dtype", dtype, "--isa", isa]
+    for chosen in ([], ["--scheme", scheme]):
+        assert conv(*given, *chosen, "--show-passes") == 0
+        printed = capsys.readouterr()
+        assert {"lower", "vectorise", "share threads"} <= {*headings(printed.out)} and printed.err == ""
+        assert ("tile_dot" in printed.out) == (isa.startswith("amx") and not chosen)
+    assert conv(*given, "--scheme", scheme) == 2  # a kernel would run
+    assert f"this CPU does not run {isa}: it lacks " in sentence(capsys)
 
 
 def sentence(capsys) -> str:

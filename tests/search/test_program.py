@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import search
 from cpu.reference.programs import evaluate
+from cpu.runtime.host import host
 from search.evaluator.programs import PASS_NAMES
 from search.program import main
 from tests.support.programs import SOFTMAX
@@ -91,6 +93,16 @@ def test_passes_are_shown(capsys, tmp_path):
     assert names == list(PASS_NAMES)
     assert main(["y[i] = x[i] * 2", "--shape", "i=100", "--show-passes", "lower"]) == 0
     assert capsys.readouterr().out.endswith("for i in 0..100:\n  y[i] = x[i] * 2\n")
+
+
+def test_loops_are_shown_of_an_instruction_set_that_this_cpu_does_not_run(capsys, monkeypatch):
+    lacking = replace(host(), flags=frozenset())
+    monkeypatch.setattr("search.evaluator.cpu.host", lambda: lacking)
+    given = ["y[i] = x[i] * 2", "--shape", "i=100", "--isa", "avx512f"]
+    assert main([*given, "--show-passes", "vectors"]) == 0
+    assert "load(x + [i])" in capsys.readouterr().out
+    assert main(given) == 2
+    assert "this CPU does not run avx512f: it lacks " in capsys.readouterr().err
 
 
 def test_a_runtime_extent(capsys):
