@@ -144,7 +144,7 @@ def target_without_compiler(*wanted, **more):
         (dict(r=None), "r is missing: give h and r, or neither"),
         (dict(tune="fast"), 'tune=\'fast\' must be "model" or "measure"'),
         (dict(layout="hwcn"), "layout='hwcn' must be 'nhwc' or 'nchw'"),
-        (dict(layout="nchw", target="cuda"), "layout='nchw' is not covered on a GPU: use 'nhwc'"),
+        (dict(dtype="int8", target="cuda"), "dtype 'int8' is not covered on a GPU: f16, bf16, tf32 and f32 are"),
         (dict(isa="sse9"), "unknown instruction set 'sse9'"),
     ],
 )
