@@ -62,7 +62,7 @@ def _bound(loop: For, taken: Counter[str]) -> Body:
         for define in places_of(some, numbers[kind])
     }
     places = tuple(placed[each.name] for each in loops)
-    return _Splitting(Team(THREAD, total(loops).offset), places, taken).body(_named_apart(body, taken))
+    return _Splitting(Team(THREAD, total(loops).offset), places).body(_named_apart(body, taken))
 
 
 def _named_apart(body: Body, taken: Counter[str]) -> Body:
@@ -89,7 +89,6 @@ class _Splitting:
 
     team: Team
     places: tuple[Define, ...]
-    taken: Counter[str]
     own: set[str] = field(default_factory=set)
 
     def body(self, body: Body) -> Body:

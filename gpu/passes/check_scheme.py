@@ -10,7 +10,8 @@ from tiling.scheme.specifiers import DotGroup, Lambda, Rest, SchemeError, Stage,
 
 DTYPES = ("f32", "f16", "bf16")
 MOST_THREADS = 1024  # of a block
-_WORKERS = ("block", "warp", "lane")
+_THREADS = ("warp", "lane")
+_WORKERS = ("block", *_THREADS)
 
 
 def check_scheme(scheme: Scheme) -> None:
@@ -18,8 +19,8 @@ def check_scheme(scheme: Scheme) -> None:
     problem, output = scheme.problem, scheme.problem.output.name
     if problem.dtype not in DTYPES:
         raise SchemeError(
-            f"{problem.dtype} is multiplied by matrix instructions alone: end the scheme with M; one without M is of "
-            f"{' or '.join(DTYPES)}"
+            f"{problem.dtype} is multiplied by matrix instructions alone, with channels last and without groups; a "
+            f"scheme without M is of {', '.join(DTYPES[:-1])} or {DTYPES[-1]}"
         )
     if not any(isinstance(s, Stage) and s.tensor == output for s in scheme.specifiers):
         raise SchemeError(f"S({output}) is missing: it marks where the register tile of {output} is held")
@@ -33,6 +34,9 @@ def check_scheme(scheme: Scheme) -> None:
             raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
         if isinstance(s, Stage) and s.depth > 1:
             raise SchemeError(f"{s}: several stages are for schemes with M; use S({s.tensor})")
+        outside = [t for t in scheme.specifiers[: min(place, sums)] if isinstance(t, Tile) and t.worker in _THREADS]
+        if isinstance(s, Stage) and s.tensor != output and outside:
+            raise SchemeError(f"{s}: all threads of a block stage together, so {outside[0]} stands inside S({output})")
         if isinstance(s, Tile) and s.worker:
             _check_worker(scheme, place, s)
     lanes, warps = (prod(s.trips for s in _bound(scheme, worker)) for worker in ("lane", "warp"))
@@ -49,7 +53,7 @@ def _bound(scheme: Scheme, worker: str) -> list[Tile]:
 
 
 def _check_worker(scheme: Scheme, place: int, tile: Tile) -> None:
-    """Blocks stand outermost; warps and lanes together, around the register tile."""
+    """Blocks stand outermost, warps and lanes around the register tile."""
     if tile.worker not in _WORKERS:
         raise SchemeError(f"{tile}: workers of a scheme without M are {', '.join(_WORKERS)} on a GPU")
     before = scheme.specifiers[:place]

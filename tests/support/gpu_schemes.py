@@ -34,6 +34,10 @@ _CASES = {
         matmul(m=16, n=32, k=12),
         "T(m,2)@block S(a) T(n,2) S(c) T(k,3) S(b) T(m,8)@lane T(n,4)@lane U(k,4) U(n,4)",
     ),
+    "workers around the sums": (
+        matmul(m=16, n=16, k=8),
+        "S(a) T(m,2)@warp S(c) T(m,8)@lane T(k,2) T(n,4)@lane U(k,4) U(n,4)",
+    ),
     "transposed batch": (
         matmul(m=8, n=16, k=8, batch=3, transpose_a=True, transpose_b=True),
         "T(l,3)@block S(c) T(k,2) S(a) S(b) T(m,4)@lane T(n,8)@lane U(k,4) U(m,2) U(n,2)",
