@@ -169,7 +169,7 @@ def _take(left: list[Specifier], kind: type[_Kind], fits: Callable[[_Kind], bool
     return tuple(taken)
 
 
-NO_PRODUCT = "groups make no single matrix product, which is all that a GPU kernel computes so far"
+NO_PRODUCT = "groups make no single matrix product, which matrix instructions need"
 
 
 def is_product(problem: Problem) -> bool:

@@ -131,7 +131,7 @@ def schedules(dtype: str) -> tuple[Schedule, ...]:
     try:
         mma = instruction_for(dtype)
     except KeyError:
-        raise SchemeError(f"no matrix instruction reads {dtype}; a GPU kernel takes f16, bf16 or tf32") from None
+        raise SchemeError(f"no matrix instruction reads {dtype}; use f16, bf16 or tf32") from None
     size = 32 // mma.depth  # an instruction reads 32 bytes of each row
     found = [Schedule(mma, w, tile, step // size, d) for (w, tile), step, d in product(_TILES, _STEP_BYTES, _DEPTHS)]
     by_columns = {i.columns: i for i in instructions_for(dtype) if i.worker == "warpgroup"}

@@ -109,8 +109,8 @@ class GpuBackend:
     def _too_large(self, scheme: Scheme) -> str:
         """Why a scheme without a matrix instruction does not fit the device; empty where it does."""
         try:
-            predict_loops(scheme, emit_scheme(scheme).shared_bytes, self.device)
-        except ValueError as error:  # SchemeError is one too
+            self._predicted(scheme)
+        except ValueError as error:
             return str(error)
         return ""
 
@@ -120,9 +120,19 @@ class GpuBackend:
     def candidates(self, problem: Problem) -> Sequence[Scheme]:
         """Every schedule that fits the device, by matrix instructions where the problem is a product of theirs."""
         if problem.dtype == "f32" or problem.layout == "nchw" or not is_product(problem):
-            fitting = [scheme for scheme in loop_schemes(problem) if not self._too_large(scheme)]
-            return [prediction.scheme for prediction in sorted(map(self._predicted, fitting), key=order)]
+            return self._loop_candidates(problem)
         return [prediction.scheme for prediction in rank(problem, self.device)]
+
+    def _loop_candidates(self, problem: Problem) -> list[Scheme]:
+        found, refused = [], ""
+        for scheme in loop_schemes(problem):
+            try:
+                found.append(self._predicted(scheme))
+            except ValueError as error:  # SchemeError is one too
+                refused = refused or str(error)
+        if not found:
+            raise SchemeError(refused)
+        return [prediction.scheme for prediction in sorted(found, key=order)]
 
     def predicted_seconds(self, schemes: Sequence[AnyScheme]) -> list[float]:
         return [self._predicted(scheme).seconds for scheme in schemes]

@@ -57,7 +57,7 @@ def test_every_schedule_is_at_most_one_candidate(problem):
 
 
 def test_a_dtype_without_a_matrix_instruction_is_refused():
-    with pytest.raises(SchemeError, match="no matrix instruction reads f32; a GPU kernel takes f16, bf16 or tf32"):
+    with pytest.raises(SchemeError, match="no matrix instruction reads f32; use f16, bf16 or tf32"):
         candidates(matmul(m=8, n=8, k=8), H200)
 
 

@@ -284,6 +284,12 @@ def test_groups_take_no_matrix_instructions(capsys):
     assert "@lane" in printed and " M(" not in printed
 
 
+def test_tf32_in_groups_is_refused_with_what_multiplies_them(capsys):
+    arguments = ["--target", "cuda", "--model-only", "--dtype", "tf32", "--shape", CONV + ",groups=4"]
+    assert conv_command(arguments) == 2
+    assert "a scheme without M is of f32, f16 or bf16" in capsys.readouterr().err
+
+
 def test_a_scheme_that_a_device_cannot_hold(capsys):
     problem = matmul(m=4096, n=4096, k=4096, dtype="f16")
     portable = [s for s in candidates(problem, DEVICES["H200"]) if "@warpgroup" not in s.text]
