@@ -73,6 +73,7 @@ def _phases(node: Node) -> onnx.FunctionProto | None:
         or w[0] != x[1]
         or x[1] % group
         or 0 in (*x, *w)
+        or (node.has(2) and node.shape(2) != (group * w[1],))
     ):
         return None
     found = transposed_windows(node, w[2:], x[2:])

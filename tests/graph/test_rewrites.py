@@ -131,6 +131,12 @@ def test_attributes_that_do_not_fit_are_refused(attributes):
         read(model([node], {"x": [2, 3, 4, 6]}, ["y"], {"w": whole(1, 3, 5, 2, 2)}))
 
 
+def test_a_bias_of_another_length_is_refused_by_the_nodes_name():
+    node = helper.make_node("ConvTranspose", ["x", "w", "b"], ["y"], "n", strides=[2, 2])
+    with pytest.raises(ModelError, match=r"node n \(ConvTranspose\)"):
+        read(model([node], {"x": [2, 3, 4, 6]}, ["y"], {"w": whole(1, 3, 5, 2, 2), "b": whole(2, 4)}))
+
+
 def test_weights_without_elements_are_no_product():
     assert read(transposed(outputs=0, bias=False)).arrays["y"].shape == (2, 0, 8, 12)
 
