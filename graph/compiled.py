@@ -65,7 +65,7 @@ class CompiledModel:
         self.arena_bytes, self.arena_least = record["arena_bytes"], record["arena_least"]
         self.weight_bytes: int = record["weight_bytes"]
         self._files = dict(files)
-        self._weights, self._weights_at = weights, address(weights)
+        self._weights, self._weights_at = weights, _address(weights)
         # ctypes and not cffi, whose parser takes longer to load than the rest.
         self._loaded = load_bytes(shared, lambda path: ctypes.CDLL(path, os.RTLD_NOW | os.RTLD_NODELETE))
         self._check(record.get("fingerprint", ""))  # of none, a folder that an earlier version saved
@@ -132,7 +132,7 @@ class CompiledModel:
 
         Raises ModelError where outputs overlap others: kernels read inputs after they have written.
         """
-        starts = [address(array) for array in (*given, *found)]
+        starts = [_address(array) for array in (*given, *found)]
         stops = [start + array.nbytes for start, array in zip(starts, (*given, *found))]
         for number in range(len(given), len(starts)):
             first, end = starts[number], stops[number]
@@ -163,7 +163,7 @@ class CompiledModel:
         seconds = np.zeros(len(self.explained))
         given = [_checked(x, array) for x, array in zip(arrays, self.inputs, strict=True)]
         addresses = self._addresses(given, self._writable(out))
-        self._run_timed(self._weights_at, self._arena_at, address(seconds), *addresses)
+        self._run_timed(self._weights_at, self._arena_at, _address(seconds), *addresses)
         return seconds
 
     def run(self, inputs: Mapping[str, object]) -> dict[str, np.ndarray]:
@@ -178,7 +178,7 @@ class CompiledModel:
                 arena = _page_aligned(self.arena_bytes)
             except MemoryError:
                 raise ModelError(f"{self.name} needs {self.arena_bytes:,} bytes for arrays in between") from None
-            self._local.arena, self._local.arena_at = arena, address(arena)
+            self._local.arena, self._local.arena_at = arena, _address(arena)
         found: int = self._local.arena_at
         return found
 
@@ -279,7 +279,7 @@ def _alone(folder: Path, writes: bool = False) -> Iterator[None]:
 
 
 # A small model feels every microsecond of a call, and NumPy's `ctypes.data` takes two for each array.
-def address(array: np.ndarray) -> int:
+def _address(array: np.ndarray) -> int:
     """Where a contiguous array begins in memory."""
     if not array.flags.writeable:
         return int(array.ctypes.data)

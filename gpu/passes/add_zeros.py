@@ -3,6 +3,8 @@
 if 0 <= h + h_u + r - 1 < 6 and 0 <= w + s_u - 1 < 8:          X_tile[…] = (X[…] if … else 0)
     acc[…] += X_tile[…] * W_tile[…]                        ->    …
                                                                  acc[…] += X_tile[…] * W_tile[…]
+
+An infinite number times such a 0 is NaN, as wherever zeros stand for padding.
 """
 
 from __future__ import annotations

@@ -115,8 +115,8 @@ def check_array(tensor: Tensor, dtype: str, shape: tuple[int, ...], found: str, 
 def load(scheme: Scheme) -> Kernel:
     """Compiles a scheme for this process's current GPU and loads it there.
 
-    Raises DeviceError where no GPU can run it, CompileError without NVRTC, SchemeError for a scheme that is not a GPU
-    pipeline.
+    Raises DeviceError where no GPU can run it, CompileError without NVRTC, SchemeError for a scheme that is no kernel
+    of a GPU.
     """
     source = emit_scheme(scheme)
     return Kernel(source, load_program(source))
