@@ -11,7 +11,6 @@ from tiling.rewrite.dot_groups import is_blocked, numbers_per_lane, scheme_in_do
 from tiling.rewrite.panels import LARGEST_PANEL, panel_elements
 from tiling.rewrite.parts import MOST_PARTS, shared_sum, unshared_reason
 from tiling.rewrite.strips import copies_flat_pixels, unsupported_reason
-from tiling.rewrite.winograd import Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import (
     DotGroup,
@@ -47,7 +46,7 @@ def check(scheme: Scheme, isa: Isa) -> None:
         )
     if not any(isinstance(s, Stage) and s.tensor == output for s in scheme.specifiers):
         raise SchemeError(f"S({output}) is missing: it marks where the register tile of {output} is held")
-    if not (problem.keeps_sums or single_pass(scheme)):
+    if not (problem.keeps_sums or scheme.single_pass):
         raise SchemeError(
             f"a reduction loops outside S({output}), so sums of {problem.sum_dtype} would wait in an {output} of "
             f"{problem.output_dtype}: loop over it inside, or ask for an output of {problem.sum_dtype}"
@@ -166,11 +165,3 @@ def _check_tiles(scheme: Scheme, isa: Isa) -> None:
                 f"the register tile unrolls {prod(tile.values())} FMAs into one step, {MOST_FMAS} are the most: turn "
                 "a U over a summed dim into a T"
             )
-
-
-def single_pass(scheme: Scheme | Winograd) -> bool:
-    """Whether every output is written once and never read back: no reduction loop stands outside S(output)."""
-    if isinstance(scheme, Winograd):
-        return True  # sums are complete before they are transformed
-    outside = scheme.specifiers[: scheme.accumulators_at]
-    return not any(isinstance(s, (Rest, Tile)) and s.dim[0] in scheme.problem.reductions for s in outside)

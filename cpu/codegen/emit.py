@@ -15,7 +15,7 @@ from typing import Any
 
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.call import Call, call_text
-from cpu.codegen.check import check, single_pass
+from cpu.codegen.check import check
 from cpu.codegen.epilogue import pointers
 from cpu.codegen.frames import TEMPLATES
 from cpu.codegen.inside import facts_of, loops_of
@@ -28,10 +28,10 @@ from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.estimate import loads_per_step
 from microkernels.tile.isa import Isa, isa_named
 from microkernels.tile.microkernel import Microkernel, microkernel_of
-from microkernels.tile.transpose import whole_stores
 from tiling.arrays.access import access_of
 from tiling.loops.language import Kernel
 from tiling.loops.lowering.show import show
+from tiling.loops.lowering.stream_plan import may_stream
 from tiling.problem import Problem
 from tiling.rewrite.copies_of_x import copy_of_x
 from tiling.rewrite.dot_groups import is_blocked, scheme_in_dot_groups
@@ -88,8 +88,8 @@ class Source:
 def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = False) -> Source:
     """The C source of a scheme on `isa`.
 
-    threads: OpenMP threads; at most as many as the scheme has core tasks. stream: stores bypass the caches if y is
-    aligned; this is for outputs far larger than the last cache.
+    threads: OpenMP threads; at most as many as the scheme has core tasks. stream: stores bypass the caches
+    where they may (`tiling.loops.lowering.stream_plan`) and y is aligned; this is for outputs larger than the last.
     Raises SchemeError, which names the specifier, for a valid scheme that this emitter does not handle.
     """
     if isinstance(scheme, Winograd):
@@ -101,7 +101,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     symbol = symbol_of(problem, isa, threads)
     kernels = microkernels_of(scheme, isa)
     dots = scheme_in_dot_groups(scheme)
-    inside = loops_of(scheme, isa, threads, stream and _streamable(scheme))
+    inside = loops_of(scheme, isa, threads, stream and may_stream(scheme))
     types = [ELEMENTS[name].c for name in elements_of(problem)]
     strips, x_type = access_of(dots.problem).strip > 0, isa.x_type(dots.problem)
     as_it_lies = strips or (x_type == types[0] and not inside.copy)
@@ -167,7 +167,7 @@ def forms_of(
         check(scheme.product, isa)
         return winograd_forms_of(scheme, isa, threads)
     check(scheme, isa)
-    facts = facts_of(scheme, isa, stream and _streamable(scheme), threads)
+    facts = facts_of(scheme, isa, stream and may_stream(scheme), threads)
     return forms_with_copy(copy_of_x(scheme, isa.lanes), facts)
 
 
@@ -235,8 +235,3 @@ def describe(kernel: Microkernel, isa: Isa, packs: bool = False) -> str:
         f"{kernel.name}: {kernel.fmas} FMAs, {loads_per_step(kernel)} loads and no stores per step{packing}, {need} "
         f"({kernel.accumulators} accumulators)"
     )
-
-
-def _streamable(scheme: Scheme) -> bool:
-    """Streaming stores need whole, aligned vectors and a tile that is written exactly once."""
-    return whole_stores(scheme) and single_pass(scheme)

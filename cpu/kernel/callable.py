@@ -11,7 +11,6 @@ from typing import Any, overload
 import numpy as np
 
 from cpu.codegen.arrays import elements_of, stored
-from cpu.codegen.check import single_pass
 from cpu.codegen.emit import Source, emit
 from cpu.codegen.epilogue import may_be_output
 from cpu.kernel.arguments import (
@@ -288,7 +287,7 @@ class Kernel:
                 f"out overlaps {tensor.name}: pass memory of its own, or for a residual the very same array"
             )
         # With several passes, partial sums wait in y and would overwrite what the last pass reads.
-        return at if single_pass(self.scheme) else pointer(array.copy())
+        return at if self.scheme.single_pass else pointer(array.copy())
 
     def save(self, folder: str | os.PathLike[str], name: str | None = None) -> tuple[Path, ...]:
         """Writes the kernel as C that needs no Python: .c, .h, .so and a small program that calls it.

@@ -20,7 +20,6 @@ import jinja2
 
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.call import meanwhile
-from cpu.codegen.check import single_pass
 from cpu.codegen.emit import VERSION, Source, symbol_of
 from cpu.codegen.epilogue import may_be_output
 from cpu.codegen.frames import TEMPLATES
@@ -131,7 +130,7 @@ def save(kernel: Saveable, folder: str | os.PathLike[str], name: str | None = No
         "arrays": problem.epilogue_arrays,
         "epilogue": problem.epilogue,
         "residuals": [
-            a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and single_pass(kernel.scheme)
+            a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and kernel.scheme.single_pass
         ],
         "packed": source.packed,
         "scratch": source.scratch,

@@ -23,9 +23,7 @@ from itertools import groupby, product
 
 from microkernels.tile.forms import Isa
 from microkernels.tile.lanes import shuffle_definition
-from tiling.arrays.access import access_of
 from tiling.problem import Problem
-from tiling.scheme.scheme import Scheme
 
 # The content of a lane: (row, point of k), or None where it is empty.
 _Lane = tuple[int, int] | None
@@ -61,18 +59,6 @@ def blocks(problem: Problem, extents: Mapping[str, int], lanes: int) -> tuple[Ro
         found.append(Rows(first, row - first))
         first, steps = row, None
     return tuple(found)
-
-
-def whole_stores(scheme: Scheme) -> bool:
-    """Whether every store of a register tile is a whole vector, and aligned where the output is.
-
-    Then the stores may be streaming stores. Transposed tiles must be whole vectors along the output's contiguous axis.
-    """
-    problem = scheme.problem
-    if not access_of(problem).transposed_output:
-        return problem.extents[problem.vector_dim] % scheme.lanes == 0
-    along = problem.output_axes[-1]
-    return all(tile[along] % scheme.lanes == 0 for tile in scheme.tiles)
 
 
 @cache

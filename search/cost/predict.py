@@ -14,12 +14,13 @@ from math import gcd, prod
 
 from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import Microkernel, microkernel_of
-from microkernels.tile.transpose import blocks, transposition, whole_stores
+from microkernels.tile.transpose import blocks, transposition
 from search.cost.costs import COSTS, Costs
 from search.cost.visits import changes_of_tile, sweeps, trips_of
-from search.cost.volume import Traffic, Volumes, streams, tasks
+from search.cost.volume import Traffic, Volumes, tasks
 from tiling.arrays.access import access_of
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
+from tiling.loops.lowering.stream_plan import may_stream, outgrows
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.rewrite.panels import visits_of_panel
@@ -113,7 +114,7 @@ class Predictor:
         narrow = isa_named(machine.isa).narrow_to(problem.output_dtype)
         self._in_line = narrow.in_line if narrow else 1
         self._names = dict(zip("xwy", (tensor.name for tensor in problem.tensors)))
-        self._streams = streams(problem, machine.caches[-1].bytes)
+        self._outgrows = outgrows(problem, machine.caches[-1].bytes)
         # peak FLOP/s = pipes · lanes · 2 · clock
         self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
 
@@ -122,7 +123,7 @@ class Predictor:
         count = tasks(scheme)
         share = -(-count // self.threads) / count
         compute, overhead, parts, passes = self._core(scheme, share)
-        stream = self._streams and passes == 1 and whole_stores(scheme)
+        stream = self._outgrows and may_stream(scheme)
         traffic = self._volumes.traffic(scheme, stream)
         movement = seconds_of(traffic, self.machine, stream, (passes - 1) / passes if self._whole(parts) else 1.0)
         if self.access.lanewise:

@@ -253,14 +253,6 @@ def traffic(scheme: Scheme, machine: Machine, threads: int = 1, resident: bool =
     return Volumes(scheme.problem, machine, threads, resident).traffic(scheme)
 
 
-def streams(problem: Problem, last_cache: int) -> bool:
-    """Whether stores of a problem's outputs bypass the caches, the last of which holds `last_cache` bytes.
-
-    A larger output would be evicted before anyone reads it, and a plain store first reads the line that it overwrites.
-    """
-    return problem.output.elements * access_of(problem).bytes_of(problem.output) > last_cache
-
-
 def tasks(scheme: Scheme) -> int:
     """The number of tasks that the scheme's @core loops hand out; 1 where there are no such loops."""
     count = 1

@@ -24,7 +24,7 @@ from microkernels.scores.catalog import Catalog
 from microkernels.scores.shipped import known, revision
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
-from search.cost.volume import streams, tasks
+from search.cost.volume import tasks
 from search.evaluator.cpu_cluster import ClusterEvaluator
 from search.evaluator.cpu_machine import machine_of
 from search.evaluator.cpu_report import details, explained
@@ -38,6 +38,7 @@ from search.tuner.peaks import Peaks
 from search.tuner.target import ALGORITHMS, CACHES, Target
 from search.tuner.tune import BATCH, TuningError
 from tiling.loops.listing import listing
+from tiling.loops.lowering.stream_plan import outgrows
 from tiling.loops.passes import names
 from tiling.machine import Machine, Timing
 from tiling.problem import Problem, ProblemError
@@ -357,4 +358,4 @@ class CpuEvaluator:
 
 
 def _streams(scheme: AnyScheme) -> bool:
-    return streams(scheme.problem, host().caches[-1].bytes)
+    return outgrows(scheme.problem, host().caches[-1].bytes)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from cpu.codegen.check import single_pass
 from cpu.codegen.emit import emit
 from cpu.kernel.measure import check_exact
 from cpu.runtime.host import supports
@@ -249,4 +248,4 @@ def test_the_search_never_lets_sums_wait_in_a_narrow_output():
             [found.scheme for found in candidates(dots, machine, catalog)],
             random_schemes(dots, machine, catalog, 20, 0),
         ):
-            assert any(not single_pass(scheme) for scheme in schemes) == waits
+            assert any(not scheme.single_pass for scheme in schemes) == waits

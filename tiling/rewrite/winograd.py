@@ -135,6 +135,7 @@ class Winograd:
     channels: int
     product: Scheme
     algorithm: ClassVar[str] = "winograd"
+    single_pass: ClassVar[bool] = True  # sums are complete before they are transformed
 
     def __post_init__(self) -> None:
         check_block(self.problem, self.m, self.block, self.channels)

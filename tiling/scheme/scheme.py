@@ -76,6 +76,12 @@ class Scheme:
         name = self.problem.output.name
         return next(i for i, s in enumerate(self.specifiers) if isinstance(s, Stage) and s.tensor == name)
 
+    @cached_property
+    def single_pass(self) -> bool:
+        """Whether every output is written once and never read back: no reduction loop stands outside S(output)."""
+        outside = self.specifiers[: self.accumulators_at]
+        return not any(isinstance(s, (Rest, Tile)) and s.dim[0] in self.problem.reductions for s in outside)
+
     def iterations(self, loop: Rest | Tile | Lambda) -> int:
         """Iterations of the loop. For an L: the sum over its branches."""
         return self.trips(loop) if isinstance(loop, Rest) else loop.trips

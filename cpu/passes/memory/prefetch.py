@@ -24,15 +24,14 @@ from cpu.passes.memory.prefetch_cursors import Aims
 from cpu.passes.memory.prefetch_in_tiles import InTiles
 from tiling.loops.language import Block, Body, Cursors, For, If, Kernel, Statement
 from tiling.loops.lowering.prefetch_plan import Plan
-from tiling.loops.walk import buffers, for_each_worker, walk, with_blocks
+from tiling.loops.walk import for_each_worker, walk, with_blocks
 from tiling.problem import Problem
 
 
 def prefetch(kernel: Kernel, problem: Problem, plans: tuple[Plan, ...]) -> Kernel:
     """The kernel with prefetches. Its tiles come in the order of `plans`."""
-    packed = frozenset(buffer.name for buffer in buffers(kernel) if buffer.packed)
     x = next(buffer for buffer in kernel.arrays if buffer.name == "X")
-    walker = _Walker(iter(plans), InTiles(problem, packed, x), Aims(problem, x))
+    walker = _Walker(iter(plans), InTiles(problem, x), Aims(problem, x))
     body, _ = walker.body(kernel.body, 0)
     if any(plan.pieces for plan in plans):
         body = for_each_worker(body, lambda block: (Cursors(), *block))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cpu.passes.memory.prefetch_addresses import element, unrolled
+from cpu.passes.memory.stage_panels import PANEL
 from tiling.dtypes import LANE_BYTES
 from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import (
@@ -40,10 +41,9 @@ POINT = "point"  # counts the points of the vectorised dim in a tile
 
 @dataclass(frozen=True)
 class InTiles:
-    """Writes what a tile prefetches. packed: the names of packed arrays. x: the array that tiles read x from."""
+    """Writes what a tile prefetches. x: the array that tiles read x from."""
 
     problem: Problem
-    packed: frozenset[str]
     x: Buffer
 
     def tile(self, tile: Block, plan: Plan) -> Block:
@@ -84,7 +84,7 @@ class InTiles:
     def lines(self, step: Body, plan: Plan) -> Body:
         """What one step prefetches."""
         loads = {place.buffer: place for place in places(step) if isinstance(place, Load)}
-        found = [*self.of_later_weights(loads, step, plan), *self.of_later_x(loads, step, plan)]
+        found = [*self.of_later_vectors(loads, step, plan), *self.of_later_x(loads, step, plan)]
         if plan.next_panel:
             found += self.of_next_panel(plan, plan.next_panel)
         if plan.next_outputs:
@@ -93,19 +93,19 @@ class InTiles:
             found += _advances(piece)
         return tuple(found)
 
-    def of_later_weights(self, loads: Mapping[str, Load], step: Body, plan: Plan) -> Body:
-        """The packed weights that the step `PREFETCH_DISTANCE` further reads, to L1."""
-        streams = [load for name, load in loads.items() if name in self.packed and load.at[0].coefficient("lane")]
-        if not (plan.past_l1 and streams):
+    def of_later_vectors(self, loads: Mapping[str, Load], step: Body, plan: Plan) -> Body:
+        """The packed vectors that the step `PREFETCH_DISTANCE` further reads, to L1."""
+        load = loads.get({"w": "W", "x": PANEL}.get(plan.past_l1, ""))
+        if load is None:  # nothing is planned, or this is the tile that packs the panel for the others
             return ()
         width = plan.tile.register.extents[self.problem.vector_dim]
-        (start,) = (index.replaced(unrolled(step)) for index in streams[0].at)
+        (start,) = (index.replaced(unrolled(step)) for index in load.at)
         first = start + PREFETCH_DISTANCE * width
-        return tuple(Prefetch(Address(streams[0].buffer, (first + at,)), 1) for at in range(0, width, _IN_LINE))
+        return tuple(Prefetch(Address(load.buffer, (first + at,)), 1) for at in range(0, width, _IN_LINE))
 
     def of_later_x(self, loads: Mapping[str, Load], step: Body, plan: Plan) -> Body:
         """The lines of x that the step `PREFETCH_DISTANCE` further reads, where these lie far apart, to L1."""
-        if not (plan.apart and "X" in loads):
+        if not plan.apart or "X" not in loads:  # nothing is planned, or this tile reads what another one packed
             return ()
         dim, found = plan.apart.dim, []
         for start, at in plan.apart.lines:

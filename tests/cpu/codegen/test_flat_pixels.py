@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from cpu.codegen.arrays import stored
-from cpu.codegen.check import single_pass
 from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact, largest_error
 from cpu.reference.oracle import error_bound, reals, reference
@@ -44,7 +43,7 @@ def test_sums_are_taken_up_again_pixel_by_pixel(text, dtype, row):
     """What lies between two rows of points has no place in y to wait in."""
     output, epilogue = {"bf16": ("f32", "relu(y + b + z)"), "int8": ("s32", None)}[dtype]
     kernel = build(scheme_of(text, 8, dtype, epilogue, output, **SAME), row(dtype))
-    assert not single_pass(scheme_in_dot_groups(kernel.scheme))
+    assert not scheme_in_dot_groups(kernel.scheme).single_pass
     for place in PLACES:
         check_guarded(kernel, place)
 

@@ -8,7 +8,6 @@ import subprocess
 import numpy as np
 import pytest
 
-from cpu.codegen.check import single_pass
 from cpu.kernel.arguments import aligned_empty
 from cpu.kernel.batch_norm import fold_batch_norm
 from cpu.kernel.measure import check_exact
@@ -92,7 +91,7 @@ def test_a_residual_may_be_the_output_itself(place):
     problem, scheme = CASES[place]
     problem = fused(problem, "relu(y + b + z)")
     kernel = kernel_of(problem, scheme, "portable")
-    assert single_pass(kernel.scheme) == ("split" not in place and "accumulated" not in place)
+    assert kernel.scheme.single_pass == ("split" not in place and "accumulated" not in place)
     x, w, b, z = integers(problem)
     expected = reference(problem, x, w, b, z)
     assert kernel(x, w, b, z, out=z) is z

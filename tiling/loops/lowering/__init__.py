@@ -5,6 +5,7 @@ Read in this order:
     nest      a scheme as a nest, one node a loop
     show      a scheme as indented pseudo-code
     prefetch  what register tiles prefetch; `prefetch_plan` has all of a scheme's
+    stream_plan  whether their stores bypass the caches
     lower     a scheme as plain loops of the language
     workers   loops whose workers each hold a tile, moved around it
     tile      a register tile in them: accumulators, sums, stores

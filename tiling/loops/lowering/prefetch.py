@@ -67,18 +67,20 @@ def pieces(problem: Problem, tile: Around) -> tuple[Piece, ...]:
     return tuple(piece for piece in (_of_weights(problem, tile), _of_x(problem, tile)) if piece)
 
 
-def streams_past_l1(problem: Problem, tile: Around) -> bool:
-    """Whether a register tile reads more packed vectors than L1 holds: then it prefetches those of a later step.
+def streams_past_l1(problem: Problem, tile: Around) -> str:
+    """The array, w or x, of which a register tile reads more packed vectors than L1 holds; "" where there is none.
 
-    Packed vectors are weights, or a panel of x. Where a step unrolls several points, its loads run far enough ahead.
+    Then it prefetches those of a later step. Packed vectors are weights, or a panel of x. Where a step unrolls several
+    points, its loads run far enough ahead.
     """
     # A panel of x: yolo9000:Y19 gains 2 % in tiles of 9 x 3 and 14 x 2, 8 % in 6 x 4, beside what prefetches into L2
     # bring (`python -m bench.prefetch --layout nchw --scheme …`).
     access, steps = access_of(problem), prod(loop.trips for loop in tile.inner)
     points = prod(tile.register.extents[d] for d in problem.reductions)
     size = steps * tile.register.extents[problem.vector_dim] * access.bytes_of(problem.vector)
-    packed = tile.shared is not None or not access_of(problem).weights_broadcast
-    return points == 1 and size > LARGEST_L1 and not access.by_matrix and packed
+    packed = tile.shared is not None or not access.weights_broadcast
+    past = points == 1 and size > LARGEST_L1 and not access.by_matrix and packed
+    return ("x" if access.weights_broadcast else "w") if past else ""
 
 
 @dataclass(frozen=True)
