@@ -14,7 +14,6 @@ from textwrap import wrap
 
 from cpu.codegen import cursors
 from cpu.codegen.indices import in_scratch, stepped
-from cpu.passes.memory.packing import PACKED
 from tiling.loops.c_text import number, test
 from tiling.loops.index import Index
 from tiling.loops.language import (
@@ -60,8 +59,7 @@ from tiling.loops.language import (
     View,
 )
 from tiling.loops.walk import named_buffers
-from tiling.rewrite.im2col import COPY
-from tiling.rewrite.parts import SUMS
+from tiling.loops.writes import written
 
 _COMMENT = 115  # characters of a line of a comment
 
@@ -104,7 +102,7 @@ class Printer:
     @cached_property
     def written(self) -> set[str]:
         """The arrays that the kernel writes to."""
-        return {"Y", COPY, SUMS, PACKED, *(name for name, buffer in self.buffers.items() if buffer.memory == "own")}
+        return written(self.kernel)
 
     def functions(self) -> list[PrintedFunction]:
         """The functions that the kernel calls."""
@@ -129,8 +127,11 @@ class Printer:
         return self.lines(self.kernel.body, {name: name for name in self.buffers})
 
     def pointer(self, array: str) -> str:
-        """The type of a pointer to an element of an array. Inputs are only read."""
-        return f"{self.types[array]} *" if array in self.written else f"const {self.types[array]} *"
+        """The type of a pointer to an element of an array, which is constant where the kernel only reads it. Memory
+        that a worker has for itself never is.
+        """
+        changes = array in self.written or self.buffers[array].memory == "own"
+        return f"{self.types[array]} *" if changes else f"const {self.types[array]} *"
 
     def lines(self, body: Body, arrays: Mapping[str, str]) -> list[str]:
         """The lines of a block. arrays: the array that each name shows."""

@@ -9,6 +9,7 @@ Read in this order:
     c_text     indices and conditions as text of C and CUDA
     nests      loops whose points need nothing of each other
     walk       the statements of a kernel, one after the other
+    writes     which arrays a kernel writes to
     rewrite    the changes that passes share
     passes     what a pass is, and a kernel after each of a list
     quotients  quotients of what is never negative

@@ -122,7 +122,8 @@ class Instruction:
     value to the buffer `out`, which has as many elements as a vector has lanes; an operand that is a vector is a buffer
     of so many elements, a mask is the number `{name}` of used lanes. dtype: that of `out`; "" for that of `p`.
     registers: vector registers that it takes beside those of its operands and its value. header: of the C library, that
-    the text needs. definition: what a file defines for the text.
+    the text needs. definition: what a file defines for the text. calls: the name of the function that the text calls,
+    and what tells it from others of that name, such as a dtype, where the printer has a definition of it.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Instruction:
     registers: int = field(default=0, compare=False)
     header: str = field(default="", compare=False)
     definition: str = field(default="", compare=False)
+    calls: tuple[str, ...] = field(default=(), compare=False)
 
 
 # --- conditions -------------------------------------------------------------------------------------------------------

@@ -18,16 +18,17 @@ from cpu.codegen.emit import VERSION
 from cpu.codegen.frames import TEMPLATES
 from cpu.codegen.program.functions import Definitions
 from cpu.codegen.program.names import with_c_names
-from cpu.codegen.program.print import FIRST, ProgramPrinter, is_masked
+from cpu.codegen.program.print import FIRST, ProgramPrinter
 from cpu.passes.forms import program_forms
 from cpu.passes.order import VECTORS
+from cpu.passes.program.instructions import OUTSIDE
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.lanes import lanes_definition
 from tiling.loops.c_text import number
 from tiling.loops.index import ZERO, Index, applied, constant
-from tiling.loops.language import Alloc, Buffer, Define, For, Invoke, Kernel, Let, Mask
+from tiling.loops.language import Alloc, Buffer, Define, For, Invoke, Kernel, Mask
 from tiling.loops.listing import listing
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
@@ -92,7 +93,7 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     body = printer.lines(last.body, {name: name for name in printer.buffers})
     parameters = tuple(f"{printer.pointer(b.name).replace('*', '*restrict ')}{b.name}" for b in last.arrays)
     numbers = tuple(last.numbers)
-    reports = any(invoke.instruction.name == "outside" for invoke in _invokes(last))
+    reports = any(invoke.instruction == OUTSIDE for invoke in _invokes(last))
     scratch = last.scratch.bytes(workers)
     call = Call(symbol, (*parameters, *(f"long {name}" for name, _ in numbers)), scratch, workers, team)
     text = TEMPLATES.get_template("program.c.j2").render(
@@ -165,7 +166,5 @@ def _mask_definitions(taken: set[Index], isa: Isa, masks: Mapping[int, str]) -> 
 
 def _masked_lanes(kernel: Kernel) -> set[Index]:
     """The numbers of lanes of vectors of floats that loads and stores take by a mask."""
-    dtypes = {buffer.name: buffer.dtype for buffer in _arrays(kernel)}
-    dtypes |= {s.name: s.dtype for s in walk(kernel.body) if isinstance(s, Let)}
-    masked = (invoke for invoke in _invokes(kernel) if is_masked(invoke, dtypes))
-    return {given.lanes for invoke in masked for _, given in invoke.operands if isinstance(given, Mask)}
+    given = (given for invoke in _invokes(kernel) for _, given in invoke.operands)
+    return {each.lanes for each in given if isinstance(each, Mask)}

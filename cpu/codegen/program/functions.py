@@ -142,6 +142,25 @@ class Definitions:
             body = f"{{T}} all;\n{loop}\nreturn all;"
         return self.function("constant", dtype, f"{ELEMENT[dtype]} value", body)
 
+    def called(self, function: str = "", *of: str) -> None:
+        """Sees to it that what an instruction calls is defined: its `calls`."""
+        match function:
+            case "":
+                pass
+            case "constant":
+                self.constant(*of)
+            case "positions":
+                self.positions()
+                self.constant("s64")
+            case "first_lanes":
+                self.first_lanes()
+            case "across":
+                self.across(*of)
+            case "transposed":
+                self.transposed()
+            case _:
+                self.access(function, *of)
+
     def need(self, function: str, dtype: str) -> str:
         """The C name of a function for arguments of this dtype. Its definition is there from now on."""
         name = c_name(function, dtype)

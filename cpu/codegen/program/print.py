@@ -26,7 +26,6 @@ from tiling.loops.language import (
     Apply,
     Body,
     Buffer,
-    Do,
     Invoke,
     Let,
     Load,
@@ -59,18 +58,6 @@ class ProgramPrinter(Printer):
         found = {name: buffer.dtype for name, buffer in self.buffers.items()}
         return found | {s.name: s.dtype for s in walk(self.kernel.body) if isinstance(s, Let)}
 
-    @cached_property
-    def written(self) -> set[str]:
-        """The arrays that the kernel writes to."""
-        invokes = (s.invoke for s in walk(self.kernel.body) if isinstance(s, Do))
-        places = {
-            given.buffer
-            for i in invokes
-            for name, given in i.operands
-            if isinstance(given, Address) and (name == "to" or i.instruction.name.startswith("store"))
-        }
-        return places | {s.buffer for s in walk(self.kernel.body) if isinstance(s, Store)}
-
     def lines(self, body: Body, arrays: Mapping[str, str]) -> list[str]:
         """The lines of a block. A register and its first value are one line."""
         found: list[str] = []
@@ -95,8 +82,6 @@ class ProgramPrinter(Printer):
             case Let(name, value, changes, dtype) if value is not None:
                 before = "" if changes else "const "
                 return [f"{before}{self.definitions.vector(dtype)} {name} = {self.operand(value, arrays)};"]
-            case Store(buffer, at, Number(1, "bool")):  # one lane's truth: all bits
-                return [f"{self.element(buffer, at, arrays)} = -1;"]
             case Read(name, value):
                 return [f"const long {name} = {self.operand(value, arrays)};"]
         return super().statement(statement, arrays)
@@ -119,36 +104,12 @@ class ProgramPrinter(Printer):
             case Position(index):
                 return number(index)
             case Mask(lanes):
-                return number(lanes)
+                return self.masks[lanes.offset] if lanes.is_constant else f"{FIRST}({number(lanes)})"
             case Apply(function, arguments):
                 return self.applied(function, arguments, arrays)
-            case Invoke(instruction, operands):
-                self.define(operand)
-                given = {name: self.operand(value, arrays) for name, value in operands}
-                if is_masked(operand, self.dtypes):
-                    lanes = next(value.lanes for _, value in operands if isinstance(value, Mask))
-                    given["lanes"] = self.masks[lanes.offset] if lanes.is_constant else f"{FIRST}({given['lanes']})"
-                return instruction.text.format(**given)
+            case Invoke(instruction):
+                self.definitions.called(*instruction.calls)
         return super().operand(operand, arrays)
-
-    def define(self, invoke: Invoke) -> None:
-        """Sees to it that what the text of an instruction calls is defined."""
-        name = invoke.instruction.name
-        if name == "constant":
-            self.definitions.constant(invoke.instruction.dtype)
-        elif name == "positions":
-            self.definitions.positions()
-            self.definitions.constant("s64")
-        elif name == "first_lanes":
-            self.definitions.first_lanes()
-        elif name.startswith("across_"):
-            self.definitions.across(name.removeprefix("across_"), invoke.instruction.dtype)
-        elif name == "transposed":
-            self.definitions.transposed()
-        elif name != "outside":
-            dtype = dtype_accessed(invoke, self.dtypes)
-            if dtype != "f32" or name == "store_first":
-                self.definitions.access(name, dtype)
 
     def applied(self, function: str, arguments: tuple[Operand, ...], arrays: Mapping[str, str]) -> str:
         """A function of vectors: an operator of C, or a call."""
@@ -200,17 +161,6 @@ class ProgramPrinter(Printer):
         arrays = [buffer for buffer in self.buffers.values() if buffer.memory != "registers"]
         named = ((stride_name(b, axis), stride) for b in arrays for axis, stride in zip(b.axes, b.steps))
         return [(name, stride) for name, stride in named if stride != constant(1)]
-
-
-def dtype_accessed(invoke: Invoke, dtypes: Mapping[str, str]) -> str:
-    """The dtype as which an access takes an array: of a bool its byte."""
-    place = next(given for _, given in invoke.operands if isinstance(given, Address))
-    return "u8" if dtypes[place.buffer] == "bool" else dtypes[place.buffer]
-
-
-def is_masked(invoke: Invoke, dtypes: Mapping[str, str]) -> bool:
-    """Whether an instruction takes a mask, where functions of ours take how many lanes."""
-    return invoke.instruction.name.endswith("_tail") and dtype_accessed(invoke, dtypes) == "f32"
 
 
 def stride_name(buffer: Buffer, axis: str) -> str:

@@ -6,7 +6,7 @@
                                                 else:
                                                   for each in 0..16:
                                                     if j + each - 1 >= 0:
-                                                      x_0[each] = x[j + each - 1]; inside_1[each] = 1
+                                                      x_0[each] = x[j + each - 1]; inside_1[each] = -1
                                                 where(inside_1, x_0, 2)
 
 Most vectors lie inside as a whole and are loaded at once. An index that comes from an array and has no value for
@@ -37,6 +37,7 @@ from tiling.loops.rewrite import parts_of
 from tiling.program.lowering.statements import bounded
 
 _CASTS = ("as_", "from_bf16")
+_TRUE = Number(-1, "bool")  # in one lane of a vector: all bits
 
 
 def guarded(lanes: Lanes, choose: Choose) -> Value:
@@ -106,7 +107,7 @@ class _Guarded:
         for load, name in taken.items():
             at = tuple(index.replaced({"lane": each}) for index in load.at)
             one_by_one.append(Store(name, (each,), Load(load.buffer, at)))
-        one_by_one += [Store(inside, (each,), Number(1, "bool"))] if inside else []
+        one_by_one += [Store(inside, (each,), _TRUE)] if inside else []
         indices = (
             *(c.index for c in self.conditions if isinstance(c, Inside)),
             *(i for load in taken for i in load.at),

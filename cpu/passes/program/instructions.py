@@ -14,7 +14,7 @@ import numpy as np
 
 from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import at
-from tiling.loops.index import LANE, ZERO, applied, constant, variable
+from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Alloc,
     Apply,
@@ -22,9 +22,11 @@ from tiling.loops.language import (
     Buffer,
     For,
     If,
+    Immediate,
     Inside,
     Instruction,
     Load,
+    Mask,
     Number,
     Position,
     Store,
@@ -37,7 +39,10 @@ _FLOATS = ("load", "load_tail", "store", "store_tail", "broadcast")  # the forms
 
 @dataclass(frozen=True)
 class Memory:
-    """The accesses to arrays of one dtype. A tail has fewer lanes than a vector; store_first stores lane 0 alone."""
+    """The accesses to arrays of one dtype. A tail has fewer lanes than a vector; store_first stores lane 0 alone.
+
+    masked: tails take a mask, as an instruction set's own forms do, and not the number of lanes.
+    """
 
     load: Instruction
     load_tail: Instruction
@@ -45,6 +50,11 @@ class Memory:
     store_tail: Instruction
     store_first: Instruction
     broadcast: Instruction
+    masked: bool
+
+    def first(self, lanes: Index) -> Mask | Immediate:
+        """The operand of a tail for so many lanes."""
+        return Mask(lanes) if self.masked else Immediate(lanes)
 
 
 @lru_cache(maxsize=64)
@@ -53,21 +63,25 @@ def memory_of(isa: Isa, dtype: str) -> Memory:
     form = {name: f"{name}_{dtype}({{p}})" for name in ("load", "broadcast")}
     form |= {"load_tail": f"load_tail_{dtype}({{p}}, {{lanes}})", "store": f"store_{dtype}({{p}}, {{v}})"}
     form |= {name: f"{name}_{dtype}({{p}}, {{v}}{more})" for name, more in _STORES.items()}
-    if dtype == "f32":
-        form |= {name: getattr(isa, name) for name in _FLOATS}
+    own = _FLOATS if dtype == "f32" else ()
+    form |= {name: getattr(isa, name) for name in own}
 
     def each(statement: Store | If) -> Body:
         return (_over_lanes(isa.lanes, statement),)
 
+    def access(name: str, meaning: Body, gives: str = "f32") -> Instruction:
+        return Instruction(name, form[name], meaning, gives, calls=() if name in own else (name, dtype))
+
     from_memory, to_memory = Store("out", (LANE,), at("p")), Store("p", (LANE,), at("v"))
     nothing = Store("out", (LANE,), Number(0, dtype))
     return Memory(
-        load=Instruction("load", form["load"], each(from_memory), dtype),
-        load_tail=Instruction("load_tail", form["load_tail"], each(If((_USED,), (from_memory,), (nothing,))), dtype),
-        store=Instruction("store", form["store"], each(to_memory)),
-        store_tail=Instruction("store_tail", form["store_tail"], each(If((_USED,), (to_memory,)))),
-        store_first=Instruction("store_first", form["store_first"], (Store("p", (ZERO,), at("v", ZERO)),)),
-        broadcast=Instruction("broadcast", form["broadcast"], each(Store("out", (LANE,), at("p", ZERO))), dtype),
+        load=access("load", each(from_memory), dtype),
+        load_tail=access("load_tail", each(If((_USED,), (from_memory,), (nothing,))), dtype),
+        store=access("store", each(to_memory)),
+        store_tail=access("store_tail", each(If((_USED,), (to_memory,)))),
+        store_first=access("store_first", (Store("p", (ZERO,), at("v", ZERO)),)),
+        broadcast=access("broadcast", each(Store("out", (LANE,), at("p", ZERO))), dtype),
+        masked="load_tail" in own,
     )
 
 
@@ -88,14 +102,16 @@ def across(function: str, dtype: str, lanes: int) -> Instruction:
         body += [Alloc(Buffer(target, (lanes,), ("lane",), dtype, "registers"))] * (target != "out")
         body.append(_over_lanes(lanes, Store(target, (LANE,), Apply(function, pair))))
         source, half = target, half // 2
-    return Instruction(f"across_{function}", f"across_{function}_{dtype}({{v}})", tuple(body), dtype)
+    text, calls = f"across_{function}_{dtype}({{v}})", ("across", function, dtype)
+    return Instruction(f"across_{function}", text, tuple(body), dtype, calls=calls)
 
 
 @lru_cache(maxsize=64)
 def first_lanes(lanes: int) -> Instruction:
     """Which lanes are used: the first of them."""
     body = If((_USED,), (Store("out", (LANE,), Number(1, "bool")),), (Store("out", (LANE,), Number(0, "bool")),))
-    return Instruction("first_lanes", "first_lanes({lanes})", (_over_lanes(lanes, body),), "bool")
+    calls = ("first_lanes",)
+    return Instruction("first_lanes", "first_lanes({lanes})", (_over_lanes(lanes, body),), "bool", calls=calls)
 
 
 @lru_cache(maxsize=256)
@@ -103,7 +119,7 @@ def positions(step: int, lanes: int) -> Instruction:
     """The numbers `first`, first + step, … of the lanes."""
     each = Store("out", (LANE,), Position(variable("first") + LANE * step))
     text = f"positions({{first}}, {step})" if step else "constant_s64({first})"
-    return Instruction("positions", text, (_over_lanes(lanes, each),), "s64")
+    return Instruction("positions", text, (_over_lanes(lanes, each),), "s64", calls=("positions",))
 
 
 @lru_cache(maxsize=64)
@@ -111,7 +127,7 @@ def spread(dtype: str, lanes: int) -> Instruction:
     """A number in all lanes."""
     text = "constant({value})" if dtype == "f32" else f"constant_{dtype}({{value}})"
     loop = _over_lanes(lanes, Store("out", (LANE,), at("value", ZERO)))
-    return Instruction("constant", text, (loop,), dtype)
+    return Instruction("constant", text, (loop,), dtype, calls=("constant", dtype))
 
 
 def literal(number: Number) -> str:
@@ -135,7 +151,7 @@ def transposed(lanes: int) -> Instruction:
     row, place = variable("row"), variable("place")
     one = Store("to", (place * lanes + row,), Load("p", (applied("*", row, variable("apart")) + place,)))
     rows = For("row", ZERO, constant(lanes), 1, (For("place", ZERO, constant(lanes), 1, (one,)),))
-    return Instruction("transposed", "transposed({to}, {p}, {apart})", (rows,))
+    return Instruction("transposed", "transposed({to}, {p}, {apart})", (rows,), calls=("transposed",))
 
 
 # Notes that an index read from an array lies outside of another: the kernel's result then says so.

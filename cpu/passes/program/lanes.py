@@ -24,7 +24,6 @@ from tiling.loops.language import (
     Invoke,
     Let,
     Load,
-    Mask,
     Number,
     Operand,
     Position,
@@ -108,7 +107,7 @@ class Lanes:
         buffer, value = self.names.buffers[statement.buffer], self.value(statement.value)
         if buffer.memory == "registers":
             if not (self.every or self.whole) and statement.buffer in self.names.summed:
-                mask = Invoke(first_lanes(self.lanes), (("lanes", Mask(self.used)),))
+                mask = Invoke(first_lanes(self.lanes), (("lanes", Immediate(self.used)),))
                 value = Apply("where", (mask, value, Load(statement.buffer, (LANE,))))
             return [Store(statement.buffer, (LANE,), value)]
         dtype = buffer.dtype
@@ -116,13 +115,13 @@ class Lanes:
             value, dtype = Apply("as_u8", (value,)), "u8"
         memory = memory_of(self.names.isa, dtype)
         place = Address(buffer.name, tuple(index.replaced({"lane": ZERO}) for index in statement.at))
-        operands: tuple[tuple[str, Address | Value | Mask], ...] = (("p", place), ("v", value))
+        operands: tuple[tuple[str, Address | Value], ...] = (("p", place), ("v", value))
         if self.every:
             return [Do(Invoke(memory.store_first, operands))]
         if self.step(buffer, statement.at) == 1:
             if self.whole:
                 return [Do(Invoke(memory.store, operands))]
-            return [Do(Invoke(memory.store_tail, (*operands, ("lanes", Mask(self.used)))))]
+            return [Do(Invoke(memory.store_tail, (*operands, ("lanes", memory.first(self.used)))))]
         given = self.fresh(f"{buffer.name}_new")
         self.before += [self.register(given, dtype), Store(given, (LANE,), value)]
         each = variable("each")
@@ -238,7 +237,7 @@ class Lanes:
             return None
         if self.whole:
             return Invoke(memory.load, (("p", place),))
-        return Invoke(memory.load_tail, (("p", place), ("lanes", Mask(self.used))))
+        return Invoke(memory.load_tail, (("p", place), ("lanes", memory.first(self.used))))
 
     def one_by_one(self, load: Load) -> str:
         """The register that a loop takes the elements to."""

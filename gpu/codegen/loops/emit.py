@@ -16,9 +16,10 @@ from gpu.passes.guard_gathers import REPORT
 from gpu.passes.order import program_forms
 from gpu.passes.reading import buffers_of, dtypes_of, elements, touched
 from gpu.passes.workers import BLOCK, MEMBER, THREAD, WARP, launches, threads_of
-from tiling.loops.language import Address, Alloc, Buffer, Do, For, Kernel, Store
+from tiling.loops.language import Alloc, Buffer, Do, For, Kernel
 from tiling.loops.listing import listing
 from tiling.loops.walk import walk
+from tiling.loops.writes import stored_to
 from tiling.program.infer import Sized
 
 _NUMBER_OF = {BLOCK: "block_number()", WARP: "warp_number()", THREAD: "thread_number()", MEMBER: "member_number()"}
@@ -48,10 +49,8 @@ def emit_launch(kernel: Kernel, loop: For, symbol: str) -> tuple[Launch, list[st
     """A launch and the lines of its function."""
     names = touched(loop.body)
     memory = {b.name: b for b in buffers_of(kernel).values() if b.memory == "global" and b.name in names}
-    written = {s.buffer for s in walk(loop.body) if isinstance(s, Store)}
-    calls = [s.invoke for s in walk(loop.body) if isinstance(s, Do)]
-    written |= {a.buffer for call in calls for name, a in call.operands if name == "to" and isinstance(a, Address)}
-    reports = any(call.instruction == REPORT for call in calls)
+    written = set(stored_to(loop.body))
+    reports = any(s.invoke.instruction == REPORT for s in walk(loop.body) if isinstance(s, Do))
     launch = Launch(
         symbol=symbol,
         grid=loop.stop,
