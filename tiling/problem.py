@@ -1,8 +1,8 @@
 """What to compute: an operator as a loop nest over named dims and tensors with affine indices.
 
 A problem says nothing about loop order, tiles or machines; `tiling.arrays.access` says how tiles reach its arrays.
-Footprints, data movement and the emitted address arithmetic all follow from the index expressions. So a new operator
-is a new function in `tiling.operators`.
+Footprints, data movement and addresses all follow from the index expressions. So a new operator is a new function in
+`tiling.operators`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tiling.dtypes import DTYPE_BYTES, OUTPUT_DTYPES, SUM_DTYPE
 from tiling.tensor import FlatPixels, Tensor, Window
 from tiling.value import Epilogue
 
-# The emitter enumerates the positions along a dim, so extents are bounded. A tensor of more elements than this (32 GiB
-# of f32) is a mistyped shape on any machine of today.
+# Whoever reads a problem may go through the positions along a dim, so extents are bounded. A tensor of more elements
+# than this (32 GiB of f32) is a mistyped shape.
 LARGEST_EXTENT = 1 << 24
 LARGEST_TENSOR = 1 << 33
 # A product of u8 and s8 is at most 255 · 128. The sum of this many products fits 32 bits, whatever the numbers are.
@@ -39,14 +39,16 @@ class Problem:
     tensors: the inputs in the order of a kernel's arguments, then the output. The roles tell the inputs apart, and the
     kinds of dims follow from them:
 
-        vector      the weights, b. The output dims that it moves with are looped, the last of them is vectorised
-        broadcast   x of a convolution, a of a matrix product. The other output dims are rows: their points share the
-                    vector input
+        vector      the weights, b. `vector_dim` is the last output dim that it moves with, `looped_dims` are the others
+        broadcast   x of a convolution, a of a matrix product. It moves with the other output dims, `row_dims`
         output      y, c
+
+    How these are read, and what becomes of the dims, is the matter of `tiling.arrays.access`.
 
     dot_group: how many numbers of the inputs are one element, whose products with those of another are summed as one
     (`tiling.rewrite.dot_groups`); 0 where each number is an element.
-    origin: the original problem, where this one has fused some of its axes (`tiling.rewrite.pointwise`); else None.
+    origin: the problem of the same arrays, some of whose axes this one has fused (`tiling.rewrite.pointwise`); else
+    None.
     flat_pixels: the flattened pixels of an image, where w counts them (`tiling.arrays.flat_pixels`); else None.
     """
 
@@ -131,7 +133,7 @@ class Problem:
 
     @property
     def original(self) -> Problem:
-        """The original problem: a kernel takes its arrays and is named after its shape."""
+        """The problem before its axes were fused. Its arrays are the same, and have the shapes that a user gives."""
         return self.origin or self
 
     @cached_property
@@ -165,18 +167,18 @@ class Problem:
 
     @cached_property
     def row_dims(self) -> tuple[str, ...]:
-        """The output dims whose points share the vector input. A register tile unrolls them as rows (n h w, or m)."""
+        """The output dims whose points share the vector input: n h w, or m."""
         shared = self.vector.dims
         return tuple(d for d, _ in self.dims if d not in self.reductions and d not in shared)
 
     @cached_property
     def vector_dim(self) -> str:
-        """The output dim along which the vector input is read by vectors: the last one that it moves with."""
+        """The last output dim that the vector input moves with: k, or n."""
         return self._unshared[-1]
 
     @cached_property
     def looped_dims(self) -> tuple[str, ...]:
-        """The output dims that are neither rows nor vectorised. Each group g has weights of its own, so g is looped."""
+        """The other output dims that the vector input moves with, such as g: each group has weights of its own."""
         return self._unshared[:-1]
 
     @cached_property
@@ -221,7 +223,7 @@ class Problem:
 
     @property
     def keeps_sums(self) -> bool:
-        """Whether the output can hold a partial sum between two passes."""
+        """Whether the output can hold a partial sum."""
         return self.sum_dtype == self.output_dtype
 
     @property
@@ -231,7 +233,7 @@ class Problem:
 
     @property
     def inside_fraction(self) -> float:
-        """The fraction of all multiplications that reads x and not padding: a kernel must compute these."""
+        """The fraction of all multiplications that reads x and not padding: these must be computed."""
         fraction = 1.0
         for window in self.windows:
             rows, taps = self.extents[window.dim], self.extents[window.tap]

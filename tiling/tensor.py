@@ -35,8 +35,8 @@ class Tensor:
     """A tensor of the problem: its role, the index of each axis, and its shape (row-major, last axis contiguous).
 
     The shape is that of its memory: an axis may be longer than its index reaches (`tiling.operators.in_wider`).
-    reach: 0, or how many neighbouring words of 32 bits a point stands for, from its own on. Then the elements are
-    words, and points may overlap (`tiling.rewrite.dot_groups`).
+    reach: 0 where a point is an element. Else it is so many neighbours, from its own on, and points may overlap. They
+    share the numbers of a dot group evenly (`tiling.rewrite.dot_groups`).
     """
 
     name: str

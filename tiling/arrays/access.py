@@ -2,6 +2,10 @@
 they store transposed.
 
     access_of(problem) -> Access          the one answer that passes, the check of schemes, model and search ask for
+
+A tile unrolls points of `row_dims` as its rows: they share the vector input, of which a vector is read for all of them.
+Its vectors lie along `vector_dim`. `looped_dims` are looped over, as each of their points has vectors of its own. The
+broadcast input is read number by number, each for a whole vector, unless it moves with `vector_dim`.
 """
 
 #     conv2d nhwc        x (N,H,W,C)   y (N,H,W,K)   broadcasts x[…, c]; vectors along k; stores y as it lies
@@ -83,7 +87,7 @@ def access_of(problem: Problem) -> Access:
     exchange = next((dim for dim in problem.reductions if lanewise and dim not in x.dims), None)
     dot = exchange if lanewise else _dot_dim(as_read)
     # x that is read by vectors keeps its narrow numbers in memory, although they fill lanes in registers.
-    x_bytes = number if lanewise else LANE_BYTES if x.reach else element
+    x_bytes = number if lanewise else element // (x.reach or 1)
     _, packed, _ = problem.tensors
     weights_broadcast = problem.vector is not packed
     outputs = tuple(dim for dim, _ in problem.dims if dim not in problem.reductions)
